@@ -1,0 +1,110 @@
+use ackclock_policy::{Param, Params};
+use ackclock_units::{Bytes, Duration};
+
+/// Which segments are timed when timestamps are not in use (E-A3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RttSampling {
+    /// Every acknowledged segment that was sent once.
+    EverySegment,
+    /// One segment at a time: a new timing starts when the previous one has ended.
+    OncePerRtt,
+}
+
+/// A connection's options, the policies aside.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Largest segment we accept and announce, bytes of payload without options.
+    pub mss: u32,
+    /// Receive buffer.
+    pub rcv_buf: Bytes,
+    /// Send buffer.
+    pub snd_buf: Bytes,
+    /// Offer and accept window scaling (RFC 7323 §2).
+    pub window_scaling: bool,
+    /// Offer and accept timestamps (RFC 7323 §3).
+    pub timestamps: bool,
+    /// Offer and accept SACK (RFC 2018).
+    pub sack: bool,
+    /// Offer and accept ECN (RFC 3168).
+    pub ecn: bool,
+    /// Nagle's algorithm (RFC 9293 §3.7.4).
+    pub nagle: bool,
+    /// Retransmissions of a SYN or SYN-ACK before giving up.
+    pub syn_retries: u32,
+    /// Time in TIME-WAIT, 2 MSL (RFC 9293 §3.4.2).
+    pub time_wait: Duration,
+    /// User timeout (RFC 9293 §3.8.3, RFC 5482): abort when data stays unacknowledged for longer; zero for none.
+    pub user_timeout: Duration,
+    /// Idle time before keepalive probes (RFC 9293 §3.8.4); zero for none.
+    pub keepalive: Duration,
+    /// Interval between keepalive probes.
+    pub keepalive_interval: Duration,
+    /// Unanswered keepalive probes before giving up.
+    pub keepalive_probes: u32,
+    /// Restart from the restart window after idling for a timeout (J-A12, RFC 5681 §4.1).
+    pub idle_restart: bool,
+    /// Keep a backed-off timeout until an unambiguous sample arrives (Karn, E-A2); otherwise until the next new acknowledgment.
+    pub karn_backoff: bool,
+    /// Which segments are timed without timestamps.
+    pub rtt_sampling: RttSampling,
+    /// Challenge ACKs per second at most (RFC 5961 §7).
+    pub challenge_ack_limit: u32,
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const NONE: Duration = Duration::ZERO;
+const WEEK: Duration = Duration::from_secs(604_800);
+
+/// The options as parameters: the same declaration that scenario files, `--help` and Python read.
+pub const OPTIONS: &[Param] = &[
+    Param::bytes("mss", 1460, 64..=65_495, "largest segment, payload bytes, options not counted"),
+    Param::bytes("rcv_buf", 1 << 20, 1..=1 << 30, "receive buffer"),
+    Param::bytes("snd_buf", 1 << 20, 1..=1 << 30, "send buffer"),
+    Param::flag("window_scaling", true, "offer window scaling (RFC 7323)"),
+    Param::flag("timestamps", false, "offer timestamps (RFC 7323)"),
+    Param::flag("sack", true, "offer selective acknowledgments (RFC 2018)"),
+    Param::flag("ecn", false, "offer explicit congestion notification (RFC 3168)"),
+    Param::flag("nagle", true, "hold small segments while data is unacknowledged (RFC 9293 3.7.4)"),
+    Param::count("syn_retries", 6, 0..=255, "retransmissions of a SYN before the connection is given up (B-A6)"),
+    Param::duration("time_wait", Duration::from_secs(60), NONE..=Duration::from_secs(240), "time in TIME-WAIT (2 MSL)"),
+    Param::duration("user_timeout", NONE, NONE..=WEEK, "abort when data stays unacknowledged this long; 0s for never"),
+    Param::duration("keepalive", NONE, NONE..=WEEK, "idle time before keepalive probes; 0s for none"),
+    Param::duration("keepalive_interval", Duration::from_secs(75), SECOND..=WEEK, "time between keepalive probes"),
+    Param::count("keepalive_probes", 9, 1..=255, "unanswered keepalive probes before the connection is given up"),
+    Param::flag("idle_restart", true, "restart from the restart window after idling for a timeout (J-A12)"),
+    Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample (E-A2)"),
+    Param::choice("rtt_sampling", "every-segment", &["every-segment", "once-per-rtt"], "which segments are timed without timestamps (E-A3)"),
+    Param::count("challenge_ack_limit", 100, 1..=1_000_000, "challenge ACKs per second at most (RFC 5961 7)"),
+];
+
+impl Config {
+    /// Reads the options of a resolved stack, which must be those of [`OPTIONS`].
+    pub fn from_params(p: &Params) -> Self {
+        Self {
+            mss: p.bytes("mss") as u32,
+            rcv_buf: p.bytes("rcv_buf"),
+            snd_buf: p.bytes("snd_buf"),
+            window_scaling: p.flag("window_scaling"),
+            timestamps: p.flag("timestamps"),
+            sack: p.flag("sack"),
+            ecn: p.flag("ecn"),
+            nagle: p.flag("nagle"),
+            syn_retries: p.count("syn_retries") as u32,
+            time_wait: p.duration("time_wait"),
+            user_timeout: p.duration("user_timeout"),
+            keepalive: p.duration("keepalive"),
+            keepalive_interval: p.duration("keepalive_interval"),
+            keepalive_probes: p.count("keepalive_probes") as u32,
+            idle_restart: p.flag("idle_restart"),
+            karn_backoff: p.flag("karn_backoff"),
+            rtt_sampling: if p.choice("rtt_sampling") == "once-per-rtt" { RttSampling::OncePerRtt } else { RttSampling::EverySegment },
+            challenge_ack_limit: p.count("challenge_ack_limit") as u32,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::from_params(&Params::defaults(OPTIONS))
+    }
+}

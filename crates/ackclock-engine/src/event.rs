@@ -1,0 +1,33 @@
+/// Something the application above a connection wants to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionEvent {
+    /// The handshake is complete.
+    Established,
+    /// Data can be read, or the peer has closed its side.
+    Readable,
+    /// There is room to write again after a write fell short.
+    Writable,
+    /// Everything written so far is acknowledged.
+    Flushed,
+    /// Both sides are closed (TIME-WAIT may still run).
+    Finished,
+    /// The connection is gone without an orderly close.
+    Aborted(AbortReason),
+}
+
+/// Why a connection ended without an orderly close.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AbortReason {
+    /// The peer refused it (RST in answer to a SYN).
+    Refused,
+    /// The peer reset it.
+    Reset,
+    /// No answer to the SYNs.
+    SynTimeout,
+    /// Data stayed unacknowledged too long (R2 or the user timeout).
+    Timeout,
+    /// The peer did not answer keepalive probes.
+    KeepaliveTimeout,
+    /// The application aborted it.
+    Local,
+}

@@ -1,0 +1,17 @@
+//! The traits that every replaceable rule implements, what they are told and what they answer, and one file per built-in policy.
+//!
+//! A policy sees plain copied values and *returns* decisions; the engine clamps, applies and traces them. This room depends on
+//! [`ackclock_units`] alone, so a policy cannot reach into a connection.
+
+mod param;
+mod traits;
+mod view;
+
+pub use param::{Entry, Kind, Param, ParamError, Params, Value};
+pub use traits::{
+    AckPolicy, Application, Backoff, CongestionControl, LossRecovery, Policy, QueueDiscipline, RetransmissionTimer, RttEstimator, Scoreboard,
+};
+pub use view::{
+    AckAction, AckInfo, AckPending, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView, SentSegment,
+    Settled, TimerAction, TimerEvent, Wake, Window,
+};

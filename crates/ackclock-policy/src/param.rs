@@ -1,0 +1,260 @@
+//! Parameters declared beside a policy: one declaration feeds scenario keys, `--help`, Python signatures and the reference pages.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use ackclock_units::{Bytes, Duration, Rate, parse_bytes, parse_duration, parse_rate, parse_ratio};
+
+/// What a parameter measures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A size, written `64KiB`.
+    Bytes,
+    /// A time, written `10ms`.
+    Duration,
+    /// A rate, written `10Mbit/s`.
+    Rate,
+    /// A real number or percentage.
+    Ratio,
+    /// A whole number; `inf` where the range reaches `u64::MAX`.
+    Count,
+    /// `true` or `false`.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// A parameter's value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    /// A size.
+    Bytes(Bytes),
+    /// A time.
+    Duration(Duration),
+    /// A rate.
+    Rate(Rate),
+    /// A real number.
+    Ratio(f64),
+    /// A whole number.
+    Count(u64),
+    /// A switch.
+    Flag(bool),
+    /// A word of a [`Kind::Choice`].
+    Choice(&'static str),
+}
+
+/// Written so that it reads back the same: the form of resolved scenarios.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(n) => write!(f, "{n}B"),
+            Self::Duration(d) => write!(f, "{d}"),
+            Self::Rate(r) => write!(f, "{r}"),
+            Self::Ratio(x) => write!(f, "{x}"),
+            Self::Count(u64::MAX) => write!(f, "inf"),
+            Self::Count(n) => write!(f, "{n}"),
+            Self::Flag(b) => write!(f, "{b}"),
+            Self::Choice(word) => write!(f, "{word}"),
+        }
+    }
+}
+
+/// One parameter: name, meaning, default and range.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Param {
+    /// Its name: the scenario key and the Python keyword.
+    pub name: &'static str,
+    /// What it measures.
+    pub kind: Kind,
+    /// Its default.
+    pub default: Value,
+    /// Smallest value allowed, in the kind's base unit (bytes, seconds, bit/s, 1).
+    pub min: f64,
+    /// Largest value allowed.
+    pub max: f64,
+    /// What it means, in one line.
+    pub about: &'static str,
+}
+
+impl Param {
+    /// A size.
+    pub const fn bytes(name: &'static str, default: Bytes, range: RangeInclusive<Bytes>, about: &'static str) -> Self {
+        Self { name, kind: Kind::Bytes, default: Value::Bytes(default), min: *range.start() as f64, max: *range.end() as f64, about }
+    }
+
+    /// A time.
+    pub const fn duration(name: &'static str, default: Duration, range: RangeInclusive<Duration>, about: &'static str) -> Self {
+        let (min, max) = (range.start().as_nanos() as f64 / 1e9, range.end().as_nanos() as f64 / 1e9);
+        Self { name, kind: Kind::Duration, default: Value::Duration(default), min, max, about }
+    }
+
+    /// A rate.
+    pub const fn rate(name: &'static str, default: Rate, range: RangeInclusive<Rate>, about: &'static str) -> Self {
+        let (min, max) = (range.start().bits_per_sec() as f64, range.end().bits_per_sec() as f64);
+        Self { name, kind: Kind::Rate, default: Value::Rate(default), min, max, about }
+    }
+
+    /// A real number.
+    pub const fn ratio(name: &'static str, default: f64, range: RangeInclusive<f64>, about: &'static str) -> Self {
+        Self { name, kind: Kind::Ratio, default: Value::Ratio(default), min: *range.start(), max: *range.end(), about }
+    }
+
+    /// A whole number; `u64::MAX` at the upper end allows `inf`.
+    pub const fn count(name: &'static str, default: u64, range: RangeInclusive<u64>, about: &'static str) -> Self {
+        Self { name, kind: Kind::Count, default: Value::Count(default), min: *range.start() as f64, max: *range.end() as f64, about }
+    }
+
+    /// A switch.
+    pub const fn flag(name: &'static str, default: bool, about: &'static str) -> Self {
+        Self { name, kind: Kind::Flag, default: Value::Flag(default), min: 0.0, max: 1.0, about }
+    }
+
+    /// One of several words.
+    pub const fn choice(name: &'static str, default: &'static str, words: &'static [&'static str], about: &'static str) -> Self {
+        Self { name, kind: Kind::Choice(words), default: Value::Choice(default), min: 0.0, max: 0.0, about }
+    }
+
+    /// Reads a value given as text, as in a scenario file or after `--set`.
+    pub fn parse(&self, text: &str) -> Result<Value, ParamError> {
+        let wrong = |wanted: String| ParamError { param: self.name.to_owned(), met: text.to_owned(), wanted };
+        let value = match self.kind {
+            Kind::Bytes => Value::Bytes(parse_bytes(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            Kind::Duration => Value::Duration(parse_duration(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            Kind::Rate => Value::Rate(parse_rate(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            Kind::Ratio => Value::Ratio(parse_ratio(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            Kind::Count if text == "inf" => Value::Count(u64::MAX),
+            Kind::Count => Value::Count(text.parse().map_err(|_| wrong("a whole number".to_owned()))?),
+            Kind::Flag => Value::Flag(text.parse().map_err(|_| wrong("`true` or `false`".to_owned()))?),
+            Kind::Choice(words) => {
+                let word = words.iter().find(|w| **w == text).ok_or_else(|| wrong(format!("one of {}", words.join(", "))))?;
+                return Ok(Value::Choice(word));
+            }
+        };
+        self.check(value)
+    }
+
+    /// Refuses a value outside the range.
+    pub fn check(&self, value: Value) -> Result<Value, ParamError> {
+        let x = match value {
+            Value::Bytes(n) | Value::Count(n) => n as f64,
+            Value::Duration(d) => d.as_secs_f64(),
+            Value::Rate(r) => r.bits_per_sec() as f64,
+            Value::Ratio(x) => x,
+            Value::Flag(_) | Value::Choice(_) => return Ok(value),
+        };
+        if self.min <= x && x <= self.max {
+            return Ok(value);
+        }
+        let bound = |x: f64| match self.kind {
+            Kind::Duration => Value::Duration(Duration::from_secs_f64(x)),
+            Kind::Bytes => Value::Bytes(x as u64),
+            Kind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
+            Kind::Count => Value::Count(x as u64),
+            _ => Value::Ratio(x),
+        };
+        let wanted = format!("between {} and {}", bound(self.min), bound(self.max));
+        Err(ParamError { param: self.name.to_owned(), met: value.to_string(), wanted })
+    }
+}
+
+/// Why a parameter's value was refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParamError {
+    /// Which parameter.
+    pub param: String,
+    /// The value met.
+    pub met: String,
+    /// The values that would do.
+    pub wanted: String,
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is `{}`, which is not {}", self.param, self.met, self.wanted)
+    }
+}
+
+impl std::error::Error for ParamError {}
+
+/// A policy's parameters, every one with a value.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Params(Vec<(&'static str, Value)>);
+
+impl Params {
+    /// The defaults of `declared`.
+    pub fn defaults(declared: &[Param]) -> Self {
+        Self(declared.iter().map(|p| (p.name, p.default)).collect())
+    }
+
+    /// Sets one; `false` when there is none of that name.
+    pub fn set(&mut self, name: &str, value: Value) -> bool {
+        self.0.iter_mut().find(|(n, _)| *n == name).map(|slot| slot.1 = value).is_some()
+    }
+
+    /// All of them, in the order of their declaration.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
+        self.0.iter().copied()
+    }
+
+    fn get(&self, name: &str) -> Value {
+        // A policy asks only for what it declared, with the kind it declared: anything else is a bug in that policy.
+        self.iter().find(|(n, _)| *n == name).unwrap_or_else(|| panic!("`{name}` is not declared by this policy")).1
+    }
+
+    /// The size `name`.
+    pub fn bytes(&self, name: &str) -> Bytes {
+        let Value::Bytes(n) = self.get(name) else { panic!("`{name}` is not declared as a size") };
+        n
+    }
+
+    /// The time `name`.
+    pub fn duration(&self, name: &str) -> Duration {
+        let Value::Duration(d) = self.get(name) else { panic!("`{name}` is not declared as a time") };
+        d
+    }
+
+    /// The rate `name`.
+    pub fn rate(&self, name: &str) -> Rate {
+        let Value::Rate(r) = self.get(name) else { panic!("`{name}` is not declared as a rate") };
+        r
+    }
+
+    /// The real number `name`.
+    pub fn ratio(&self, name: &str) -> f64 {
+        let Value::Ratio(x) = self.get(name) else { panic!("`{name}` is not declared as a ratio") };
+        x
+    }
+
+    /// The whole number `name`; `u64::MAX` for `inf`.
+    pub fn count(&self, name: &str) -> u64 {
+        let Value::Count(n) = self.get(name) else { panic!("`{name}` is not declared as a count") };
+        n
+    }
+
+    /// The switch `name`.
+    pub fn flag(&self, name: &str) -> bool {
+        let Value::Flag(b) = self.get(name) else { panic!("`{name}` is not declared as a flag") };
+        b
+    }
+
+    /// The word `name`.
+    pub fn choice(&self, name: &str) -> &'static str {
+        let Value::Choice(word) = self.get(name) else { panic!("`{name}` is not declared as a choice") };
+        word
+    }
+}
+
+/// What closes each policy file: all that a scenario, a help text, a Python class or a reference page needs.
+#[derive(Debug)]
+pub struct Entry<T: ?Sized> {
+    /// The name scenario files use.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub about: &'static str,
+    /// Where it comes from: register ids, RFC and section.
+    pub source: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// Makes one for one connection (or link).
+    pub build: fn(&Params) -> Box<T>,
+}

@@ -1,0 +1,187 @@
+//! One trait for each kind of rule that can be replaced.
+
+use std::fmt::Debug;
+
+use ackclock_units::{Bytes, Duration, Instant, Rate, Rng, SeqNumber, SeqRange};
+
+use crate::view::*;
+
+/// What every policy has: a name, and private state that a trace may show.
+pub trait Policy: Send + Debug {
+    /// The name under which the registry knows it.
+    fn name(&self) -> &str;
+
+    /// Shows private state to a trace, a named number at a time. Called only while tracing.
+    fn probe(&self, _probe: &mut Probe) {}
+}
+
+/// Turns round-trip time samples into a retransmission timeout.
+pub trait RttEstimator: Policy {
+    /// Takes one valid sample. Karn's rule has been applied: an ambiguous sample never gets here.
+    fn on_sample(&mut self, s: RttSample);
+
+    /// Latest, smoothed, deviation and smallest round-trip time; `None` before the first sample.
+    fn rtt(&self) -> Option<Rtt>;
+
+    /// The retransmission timeout before backoff; the initial one before the first sample.
+    fn rto(&self) -> Duration;
+
+    /// The retransmission timeout before the first sample (RFC 6298 §2.1), which a SYN uses.
+    fn initial_rto(&self) -> Duration;
+
+    /// Called when a timeout turns out to have been spurious (the original segment's ack arrived). Nothing by default.
+    fn on_spurious_timeout(&mut self) {}
+
+    /// Called when a timer expires for the `expiries`-th time in a row (1 for the first). Nothing by default.
+    fn on_expiry(&mut self, _expiries: u32) {}
+}
+
+/// Stretches the timeout of a segment that has timed out before, and says when to give up.
+pub trait Backoff: Policy {
+    /// The timeout to use after `expiries` consecutive expiries without progress (0: none yet, the answer is `rto` itself).
+    fn timeout(&mut self, rto: Duration, expiries: u32, rng: &mut Rng) -> Duration;
+
+    /// The same for a SYN or SYN-ACK. By default the rule for data.
+    fn syn_timeout(&mut self, rto: Duration, expiries: u32, rng: &mut Rng) -> Duration {
+        self.timeout(rto, expiries, rng)
+    }
+
+    /// True when the connection should be given up after `expiries` consecutive expiries and `waited` since the first transmission (R2,
+    /// RFC 9293 §3.8.3). SYNs have a limit of their own in the connection's configuration.
+    fn give_up(&self, expiries: u32, waited: Duration) -> bool;
+}
+
+/// Decides when the retransmission timer runs: the countdown, not the timeout's length.
+pub trait RetransmissionTimer: Policy {
+    /// Answers one event. `timeout` is the backed-off timeout now in force. The engine holds the running deadline (`v.rto_deadline`).
+    fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction;
+}
+
+/// Read-only view of what has been sent and not yet cumulatively acknowledged. The engine keeps it.
+pub trait Scoreboard {
+    /// Merged SACKed ranges above `snd_una`, ascending and disjoint. Empty without SACK.
+    fn sacked(&self) -> &[SeqRange];
+
+    /// First outstanding segment at or after `from` that is marked lost and neither SACKed nor retransmitted since it was marked.
+    fn next_lost(&self, from: SeqNumber) -> Option<SeqRange>;
+
+    /// First outstanding segment at or after `from` that is not SACKed (lost or not, retransmitted or not).
+    fn next_unsacked(&self, from: SeqNumber) -> Option<SeqRange>;
+
+    /// The outstanding segment that holds `seq`.
+    fn segment(&self, seq: SeqNumber) -> Option<SentSegment>;
+
+    /// The outstanding segments in order of sequence number, from the one that holds `from`.
+    fn segments_from(&self, from: SeqNumber) -> Box<dyn Iterator<Item = SentSegment> + '_>;
+}
+
+/// Decides which segments are lost and what is sent next while repairing.
+///
+/// The engine keeps marks (`lost`, SACKed, retransmitted) on the scoreboard and derives `pipe` from them; for a connection without SACK it
+/// counts each duplicate ack as one segment that left the network, so the window needs no inflation (RFC 5681 §3.2 and RFC 6582 in that form).
+pub trait LossRecovery: Policy {
+    /// Called for each acceptable ack, after the scoreboard took it in (cumulative part removed, SACK marks set). Ranges pushed to `lost` are
+    /// marked (their un-SACKed segments). Returns the phase the sender is in from now on: answering [`Phase::Recovery`] when `v.phase` was not
+    /// opens a loss episode (the engine then saves `recovery_point` and asks the window for its reduction); answering [`Phase::Loss`] outside a
+    /// timeout restarts from the loss window (Tahoe). The engine leaves Recovery, Loss and Cwr only when told so here.
+    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase;
+
+    /// Called when the retransmission timer expires. By default everything outstanding and un-SACKed is lost (RFC 6582 §4, RFC 6675 §5.1), and
+    /// the phase becomes Loss with `recovery_point = snd_nxt`.
+    fn on_rto(&mut self, _b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+        lost.push(SeqRange::new(v.snd_una, v.snd_nxt));
+    }
+
+    /// Called when [`LossRecovery::deadline`] is reached (reordering or probe timer).
+    fn on_deadline(&mut self, _b: &dyn Scoreboard, v: &SenderView, _lost: &mut Vec<SeqRange>) -> Phase {
+        v.phase
+    }
+
+    /// When [`LossRecovery::on_deadline`] wants to be called; `None` for a rule without a timer of its own.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// What to send next while something may be missing (called when the phase is not Open or lost marks remain): an outstanding range to
+    /// retransmit, a range that starts at `v.snd_nxt` for new data (the engine fills in what it has), or `None` to send nothing.
+    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange>;
+
+    /// Tells that `sent` was (re)transmitted on this rule's advice.
+    fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {}
+
+    /// Bytes that may be sent now. Called once after each ack; `v.room()` by default; PRR and rate-halving override it, and rules without
+    /// Limited Transmit do in Disorder.
+    fn quota(&mut self, v: &SenderView) -> Bytes {
+        v.room()
+    }
+
+    /// Called when the engine learns that the last timeout was spurious and its marks were taken back.
+    fn on_undo(&mut self, _v: &SenderView) {}
+}
+
+/// Decides the congestion window.
+pub trait CongestionControl: Policy {
+    /// The window of a new connection; called once the segment size is known.
+    fn start(&mut self, v: &SenderView) -> Window;
+
+    /// Called for each ack that advances `snd_una` while the phase is Open, Disorder or Loss.
+    fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window;
+
+    /// Called once per congestion episode (the engine tests "already reduced"), with `v` as it was at the moment of detection.
+    fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window;
+
+    /// Called when an episode ends: repaired, or found spurious (then the engine restores the window from before it unless this answers otherwise:
+    /// `v.window` holds the restored one).
+    fn on_settled(&mut self, _s: Settled, v: &SenderView) -> Window {
+        v.window
+    }
+
+    /// Called before sending after an idle period longer than the timeout (J-A12, RFC 5681 §4.1). By default the restart window
+    /// `rw = min(iw, cwnd)` with `iw` as the engine knows it from `start`.
+    fn on_idle(&mut self, _idle: Duration, v: &SenderView) -> Window {
+        Window { cwnd: v.window.cwnd.min(v.initial_window), ..v.window }
+    }
+
+    /// The pacing rate; `None` sends as soon as the window allows.
+    fn pacing(&self, _v: &SenderView) -> Option<Rate> {
+        None
+    }
+}
+
+/// Decides when a receiver acknowledges.
+pub trait AckPolicy: Policy {
+    /// Called for each arriving segment that carries data in order, with no gap above it; everything else (out of order, gap filled, FIN) is
+    /// acknowledged at once by the engine (RFC 5681 §4.2), unless [`AckPolicy::holds_out_of_order`] says otherwise.
+    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction;
+
+    /// Called when an acknowledgment left, whatever carried it.
+    fn on_ack_sent(&mut self, _now: Instant) {}
+
+    /// True when out-of-order segments are *not* acknowledged at once either (old receivers).
+    fn holds_out_of_order(&self) -> bool {
+        false
+    }
+}
+
+/// What runs above a connection.
+pub trait Application: Policy {
+    /// Called when the connection is established, whenever the wake-up it asked for has come, and may be called early.
+    fn on_wake(&mut self, now: Instant, io: &mut dyn AppIo, rng: &mut Rng) -> Wake;
+}
+
+/// A queue in front of a link.
+pub trait QueueDiscipline: Policy {
+    /// Takes, marks or drops an arriving packet; `PushOut` drops another one that is queued and takes this one.
+    fn enqueue(&mut self, p: Queued, now: Instant, rng: &mut Rng) -> Admit;
+
+    /// The next packet to serve, and in `shed` those dropped on the way to it (CoDel).
+    fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Queued>;
+
+    /// What is queued now, the packet in service not included.
+    fn backlog(&self) -> Backlog;
+
+    /// True when packets leave in order of arrival and are dropped at arrival only, so that a link may compute departures ahead.
+    fn is_fifo(&self) -> bool {
+        true
+    }
+}

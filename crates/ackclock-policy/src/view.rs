@@ -1,0 +1,343 @@
+//! What policies are told and what they answer. All `Copy`; the views may gain fields.
+
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
+
+/// Congestion window and slow-start threshold, bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// Congestion window (RFC 5681 §2).
+    pub cwnd: Bytes,
+    /// Slow-start threshold (RFC 5681 §2); [`Bytes::MAX`] until the first congestion.
+    pub ssthresh: Bytes,
+}
+
+/// Where a sender is in its loss repair (Linux's and ns-3's names).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Phase {
+    /// Nothing is suspicious.
+    #[default]
+    Open,
+    /// Duplicate or SACK-bearing acks came, fewer than would mean a loss.
+    Disorder,
+    /// The window was reduced on an ECN signal; nothing is missing.
+    Cwr,
+    /// A loss was inferred from acks and is being repaired.
+    Recovery,
+    /// The retransmission timer expired (or Tahoe collapsed) and what was outstanding is being resent.
+    Loss,
+}
+
+/// A congestion signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Congestion {
+    /// A loss was inferred from acks.
+    Loss,
+    /// The retransmission timer expired, or Tahoe's duplicate-ack threshold was reached: the window falls to the loss window.
+    /// `repeated` is true for the second and later expiries without progress, when `ssthresh` must be left alone (RFC 5681 §3.1).
+    Rto {
+        /// True when the same data had timed out before.
+        repeated: bool,
+    },
+    /// An ECN echo (RFC 3168 §6.1.2).
+    Ecn,
+}
+
+/// How an episode ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Settled {
+    /// Everything outstanding at its beginning was acknowledged.
+    Done,
+    /// It was spurious: nothing had been lost.
+    Spurious,
+}
+
+/// What a sender's policies may know. Sizes in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderView {
+    /// The present moment.
+    pub now: Instant,
+    /// Oldest unacknowledged sequence number.
+    pub snd_una: SeqNumber,
+    /// Next new sequence number.
+    pub snd_nxt: SeqNumber,
+    /// Window in force. In `on_congestion`, the one before the reduction.
+    pub window: Window,
+    /// Initial window that `start` chose.
+    pub initial_window: Bytes,
+    /// Sent and not cumulatively acknowledged.
+    pub flight_size: Bytes,
+    /// Estimate of what is in the network (RFC 6675), retransmissions included.
+    pub pipe: Bytes,
+    /// Window the peer advertises.
+    pub rwnd: Bytes,
+    /// Largest segment sent.
+    pub smss: u32,
+    /// Written by the application and not yet sent.
+    pub unsent: Bytes,
+    /// Phase before this event.
+    pub phase: Phase,
+    /// `snd_nxt` when the present or last episode began.
+    pub recovery_point: SeqNumber,
+    /// Consecutive duplicate acks (RFC 5681 §2) seen so far, this one included.
+    pub dup_acks: u32,
+    /// Consecutive timer expiries without progress.
+    pub expiries: u32,
+    /// Deadline of the running retransmission timer.
+    pub rto_deadline: Option<Instant>,
+    /// When the oldest outstanding segment was last sent.
+    pub oldest_sent_at: Option<Instant>,
+    /// Round-trip times, as the estimator has them.
+    pub rtt: Option<Rtt>,
+    /// True when SACK was negotiated.
+    pub sack: bool,
+    /// True when timestamps were negotiated.
+    pub timestamps: bool,
+}
+
+impl SenderView {
+    /// Bytes that the congestion window has room for: `cwnd` less what is in the network. The engine binds new data by the receiver's window too.
+    pub fn room(&self) -> Bytes {
+        self.window.cwnd.saturating_sub(self.pipe)
+    }
+}
+
+/// What one ack told.
+#[derive(Clone, Copy, Debug)]
+pub struct AckInfo {
+    /// Cumulative acknowledgment number.
+    pub ack: SeqNumber,
+    /// Bytes newly acknowledged cumulatively.
+    pub newly_acked: Bytes,
+    /// Segments newly acknowledged cumulatively (a part counts as one).
+    pub segments_acked: u32,
+    /// Bytes newly SACKed.
+    pub newly_sacked: Bytes,
+    /// Bytes newly delivered: acknowledged or SACKed for the first time.
+    pub delivered: Bytes,
+    /// True for a duplicate ack in the sense of RFC 5681 §2 (with SACK: one that SACKs something new or repeats, RFC 6675 §2).
+    pub is_dup: bool,
+    /// True when the ack carried SACK blocks (a DSACK block not counted).
+    pub has_sack: bool,
+    /// The range that a DSACK block (RFC 2883) reported.
+    pub dsack: Option<SeqRange>,
+    /// Round-trip time measured with this ack.
+    pub rtt: Option<Duration>,
+    /// ECN echo was set.
+    pub ece: bool,
+    /// The window had been the limit when this data was sent: growth is justified (RFC 7661).
+    pub cwnd_limited: bool,
+}
+
+/// Round-trip times known to an estimator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rtt {
+    /// Latest sample.
+    pub latest: Duration,
+    /// Smoothed.
+    pub srtt: Duration,
+    /// Smoothed mean deviation.
+    pub rttvar: Duration,
+    /// Smallest sample.
+    pub min_rtt: Duration,
+}
+
+/// One valid round-trip time sample, with what scaled estimators want to know.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RttSample {
+    /// When the ack arrived.
+    pub now: Instant,
+    /// The sample.
+    pub rtt: Duration,
+    /// Bytes in flight when the ack arrived, before it was taken off.
+    pub flight_size: Bytes,
+    /// Window in force.
+    pub window: Window,
+    /// Largest segment sent.
+    pub smss: u32,
+    /// Samples per outstanding segment: 1 where every segment is timed and acked, 1/2 with delayed acks, 1/load where one per round trip is.
+    pub sampling_rate: f64,
+}
+
+/// What the retransmission timer is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimerEvent {
+    /// A segment was sent (`retransmission` or new); the timer may or may not be running.
+    Sent {
+        /// True for a retransmission.
+        retransmission: bool,
+    },
+    /// New data was acknowledged and more is outstanding.
+    Acked,
+    /// Everything outstanding was acknowledged.
+    AllAcked,
+    /// The timer expired; the timeout given is already the backed-off one.
+    Expired,
+}
+
+/// What to do with the retransmission timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimerAction {
+    /// Leave it as it is.
+    Keep,
+    /// Let it expire at this moment (at once when it lies in the past).
+    Arm(Instant),
+    /// Stop it.
+    Disarm,
+}
+
+/// An outstanding segment on the scoreboard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SentSegment {
+    /// Its bytes.
+    pub range: SeqRange,
+    /// When it was last sent.
+    pub xmit_ts: Instant,
+    /// Transmissions so far.
+    pub transmissions: u32,
+    /// SACKed.
+    pub sacked: bool,
+    /// Marked lost and not retransmitted since.
+    pub lost: bool,
+}
+
+/// A data segment that arrived in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// When it arrived.
+    pub now: Instant,
+    /// Its payload, bytes.
+    pub bytes: u32,
+    /// True when it is at least as long as the largest seen (a full-sized segment).
+    pub full_sized: bool,
+    /// PSH was set.
+    pub push: bool,
+}
+
+/// What a receiver has not yet acknowledged, the arriving segment included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckPending {
+    /// Bytes received in order and not acknowledged.
+    pub bytes: Bytes,
+    /// Full-sized segments among them.
+    pub full_segments: u32,
+    /// Segments among them.
+    pub segments: u32,
+    /// Receive window last advertised, bytes.
+    pub rcv_wnd: Bytes,
+    /// Largest segment received so far (estimate of the peer's `smss`).
+    pub rmss: u32,
+    /// Deadline that runs already.
+    pub deadline: Option<Instant>,
+}
+
+/// When to acknowledge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckAction {
+    /// At once.
+    Now,
+    /// No later than this moment.
+    By(Instant),
+    /// Not for this segment's sake.
+    Hold,
+}
+
+/// What an application can do with its connection.
+pub trait AppIo {
+    /// Bytes that can be read.
+    fn readable(&self) -> Bytes;
+    /// Takes up to `n` bytes; returns how many there were.
+    fn read(&mut self, n: Bytes) -> Bytes;
+    /// Bytes that can be written now.
+    fn writable(&self) -> Bytes;
+    /// Queues up to `n` bytes; returns how many were taken.
+    fn write(&mut self, n: Bytes) -> Bytes;
+    /// Bytes written that the peer has not acknowledged.
+    fn unacked(&self) -> Bytes;
+    /// True when the peer has closed its side and everything was read.
+    fn at_end(&self) -> bool;
+    /// Closes the writing side once everything is sent.
+    fn close(&mut self);
+    /// Marks the beginning of a transaction for response times.
+    fn mark_start(&mut self);
+    /// Marks its end; the time since `mark_start` is recorded as one response time.
+    fn mark_end(&mut self);
+}
+
+/// When an application wants to be woken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wake {
+    /// When there is something to read, or the peer has closed.
+    Readable,
+    /// When there is room to write.
+    Writable,
+    /// When everything written is acknowledged.
+    Flushed,
+    /// At this moment.
+    At(Instant),
+    /// Not again.
+    Done,
+}
+
+/// A packet's number, unique among those alive.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct PacketId(pub u32);
+
+/// The ECN field of the IP header (RFC 3168 §5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECN-capable, codepoint 1.
+    Ect1,
+    /// ECN-capable, codepoint 0.
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// A packet as a queue sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queued {
+    /// Which packet.
+    pub id: PacketId,
+    /// Its size on the wire, headers included.
+    pub bytes: u32,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// When it was queued.
+    pub at: Instant,
+}
+
+/// What a queue does with an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admit {
+    /// Queues it.
+    Take,
+    /// Queues it with Congestion Experienced set.
+    Mark,
+    /// Drops it.
+    Drop,
+    /// Drops that queued packet instead, and queues this one.
+    PushOut(PacketId),
+}
+
+/// What waits in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes.
+    pub bytes: Bytes,
+}
+
+/// Collects a policy's private numbers for a trace.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Probe(pub Vec<(&'static str, f64)>);
+
+impl Probe {
+    /// Adds one named number.
+    pub fn number(&mut self, name: &'static str, value: f64) {
+        self.0.push((name, value));
+    }
+}

@@ -1,0 +1,147 @@
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
+
+/// Why a segment was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendKind {
+    /// SYN or SYN-ACK, `repeat` counting retransmissions.
+    Syn {
+        /// 0 for the first transmission.
+        repeat: u32,
+    },
+    /// New data or FIN.
+    New,
+    /// A retransmission because acks showed a loss.
+    FastRetransmit,
+    /// A retransmission because the timer expired.
+    TimeoutRetransmit,
+    /// A probe of a closed window.
+    WindowProbe,
+    /// A keepalive probe.
+    Keepalive,
+    /// An acknowledgment without data.
+    Ack,
+    /// A reset.
+    Reset,
+}
+
+/// Class of a loss episode (M-U1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossClass {
+    /// Clock-preserving halving: a congestion-avoidance event.
+    Ca,
+    /// Timeout, failed recovery, further window cut.
+    NonCa,
+}
+
+/// What happened at one connection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum EventKind {
+    /// A segment left.
+    Sent {
+        /// Why.
+        kind: SendKind,
+        /// Its first sequence number.
+        seq: SeqNumber,
+        /// Its payload.
+        len: u32,
+        /// Its acknowledgment number.
+        ack: SeqNumber,
+    },
+    /// A segment arrived and was accepted.
+    Received {
+        /// Its first sequence number.
+        seq: SeqNumber,
+        /// Its payload.
+        len: u32,
+        /// Its acknowledgment number.
+        ack: SeqNumber,
+    },
+    /// A round-trip time sample was taken.
+    RttSample {
+        /// The sample.
+        rtt: Duration,
+        /// Smoothed round-trip time after it.
+        srtt: Duration,
+        /// Deviation after it.
+        rttvar: Duration,
+        /// Timeout after it, before backoff.
+        rto: Duration,
+    },
+    /// The window changed.
+    Window {
+        /// Congestion window.
+        cwnd: Bytes,
+        /// Slow-start threshold.
+        ssthresh: Bytes,
+        /// In the network.
+        pipe: Bytes,
+    },
+    /// The retransmission timer expired.
+    Timeout {
+        /// Oldest outstanding sequence number.
+        seq: SeqNumber,
+        /// Backoff round: 1 for the first expiry without progress.
+        round: u32,
+        /// The timeout that had run.
+        rto: Duration,
+    },
+    /// A range was declared lost.
+    Lost {
+        /// It.
+        range: SeqRange,
+    },
+    /// A loss episode began.
+    EpisodeBegan {
+        /// Class as it looks at its beginning; a CA event may still turn into a non-CA one.
+        class: LossClass,
+        /// `snd_nxt` at that moment.
+        recovery_point: SeqNumber,
+    },
+    /// A loss episode ended.
+    EpisodeEnded {
+        /// Its final class.
+        class: LossClass,
+        /// True when it was found spurious.
+        spurious: bool,
+    },
+    /// The connection became established.
+    Established,
+    /// It ended, orderly or not.
+    Closed {
+        /// False for a reset, an abort or a timeout.
+        orderly: bool,
+    },
+}
+
+/// An event with its moment and its connection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Event {
+    /// When.
+    pub at: Instant,
+    /// Which connection, numbered by the world.
+    pub connection: u32,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// Which groups of events are recorded; nothing by default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Mask(pub u8);
+
+impl Mask {
+    /// Nothing: tracing is off and costs nothing.
+    pub const NONE: Self = Self(0);
+    /// Segments sent and received.
+    pub const PACKETS: Self = Self(1);
+    /// Round-trip samples and windows.
+    pub const SAMPLES: Self = Self(2);
+    /// Timeouts, losses, episodes, opening and closing.
+    pub const EPISODES: Self = Self(4);
+    /// Everything.
+    pub const ALL: Self = Self(7);
+
+    /// True when any group of `other` is recorded.
+    pub const fn any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}

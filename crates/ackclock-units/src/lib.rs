@@ -1,0 +1,19 @@
+//! Time, rates, sequence numbers and seeded random streams: the words every other room speaks.
+//!
+//! Instants and durations are whole nanoseconds, so two runs of one scenario compare equal bit for bit;
+//! floats appear inside formulas only, never in state that two runs compare.
+
+mod parse;
+mod rate;
+mod rng;
+mod seq;
+mod time;
+
+pub use parse::{ParseQuantityError, parse_bytes, parse_duration, parse_rate, parse_ratio};
+pub use rate::Rate;
+pub use rng::Rng;
+pub use seq::{SeqNumber, SeqRange};
+pub use time::{Duration, Instant};
+
+/// A size in bytes (octets).
+pub type Bytes = u64;

@@ -1,0 +1,123 @@
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// A TCP sequence number, compared by wrapped difference (RFC 9293 §3.4).
+///
+/// Two numbers 2^31 apart compare as "less" from either side; nothing here panics whatever a peer sends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SeqNumber(pub u32);
+
+impl SeqNumber {
+    /// Bytes from `earlier` to this number, negative when it lies behind.
+    pub const fn diff(self, earlier: Self) -> i32 {
+        self.0.wrapping_sub(earlier.0) as i32
+    }
+
+    /// Bytes from `earlier` to this number, zero when it lies behind.
+    pub const fn bytes_since(self, earlier: Self) -> u32 {
+        let d = self.diff(earlier);
+        if d > 0 { d as u32 } else { 0 }
+    }
+
+    /// The later of two numbers.
+    pub fn max(self, other: Self) -> Self {
+        if self > other { self } else { other }
+    }
+
+    /// The earlier of two numbers.
+    pub fn min(self, other: Self) -> Self {
+        if self < other { self } else { other }
+    }
+}
+
+impl PartialOrd for SeqNumber {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.diff(*other).cmp(&0))
+    }
+}
+
+impl Add<u32> for SeqNumber {
+    type Output = Self;
+    fn add(self, n: u32) -> Self {
+        Self(self.0.wrapping_add(n))
+    }
+}
+
+impl AddAssign<u32> for SeqNumber {
+    fn add_assign(&mut self, n: u32) {
+        *self = *self + n;
+    }
+}
+
+impl Sub<u32> for SeqNumber {
+    type Output = Self;
+    fn sub(self, n: u32) -> Self {
+        Self(self.0.wrapping_sub(n))
+    }
+}
+
+impl fmt::Debug for SeqNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Display for SeqNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A half-open range of sequence numbers: `start` is in it, `end` is not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct SeqRange {
+    /// First number of the range.
+    pub start: SeqNumber,
+    /// First number past the range.
+    pub end: SeqNumber,
+}
+
+impl SeqRange {
+    /// The range from `start` up to, not including, `end`.
+    pub const fn new(start: SeqNumber, end: SeqNumber) -> Self {
+        Self { start, end }
+    }
+
+    /// Its length in bytes; zero when it ends before it starts.
+    pub const fn len(self) -> u32 {
+        self.end.bytes_since(self.start)
+    }
+
+    /// True when it holds nothing.
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// True when `seq` lies in it.
+    pub fn contains(self, seq: SeqNumber) -> bool {
+        self.start <= seq && seq < self.end
+    }
+
+    /// True when all of `other` lies in it.
+    pub fn covers(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparison_wraps() {
+        let (a, b) = (SeqNumber(u32::MAX - 1), SeqNumber(3));
+        assert!(a < b && b > a);
+        assert_eq!(b.diff(a), 5);
+        assert_eq!(a.bytes_since(b), 0);
+        assert_eq!(a.max(b), b);
+        assert_eq!(SeqRange::new(a, b).len(), 5);
+        assert!(SeqRange::new(a, b).contains(SeqNumber(0)));
+        assert!(!SeqRange::new(a, b).contains(b));
+    }
+}

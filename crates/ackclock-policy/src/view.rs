@@ -1,5 +1,6 @@
 //! What policies are told and what they answer. All `Copy`; the views may gain fields.
 
+pub use ackclock_units::Ecn;
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 /// Congestion window and slow-start threshold, bytes.
@@ -281,20 +282,6 @@ pub enum Wake {
 /// A packet's number, unique among those alive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct PacketId(pub u32);
-
-/// The ECN field of the IP header (RFC 3168 §5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Ecn {
-    /// Not ECN-capable.
-    #[default]
-    NotEct,
-    /// ECN-capable, codepoint 1.
-    Ect1,
-    /// ECN-capable, codepoint 0.
-    Ect0,
-    /// Congestion experienced.
-    Ce,
-}
 
 /// A packet as a queue sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

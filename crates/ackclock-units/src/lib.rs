@@ -3,12 +3,14 @@
 //! Instants and durations are whole nanoseconds, so two runs of one scenario compare equal bit for bit;
 //! floats appear inside formulas only, never in state that two runs compare.
 
+mod ecn;
 mod parse;
 mod rate;
 mod rng;
 mod seq;
 mod time;
 
+pub use ecn::Ecn;
 pub use parse::{ParseQuantityError, parse_bytes, parse_duration, parse_rate, parse_ratio};
 pub use rate::Rate;
 pub use rng::Rng;

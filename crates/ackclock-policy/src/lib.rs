@@ -3,11 +3,23 @@
 //! A policy sees plain copied values and *returns* decisions; the engine clamps, applies and traces them. This room depends on
 //! [`ackclock_units`] alone, so a policy cannot reach into a connection.
 
+mod ack;
+mod application;
+mod backoff;
+mod estimator;
+mod nearest;
 mod param;
+mod queue;
+mod recovery;
+mod registry;
+mod timer;
 mod traits;
 mod view;
+mod window;
 
+pub use nearest::nearest;
 pub use param::{Entry, Kind, Param, ParamError, Params, Value};
+pub use registry::{Chosen, Declaration, KINDS, Registry, RegistryError, Role};
 pub use traits::{
     AckPolicy, Application, Backoff, CongestionControl, LossRecovery, Policy, QueueDiscipline, RetransmissionTimer, RttEstimator, Scoreboard,
 };

@@ -24,6 +24,21 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
+impl Kind {
+    /// What it is called in an error.
+    fn article(self) -> &'static str {
+        match self {
+            Self::Bytes => "a size",
+            Self::Duration => "a time",
+            Self::Rate => "a rate",
+            Self::Ratio => "a ratio",
+            Self::Count => "a whole number",
+            Self::Flag => "`true` or `false`,",
+            Self::Choice(_) => "a word",
+        }
+    }
+}
+
 /// A parameter's value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {
@@ -133,14 +148,19 @@ impl Param {
         self.check(value)
     }
 
-    /// Refuses a value outside the range.
+    /// Refuses a value of another kind or outside the range.
     pub fn check(&self, value: Value) -> Result<Value, ParamError> {
+        if std::mem::discriminant(&value) != std::mem::discriminant(&self.default) {
+            let wanted = format!("{} such as `{}`", self.kind.article(), self.default);
+            return Err(ParamError { param: self.name.to_owned(), met: value.to_string(), wanted });
+        }
         let x = match value {
             Value::Bytes(n) | Value::Count(n) => n as f64,
             Value::Duration(d) => d.as_secs_f64(),
             Value::Rate(r) => r.bits_per_sec() as f64,
             Value::Ratio(x) => x,
-            Value::Flag(_) | Value::Choice(_) => return Ok(value),
+            Value::Flag(_) => return Ok(value),
+            Value::Choice(word) => return self.parse(word),
         };
         if self.min <= x && x <= self.max {
             return Ok(value);

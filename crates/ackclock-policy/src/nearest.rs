@@ -1,0 +1,32 @@
+/// The known name that `met` was most probably meant to be; `None` when nothing is close.
+///
+/// Close is a third of the name's letters changed, added, dropped or swapped, or one name beginning with the other.
+pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let met: String = met.chars().take(LONGEST).collect::<String>().to_lowercase().replace('_', "-");
+    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let distance = |name: &str| {
+        let name = plain(name);
+        let begins = met.len() >= 2 && (name.starts_with(&met) || met.starts_with(&name));
+        (if begins { 1 } else { strsim::osa_distance(&met, &name) }, name.len())
+    };
+    known.into_iter().map(|name| (distance(name), name)).filter(|((d, len), _)| *d <= 1 + len / 3).min_by_key(|((d, _), _)| *d).map(|(_, name)| name)
+}
+
+/// Longer input is compared by its beginning: no name is nearly as long, and the comparison takes the product of both lengths.
+const LONGEST: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_strangers_are_not() {
+        let known = ["rfc793", "jacobson88", "jacobson88-ticks", "rfc6298"];
+        assert_eq!(nearest("rfc6289", known), Some("rfc6298"));
+        assert_eq!(nearest("Jacobson", known), Some("jacobson88"));
+        assert_eq!(nearest("jacobson88_tick", known), Some("jacobson88-ticks"));
+        assert_eq!(nearest("bananas", known), None);
+        assert_eq!(nearest("", known), None);
+        assert_eq!(nearest(&"x".repeat(1 << 20), known), None);
+    }
+}

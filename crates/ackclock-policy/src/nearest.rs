@@ -7,7 +7,8 @@ pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Optio
     let distance = |name: &str| {
         let name = plain(name);
         let begins = met.len() >= 2 && (name.starts_with(&met) || met.starts_with(&name));
-        (if begins { 1 } else { strsim::osa_distance(&met, &name) }, name.len())
+        let slips = strsim::osa_distance(&met, &name);
+        (if begins { slips.min(2) } else { slips }, name.len())
     };
     known.into_iter().map(|name| (distance(name), name)).filter(|((d, len), _)| *d <= 1 + len / 3).min_by_key(|((d, _), _)| *d).map(|(_, name)| name)
 }

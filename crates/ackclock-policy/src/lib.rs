@@ -18,7 +18,7 @@ mod view;
 mod window;
 
 pub use nearest::nearest;
-pub use param::{Entry, Kind, Param, ParamError, Params, Value};
+pub use param::{Entry, Kind, Param, ParamError, Params, QueueSize, Value};
 pub use registry::{Chosen, Declaration, KINDS, Registry, RegistryError, Role};
 pub use traits::{
     AckPolicy, Application, Backoff, CongestionControl, LossRecovery, Policy, QueueDiscipline, RetransmissionTimer, RttEstimator, Scoreboard,

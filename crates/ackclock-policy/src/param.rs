@@ -5,6 +5,20 @@ use std::ops::RangeInclusive;
 
 use ackclock_units::{Bytes, Duration, Rate, parse_bytes, parse_duration, parse_rate, parse_ratio};
 
+/// The longest queue, packets or bytes: what keeps a scenario's memory bounded.
+const MAX_QUEUE: u64 = 1 << 40;
+const QUEUE: &str = "a length of a queue: give packets or bytes, such as `50packets` or `64KiB`";
+
+/// Reads `50packets` (also `1packet`, `50pkt`) or a size with its unit.
+fn parse_queue(text: &str) -> Option<QueueSize> {
+    let text = text.trim();
+    let packets = ["packets", "packet", "pkts", "pkt"].iter().find_map(|unit| text.strip_suffix(unit));
+    match packets {
+        Some(n) => n.trim().parse().ok().map(QueueSize::Packets),
+        None => parse_bytes(text).ok().map(QueueSize::Bytes),
+    }
+}
+
 /// What a parameter measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -22,6 +36,26 @@ pub enum Kind {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A length of a queue, written `50packets` or `64KiB`; a scenario also takes `2bdp`.
+    Queue,
+}
+
+/// A length of a queue, counted in packets or in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueueSize {
+    /// Packets of any size.
+    Packets(u64),
+    /// Bytes on the wire, headers included.
+    Bytes(Bytes),
+}
+
+impl fmt::Display for QueueSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(n) => write!(f, "{n}packets"),
+            Self::Bytes(n) => write!(f, "{n}B"),
+        }
+    }
 }
 
 impl Kind {
@@ -35,6 +69,7 @@ impl Kind {
             Self::Count => "a whole number",
             Self::Flag => "`true` or `false`,",
             Self::Choice(_) => "a word",
+            Self::Queue => "a length of a queue",
         }
     }
 }
@@ -56,6 +91,8 @@ pub enum Value {
     Flag(bool),
     /// A word of a [`Kind::Choice`].
     Choice(&'static str),
+    /// A length of a queue.
+    Queue(QueueSize),
 }
 
 /// Written so that it reads back the same: the form of resolved scenarios.
@@ -70,6 +107,7 @@ impl fmt::Display for Value {
             Self::Count(n) => write!(f, "{n}"),
             Self::Flag(b) => write!(f, "{b}"),
             Self::Choice(word) => write!(f, "{word}"),
+            Self::Queue(size) => write!(f, "{size}"),
         }
     }
 }
@@ -129,6 +167,11 @@ impl Param {
         Self { name, kind: Kind::Choice(words), default: Value::Choice(default), min: 0.0, max: 0.0, about }
     }
 
+    /// A length of a queue of at least one packet, or of `least` bytes.
+    pub const fn queue(name: &'static str, default: QueueSize, least: Bytes, about: &'static str) -> Self {
+        Self { name, kind: Kind::Queue, default: Value::Queue(default), min: least as f64, max: MAX_QUEUE as f64, about }
+    }
+
     /// Reads a value given as text, as in a scenario file or after `--set`.
     pub fn parse(&self, text: &str) -> Result<Value, ParamError> {
         let wrong = |wanted: String| ParamError { param: self.name.to_owned(), met: text.to_owned(), wanted };
@@ -144,6 +187,7 @@ impl Param {
                 let word = words.iter().find(|w| **w == text).ok_or_else(|| wrong(format!("one of {}", words.join(", "))))?;
                 return Ok(Value::Choice(word));
             }
+            Kind::Queue => Value::Queue(parse_queue(text).ok_or_else(|| wrong(QUEUE.to_owned()))?),
         };
         self.check(value)
     }
@@ -161,13 +205,19 @@ impl Param {
             Value::Ratio(x) => x,
             Value::Flag(_) => return Ok(value),
             Value::Choice(word) => return self.parse(word),
+            Value::Queue(QueueSize::Packets(n)) if (1..=MAX_QUEUE).contains(&n) => return Ok(value),
+            Value::Queue(QueueSize::Packets(_)) => {
+                let wanted = format!("between 1packets and {MAX_QUEUE}packets");
+                return Err(ParamError { param: self.name.to_owned(), met: value.to_string(), wanted });
+            }
+            Value::Queue(QueueSize::Bytes(n)) => n as f64,
         };
         if self.min <= x && x <= self.max {
             return Ok(value);
         }
         let bound = |x: f64| match self.kind {
             Kind::Duration => Value::Duration(Duration::from_secs_f64(x)),
-            Kind::Bytes => Value::Bytes(x as u64),
+            Kind::Bytes | Kind::Queue => Value::Bytes(x as u64),
             Kind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
             Kind::Count => Value::Count(x as u64),
             _ => Value::Ratio(x),
@@ -257,6 +307,12 @@ impl Params {
         b
     }
 
+    /// The length of a queue `name`.
+    pub fn queue(&self, name: &str) -> QueueSize {
+        let Value::Queue(size) = self.get(name) else { panic!("`{name}` is not declared as a length of a queue") };
+        size
+    }
+
     /// The word `name`.
     pub fn choice(&self, name: &str) -> &'static str {
         let Value::Choice(word) = self.get(name) else { panic!("`{name}` is not declared as a choice") };
@@ -277,4 +333,32 @@ pub struct Entry<T: ?Sized> {
     pub params: &'static [Param],
     /// Makes one for one connection (or link).
     pub build: fn(&Params) -> Box<T>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Param = Param::queue("limit", QueueSize::Packets(50), 40, "most that is queued");
+
+    #[test]
+    fn a_queue_is_measured_in_packets_or_in_bytes() {
+        for (text, size) in [("50packets", QueueSize::Packets(50)), ("1 packet", QueueSize::Packets(1)), ("64KiB", QueueSize::Bytes(65536))] {
+            assert_eq!(LIMIT.parse(text), Ok(Value::Queue(size)), "{text}");
+        }
+        for n in [Value::Queue(QueueSize::Packets(7)), Value::Queue(QueueSize::Bytes(9000))] {
+            assert_eq!(LIMIT.parse(&n.to_string()), Ok(n));
+        }
+    }
+
+    #[test]
+    fn a_queue_without_room_for_a_packet_is_refused() {
+        for (text, message) in [
+            ("50", "`limit` is `50`, which is not a length of a queue: give packets or bytes, such as `50packets` or `64KiB`"),
+            ("0packets", "`limit` is `0packets`, which is not between 1packets and 1099511627776packets"),
+            ("39B", "`limit` is `39B`, which is not between 40B and 1099511627776B"),
+        ] {
+            assert_eq!(LIMIT.parse(text).unwrap_err().to_string(), message);
+        }
+    }
 }

@@ -1,0 +1,75 @@
+# Everything happens in .venv and target; nothing else of this machine is touched.
+#   make build   set up .venv and build the extension        make test    all tests, Rust and Python
+#   make demo    what ackclock does, in two parts             make lint    formatting and lints
+#   make bench   speed, beside other simulators               make lock    renew the lock files (needs uv)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := build
+.PHONY: build demo test test-rust test-python bench lint lock docs clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first Python of at least 3.10 on the path; PYTHON=... chooses another one.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$p" && break; done)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+CORE := $(VENV)/.core-built
+
+build: $(CORE)
+
+$(VENV)/.created:
+	@test -n "$(PYTHON)" || { echo "ackclock needs Python 3.10 or newer; none is on the path (PYTHON=... names one)." >&2; exit 2; }
+	@echo "Creating $(VENV) with $$($(PYTHON) --version)." >&2
+	@# Some systems split ensurepip from Python; there pip or virtualenv of the system sets the environment up.
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 \
+		|| $(PYTHON) -m virtualenv -q $(VENV) 2>/dev/null \
+		|| { $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install -q pip; } \
+		|| { echo "No virtual environment could be made: install Python's venv module (python3-venv on Debian)." >&2; exit 2; }
+	@touch $@
+
+$(VENV)/.packages-installed: requirements/main.lock | $(VENV)/.created
+	@echo "Installing the Python packages of requirements/main.lock." >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/main.lock
+	@touch $@
+
+$(CORE): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-installed
+	@command -v cargo >/dev/null || { echo "ackclock needs stable Rust 1.90 or newer; cargo is not on the path (see rust-lang.org)." >&2; exit 2; }
+	@echo "Building the extension in release." >&2
+	@PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop -q --release --locked
+	@touch $@
+
+demo: build
+	@$(BIN)/ackclock demo
+
+test: test-rust test-python
+
+test-rust:
+	cargo test --workspace --locked
+
+test-python: build
+	$(BIN)/python -m pytest
+
+bench: build
+	@$(BIN)/python bench/run.py
+
+docs: build
+	@$(BIN)/python docs/generate.py
+
+$(VENV)/.lint-installed: requirements/lint.lock | $(VENV)/.created
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/lint.lock
+	@touch $@
+
+lint: $(VENV)/.lint-installed
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check python tests
+
+lock:
+	uv pip compile -q --universal --python-version 3.10 --group build --group test --no-header -o requirements/main.lock pyproject.toml
+	uv pip compile -q --universal --python-version 3.10 --group lint --no-header -o requirements/lint.lock
+
+clean:
+	rm -rf $(VENV) target python/ackclock/_core*.so

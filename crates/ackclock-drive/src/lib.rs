@@ -1,1 +1,34 @@
-//! Placeholder.
+//! Real packets and the real clock: network namespaces, TUN devices, the real-time link emulator, and the engine behind a small blocking interface.
+//!
+//! This is the only room with system calls and `unsafe`, and it needs Linux. Elsewhere it compiles to [`check`], which says so.
+//!
+//! Nothing outlives the process: namespaces have no name and are held by file descriptors, so the kernel removes them with their devices,
+//! addresses and routes when it ends, in whatever way.
+
+mod clock;
+mod error;
+#[cfg(target_os = "linux")]
+mod linux;
+
+pub use clock::Clock;
+pub use error::DriveError;
+#[cfg(target_os = "linux")]
+pub use linux::*;
+
+/// How network namespaces and TUN devices can be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Means {
+    /// By this process as it is.
+    Direct,
+    /// After the process has entered a user namespace of its own, which it must do before it has several threads.
+    UserNamespace,
+}
+
+/// What this system allows: nothing, since it is not Linux.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_os = "linux"))]
+pub fn check() -> Result<Means, DriveError> {
+    Err(DriveError::Missing("real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere".into()))
+}

@@ -1,0 +1,42 @@
+use std::{fmt, io};
+
+/// Why something on the real network could not be done.
+#[derive(Debug)]
+pub enum DriveError {
+    /// A right or a facility of the system is missing; the sentence names it and what would do.
+    Missing(String),
+    /// A system call failed while doing what the first part says.
+    System(&'static str, io::Error),
+    /// An input was wrong: the place, the value met and the values that would do.
+    Input(String),
+    /// What was received is not what was sent, or a program of the run failed.
+    Failed(String),
+    /// The caller asked to stop.
+    Interrupted,
+}
+
+impl DriveError {
+    /// Attaches what was being done to an error of the system.
+    pub(crate) fn system(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |e| Self::System(doing, e)
+    }
+}
+
+impl fmt::Display for DriveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(sentence) | Self::Input(sentence) | Self::Failed(sentence) => f.write_str(sentence),
+            Self::System(doing, e) => write!(f, "could not {doing}: {e}"),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for DriveError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::System(_, e) => Some(e),
+            _ => None,
+        }
+    }
+}

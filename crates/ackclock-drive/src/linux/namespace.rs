@@ -1,0 +1,152 @@
+//! Network namespaces without a name, held by a file descriptor alone.
+//!
+//! Nothing is mounted and nothing is written to disk, so there is nothing to clean up: when the last descriptor and the last process of a
+//! namespace go, whether by a normal exit, a signal or a crash, the kernel removes it with its devices, addresses and routes.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+
+use crate::DriveError;
+
+/// A network namespace of our own. Dropping it removes it, once the devices and processes in it are gone too.
+#[derive(Debug)]
+pub struct Namespace {
+    fd: OwnedFd,
+}
+
+impl Namespace {
+    /// A new namespace in which only the loopback device exists, up, and IPv6 is off unless `ipv6` (so that no router solicitations and
+    /// neighbour reports mix into a measurement).
+    ///
+    /// Needs CAP_SYS_ADMIN here or in a user namespace of our own: see [`crate::check`].
+    pub fn new(ipv6: bool) -> Result<Self, DriveError> {
+        let fd = on_a_thread(move || {
+            // SAFETY: this thread was made for this call and ends after it; NEWNET changes nothing that other threads share.
+            #[allow(unsafe_code)]
+            unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|e| DriveError::System("make a network namespace", e.into()))?;
+            super::sys::bring_up("lo").map_err(DriveError::system("bring the loopback device up"))?;
+            for key in ["default", "all"] {
+                let base = format!("/proc/sys/net/ipv6/conf/{key}");
+                // Best effort: there may be no IPv6 at all, or a read-only /proc/sys.
+                let _ = fs::write(format!("{base}/disable_ipv6"), if ipv6 { "0" } else { "1" });
+                let _ = fs::write(format!("{base}/accept_dad"), "0");
+                let _ = fs::write(format!("{base}/router_solicitations"), "0");
+            }
+            fs::File::open("/proc/thread-self/ns/net").map_err(DriveError::system("open the new namespace"))
+        })?;
+        Ok(Self { fd: fd.into() })
+    }
+
+    /// Runs `work` on a thread inside the namespace: sockets opened and devices made there belong to it for good.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, DriveError> {
+        on_a_thread(|| {
+            move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))
+                .map_err(|e| DriveError::System("enter a network namespace", e.into()))?;
+            Ok(work())
+        })
+    }
+
+    /// Starts a program inside the namespace. It is killed when the calling thread ends, however that happens.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, DriveError> {
+        let fd = self.fd.try_clone().map_err(DriveError::system("duplicate a descriptor"))?;
+        let parent = getpid();
+        let enter = move || -> io::Result<()> {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            if getppid() != Some(parent) {
+                // The parent died before the signal was asked for.
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            move_into_link_name_space(fd.as_fd(), Some(LinkNameSpaceType::Network))?;
+            Ok(())
+        };
+        // SAFETY: between fork and exec the closure makes three system calls on values it owns; it neither allocates nor locks.
+        #[allow(unsafe_code)]
+        unsafe {
+            command.pre_exec(enter)
+        };
+        command.spawn().map_err(DriveError::system("start a program in a namespace"))
+    }
+
+    /// Sets a kernel parameter of this namespace, for instance `net.ipv4.tcp_sack` to `0`.
+    pub fn set_sysctl(&self, key: &str, value: &str) -> Result<(), DriveError> {
+        let path = sysctl_path(key)?;
+        self.run(|| fs::write(&path, value))?.map_err(|e| DriveError::Missing(format!("kernel parameter {key} could not be set to `{value}`: {e}")))
+    }
+
+    /// Reads a kernel parameter of this namespace.
+    pub fn sysctl(&self, key: &str) -> Result<String, DriveError> {
+        let path = sysctl_path(key)?;
+        let text = self.run(|| fs::read_to_string(&path))?;
+        text.map(|t| t.trim().to_owned()).map_err(|e| DriveError::Missing(format!("kernel parameter {key} could not be read: {e}")))
+    }
+
+    /// A counter of the kernel's TCP in this namespace, by its name in `/proc/net/snmp` or `/proc/net/netstat` (`RetransSegs`, `TCPTimeouts`...).
+    pub fn tcp_counter(&self, name: &str) -> Result<u64, DriveError> {
+        let text = self.run(|| -> io::Result<String> {
+            Ok(fs::read_to_string("/proc/thread-self/net/snmp")? + &fs::read_to_string("/proc/thread-self/net/netstat")?)
+        })?;
+        let text = text.map_err(DriveError::system("read the kernel's TCP counters"))?;
+        counter(&text, name).ok_or_else(|| DriveError::Missing(format!("this kernel has no TCP counter named `{name}`")))
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Namespaces belong to threads: changing that of a caller's thread would leak, so a thread is made for it.
+fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, DriveError> + Send) -> Result<T, DriveError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("namespace".into()).spawn_scoped(scope, work).map_err(DriveError::system("start a thread"))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn sysctl_path(key: &str) -> Result<String, DriveError> {
+    let fine = key.starts_with("net.") && !key.contains("..") && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+    if fine {
+        Ok(format!("/proc/sys/{}", key.replace('.', "/")))
+    } else {
+        Err(DriveError::Input(format!("`{key}` is not a kernel parameter of the network: give one such as `net.ipv4.tcp_sack`")))
+    }
+}
+
+/// Finds a counter in the kernel's tables: lines in pairs, names above values.
+fn counter(text: &str, name: &str) -> Option<u64> {
+    let lines: Vec<&str> = text.lines().collect();
+    lines.chunks_exact(2).find_map(|pair| {
+        let column = pair[0].split_ascii_whitespace().position(|n| n == name)?;
+        let protocol = pair[0].split_ascii_whitespace().next()?;
+        (protocol.starts_with("Tcp")).then(|| pair[1].split_ascii_whitespace().nth(column)?.parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_found_by_name() {
+        let text = "Ip: InDiscards RetransSegs\nIp: 1 2\nTcp: ActiveOpens RetransSegs\nTcp: 3 4\nTcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 5 6\n";
+        assert_eq!(counter(text, "RetransSegs"), Some(4));
+        assert_eq!(counter(text, "TCPTimeouts"), Some(6));
+        assert_eq!(counter(text, "Nonsense"), None);
+        assert_eq!(counter("Tcp: a", "a"), None);
+    }
+
+    #[test]
+    fn a_path_that_leaves_the_network_parameters_is_refused() {
+        assert!(sysctl_path("net.ipv4.tcp_sack").is_ok());
+        for key in ["kernel.panic", "net/../kernel", "net..", "", "net.ipv4.tcp sack"] {
+            assert!(sysctl_path(key).is_err(), "{key}");
+        }
+    }
+}

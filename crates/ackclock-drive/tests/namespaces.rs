@@ -1,0 +1,118 @@
+//! Namespaces and devices come with what was asked and go with their owner.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::process::{Command, Stdio};
+
+use ackclock_drive::{Means, Namespace, Tun, TunOptions, check};
+
+/// True when the tests can run here; otherwise prints why not.
+fn allowed() -> bool {
+    match check() {
+        Ok(Means::Direct) => return true,
+        Ok(Means::UserNamespace) => eprintln!("skipped: needs root here (a user namespace cannot be entered by a test with several threads)"),
+        Err(e) => eprintln!("skipped: {e}"),
+    }
+    false
+}
+
+#[test]
+fn a_namespace_has_a_loopback_of_its_own() {
+    if !allowed() {
+        return;
+    }
+    let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
+    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 4242));
+    let first = a.run(bind).unwrap().unwrap();
+    // The same port is free in the other namespace, and taken in this one.
+    let second = b.run(bind).unwrap().unwrap();
+    assert_eq!(a.run(bind).unwrap().unwrap_err().kind(), ErrorKind::AddrInUse);
+    drop((first, second));
+}
+
+#[test]
+fn kernel_parameters_belong_to_the_namespace() {
+    if !allowed() {
+        return;
+    }
+    let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
+    a.set_sysctl("net.ipv4.tcp_sack", "0").unwrap();
+    assert_eq!(a.sysctl("net.ipv4.tcp_sack").unwrap(), "0");
+    assert_eq!(b.sysctl("net.ipv4.tcp_sack").unwrap(), "1");
+    let e = a.set_sysctl("net.ipv4.tcp_nonsense", "1").unwrap_err().to_string();
+    assert!(e.contains("net.ipv4.tcp_nonsense"), "{e}");
+    assert_eq!(a.tcp_counter("RetransSegs").unwrap(), 0);
+}
+
+#[test]
+fn packets_to_the_devices_subnet_come_out_of_it() {
+    if !allowed() {
+        return;
+    }
+    let ns = Namespace::new(false).unwrap();
+    let options = TunOptions { ipv4: (Ipv4Addr::new(10, 9, 8, 1), 24), mtu: 9000, ..TunOptions::default() };
+    let tun = Tun::new(&ns, &options).unwrap();
+    let mut buffer = [0; 65536];
+    assert_eq!(tun.recv(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+    ns.run(|| {
+        let socket = UdpSocket::bind("10.9.8.1:1000").unwrap();
+        socket.send_to(b"ackclock", "10.9.8.2:2000").unwrap();
+    })
+    .unwrap();
+    let n = tun.recv(&mut buffer).unwrap();
+    assert_eq!(n, 20 + 8 + 8);
+    assert_eq!((buffer[0] >> 4, &buffer[12..20], &buffer[28..n]), (4, &[10, 9, 8, 1, 10, 9, 8, 2][..], &b"ackclock"[..]));
+}
+
+/// Runs this test program again as a child that sets a network up and waits; used by the test below.
+#[test]
+fn child_that_is_killed() {
+    if std::env::var_os("ACKCLOCK_CHILD").is_none() {
+        return;
+    }
+    let ns = Namespace::new(false).unwrap();
+    let _tun = Tun::new(&ns, &TunOptions::default()).unwrap();
+    let inner = ns.spawn(Command::new("sleep").arg("1000")).unwrap();
+    let inode = std::fs::read_link(format!("/proc/{}/ns/net", inner.id())).unwrap();
+    println!("\nready {} {}", inner.id(), inode.display());
+    std::thread::sleep(std::time::Duration::from_secs(1000));
+}
+
+#[test]
+fn a_killed_program_leaves_nothing_behind() {
+    if !allowed() {
+        return;
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_that_is_killed", "--nocapture"])
+        .env("ACKCLOCK_CHILD", "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let ready = lines.find_map(|l| l.unwrap().strip_prefix("ready ").map(str::to_owned)).unwrap();
+    let (grandchild, inode) = ready.split_once(' ').unwrap();
+    let (grandchild, inode) = (grandchild.to_owned(), inode.to_owned());
+    assert!(holders(&inode) > 0, "the child's program is in its namespace");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The program in the namespace is killed by the kernel; wait for it, generously.
+    for _ in 0..200 {
+        if !running(&grandchild) && holders(&inode) == 0 {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("process {grandchild} or namespace {inode} is still there");
+}
+
+fn running(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| !s.contains(") Z "))
+}
+
+/// Processes in a network namespace.
+fn holders(inode: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    processes.filter(|p| std::fs::read_link(p.path().join("ns/net")).is_ok_and(|l| l.to_string_lossy() == inode)).count()
+}

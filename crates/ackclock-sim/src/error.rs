@@ -1,0 +1,50 @@
+use std::fmt;
+
+/// Why a network or a run was refused or stopped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SimError {
+    /// Two nodes or two links share a name.
+    DuplicateName {
+        /// `node` or `link`.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A node that the network does not have.
+    UnknownNode(u32),
+    /// No sequence of links leads from one node to the other.
+    NoPath {
+        /// Where it should begin.
+        from: String,
+        /// Where it should end.
+        to: String,
+    },
+    /// A source gave a flow or a datagram for a moment that has passed.
+    OutOfOrder {
+        /// What it wanted.
+        start_ns: u64,
+        /// What the time was.
+        now_ns: u64,
+    },
+    /// Packets or bytes were lost from the books: a bug in the simulator or the engine, never in the scenario.
+    Conservation(String),
+    /// More packets, flows or events than can be numbered.
+    TooMany(&'static str),
+}
+
+impl fmt::Display for SimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DuplicateName { what, name } => write!(f, "two {what}s are named `{name}`; names must differ"),
+            Self::UnknownNode(n) => write!(f, "node number {n} does not exist in this network"),
+            Self::NoPath { from, to } => write!(f, "no path leads from `{from}` to `{to}`"),
+            Self::OutOfOrder { start_ns, now_ns } => {
+                write!(f, "a source asked for a start at {start_ns} ns when the time was already {now_ns} ns; sources must run forwards in time")
+            }
+            Self::Conservation(what) => write!(f, "conservation does not hold: {what}"),
+            Self::TooMany(what) => write!(f, "more {what} at a time than 32 bits can number"),
+        }
+    }
+}
+
+impl std::error::Error for SimError {}

@@ -1,0 +1,146 @@
+//! What runs over a network: flows, datagrams and where they come from.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use ackclock_engine::{Config, Policies};
+use ackclock_policy::Application;
+use ackclock_trace::Mask;
+use ackclock_units::{Duration, Instant, Rng};
+
+use crate::network::NodeId;
+
+/// Makes the endpoints of flows: a configuration shared by all of them, and fresh policies for each.
+pub trait StackFactory: Send + Sync + Debug {
+    /// The name under which results are grouped.
+    fn name(&self) -> &str;
+    /// The configuration.
+    fn config(&self) -> Arc<Config>;
+    /// Policies for one endpoint.
+    fn policies(&self) -> Policies;
+}
+
+/// Pure delays between a flow's endpoints and their nodes. They need no link and lose nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Access {
+    /// From the client to its node.
+    pub client_up: Duration,
+    /// From the client's node to the client.
+    pub client_down: Duration,
+    /// From the server to its node.
+    pub server_up: Duration,
+    /// From the server's node to the server.
+    pub server_down: Duration,
+}
+
+impl Access {
+    /// A round trip of `rtt`, all of it at the server's end, half each way. The cheapest place for a sender at the client's end.
+    pub fn at_server(rtt: Duration) -> Self {
+        let half = rtt / 2;
+        Self { server_down: half, server_up: rtt - half, ..Self::default() }
+    }
+
+    /// A round trip of `rtt`, all of it at the client's end, half each way.
+    pub fn at_client(rtt: Duration) -> Self {
+        let half = rtt / 2;
+        Self { client_up: half, client_down: rtt - half, ..Self::default() }
+    }
+
+    /// What they add to a round trip.
+    pub fn round_trip(&self) -> Duration {
+        self.client_up + self.client_down + self.server_up + self.server_down
+    }
+}
+
+/// One connection to be.
+#[derive(Debug)]
+pub struct FlowSpec {
+    /// Where the side that opens is attached.
+    pub client: NodeId,
+    /// Where the side that listens is attached.
+    pub server: NodeId,
+    /// How the client's endpoint is made.
+    pub client_stack: Arc<dyn StackFactory>,
+    /// How the server's endpoint is made.
+    pub server_stack: Arc<dyn StackFactory>,
+    /// What runs above the client.
+    pub client_app: Box<dyn Application>,
+    /// What runs above the server.
+    pub server_app: Box<dyn Application>,
+    /// Delays between the endpoints and their nodes.
+    pub access: Access,
+    /// When the client opens.
+    pub start: Instant,
+    /// The group that results name it by (a workload's or a stack's label).
+    pub group: Arc<str>,
+    /// What is traced of it; joined to the mask of the run.
+    pub trace: Mask,
+}
+
+/// A source of flows, asked for one after the other while the run goes on, so that they need not all exist at once.
+pub trait FlowSource: Send {
+    /// The next flow, no earlier than the one before; `None` when there is none for now. `rng` is the source's own stream.
+    ///
+    /// After `None` it is asked again when one of its flows has ended.
+    fn next(&mut self, now: Instant, rng: &mut Rng) -> Option<FlowSpec>;
+
+    /// Tells that one of its flows has ended (`orderly`: it was not aborted), for sources that wait for that.
+    fn on_end(&mut self, _now: Instant, _group: &str, _orderly: bool) {}
+}
+
+/// A packet of a datagram source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// When it is sent.
+    pub at: Instant,
+    /// Its size on the wire, headers included.
+    pub bytes: u32,
+}
+
+/// A source of datagrams that nobody acknowledges (UDP constant, ON/OFF).
+pub trait DatagramSource: Send {
+    /// The next packet, no earlier than the one before; `None` ends the source. `rng` is the source's own stream.
+    fn next(&mut self, rng: &mut Rng) -> Option<Datagram>;
+}
+
+/// Where a datagram source sends from and to.
+pub struct DatagramSpec {
+    /// Where it is attached.
+    pub from: NodeId,
+    /// Where its packets go.
+    pub to: NodeId,
+    /// Pure delay before the first link.
+    pub up: Duration,
+    /// Pure delay after the last link.
+    pub down: Duration,
+    /// The packets.
+    pub source: Box<dyn DatagramSource>,
+    /// The group that results name it by.
+    pub group: Arc<str>,
+}
+
+/// All that runs over a network.
+#[derive(Default)]
+pub struct Sources {
+    /// Sources of flows.
+    pub flows: Vec<Box<dyn FlowSource>>,
+    /// Sources of datagrams.
+    pub datagrams: Vec<DatagramSpec>,
+}
+
+/// A fixed list of flows, given out in the order of their starts.
+pub struct FlowList(std::vec::IntoIter<FlowSpec>);
+
+impl FlowList {
+    /// Sorts the flows by start; those that start together keep their order.
+    pub fn new(mut flows: Vec<FlowSpec>) -> Self {
+        flows.sort_by_key(|f| f.start);
+        Self(flows.into_iter())
+    }
+}
+
+impl FlowSource for FlowList {
+    fn next(&mut self, _now: Instant, _rng: &mut Rng) -> Option<FlowSpec> {
+        self.0.next()
+    }
+}

@@ -1,1 +1,3 @@
-//! Placeholder.
+//! For tests only: generators, and the laws that every implementation must keep.
+
+pub mod generate;

@@ -1,0 +1,253 @@
+use std::net::{IpAddr, SocketAddr};
+
+use ackclock_units::{Ecn, SeqNumber};
+use etherparse::err::{LenError, ipv4, ipv6, tcp};
+use etherparse::{
+    IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice, TcpHeaderSlice, UdpHeaderSlice, ip_number,
+};
+
+use crate::error::MAX_EXTENSION_HEADERS;
+use crate::options::parse_options;
+use crate::{Flags, Segment, WireError, checksum};
+
+/// An IP packet taken apart. Nothing is copied: payloads point into the bytes given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IpPacket<'a> {
+    /// Source address.
+    pub src: IpAddr,
+    /// Destination address.
+    pub dst: IpAddr,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Hops that it may still make (TTL, hop limit).
+    pub hops: u8,
+    /// Its length on the wire by its own length field, IP header included; bytes after it (link padding) are left out.
+    pub total_len: usize,
+    /// What it carries.
+    pub transport: Transport<'a>,
+}
+
+/// What an IP packet carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport<'a> {
+    /// A TCP segment.
+    Tcp(TcpView<'a>),
+    /// A UDP datagram.
+    Udp(UdpView<'a>),
+    /// Something else.
+    Other {
+        /// Protocol number (IPv4) or that of the last next-header field (IPv6).
+        protocol: u8,
+        /// All of it.
+        payload: &'a [u8],
+    },
+}
+
+/// A TCP segment with its ports and payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpView<'a> {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// The segment; `segment.len` is the payload's length on the wire.
+    pub segment: Segment,
+    /// Its payload; shorter than `segment.len` when a capture cut it.
+    pub payload: &'a [u8],
+}
+
+/// A UDP datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UdpView<'a> {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// Payload length on the wire.
+    pub len: u32,
+    /// Its payload; shorter than `len` when a capture cut it.
+    pub payload: &'a [u8],
+}
+
+impl IpPacket<'_> {
+    /// Source and destination with ports; port 0 for what is neither TCP nor UDP.
+    pub fn endpoints(&self) -> (SocketAddr, SocketAddr) {
+        let (src_port, dst_port) = match self.transport {
+            Transport::Tcp(t) => (t.src_port, t.dst_port),
+            Transport::Udp(u) => (u.src_port, u.dst_port),
+            Transport::Other { .. } => (0, 0),
+        };
+        (SocketAddr::new(self.src, src_port), SocketAddr::new(self.dst, dst_port))
+    }
+}
+
+/// How strictly bytes are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Strictness {
+    /// Checksums must match. Off for packets whose checksums the hardware would have filled in (offload).
+    pub checksums: bool,
+    /// Every byte of the packet must be there. Off for captures that keep only the first bytes; checksums of what is cut are not checked.
+    pub whole: bool,
+}
+
+impl Strictness {
+    /// Everything must be right: packets from a network.
+    pub const FULL: Self = Self { checksums: true, whole: true };
+    /// Packets from a device that leaves checksums to hardware.
+    pub const OFFLOAD: Self = Self { checksums: false, whole: true };
+    /// Packets from a capture.
+    pub const CAPTURE: Self = Self { checksums: false, whole: false };
+}
+
+/// Takes apart an IP packet, demanding [`Strictness::FULL`].
+///
+/// # Errors
+/// Whatever is wrong with the bytes; see [`WireError`].
+pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, WireError> {
+    parse_ip_as(bytes, Strictness::FULL)
+}
+
+/// Takes apart an IP packet.
+///
+/// # Errors
+/// Whatever is wrong with the bytes; see [`WireError`].
+pub fn parse_ip_as(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, WireError> {
+    match bytes.first().map(|b| b >> 4) {
+        Some(4) => parse_v4(bytes, strict),
+        Some(6) => parse_v6(bytes, strict),
+        Some(version) => Err(WireError::Version(version)),
+        None => Err(WireError::Truncated { what: "IP header", needed: 1, got: 0 }),
+    }
+}
+
+fn parse_v4(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, WireError> {
+    let header = Ipv4HeaderSlice::from_slice(bytes).map_err(|e| match e {
+        ipv4::HeaderSliceError::Len(e) => truncated("IPv4 header", &e),
+        ipv4::HeaderSliceError::Content(ipv4::HeaderError::UnexpectedVersion { version_number }) => WireError::Version(version_number),
+        ipv4::HeaderSliceError::Content(ipv4::HeaderError::HeaderLengthSmallerThanHeader { ihl }) => {
+            WireError::HeaderLength { what: "IPv4", len: usize::from(ihl) * 4 }
+        }
+    })?;
+    let header_len = header.slice().len();
+    if strict.checksums && checksum::header(header.slice()) != [0, 0] {
+        return Err(WireError::Checksum { what: "IPv4 header" });
+    }
+    if header.is_fragmenting_payload() {
+        return Err(WireError::Fragment);
+    }
+    let total_len = usize::from(header.total_len());
+    let body = body(bytes, "IPv4", header_len, total_len, strict)?;
+    let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
+    let transport = parse_transport(src, dst, header.protocol().0, body, total_len - header_len, strict)?;
+    Ok(IpPacket { src, dst, ecn: Ecn::from_bits(header.ecn().value()), hops: header.ttl(), total_len, transport })
+}
+
+fn parse_v6(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, WireError> {
+    let header = Ipv6HeaderSlice::from_slice(bytes).map_err(|e| match e {
+        ipv6::HeaderSliceError::Len(e) => truncated("IPv6 header", &e),
+        ipv6::HeaderSliceError::Content(ipv6::HeaderError::UnexpectedVersion { version_number }) => WireError::Version(version_number),
+    })?;
+    let header_len = header.slice().len();
+    let total_len = header_len + usize::from(header.payload_length());
+    let mut body = body(bytes, "IPv6", header_len, total_len, strict)?;
+    let mut body_len = total_len - header_len;
+    let mut next = header.next_header();
+    for seen in 0.. {
+        let skip = match next {
+            ip_number::IPV6_HEADER_HOP_BY_HOP | ip_number::IPV6_ROUTE_HEADER | ip_number::IPV6_DESTINATION_OPTIONS => {
+                let extension = Ipv6RawExtHeaderSlice::from_slice(body).map_err(|e| truncated("IPv6 extension header", &e))?;
+                next = extension.next_header();
+                extension.slice().len()
+            }
+            ip_number::IPV6_FRAGMENTATION_HEADER => {
+                let fragment = Ipv6FragmentHeaderSlice::from_slice(body).map_err(|e| truncated("IPv6 fragment header", &e))?;
+                // An atomic fragment is a whole packet (RFC 6946).
+                if fragment.is_fragmenting_payload() {
+                    return Err(WireError::Fragment);
+                }
+                next = fragment.next_header();
+                fragment.slice().len()
+            }
+            _ => break,
+        };
+        if seen == MAX_EXTENSION_HEADERS {
+            return Err(WireError::ExtensionHeaders);
+        }
+        body = &body[skip..];
+        body_len -= skip;
+    }
+    let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
+    let transport = parse_transport(src, dst, next.0, body, body_len, strict)?;
+    Ok(IpPacket { src, dst, ecn: Ecn::from_bits(header.ecn().value()), hops: header.hop_limit(), total_len, transport })
+}
+
+/// What lies between an IP header and the end that its length field gives.
+fn body<'a>(bytes: &'a [u8], what: &'static str, header_len: usize, total_len: usize, strict: Strictness) -> Result<&'a [u8], WireError> {
+    if total_len < header_len {
+        return Err(WireError::LengthField { what, len: total_len, least: header_len });
+    }
+    if strict.whole && bytes.len() < total_len {
+        return Err(WireError::Truncated { what: "IP packet", needed: total_len, got: bytes.len() });
+    }
+    Ok(&bytes[header_len..total_len.min(bytes.len())])
+}
+
+/// `len` is the transport's length on the wire, `body` what is there of it.
+fn parse_transport(src: IpAddr, dst: IpAddr, protocol: u8, body: &[u8], len: usize, strict: Strictness) -> Result<Transport<'_>, WireError> {
+    let check = strict.checksums && body.len() == len;
+    match IpNumber(protocol) {
+        ip_number::TCP => parse_tcp(src, dst, body, len, check).map(Transport::Tcp),
+        ip_number::UDP => parse_udp(src, dst, body, len, check).map(Transport::Udp),
+        _ => Ok(Transport::Other { protocol, payload: body }),
+    }
+}
+
+fn parse_tcp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool) -> Result<TcpView<'_>, WireError> {
+    let header = TcpHeaderSlice::from_slice(body).map_err(|e| match e {
+        tcp::HeaderSliceError::Len(e) => truncated("TCP header", &e),
+        tcp::HeaderSliceError::Content(tcp::HeaderError::DataOffsetTooSmall { data_offset }) => {
+            WireError::HeaderLength { what: "TCP", len: usize::from(data_offset) * 4 }
+        }
+    })?;
+    if check && checksum::transport(src, dst, ip_number::TCP.0, len, body) != [0, 0] {
+        return Err(WireError::Checksum { what: "TCP" });
+    }
+    let header_len = header.slice().len();
+    let segment = Segment {
+        seq: SeqNumber(header.sequence_number()),
+        ack: SeqNumber(header.acknowledgment_number()),
+        len: (len - header_len) as u32,
+        window: header.window_size(),
+        flags: Flags(header.slice()[13]),
+        urgent: header.urgent_pointer(),
+        options: parse_options(header.options())?,
+    };
+    Ok(TcpView { src_port: header.source_port(), dst_port: header.destination_port(), segment, payload: &body[header_len..] })
+}
+
+fn parse_udp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool) -> Result<UdpView<'_>, WireError> {
+    let header = UdpHeaderSlice::from_slice(body).map_err(|e| truncated("UDP header", &e))?;
+    let (header_len, datagram) = (header.slice().len(), usize::from(header.length()));
+    if datagram < header_len {
+        return Err(WireError::LengthField { what: "UDP", len: datagram, least: header_len });
+    }
+    if datagram > len {
+        return Err(WireError::Truncated { what: "UDP datagram", needed: datagram, got: len });
+    }
+    let body = &body[..datagram.min(body.len())];
+    // Zero means "none" over IPv4 (RFC 768) and is refused over IPv6 (RFC 8200 §8.1).
+    let unsummed = header.checksum() == 0 && src.is_ipv4();
+    if check && !unsummed && (header.checksum() == 0 || checksum::transport(src, dst, ip_number::UDP.0, datagram, body) != [0, 0]) {
+        return Err(WireError::Checksum { what: "UDP" });
+    }
+    Ok(UdpView {
+        src_port: header.source_port(),
+        dst_port: header.destination_port(),
+        len: (datagram - header_len) as u32,
+        payload: &body[header_len..],
+    })
+}
+
+fn truncated(what: &'static str, e: &LenError) -> WireError {
+    WireError::Truncated { what, needed: e.required_len, got: e.len }
+}

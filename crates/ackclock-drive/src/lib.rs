@@ -6,11 +6,14 @@
 //! addresses and routes when it ends, in whatever way.
 
 mod clock;
+mod emulator;
 mod error;
 #[cfg(target_os = "linux")]
 mod linux;
 
 pub use clock::Clock;
+#[cfg(target_os = "linux")]
+pub use emulator::*;
 pub use error::DriveError;
 #[cfg(target_os = "linux")]
 pub use linux::*;

@@ -1,21 +1,14 @@
 //! Namespaces and devices come with what was asked and go with their owner.
 #![cfg(target_os = "linux")]
 
+mod common;
+
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::process::{Command, Stdio};
 
-use ackclock_drive::{Means, Namespace, Tun, TunOptions, check};
-
-/// True when the tests can run here; otherwise prints why not.
-fn allowed() -> bool {
-    match check() {
-        Ok(Means::Direct) => return true,
-        Ok(Means::UserNamespace) => eprintln!("skipped: needs root here (a user namespace cannot be entered by a test with several threads)"),
-        Err(e) => eprintln!("skipped: {e}"),
-    }
-    false
-}
+use ackclock_drive::{Namespace, Tun, TunOptions};
+use common::allowed;
 
 #[test]
 fn a_namespace_has_a_loopback_of_its_own() {

@@ -1,10 +1,13 @@
 //! What needs Linux.
 
 mod namespace;
+mod port;
 mod rights;
 mod sys;
 mod tun;
+pub(crate) mod wait;
 
 pub use namespace::Namespace;
+pub use port::Port;
 pub use rights::{check, enter_user_namespace};
 pub use tun::{Tun, TunOptions};

@@ -1,17 +1,6 @@
 //! What runs above a connection.
 
-mod bulk;
-mod fixed;
-mod on_off;
-mod request;
-mod respond;
-mod sink;
-mod telnet;
-#[cfg(test)]
-mod tests;
-
-use crate::{Application, Entry};
+use crate::{Entry, Application};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn Application>] =
-    &[&bulk::ENTRY, &fixed::ENTRY, &request::ENTRY, &respond::ENTRY, &telnet::ENTRY, &on_off::ENTRY, &sink::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn Application>] = &[];

@@ -1,0 +1,226 @@
+//! One direction of the emulator: a link of the simulator with real packets on it. No clock and no device here.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ackclock_policy::{PacketId, Queued};
+use ackclock_sim::{Delivery, Kind, Link, LinkCounters, Offer, Passing};
+use ackclock_units::{Bytes, Ecn, Instant};
+use ackclock_wire::{Flags, IpPacket, Strictness, Transport, parse_ip_as};
+
+/// Packets that are held, in the queue and on the wire; `u32` numbers them by their place.
+#[derive(Default)]
+struct Held {
+    packets: Vec<Slot>,
+    free: Vec<u32>,
+    bytes: Bytes,
+}
+
+#[derive(Default)]
+struct Slot {
+    bytes: Vec<u8>,
+    /// Deliveries still to come.
+    deliveries: u8,
+    about: Option<Passing>,
+}
+
+/// Bytes that one direction holds at most: what a long fat path needs (10 Gbit/s for 200 ms), and a bound on a queue without one.
+const MAX_HELD: Bytes = 256 << 20;
+
+/// One direction at work.
+pub(crate) struct Direction {
+    link: Link,
+    held: Held,
+    /// When what arrives, then the order in which it was sent.
+    due: BinaryHeap<Reverse<(Instant, u64, u32)>>,
+    order: u64,
+    refused: u64,
+}
+
+impl Direction {
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link, held: Held::default(), due: BinaryHeap::new(), order: 0, refused: 0 }
+    }
+
+    /// Takes a packet in at `now`, which must not go back.
+    pub(crate) fn offer(&mut self, now: Instant, packet: &[u8]) {
+        if self.held.bytes + packet.len() as Bytes > MAX_HELD {
+            self.refused += 1;
+            return;
+        }
+        let (about, ecn) = describe(packet);
+        let id = self.held.insert(packet, about);
+        let queued = Queued { id: PacketId(id), bytes: packet.len() as u32, ecn, at: now };
+        match self.link.offer(queued, &about) {
+            Offer::Sent(delivery) => self.sent(delivery),
+            Offer::Waits { marked } => {
+                if marked {
+                    self.held.mark(id);
+                }
+            }
+            Offer::Refused => self.held.remove(id),
+        }
+        self.drop_shed();
+    }
+
+    /// Hands what has arrived by `now` to `deliver`, in order, with the moment at which it should have.
+    pub(crate) fn deliver(&mut self, now: Instant, mut deliver: impl FnMut(Instant, &[u8])) {
+        loop {
+            let held = &self.held;
+            let about = |id: PacketId| held.about(id.0);
+            let Some(delivery) = self.link.poll(now, about) else { break };
+            self.sent(delivery);
+            self.drop_shed();
+        }
+        while let Some(&Reverse((at, _, id))) = self.due.peek() {
+            if at > now {
+                break;
+            }
+            self.due.pop();
+            deliver(at, self.held.bytes(id));
+            self.held.delivered(id);
+        }
+    }
+
+    /// When something will have to be done next.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        let arrival = self.due.peek().map(|Reverse((at, _, _))| *at);
+        arrival.into_iter().chain(self.link.next_departure()).min()
+    }
+
+    /// What the link has seen.
+    pub(crate) fn counters(&mut self, now: Instant) -> LinkCounters {
+        self.link.counters(now)
+    }
+
+    /// Packets refused because too much was held already.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn sent(&mut self, delivery: Delivery) {
+        let id = delivery.id.0;
+        if delivery.lost {
+            return self.held.remove(id);
+        }
+        if delivery.marked {
+            self.held.mark(id);
+        }
+        if delivery.corrupt {
+            self.held.corrupt(id);
+        }
+        for at in [Some(delivery.at), delivery.copy_at].into_iter().flatten() {
+            self.held.packets[id as usize].deliveries += 1;
+            self.due.push(Reverse((at, self.order, id)));
+            self.order += 1;
+        }
+    }
+
+    fn drop_shed(&mut self) {
+        while let Some(PacketId(id)) = self.link.next_dropped() {
+            self.held.remove(id);
+        }
+    }
+}
+
+impl Held {
+    fn insert(&mut self, packet: &[u8], about: Passing) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.packets.push(Slot::default());
+            // MAX_HELD keeps the number of packets far below 2^32.
+            (self.packets.len() - 1) as u32
+        });
+        let slot = &mut self.packets[id as usize];
+        slot.bytes.clear();
+        slot.bytes.extend_from_slice(packet);
+        (slot.deliveries, slot.about) = (0, Some(about));
+        self.bytes += packet.len() as Bytes;
+        id
+    }
+
+    fn remove(&mut self, id: u32) {
+        let slot = &mut self.packets[id as usize];
+        if slot.about.take().is_some() {
+            self.bytes -= slot.bytes.len() as Bytes;
+            self.free.push(id);
+        }
+    }
+
+    fn delivered(&mut self, id: u32) {
+        let slot = &mut self.packets[id as usize];
+        slot.deliveries = slot.deliveries.saturating_sub(1);
+        if slot.deliveries == 0 {
+            self.remove(id);
+        }
+    }
+
+    fn about(&self, id: u32) -> Passing {
+        let slot = &self.packets[id as usize];
+        slot.about.unwrap_or(Passing::opaque(slot.bytes.len() as u32))
+    }
+
+    fn bytes(&self, id: u32) -> &[u8] {
+        &self.packets[id as usize].bytes
+    }
+
+    /// Sets Congestion Experienced (RFC 3168 §5). The queue marks only what is ECN-capable.
+    fn mark(&mut self, id: u32) {
+        set_ce(&mut self.packets[id as usize].bytes);
+    }
+
+    /// Damages the packet where a checksum of the transport will tell: its last byte.
+    fn corrupt(&mut self, id: u32) {
+        if let Some(last) = self.packets[id as usize].bytes.last_mut() {
+            *last ^= 0x20;
+        }
+    }
+}
+
+/// What a fault and a queue want to know of a packet. Anything that is not TCP in IP is opaque, but for its size.
+fn describe(packet: &[u8]) -> (Passing, Ecn) {
+    let opaque = Passing::opaque(packet.len() as u32);
+    match parse_ip_as(packet, Strictness::CAPTURE) {
+        Ok(IpPacket { ecn, transport: Transport::Tcp(tcp), .. }) => {
+            let flags = tcp.segment.flags;
+            let kind = if flags.any(Flags::RST) {
+                Kind::Reset
+            } else if flags.any(Flags::SYN) {
+                Kind::Syn
+            } else if tcp.segment.len > 0 {
+                Kind::Data
+            } else if flags.any(Flags::FIN) {
+                Kind::Fin
+            } else {
+                Kind::Ack
+            };
+            (Passing { kind, payload: tcp.segment.len, ..opaque }, ecn)
+        }
+        Ok(IpPacket { ecn, transport: Transport::Udp(_), .. }) => (Passing { kind: Kind::Datagram, ..opaque }, ecn),
+        Ok(IpPacket { ecn, .. }) => (opaque, ecn),
+        Err(_) => (opaque, Ecn::NotEct),
+    }
+}
+
+/// Sets both bits of the ECN field, and mends the IPv4 header checksum (RFC 1624).
+fn set_ce(packet: &mut [u8]) {
+    match packet.first().map(|b| b >> 4) {
+        Some(4) if packet.len() >= 20 => {
+            let old = u16::from_be_bytes([packet[0], packet[1]]);
+            packet[1] |= 3;
+            let new = u16::from_be_bytes([packet[0], packet[1]]);
+            let checksum = !u16::from_be_bytes([packet[10], packet[11]]);
+            // HC' = ~(~HC + ~m + m') in ones' complement arithmetic.
+            let mut sum = u32::from(checksum) + u32::from(!old) + u32::from(new);
+            while sum > 0xffff {
+                sum = (sum & 0xffff) + (sum >> 16);
+            }
+            packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        }
+        // Version, traffic class and flow label share the first four bytes; the ECN field is the lower half of the traffic class.
+        Some(6) if packet.len() >= 40 => packet[1] |= 0x30,
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

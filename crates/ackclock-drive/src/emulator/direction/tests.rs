@@ -1,0 +1,125 @@
+use ackclock_policy::{Admit, Backlog, Policy, QueueDiscipline};
+use ackclock_sim::{LinkSpec, Verdict};
+use ackclock_units::{Duration, Rate, Rng, SeqNumber};
+use ackclock_wire::{Segment, emit_tcp, parse_ip};
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn direction(spec: LinkSpec) -> Direction {
+    Direction::new(Link::new(spec, 1, 0))
+}
+
+/// Everything that is delivered, with the moment at which it is due.
+fn run(d: &mut Direction) -> Vec<(Instant, Vec<u8>)> {
+    let mut out = Vec::new();
+    while let Some(at) = d.next() {
+        d.deliver(at, |due, packet| out.push((due, packet.to_vec())));
+    }
+    out
+}
+
+fn packet(ecn: Ecn, payload: &[u8], v6: bool) -> Vec<u8> {
+    let (a, b) = if v6 { ("[fd00::1]:1", "[fd00::2]:2") } else { ("10.0.0.1:1", "10.0.0.2:2") };
+    let segment = Segment { seq: SeqNumber(7), len: payload.len() as u32, flags: Flags::ACK, ..Segment::default() };
+    let mut out = Vec::new();
+    emit_tcp(a.parse().unwrap(), b.parse().unwrap(), &segment, payload, ecn, &mut out).unwrap();
+    out
+}
+
+#[test]
+fn packets_arrive_whole_after_serialization_and_delay() {
+    let mut d = direction(LinkSpec { rate: Some(Rate::from_bits_per_sec(8_000_000)), delay: MS * 10, ..LinkSpec::default() });
+    // 1000 bytes take 1 ms.
+    for i in 0..3_u8 {
+        d.offer(Instant::ZERO, &[i; 1000]);
+    }
+    let got = run(&mut d);
+    let at = |ms: u64| Instant::ZERO + MS * ms;
+    assert_eq!(got, vec![(at(11), vec![0; 1000]), (at(12), vec![1; 1000]), (at(13), vec![2; 1000])]);
+    assert_eq!((d.held.bytes, d.held.free.len()), (0, 3));
+}
+
+#[test]
+fn losses_and_copies_leave_no_packet_behind() {
+    let fault = |p: &Passing, _: Instant, _: &mut Rng| match p.number % 3 {
+        0 => Verdict::Drop,
+        1 => Verdict::Duplicate,
+        _ => Verdict::Delay(MS * 5),
+    };
+    let mut d = direction(LinkSpec::delay(MS).with_fault(fault));
+    for i in 0..4_u8 {
+        d.offer(Instant::ZERO, &[i; 10]);
+    }
+    let order: Vec<u8> = run(&mut d).iter().map(|(_, p)| p[0]).collect();
+    assert_eq!(order, [1, 1, 2]);
+    assert_eq!(d.held.bytes, 0);
+    assert_eq!(d.held.free.len(), d.held.packets.len());
+}
+
+/// Holds one packet; a second pushes the first out. Not first in first out in the sense of the link.
+#[derive(Debug, Default)]
+struct Newest(Option<Queued>);
+
+impl Policy for Newest {
+    fn name(&self) -> &str {
+        "newest"
+    }
+}
+
+impl QueueDiscipline for Newest {
+    fn enqueue(&mut self, p: Queued, _: Instant, _: &mut Rng) -> Admit {
+        self.0.replace(p).map_or(Admit::Take, |old| Admit::PushOut(old.id))
+    }
+    fn dequeue(&mut self, _: Instant, _: &mut Vec<PacketId>) -> Option<Queued> {
+        self.0.take()
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.0.is_some().into(), bytes: self.0.map_or(0, |p| p.bytes.into()) }
+    }
+    fn is_fifo(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_queue_that_pushes_out_is_served_too() {
+    let mut d = direction(LinkSpec::new(Rate::from_bits_per_sec(8_000_000), MS, Box::new(Newest::default())));
+    for i in 0..4_u8 {
+        d.offer(Instant::ZERO, &[i; 1000]);
+    }
+    let order: Vec<u8> = run(&mut d).iter().map(|(_, p)| p[0]).collect();
+    assert_eq!(order, [0, 3]);
+    assert_eq!((d.held.bytes, d.held.free.len()), (0, d.held.packets.len()));
+}
+
+#[test]
+fn a_mark_keeps_the_header_right() {
+    for v6 in [false, true] {
+        for ecn in [Ecn::Ect0, Ecn::Ect1] {
+            let mut bytes = packet(ecn, b"payload", v6);
+            set_ce(&mut bytes);
+            assert_eq!(parse_ip(&bytes).unwrap().ecn, Ecn::Ce);
+        }
+    }
+    set_ce(&mut []);
+    set_ce(&mut [0x45]);
+}
+
+#[test]
+fn damage_is_found_by_the_checksum() {
+    let corrupt = |_: &Passing, _: Instant, _: &mut Rng| Verdict::Corrupt;
+    let mut d = direction(LinkSpec::default().with_fault(corrupt));
+    d.offer(Instant::ZERO, &packet(Ecn::NotEct, b"payload", false));
+    let got = run(&mut d);
+    assert!(parse_ip(&got[0].1).is_err());
+}
+
+#[test]
+fn what_a_packet_carries_is_seen() {
+    assert_eq!(describe(&packet(Ecn::Ect0, b"x", false)), (Passing { kind: Kind::Data, payload: 1, ..Passing::opaque(41) }, Ecn::Ect0));
+    assert_eq!(describe(&packet(Ecn::NotEct, b"", true)).0.kind, Kind::Ack);
+    assert_eq!(describe(&[]), (Passing::opaque(0), Ecn::NotEct));
+    assert_eq!(describe(&[0x45; 30]).0.kind, Kind::Other);
+}

@@ -1,0 +1,9 @@
+//! The real-time link emulator: two ports, and between them two links of the simulator, one for each direction.
+
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+mod direction;
+#[cfg(target_os = "linux")]
+mod run;
+
+#[cfg(target_os = "linux")]
+pub use run::{Emulator, EmulatorOptions, EmulatorReport, Side};

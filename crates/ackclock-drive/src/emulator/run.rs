@@ -1,0 +1,195 @@
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use ackclock_sim::{Link, LinkCounters, LinkSpec};
+use ackclock_units::{Duration, Instant};
+
+use super::direction::Direction;
+use crate::linux::wait::{Waker, be_punctual, wait};
+use crate::{Clock, DriveError, Port};
+
+/// A side of the emulator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The first port.
+    A,
+    /// The second port.
+    B,
+}
+
+/// What an emulator is made of.
+pub struct EmulatorOptions {
+    /// The link from port A to port B.
+    pub forward: LinkSpec,
+    /// The link from port B to port A.
+    pub backward: LinkSpec,
+    /// Seed of the links' random streams: the n-th packet of a direction meets the same fate in every run.
+    pub seed: u64,
+    /// The clock, shared with whatever else is timed.
+    pub clock: Clock,
+}
+
+/// What an emulator did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EmulatorReport {
+    /// The link from A to B.
+    pub forward: LinkCounters,
+    /// The link from B to A.
+    pub backward: LinkCounters,
+    /// Packets delivered, copies included.
+    pub delivered: u64,
+    /// Packets that the receiving port did not take, or that exceeded what the emulator holds: losses that were not asked for.
+    pub undelivered: u64,
+    /// Deliveries more than a millisecond late, because the machine was busy.
+    pub late: u64,
+    /// The latest delivery.
+    pub max_lateness: Duration,
+    /// How late deliveries were on average.
+    pub mean_lateness: Duration,
+}
+
+/// A running emulator. Dropping it stops it and closes its ports.
+pub struct Emulator {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    stop: AtomicBool,
+    waker: Waker,
+    report: Mutex<EmulatorReport>,
+}
+
+impl Emulator {
+    /// Starts carrying packets between two ports.
+    pub fn start(a: Port, b: Port, options: EmulatorOptions) -> Result<Self, DriveError> {
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker: Waker::new()?, report: Mutex::default() });
+        let mut worker = Worker {
+            clock: options.clock,
+            ports: [a, b],
+            directions: [Direction::new(Link::new(options.forward, options.seed, 0)), Direction::new(Link::new(options.backward, options.seed, 1))],
+            buffer: vec![0; MAX_PACKET],
+            report: EmulatorReport::default(),
+            lateness: 0,
+            shared: shared.clone(),
+        };
+        let thread = std::thread::Builder::new().name("emulator".into()).spawn(move || worker.run()).map_err(DriveError::system("start a thread"))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// What it has done so far; brought up to date some times a second, and when it stops.
+    pub fn report(&self) -> EmulatorReport {
+        *self.shared.report.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Stops it; packets on the way are lost.
+    pub fn stop(mut self) -> EmulatorReport {
+        self.halt();
+        self.report()
+    }
+
+    fn halt(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+/// Largest IP packet.
+const MAX_PACKET: usize = 65_536;
+/// Packets read from one port before the other side's deliveries are looked at again.
+const BATCH: usize = 32;
+/// How often the report is brought up to date.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// Lateness from which a delivery counts as late.
+const LATE: Duration = Duration::from_millis(1);
+
+struct Worker {
+    clock: Clock,
+    ports: [Port; 2],
+    directions: [Direction; 2],
+    buffer: Vec<u8>,
+    report: EmulatorReport,
+    lateness: u128,
+    shared: Arc<Shared>,
+}
+
+impl Worker {
+    fn run(&mut self) {
+        be_punctual();
+        let mut publish_at = Instant::ZERO;
+        while !self.shared.stop.load(Ordering::Acquire) {
+            let now = self.clock.now();
+            self.deliver(now);
+            if now >= publish_at {
+                self.publish(now);
+                publish_at = now + REPORT_EVERY;
+            }
+            // The report is kept fresh only while something moves.
+            let next = self.directions.iter().filter_map(Direction::next).min();
+            let [woken, a, b] = wait(&self.clock, [self.shared.waker.as_fd(), self.ports[0].as_fd(), self.ports[1].as_fd()], next);
+            if woken {
+                self.shared.waker.clear();
+            }
+            for (side, readable) in [(0, a), (1, b)] {
+                if readable && !self.take_in(side) {
+                    // A port is gone: nothing can be carried any more.
+                    return self.publish(self.clock.now());
+                }
+            }
+        }
+        self.publish(self.clock.now());
+    }
+
+    /// Reads what has come to one port; false when the port is gone.
+    fn take_in(&mut self, side: usize) -> bool {
+        for _ in 0..BATCH {
+            match self.ports[side].recv(&mut self.buffer) {
+                Ok(0) => return false,
+                Ok(n) => {
+                    let now = self.clock.now();
+                    self.directions[side].offer(now, &self.buffer[..n]);
+                }
+                Err(e) => return matches!(e.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted),
+            }
+        }
+        true
+    }
+
+    fn deliver(&mut self, now: Instant) {
+        for (side, direction) in self.directions.iter_mut().enumerate() {
+            let far = &self.ports[1 - side];
+            direction.deliver(now, |due, packet| {
+                let late = now.since(due);
+                self.lateness += u128::from(late.as_nanos());
+                self.report.late += u64::from(late > LATE);
+                self.report.max_lateness = self.report.max_lateness.max(late);
+                match far.send(packet) {
+                    Ok(()) => self.report.delivered += 1,
+                    Err(_) => self.report.undelivered += 1,
+                }
+            });
+        }
+    }
+
+    fn publish(&mut self, now: Instant) {
+        let [forward, backward] = &mut self.directions;
+        let handled = self.report.delivered + self.report.undelivered;
+        let mut report = self.report;
+        report.forward = forward.counters(now);
+        report.backward = backward.counters(now);
+        report.undelivered += forward.refused() + backward.refused();
+        report.mean_lateness = Duration::from_nanos((self.lateness / u128::from(handled.max(1))) as u64);
+        *self.shared.report.lock().unwrap_or_else(|e| e.into_inner()) = report;
+    }
+}

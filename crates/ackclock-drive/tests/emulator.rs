@@ -1,0 +1,153 @@
+//! The emulator's delays and rates as the kernel's sockets see them, in real time. Bounds hold for medians, since a machine may be busy.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::net::UdpSocket;
+use std::ops::Range;
+use std::time::{Duration as Time, Instant as Now};
+
+use ackclock_drive::{Clock, Emulator, EmulatorOptions, Namespace, Tun, TunOptions};
+use ackclock_sim::LinkSpec;
+use ackclock_units::{Duration, Rate};
+use common::allowed;
+
+/// Two kernels with the emulator between them: 10.0.0.1 and 10.0.0.2.
+fn two_kernels(forward: LinkSpec, backward: LinkSpec) -> (Namespace, Namespace, Emulator) {
+    let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
+    let tun = |ns: &Namespace, host| Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap();
+    let ports = (tun(&a, 1).into(), tun(&b, 2).into());
+    let options = EmulatorOptions { forward, backward, seed: 1, clock: Clock::start() };
+    let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
+    (a, b, emulator)
+}
+
+fn socket(ns: &Namespace, address: &str, to: &str) -> UdpSocket {
+    let socket = ns.run(|| UdpSocket::bind(address).unwrap()).unwrap();
+    socket.connect(to).unwrap();
+    socket.set_read_timeout(Some(Time::from_secs(5))).unwrap();
+    socket
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn delays_are_within_a_millisecond() {
+    if !allowed() {
+        return;
+    }
+    let (forward_ms, backward_ms) = (7, 23);
+    let (a, b, emulator) = two_kernels(LinkSpec::delay(Duration::from_millis(forward_ms)), LinkSpec::delay(Duration::from_millis(backward_ms)));
+    let (here, there) = (socket(&a, "10.0.0.1:1000", "10.0.0.2:1000"), socket(&b, "10.0.0.2:1000", "10.0.0.1:1000"));
+    let mut buffer = [0; 100];
+    let (mut out, mut back) = (Vec::new(), Vec::new());
+    for _ in 0..41 {
+        let sent = Now::now();
+        here.send(&[1; 100]).unwrap();
+        there.recv(&mut buffer).unwrap();
+        let arrived = Now::now();
+        there.send(&[2; 100]).unwrap();
+        here.recv(&mut buffer).unwrap();
+        out.push((arrived - sent).as_secs_f64() * 1e3);
+        back.push(arrived.elapsed().as_secs_f64() * 1e3);
+    }
+    let (out, back) = (median(out), median(back));
+    println!("delay asked for {forward_ms} and {backward_ms} ms, median {out:.3} and {back:.3} ms");
+    // One way each: a delivery is never early.
+    assert!((forward_ms as f64..forward_ms as f64 + 1.0).contains(&out), "{out} ms");
+    assert!((backward_ms as f64..backward_ms as f64 + 1.0).contains(&back), "{back} ms");
+    let report = emulator.stop();
+    assert_eq!((report.undelivered, report.delivered), (0, 82));
+}
+
+/// The rate at which packets of 1500 bytes with these numbers arrive. One that overflows the socket's buffer is missed in the count alone.
+fn arrival_rate(socket: &UdpSocket, numbers: Range<u64>) -> f64 {
+    let mut buffer = [0; 1500];
+    let mut first = None;
+    loop {
+        socket.recv(&mut buffer).unwrap();
+        let (number, now) = (u64::from_be_bytes(buffer[..8].try_into().unwrap()), Now::now());
+        if !numbers.contains(&number) {
+            continue;
+        }
+        let (start, since) = *first.get_or_insert((number, now));
+        // Should the very last be missed, one shortly before it will do.
+        if number + 10 >= numbers.end {
+            return (number - start) as f64 * 1500.0 * 8.0 / (now - since).as_secs_f64();
+        }
+    }
+}
+
+#[test]
+fn rates_are_within_two_percent() {
+    if !allowed() {
+        return;
+    }
+    let mut rates = Vec::new();
+    for mbit in [2, 20, 100] {
+        let rate = Rate::from_bits_per_sec(mbit * 1_000_000);
+        let link = LinkSpec { rate: Some(rate), delay: Duration::from_millis(5), ..LinkSpec::default() };
+        let (a, b, emulator) = two_kernels(link, LinkSpec::delay(Duration::ZERO));
+        let (here, there) = (socket(&a, "10.0.0.1:1000", "10.0.0.2:1000"), socket(&b, "10.0.0.2:1000", "10.0.0.1:1000"));
+        // Three runs of 0.3 s each at this rate, queued all at once; 1500 bytes with headers.
+        let n = mbit * 25;
+        for round in 0..3_u64 {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for i in 0..n {
+                        let mut packet = [0; 1472];
+                        packet[..8].copy_from_slice(&(round * n + i).to_be_bytes());
+                        here.send(&packet).unwrap();
+                    }
+                });
+                rates.push(arrival_rate(&there, round * n..(round + 1) * n) / rate.bits_per_sec() as f64);
+            });
+        }
+        let report = emulator.stop();
+        println!(
+            "{mbit} Mbit/s: {:?} of it; late {} of {}, mean lateness {}",
+            &rates[rates.len() - 3..],
+            report.late,
+            report.delivered,
+            report.mean_lateness
+        );
+    }
+    let middle = median(rates);
+    assert!((0.98..1.02).contains(&middle), "median ratio {middle}");
+}
+
+#[test]
+fn a_queue_that_is_full_drops_and_both_directions_are_apart() {
+    if !allowed() {
+        return;
+    }
+    let lossy = LinkSpec::default().with_fault(
+        |p: &ackclock_sim::Passing, _: ackclock_units::Instant, _: &mut ackclock_units::Rng| {
+            if p.number.is_multiple_of(4) { ackclock_sim::Verdict::Drop } else { ackclock_sim::Verdict::Pass }
+        },
+    );
+    let (a, b, emulator) = two_kernels(lossy, LinkSpec::default());
+    let (here, there) = (socket(&a, "10.0.0.1:1000", "10.0.0.2:1000"), socket(&b, "10.0.0.2:1000", "10.0.0.1:1000"));
+    for i in 0..40_u8 {
+        here.send(&[i]).unwrap();
+        there.send(&[i]).unwrap();
+    }
+    let mut buffer = [0; 10];
+    let mut expected = (0..40_u8).filter(|i| i % 4 != 0);
+    let got: Vec<u8> = (0..30)
+        .map(|_| {
+            there.recv(&mut buffer).unwrap();
+            buffer[0]
+        })
+        .collect();
+    assert!(got.iter().all(|i| Some(*i) == expected.next()), "{got:?}");
+    for i in 0..40_u8 {
+        here.recv(&mut buffer).unwrap();
+        assert_eq!(buffer[0], i);
+    }
+    let report = emulator.stop();
+    assert_eq!((report.forward.fault_drops, report.backward.fault_drops), (10, 0));
+}

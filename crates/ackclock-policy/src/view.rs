@@ -262,6 +262,8 @@ pub trait AppIo {
     fn mark_start(&mut self);
     /// Marks its end; the time since `mark_start` is recorded as one response time.
     fn mark_end(&mut self);
+    /// Records one response time, from `since` until now: for transactions that overlap, such as packets typed before the last one was acknowledged.
+    fn record_response(&mut self, _since: Instant) {}
 }
 
 /// When an application wants to be woken.
@@ -275,6 +277,8 @@ pub enum Wake {
     Flushed,
     /// At this moment.
     At(Instant),
+    /// When more of what was written is acknowledged, or at this moment, whichever comes first.
+    AckedOrAt(Instant),
     /// Not again.
     Done,
 }

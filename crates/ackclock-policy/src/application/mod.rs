@@ -1,6 +1,17 @@
 //! What runs above a connection.
 
-use crate::{Entry, Application};
+mod bulk;
+mod fixed;
+mod on_off;
+mod request;
+mod respond;
+mod sink;
+mod telnet;
+#[cfg(test)]
+mod tests;
+
+use crate::{Application, Entry};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn Application>] = &[];
+pub(crate) const ENTRIES: &[&Entry<dyn Application>] =
+    &[&bulk::ENTRY, &fixed::ENTRY, &request::ENTRY, &respond::ENTRY, &telnet::ENTRY, &on_off::ENTRY, &sink::ENTRY];

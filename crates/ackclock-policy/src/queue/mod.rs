@@ -1,6 +1,10 @@
 //! Queues in front of links.
 
+mod drop_tail;
+mod fifo;
+mod red;
+
 use crate::{Entry, QueueDiscipline};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn QueueDiscipline>] = &[];
+pub(crate) const ENTRIES: &[&Entry<dyn QueueDiscipline>] = &[&drop_tail::ENTRY, &red::ENTRY];

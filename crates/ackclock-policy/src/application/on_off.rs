@@ -1,0 +1,83 @@
+use ackclock_units::{Bytes, Duration, Instant, Rate, Rng};
+
+use crate::{AppIo, Application, Entry, Param, Policy, Wake};
+
+#[derive(Debug)]
+struct OnOff {
+    on: Duration,
+    off: Duration,
+    /// Shape of a Pareto distribution of the periods; `None` for exponential ones.
+    shape: Option<f64>,
+    bytes: Bytes,
+    interval: Duration,
+    /// When the present ON period ends, and when its next packet is due.
+    period: Option<(Instant, Instant)>,
+}
+
+impl OnOff {
+    fn draw(&self, mean: Duration, rng: &mut Rng) -> Duration {
+        let u = rng.unit_open();
+        mean.mul_f64(match self.shape {
+            // A Pareto distribution of mean m and shape a begins at m (a-1)/a.
+            Some(a) => (a - 1.0) / a * libm::pow(u, -1.0 / a),
+            None => -libm::log(u),
+        })
+    }
+}
+
+impl Policy for OnOff {
+    fn name(&self) -> &str {
+        "on-off"
+    }
+}
+
+impl Application for OnOff {
+    fn on_wake(&mut self, now: Instant, io: &mut dyn AppIo, rng: &mut Rng) -> Wake {
+        let (mut end, mut due) = match self.period {
+            Some(period) => period,
+            None => (now + self.draw(self.on, rng), now),
+        };
+        while due <= now {
+            if due >= end {
+                due = end + self.draw(self.off, rng);
+                end = due + self.draw(self.on, rng);
+                continue;
+            }
+            // A full send buffer pushes nothing back: what does not fit is not sent, as with a live source.
+            io.write(self.bytes);
+            due += self.interval;
+        }
+        self.period = Some((end, due));
+        Wake::At(due)
+    }
+}
+
+/// Bursts at a constant rate.
+pub const ENTRY: Entry<dyn Application> = Entry {
+    name: "on-off",
+    about: "Writes at a constant rate during ON periods and nothing during OFF periods; never closes.",
+    source: "B-A10 (means 16 s and 8 s, Pareto; its shape is unstated there, 1.5 is our choice)",
+    params: &[
+        Param::duration("on", Duration::from_secs(16), Duration::from_micros(1)..=Duration::from_secs(86_400), "mean ON period"),
+        Param::duration("off", Duration::from_secs(8), Duration::from_micros(1)..=Duration::from_secs(86_400), "mean OFF period"),
+        Param::choice("periods", "pareto", &["pareto", "exponential"], "distribution of both periods"),
+        Param::ratio("shape", 1.5, 1.01..=100.0, "shape of the Pareto distribution"),
+        Param::rate(
+            "rate",
+            Rate::from_bits_per_sec(1_000_000),
+            Rate::from_bits_per_sec(1)..=Rate::from_bits_per_sec(1_000_000_000_000),
+            "payload rate during ON",
+        ),
+        Param::bytes("bytes", 500, 1..=65_495, "payload written at a time"),
+    ],
+    build: |p| {
+        Box::new(OnOff {
+            on: p.duration("on"),
+            off: p.duration("off"),
+            shape: (p.choice("periods") == "pareto").then(|| p.ratio("shape")),
+            bytes: p.bytes("bytes"),
+            interval: p.rate("rate").time_to_send(p.bytes("bytes")).max(Duration::from_nanos(1)),
+            period: None,
+        })
+    },
+};

@@ -1,0 +1,32 @@
+use ackclock_units::{Bytes, Instant, Rng};
+
+use crate::{AppIo, Application, Entry, Policy, Wake};
+
+#[derive(Debug)]
+struct Sink;
+
+impl Policy for Sink {
+    fn name(&self) -> &str {
+        "sink"
+    }
+}
+
+impl Application for Sink {
+    fn on_wake(&mut self, _: Instant, io: &mut dyn AppIo, _: &mut Rng) -> Wake {
+        io.read(Bytes::MAX);
+        if !io.at_end() {
+            return Wake::Readable;
+        }
+        io.close();
+        Wake::Done
+    }
+}
+
+/// The other side of those that send only.
+pub const ENTRY: Entry<dyn Application> = Entry {
+    name: "sink",
+    about: "Reads whatever comes, and closes when the peer has.",
+    source: "the receiving side of bulk, fixed, telnet and on-off",
+    params: &[],
+    build: |_| Box::new(Sink),
+};

@@ -1,6 +1,70 @@
 //! What can happen to a packet on a link besides queueing: loss, duplication, delay, damage.
 
+mod corrupt;
+mod duplicate;
+mod loss;
+mod nth_loss;
+mod outage;
+mod periodic_loss;
+mod reorder;
+mod segment_loss;
+#[cfg(test)]
+mod tests;
+
+use ackclock_policy::{Declaration, Entry, Param};
 use ackclock_units::{Duration, Instant, Rng};
+
+/// The faults that a scenario can name.
+pub const ENTRIES: &[&Entry<dyn Fault>] = &[
+    &loss::ENTRY,
+    &periodic_loss::ENTRY,
+    &nth_loss::ENTRY,
+    &segment_loss::ENTRY,
+    &outage::ENTRY,
+    &reorder::ENTRY,
+    &duplicate::ENTRY,
+    &corrupt::ENTRY,
+];
+
+/// Their declarations, for listings beside those of the policies.
+pub fn declarations() -> Vec<Declaration> {
+    ENTRIES.iter().map(|e| Declaration { kind: "fault", name: e.name, about: e.about, source: e.source, params: e.params }).collect()
+}
+
+/// Which packets a fault looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Of {
+    All,
+    /// Segments with payload, and datagrams.
+    Data,
+    /// Acknowledgments without payload.
+    Acks,
+    /// SYNs and SYN-ACKs.
+    Syns,
+}
+
+impl Of {
+    const PARAM: Param = Param::choice("of", "all", &["all", "data", "acks", "syns"], "which packets it looks at");
+
+    /// The choice `word` of [`Of::PARAM`].
+    fn named(word: &str) -> Self {
+        match word {
+            "data" => Self::Data,
+            "acks" => Self::Acks,
+            "syns" => Self::Syns,
+            _ => Self::All,
+        }
+    }
+
+    fn includes(self, p: &Passing) -> bool {
+        match self {
+            Self::All => true,
+            Self::Data => matches!(p.kind, Kind::Data | Kind::Datagram),
+            Self::Acks => p.kind == Kind::Ack,
+            Self::Syns => p.kind == Kind::Syn,
+        }
+    }
+}
 
 /// What a packet carries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,0 +1,25 @@
+use ackclock_policy::{Entry, Param};
+use ackclock_units::{Instant, Rng};
+
+use super::{Fault, Of, Passing, Verdict};
+
+struct Loss {
+    p: f64,
+    of: Of,
+}
+
+impl Fault for Loss {
+    fn verdict(&mut self, packet: &Passing, _: Instant, rng: &mut Rng) -> Verdict {
+        // Only packets that it looks at draw, so that acks do not change which data is struck.
+        if self.of.includes(packet) && rng.chance(self.p) { Verdict::Drop } else { Verdict::Pass }
+    }
+}
+
+/// Random loss.
+pub const ENTRY: Entry<dyn Fault> = Entry {
+    name: "loss",
+    about: "Loses packets at random, each independently of the others.",
+    source: "M-A12, I-A10, B-F8",
+    params: &[Param::ratio("p", 0.01, 0.0..=1.0, "probability for each packet"), Of::PARAM],
+    build: |p| Box::new(Loss { p: p.ratio("p"), of: Of::named(p.choice("of")) }),
+};

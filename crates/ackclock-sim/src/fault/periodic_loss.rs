@@ -1,0 +1,42 @@
+use ackclock_policy::{Entry, Param};
+use ackclock_units::{Instant, Rng};
+
+use super::{Fault, Of, Passing, Verdict};
+
+struct PeriodicLoss {
+    every: u64,
+    /// Packets to pass before the next loss.
+    left: u64,
+    of: Of,
+}
+
+impl Fault for PeriodicLoss {
+    fn verdict(&mut self, packet: &Passing, _: Instant, _: &mut Rng) -> Verdict {
+        if !self.of.includes(packet) {
+            return Verdict::Pass;
+        }
+        if self.left > 0 {
+            self.left -= 1;
+            return Verdict::Pass;
+        }
+        self.left = self.every - 1;
+        Verdict::Drop
+    }
+}
+
+/// Every k-th packet.
+pub const ENTRY: Entry<dyn Fault> = Entry {
+    name: "periodic-loss",
+    about: "Loses every k-th packet.",
+    source: "M-F1, M-T1a (periodic loss)",
+    params: &[
+        Param::count("every", 100, 1..=1 << 50, "one of this many is lost"),
+        Param::count("first", 0, 0..=1 << 50, "number of the first packet lost, counted from 1; 0 for that of `every`"),
+        Of::PARAM,
+    ],
+    build: |p| {
+        let (every, first) = (p.count("every"), p.count("first"));
+        let left = if first == 0 { every - 1 } else { first - 1 };
+        Box::new(PeriodicLoss { every, left, of: Of::named(p.choice("of")) })
+    },
+};

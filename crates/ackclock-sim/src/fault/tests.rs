@@ -1,0 +1,107 @@
+use ackclock_policy::Chosen;
+use ackclock_units::{Duration, Instant, Rng};
+
+use super::*;
+
+fn fault(name: &str, settings: &[(&str, &str)]) -> Box<dyn Fault> {
+    let entry = ENTRIES.iter().find(|e| e.name == name).expect("a fault of that name");
+    let mut chosen = Chosen::new(entry);
+    for (param, text) in settings {
+        chosen.set(param, text).unwrap();
+    }
+    chosen.build()
+}
+
+fn packet(kind: Kind, flow: u32) -> Passing {
+    Passing { kind, flow, payload: 1000 * u32::from(kind == Kind::Data), ..Passing::opaque(1040) }
+}
+
+/// What `n` packets of a kind meet.
+fn verdicts(f: &mut dyn Fault, kind: Kind, n: usize) -> Vec<Verdict> {
+    let mut rng = Rng::stream(1, "fault", 0);
+    (0..n).map(|_| f.verdict(&packet(kind, 0), Instant::ZERO, &mut rng)).collect()
+}
+
+fn numbers_lost(verdicts: &[Verdict]) -> Vec<usize> {
+    (1..).zip(verdicts).filter(|(_, v)| **v == Verdict::Drop).map(|(n, _)| n).collect()
+}
+
+#[test]
+fn random_faults_strike_at_their_rate() {
+    for (name, verdict) in [("loss", Verdict::Drop), ("duplicate", Verdict::Duplicate), ("corrupt", Verdict::Corrupt)] {
+        for p in [0.0, 0.01, 0.3, 1.0] {
+            let n = 100_000;
+            let struck = verdicts(&mut *fault(name, &[("p", &p.to_string())]), Kind::Data, n).iter().filter(|v| **v == verdict).count() as f64;
+            let sigma = (n as f64 * p * (1.0 - p)).sqrt();
+            assert!((struck - n as f64 * p).abs() <= 4.0 * sigma, "{name} at {p}: {struck} of {n}");
+        }
+    }
+}
+
+#[test]
+fn random_losses_are_independent() {
+    let v = verdicts(&mut *fault("loss", &[("p", "0.2")]), Kind::Data, 200_000);
+    let both = v.windows(2).filter(|w| w[0] == Verdict::Drop && w[1] == Verdict::Drop).count() as f64 / v.len() as f64;
+    assert!((both - 0.04).abs() < 0.002, "pairs {both}");
+}
+
+#[test]
+fn a_fault_for_data_leaves_acks_and_syns_alone_and_its_draws_too() {
+    let settings = [("p", "0.5"), ("of", "data")];
+    let alone = verdicts(&mut *fault("loss", &settings), Kind::Data, 100);
+    let (mut f, mut rng) = (fault("loss", &settings), Rng::stream(1, "fault", 0));
+    let mut mixed = Vec::new();
+    for _ in 0..100 {
+        for kind in [Kind::Ack, Kind::Syn] {
+            assert_eq!(f.verdict(&packet(kind, 0), Instant::ZERO, &mut rng), Verdict::Pass);
+        }
+        mixed.push(f.verdict(&packet(Kind::Data, 0), Instant::ZERO, &mut rng));
+    }
+    assert_eq!(alone, mixed);
+    assert!(verdicts(&mut *fault("loss", &[("p", "1"), ("of", "syns")]), Kind::Syn, 5).iter().all(|v| *v == Verdict::Drop));
+    assert!(verdicts(&mut *fault("loss", &[("p", "1"), ("of", "acks")]), Kind::Data, 5).iter().all(|v| *v == Verdict::Pass));
+}
+
+#[test]
+fn periodic_loss_takes_every_kth() {
+    let lost = |settings: &[(&str, &str)]| numbers_lost(&verdicts(&mut *fault("periodic-loss", settings), Kind::Data, 12));
+    assert_eq!(lost(&[("every", "4")]), [4, 8, 12]);
+    assert_eq!(lost(&[("every", "4"), ("first", "1")]), [1, 5, 9]);
+    assert_eq!(lost(&[("every", "1")]).len(), 12);
+}
+
+#[test]
+fn nth_loss_takes_one_and_can_count_a_flow_by_itself() {
+    assert_eq!(numbers_lost(&verdicts(&mut *fault("nth-loss", &[("number", "3")]), Kind::Data, 10)), [3]);
+    let (mut f, mut rng) = (fault("nth-loss", &[("number", "2"), ("flow", "7")]), Rng::stream(1, "fault", 0));
+    let met: Vec<_> = [1, 7, 1, 7, 7].map(|flow| f.verdict(&packet(Kind::Data, flow), Instant::ZERO, &mut rng)).to_vec();
+    assert_eq!(numbers_lost(&met), [4]);
+}
+
+#[test]
+fn segment_loss_follows_the_byte_through_its_retransmissions() {
+    let (mut f, mut rng) = (fault("segment-loss", &[("offset", "1500B"), ("times", "2")]), Rng::stream(1, "fault", 0));
+    let met: Vec<_> =
+        [0, 1000, 2000, 1000, 1000].map(|offset| f.verdict(&Passing { offset, ..packet(Kind::Data, 0) }, Instant::ZERO, &mut rng)).to_vec();
+    assert_eq!(numbers_lost(&met), [2, 4]);
+}
+
+#[test]
+fn an_outage_begins_and_ends() {
+    let (mut f, mut rng) = (fault("outage", &[("from", "1s"), ("until", "2s")]), Rng::stream(1, "fault", 0));
+    let met: Vec<_> =
+        [999, 1000, 1999, 2000].map(|ms| f.verdict(&packet(Kind::Ack, 0), Instant::ZERO + Duration::from_millis(ms), &mut rng)).to_vec();
+    assert_eq!(numbers_lost(&met), [2, 3]);
+}
+
+#[test]
+fn a_reordered_packet_is_late_by_its_delay_or_its_distance() {
+    // 1040 bytes at 8.32 Mbit/s take 1 ms.
+    let settings = [("p", "1"), ("delay", "10ms"), ("distance", "3"), ("link_rate", "8320kbit/s")];
+    assert_eq!(verdicts(&mut *fault("reorder", &settings), Kind::Data, 1), [Verdict::Delay(Duration::from_micros(13_500))]);
+    let settings = [("p", "1"), ("delay", "10ms"), ("distance", "0")];
+    assert_eq!(verdicts(&mut *fault("reorder", &settings), Kind::Data, 1), [Verdict::Delay(Duration::from_millis(10))]);
+    let v = verdicts(&mut *fault("reorder", &[("p", "0.1")]), Kind::Data, 100_000);
+    let share = v.iter().filter(|v| matches!(v, Verdict::Delay(_))).count() as f64 / v.len() as f64;
+    assert!((share - 0.1).abs() < 0.004, "share {share}");
+}

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use ackclock_engine::{Config, Policies};
 use ackclock_policy::Application;
 use ackclock_trace::Mask;
-use ackclock_units::{Duration, Instant, Rng};
+use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use crate::network::NodeId;
 
 /// Makes the endpoints of flows: a configuration shared by all of them, and fresh policies for each.
 pub trait StackFactory: Send + Sync + Debug {
-    /// The name under which results are grouped.
-    fn name(&self) -> &str;
+    /// The label under which results are grouped.
+    fn label(&self) -> Arc<str>;
     /// The configuration.
     fn config(&self) -> Arc<Config>;
     /// Policies for one endpoint.
@@ -73,6 +73,8 @@ pub struct FlowSpec {
     pub start: Instant,
     /// The group that results name it by (a workload's or a stack's label).
     pub group: Arc<str>,
+    /// Application bytes to transfer, for the tables; `None` where there is no limit.
+    pub size: Option<Bytes>,
     /// What is traced of it; joined to the mask of the run.
     pub trace: Mask,
 }

@@ -4,12 +4,15 @@
 //! and gives back the tables that every world gives. The [`Link`] is an element of its own without clock or events, so that the real-time
 //! emulator uses the same one.
 
-pub mod fault;
 mod error;
+pub mod fault;
 mod flow;
 mod link;
 mod network;
+mod queue;
 mod sim;
+#[cfg(test)]
+mod tests;
 
 pub use error::SimError;
 pub use fault::{Fault, Kind, Passing, Verdict};

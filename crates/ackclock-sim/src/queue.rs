@@ -1,0 +1,199 @@
+//! The event queue: integer times, insertion numbers for ties, no comparison tree.
+//!
+//! A monotone radix queue of base 64. An event whose time differs from the present window's start first in the bits `6 l .. 6 l + 6` waits in
+//! one of the 64 slots of level `l`; the next slot in time is found by counting zeros in a word per level. A slot with few events is sorted
+//! into the *front*, from which events are taken; a full one is dealt out to the level below. So an event moves two or three times in its
+//! life, whatever the number pending, and nothing has to be tuned to the load.
+
+use ackclock_units::Instant;
+
+/// When something happens, which of several comes first, and what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    /// When.
+    pub(crate) at: Instant,
+    /// Events of one moment happen in the order of these numbers, which are all different.
+    pub(crate) order: u64,
+    /// What, for the run loop to read.
+    pub(crate) what: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    entry: Entry,
+    next: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    head: u32,
+    len: u32,
+}
+
+/// Pending events.
+pub(crate) struct EventQueue {
+    /// The events of the present window, the next one last.
+    front: Vec<Entry>,
+    /// First moment past the present window; later events wait in slots.
+    front_end: u64,
+    /// Start of the present window; slots are relative to it.
+    base: u64,
+    slots: Box<[[Slot; SLOTS]; LEVELS]>,
+    occupied: [u64; LEVELS],
+    nodes: Vec<Node>,
+    free: u32,
+    len: usize,
+}
+
+impl EventQueue {
+    pub(crate) fn new() -> Self {
+        Self {
+            front: Vec::with_capacity(2 * FRONT),
+            front_end: 0,
+            base: 0,
+            slots: Box::new([[Slot { head: NIL, len: 0 }; SLOTS]; LEVELS]),
+            occupied: [0; LEVELS],
+            nodes: Vec::new(),
+            free: NIL,
+            len: 0,
+        }
+    }
+
+    /// Events pending.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, entry: Entry) {
+        self.len += 1;
+        if entry.at.as_nanos() < self.front_end {
+            self.push_front(entry);
+        } else {
+            let node = self.node(entry);
+            self.file(node, entry.at.as_nanos());
+        }
+    }
+
+    /// The next event, left where it is.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<Entry> {
+        if self.front.is_empty() {
+            self.refill();
+        }
+        self.front.last().copied()
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
+        if self.front.is_empty() {
+            self.refill();
+        }
+        let entry = self.front.pop()?;
+        self.len -= 1;
+        Some(entry)
+    }
+
+    fn push_front(&mut self, entry: Entry) {
+        // What is pushed into the window mostly comes soon: look from the end.
+        let mut at = self.front.len();
+        while at > 0 && key(&self.front[at - 1]) < key(&entry) {
+            at -= 1;
+        }
+        self.front.insert(at, entry);
+        if self.front.len() > 4 * FRONT {
+            self.shorten_front();
+        }
+    }
+
+    /// Moves the later part of an overgrown front back to the slots, so that inserting stays cheap.
+    fn shorten_front(&mut self) {
+        // Cut between two different moments, as near to the middle as can be; a crowd at one moment stays together.
+        let middle = self.front[2 * FRONT].at.as_nanos();
+        let (first, last) = (self.front[self.front.len() - 1].at.as_nanos(), self.front[0].at.as_nanos());
+        let cut = if first < middle { middle } else { middle + 1 };
+        if cut > last || cut <= self.base {
+            return;
+        }
+        let keep_from = self.front.partition_point(|e| e.at.as_nanos() >= cut);
+        self.front_end = cut;
+        for i in 0..keep_from {
+            let entry = self.front[i];
+            let node = self.node(entry);
+            self.file(node, entry.at.as_nanos());
+        }
+        self.front.drain(..keep_from);
+    }
+
+    #[inline]
+    fn node(&mut self, entry: Entry) -> u32 {
+        if self.free == NIL {
+            self.nodes.push(Node { entry, next: NIL });
+            return self.nodes.len() as u32 - 1;
+        }
+        let node = self.free;
+        self.free = self.nodes[node as usize].next;
+        self.nodes[node as usize].entry = entry;
+        node
+    }
+
+    /// Puts a node into the slot for the time `at`.
+    #[inline]
+    fn file(&mut self, node: u32, at: u64) {
+        let level = ((at ^ self.base) | 1).ilog2() / BITS;
+        let slot = (at >> (level * BITS)) as usize % SLOTS;
+        let place = &mut self.slots[level as usize][slot];
+        self.nodes[node as usize].next = place.head;
+        *place = Slot { head: node, len: place.len + 1 };
+        self.occupied[level as usize] |= 1 << slot;
+    }
+
+    /// Brings the next window to the front.
+    #[cold]
+    #[inline(never)]
+    fn refill(&mut self) {
+        while let Some(level) = self.occupied.iter().position(|word| *word != 0) {
+            let slot = self.occupied[level].trailing_zeros() as usize;
+            let shift = level as u32 * BITS;
+            let place = std::mem::replace(&mut self.slots[level][slot], Slot { head: NIL, len: 0 });
+            self.occupied[level] &= !(1 << slot);
+            // The bits above this level are the window's own, the ones below begin anew.
+            let above = self.base.checked_shr(shift + BITS).and_then(|b| b.checked_shl(shift + BITS)).unwrap_or(0);
+            self.base = above | (slot as u64) << shift;
+            let deal = level > 0 && place.len as usize > FRONT;
+            let mut node = place.head;
+            while node != NIL {
+                let Node { entry, next } = self.nodes[node as usize];
+                if deal {
+                    self.file(node, entry.at.as_nanos());
+                } else {
+                    self.front.push(entry);
+                    self.nodes[node as usize].next = self.free;
+                    self.free = node;
+                }
+                node = next;
+            }
+            if !deal {
+                self.front_end = self.base.saturating_add(1 << shift);
+                self.front.sort_unstable_by(|a, b| key(b).cmp(&key(a)));
+                return;
+            }
+            // What has just been dealt out is all later than the front, which is empty.
+            self.front_end = self.base;
+        }
+    }
+}
+
+fn key(e: &Entry) -> (Instant, u64) {
+    (e.at, e.order)
+}
+
+const BITS: u32 = 6;
+const SLOTS: usize = 1 << BITS;
+/// 64 bits of time in groups of [`BITS`].
+const LEVELS: usize = 11;
+/// A slot with more events than this is dealt out instead of sorted.
+const FRONT: usize = 24;
+const NIL: u32 = u32::MAX;

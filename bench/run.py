@@ -1,0 +1,433 @@
+"""Measures ackclock and, where they are installed, ns-2 and ns-3 on the same scenarios; prints a table and writes target/bench.json.
+
+All take turns (A B C A B C ...), pinned to one core, since machines drift: read the ratios. `bench/README.md` says what exactly is compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCH = ROOT / "bench"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+OUT = ROOT / "target"
+WORK = OUT / "bench"
+
+MIN_RTT_MS, MAX_RTT_MS = 10, 200
+WIRE_BYTES = 1040  # a 1000-byte segment with IP and TCP headers
+NS3_MODULES = ["ns3-core", "ns3-network", "ns3-internet", "ns3-point-to-point", "ns3-applications"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One row of the table: a path, a load, how long each simulator runs it (simulated seconds), and what is to be reached."""
+
+    name: str
+    flows: int  # 0: the web run
+    rate: float  # bit/s
+    seconds: float
+    ns3_seconds: float  # ns-3 is slower by orders of magnitude; 0: not run
+    target_ns: float | None = None  # per data packet; per connection in the web run
+    ns2_ratio: float | None = None
+    ns3_ratio: float | None = None
+
+    @property
+    def web(self) -> bool:
+        return self.flows == 0
+
+    @property
+    def queue(self) -> int:
+        """One bandwidth-delay product at the mean round-trip time, in packets."""
+        return round(self.rate * (MIN_RTT_MS + MAX_RTT_MS) / 2000 / 8 / WIRE_BYTES)
+
+    @property
+    def window(self) -> int:
+        """Socket buffers, bytes: never the limit in the long run, and not so large that the peers are slowed by filling them."""
+        if self.web:
+            return 262_144
+        return max(262_144, round(6 * self.queue * WIRE_BYTES / self.flows))
+
+    def arguments(self, seconds: float, flows: int | None = None) -> list[str]:
+        """The seven arguments that every simulator takes."""
+        first = str(WORK / "arrivals.txt") if self.web else str(self.flows if flows is None else flows)
+        return [first, f"{self.rate:.0f}", f"{seconds:g}", str(self.queue), str(self.window), str(MIN_RTT_MS), str(MAX_RTT_MS)]
+
+
+SCENARIOS = [
+    Scenario("1 flow, 100 Mbit/s", 1, 100e6, 120, 8),
+    Scenario("10 flows, 100 Mbit/s", 10, 100e6, 120, 8, target_ns=400, ns2_ratio=3.5, ns3_ratio=80),
+    Scenario("100 flows, 100 Mbit/s", 100, 100e6, 120, 8, target_ns=400, ns2_ratio=3.5, ns3_ratio=80),
+    Scenario("1000 flows, 1 Gbit/s", 1000, 1e9, 10, 1.2, target_ns=600),
+    Scenario("10,000 flows, 10 Gbit/s", 10_000, 10e9, 2, 0, target_ns=900),
+    Scenario("web, 10 Mbit/s, 120 %", 0, 10e6, 100, 25, target_ns=15_000),
+]
+TARGET_BYTES_PER_FLOW = 5000
+
+
+def write_arrivals(path: Path, seconds: float) -> None:
+    """Poisson arrivals of bounded Pareto sizes (1.2, 1237.61 bytes to 2 GB: mean 7000) at 120 % of 10 Mbit/s; every simulator reads the same."""
+    rng = random.Random(1)
+    low, high, shape = 1237.61, 2e9, 1.2
+    now = 0.0
+    with path.open("w") as out:
+        while True:
+            now += rng.expovariate(1.2 * 10e6 / 8 / 7000)
+            if now > seconds:
+                return
+            size = low * (1 - rng.random() * (1 - (low / high) ** shape)) ** (-1 / shape)
+            out.write(f"{now:.9f} {round(size)} {rng.randrange(20)}\n")
+
+
+# ---- the simulators ---------------------------------------------------------------------------------------------------------------------
+
+
+class Missing(Exception):
+    """A simulator that cannot run here; the text says why."""
+
+
+def run_quietly(command: list[str], what: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise Missing(f"{what} failed: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ['no message']}")
+    return done.stdout
+
+
+def build_ours() -> dict[str, list[str]]:
+    examples = {"dumbbell": "bench_dumbbell", "web": "bench_web"}
+    command = ["cargo", "build", "--release", "--locked", "-p", "ackclock-sim"]
+    for name in examples.values():
+        command += ["--example", name]
+    if subprocess.run(command, cwd=ROOT).returncode:
+        raise Missing("ackclock does not build")
+    return {kind: [str(TARGET / "release" / "examples" / name)] for kind, name in examples.items()}
+
+
+def build_ns2() -> dict[str, list[str]]:
+    program = shutil.which("ns") or shutil.which("ns2")
+    if program is None:
+        raise Missing("ns-2 left out: the Debian package `ns2` brings it")
+    return {"dumbbell": [program, str(BENCH / "ns2_dumbbell.tcl")], "web": [program, str(BENCH / "ns2_web.tcl")]}
+
+
+def build_ns3() -> dict[str, list[str]]:
+    if not Path("/usr/include/ns3").exists() or shutil.which("pkg-config") is None or shutil.which("g++") is None:
+        raise Missing("ns-3 left out: the Debian packages `ns3`, `libns3-dev`, `pkg-config` and `g++` bring it")
+    # `--libs-only-l`: Debian's `--libs` and `--cflags` name folders that do not exist.
+    libraries = run_quietly(["pkg-config", "--libs-only-l", *NS3_MODULES], "pkg-config for ns-3").split()
+    programs = {}
+    for kind in ("dumbbell", "web"):
+        source, program = BENCH / f"ns3_{kind}.cc", WORK / f"ns3_{kind}"
+        newest = max(source.stat().st_mtime, (BENCH / "ns3_path.h").stat().st_mtime)
+        if not program.exists() or program.stat().st_mtime < newest:
+            print(f"Compiling {source.name}.", file=sys.stderr)
+            run_quietly(["g++", "-O2", "-std=c++17", "-o", str(program), str(source), *libraries], f"compiling {source.name}")
+        programs[kind] = [str(program)]
+    return programs
+
+
+def one_core() -> None:
+    """Keeps a measured process on one core, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def measure(command: list[str], timeout: float = 1800) -> dict:
+    """Runs one simulator; its line of JSON, with the time of the whole process added."""
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(command, cwd=WORK, capture_output=True, text=True, timeout=timeout, preexec_fn=one_core)
+    except subprocess.TimeoutExpired:
+        return {"error": f"still running after {timeout:.0f} s"}
+    if done.returncode:
+        why = f"signal {-done.returncode}" if done.returncode < 0 else f"exit {done.returncode}"
+        return {"error": f"{why}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"}
+    result = json.loads(done.stdout.strip().splitlines()[-1])
+    result["process_s"] = time.monotonic() - begin
+    return result
+
+
+# ---- instruction counts -----------------------------------------------------------------------------------------------------------------
+
+
+def count_instructions(command: list[str]) -> int:
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={WORK}/callgrind.out", *command], cwd=WORK, capture_output=True, text=True
+    )
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode or found is None:
+        raise Missing(f"callgrind failed: {done.stderr.strip().splitlines()[-1:]}")
+    return int(found.group(1))
+
+
+def instructions(scenarios: list[Scenario], program: dict[str, list[str]]) -> list[dict]:
+    """Instructions per data packet (per connection in the web run): the difference of two runs, so that set-up and start do not count."""
+    if shutil.which("valgrind") is None:
+        raise Missing("no instruction counts: the Debian package `valgrind` brings callgrind")
+    rows = []
+    for scenario in scenarios:
+        long = scenario.seconds / (40 if scenario.web else 12)
+        runs = []
+        for seconds in (long / 2, long):
+            command = program["web" if scenario.web else "dumbbell"] + scenario.arguments(seconds)
+            runs.append((count_instructions(command), measure(command)))
+        units = "connections" if scenario.web else "packets"
+        per = (runs[1][0] - runs[0][0]) / (runs[1][1][units] - runs[0][1][units])
+        rows.append({"scenario": scenario.name, "per": units[:-1], "instructions": round(per)})
+        print(f"{scenario.name:<26} {per:>10,.0f} instructions per {units[:-1]}")
+    return rows
+
+
+# ---- the table --------------------------------------------------------------------------------------------------------------------------
+
+
+def per_unit_ns(scenario: Scenario, run: dict) -> float:
+    """ns of CPU time per data packet, or per connection begun in the web run."""
+    return run["cpu_s"] / run["connections" if scenario.web else "packets"] * 1e9
+
+
+def median_ns(scenario: Scenario, runs: list[dict]) -> float | None:
+    good = [per_unit_ns(scenario, run) for run in runs if "error" not in run]
+    return statistics.median(good) if good else None
+
+
+def verdicts(scenario: Scenario, row: dict) -> list[tuple[str, bool]]:
+    """Each target of a row, and whether it is met."""
+    out = []
+    ours = row.get("ours_ns")
+    if ours is None:
+        return out
+    if scenario.target_ns is not None:
+        unit = "us" if scenario.web else "ns"
+        out.append((f"<= {scenario.target_ns / (1000 if scenario.web else 1):g} {unit}", ours <= scenario.target_ns))
+    for peer, least in (("ns-2", scenario.ns2_ratio), ("ns-3", scenario.ns3_ratio)):
+        ratio = row.get(f"{peer}_ratio")
+        if least is not None and ratio is not None:
+            out.append((f"{least:g} x {peer}", ratio >= least))
+    if row.get("bytes_per_flow") is not None and scenario.flows >= 100:
+        out.append((f"<= {TARGET_BYTES_PER_FLOW / 1000:g} kB/flow", row["bytes_per_flow"] <= TARGET_BYTES_PER_FLOW))
+    return out
+
+
+def summarise(scenario: Scenario, runs: dict[str, list[dict]], idle_kb: float | None) -> dict:
+    row: dict = {"scenario": scenario.name, "unit": "connection" if scenario.web else "data packet"}
+    ours = [run for run in runs.get("ackclock", []) if "error" not in run]
+    if ours:
+        row["ours_ns"] = median_ns(scenario, ours)
+        row["packets_per_s"] = statistics.median(run["packets"] / run.get("wall_s", run["cpu_s"]) for run in ours)
+        row["peak_kb"] = statistics.median(run["peak_kb"] for run in ours)
+        if scenario.flows >= 100 and idle_kb is not None:
+            row["bytes_per_flow"] = round((row["peak_kb"] - idle_kb) * 1024 / scenario.flows)
+    for peer in ("ns-2", "ns-3"):
+        row[f"{peer}_ns"] = median_ns(scenario, runs.get(peer, []))
+        if ours and row[f"{peer}_ns"] is not None:
+            row[f"{peer}_ratio"] = row[f"{peer}_ns"] / row["ours_ns"]
+        if runs.get(peer) and row[f"{peer}_ns"] is None:
+            row[f"{peer}_error"] = runs[peer][0]["error"]
+    row["targets"] = [{"target": text, "met": met} for text, met in verdicts(scenario, row)]
+    return row
+
+
+def cell(value: float | None, scale: float = 1, digits: int = 0) -> str:
+    return "-" if value is None else f"{value / scale:,.{digits}f}"
+
+
+def print_table(rows: list[dict]) -> None:
+    heads = ["scenario", "packets/s", "ns/packet", "peak MB", "B/flow", "ns-2", "ratio", "ns-3", "ratio", "targets"]
+    lines = [heads]
+    for row in rows:
+        web = row["unit"] == "connection"
+        scale, digits, suffix = (1000, 1, " us/conn") if web else (1, 0, "")
+
+        def cost(key: str, row: dict = row, scale: float = scale, digits: int = digits, suffix: str = suffix) -> str:
+            text = cell(row.get(key), scale, digits)
+            return text + suffix if text != "-" else "crashes" if row.get(key.replace("_ns", "_error")) else text
+
+        targets = ", ".join(f"{t['target']} {'met' if t['met'] else 'MISSED'}" for t in row["targets"])
+        lines.append(
+            [
+                row["scenario"],
+                cell(row.get("packets_per_s")),
+                cost("ours_ns"),
+                cell(row.get("peak_kb"), 1024, 1),
+                cell(row.get("bytes_per_flow")),
+                cost("ns-2_ns"),
+                cell(row.get("ns-2_ratio"), 1, 1),
+                cost("ns-3_ns"),
+                cell(row.get("ns-3_ratio"), 1, 0),
+                targets,
+            ]
+        )
+    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
+    for line in lines:
+        cells = [text.ljust(width) if i in (0, len(heads) - 1) else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths))]
+        print("  ".join(cells).rstrip())
+
+
+# ---- small benchmarks -------------------------------------------------------------------------------------------------------------------
+
+SMALL = [("ackclock-sim", "bench_queue"), ("ackclock-engine", "bench_engine")]
+
+
+def small_benchmarks() -> list[dict]:
+    """The event queue and the engine alone: each prints one line of JSON per figure (name, ns)."""
+    rows = []
+    for package, example in SMALL:
+        if not (ROOT / "crates" / package / "examples" / f"{example}.rs").exists():
+            continue
+        if subprocess.run(["cargo", "build", "--release", "--locked", "-p", package, "--example", example], cwd=ROOT).returncode:
+            raise Missing(f"{example} does not build")
+        done = subprocess.run([str(TARGET / "release" / "examples" / example)], capture_output=True, text=True, preexec_fn=one_core)
+        rows += [json.loads(line) for line in done.stdout.splitlines()]
+    for row in rows:
+        print(f"{row['name']:<60} {row['ns']:>8.1f} ns")
+    return rows
+
+
+# ---- the machine ------------------------------------------------------------------------------------------------------------------------
+
+
+def first_line(command: list[str]) -> str | None:
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip().splitlines()[0]
+    except (OSError, IndexError):
+        return None
+
+
+def machine() -> dict:
+    cpu = platform.processor() or platform.machine()
+    try:
+        cpu = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text()).group(1)
+    except (OSError, AttributeError):
+        pass
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "rustc": first_line(["rustc", "--version"]),
+        "ns-2": first_line(["dpkg-query", "-W", "-f=${Version}", "ns2"]),
+        "ns-3": first_line(["dpkg-query", "-W", "-f=${Version}", "libns3-dev"]),
+        "revision": first_line(["git", "rev-parse", "HEAD"]),
+        "load_before": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+    }
+
+
+# ---- the run ----------------------------------------------------------------------------------------------------------------------------
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/run.py", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a quarter of the simulated time, once, peers up to 1000 flows")
+    parser.add_argument("--only", metavar="TEXT", help="only scenarios whose name contains this")
+    parser.add_argument("--reps", type=int, metavar="N", help="repetitions (3; 1 with --quick); the median is shown")
+    parser.add_argument("--no-peers", action="store_true", help="ackclock alone")
+    parser.add_argument("--peers-only", action="store_true", help="the peers alone")
+    parser.add_argument("--no-small", action="store_true", help="without the event queue and the engine alone")
+    parser.add_argument("--instructions", action="store_true", help="count ackclock's instructions per data packet with callgrind instead (repeatable)")
+    options = parser.parse_args()
+    options.scenarios = [s for s in SCENARIOS if options.only is None or options.only in s.name]
+    if not options.scenarios:
+        parser.error(f"--only {options.only!r} matches none of: {'; '.join(s.name for s in SCENARIOS)}")
+    if options.reps is not None and options.reps < 1:
+        parser.error(f"--reps {options.reps} is not a number of repetitions; 1 or more would do")
+    options.reps = options.reps or (1 if options.quick else 3)
+    return options
+
+
+def prepare(options: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
+    """Builds what can run here; says in one line each what cannot."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    write_arrivals(WORK / "arrivals.txt", max(s.seconds for s in SCENARIOS if s.web))
+    wanted = {} if options.peers_only else {"ackclock": build_ours}
+    if not options.no_peers and not options.instructions:
+        wanted |= {"ns-2": build_ns2, "ns-3": build_ns3}
+    simulators = {}
+    for name, build in wanted.items():
+        try:
+            simulators[name] = build()
+        except Missing as why:
+            print(why, file=sys.stderr)
+    return simulators
+
+
+def plan(scenario: Scenario, simulator: str, options: argparse.Namespace) -> tuple[float, int]:
+    """Simulated seconds and repetitions of one simulator in one scenario; 0 repetitions: not run."""
+    seconds = scenario.ns3_seconds if simulator == "ns-3" else scenario.seconds
+    reps = options.reps
+    if simulator != "ackclock" and scenario.flows > 1000:
+        # ns-2 takes the better part of a minute to set 10,000 flows up.
+        reps = 0 if options.quick else 1
+    if options.quick and scenario.flows <= 100:
+        seconds /= 4
+    return seconds, reps if seconds else 0
+
+
+def run_scenario(scenario: Scenario, simulators: dict, options: argparse.Namespace) -> dict[str, list[dict]]:
+    kind = "web" if scenario.web else "dumbbell"
+    runs: dict[str, list[dict]] = {name: [] for name in simulators}
+    for turn in range(options.reps):
+        for name, programs in simulators.items():
+            seconds, reps = plan(scenario, name, options)
+            if turn >= reps:
+                continue
+            if sys.stderr.isatty():
+                print(f"\r\033[K{scenario.name}: {name}, {turn + 1} of {reps}", end="", file=sys.stderr, flush=True)
+            runs[name].append(measure(programs[kind] + scenario.arguments(seconds)))
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    return runs
+
+
+def main() -> int:
+    options = parse()
+    about = machine()
+    simulators = prepare(options)
+    if not simulators:
+        print("Nothing to measure.", file=sys.stderr)
+        return 1
+    result: dict = {"machine": about, "quick": options.quick, "repetitions": options.reps}
+    if options.instructions:
+        try:
+            result["instructions"] = instructions(options.scenarios, simulators["ackclock"])
+        except Missing as why:
+            print(why, file=sys.stderr)
+            return 1
+    else:
+        idle_kb = None
+        if "ackclock" in simulators:
+            idle = SCENARIOS[0]
+            idle_run = measure(simulators["ackclock"]["dumbbell"] + idle.arguments(1, flows=0))
+            idle_kb = idle_run.get("peak_kb")
+        rows, raw = [], {}
+        for scenario in options.scenarios:
+            raw[scenario.name] = run_scenario(scenario, simulators, options)
+            for name, runs in raw[scenario.name].items():
+                for run in runs:
+                    if "error" in run:
+                        print(f"{scenario.name}: {name}: {run['error']}", file=sys.stderr)
+            rows.append(summarise(scenario, raw[scenario.name], idle_kb))
+        print_table(rows)
+        print("ns of CPU time per data packet through the bottleneck (acks included), set-up excluded; web: us per connection.")
+        if "ns-3" in simulators:
+            print("Debian's ns-3 has logging and assertions compiled in; an optimised build takes about three quarters of its time or less.")
+        result |= {"rows": rows, "raw": raw, "idle_kb": idle_kb}
+        if not options.no_small and not options.peers_only and options.only is None:
+            result["small"] = small_benchmarks()
+    (OUT / "bench.json").write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -25,9 +25,10 @@ pub enum SendKind {
 }
 
 /// Class of a loss episode (M-U1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LossClass {
     /// Clock-preserving halving: a congestion-avoidance event.
+    #[default]
     Ca,
     /// Timeout, failed recovery, further window cut.
     NonCa,

@@ -1,0 +1,305 @@
+//! The tables that every world fills.
+
+use ackclock_units::{Duration, Instant, Rate, SeqNumber};
+
+use crate::LossClass;
+use crate::table::{Cell, CellValue, ColumnKind, Label, Row, Table, cell, table};
+
+/// How a flow stands at the end of the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Outcome {
+    /// Everything was transferred and closed in order.
+    Finished,
+    /// The connection ended in another way.
+    Failed,
+    /// It was still open when the run ended.
+    #[default]
+    Unfinished,
+}
+
+impl Outcome {
+    /// The word in the table.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Side {
+    /// The one that opened it.
+    Client,
+    /// The other one.
+    #[default]
+    Server,
+}
+
+impl Side {
+    /// The word in the table.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
+impl LossClass {
+    /// The word in the table.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ca => "ca",
+            Self::NonCa => "non-ca",
+        }
+    }
+}
+
+cell!(Outcome, Text, Text, StringArray, |x| x.word());
+cell!(Side, Text, Text, StringArray, |x| x.word());
+cell!(LossClass, Text, Text, StringArray, |x| x.word());
+
+/// All tables.
+pub const TABLES: &[Table] = &[FlowRow::TABLE, LinkRow::TABLE, SampleRow::TABLE, EpisodeRow::TABLE, SegmentRow::TABLE];
+
+table! {
+    /// One flow: a TCP connection or a stream of datagrams.
+    ///
+    /// Counters are those of the data sender (`sender`) unless their meaning says otherwise; a missing time has not come before the end of the run.
+    "flows" FlowRow {
+        /// Label of the run that it belongs to.
+        run: Label, "";
+        /// Label of the stack under test.
+        stack: Label, "";
+        /// Number of the flow in its run, in the order of starting.
+        flow: u32, "";
+        /// Group of the workload that it belongs to.
+        group: Label, "";
+        /// Transport: `tcp` or `udp`.
+        protocol: &'static str, "";
+        /// Node that opened it.
+        client: Label, "";
+        /// Node that it was opened to.
+        server: Label, "";
+        /// End that sends most of the data, whose counters these are: `client` or `server`.
+        sender: Side, "";
+        /// When the application opened it.
+        start: Instant, "s";
+        /// When the client's handshake was complete.
+        established: Option<Instant>, "s";
+        /// When it finished or failed.
+        end: Option<Instant>, "s";
+        /// Application bytes to transfer, as the workload drew them; missing for unlimited flows.
+        size: Option<u64>, "B";
+        /// From opening (or from the request, on a connection already open) to the last byte of the response; the mean when there were several.
+        response_time: Option<Duration>, "s";
+        /// Responses completed.
+        responses: u32, "";
+        /// How it stands at the end of the run: `finished`, `failed` or `unfinished`.
+        outcome: Outcome, "";
+        /// Why it failed: `refused`, `reset`, `syn-timeout`, `timeout`, `keepalive-timeout` or `local`.
+        reason: Option<&'static str>, "";
+        /// Segments sent, acks and retransmissions included.
+        segments_sent: u64, "";
+        /// Segments with payload sent, retransmissions included.
+        data_segments_sent: u64, "";
+        /// Segments with payload retransmitted.
+        retransmitted_segments: u64, "";
+        /// Payload sent, retransmissions included.
+        bytes_sent: u64, "B";
+        /// Payload retransmitted.
+        retransmitted_bytes: u64, "B";
+        /// Payload acknowledged cumulatively.
+        bytes_acked: u64, "B";
+        /// Payload delivered in order to the other end's application.
+        bytes_delivered: u64, "B";
+        /// Expiries of the retransmission timer, SYNs included.
+        timeouts: u32, "";
+        /// The same by backoff round: first expiries, second in a row, and so on; the last collects the rest.
+        timeouts_by_round: [u32; 8], "";
+        /// Expiries of the other end's retransmission timer (requests, and the client's SYNs).
+        peer_timeouts: u32, "";
+        /// SYN and SYN-ACK retransmissions of both ends.
+        syn_retransmissions: u32, "";
+        /// Retransmissions whose original had arrived or was still to arrive, as the receiver saw it (B-A4).
+        unneeded_retransmissions: u64, "";
+        /// Timeouts whose original segment had arrived.
+        spurious_timeouts: u32, "";
+        /// Loss recoveries entered on acks.
+        fast_recoveries: u32, "";
+        /// Congestion-avoidance events: clock-preserving halvings (M-U1).
+        ca_events: u32, "";
+        /// Non-CA events: timeouts, failed recoveries, further window cuts (M-U1).
+        non_ca_events: u32, "";
+        /// Further retransmissions inside episodes (M-U1).
+        other_losses: u32, "";
+        /// Window reductions on ECN echoes.
+        ecn_reductions: u32, "";
+        /// Data segments acknowledged cumulatively.
+        segments_acked: u64, "";
+        /// Congestion signals per segment: `ca_events / segments_acked` (M-U1); missing before the first segment is acknowledged.
+        p: Option<f64>, "";
+        /// Smallest round-trip time sample.
+        rtt_min: Option<Duration>, "s";
+        /// Mean of all round-trip time samples.
+        rtt_mean: Option<Duration>, "s";
+        /// Largest round-trip time sample.
+        rtt_max: Option<Duration>, "s";
+        /// Round-trip time samples taken.
+        rtt_samples: u64, "";
+        /// Payload delivered in order per time from start to end (or to the end of the run).
+        goodput: Option<Rate>, "bit/s";
+        /// Challenge ACKs sent by both ends (RFC 5961).
+        challenge_acks: u32, "";
+        /// Round-trip time of its path without queues and without time to send, as the topology has it.
+        path_rtt: Option<Duration>, "s";
+    }
+}
+
+table! {
+    /// One link in one direction, with the queue in front of it.
+    ///
+    /// Conservation: `packets_offered = packets + dropped_queue + queued_at_end`, and
+    /// `packets + duplicated = delivered + corrupted + dropped_wire + in_flight_at_end`.
+    "links" LinkRow {
+        /// Label of the run that it belongs to.
+        run: Label, "";
+        /// Label of the stack under test.
+        stack: Label, "";
+        /// Number of the link in its run.
+        link: u32, "";
+        /// Its name.
+        name: Label, "";
+        /// Node at its beginning.
+        from: Label, "";
+        /// Node at its end.
+        to: Label, "";
+        /// Its rate; missing for a link of pure delay.
+        rate: Option<Rate>, "bit/s";
+        /// Its propagation delay.
+        delay: Duration, "s";
+        /// Time over which it was observed.
+        observed: Duration, "s";
+        /// Packets that arrived at its queue.
+        packets_offered: u64, "";
+        /// Bytes that arrived at its queue, headers included.
+        bytes_offered: u64, "B";
+        /// Packets put on the wire.
+        packets: u64, "";
+        /// Bytes put on the wire, headers included.
+        bytes: u64, "B";
+        /// Segments or datagrams with payload among them.
+        data_packets: u64, "";
+        /// Packets that arrived whole at the other end.
+        delivered: u64, "";
+        /// Packets that the queue dropped: full, early, pushed out or shed.
+        dropped_queue: u64, "";
+        /// Those of them that an active queue dropped before it was full; missing where the queue does not tell.
+        dropped_early: Option<u64>, "";
+        /// Packets lost on the wire by a fault: random, by pattern or scripted.
+        dropped_wire: u64, "";
+        /// Packets that the queue marked Congestion Experienced.
+        marked: u64, "";
+        /// Copies that a fault added.
+        duplicated: u64, "";
+        /// Packets that a fault damaged, so that the receiver throws them away.
+        corrupted: u64, "";
+        /// Packets that a fault held back behind later ones; missing where nobody counts them.
+        reordered: Option<u64>, "";
+        /// Data packets put on the wire that repeat bytes sent before; missing where nobody counts them.
+        retransmitted_packets: Option<u64>, "";
+        /// Payload bytes put on the wire, repeated ones not counted: goodput at this link (B-U2); missing where nobody counts them.
+        unique_bytes: Option<u64>, "B";
+        /// Share of the time in which it was sending.
+        utilisation: Option<f64>, "";
+        /// Time-average of the queue, the packet in service not counted.
+        queue_mean_packets: f64, "packets";
+        /// The same in bytes.
+        queue_mean_bytes: f64, "B";
+        /// The same as a delay: the bytes over the rate (M-U2).
+        queue_mean_delay: Option<Duration>, "s";
+        /// Longest queue; missing where only bytes are watched.
+        queue_max_packets: Option<u32>, "packets";
+        /// Largest queue.
+        queue_max_bytes: u64, "B";
+        /// Packets in the queue when the run ended, the one in service included.
+        queued_at_end: u32, "packets";
+        /// Packets on the wire when the run ended.
+        in_flight_at_end: u32, "packets";
+    }
+}
+
+table! {
+    /// The sender's state whenever a round-trip time was sampled or the window changed.
+    "samples" SampleRow {
+        /// When.
+        time: Instant, "s";
+        /// Connection, numbered by the world.
+        connection: u32, "";
+        /// The sample; missing in a row that a window change made.
+        rtt: Option<Duration>, "s";
+        /// Smoothed round-trip time.
+        srtt: Option<Duration>, "s";
+        /// Smoothed deviation.
+        rttvar: Option<Duration>, "s";
+        /// Retransmission timeout before backoff.
+        rto: Option<Duration>, "s";
+        /// Congestion window.
+        cwnd: Option<u64>, "B";
+        /// Slow-start threshold; missing while it is without bound.
+        ssthresh: Option<u64>, "B";
+        /// Bytes in the network, as the sender estimates them.
+        pipe: Option<u64>, "B";
+    }
+}
+
+table! {
+    /// One loss episode of a sender, from the first sign to its repair (M-U1).
+    "episodes" EpisodeRow {
+        /// Connection, numbered by the world.
+        connection: u32, "";
+        /// `ca` (clock-preserving halving) or `non-ca` (timeout, failed recovery, further window cut).
+        class: LossClass, "";
+        /// When it began.
+        begin: Instant, "s";
+        /// When everything outstanding at its beginning was acknowledged.
+        end: Option<Instant>, "s";
+        /// Highest sequence number sent when it began.
+        recovery_point: SeqNumber, "";
+        /// Expiries of the retransmission timer in it.
+        timeouts: u32, "";
+        /// Highest backoff round reached: 1 for a single expiry, 2 for two in a row.
+        rounds: u32, "";
+        /// Ranges declared lost in it.
+        losses: u32, "";
+        /// Bytes declared lost in it.
+        lost_bytes: u64, "B";
+        /// Segments retransmitted in it.
+        retransmissions: u32, "";
+        /// True when it turned out that nothing had been lost.
+        spurious: bool, "";
+    }
+}
+
+table! {
+    /// One segment that a connection sent or accepted.
+    "segments" SegmentRow {
+        /// When.
+        time: Instant, "s";
+        /// Connection, numbered by the world.
+        connection: u32, "";
+        /// True when it was sent, false when it was received.
+        sent: bool, "";
+        /// Why it was sent: `syn`, `new`, `fast-retransmit`, `timeout-retransmit`, `window-probe`, `keepalive`, `ack` or `reset`.
+        kind: Option<&'static str>, "";
+        /// Its first sequence number.
+        seq: SeqNumber, "";
+        /// Its payload.
+        len: u32, "B";
+        /// Its acknowledgment number.
+        ack: SeqNumber, "";
+    }
+}

@@ -10,6 +10,8 @@ mod emulator;
 mod error;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod stack;
 
 pub use clock::Clock;
 #[cfg(target_os = "linux")]
@@ -17,6 +19,8 @@ pub use emulator::*;
 pub use error::DriveError;
 #[cfg(target_os = "linux")]
 pub use linux::*;
+#[cfg(target_os = "linux")]
+pub use stack::*;
 
 /// How network namespaces and TUN devices can be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

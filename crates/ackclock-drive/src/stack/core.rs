@@ -1,0 +1,359 @@
+//! The table of connections: where packets find theirs, and what follows from each.
+
+use std::cmp::Reverse;
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::hash::BuildHasher;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar};
+
+use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, State};
+use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
+use ackclock_wire::{Flags, Segment, TcpView, Transport, emit_tcp, emit_tcp_with, parse_ip};
+
+use super::{StackCounters, StackOptions};
+use crate::Port;
+
+/// Everything that the stack's lock protects.
+pub(super) struct Core {
+    options: StackOptions,
+    configs: [Arc<Config>; 2],
+    by_pair: HashMap<(SocketAddr, SocketAddr), u32>,
+    entries: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    /// Deadlines with the connection that each belongs to. A connection has at most one that counts ([`Entry::armed`]); it may fire early, never late.
+    timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    pub(super) listeners: BTreeMap<u16, Listening>,
+    next_port: u16,
+    made: u64,
+    keys: RandomState,
+    scratch: Vec<u8>,
+    /// Until when the stack's thread sleeps; in the past while it is awake.
+    pub(super) sleeps_until: Instant,
+    pub(super) stopped: bool,
+    pub(super) counters: StackCounters,
+}
+
+/// A connection and those who care about it.
+pub(super) struct Entry {
+    pub(super) connection: Connection,
+    pub(super) local: SocketAddr,
+    pub(super) peer: SocketAddr,
+    /// Notified when anything changes that a waiting program may want to know.
+    pub(super) changed: Arc<Condvar>,
+    /// Threads that wait for it.
+    pub(super) waiting: u32,
+    /// Why it ended, when it did not end in order.
+    pub(super) outcome: Option<AbortReason>,
+    /// Its listener, until it is accepted.
+    listener: Option<u16>,
+    pub(super) established: bool,
+    /// A program holds it.
+    pub(super) held: bool,
+    armed: Option<Instant>,
+}
+
+/// A listening port.
+pub(super) struct Listening {
+    pub(super) backlog: usize,
+    /// Connections that are half open, or established and not accepted.
+    pub(super) open: usize,
+    /// Established, in the order in which they became so.
+    pub(super) ready: VecDeque<u32>,
+    pub(super) changed: Arc<Condvar>,
+}
+
+/// First of the ports chosen for outgoing connections (RFC 6335 §6).
+const FIRST_EPHEMERAL: u16 = 49_152;
+/// IP and TCP headers without options.
+const HEADERS: [u32; 2] = [40, 60];
+
+impl Core {
+    pub(super) fn new(options: StackOptions) -> Self {
+        let fitting = |headers: u32| Arc::new(Config { mss: options.config.mss.min(u32::from(options.mtu) - headers), ..options.config.clone() });
+        let keys = RandomState::new();
+        Self {
+            configs: HEADERS.map(fitting),
+            options,
+            by_pair: HashMap::new(),
+            entries: Vec::new(),
+            free: Vec::new(),
+            timers: BinaryHeap::new(),
+            listeners: BTreeMap::new(),
+            next_port: FIRST_EPHEMERAL + (keys.hash_one("port") % 10_000) as u16,
+            made: 0,
+            keys,
+            scratch: Vec::new(),
+            sleeps_until: Instant::ZERO,
+            stopped: false,
+            counters: StackCounters::default(),
+        }
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        self.by_pair.len()
+    }
+
+    /// A connection that a program holds, which therefore exists.
+    pub(super) fn entry(&mut self, id: u32) -> &mut Entry {
+        self.entries[id as usize].as_mut().expect("a held connection stays in the table")
+    }
+
+    /// Opens a connection to `to` and sends its SYN; `None` without an address of that family or a free port.
+    pub(super) fn connect(&mut self, now: Instant, port: &Port, to: SocketAddr) -> Option<u32> {
+        let address = *self.options.addresses.iter().find(|a| a.is_ipv4() == to.is_ipv4())?;
+        let ports = u32::from(u16::MAX - FIRST_EPHEMERAL) + 1;
+        let local = (0..ports).find_map(|_| {
+            let candidate = SocketAddr::new(address, self.next_port);
+            self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_EPHEMERAL);
+            let taken = self.by_pair.contains_key(&(candidate, to)) || self.listeners.contains_key(&candidate.port());
+            (!taken).then_some(candidate)
+        })?;
+        let id = self.insert(now, local, to, None);
+        self.entry(id).held = true;
+        self.entry(id).connection.connect(now);
+        self.settle(now, port, id);
+        Some(id)
+    }
+
+    fn insert(&mut self, now: Instant, local: SocketAddr, peer: SocketAddr, listener: Option<u16>) -> u32 {
+        // A 4-microsecond clock plus a keyed hash of the addresses (RFC 6528 §3).
+        let clock = (self.options.clock.unix_nanos(now) / 4_000) as u32;
+        let iss = SeqNumber(clock.wrapping_add(self.keys.hash_one((local, peer)) as u32));
+        let rng = Rng::stream(self.keys.hash_one("connection"), "connection", self.made);
+        self.made += 1;
+        let config = self.configs[usize::from(local.is_ipv6())].clone();
+        let entry = Entry {
+            connection: Connection::new(config, (self.options.policies)(), iss, rng),
+            local,
+            peer,
+            changed: Arc::default(),
+            waiting: 0,
+            outcome: None,
+            listener,
+            established: false,
+            held: false,
+            armed: None,
+        };
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            (self.entries.len() - 1) as u32
+        });
+        self.entries[id as usize] = Some(entry);
+        self.by_pair.insert((local, peer), id);
+        id
+    }
+
+    /// Takes in a packet from the port.
+    pub(super) fn packet(&mut self, now: Instant, port: &Port, bytes: &[u8]) {
+        self.counters.packets_received += 1;
+        let Ok(packet) = parse_ip(bytes) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        let Transport::Tcp(tcp) = &packet.transport else {
+            self.counters.ignored += 1;
+            return;
+        };
+        if !self.options.addresses.contains(&packet.dst) {
+            self.counters.ignored += 1;
+            return;
+        }
+        let (peer, local) = packet.endpoints();
+        self.segment(now, port, local, peer, tcp, packet.ecn);
+    }
+
+    fn segment(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, tcp: &TcpView<'_>, ecn: Ecn) {
+        let flags = tcp.segment.flags;
+        let opens = flags.has(Flags::SYN) && !flags.any(Flags::ACK | Flags::RST);
+        let id = match self.by_pair.get(&(local, peer)) {
+            Some(&id) => id,
+            None if opens && self.listeners.contains_key(&local.port()) => {
+                let Some(id) = self.half_open(now, local, peer) else { return };
+                id
+            }
+            None => return self.refuse(port, local, peer, &tcp.segment),
+        };
+        if let Some(entry) = &mut self.entries[id as usize] {
+            entry.connection.handle_segment(now, &tcp.segment, tcp.payload, ecn);
+        }
+        self.settle(now, port, id);
+    }
+
+    /// A connection for a SYN to a listening port, unless its backlog is full.
+    fn half_open(&mut self, now: Instant, local: SocketAddr, peer: SocketAddr) -> Option<u32> {
+        let listening = self.listeners.get_mut(&local.port())?;
+        if listening.open >= listening.backlog {
+            // The peer will try again (RFC 9293 leaves the choice; kernels do the same).
+            self.counters.backlog_drops += 1;
+            return None;
+        }
+        listening.open += 1;
+        let id = self.insert(now, local, peer, Some(local.port()));
+        self.entry(id).connection.listen();
+        Some(id)
+    }
+
+    /// Answers a segment for which there is no connection (RFC 9293 §3.10.7.1).
+    fn refuse(&mut self, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) {
+        let Some(reset) = Connection::reset_for(segment) else { return };
+        self.scratch.clear();
+        if emit_tcp(local, peer, &reset, &[], Ecn::NotEct, &mut self.scratch).is_ok() {
+            self.counters.resets_sent += 1;
+            self.send_scratch(port);
+        }
+    }
+
+    fn send_scratch(&mut self, port: &Port) {
+        match port.send(&self.scratch) {
+            Ok(()) => self.counters.packets_sent += 1,
+            Err(_) => self.counters.send_failures += 1,
+        }
+    }
+
+    /// Brings to an end what an operation on a connection has begun: sends, arms its timer, tells those who wait, and removes it when it is done.
+    pub(super) fn settle(&mut self, now: Instant, port: &Port, id: u32) {
+        let Some(mut entry) = self.entries[id as usize].take() else { return };
+        self.transmit(now, port, &mut entry);
+        let mut told = false;
+        while let Some(event) = entry.connection.poll_event() {
+            told = true;
+            match event {
+                ConnectionEvent::Established => {
+                    entry.established = true;
+                    if let Some(listening) = entry.listener.and_then(|p| self.listeners.get_mut(&p)) {
+                        listening.ready.push_back(id);
+                        listening.changed.notify_one();
+                    }
+                }
+                ConnectionEvent::Aborted(reason) => entry.outcome = Some(reason),
+                _ => {}
+            }
+        }
+        if told && entry.waiting > 0 {
+            entry.changed.notify_all();
+        }
+        let orphan = !entry.held && entry.listener.is_none();
+        if orphan && entry.connection.readable() > 0 {
+            // Data for a program that no longer reads: the peer has to know (RFC 9293 §3.10.4, RFC 2525 §2.17).
+            entry.connection.abort(now);
+            self.transmit(now, port, &mut entry);
+        }
+        // A passive open that failed is back in Listen (RFC 9293 §3.10.7.4), which our listeners do not need.
+        let gone = matches!(entry.connection.state(), State::Closed | State::Listen);
+        if gone {
+            let pair = (entry.local, entry.peer);
+            // Another connection may have taken the pair since this one ended.
+            if self.by_pair.get(&pair) == Some(&id) {
+                self.by_pair.remove(&pair);
+            }
+            if !entry.established {
+                self.leave_listener(&mut entry);
+            }
+        }
+        if gone && !entry.held && entry.listener.is_none() {
+            self.free.push(id);
+            return;
+        }
+        if let Some(at) = entry.connection.poll_timeout()
+            && entry.armed.is_none_or(|armed| at < armed)
+        {
+            entry.armed = Some(at);
+            self.timers.push(Reverse((at, id)));
+        }
+        self.entries[id as usize] = Some(entry);
+    }
+
+    fn leave_listener(&mut self, entry: &mut Entry) {
+        if let Some(listening) = entry.listener.take().and_then(|p| self.listeners.get_mut(&p)) {
+            listening.open -= 1;
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, port: &Port, entry: &mut Entry) {
+        while let Some(out) = entry.connection.poll_transmit(now) {
+            self.scratch.clear();
+            let connection = &entry.connection;
+            let copy = |bytes: &mut [u8]| connection.copy_payload(out.offset, bytes);
+            match emit_tcp_with(entry.local, entry.peer, &out.segment, out.ecn, &mut self.scratch, copy) {
+                Ok(()) => self.send_scratch(port),
+                // The engine keeps segments within the MTU, so nothing of this kind happens; losing the packet is the safe answer.
+                Err(_) => self.counters.send_failures += 1,
+            }
+        }
+    }
+
+    /// The next connection that waits at a listening port.
+    pub(super) fn accept(&mut self, listening_port: u16) -> Option<u32> {
+        let listening = self.listeners.get_mut(&listening_port)?;
+        let id = listening.ready.pop_front()?;
+        listening.open -= 1;
+        let entry = self.entry(id);
+        (entry.held, entry.listener) = (true, None);
+        Some(id)
+    }
+
+    /// Stops listening, and resets what nobody accepted.
+    pub(super) fn unlisten(&mut self, now: Instant, port: &Port, listening_port: u16) {
+        self.listeners.remove(&listening_port);
+        for id in 0..self.entries.len() as u32 {
+            if let Some(entry) = &mut self.entries[id as usize]
+                && entry.listener == Some(listening_port)
+            {
+                entry.listener = None;
+                entry.connection.abort(now);
+                self.settle(now, port, id);
+            }
+        }
+    }
+
+    /// A program lets go of a connection: closes it, or resets it when data was left unread.
+    pub(super) fn release(&mut self, now: Instant, port: &Port, id: u32) {
+        let entry = self.entry(id);
+        entry.held = false;
+        if entry.connection.readable() == 0 {
+            entry.connection.close(now);
+        }
+        self.settle(now, port, id);
+    }
+
+    /// Resets everything, and wakes everyone.
+    pub(super) fn abort_all(&mut self, now: Instant, port: &Port) {
+        self.stopped = true;
+        for id in 0..self.entries.len() as u32 {
+            if let Some(entry) = &mut self.entries[id as usize] {
+                entry.connection.abort(now);
+                entry.changed.notify_all();
+                self.settle(now, port, id);
+            }
+        }
+        for listening in self.listeners.values() {
+            listening.changed.notify_all();
+        }
+    }
+
+    /// Acts on every deadline that has come.
+    pub(super) fn expire(&mut self, now: Instant, port: &Port) {
+        while let Some(&Reverse((at, id))) = self.timers.peek() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            let Some(entry) = &mut self.entries[id as usize] else { continue };
+            if entry.armed != Some(at) {
+                // An earlier deadline took its place, or the connection is another one now.
+                continue;
+            }
+            entry.armed = None;
+            if entry.connection.poll_timeout().is_some_and(|due| due <= now) {
+                entry.connection.handle_timeout(now);
+            }
+            self.settle(now, port, id);
+        }
+    }
+
+    /// The earliest deadline.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.timers.peek().map(|Reverse((at, _))| *at)
+    }
+}

@@ -1,0 +1,64 @@
+use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::io;
+use std::sync::Arc;
+
+use super::Stream;
+use super::core::Listening;
+use super::run::Shared;
+
+/// A port at which connections are waited for. Dropping it resets those that were not accepted.
+pub struct Listener {
+    shared: Arc<Shared>,
+    port: u16,
+}
+
+impl Listener {
+    pub(super) fn open(shared: &Arc<Shared>, port: u16, backlog: usize) -> io::Result<Self> {
+        let mut core = shared.lock();
+        let port = match port {
+            0 => (1024..=u16::MAX).find(|p| !core.listeners.contains_key(p)).ok_or(io::ErrorKind::AddrInUse)?,
+            port => port,
+        };
+        match core.listeners.entry(port) {
+            Entry::Occupied(_) => Err(io::ErrorKind::AddrInUse.into()),
+            Entry::Vacant(place) => {
+                place.insert(Listening { backlog: backlog.max(1), open: 0, ready: VecDeque::new(), changed: Arc::default() });
+                Ok(Self { shared: shared.clone(), port })
+            }
+        }
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// `ConnectionAborted` when the stack ends.
+    pub fn accept(&self) -> io::Result<Stream> {
+        let mut core = self.shared.lock();
+        loop {
+            if core.stopped {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            if let Some(id) = core.accept(self.port) {
+                drop(core);
+                return Ok(Stream::held(&self.shared, id));
+            }
+            let Some(changed) = core.listeners.get(&self.port).map(|l| l.changed.clone()) else {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            };
+            core = changed.wait(core).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut core = self.shared.lock();
+        core.unlisten(self.shared.clock.now(), &self.shared.port, self.port);
+    }
+}

@@ -1,0 +1,143 @@
+//! The engine behind a port: one thread that turns packets to segments and back, and a small blocking interface above it.
+//!
+//! The thread owns no connection: all of them lie in one [`core::Core`] under one lock, so that a program's own thread writes, sends and arms timers
+//! itself, and the stack's thread is woken only where it would sleep too long.
+
+mod core;
+mod listener;
+mod run;
+mod stream;
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use ackclock_engine::{AbortReason, Config, Policies};
+
+pub use listener::Listener;
+pub use stream::Stream;
+
+use crate::{Clock, DriveError, Port};
+use run::Shared;
+
+/// Makes the policies of a new connection.
+pub type PolicyFactory = Arc<dyn Fn() -> Policies + Send + Sync>;
+
+/// What a stack is made with.
+#[derive(Clone)]
+pub struct StackOptions {
+    /// The stack's own addresses. With a TUN device: addresses of its subnet that the kernel does not own.
+    pub addresses: Vec<IpAddr>,
+    /// Largest IP packet, bytes; the announced segment size fits into it.
+    pub mtu: u16,
+    /// Options of every connection.
+    pub config: Config,
+    /// Policies of every connection.
+    pub policies: PolicyFactory,
+    /// The clock, shared with whatever else is timed.
+    pub clock: Clock,
+}
+
+impl fmt::Debug for StackOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StackOptions")
+            .field("addresses", &self.addresses)
+            .field("mtu", &self.mtu)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a stack has seen besides the counters of its connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StackCounters {
+    /// Packets received.
+    pub packets_received: u64,
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets dropped because they were damaged, not TCP, or for somebody else.
+    pub ignored: u64,
+    /// Resets sent in answer to segments without a connection.
+    pub resets_sent: u64,
+    /// Packets that the port did not take.
+    pub send_failures: u64,
+    /// SYNs dropped because a listener's backlog was full.
+    pub backlog_drops: u64,
+}
+
+/// A TCP stack: the engine, a port and the real clock.
+///
+/// Dropping it resets what is still open.
+pub struct Stack {
+    shared: Arc<Shared>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Stack {
+    /// Starts a stack on a port.
+    ///
+    /// # Errors
+    /// No address, an MTU that no TCP segment fits into, or a system call that failed.
+    pub fn start(port: impl Into<Port>, options: StackOptions) -> Result<Self, DriveError> {
+        let (least, most) = (576, u16::MAX);
+        if options.addresses.is_empty() {
+            return Err(DriveError::Input("a stack needs at least one address, none was given".into()));
+        }
+        if options.mtu < least {
+            return Err(DriveError::Input(format!("an MTU of {} bytes is too small: give {least} to {most}", options.mtu)));
+        }
+        let shared = Arc::new(Shared::new(port.into(), options)?);
+        let worker = shared.clone();
+        let thread = std::thread::Builder::new().name("stack".into()).spawn(move || worker.run()).map_err(DriveError::system("start a thread"))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Opens a connection, and waits until it is established or has failed.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`, `TimedOut` (no answer to the SYNs), `AddrNotAvailable` (no own address of that family, or no free port).
+    pub fn connect(&self, to: SocketAddr) -> io::Result<Stream> {
+        Stream::connect(&self.shared, to)
+    }
+
+    /// Waits for connections to a port, on every address; `backlog` of them may be half open or wait to be accepted. Port 0 asks for a free one.
+    ///
+    /// # Errors
+    /// `AddrInUse`.
+    pub fn listen(&self, port: u16, backlog: usize) -> io::Result<Listener> {
+        Listener::open(&self.shared, port, backlog)
+    }
+
+    /// What it has seen so far.
+    pub fn counters(&self) -> StackCounters {
+        self.shared.lock().counters
+    }
+
+    /// Connections that exist, those in TIME-WAIT included.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections()
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        self.shared.halt();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The kernel's error for an end of this kind.
+fn error_of(reason: AbortReason) -> io::Error {
+    let (kind, text) = match reason {
+        AbortReason::Refused => (io::ErrorKind::ConnectionRefused, "the peer refused the connection"),
+        AbortReason::Reset => (io::ErrorKind::ConnectionReset, "the peer reset the connection"),
+        AbortReason::SynTimeout => (io::ErrorKind::TimedOut, "the peer does not answer"),
+        AbortReason::Timeout => (io::ErrorKind::TimedOut, "the peer no longer acknowledges"),
+        AbortReason::KeepaliveTimeout => (io::ErrorKind::TimedOut, "the peer no longer answers keepalive probes"),
+        AbortReason::Local => (io::ErrorKind::ConnectionAborted, "the connection was aborted on this side"),
+    };
+    io::Error::new(kind, text)
+}

@@ -1,0 +1,216 @@
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration as Time;
+
+use ackclock_engine::{State, Stats};
+use ackclock_policy::SenderView;
+use ackclock_units::Instant;
+
+use super::core::{Core, Entry};
+use super::error_of;
+use super::run::Shared;
+
+/// A connection. Reading and writing wait, and may be done from two threads at once through a shared reference.
+///
+/// Dropping it closes it in the background, while the stack lives; what was written is still sent.
+pub struct Stream {
+    shared: Arc<Shared>,
+    id: u32,
+    read_timeout: Mutex<Option<Time>>,
+}
+
+impl Stream {
+    pub(super) fn held(shared: &Arc<Shared>, id: u32) -> Self {
+        Self { shared: shared.clone(), id, read_timeout: Mutex::default() }
+    }
+
+    pub(super) fn connect(shared: &Arc<Shared>, to: SocketAddr) -> io::Result<Self> {
+        let mut core = shared.lock();
+        let now = shared.clock.now();
+        if core.stopped {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        let id = core.connect(now, &shared.port, to).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        shared.rouse(&mut core);
+        drop(core);
+        let stream = Self::held(shared, id);
+        stream.until(None, |entry, _| entry.established.then_some(Ok(())))?;
+        Ok(stream)
+    }
+
+    /// Its own address.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shared.lock().entry(self.id).local
+    }
+
+    /// The peer's address.
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.shared.lock().entry(self.id).peer
+    }
+
+    /// How long reading waits before it fails with `WouldBlock`; `None`, the default, for ever.
+    pub fn set_read_timeout(&self, timeout: Option<Time>) {
+        *self.read_timeout.lock().unwrap_or_else(|e| e.into_inner()) = timeout;
+    }
+
+    /// Ends the writing side: the peer reads to the end of what was written. Reading goes on.
+    pub fn shutdown_write(&self) {
+        let mut core = self.shared.lock();
+        let now = self.shared.clock.now();
+        core.entry(self.id).connection.close(now);
+        self.shared.settle(&mut core, now, self.id);
+    }
+
+    /// Ends the writing side and waits until the peer has acknowledged everything, its end included.
+    ///
+    /// # Errors
+    /// What ended the connection, or `WouldBlock` after `timeout`.
+    pub fn close(self, timeout: Option<Time>) -> io::Result<()> {
+        self.shutdown_write();
+        self.until(timeout, |entry, _| matches!(entry.connection.state(), State::FinWait2 | State::TimeWait | State::Closed).then_some(Ok(())))
+    }
+
+    /// Resets the connection.
+    pub fn abort(self) {
+        let mut core = self.shared.lock();
+        let now = self.shared.clock.now();
+        core.entry(self.id).connection.abort(now);
+        self.shared.settle(&mut core, now, self.id);
+    }
+
+    /// Holds small segments back while `corked`.
+    pub fn set_cork(&self, corked: bool) {
+        let mut core = self.shared.lock();
+        let now = self.shared.clock.now();
+        core.entry(self.id).connection.set_cork(now, corked);
+        self.shared.settle(&mut core, now, self.id);
+    }
+
+    /// Its counters.
+    pub fn stats(&self) -> Stats {
+        self.shared.lock().entry(self.id).connection.stats().clone()
+    }
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        self.shared.lock().entry(self.id).connection.state()
+    }
+
+    /// What its policies see now.
+    pub fn view(&self) -> SenderView {
+        let mut core = self.shared.lock();
+        let now = self.shared.clock.now();
+        core.entry(self.id).connection.view(now)
+    }
+
+    /// Bytes written and not acknowledged.
+    pub fn unacked(&self) -> u64 {
+        self.shared.lock().entry(self.id).connection.unacked()
+    }
+
+    /// Waits until `done` answers, the connection fails, or `timeout` is over.
+    fn until<T>(&self, timeout: Option<Time>, mut done: impl FnMut(&mut Entry, Instant) -> Option<io::Result<T>>) -> io::Result<T> {
+        let deadline = timeout.map(|t| std::time::Instant::now() + t);
+        let mut core = self.shared.lock();
+        loop {
+            let stopped = core.stopped;
+            let now = self.shared.clock.now();
+            let entry = core.entry(self.id);
+            if let Some(answer) = done(entry, now) {
+                self.shared.settle(&mut core, now, self.id);
+                return answer;
+            }
+            if let Some(reason) = entry.outcome {
+                return Err(error_of(reason));
+            }
+            if stopped {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            core = self.wait(core, deadline)?;
+        }
+    }
+
+    fn wait<'a>(&self, mut core: MutexGuard<'a, Core>, deadline: Option<std::time::Instant>) -> io::Result<MutexGuard<'a, Core>> {
+        let entry = core.entry(self.id);
+        entry.waiting += 1;
+        let changed = entry.changed.clone();
+        let mut core = match deadline {
+            None => changed.wait(core).unwrap_or_else(|e| e.into_inner()),
+            Some(at) => {
+                let left = at.saturating_duration_since(std::time::Instant::now());
+                let (mut core, result) = changed.wait_timeout(core, left).unwrap_or_else(|e| e.into_inner());
+                if result.timed_out() && left.is_zero() {
+                    core.entry(self.id).waiting -= 1;
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                core
+            }
+        };
+        core.entry(self.id).waiting -= 1;
+        Ok(core)
+    }
+}
+
+impl Read for &Stream {
+    /// Waits for bytes; 0 once the peer has closed its side and everything was read.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let timeout = *self.read_timeout.lock().unwrap_or_else(|e| e.into_inner());
+        self.until(timeout, |entry, now| match entry.connection.read(now, buffer) {
+            0 if entry.connection.at_end() => Some(Ok(0)),
+            0 if entry.outcome.is_none() && entry.connection.state() == State::Closed => Some(Ok(0)),
+            0 => None,
+            n => Some(Ok(n)),
+        })
+    }
+}
+
+impl Write for &Stream {
+    /// Waits for room; how much was taken.
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        if data.is_empty() {
+            return Ok(0);
+        }
+        self.until(None, |entry, now| {
+            if !matches!(entry.connection.state(), State::SynSent | State::SynReceived | State::Established | State::CloseWait) {
+                return entry.outcome.is_none().then(|| Err(io::ErrorKind::BrokenPipe.into()));
+            }
+            match entry.connection.write(now, data) {
+                0 => None,
+                n => Some(Ok(n)),
+            }
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        (&*self).write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let mut core = self.shared.lock();
+        let now = self.shared.clock.now();
+        core.release(now, &self.shared.port, self.id);
+        self.shared.rouse(&mut core);
+    }
+}

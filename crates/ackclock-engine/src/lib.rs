@@ -4,12 +4,17 @@
 //! and events come out ([`Connection::poll_transmit`], [`Connection::poll_timeout`], [`Connection::poll_event`]). The present moment is always
 //! passed in.
 
+mod buffer;
 mod config;
 mod connection;
 mod event;
+mod policies;
+mod scoreboard;
 mod stats;
+mod timer;
 
 pub use config::{Config, OPTIONS, RttSampling};
-pub use connection::{Connection, Policies, State, Transmit};
+pub use connection::{Connection, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
+pub use policies::Policies;
 pub use stats::Stats;

@@ -1,0 +1,225 @@
+//! Send and receive buffers. A *counted* buffer holds no bytes, only how many there would be; everything else is the same.
+
+use std::collections::VecDeque;
+
+use ackclock_units::{Bytes, SeqNumber, SeqRange};
+
+/// Copies `src` into the ring at `at`, which must already be long enough.
+fn copy_in(ring: &mut VecDeque<u8>, at: usize, src: &[u8]) {
+    let (a, b) = ring.as_mut_slices();
+    let len = a.len();
+    let split = len.saturating_sub(at).min(src.len());
+    a[at.min(len)..][..split].copy_from_slice(&src[..split]);
+    let rest = &src[split..];
+    if rest.is_empty() {
+        return;
+    }
+    b[at.saturating_sub(len)..][..rest.len()].copy_from_slice(rest);
+}
+
+/// Copies from the ring at `at`; bytes past its end are left alone.
+fn copy_out(ring: &VecDeque<u8>, at: usize, out: &mut [u8]) {
+    let n = out.len().min(ring.len().saturating_sub(at));
+    let (a, b) = ring.as_slices();
+    let split = a.len().saturating_sub(at).min(n);
+    out[..split].copy_from_slice(&a[at.min(a.len())..][..split]);
+    if split < n {
+        out[split..n].copy_from_slice(&b[at.saturating_sub(a.len())..][..n - split]);
+    }
+}
+
+/// What the application wrote and the peer has not acknowledged, by position in the stream.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    /// Stream position of the oldest unacknowledged byte.
+    start: u64,
+    /// Stream position past the last byte written.
+    end: u64,
+    bytes: Option<VecDeque<u8>>,
+}
+
+impl SendBuffer {
+    pub fn new(counted: bool) -> Self {
+        Self { start: 0, end: 0, bytes: (!counted).then(VecDeque::new) }
+    }
+
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    pub fn len(&self) -> Bytes {
+        self.end - self.start
+    }
+
+    pub fn write(&mut self, data: &[u8], limit: Bytes) -> usize {
+        let room = limit.saturating_sub(self.len());
+        let n = (data.len() as u64).min(room) as usize;
+        if let Some(bytes) = &mut self.bytes {
+            bytes.extend(&data[..n]);
+        }
+        self.end += n as u64;
+        n
+    }
+
+    pub fn write_counted(&mut self, n: Bytes, limit: Bytes) -> Bytes {
+        let n = n.min(limit.saturating_sub(self.len()));
+        if let Some(bytes) = &mut self.bytes {
+            bytes.resize(bytes.len() + n as usize, 0);
+        }
+        self.end += n;
+        n
+    }
+
+    /// Drops `n` acknowledged bytes.
+    pub fn advance(&mut self, n: Bytes) {
+        let n = n.min(self.len());
+        self.start += n;
+        if let Some(bytes) = &mut self.bytes {
+            bytes.drain(..n as usize);
+        }
+    }
+
+    pub fn copy(&self, position: u64, out: &mut [u8]) {
+        if let (Some(bytes), Some(at)) = (&self.bytes, position.checked_sub(self.start)) {
+            copy_out(bytes, at as usize, out);
+        }
+    }
+}
+
+/// Out-of-order ranges above `rcv_nxt`; allocated when the first one arrives.
+#[derive(Debug, Default)]
+struct OutOfOrder {
+    /// Merged, ascending.
+    ranges: Vec<SeqRange>,
+    /// The most recently changed ones first: the order in which SACK blocks report them (RFC 2018 §4).
+    recent: [SeqRange; 4],
+}
+
+/// More separate holes than this are not kept: what would open another is dropped and comes again.
+const MAX_RANGES: usize = 1024;
+
+/// What arrived and was not read, in order or not. Its memory is bounded by the receive buffer: only what lies in the window gets here.
+#[derive(Debug)]
+pub(crate) struct ReceiveBuffer {
+    /// In order and not read.
+    readable: Bytes,
+    out_of_order: Option<Box<OutOfOrder>>,
+    /// Bytes from the read position on, those out of order at their place.
+    bytes: Option<VecDeque<u8>>,
+}
+
+impl ReceiveBuffer {
+    pub fn new(counted: bool) -> Self {
+        Self { readable: 0, out_of_order: None, bytes: (!counted).then(VecDeque::new) }
+    }
+
+    pub fn readable(&self) -> Bytes {
+        self.readable
+    }
+
+    pub fn has_gap(&self) -> bool {
+        self.out_of_order.as_ref().is_some_and(|o| !o.ranges.is_empty())
+    }
+
+    /// True when all of `range` arrived out of order before.
+    pub fn holds(&self, range: SeqRange) -> bool {
+        let Some(o) = &self.out_of_order else { return false };
+        let i = o.ranges.partition_point(|r| r.end < range.end);
+        o.ranges.get(i).is_some_and(|r| r.covers(range))
+    }
+
+    /// Takes payload at `range`, where `range.start >= rcv_nxt`. Returns the new `rcv_nxt`, or `None` when it was turned away (too many holes).
+    pub fn insert(&mut self, rcv_nxt: SeqNumber, range: SeqRange, payload: &[u8]) -> Option<SeqNumber> {
+        let in_order = range.start == rcv_nxt;
+        if !in_order && self.out_of_order.as_ref().is_some_and(|o| o.ranges.len() >= MAX_RANGES) {
+            return None;
+        }
+        if let Some(bytes) = &mut self.bytes {
+            let at = self.readable as usize + range.start.bytes_since(rcv_nxt) as usize;
+            if bytes.len() < at + payload.len() {
+                bytes.resize(at + payload.len(), 0);
+            }
+            copy_in(bytes, at, payload);
+        }
+        let below_any_gap = self.out_of_order.as_ref().and_then(|o| o.ranges.first()).is_none_or(|r| range.end < r.start);
+        if in_order && below_any_gap {
+            self.readable += u64::from(range.len());
+            return Some(range.end);
+        }
+        let ooo = self.out_of_order.get_or_insert_default();
+        ooo.insert(range);
+        let mut next = rcv_nxt;
+        if in_order {
+            next = ooo.ranges.remove(0).end;
+            ooo.forget_below(next);
+        }
+        self.readable += u64::from(next.bytes_since(rcv_nxt));
+        Some(next)
+    }
+
+    /// SACK blocks, the most recent first (RFC 2018 §4).
+    pub fn sack_blocks(&self) -> impl Iterator<Item = SeqRange> + '_ {
+        self.out_of_order.iter().filter(|o| !o.ranges.is_empty()).flat_map(|o| o.recent.into_iter().filter(|r| !r.is_empty()))
+    }
+
+    pub fn read(&mut self, out: &mut [u8]) -> usize {
+        let n = (out.len() as u64).min(self.readable) as usize;
+        if let Some(bytes) = &mut self.bytes {
+            copy_out(bytes, 0, &mut out[..n]);
+        }
+        self.discard(n as u64) as usize
+    }
+
+    /// Takes up to `n` bytes without looking at them.
+    pub fn discard(&mut self, n: Bytes) -> Bytes {
+        let n = n.min(self.readable);
+        if let Some(bytes) = &mut self.bytes {
+            bytes.drain(..n as usize);
+        }
+        self.readable -= n;
+        n
+    }
+}
+
+impl OutOfOrder {
+    fn insert(&mut self, range: SeqRange) {
+        let first = self.ranges.partition_point(|r| r.end < range.start);
+        let mut last = first;
+        let mut union = range;
+        while let Some(r) = self.ranges.get(last).filter(|r| r.start <= range.end) {
+            union = SeqRange::new(union.start.min(r.start), union.end.max(r.end));
+            last += 1;
+        }
+        if last > first {
+            self.ranges[first] = union;
+            self.ranges.drain(first + 1..last);
+        } else {
+            self.ranges.insert(first, union);
+        }
+        // The changed range goes first; those it swallowed go away.
+        let mut recent = [SeqRange::default(); 4];
+        recent[0] = union;
+        let others = self.recent.iter().filter(|r| !r.is_empty() && !union.covers(**r));
+        for (slot, r) in recent[1..].iter_mut().zip(others) {
+            *slot = *r;
+        }
+        self.recent = recent;
+    }
+
+    fn forget_below(&mut self, next: SeqNumber) {
+        let mut recent = [SeqRange::default(); 4];
+        let above = self.recent.iter().filter(|r| !r.is_empty() && r.start > next);
+        for (slot, r) in recent.iter_mut().zip(above) {
+            *slot = *r;
+        }
+        self.recent = recent;
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/buffer.rs"]
+mod tests;

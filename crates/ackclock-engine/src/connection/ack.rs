@@ -1,0 +1,394 @@
+//! What an acknowledgment does to the sending side: scoreboard, samples, phases, windows.
+
+use ackclock_policy::{AckInfo, Congestion, Phase, RttSample, Settled, TimerAction, TimerEvent};
+use ackclock_trace::{EventKind, LossClass, Mask};
+use ackclock_units::{Duration, Instant, SeqRange};
+use ackclock_wire::{Flags, Segment};
+
+use super::{Connection, Episode, State};
+use crate::RttSampling;
+use crate::scoreboard::Acked;
+use crate::timer::Timer;
+
+impl Connection {
+    /// Processes the ACK field, window and SACK blocks of a plausible segment.
+    pub(super) fn take_ack(&mut self, now: Instant, segment: &Segment) {
+        let opened = self.take_window(now, segment);
+        let flight_before = self.flight_size();
+        let before = self.snd_una;
+        let advanced = segment.ack.bytes_since(before);
+        let dsack = self.dsack_of(segment);
+
+        let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
+        let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() { self.take_sacks(segment, dsack) } else { 0 };
+        let is_dup = advanced == 0 && flight_before > 0 && self.is_duplicate(segment, newly_sacked, opened);
+        if advanced == 0 && newly_sacked == 0 && !is_dup && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) {
+            return;
+        }
+        if advanced > 0 {
+            self.dup_acks = 0;
+        } else if is_dup {
+            self.dup_acks += 1;
+        }
+        let sample = if advanced > 0 { self.sample_of(now, segment, &acked) } else { None };
+        if let Some(rtt) = sample {
+            self.sampled(now, rtt, flight_before);
+        }
+        if advanced > 0 {
+            self.progress(now, sample.is_some(), segment);
+        }
+        if !self.sack_on {
+            self.count_duplicates(is_dup, acked.segments, flight_before);
+        }
+        let info = AckInfo {
+            ack: segment.ack,
+            newly_acked: u64::from(advanced),
+            segments_acked: acked.segments,
+            newly_sacked: u64::from(newly_sacked),
+            delivered: u64::from(acked.newly_delivered + newly_sacked),
+            is_dup,
+            has_sack: !segment.options.sack.is_empty(),
+            dsack,
+            rtt: sample,
+            ece: self.ecn.on && segment.flags.has(Flags::ECE),
+            cwnd_limited: before <= self.cwnd_limited_at,
+        };
+        self.recover(now, &info);
+        if advanced > 0 {
+            self.run_retransmission_timer(now, if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked });
+            self.after_progress();
+        }
+    }
+
+    /// RFC 9293 §3.10.7.4: the send window follows the newest segment. Returns true when it changed.
+    fn take_window(&mut self, now: Instant, segment: &Segment) -> bool {
+        let newer = self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
+        if !newer {
+            return false;
+        }
+        let window = u32::from(segment.window) << self.snd_wnd_shift;
+        let changed = window != self.snd_wnd;
+        self.snd_wnd = window;
+        self.max_snd_wnd = self.max_snd_wnd.max(window);
+        (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
+        if window > 0 && self.probes > 0 {
+            self.window_opened(segment);
+        } else if window == 0 {
+            // The peer answers: it is alive, so neither probes nor retransmissions count towards giving up (RFC 9293 §3.8.6.1).
+            self.unanswered_probes = 0;
+            self.waiting_since = now;
+            self.expiries = 0;
+        }
+        changed
+    }
+
+    /// The window has opened after probes: what the probe carried was turned away unless acknowledged, so take it back and send in full segments.
+    fn window_opened(&mut self, segment: &Segment) {
+        self.probes = 0;
+        self.timers.disarm(Timer::Persist);
+        if std::mem::take(&mut self.probe_outstanding) && segment.ack < self.snd_nxt && self.flight_size() == 1 {
+            self.sent.pop_back();
+            self.snd_nxt = self.snd_nxt - 1;
+            self.timers.disarm(Timer::Retransmission);
+        }
+    }
+
+    /// RFC 2883 §4: the first block is a DSACK when it lies below the acknowledgment number or inside the second block.
+    fn dsack_of(&self, segment: &Segment) -> Option<SeqRange> {
+        let blocks = segment.options.sack.as_slice();
+        let first = *blocks.first()?;
+        let below = first.end <= segment.ack;
+        let inside = blocks.get(1).is_some_and(|second| second.covers(first));
+        (self.sack_on && !first.is_empty() && (below || inside)).then_some(first)
+    }
+
+    fn take_sacks(&mut self, segment: &Segment, dsack: Option<SeqRange>) -> u32 {
+        let blocks = segment.options.sack.as_slice();
+        let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
+        blocks.iter().filter(|b| b.start >= segment.ack && b.start < b.end).map(|b| self.sent.sack(*b)).sum()
+    }
+
+    /// RFC 5681 §2; with SACK, one that reports something new (RFC 6675 §2).
+    fn is_duplicate(&self, segment: &Segment, newly_sacked: u32, window_changed: bool) -> bool {
+        if self.sack_on {
+            return newly_sacked > 0;
+        }
+        segment.ack == self.snd_una && segment.seq_len() == 0 && !window_changed
+    }
+
+    /// Takes what is acknowledged off the scoreboard and the send buffer.
+    fn advance_una(&mut self, now: Instant, segment: &Segment) -> Acked {
+        let data_from = if self.snd_una == self.iss { self.iss + 1 } else { self.snd_una };
+        let acked = self.sent.acknowledge(segment.ack);
+        let bytes = u64::from(segment.ack.bytes_since(data_from)).min(self.send.len());
+        self.send.advance(bytes);
+        self.snd_una = segment.ack;
+        self.stats.bytes_acked += bytes;
+        self.stats.segments_acked += u64::from(acked.segments);
+        if std::mem::take(&mut self.probe_outstanding) {
+            self.probes = 0;
+            self.timers.disarm(Timer::Persist);
+        }
+        self.waiting_since = now;
+        acked
+    }
+
+    /// Karn's rule: the sample this ack gives, unless it may be due to either of two transmissions; timestamps tell those apart (RFC 7323 §4).
+    fn sample_of(&mut self, now: Instant, segment: &Segment, acked: &Acked) -> Option<Duration> {
+        if let Some((seq, since)) = self.timed
+            && segment.ack >= seq
+        {
+            self.timed = None;
+            if self.config.rtt_sampling == RttSampling::OncePerRtt && !self.timestamps.on {
+                return Some(now.since(since));
+            }
+        }
+        if self.config.rtt_sampling == RttSampling::OncePerRtt && !self.timestamps.on {
+            return None;
+        }
+        if acked.retransmitted {
+            return self.rtt_by_timestamps(now, segment);
+        }
+        acked.oldest_sent_once.map(|at| now.since(at))
+    }
+
+    pub(super) fn rtt_by_timestamps(&self, now: Instant, segment: &Segment) -> Option<Duration> {
+        let ts = segment.options.timestamps.filter(|ts| self.timestamps.on && ts.tsecr != 0)?;
+        let ms = self.timestamp_clock(now).wrapping_sub(ts.tsecr);
+        // An echo from the future is nonsense (RFC 7323 §4.3: the peer may send anything).
+        (ms < 1 << 30).then(|| Duration::from_millis(u64::from(ms)))
+    }
+
+    fn sampled(&mut self, now: Instant, rtt: Duration, flight: u32) {
+        let segments = (flight / self.smss).max(1);
+        let sampling_rate = match self.config.rtt_sampling {
+            RttSampling::OncePerRtt => 1.0 / f64::from(segments),
+            RttSampling::EverySegment => 1.0,
+        };
+        let s = RttSample { now, rtt, flight_size: u64::from(flight), window: self.window, smss: self.smss, sampling_rate };
+        self.feed(s);
+    }
+
+    /// A sample from outside the data flow (the handshake).
+    pub(super) fn take_sample(&mut self, now: Instant, rtt: Duration) {
+        self.feed(RttSample { now, rtt, flight_size: 0, window: self.window, smss: self.smss, sampling_rate: 1.0 });
+    }
+
+    fn feed(&mut self, s: RttSample) {
+        self.policies.estimator.on_sample(s);
+        self.rtt = self.policies.estimator.rtt();
+        let stats = &mut self.stats;
+        stats.rtt_samples += 1;
+        stats.rtt_sum += s.rtt;
+        stats.rtt_min = Some(stats.rtt_min.map_or(s.rtt, |m| m.min(s.rtt)));
+        stats.rtt_max = stats.rtt_max.max(s.rtt);
+        self.update_timeout();
+        if let (Some(r), true) = (self.rtt, self.tracer.is_some()) {
+            let rto = self.policies.estimator.rto();
+            self.trace(Mask::SAMPLES, s.now, || EventKind::RttSample { rtt: s.rtt, srtt: r.srtt, rttvar: r.rttvar, rto });
+        }
+    }
+
+    /// The timeout in force follows the estimator and the backoff.
+    pub(super) fn update_timeout(&mut self) {
+        self.timeout = self.policies.backoff.timeout(self.policies.estimator.rto(), self.backoff_expiries, &mut self.rng);
+    }
+
+    /// New data was acknowledged: counts of expiries end, the backed-off timeout by Karn's rule only with a valid sample.
+    fn progress(&mut self, now: Instant, sampled: bool, segment: &Segment) {
+        if let (Some(since), Some(ts)) = (self.timestamps.timeout_tsval.take(), segment.options.timestamps)
+            && (ts.tsecr.wrapping_sub(since) as i32) < 0
+        {
+            // The echo is older than the retransmission: the original had arrived (RFC 3522 §3.2).
+            self.stats.spurious_timeouts += 1;
+            self.policies.estimator.on_spurious_timeout();
+        }
+        self.expiries = 0;
+        if self.backoff_expiries > 0 && (sampled || !self.config.karn_backoff) {
+            self.backoff_expiries = 0;
+            self.update_timeout();
+        }
+        if !self.config.user_timeout.is_zero() {
+            if self.send.len() > 0 {
+                self.timers.arm(Timer::User, now + self.config.user_timeout);
+            } else {
+                self.timers.disarm(Timer::User);
+            }
+        }
+    }
+
+    /// Without SACK, each duplicate ack says that one segment left the network; an ack of n segments takes n - 1 of them back, since one was the hole
+    /// (RFC 6582 §3.2 step 3, "partial acknowledgments", in terms of `pipe`).
+    fn count_duplicates(&mut self, is_dup: bool, segments_acked: u32, flight_before: u32) {
+        if is_dup {
+            self.dup_delivered = (self.dup_delivered + self.smss).min(flight_before.saturating_sub(self.smss));
+        } else if segments_acked > 0 && self.dup_delivered > 0 {
+            self.dup_delivered = self.dup_delivered.saturating_sub((segments_acked - 1) * self.smss).min(self.flight_size().saturating_sub(self.smss));
+        }
+    }
+
+    /// Asks the loss recovery what this ack means and carries out its phase.
+    fn recover(&mut self, now: Instant, info: &AckInfo) {
+        if self.phase == Phase::Cwr && self.snd_una >= self.recovery_point {
+            self.enter(now, Phase::Open);
+        }
+        let mut lost = std::mem::take(&mut self.lost);
+        let mut v = self.view(now);
+        let before = self.phase;
+        let phase = self.policies.recovery.on_ack(info, &self.sent, &v, &mut lost);
+        self.mark_lost(now, &mut lost);
+        self.lost = lost;
+        self.enter(now, phase);
+        // A repair begins with its first retransmission whatever the window says; without SACK so does each partial acknowledgment.
+        let partial = !self.sack_on && info.newly_acked > 0 && before == Phase::Recovery;
+        self.forced = matches!(self.phase, Phase::Recovery | Phase::Loss) && (before != self.phase || partial) && self.sent.has_lost();
+        if info.ece {
+            self.echo(now);
+        }
+        // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675 §5).
+        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss) && before != Phase::Recovery;
+        if info.newly_acked > 0 && grows {
+            if before != self.phase {
+                v = self.view(now);
+            }
+            let window = self.policies.window.on_ack(info, &v);
+            if window != self.window {
+                self.set_window(window, now);
+            }
+            if self.pacing_rate.is_some() {
+                self.pacing_rate = self.policies.window.pacing(&v);
+            }
+        }
+        if let Some(at) = self.policies.recovery.deadline() {
+            self.timers.arm(Timer::Recovery, at);
+        }
+        if self.phase != Phase::Open {
+            let v = self.view(now);
+            self.quota = self.policies.recovery.quota(&v);
+        }
+    }
+
+    pub(super) fn mark_lost(&mut self, now: Instant, lost: &mut Vec<SeqRange>) {
+        for range in lost.drain(..) {
+            let range = SeqRange::new(range.start.max(self.snd_una), range.end.min(self.snd_nxt));
+            self.sent.mark_lost(range);
+            self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
+        }
+    }
+
+    /// Carries out a change of phase that the loss recovery asked for.
+    pub(super) fn enter(&mut self, now: Instant, phase: Phase) {
+        let before = self.phase;
+        if phase == before {
+            return;
+        }
+        if before == Phase::Cwr && matches!(phase, Phase::Open | Phase::Disorder) && self.snd_una < self.recovery_point {
+            // The reduction on an echo lasts until what was outstanding then is acknowledged (RFC 3168 §6.1.2).
+            return;
+        }
+        self.phase = phase;
+        match phase {
+            Phase::Recovery | Phase::Loss => {
+                // One reduction per window of data: an ECN reduction of the same window counts (RFC 3168 §6.1.2).
+                let reduced = before == Phase::Cwr && self.snd_una < self.recovery_point;
+                if before == Phase::Loss {
+                    self.end_episode(now, false);
+                }
+                self.recovery_point = self.snd_nxt;
+                self.begin_episode(now, LossClass::Ca);
+                self.stats.fast_recoveries += 1;
+                match phase {
+                    Phase::Loss => self.reduce(Congestion::Rto { repeated: false }, now),
+                    _ if !reduced => self.reduce(Congestion::Loss, now),
+                    _ => {}
+                }
+                if self.ecn.on {
+                    self.ecn.cwr = true;
+                }
+            }
+            Phase::Open | Phase::Disorder => {
+                if matches!(before, Phase::Recovery | Phase::Loss | Phase::Cwr) {
+                    self.end_episode(now, false);
+                    self.dup_delivered = 0;
+                    self.settle(Settled::Done, now);
+                }
+            }
+            Phase::Cwr => {}
+        }
+    }
+
+    /// ECN echo: one reduction per window of data (RFC 3168 §6.1.2).
+    fn echo(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Open | Phase::Disorder) && self.flight_size() > 0 {
+            self.phase = Phase::Cwr;
+            self.recovery_point = self.snd_nxt;
+            self.stats.ecn_reductions += 1;
+            self.ecn.cwr = true;
+            self.reduce(Congestion::Ecn, now);
+        }
+    }
+
+    pub(super) fn begin_episode(&mut self, now: Instant, class: LossClass) {
+        match (&mut self.episode, class) {
+            (Some(e), LossClass::NonCa) if e.class == LossClass::Ca => {
+                // A recovery that failed was not clock-preserving after all.
+                e.class = LossClass::NonCa;
+                self.stats.ca_events -= 1;
+                self.stats.non_ca_events += 1;
+            }
+            (Some(_), _) => {}
+            (None, _) => {
+                self.episode = Some(Episode { class, retransmissions: 0 });
+                match class {
+                    LossClass::Ca => self.stats.ca_events += 1,
+                    LossClass::NonCa => self.stats.non_ca_events += 1,
+                }
+                let recovery_point = self.snd_nxt;
+                self.trace(Mask::EPISODES, now, || EventKind::EpisodeBegan { class, recovery_point });
+            }
+        }
+    }
+
+    pub(super) fn end_episode(&mut self, now: Instant, spurious: bool) {
+        if let Some(e) = self.episode.take() {
+            self.trace(Mask::EPISODES, now, || EventKind::EpisodeEnded { class: e.class, spurious });
+        }
+    }
+
+    /// Asks the countdown about `e` and carries out its answer.
+    pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent) {
+        let v = self.view(now);
+        match self.policies.timer.on(e, self.timeout, &v) {
+            TimerAction::Keep => {}
+            TimerAction::Arm(at) => self.timers.arm(Timer::Retransmission, at.max(now)),
+            TimerAction::Disarm => self.timers.disarm(Timer::Retransmission),
+        }
+    }
+
+    /// Tells the application what new acknowledgments mean to it.
+    fn after_progress(&mut self) {
+        if self.send.len() == 0 {
+            self.news.flushed = true;
+        }
+        if self.write_blocked && self.send.len() <= self.config.snd_buf / 2 {
+            self.write_blocked = false;
+            self.news.writable = true;
+        }
+    }
+
+    /// What the acknowledgment of our FIN does to the state (RFC 9293 §3.10.7.4).
+    pub(super) fn after_ack_of_fin(&mut self, now: Instant) {
+        if !self.fin_sent || self.snd_una != self.snd_nxt {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.start_time_wait(now),
+            State::LastAck => {
+                self.news.finished = true;
+                self.end(true, now);
+            }
+            _ => {}
+        }
+    }
+}

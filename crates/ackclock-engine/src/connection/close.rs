@@ -1,0 +1,81 @@
+//! Closing: FIN, TIME-WAIT, abort (RFC 9293 §3.6, §3.10.4, §3.10.5).
+
+use ackclock_units::Instant;
+use ackclock_wire::{Flags, Segment};
+
+use super::{Connection, State};
+use crate::AbortReason;
+use crate::timer::Timer;
+
+impl Connection {
+    /// Closes the writing side once everything is sent (FIN). Reading goes on until the peer closes too.
+    pub fn close(&mut self, now: Instant) {
+        if self.closing {
+            return;
+        }
+        match self.state {
+            State::Closed => {}
+            State::Listen => self.end(true, now),
+            // Nothing was exchanged yet: there is nothing to close in order (RFC 9293 §3.10.4).
+            State::SynSent if self.send.len() == 0 => {
+                self.news.finished = true;
+                self.end(true, now);
+            }
+            State::SynSent | State::SynReceived => self.closing = true,
+            State::Established => {
+                self.closing = true;
+                self.state = State::FinWait1;
+            }
+            State::CloseWait => {
+                self.closing = true;
+                self.state = State::LastAck;
+            }
+            State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck | State::TimeWait => {}
+        }
+    }
+
+    /// Resets the connection: what is queued is lost, and the peer is told (RFC 9293 §3.10.5).
+    pub fn abort(&mut self, now: Instant) {
+        let told = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
+        if told {
+            self.pending.reset =
+                Some(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() });
+        }
+        if self.state != State::Closed {
+            self.abandon(AbortReason::Local, now);
+        }
+    }
+
+    /// Gives the connection up, telling the peer.
+    pub(super) fn give_up(&mut self, reason: AbortReason, now: Instant) {
+        if !matches!(self.state, State::SynSent) {
+            self.pending.reset =
+                Some(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() });
+        }
+        self.abandon(reason, now);
+    }
+
+    /// Both sides are closed; linger for 2 MSL (RFC 9293 §3.6.1).
+    pub(super) fn start_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.news.finished = true;
+        self.stats.closed_at.get_or_insert(now);
+        self.timers.disarm_all();
+        self.restart_time_wait(now);
+    }
+
+    pub(super) fn restart_time_wait(&mut self, now: Instant) {
+        self.timers.arm(Timer::TimeWait, now + self.config.time_wait);
+    }
+
+    /// In TIME-WAIT: true when a new SYN may reopen the pair of addresses at once (RFC 9293 §3.6.1: its sequence number is beyond the old ones, or its
+    /// timestamp is newer, RFC 6191).
+    pub fn may_be_replaced_by(&self, syn: &Segment) -> bool {
+        let newer_ts = match (syn.options.timestamps, self.timestamps.on) {
+            (Some(ts), true) => ts.tsval.wrapping_sub(self.timestamps.ts_recent) as i32 > 0,
+            _ => false,
+        };
+        let fresh = syn.seq > self.rcv_nxt || newer_ts;
+        self.state == State::TimeWait && syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && fresh
+    }
+}

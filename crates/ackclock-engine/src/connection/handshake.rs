@@ -1,0 +1,209 @@
+//! Opening: active, passive and simultaneous (RFC 9293 §3.5, §3.10), and what SYNs negotiate.
+
+use ackclock_policy::{Ecn, Window};
+use ackclock_trace::{EventKind, Mask, SendKind};
+use ackclock_units::{Duration, Instant};
+use ackclock_wire::{Flags, Options, Segment, Timestamps};
+
+use super::{Connection, State, Transmit};
+use crate::AbortReason;
+use crate::timer::Timer;
+
+/// RFC 9293 §3.7.1: the segment size to assume where the peer announces none (IPv4).
+const DEFAULT_MSS: u32 = 536;
+/// RFC 6298 §5.7: the timeout to begin data transmission with when a SYN had to be retransmitted and the initial timeout was below it.
+const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
+/// RFC 7323 §2.3: larger shifts are taken as this one.
+const MAX_WINDOW_SHIFT: u8 = 14;
+
+impl Connection {
+    /// Active open: from Closed to SynSent; the SYN comes out of [`Connection::poll_transmit`].
+    pub fn connect(&mut self, now: Instant) {
+        if self.state == State::Closed && self.stats.closed_at.is_none() {
+            self.begin(State::SynSent, now);
+            self.pending.syn = true;
+        }
+    }
+
+    /// Passive open: from Closed to Listen; feed it the SYN with [`Connection::handle_segment`].
+    pub fn listen(&mut self) {
+        if self.state == State::Closed && self.stats.closed_at.is_none() {
+            self.state = State::Listen;
+            self.passive = true;
+        }
+    }
+
+    fn begin(&mut self, state: State, now: Instant) {
+        self.state = state;
+        self.stats.opened_at.get_or_insert(now);
+        self.timestamps.offset = self.rng.next_u64() as u32;
+        self.last_received_at = now;
+        self.waiting_since = now;
+        // The SYN takes the first sequence number; it is not on the scoreboard.
+        self.snd_nxt = self.iss + 1;
+        if !self.config.user_timeout.is_zero() {
+            self.timers.arm(Timer::User, now + self.config.user_timeout);
+        }
+    }
+
+    /// RFC 9293 §3.10.7.2.
+    pub(super) fn segment_in_listen(&mut self, now: Instant, segment: &Segment) -> bool {
+        if segment.flags.has(Flags::RST) {
+            return false;
+        }
+        if segment.flags.has(Flags::ACK) {
+            self.pending.reset = Self::reset_for(segment);
+            return false;
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return false;
+        }
+        self.begin(State::SynReceived, now);
+        self.take_syn(now, segment);
+        self.pending.syn = true;
+        true
+    }
+
+    /// RFC 9293 §3.10.7.3. Returns true when the rest of the segment (text, FIN) should be processed.
+    pub(super) fn segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) -> bool {
+        let acks = segment.flags.has(Flags::ACK);
+        if acks && (segment.ack <= self.iss || segment.ack > self.snd_nxt) {
+            self.pending.reset = Self::reset_for(segment);
+            return false;
+        }
+        if segment.flags.has(Flags::RST) {
+            // RFC 5961 §3.2 leaves this state as it was: a RST is believed when it acknowledges our SYN.
+            if acks {
+                self.abandon(AbortReason::Refused, now);
+            }
+            return false;
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return false;
+        }
+        self.take_syn(now, segment);
+        if acks {
+            self.establish(now, segment);
+            self.pending.ack = true;
+        } else {
+            // Simultaneous open: answer with SYN-ACK.
+            self.state = State::SynReceived;
+            self.pending.syn = true;
+        }
+        true
+    }
+
+    /// Takes over what a SYN announces.
+    fn take_syn(&mut self, now: Instant, segment: &Segment) {
+        self.irs = segment.seq;
+        self.rcv_nxt = segment.seq + 1;
+        // The window of a SYN is never scaled (RFC 7323 §2.2).
+        self.rcv_adv = self.rcv_nxt + self.config.rcv_buf.min(65_535) as u32;
+        let o = &segment.options;
+        self.peer_scales = o.window_scale.is_some();
+        if !self.peer_scales {
+            self.rcv_wnd_shift = 0;
+        }
+        self.snd_wnd_shift = match o.window_scale {
+            Some(shift) if self.config.window_scaling => shift.min(MAX_WINDOW_SHIFT),
+            _ => 0,
+        };
+        self.sack_on = self.config.sack && o.sack_permitted;
+        if let Some(ts) = o.timestamps.filter(|_| self.config.timestamps) {
+            self.timestamps.on = true;
+            self.timestamps.ts_recent = ts.tsval;
+            self.timestamps.ts_recent_at = now;
+        }
+        // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options; those that every segment carries come off. A peer that announces
+        // next to nothing is not followed below 64 bytes.
+        let announced = o.mss.map_or(DEFAULT_MSS, u32::from).min(self.config.mss).max(64);
+        self.smss = announced - if self.timestamps.on { 12 } else { 0 };
+        // RFC 3168 §6.1.1: a SYN asks with ECE and CWR, a SYN-ACK agrees with ECE alone.
+        let both = Flags::ECE | Flags::CWR;
+        self.ecn.on = self.config.ecn
+            && match self.state {
+                State::SynSent if segment.flags.has(Flags::ACK) => segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR),
+                _ => segment.flags.has(both),
+            };
+        self.snd_wnd = u32::from(segment.window);
+        self.max_snd_wnd = self.snd_wnd;
+        self.snd_wl1 = segment.seq;
+        self.snd_wl2 = segment.ack;
+    }
+
+    /// Our SYN is acknowledged: the connection is established.
+    pub(super) fn establish(&mut self, now: Instant, segment: &Segment) {
+        let once = self.stats.syn_retransmissions == 0;
+        self.state = if self.closing { State::FinWait1 } else { State::Established };
+        self.pending.syn = false;
+        self.snd_una = segment.ack;
+        self.recovery_point = self.snd_una;
+        self.cwnd_limited_at = self.snd_una;
+        self.expiries = 0;
+        self.timers.disarm(Timer::Retransmission);
+        self.stats.established_at = Some(now);
+        self.news.established = true;
+        if self.send.len() > 0 {
+            self.waiting_since = now;
+        } else {
+            self.timers.disarm(Timer::User);
+        }
+        // The handshake gives the first sample, unless the SYN was sent more than once (Karn).
+        if once {
+            self.backoff_expiries = 0;
+            self.take_sample(now, now.since(self.last_sent_at));
+        } else if let Some(rtt) = self.rtt_by_timestamps(now, segment) {
+            self.backoff_expiries = 0;
+            self.take_sample(now, rtt);
+        } else {
+            self.backoff_expiries = 0;
+            self.update_timeout();
+            self.timeout = self.timeout.max(RTO_AFTER_SYN_LOSS);
+        }
+        self.window = Window { cwnd: u64::from(self.smss), ssthresh: u64::MAX };
+        let mut window = self.policies.window.start(&self.view(now));
+        if !once {
+            // RFC 5681 §3.1: after a lost SYN the first window is one segment.
+            window.cwnd = window.cwnd.min(u64::from(self.smss));
+        }
+        self.initial_window = window.cwnd;
+        self.set_window(window, now);
+        self.pacing_rate = self.policies.window.pacing(&self.view(now));
+        self.restart_keepalive(now);
+        self.trace(Mask::EPISODES, now, || EventKind::Established);
+    }
+
+    /// The SYN or SYN-ACK to send now; arms its timer.
+    pub(super) fn transmit_syn(&mut self, now: Instant) -> Transmit {
+        let answer = self.state == State::SynReceived;
+        let repeat = self.stats.syn_retransmissions;
+        let mut flags = if answer { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        if answer {
+            if self.ecn.on {
+                flags |= Flags::ECE;
+            }
+        } else if self.config.ecn && repeat == 0 {
+            // RFC 3168 §6.1.1.1: a retransmitted SYN asks no more.
+            flags |= Flags::ECE | Flags::CWR;
+        }
+        // A SYN-ACK answers only what the SYN offered.
+        let options = Options {
+            mss: Some(self.config.mss.min(65_535) as u16),
+            window_scale: (self.config.window_scaling && (!answer || self.peer_scales)).then_some(self.rcv_wnd_shift),
+            sack_permitted: if answer { self.sack_on } else { self.config.sack },
+            timestamps: (if answer { self.timestamps.on } else { self.config.timestamps }).then(|| Timestamps {
+                tsval: self.timestamp_clock(now),
+                tsecr: if answer { self.timestamps.ts_recent } else { 0 },
+            }),
+            ..Options::default()
+        };
+        let window = self.config.rcv_buf.min(65_535) as u16;
+        let segment = Segment { seq: self.iss, ack: if answer { self.rcv_nxt } else { Default::default() }, window, flags, options, ..Segment::default() };
+        self.timestamps.last_ack_sent = self.rcv_nxt;
+        self.last_sent_at = now;
+        let timeout = self.policies.backoff.syn_timeout(self.policies.estimator.initial_rto(), self.backoff_expiries, &mut self.rng);
+        self.timeout = timeout;
+        self.timers.arm(Timer::Retransmission, now + timeout);
+        Transmit { segment, offset: 0, kind: SendKind::Syn { repeat }, retransmission: repeat > 0, ecn: Ecn::NotEct }
+    }
+}

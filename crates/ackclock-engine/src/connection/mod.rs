@@ -1,0 +1,545 @@
+//! One endpoint: its state, and the calls by which a world and an application drive it. Each phase of its life has a file of its own.
+
+mod ack;
+mod close;
+mod handshake;
+mod receive;
+mod segment;
+mod send;
+mod timeout;
+
+use std::sync::Arc;
+
+use ackclock_policy::{Congestion, Ecn, Phase, Rtt, SenderView, Settled, Window};
+use ackclock_trace::{Event, EventKind, Mask, SendKind};
+use ackclock_units::{Bytes, Duration, Instant, Rate, Rng, SeqNumber, SeqRange};
+use ackclock_wire::Segment;
+
+use crate::buffer::{ReceiveBuffer, SendBuffer};
+use crate::scoreboard::Scoreboard;
+use crate::timer::{Timer, Timers};
+use crate::{AbortReason, Config, ConnectionEvent, Policies, Stats};
+
+/// States of RFC 9293 §3.3.2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN was received and answered.
+    SynReceived,
+    /// Data flows both ways.
+    Established,
+    /// We closed; our FIN is not acknowledged.
+    FinWait1,
+    /// Our FIN is acknowledged; the peer has not closed.
+    FinWait2,
+    /// The peer closed; we have not.
+    CloseWait,
+    /// Both closed at once; our FIN is not acknowledged.
+    Closing,
+    /// The peer closed, then we; our FIN is not acknowledged.
+    LastAck,
+    /// Waiting for stray segments to die.
+    TimeWait,
+}
+
+/// A segment to send, and where its payload lies in the stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Transmit {
+    /// The segment.
+    pub segment: Segment,
+    /// Position of the first payload byte in the stream of everything the application wrote (for [`Connection::copy_payload`], and for worlds that
+    /// check delivery). Meaningless without payload.
+    pub offset: u64,
+    /// Why it is sent.
+    pub kind: SendKind,
+    /// True when some of its payload was sent before.
+    pub retransmission: bool,
+    /// ECN field for the IP header.
+    pub ecn: Ecn,
+}
+
+/// Things to send that are not data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    syn: bool,
+    /// An acknowledgment is due at once.
+    ack: bool,
+    keepalive: bool,
+    window_probe: bool,
+    reset: Option<Segment>,
+}
+
+/// What the application has not been told yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    established: bool,
+    readable: bool,
+    writable: bool,
+    flushed: bool,
+    finished: bool,
+    aborted: Option<AbortReason>,
+}
+
+/// What was received in order and not acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unacked {
+    bytes: u32,
+    segments: u32,
+    full_segments: u32,
+}
+
+/// A loss episode that is not over (M-U1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Episode {
+    class: ackclock_trace::LossClass,
+    /// Retransmissions in it so far; those after the first are "other losses".
+    retransmissions: u32,
+}
+
+/// Timestamps in use (RFC 7323 §4.3, §5).
+#[derive(Clone, Copy, Debug, Default)]
+struct TimestampState {
+    on: bool,
+    /// Added to our millisecond clock.
+    offset: u32,
+    ts_recent: u32,
+    ts_recent_at: Instant,
+    /// Acknowledgment number of the last segment sent (Last.ACK.sent).
+    last_ack_sent: SeqNumber,
+    /// Our clock when the first retransmission of a timeout was sent: an echo from before it means the timeout was spurious (RFC 3522 §3.2).
+    timeout_tsval: Option<u32>,
+}
+
+/// ECN in use (RFC 3168 §6.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct EcnState {
+    on: bool,
+    /// Set ECE on every ack until the peer says CWR.
+    echo: bool,
+    /// Set CWR on the next new data.
+    cwr: bool,
+}
+
+#[derive(Debug)]
+struct Tracer {
+    mask: Mask,
+    events: Vec<Event>,
+}
+
+/// One TCP endpoint.
+///
+/// Payload comes in two kinds, chosen at construction: [`Connection::counted`] connections hold no bytes at all ([`Connection::write_counted`],
+/// [`Connection::read_counted`]; payload slices are empty and [`Segment::len`] alone counts), [`Connection::new`] ones hold real bytes.
+#[derive(Debug)]
+pub struct Connection {
+    state: State,
+    phase: Phase,
+    pending: Pending,
+    news: News,
+    counted: bool,
+    passive: bool,
+    corked: bool,
+    /// The application closed its side: a FIN follows the last byte.
+    closing: bool,
+    /// A write fell short: tell the application when there is room.
+    write_blocked: bool,
+    timers: Timers,
+    policies: Policies,
+    config: Arc<Config>,
+    rng: Rng,
+
+    // Sending (RFC 9293 §3.3.1).
+    iss: SeqNumber,
+    snd_una: SeqNumber,
+    snd_nxt: SeqNumber,
+    snd_wl1: SeqNumber,
+    snd_wl2: SeqNumber,
+    snd_wnd: u32,
+    max_snd_wnd: u32,
+    snd_wnd_shift: u8,
+    /// The peer's SYN carried a window scale option.
+    peer_scales: bool,
+    smss: u32,
+    fin_sent: bool,
+    send: SendBuffer,
+    sent: Scoreboard,
+
+    // Congestion and loss.
+    window: Window,
+    initial_window: Bytes,
+    pacing_rate: Option<Rate>,
+    recovery_point: SeqNumber,
+    dup_acks: u32,
+    /// Without SACK: bytes that duplicate acks say have left the network.
+    dup_delivered: u32,
+    /// Bytes that may still be sent on the last ack's account, outside the Open phase.
+    quota: Bytes,
+    /// One retransmission goes whatever the quota: the first of a repair (RFC 5681 §3.2, RFC 6675 §5), or the next hole at a partial acknowledgment
+    /// (RFC 6582 §3.2).
+    forced: bool,
+    /// `snd_nxt` when the congestion window last held data back.
+    cwnd_limited_at: SeqNumber,
+    episode: Option<Episode>,
+    lost: Vec<SeqRange>,
+
+    // Timing.
+    rtt: Option<Rtt>,
+    /// Timeout in force, backoff included.
+    timeout: Duration,
+    /// Expiries since the last progress.
+    expiries: u32,
+    /// Expiries that the backoff counts: with Karn's rule they outlive an ambiguous acknowledgment.
+    backoff_expiries: u32,
+    /// Since when the oldest outstanding data has been waiting.
+    waiting_since: Instant,
+    last_sent_at: Instant,
+    last_received_at: Instant,
+    /// One timing at a time: what it waits for, and since when.
+    timed: Option<(SeqNumber, Instant)>,
+    keepalives: u32,
+    /// Window probes since the window closed, and those since the peer last answered.
+    probes: u32,
+    unanswered_probes: u32,
+    probe_outstanding: bool,
+
+    // Receiving.
+    irs: SeqNumber,
+    rcv_nxt: SeqNumber,
+    /// Right edge of the window last advertised; it never moves left.
+    rcv_adv: SeqNumber,
+    rcv_wnd_shift: u8,
+    rmss: u32,
+    fin_received: bool,
+    receive: ReceiveBuffer,
+    unacked: Unacked,
+    dsack: Option<SeqRange>,
+    sack_on: bool,
+    timestamps: TimestampState,
+    ecn: EcnState,
+    challenge_since: Instant,
+    challenges: u32,
+
+    stats: Stats,
+    tracer: Option<Box<Tracer>>,
+}
+
+impl Connection {
+    /// A closed connection with real bytes. `iss` is the initial send sequence number; `rng` its own random stream.
+    pub fn new(config: Arc<Config>, policies: Policies, iss: SeqNumber, rng: Rng) -> Self {
+        Self::build(config, policies, iss, rng, false)
+    }
+
+    /// The same without bytes.
+    pub fn counted(config: Arc<Config>, policies: Policies, iss: SeqNumber, rng: Rng) -> Self {
+        Self::build(config, policies, iss, rng, true)
+    }
+
+    fn build(config: Arc<Config>, policies: Policies, iss: SeqNumber, rng: Rng, counted: bool) -> Self {
+        let shift = (0..14).find(|s| config.rcv_buf >> s <= 65_535).unwrap_or(14);
+        Self {
+            state: State::Closed,
+            phase: Phase::Open,
+            pending: Pending::default(),
+            news: News::default(),
+            counted,
+            passive: false,
+            corked: false,
+            closing: false,
+            write_blocked: false,
+            timers: Timers::new(),
+            timeout: policies.estimator.initial_rto(),
+            policies,
+            rng,
+            iss,
+            snd_una: iss,
+            snd_nxt: iss,
+            snd_wl1: SeqNumber(0),
+            snd_wl2: SeqNumber(0),
+            snd_wnd: 0,
+            max_snd_wnd: 0,
+            snd_wnd_shift: 0,
+            peer_scales: false,
+            // RFC 9293 §3.7.1: without an MSS option the peer's is 536 (IPv4); the handshake sets it.
+            smss: config.mss.min(536),
+            fin_sent: false,
+            send: SendBuffer::new(counted),
+            sent: Scoreboard::default(),
+            window: Window { cwnd: u64::from(config.mss), ssthresh: Bytes::MAX },
+            initial_window: u64::from(config.mss),
+            pacing_rate: None,
+            recovery_point: iss,
+            dup_acks: 0,
+            dup_delivered: 0,
+            quota: 0,
+            forced: false,
+            cwnd_limited_at: iss,
+            episode: None,
+            lost: Vec::new(),
+            rtt: None,
+            expiries: 0,
+            backoff_expiries: 0,
+            waiting_since: Instant::ZERO,
+            last_sent_at: Instant::ZERO,
+            last_received_at: Instant::ZERO,
+            timed: None,
+            keepalives: 0,
+            probes: 0,
+            unanswered_probes: 0,
+            probe_outstanding: false,
+            irs: SeqNumber(0),
+            rcv_nxt: SeqNumber(0),
+            rcv_adv: SeqNumber(0),
+            rcv_wnd_shift: if config.window_scaling { shift } else { 0 },
+            rmss: 0,
+            fin_received: false,
+            receive: ReceiveBuffer::new(counted),
+            unacked: Unacked::default(),
+            dsack: None,
+            sack_on: false,
+            timestamps: TimestampState::default(),
+            ecn: EcnState::default(),
+            challenge_since: Instant::ZERO,
+            challenges: 0,
+            stats: Stats::default(),
+            tracer: None,
+            config,
+        }
+    }
+
+    /// The earliest deadline; `None` when nothing is pending.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        let news = &mut self.news;
+        if std::mem::take(&mut news.established) {
+            return Some(ConnectionEvent::Established);
+        }
+        if std::mem::take(&mut news.readable) {
+            return Some(ConnectionEvent::Readable);
+        }
+        if std::mem::take(&mut news.writable) {
+            return Some(ConnectionEvent::Writable);
+        }
+        if std::mem::take(&mut news.flushed) {
+            return Some(ConnectionEvent::Flushed);
+        }
+        if std::mem::take(&mut news.finished) {
+            return Some(ConnectionEvent::Finished);
+        }
+        news.aborted.take().map(ConnectionEvent::Aborted)
+    }
+
+    /// Copies payload from the send buffer: `out.len()` bytes from stream position `offset` (those of a [`Transmit`] are there).
+    pub fn copy_payload(&self, offset: u64, out: &mut [u8]) {
+        self.send.copy(offset, out);
+    }
+
+    /// Queues bytes; returns how many fitted. Nothing is taken before the connection is opened or after [`Connection::close`].
+    pub fn write(&mut self, now: Instant, data: &[u8]) -> usize {
+        if !self.may_write() {
+            return 0;
+        }
+        let idle = self.send.len() == 0;
+        let n = self.send.write(data, self.config.snd_buf);
+        self.write_blocked = n < data.len();
+        self.data_queued(idle, now);
+        n
+    }
+
+    /// Queues `n` bytes that are counted only; returns how many fitted.
+    pub fn write_counted(&mut self, now: Instant, n: u64) -> u64 {
+        if !self.may_write() {
+            return 0;
+        }
+        let idle = self.send.len() == 0;
+        let taken = self.send.write_counted(n, self.config.snd_buf);
+        self.write_blocked = taken < n;
+        self.data_queued(idle, now);
+        taken
+    }
+
+    fn may_write(&self) -> bool {
+        !self.closing && matches!(self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait)
+    }
+
+    /// The user timeout runs while anything waits (RFC 9293 §3.8.3).
+    fn data_queued(&mut self, was_empty: bool, now: Instant) {
+        if was_empty && self.send.len() > 0 {
+            self.waiting_since = now;
+            if !self.config.user_timeout.is_zero() {
+                self.timers.arm(Timer::User, now + self.config.user_timeout);
+            }
+        }
+    }
+
+    /// Room in the send buffer.
+    pub fn writable(&self) -> u64 {
+        if self.may_write() { self.config.snd_buf.saturating_sub(self.send.len()) } else { 0 }
+    }
+
+    /// Takes bytes received in order.
+    pub fn read(&mut self, out: &mut [u8]) -> usize {
+        let n = self.receive.read(out);
+        self.after_read(n as u64);
+        n
+    }
+
+    /// Takes up to `n` counted bytes.
+    pub fn read_counted(&mut self, n: u64) -> u64 {
+        let n = self.receive.discard(n);
+        self.after_read(n);
+        n
+    }
+
+    /// Bytes that can be read.
+    pub fn readable(&self) -> u64 {
+        self.receive.readable()
+    }
+
+    /// Bytes written and not acknowledged.
+    pub fn unacked(&self) -> u64 {
+        self.send.len()
+    }
+
+    /// True when the peer's FIN was received and everything before it was read.
+    pub fn at_end(&self) -> bool {
+        self.fin_received && self.receive.readable() == 0
+    }
+
+    /// While corked, only full segments are sent.
+    pub fn set_cork(&mut self, corked: bool) {
+        self.corked = corked;
+    }
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Its counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Largest segment it sends, options not counted.
+    pub fn smss(&self) -> u32 {
+        self.smss
+    }
+
+    /// The policies, for traces of their private state.
+    pub fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
+    /// Chooses what is traced.
+    pub fn set_trace(&mut self, mask: Mask) {
+        self.tracer = (mask != Mask::NONE).then(|| Box::new(Tracer { mask, events: Vec::new() }));
+    }
+
+    /// Moves the recorded events to `out`; the world fills in the connection number.
+    pub fn drain_trace(&mut self, out: &mut Vec<Event>) {
+        if let Some(t) = &mut self.tracer {
+            out.append(&mut t.events);
+        }
+    }
+
+    fn trace(&mut self, group: Mask, now: Instant, kind: impl FnOnce() -> EventKind) {
+        if let Some(t) = &mut self.tracer
+            && t.mask.any(group)
+        {
+            t.events.push(Event { at: now, connection: 0, kind: kind() });
+        }
+    }
+
+    /// What its policies see.
+    pub fn view(&self, now: Instant) -> SenderView {
+        SenderView {
+            now,
+            snd_una: self.snd_una,
+            snd_nxt: self.snd_nxt,
+            window: self.window,
+            initial_window: self.initial_window,
+            flight_size: u64::from(self.flight_size()),
+            pipe: u64::from(self.pipe()),
+            rwnd: u64::from(self.snd_wnd),
+            smss: self.smss,
+            unsent: self.unsent(),
+            phase: self.phase,
+            recovery_point: self.recovery_point,
+            dup_acks: self.dup_acks,
+            expiries: self.expiries,
+            rto_deadline: self.timers.deadline(Timer::Retransmission),
+            oldest_sent_at: self.sent.oldest_sent_at(),
+            rtt: self.rtt,
+            sack: self.sack_on,
+            timestamps: self.timestamps.on,
+        }
+    }
+
+    /// Sent and not cumulatively acknowledged (RFC 5681 §2).
+    fn flight_size(&self) -> u32 {
+        self.snd_nxt.bytes_since(self.snd_una)
+    }
+
+    /// Estimate of what is in the network (RFC 6675 §2); without SACK each duplicate ack stands for one segment that has left.
+    fn pipe(&self) -> u32 {
+        self.sent.in_network(self.flight_size()).saturating_sub(self.dup_delivered)
+    }
+
+    /// Stream position of sequence number `seq`, which is not below `snd_una`.
+    fn position(&self, seq: SeqNumber) -> u64 {
+        // Before the SYN is acknowledged nothing else was: the first byte follows the SYN.
+        let base = if self.snd_una == self.iss { self.iss + 1 } else { self.snd_una };
+        self.send.start() + u64::from(seq.bytes_since(base))
+    }
+
+    /// Written and not sent.
+    fn unsent(&self) -> Bytes {
+        if self.fin_sent { 0 } else { self.send.end().saturating_sub(self.position(self.snd_nxt)) }
+    }
+
+    fn set_window(&mut self, window: Window, now: Instant) {
+        // No window below one segment, whatever a policy answers; the receiver-only window is bounded by the receiver's alone.
+        self.window = Window { cwnd: window.cwnd.max(u64::from(self.smss)), ..window };
+        if self.tracer.is_some() {
+            let pipe = u64::from(self.pipe());
+            self.trace(Mask::SAMPLES, now, || EventKind::Window { cwnd: window.cwnd, ssthresh: window.ssthresh, pipe });
+        }
+    }
+
+    fn reduce(&mut self, c: Congestion, now: Instant) {
+        let v = self.view(now);
+        let window = self.policies.window.on_congestion(c, &v);
+        self.set_window(window, now);
+        self.pacing_rate = self.policies.window.pacing(&v);
+    }
+
+    fn settle(&mut self, s: Settled, now: Instant) {
+        let v = self.view(now);
+        let window = self.policies.window.on_settled(s, &v);
+        self.set_window(window, now);
+    }
+
+    /// Ends the connection without an orderly close.
+    fn abandon(&mut self, reason: AbortReason, now: Instant) {
+        self.news.aborted = Some(reason);
+        self.end(false, now);
+    }
+
+    /// Nothing more happens on this connection.
+    fn end(&mut self, orderly: bool, now: Instant) {
+        self.state = State::Closed;
+        self.timers.disarm_all();
+        self.pending = Pending { reset: self.pending.reset, ..Pending::default() };
+        self.stats.closed_at.get_or_insert(now);
+        self.trace(Mask::EPISODES, now, || EventKind::Closed { orderly });
+    }
+}

@@ -1,0 +1,178 @@
+//! The receiving side: text, reassembly, the advertised window, and when to acknowledge.
+
+use ackclock_policy::{AckAction, AckPending, Arrival, Ecn};
+use ackclock_units::{Instant, SeqNumber, SeqRange};
+use ackclock_wire::Segment;
+
+use super::{Connection, State, Unacked};
+use crate::timer::Timer;
+
+impl Connection {
+    /// Window still open towards the peer, as last advertised.
+    pub(super) fn rcv_window(&self) -> u32 {
+        self.rcv_adv.bytes_since(self.rcv_nxt)
+    }
+
+    /// Takes the text of an acceptable segment that begins at `seq`.
+    pub(super) fn take_text(&mut self, now: Instant, seq: SeqNumber, len: u32, payload: &[u8], push: bool, ecn: Ecn) {
+        if !matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2) || self.fin_received {
+            return;
+        }
+        self.note_congestion(ecn);
+        // Trim to the window.
+        let start = seq.max(self.rcv_nxt);
+        let end = (seq + len).min(self.rcv_adv);
+        if start >= end {
+            // Old data again, or data beyond the window: acknowledge at once (RFC 9293 §3.10.7.4), saying what was repeated.
+            self.note_repeated(SeqRange::new(seq, seq + len));
+            self.pending.ack = true;
+            return;
+        }
+        let range = SeqRange::new(start, end);
+        if seq < start {
+            self.dsack = self.sack_on.then(|| SeqRange::new(seq, start));
+        } else if self.receive.holds(range) {
+            self.stats.duplicate_segments += 1;
+            self.dsack = self.sack_on.then_some(range);
+        }
+        let had_gap = self.receive.has_gap();
+        let skip = start.bytes_since(seq) as usize;
+        let payload = if self.counted { payload } else { &payload[skip..skip + range.len() as usize] };
+        let Some(next) = self.receive.insert(self.rcv_nxt, range, payload) else {
+            self.pending.ack = true;
+            return;
+        };
+        let delivered = next.bytes_since(self.rcv_nxt);
+        self.rcv_nxt = next;
+        self.stats.bytes_received += u64::from(delivered);
+        if delivered > 0 {
+            self.news.readable = true;
+        }
+        let full_sized = len >= self.rmss && len > 0;
+        self.rmss = self.rmss.max(len);
+        self.unacked.bytes += delivered;
+        self.unacked.segments += 1;
+        self.unacked.full_segments += u32::from(full_sized);
+        if had_gap || delivered == 0 || self.dsack.is_some() {
+            // Out of order, or a gap filled wholly or in part: at once (RFC 5681 §4.2).
+            if !self.policies.ack.holds_out_of_order() {
+                self.pending.ack = true;
+                return;
+            }
+        }
+        self.ask_ack_policy(now, Arrival { now, bytes: len, full_sized, push });
+    }
+
+    fn ask_ack_policy(&mut self, now: Instant, arrival: Arrival) {
+        let p = AckPending {
+            bytes: u64::from(self.unacked.bytes),
+            full_segments: self.unacked.full_segments,
+            segments: self.unacked.segments,
+            rcv_wnd: self.config.rcv_buf,
+            rmss: self.rmss,
+            deadline: self.timers.deadline(Timer::Ack),
+        };
+        match self.policies.ack.on_arrival(&arrival, &p) {
+            AckAction::Now => self.pending.ack = true,
+            AckAction::By(at) if at <= now => self.pending.ack = true,
+            AckAction::By(at) => self.timers.arm(Timer::Ack, at),
+            AckAction::Hold => {}
+        }
+    }
+
+    /// RFC 3168 §6.1.3: echo Congestion Experienced until the sender says that it reduced its window.
+    fn note_congestion(&mut self, ecn: Ecn) {
+        if self.ecn.on && ecn == Ecn::Ce {
+            self.ecn.echo = true;
+            self.pending.ack = true;
+        }
+    }
+
+    /// A whole segment outside the window: its data, if any, came before.
+    pub(super) fn note_duplicate(&mut self, segment: &Segment) {
+        if segment.len > 0 && segment.seq + segment.len <= self.rcv_nxt {
+            self.note_repeated(SeqRange::new(segment.seq, segment.seq + segment.len));
+        }
+    }
+
+    fn note_repeated(&mut self, range: SeqRange) {
+        if range.end <= self.rcv_nxt {
+            self.stats.duplicate_segments += 1;
+            self.dsack = self.sack_on.then_some(range);
+        }
+    }
+
+    /// Takes the FIN that stands at `seq`, once everything before it has arrived.
+    pub(super) fn take_fin(&mut self, now: Instant, seq: SeqNumber) {
+        if matches!(self.state, State::Closed | State::Listen | State::SynSent) {
+            return;
+        }
+        if self.fin_received {
+            // Retransmitted inside the window: acknowledge again.
+            self.pending.ack = true;
+            return;
+        }
+        if seq != self.rcv_nxt || self.receive.has_gap() {
+            // Out of order: not kept, the peer sends it again.
+            self.pending.ack = true;
+            return;
+        }
+        self.rcv_nxt += 1;
+        self.rcv_adv = self.rcv_adv.max(self.rcv_nxt);
+        self.fin_received = true;
+        self.news.readable = true;
+        self.pending.ack = true;
+        match self.state {
+            State::SynReceived | State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.start_time_wait(now),
+            _ => {}
+        }
+    }
+
+    /// The window to advertise in a segment that leaves now. The right edge moves only by a worthwhile step (silly-window avoidance, RFC 9293 §3.8.6.2.2)
+    /// and never back (§3.8.6).
+    pub(super) fn advertise(&mut self) -> u16 {
+        let edge = self.rcv_nxt + self.free_space();
+        let gain = edge.diff(self.rcv_adv);
+        if gain > 0 && gain as u32 >= self.worthwhile_step() {
+            self.rcv_adv = edge;
+        }
+        (self.rcv_window() >> self.rcv_wnd_shift).min(65_535) as u16
+    }
+
+    fn free_space(&self) -> u32 {
+        let free = self.config.rcv_buf.saturating_sub(self.receive.readable());
+        // What the window field can say.
+        free.min(65_535 << self.rcv_wnd_shift) as u32
+    }
+
+    /// min(Fr * RCV.BUFF, Eff.snd.MSS) with Fr = 1/2 (RFC 9293 §3.8.6.2.2).
+    fn worthwhile_step(&self) -> u32 {
+        let half = (self.config.rcv_buf / 2).max(1) as u32;
+        half.min(if self.rmss > 0 { self.rmss } else { self.config.mss })
+    }
+
+    /// The application took bytes: tell the peer when that opens a window that had become narrow. A window that is still wide needs no segment of its own:
+    /// the next acknowledgment brings the news.
+    pub(super) fn after_read(&mut self, n: u64) {
+        if n == 0 || !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) || self.fin_received {
+            return;
+        }
+        let narrow = u64::from(self.rcv_window()) * 2 < self.config.rcv_buf.min(65_535 << self.rcv_wnd_shift);
+        let gain = (self.rcv_nxt + self.free_space()).diff(self.rcv_adv);
+        if narrow && gain > 0 && gain as u32 >= self.worthwhile_step() {
+            self.pending.ack = true;
+        }
+    }
+
+    /// An acknowledgment leaves, alone or on data.
+    pub(super) fn ack_sent(&mut self, now: Instant) {
+        self.pending.ack = false;
+        self.unacked = Unacked::default();
+        self.dsack = None;
+        self.timers.disarm(Timer::Ack);
+        self.timestamps.last_ack_sent = self.rcv_nxt;
+        self.policies.ack.on_ack_sent(now);
+    }
+}

@@ -1,0 +1,208 @@
+//! Arrival of a segment: RFC 9293 §3.10.7, with RFC 5961 and RFC 7323.
+
+use ackclock_policy::Ecn;
+use ackclock_trace::{EventKind, Mask};
+use ackclock_units::{Duration, Instant, SeqNumber};
+use ackclock_wire::{Flags, Segment};
+
+use super::{Connection, State};
+use crate::AbortReason;
+
+/// RFC 7323 §5.5: a `ts_recent` older than this says nothing.
+const TS_RECENT_VALID: Duration = Duration::from_secs(24 * 86_400);
+
+impl Connection {
+    /// Takes in one segment. `payload` is its bytes (empty for counted connections); `ecn` the IP header's field.
+    ///
+    /// A real payload whose length is not [`Segment::len`] is a bug of the caller; the shorter of the two counts.
+    pub fn handle_segment(&mut self, now: Instant, segment: &Segment, payload: &[u8], ecn: Ecn) {
+        let mut segment = *segment;
+        if !self.counted {
+            segment.len = segment.len.min(payload.len() as u32);
+        }
+        let more = match self.state {
+            State::Closed => false,
+            State::Listen => self.segment_in_listen(now, &segment),
+            State::SynSent => self.segment_in_syn_sent(now, &segment),
+            _ => self.segment_in_synchronized(now, &mut segment),
+        };
+        if !more {
+            return;
+        }
+        self.stats.segments_received += 1;
+        self.trace(Mask::PACKETS, now, || EventKind::Received { seq: segment.seq, len: segment.len, ack: segment.ack });
+        // Both SYNs and later segments may carry text and FIN.
+        let syn = u32::from(segment.flags.has(Flags::SYN));
+        if segment.len > 0 {
+            self.take_text(now, segment.seq + syn, segment.len, payload, segment.flags.has(Flags::PSH), ecn);
+        }
+        if segment.flags.has(Flags::FIN) {
+            self.take_fin(now, segment.seq + syn + segment.len);
+        }
+    }
+
+    /// Everything up to the ACK field in a synchronized state. Returns true when text and FIN are to be processed.
+    fn segment_in_synchronized(&mut self, now: Instant, segment: &mut Segment) -> bool {
+        let flags = segment.flags;
+        if self.state == State::SynReceived && flags.has(Flags::SYN) && segment.seq == self.irs {
+            // The peer's SYN again, or its SYN-ACK in a simultaneous open, which the acceptability test would turn away.
+            if !flags.has(Flags::ACK) {
+                self.pending.syn = true;
+                return false;
+            }
+            segment.seq += 1;
+            segment.flags = Flags(flags.0 & !Flags::SYN.0);
+        }
+        if !self.passes_paws(now, segment) {
+            self.answer_unacceptable(now, segment);
+            return false;
+        }
+        if !self.is_acceptable(segment) {
+            if flags.has(Flags::RST) {
+                return false;
+            }
+            self.note_duplicate(segment);
+            self.answer_unacceptable(now, segment);
+            if self.state == State::TimeWait && flags.has(Flags::FIN) {
+                // A retransmitted FIN restarts the wait (RFC 9293 §3.10.7.4).
+                self.restart_time_wait(now);
+            }
+            // RFC 9293 §3.10.7.4: with a closed window, valid ACKs still count.
+            if self.rcv_window() == 0 && segment.seq == self.rcv_nxt && flags.has(Flags::ACK) && !flags.has(Flags::SYN) && self.ack_is_plausible(segment) {
+                self.take_ack(now, segment);
+            }
+            return false;
+        }
+        self.last_received_at = now;
+        if self.keepalives > 0 || self.timers.is_armed(crate::timer::Timer::Keepalive) {
+            self.restart_keepalive(now);
+        }
+        if flags.has(Flags::RST) {
+            self.take_reset(now, segment);
+            return false;
+        }
+        if segment.flags.has(Flags::SYN) {
+            // RFC 5961 §4.2: whatever its sequence number, a SYN gets a challenge ACK.
+            self.challenge(now);
+            return false;
+        }
+        if !flags.has(Flags::ACK) {
+            return false;
+        }
+        self.remember_timestamp(now, segment);
+        if self.state == State::SynReceived {
+            if segment.ack <= self.snd_una || segment.ack > self.snd_nxt {
+                self.pending.reset = Self::reset_for(segment);
+                return false;
+            }
+            self.snd_wnd = u32::from(segment.window) << self.snd_wnd_shift;
+            self.max_snd_wnd = self.max_snd_wnd.max(self.snd_wnd);
+            (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
+            let ack = segment.ack;
+            segment.ack = self.iss + 1;
+            self.establish(now, segment);
+            segment.ack = ack;
+        }
+        if !self.ack_is_plausible(segment) {
+            self.challenge(now);
+            return false;
+        }
+        self.take_ack(now, segment);
+        self.after_ack_of_fin(now);
+        !matches!(self.state, State::Closed)
+    }
+
+    /// An unacceptable segment is answered with an ACK (RFC 9293 §3.10.7.4); one without sequence space only so often, or two confused endpoints would
+    /// answer each other for ever.
+    fn answer_unacceptable(&mut self, now: Instant, segment: &Segment) {
+        if segment.seq_len() > 0 {
+            self.pending.ack = true;
+        } else {
+            self.challenge(now);
+        }
+    }
+
+    /// RFC 9293 §3.4, table 6, with the window as it was advertised. A segment without sequence space may also stand at the window's right edge: a sender
+    /// that has filled the window acknowledges from there (see docs/departures.md).
+    fn is_acceptable(&self, segment: &Segment) -> bool {
+        let (seq, len, window) = (segment.seq, segment.seq_len(), self.rcv_window());
+        let edge = self.rcv_nxt + window;
+        if window == 0 {
+            return len == 0 && seq == self.rcv_nxt;
+        }
+        let inside = |s: SeqNumber| self.rcv_nxt <= s && s < edge;
+        // A segment that starts below the window may still bring something above `rcv_nxt`.
+        inside(seq) || (len == 0 && seq == edge) || (len > 0 && seq < self.rcv_nxt && segment.end() > self.rcv_nxt)
+    }
+
+    /// RFC 5961 §5.2: an ACK must be in `snd_una - max_snd_wnd ..= snd_nxt`.
+    fn ack_is_plausible(&self, segment: &Segment) -> bool {
+        segment.ack <= self.snd_nxt && i64::from(segment.ack.diff(self.snd_una)) >= -i64::from(self.max_snd_wnd)
+    }
+
+    /// RFC 7323 §5.3, R1; and §3.2: once negotiated, a segment without the option is dropped.
+    fn passes_paws(&self, now: Instant, segment: &Segment) -> bool {
+        if !self.timestamps.on || segment.flags.has(Flags::RST) {
+            return true;
+        }
+        let Some(ts) = segment.options.timestamps else { return false };
+        let older = (ts.tsval.wrapping_sub(self.timestamps.ts_recent) as i32) < 0;
+        !older || now.since(self.timestamps.ts_recent_at) > TS_RECENT_VALID
+    }
+
+    /// RFC 7323 §4.3: `ts_recent` follows segments that begin at or before the last acknowledgment sent.
+    fn remember_timestamp(&mut self, now: Instant, segment: &Segment) {
+        if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps.on)
+            && segment.seq <= self.timestamps.last_ack_sent
+            && ts.tsval.wrapping_sub(self.timestamps.ts_recent) as i32 >= 0
+        {
+            self.timestamps.ts_recent = ts.tsval;
+            self.timestamps.ts_recent_at = now;
+        }
+    }
+
+    /// RFC 5961 §3.2: a RST is believed only at exactly `rcv_nxt`; elsewhere in the window it gets a challenge ACK.
+    fn take_reset(&mut self, now: Instant, segment: &Segment) {
+        if segment.seq != self.rcv_nxt {
+            self.challenge(now);
+            return;
+        }
+        match self.state {
+            State::SynReceived if self.passive => {
+                // RFC 9293 §3.10.7.4: back to LISTEN; the world may drop it.
+                self.abandon(AbortReason::Reset, now);
+            }
+            State::SynReceived => self.abandon(AbortReason::Refused, now),
+            State::Closing | State::LastAck | State::TimeWait => {
+                self.news.finished = true;
+                self.end(true, now);
+            }
+            _ => self.abandon(AbortReason::Reset, now),
+        }
+    }
+
+    /// Sends a challenge ACK, at most so many per second (RFC 5961 §7).
+    fn challenge(&mut self, now: Instant) {
+        if now.since(self.challenge_since) >= Duration::from_secs(1) {
+            self.challenge_since = now;
+            self.challenges = 0;
+        }
+        if self.challenges < self.config.challenge_ack_limit {
+            self.challenges += 1;
+            self.stats.challenge_acks += 1;
+            self.pending.ack = true;
+        }
+    }
+
+    /// The answer to a segment for which there is no connection, if it deserves one (RFC 9293 §3.10.7.1).
+    pub fn reset_for(segment: &Segment) -> Option<Segment> {
+        if segment.flags.has(Flags::RST) {
+            return None;
+        }
+        Some(if segment.flags.has(Flags::ACK) {
+            Segment { seq: segment.ack, flags: Flags::RST, ..Segment::default() }
+        } else {
+            Segment { seq: SeqNumber(0), ack: segment.end(), flags: Flags::RST | Flags::ACK, ..Segment::default() }
+        })
+    }
+}

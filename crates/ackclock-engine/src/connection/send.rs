@@ -1,0 +1,277 @@
+//! What goes out: resets, SYNs, retransmissions, new data, probes, acknowledgments.
+
+use ackclock_policy::{Ecn, Phase, TimerEvent};
+use ackclock_trace::{EventKind, LossClass, Mask, SendKind};
+use ackclock_units::{Bytes, Instant, SeqNumber};
+use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
+
+use super::{Connection, State, Transmit};
+use crate::RttSampling;
+use crate::timer::Timer;
+
+impl Connection {
+    /// The next segment to send, if any. Call until `None` after every other call.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let transmit = self.next_transmit(now)?;
+        let segment = &transmit.segment;
+        self.stats.segments_sent += 1;
+        if segment.len > 0 {
+            self.stats.data_segments_sent += 1;
+            self.stats.bytes_sent += u64::from(segment.len);
+        }
+        self.trace(Mask::PACKETS, now, || EventKind::Sent { kind: transmit.kind, seq: segment.seq, len: segment.len, ack: segment.ack });
+        Some(transmit)
+    }
+
+    fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(segment) = self.pending.reset.take() {
+            return Some(Transmit { segment, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct });
+        }
+        match self.state {
+            State::Closed | State::Listen => return None,
+            State::SynSent | State::SynReceived => {
+                if std::mem::take(&mut self.pending.syn) {
+                    return Some(self.transmit_syn(now));
+                }
+            }
+            _ => {
+                if let Some(t) = self.transmit_data(now) {
+                    return Some(t);
+                }
+            }
+        }
+        if std::mem::take(&mut self.pending.window_probe) {
+            if let Some(t) = self.transmit_probe(now) {
+                return Some(t);
+            }
+        }
+        if std::mem::take(&mut self.pending.keepalive) {
+            // A sequence number already acknowledged provokes an answer (RFC 9293 §3.8.4).
+            let mut t = self.transmit_ack(now);
+            t.segment.seq = self.snd_nxt - 1;
+            t.kind = SendKind::Keepalive;
+            return Some(t);
+        }
+        (self.pending.ack && self.state != State::SynSent).then(|| self.transmit_ack(now))
+    }
+
+    fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
+        if self.pacing_rate.is_some() && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
+            return None;
+        }
+        if self.phase == Phase::Open && !self.sent.has_lost() {
+            let room = self.window.cwnd.saturating_sub(u64::from(self.pipe()));
+            return self.transmit_new(now, room);
+        }
+        let v = self.view(now);
+        let range = self.policies.recovery.next_seg(&self.sent, &v)?;
+        if range.start >= self.snd_nxt {
+            let quota = if self.phase == Phase::Open { v.room() } else { self.quota };
+            return self.transmit_new(now, quota);
+        }
+        if self.phase != Phase::Open && self.quota < u64::from(range.len().min(self.smss)) && !self.forced {
+            return None;
+        }
+        self.transmit_again(now, range.start)
+    }
+
+    /// New data, when the congestion window leaves `room`, the receiver's window allows it and it is worth a segment (RFC 9293 §3.8.6.2.1, §3.7.4).
+    fn transmit_new(&mut self, now: Instant, room: Bytes) -> Option<Transmit> {
+        let unsent = self.unsent();
+        let fin_due = self.closing && !self.fin_sent && self.state != State::SynReceived;
+        if unsent == 0 && !fin_due {
+            return None;
+        }
+        let idle = self.snd_nxt == self.snd_una;
+        if idle && self.config.idle_restart && self.stats.data_segments_sent > 0 {
+            self.restart_after_idle(now);
+        }
+        let room = if idle { room.max(self.window.cwnd) } else { room };
+        let options = self.options(now);
+        let most = self.most(&options);
+        let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
+        let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
+        let last = u64::from(len) == unsent;
+        if unsent > 0 && !self.worth_sending(len, most, last, idle, fin_due) {
+            if self.sent.is_empty() && usable < most && unsent > u64::from(usable) {
+                self.arm_persist(now);
+            }
+            return None;
+        }
+        if room < u64::from(len) {
+            self.cwnd_limited_at = self.snd_nxt;
+            return None;
+        }
+        let fin = fin_due && last;
+        self.timers.disarm(Timer::Persist);
+        let mut flags = Flags::ACK;
+        if last && len > 0 {
+            flags |= Flags::PSH;
+        }
+        if fin {
+            flags |= Flags::FIN;
+            self.fin_sent = true;
+        }
+        if std::mem::take(&mut self.ecn.cwr) {
+            flags |= Flags::CWR;
+        }
+        let seq = self.snd_nxt;
+        let offset = self.position(seq);
+        self.sent.push(seq, len + u32::from(fin), fin, now);
+        self.snd_nxt = seq + len + u32::from(fin);
+        self.last_sent_at = now;
+        if self.config.rtt_sampling == RttSampling::OncePerRtt && self.timed.is_none() {
+            self.timed = Some((self.snd_nxt, now));
+        }
+        self.quota = self.quota.saturating_sub(u64::from(len));
+        if !self.timers.is_armed(Timer::Retransmission) {
+            if idle {
+                self.waiting_since = now;
+            }
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false });
+        }
+        self.pace(now, len);
+        let ecn = if self.ecn.on && len > 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let segment = self.segment(now, seq, len, flags, options);
+        Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
+    }
+
+    /// Silly-window avoidance and Nagle's algorithm (RFC 9293 §3.8.6.2.1): `len` bytes of at most `most` could go now; `last` when nothing more is queued.
+    fn worth_sending(&self, len: u32, most: u32, last: bool, idle: bool, fin_due: bool) -> bool {
+        if len == 0 {
+            return false;
+        }
+        if len >= most {
+            return true;
+        }
+        if last {
+            // (2): everything queued; with Nagle only while nothing is outstanding. What a FIN follows need not wait for more.
+            return fin_due || ((idle || !self.config.nagle) && !self.corked);
+        }
+        // (3): half of the largest window ever offered.
+        (idle || !self.config.nagle) && len >= self.max_snd_wnd / 2
+    }
+
+    fn restart_after_idle(&mut self, now: Instant) {
+        let idle = now.since(self.last_sent_at);
+        if idle > self.timeout {
+            let window = self.policies.window.on_idle(idle, &self.view(now));
+            if window != self.window {
+                self.set_window(window, now);
+            }
+            // One restart per idle period.
+            self.last_sent_at = now;
+        }
+    }
+
+    /// Sends the segment at `seq` again.
+    fn transmit_again(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
+        let options = self.options(now);
+        let most = self.most(&options);
+        let (range, fin) = self.sent.retransmit(seq, most, now)?;
+        self.forced = false;
+        self.timed = None;
+        let len = range.len() - u32::from(fin);
+        self.quota = self.quota.saturating_sub(u64::from(range.len()));
+        let v = self.view(now);
+        self.policies.recovery.on_retransmit(range, &v);
+        if len > 0 {
+            self.stats.retransmitted_segments += 1;
+            self.stats.retransmitted_bytes += u64::from(len);
+        }
+        let by_timeout = self.phase == Phase::Loss && self.episode.is_none_or(|e| e.class == LossClass::NonCa);
+        if let Some(e) = &mut self.episode {
+            e.retransmissions += 1;
+            // The first retransmission belongs to the signal itself; the rest are "other losses" (M-U1).
+            self.stats.other_losses += u32::from(e.retransmissions > 1);
+        }
+        self.last_sent_at = now;
+        self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: true });
+        self.pace(now, len);
+        let offset = self.position(range.start);
+        let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
+        let push = if len > 0 && offset + u64::from(len) == self.send.end() { Flags::PSH } else { Flags::default() };
+        let segment = self.segment(now, range.start, len, flags | push, options);
+        let kind = if by_timeout { SendKind::TimeoutRetransmit } else { SendKind::FastRetransmit };
+        Some(Transmit { segment, offset, kind, retransmission: true, ecn: Ecn::NotEct })
+    }
+
+    /// One byte beyond a closed window, or what a narrow one takes (RFC 9293 §3.8.6.1, and the override of §3.8.6.2.1).
+    fn transmit_probe(&mut self, now: Instant) -> Option<Transmit> {
+        let again = self.probe_outstanding;
+        if !again && (!self.sent.is_empty() || self.unsent() == 0) {
+            return None;
+        }
+        let options = self.options(now);
+        let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
+        let (seq, len) = if again {
+            (self.snd_una, self.flight_size())
+        } else {
+            let len = u64::from(usable.max(1)).min(self.unsent()).min(u64::from(self.most(&options))) as u32;
+            (self.snd_nxt, len)
+        };
+        let offset = self.position(seq);
+        if again {
+            self.sent.retransmit(seq, len, now)?;
+        } else {
+            self.sent.push(seq, len, false, now);
+            self.snd_nxt = seq + len;
+            self.last_sent_at = now;
+        }
+        if !again && usable > 0 {
+            // Inside the window after all: ordinary data from here on.
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false });
+        } else {
+            self.probe_outstanding = true;
+            self.arm_persist(now);
+        }
+        let segment = self.segment(now, seq, len, Flags::ACK | Flags::PSH, options);
+        Some(Transmit { segment, offset, kind: SendKind::WindowProbe, retransmission: again, ecn: Ecn::NotEct })
+    }
+
+    fn transmit_ack(&mut self, now: Instant) -> Transmit {
+        let options = self.options(now);
+        let segment = self.segment(now, self.snd_nxt, 0, Flags::ACK, options);
+        Transmit { segment, offset: 0, kind: SendKind::Ack, retransmission: false, ecn: Ecn::NotEct }
+    }
+
+    /// Options of a segment that is not a SYN.
+    fn options(&self, now: Instant) -> Options {
+        let mut sack = SackBlocks::NONE;
+        if self.sack_on && (self.dsack.is_some() || self.receive.has_gap()) {
+            // With timestamps there is room for three blocks (RFC 2018 §3).
+            let room = if self.timestamps.on { 3 } else { 4 };
+            self.dsack.into_iter().chain(self.receive.sack_blocks()).take(room).for_each(|b| sack.push(b));
+        }
+        let timestamps = self.timestamps.on.then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.timestamps.ts_recent });
+        Options { timestamps, sack, ..Options::default() }
+    }
+
+    /// Most payload that fits beside `options`; timestamps are in `smss` already.
+    fn most(&self, options: &Options) -> u32 {
+        if options.sack.is_empty() { self.smss } else { self.smss.saturating_sub(4 + 8 * options.sack.len() as u32).max(1) }
+    }
+
+    /// A segment with the acknowledgment and the window that go with everything.
+    fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags, options: Options) -> Segment {
+        let window = self.advertise();
+        let echo = if self.ecn.echo { Flags::ECE } else { Flags::default() };
+        self.ack_sent(now);
+        Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
+    }
+
+    fn pace(&mut self, now: Instant, len: u32) {
+        if let Some(rate) = self.pacing_rate
+            && len > 0
+        {
+            self.timers.arm(Timer::Pacing, now + rate.time_to_send(u64::from(len)));
+        }
+    }
+
+    /// Our clock for timestamps: milliseconds from a random start (RFC 7323 §5.4, §7.1).
+    pub(super) fn timestamp_clock(&self, now: Instant) -> u32 {
+        // Zero would mean "no echo" in a SYN (RFC 7323 §3.2).
+        let clock = ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.timestamps.offset);
+        clock.max(1)
+    }
+}

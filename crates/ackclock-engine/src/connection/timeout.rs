@@ -1,0 +1,168 @@
+//! What happens when a deadline comes.
+
+use ackclock_policy::{Congestion, Phase, TimerEvent};
+use ackclock_trace::{EventKind, LossClass, Mask};
+use ackclock_units::{Duration, Instant};
+
+use super::{Connection, State};
+use crate::AbortReason;
+use crate::timer::Timer;
+
+/// RFC 9293 §3.8.6.1 leaves the longest interval between window probes open; a minute is usual.
+const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(60);
+
+impl Connection {
+    /// Acts on every deadline that has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.timers.expire(Timer::TimeWait, now) {
+            self.end(true, now);
+            return;
+        }
+        if self.timers.expire(Timer::User, now) {
+            let reason = if self.state == State::SynSent { AbortReason::SynTimeout } else { AbortReason::Timeout };
+            self.give_up(reason, now);
+            return;
+        }
+        if self.timers.expire(Timer::Ack, now) {
+            self.pending.ack = true;
+        }
+        if self.timers.expire(Timer::Retransmission, now) {
+            match self.state {
+                State::SynSent | State::SynReceived => self.syn_expired(now),
+                _ => self.retransmission_expired(now),
+            }
+        }
+        if self.timers.expire(Timer::Persist, now) {
+            self.unanswered_probes += 1;
+            if self.policies.backoff.give_up(self.unanswered_probes, now.since(self.waiting_since)) {
+                self.give_up(AbortReason::Timeout, now);
+                return;
+            }
+            self.probes += 1;
+            self.pending.window_probe = true;
+        }
+        if self.timers.expire(Timer::Recovery, now) {
+            self.recovery_deadline(now);
+        }
+        if self.timers.expire(Timer::Keepalive, now) {
+            self.keepalive_expired(now);
+        }
+        // Timer::Pacing needs no more than the poll that follows.
+        self.timers.expire(Timer::Pacing, now);
+    }
+
+    fn count_timeout(&mut self, now: Instant) {
+        self.stats.timeouts += 1;
+        let last = self.stats.timeouts_by_round.len() - 1;
+        self.stats.timeouts_by_round[(self.expiries as usize).min(last)] += 1;
+        self.expiries += 1;
+        self.backoff_expiries += 1;
+        let (seq, round, rto) = (self.snd_una, self.expiries, self.timeout);
+        self.trace(Mask::EPISODES, now, || EventKind::Timeout { seq, round, rto });
+    }
+
+    /// The SYN or SYN-ACK was not answered (RFC 6298 §5.7, B-A6).
+    fn syn_expired(&mut self, now: Instant) {
+        if self.stats.syn_retransmissions >= self.config.syn_retries {
+            self.give_up(AbortReason::SynTimeout, now);
+            return;
+        }
+        self.count_timeout(now);
+        self.stats.syn_retransmissions += 1;
+        self.pending.syn = true;
+    }
+
+    /// RFC 6298 §5.4-5.6, RFC 5681 §3.1.
+    fn retransmission_expired(&mut self, now: Instant) {
+        if self.sent.is_empty() {
+            return;
+        }
+        if self.policies.backoff.give_up(self.expiries + 1, now.since(self.waiting_since)) {
+            self.give_up(AbortReason::Timeout, now);
+            return;
+        }
+        let repeated = self.expiries > 0;
+        self.count_timeout(now);
+        self.policies.estimator.on_expiry(self.expiries);
+        self.update_timeout();
+        self.timed = None;
+        if !repeated {
+            self.timestamps.timeout_tsval = self.timestamps.on.then(|| self.timestamp_clock(now));
+        }
+        if self.sent.reneged() {
+            self.sent.forget_sacks();
+        }
+        let v = self.view(now);
+        let mut lost = std::mem::take(&mut self.lost);
+        self.policies.recovery.on_rto(&self.sent, &v, &mut lost);
+        if !repeated && self.phase == Phase::Loss {
+            // New data sent in the last repair timed out in its turn: an episode of its own.
+            self.end_episode(now, false);
+        }
+        self.begin_episode(now, LossClass::NonCa);
+        // The window is asked before the marks change what `flight_size` and `pipe` say.
+        self.reduce(Congestion::Rto { repeated }, now);
+        self.mark_lost(now, &mut lost);
+        self.lost = lost;
+        self.dup_acks = 0;
+        self.dup_delivered = 0;
+        self.phase = Phase::Loss;
+        self.recovery_point = self.snd_nxt;
+        if self.ecn.on {
+            self.ecn.cwr = true;
+        }
+        self.run_retransmission_timer(now, TimerEvent::Expired);
+        let v = self.view(now);
+        self.quota = self.policies.recovery.quota(&v);
+    }
+
+    /// The loss recovery's own deadline.
+    fn recovery_deadline(&mut self, now: Instant) {
+        let v = self.view(now);
+        let mut lost = std::mem::take(&mut self.lost);
+        let phase = self.policies.recovery.on_deadline(&self.sent, &v, &mut lost);
+        self.mark_lost(now, &mut lost);
+        self.lost = lost;
+        self.enter(now, phase);
+        if let Some(at) = self.policies.recovery.deadline() {
+            self.timers.arm(Timer::Recovery, at);
+        }
+        let v = self.view(now);
+        self.quota = self.policies.recovery.quota(&v);
+    }
+
+    /// Starts the persist timer: something waits, nothing is outstanding that a retransmission timer would watch, and the window does not let it go.
+    pub(super) fn arm_persist(&mut self, now: Instant) {
+        if self.timers.is_armed(Timer::Persist) {
+            return;
+        }
+        // RFC 9293 §3.8.6.1: the first probe after a timeout, then at growing intervals.
+        let interval = self.timeout.saturating_mul(1 << self.probes.min(16)).min(MAX_PROBE_INTERVAL.max(self.timeout));
+        self.timers.arm(Timer::Persist, now + interval);
+    }
+
+    /// RFC 9293 §3.8.4: any segment from the peer restarts the wait.
+    pub(super) fn restart_keepalive(&mut self, now: Instant) {
+        self.keepalives = 0;
+        if self.config.keepalive.is_zero() {
+            self.timers.disarm(Timer::Keepalive);
+        } else {
+            self.timers.arm(Timer::Keepalive, now + self.config.keepalive);
+        }
+    }
+
+    fn keepalive_expired(&mut self, now: Instant) {
+        if self.keepalives >= self.config.keepalive_probes {
+            self.give_up(AbortReason::KeepaliveTimeout, now);
+            return;
+        }
+        if self.flight_size() > 0 {
+            // The retransmission timer watches already.
+            self.timers.arm(Timer::Keepalive, now + self.config.keepalive);
+            return;
+        }
+        self.keepalives += 1;
+        self.pending.keepalive = true;
+        self.timers.arm(Timer::Keepalive, now + self.config.keepalive_interval);
+    }
+}

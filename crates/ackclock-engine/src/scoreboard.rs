@@ -1,0 +1,347 @@
+//! What was sent and is not yet cumulatively acknowledged, with its marks: SACKed, lost, retransmitted. No view of the sender.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+use ackclock_policy::{Scoreboard as View, SentSegment};
+use ackclock_units::{Instant, SeqNumber, SeqRange};
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// Retransmitted since it was last marked lost (or without having been marked): one more copy is in the network.
+const RETRANSMITTED: u8 = 4;
+const FIN: u8 = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: SeqNumber,
+    /// Sequence space it occupies, a FIN included.
+    len: u32,
+    xmit_ts: Instant,
+    marks: u8,
+    transmissions: u8,
+}
+
+impl Sent {
+    fn end(&self) -> SeqNumber {
+        self.seq + self.len
+    }
+
+    fn has(&self, marks: u8) -> bool {
+        self.marks & marks != 0
+    }
+
+    fn range(&self) -> SeqRange {
+        SeqRange::new(self.seq, self.end())
+    }
+
+    fn view(&self) -> SentSegment {
+        SentSegment {
+            range: self.range(),
+            xmit_ts: self.xmit_ts,
+            transmissions: u32::from(self.transmissions),
+            sacked: self.has(SACKED),
+            lost: self.has(LOST) && !self.has(RETRANSMITTED),
+        }
+    }
+}
+
+/// What a cumulative acknowledgment took off the scoreboard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Acked {
+    /// Segments, a part counting as one.
+    pub segments: u32,
+    /// Bytes among them that no SACK had reported before.
+    pub newly_delivered: u32,
+    /// When the oldest of them that was sent once and not SACKed before was sent: the start of a round-trip sample.
+    pub oldest_sent_once: Option<Instant>,
+    /// Some of them had been sent more than once.
+    pub retransmitted: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    sent: VecDeque<Sent>,
+    /// SACKed ranges, merged, ascending. Their edges are segment edges.
+    sacked: Vec<SeqRange>,
+    sacked_bytes: u32,
+    lost_bytes: u32,
+    retransmitted_bytes: u32,
+    /// No segment below it is waiting for a retransmission.
+    lost_hint: Cell<SeqNumber>,
+}
+
+impl Scoreboard {
+    pub fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// Appends a segment just sent; it must follow the last one.
+    pub fn push(&mut self, seq: SeqNumber, len: u32, fin: bool, now: Instant) {
+        if self.sent.is_empty() {
+            self.lost_hint.set(seq);
+        }
+        let marks = if fin { FIN } else { 0 };
+        self.sent.push_back(Sent { seq, len, xmit_ts: now, marks, transmissions: 1 });
+    }
+
+    /// Takes back the last segment (a window probe that the receiver turned away).
+    pub fn pop_back(&mut self) {
+        if let Some(s) = self.sent.pop_back() {
+            self.forget(&s, s.len);
+        }
+    }
+
+    /// Bytes that SACKs, losses and retransmissions take off or add to what is outstanding.
+    pub fn in_network(&self, outstanding: u32) -> u32 {
+        (outstanding + self.retransmitted_bytes).saturating_sub(self.sacked_bytes + self.lost_bytes)
+    }
+
+    pub fn oldest_sent_at(&self) -> Option<Instant> {
+        self.sent.front().map(|s| s.xmit_ts)
+    }
+
+    /// True while some segment is marked lost and not yet retransmitted.
+    pub fn has_lost(&self) -> bool {
+        self.lost_bytes > 0 && self.next_lost(self.lost_hint.get()).is_some()
+    }
+
+    fn forget(&mut self, s: &Sent, bytes: u32) {
+        if s.has(SACKED) {
+            self.sacked_bytes -= bytes;
+        }
+        if s.has(LOST) {
+            self.lost_bytes -= bytes;
+        }
+        if s.has(RETRANSMITTED) {
+            self.retransmitted_bytes -= bytes;
+        }
+    }
+
+    /// Takes off everything below `ack`.
+    pub fn acknowledge(&mut self, ack: SeqNumber) -> Acked {
+        let mut acked = Acked::default();
+        while let Some(front) = self.sent.front_mut() {
+            if front.seq >= ack {
+                break;
+            }
+            let s = *front;
+            let whole = s.end() <= ack;
+            let bytes = if whole { s.len } else { ack.bytes_since(s.seq) };
+            if whole {
+                self.sent.pop_front();
+            } else {
+                front.seq = ack;
+                front.len -= bytes;
+            }
+            self.forget(&s, bytes);
+            acked.segments += 1;
+            acked.retransmitted |= s.transmissions > 1;
+            if !s.has(SACKED) {
+                acked.newly_delivered += bytes;
+                if s.transmissions == 1 && acked.oldest_sent_once.is_none() {
+                    acked.oldest_sent_once = Some(s.xmit_ts);
+                }
+            }
+        }
+        if !self.sacked.is_empty() {
+            let gone = self.sacked.partition_point(|r| r.end <= ack);
+            self.sacked.drain(..gone);
+            if let Some(first) = self.sacked.first_mut() {
+                first.start = first.start.max(ack);
+            }
+        }
+        if self.lost_hint.get() < ack {
+            self.lost_hint.set(ack);
+        }
+        acked
+    }
+
+    /// Marks what a SACK block reports. Returns the bytes that are news. Only whole segments count: a block is advice (RFC 2018 §8), and a peer that
+    /// reports slices gains nothing.
+    pub fn sack(&mut self, block: SeqRange) -> u32 {
+        let Some(block) = self.whole_segments(block) else { return 0 };
+        let first = self.sacked.partition_point(|r| r.end < block.start);
+        if self.sacked.get(first).is_some_and(|r| r.covers(block)) {
+            return 0;
+        }
+        // Mark what lies between the ranges known already, then replace those that touch by their union.
+        let before = self.sacked_bytes;
+        let (mut cursor, mut union, mut last) = (block.start, block, first);
+        while let Some(&r) = self.sacked.get(last) {
+            if r.start > block.end {
+                break;
+            }
+            self.mark_sacked(SeqRange::new(cursor, r.start));
+            cursor = cursor.max(r.end);
+            union = SeqRange::new(union.start.min(r.start), union.end.max(r.end));
+            last += 1;
+        }
+        self.mark_sacked(SeqRange::new(cursor, block.end));
+        if last > first {
+            self.sacked[first] = union;
+            self.sacked.drain(first + 1..last);
+        } else {
+            self.sacked.insert(first, union);
+        }
+        self.sacked_bytes - before
+    }
+
+    fn index_of(&self, seq: SeqNumber) -> usize {
+        self.sent.partition_point(|s| s.end() <= seq)
+    }
+
+    /// The part of `block` made of whole outstanding segments.
+    fn whole_segments(&self, block: SeqRange) -> Option<SeqRange> {
+        let (front, back) = (self.sent.front()?, self.sent.back()?);
+        let (start, end) = (block.start.max(front.seq), block.end.min(back.end()));
+        if start >= end {
+            return None;
+        }
+        let mut i = self.index_of(start);
+        if self.sent[i].seq < start {
+            i += 1;
+        }
+        let mut j = self.index_of(end);
+        if j == self.sent.len() || self.sent[j].seq >= end || self.sent[j].end() > end {
+            j = j.checked_sub(1)?;
+        }
+        (i <= j).then(|| SeqRange::new(self.sent[i].seq, self.sent[j].end()))
+    }
+
+    fn mark_sacked(&mut self, range: SeqRange) {
+        if range.is_empty() {
+            return;
+        }
+        let first = self.index_of(range.start);
+        for i in first..self.sent.len() {
+            let s = self.sent[i];
+            if s.seq >= range.end {
+                break;
+            }
+            if s.has(SACKED) {
+                continue;
+            }
+            self.forget(&s, s.len);
+            self.sacked_bytes += s.len;
+            self.sent[i].marks = (s.marks & FIN) | SACKED;
+        }
+    }
+
+    /// Marks the un-SACKed segments that lie in `range` as lost; a retransmission that was out is given up as well.
+    pub fn mark_lost(&mut self, range: SeqRange) {
+        if range.is_empty() {
+            return;
+        }
+        let first = self.index_of(range.start);
+        for s in self.sent.range_mut(first..) {
+            if s.seq >= range.end {
+                break;
+            }
+            if s.has(SACKED) {
+                continue;
+            }
+            if !s.has(LOST) {
+                self.lost_bytes += s.len;
+            }
+            if s.has(RETRANSMITTED) {
+                self.retransmitted_bytes -= s.len;
+            }
+            s.marks = (s.marks & FIN) | LOST;
+        }
+        if range.start < self.lost_hint.get() {
+            self.lost_hint.set(range.start);
+        }
+    }
+
+    /// True when the oldest segment is SACKed: the receiver has reneged, or it would be acknowledged (RFC 6675 §5.1).
+    pub fn reneged(&self) -> bool {
+        self.sent.front().is_some_and(|s| s.has(SACKED))
+    }
+
+    /// Forgets every SACK (RFC 2018 §8).
+    pub fn forget_sacks(&mut self) {
+        for s in &mut self.sent {
+            if s.has(SACKED) {
+                s.marks &= !SACKED;
+                self.sacked_bytes -= s.len;
+            }
+        }
+        self.sacked.clear();
+    }
+
+    /// The outstanding segment that begins at or holds `seq`, cut to at most `limit` bytes (splitting it where it is longer), noted as sent again now.
+    /// Returns its range, and whether it carries the FIN.
+    pub fn retransmit(&mut self, seq: SeqNumber, limit: u32, now: Instant) -> Option<(SeqRange, bool)> {
+        let i = self.index_of(seq);
+        if self.sent.get(i)?.has(SACKED) {
+            return None;
+        }
+        let data = self.sent[i].len - u32::from(self.sent[i].has(FIN));
+        if data > limit {
+            self.split(i, limit);
+        }
+        let s = &mut self.sent[i];
+        s.xmit_ts = now;
+        s.transmissions = s.transmissions.saturating_add(1);
+        if !s.has(RETRANSMITTED) {
+            s.marks |= RETRANSMITTED;
+            self.retransmitted_bytes += s.len;
+        }
+        Some((s.range(), s.has(FIN)))
+    }
+
+    fn split(&mut self, i: usize, len: u32) {
+        let mut tail = self.sent[i];
+        tail.seq = tail.seq + len;
+        tail.len -= len;
+        let head = &mut self.sent[i];
+        head.len = len;
+        head.marks &= !FIN;
+        self.sent.insert(i + 1, tail);
+    }
+}
+
+impl View for Scoreboard {
+    fn sacked(&self) -> &[SeqRange] {
+        &self.sacked
+    }
+
+    fn next_lost(&self, from: SeqNumber) -> Option<SeqRange> {
+        if self.lost_bytes == 0 {
+            return None;
+        }
+        let hint = self.lost_hint.get();
+        let first = self.index_of(from.max(hint));
+        let found = self.sent.range(first..).find(|s| s.marks & (LOST | RETRANSMITTED | SACKED) == LOST);
+        if from <= hint {
+            // Everything below was looked at and does not wait.
+            let next = found.map_or_else(|| self.sent.back().map_or(hint, Sent::end), |s| s.seq);
+            self.lost_hint.set(next);
+        }
+        found.map(Sent::range)
+    }
+
+    fn next_unsacked(&self, from: SeqNumber) -> Option<SeqRange> {
+        let mut from = from;
+        // Jump over whole SACKed ranges instead of walking them.
+        let i = self.sacked.partition_point(|r| r.end <= from);
+        if let Some(r) = self.sacked.get(i).filter(|r| r.start <= from) {
+            from = r.end;
+        }
+        self.sent.get(self.index_of(from)).map(Sent::range)
+    }
+
+    fn segment(&self, seq: SeqNumber) -> Option<SentSegment> {
+        let s = self.sent.get(self.index_of(seq))?;
+        s.range().contains(seq).then(|| s.view())
+    }
+
+    fn segments_from(&self, from: SeqNumber) -> Box<dyn Iterator<Item = SentSegment> + '_> {
+        Box::new(self.sent.range(self.index_of(from)..).map(Sent::view))
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/scoreboard.rs"]
+mod tests;

@@ -1,0 +1,119 @@
+use super::*;
+
+const MSS: u32 = 1000;
+
+fn seq(n: u32) -> SeqNumber {
+    SeqNumber(n.wrapping_mul(MSS).wrapping_sub(2500))
+}
+
+fn segs(a: u32, b: u32) -> SeqRange {
+    SeqRange::new(seq(a), seq(b))
+}
+
+/// Ten segments of a thousand bytes, across the wrap of the sequence space.
+fn ten() -> Scoreboard {
+    let mut b = Scoreboard::default();
+    for i in 0..10 {
+        b.push(seq(i), MSS, false, Instant::from_nanos(u64::from(i)));
+    }
+    b
+}
+
+fn pipe(b: &Scoreboard) -> u32 {
+    let outstanding: u32 = b.sent.iter().map(|s| s.len).sum();
+    b.in_network(outstanding)
+}
+
+#[test]
+fn sacks_merge_and_count_once() {
+    let mut b = ten();
+    assert_eq!(b.sack(segs(2, 3)), MSS);
+    assert_eq!(b.sack(segs(4, 6)), 2 * MSS);
+    assert_eq!(b.sack(segs(2, 3)), 0);
+    assert_eq!(b.sacked(), [segs(2, 3), segs(4, 6)]);
+    assert_eq!(b.sack(segs(1, 7)), 3 * MSS);
+    assert_eq!(b.sacked(), [segs(1, 7)]);
+    assert_eq!(b.sack(segs(7, 8)), MSS);
+    assert_eq!(b.sacked(), [segs(1, 8)]);
+    assert_eq!(pipe(&b), 3 * MSS);
+}
+
+#[test]
+fn slices_and_foreign_blocks_are_ignored() {
+    let mut b = ten();
+    assert_eq!(b.sack(SeqRange::new(seq(3) + 1, seq(4))), 0);
+    assert_eq!(b.sack(SeqRange::new(seq(3) + 1, seq(5) + 999)), MSS);
+    assert_eq!(b.sacked(), [segs(4, 5)]);
+    assert_eq!(b.sack(SeqRange::new(seq(20), seq(30))), 0);
+    assert_eq!(b.sack(SeqRange::new(seq(9), seq(30))), MSS);
+    assert_eq!(b.sack(SeqRange::new(seq(5), seq(4))), 0);
+}
+
+#[test]
+fn losses_wait_until_retransmitted() {
+    let mut b = ten();
+    b.sack(segs(3, 6));
+    b.mark_lost(segs(0, 4));
+    assert_eq!(pipe(&b), 4 * MSS);
+    assert_eq!(b.next_lost(seq(0)), Some(segs(0, 1)));
+    let now = Instant::from_nanos(99);
+    assert_eq!(b.retransmit(seq(0), MSS, now), Some((segs(0, 1), false)));
+    assert_eq!(pipe(&b), 5 * MSS);
+    assert_eq!(b.next_lost(seq(0)), Some(segs(1, 2)));
+    assert_eq!(b.next_lost(seq(2)), Some(segs(2, 3)));
+    assert_eq!(b.next_lost(seq(3)), None);
+    // Marked again, the retransmission counts as gone too.
+    b.mark_lost(segs(0, 1));
+    assert_eq!(pipe(&b), 4 * MSS);
+    assert_eq!(b.next_lost(seq(0)), Some(segs(0, 1)));
+    assert!(b.has_lost());
+    b.acknowledge(seq(3));
+    assert!(!b.has_lost());
+    assert_eq!(pipe(&b), 4 * MSS);
+}
+
+#[test]
+fn acknowledgments_take_off_whole_and_part() {
+    let mut b = ten();
+    b.sack(segs(1, 2));
+    b.retransmit(seq(2), MSS, Instant::from_nanos(50));
+    let a = b.acknowledge(seq(3) + 500);
+    assert_eq!((a.segments, a.newly_delivered), (4, 2500));
+    assert_eq!(a.oldest_sent_once, Some(Instant::from_nanos(0)));
+    assert!(a.retransmitted);
+    assert_eq!(b.segment(seq(3) + 500).unwrap().range, SeqRange::new(seq(3) + 500, seq(4)));
+    assert_eq!(pipe(&b), 6500);
+    let a = b.acknowledge(seq(10));
+    assert_eq!((a.segments, a.newly_delivered), (7, 6500));
+    assert!(b.is_empty() && pipe(&b) == 0);
+}
+
+#[test]
+fn a_long_segment_is_split_for_a_shorter_limit() {
+    let mut b = Scoreboard::default();
+    b.push(seq(0), MSS + 1, true, Instant::ZERO);
+    let now = Instant::from_nanos(9);
+    assert_eq!(b.retransmit(seq(0), 600, now), Some((SeqRange::new(seq(0), seq(0) + 600), false)));
+    assert_eq!(b.retransmit(seq(0) + 600, 600, now), Some((SeqRange::new(seq(0) + 600, seq(1) + 1), true)));
+}
+
+#[test]
+fn next_unsacked_jumps_over_ranges() {
+    let mut b = ten();
+    b.sack(segs(0, 4));
+    b.sack(segs(5, 10));
+    assert_eq!(b.next_unsacked(seq(0)), Some(segs(4, 5)));
+    assert_eq!(b.next_unsacked(seq(5)), None);
+    assert!(b.reneged());
+    b.forget_sacks();
+    assert!(!b.reneged() && b.sacked().is_empty());
+    assert_eq!(pipe(&b), 10 * MSS);
+}
+
+#[test]
+fn a_probe_can_be_taken_back() {
+    let mut b = ten();
+    b.push(seq(10), 1, false, Instant::ZERO);
+    b.pop_back();
+    assert_eq!(pipe(&b), 10 * MSS);
+}

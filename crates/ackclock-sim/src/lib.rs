@@ -13,6 +13,7 @@ mod queue;
 mod sim;
 #[cfg(test)]
 mod tests;
+pub mod workload;
 
 pub use error::SimError;
 pub use fault::{Fault, Kind, Passing, Verdict};

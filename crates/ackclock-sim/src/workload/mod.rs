@@ -1,0 +1,14 @@
+//! What runs over a network: sizes, arrivals, and the sources of flows and datagrams made of them.
+//!
+//! Every draw comes from a stream named after the workload and the purpose, and each purpose draws the same count for every flow. So adding a
+//! workload changes nothing for the others, and every stack compared in one scenario meets the same arrivals, sizes and round-trip times.
+
+mod arrivals;
+mod cdf;
+mod pareto;
+mod sizes;
+
+pub use arrivals::{Arrivals, OnOff, Pattern, Periods};
+pub use cdf::{Cdf, CdfError};
+pub use pareto::BoundedPareto;
+pub use sizes::{Base, Sizes, Trace};

@@ -7,6 +7,8 @@ mod ack;
 mod application;
 mod backoff;
 mod estimator;
+#[cfg(test)]
+mod harness;
 mod nearest;
 mod param;
 mod queue;

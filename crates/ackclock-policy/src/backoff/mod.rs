@@ -1,6 +1,15 @@
 //! How much longer a timeout gets when the same segment times out again.
 
-use crate::{Entry, Backoff};
+mod exponential;
+mod freebsd_syn;
+mod limits;
+mod none;
+mod sub_exponential;
+
+use crate::{Backoff, Entry};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn Backoff>] = &[];
+pub(crate) const ENTRIES: &[&Entry<dyn Backoff>] = &[&exponential::ENTRY, &sub_exponential::ENTRY, &none::ENTRY, &freebsd_syn::ENTRY];
+
+#[cfg(test)]
+mod tests;

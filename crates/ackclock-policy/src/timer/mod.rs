@@ -1,6 +1,10 @@
 //! The countdown: when the retransmission timer is started, restarted and stopped.
 
+mod heartbeat;
+mod precise;
+mod restart_on_ack;
+
 use crate::{Entry, RetransmissionTimer};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn RetransmissionTimer>] = &[];
+pub(crate) const ENTRIES: &[&Entry<dyn RetransmissionTimer>] = &[&restart_on_ack::ENTRY, &precise::ENTRY];

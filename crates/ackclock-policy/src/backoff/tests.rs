@@ -1,0 +1,81 @@
+use ackclock_units::{Duration, Rng};
+
+use crate::{Backoff, Chosen, Registry};
+
+fn chosen(name: &str) -> Chosen<dyn Backoff> {
+    Registry::builtin().choose(name).expect("built in")
+}
+
+fn star(n: &str) -> Box<dyn Backoff> {
+    let mut choice = chosen("sub-exponential");
+    choice.set("n", n).expect("a count");
+    choice.build()
+}
+
+/// Multipliers of a timeout of one second for the first seven timeouts.
+fn multipliers(b: &mut dyn Backoff, syn: bool) -> Vec<u64> {
+    let (mut rng, one) = (Rng::stream(1, "backoff", 0), Duration::from_secs(1));
+    (0..7).map(|j| if syn { b.syn_timeout(one, j, &mut rng) } else { b.timeout(one, j, &mut rng) }.as_millis() / 1000).collect()
+}
+
+#[test]
+fn multipliers_of_tcp_star() {
+    // B-A2, with the sum of each row: the time of seven timeouts.
+    let rows: [(&str, [u64; 7], u64); 8] = [
+        ("0", [1, 2, 4, 8, 16, 32, 64], 127),
+        ("1", [1, 1, 2, 4, 8, 16, 32], 64),
+        ("2", [1, 1, 1, 2, 4, 8, 16], 33),
+        ("3", [1, 1, 1, 1, 2, 4, 8], 18),
+        ("4", [1, 1, 1, 1, 1, 2, 4], 11),
+        ("5", [1, 1, 1, 1, 1, 1, 2], 8),
+        ("6", [1, 1, 1, 1, 1, 1, 1], 7),
+        ("inf", [1, 1, 1, 1, 1, 1, 1], 7),
+    ];
+    for (n, want, sum) in rows {
+        for syn in [false, true] {
+            let got = multipliers(&mut *star(n), syn);
+            assert_eq!(got, want, "TCP*({n})");
+            assert_eq!(got.iter().sum::<u64>(), sum, "TCP*({n})");
+        }
+    }
+    assert_eq!(multipliers(&mut *chosen("exponential").build(), false), rows[0].1);
+    assert_eq!(multipliers(&mut *chosen("none").build(), false), rows[7].1);
+}
+
+#[test]
+fn after_seven_timeouts_the_value_stays() {
+    let (mut rng, one) = (Rng::stream(1, "backoff", 0), Duration::from_secs(1));
+    for n in ["0", "3", "inf"] {
+        let mut b = star(n);
+        let seventh = b.timeout(one, 6, &mut rng);
+        assert!((7..100).all(|j| b.timeout(one, j, &mut rng) == seventh), "TCP*({n})");
+        assert_eq!(b.timeout(one, u32::MAX, &mut rng), seventh);
+    }
+}
+
+#[test]
+fn freebsd_spares_five_syns() {
+    // B-A3
+    let mut b = chosen("freebsd-syn").build();
+    assert_eq!(multipliers(&mut *b, true), [1, 1, 1, 1, 1, 2, 4]);
+    assert_eq!(multipliers(&mut *b, false), [1, 2, 4, 8, 16, 32, 64]);
+}
+
+#[test]
+fn the_ceiling_is_240_seconds_and_never_below_the_timeout() {
+    let mut rng = Rng::stream(1, "backoff", 0);
+    let mut b = chosen("exponential").build();
+    // E-A2
+    assert_eq!(b.timeout(Duration::from_secs(60), 3, &mut rng), Duration::from_secs(240));
+    assert_eq!(b.timeout(Duration::from_secs(300), 0, &mut rng), Duration::from_secs(300));
+    assert_eq!(b.timeout(Duration::MAX, 6, &mut rng), Duration::MAX);
+}
+
+#[test]
+fn giving_up_takes_count_and_time() {
+    let give_up = |expiries, secs| chosen("none").build().give_up(expiries, Duration::from_secs(secs));
+    assert!(!give_up(16, 99) && !give_up(15, 1000) && give_up(16, 100));
+    let mut never = chosen("none");
+    never.set("r2_retries", "inf").expect("a count");
+    assert!(!never.build().give_up(u32::MAX, Duration::MAX));
+}

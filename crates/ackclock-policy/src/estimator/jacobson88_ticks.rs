@@ -1,0 +1,223 @@
+use ackclock_units::Duration;
+
+use super::smooth::{bounded, initial_rto, max_rto, ticks_during};
+use crate::{Entry, Param, Policy, Probe, Rtt, RttEstimator, RttSample};
+
+/// Scaled estimates in ticks. Right shifts are arithmetic floors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Scaled {
+    /// 8 a.
+    sa: i64,
+    /// 4 v in the final form, 8 v with one gain.
+    sv: i64,
+}
+
+/// Which of the paper's two integer forms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Gain 1/8 for both (J-A5).
+    OneGain,
+    /// Gain 1/4 for the deviation (J-A6).
+    Final,
+}
+
+impl Form {
+    /// 4.3BSD's practice (J-A6): `a = m`, `v = m/2`.
+    fn first(self, m: i64) -> Scaled {
+        Scaled { sa: 8 * m, sv: if self == Self::Final { 2 * m } else { 4 * m } }
+    }
+
+    fn next(self, s: Scaled, m: i64) -> Scaled {
+        let shift = if self == Self::Final { 2 } else { 3 };
+        let err = m - (s.sa >> 3);
+        Scaled { sa: s.sa + err, sv: s.sv + (err.abs() - (s.sv >> shift)) }
+    }
+
+    /// `a + 4v` in ticks. The final form needs no multiplication; with one gain, `4v = sv / 2`.
+    fn rto(self, s: Scaled) -> i64 {
+        (s.sa >> 3) + if self == Self::Final { s.sv } else { s.sv >> 1 }
+    }
+}
+
+/// The integer timer of 4.3BSD, in ticks of a coarse clock.
+#[derive(Debug)]
+struct Jacobson88Ticks {
+    form: Form,
+    tick: Duration,
+    min_ticks: u32,
+    max_rto: Duration,
+    initial_rto: Duration,
+    estimate: Option<(Scaled, Duration, Duration)>,
+}
+
+impl Policy for Jacobson88Ticks {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn probe(&self, probe: &mut Probe) {
+        if let Some((s, ..)) = self.estimate {
+            probe.number("sa", s.sa as f64);
+            probe.number("sv", s.sv as f64);
+        }
+    }
+}
+
+impl RttEstimator for Jacobson88Ticks {
+    fn on_sample(&mut self, s: RttSample) {
+        // The bound keeps `8 m` far from overflow; no run lasts 2^40 ticks.
+        let m = ticks_during(s.rtt, s.now, self.tick).min(1 << 40) as i64;
+        self.estimate = Some(match self.estimate {
+            None => (self.form.first(m), s.rtt, s.rtt),
+            Some((old, _, min_rtt)) => (self.form.next(old, m), s.rtt, min_rtt.min(s.rtt)),
+        });
+    }
+
+    fn rtt(&self) -> Option<Rtt> {
+        let (s, latest, min_rtt) = self.estimate?;
+        let scale = if self.form == Form::Final { 4 } else { 8 };
+        let ticks = |n: i64| self.tick * n.max(0) as u64;
+        Some(Rtt { latest, srtt: ticks(s.sa) / 8, rttvar: ticks(s.sv) / scale, min_rtt })
+    }
+
+    fn rto(&self) -> Duration {
+        let Some((s, ..)) = self.estimate else { return self.initial_rto };
+        let floor = self.tick * u64::from(self.min_ticks);
+        bounded(self.tick * self.form.rto(s).max(0) as u64, floor, self.max_rto)
+    }
+
+    fn initial_rto(&self) -> Duration {
+        self.initial_rto
+    }
+}
+
+/// Jacobson and Karels' timer as 4.3BSD computed it.
+pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
+    name: "jacobson88-ticks",
+    about: "Smoothed mean plus four mean deviations in scaled integers, with samples in ticks of a free-running coarse clock, as in 4.3BSD.",
+    source: "J-A5, J-A6, J-E7",
+    params: &[
+        Param::choice("form", "final", &["final", "one-gain"], "`final`: deviation gain 1/4 (J-A6); `one-gain`: 1/8 for both (J-A5)"),
+        Param::duration("tick", Duration::from_millis(500), Duration::from_micros(1)..=Duration::from_secs(10), "tick of the clock"),
+        Param::count("min_ticks", 2, 0..=1000, "smallest timeout in ticks: a countdown of one may end at once (E-A1)"),
+        max_rto(Duration::from_secs(64)),
+        initial_rto(Duration::from_secs(3)),
+    ],
+    build: |p| {
+        Box::new(Jacobson88Ticks {
+            form: if p.choice("form") == "final" { Form::Final } else { Form::OneGain },
+            tick: p.duration("tick"),
+            min_ticks: p.count("min_ticks") as u32,
+            max_rto: p.duration("max_rto"),
+            initial_rto: p.duration("initial_rto"),
+            estimate: None,
+        })
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::sample;
+
+    fn rows(sa: i64, sv: i64, m: i64, n: usize) -> Vec<(i64, i64, i64)> {
+        let mut s = Scaled { sa, sv };
+        let step = |_| {
+            s = Form::Final.next(s, m);
+            (s.sa, s.sv, Form::Final.rto(s))
+        };
+        (0..n).map(step).collect()
+    }
+
+    #[test]
+    fn golden_rows_when_the_rtt_rises() {
+        // J-E7, J-X8: start sa = 16, sv = 0, samples of 10.
+        let want = [
+            (24, 8, 11),
+            (31, 13, 16),
+            (38, 17, 21),
+            (44, 19, 24),
+            (49, 20, 26),
+            (53, 19, 25),
+            (57, 19, 26),
+            (60, 18, 25),
+            (63, 17, 24),
+            (66, 16, 24),
+            (68, 14, 22),
+            (70, 13, 21),
+        ];
+        assert_eq!(rows(16, 0, 10, 12), want);
+    }
+
+    #[test]
+    fn golden_rows_when_the_rtt_falls() {
+        // J-E7: start sa = 80, sv = 0, samples of 2. The timeout first rises from 10 to 23 (the fault of E-A4).
+        let want = [
+            (72, 8, 17),
+            (65, 13, 21),
+            (59, 16, 23),
+            (54, 17, 23),
+            (50, 17, 23),
+            (46, 17, 22),
+            (43, 16, 21),
+            (40, 15, 20),
+            (37, 15, 19),
+            (35, 14, 18),
+            (33, 13, 17),
+            (31, 12, 15),
+            (30, 10, 13),
+            (29, 9, 12),
+            (28, 8, 11),
+            (27, 7, 10),
+        ];
+        assert_eq!(rows(80, 0, 2, 16), want);
+    }
+
+    #[test]
+    fn fixed_points_of_a_constant_sample() {
+        let settle = |form: Form, sa, sv| (0..1000).fold(Scaled { sa, sv }, |s, _| form.next(s, 5));
+        let low = settle(Form::Final, 0, 0);
+        assert_eq!((low.sa, low.sv, Form::Final.rto(low)), (40, 3, 8));
+        let high = settle(Form::Final, 200, 40);
+        assert_eq!((high.sa, high.sv, Form::Final.rto(high)), (47, 3, 8));
+        let one = settle(Form::OneGain, 200, 80);
+        assert_eq!((one.sa, one.sv, (one.sa >> 3) + one.sv), (47, 7, 12));
+    }
+
+    #[test]
+    fn the_scaled_form_of_the_paper() {
+        // J-E6 (n = 3): a = 2, v = 1, m = 6: 8a goes to 20, 8v to 11.
+        assert_eq!(Form::OneGain.next(Scaled { sa: 16, sv: 8 }, 6), Scaled { sa: 20, sv: 11 });
+    }
+
+    #[test]
+    fn the_bias_of_ticks_sampled_at_random_phase() {
+        // J-X7 (derived): with a real RTT of 5.3 ticks the mean timeout lies 1.74 ticks above that of the same filter in real arithmetic; with
+        // exponential RTTs of mean 6 ticks, 1.48. Both within 0.1.
+        let bias = |draw: fn(&mut ackclock_units::Rng) -> f64| {
+            let (mut rng, n) = (ackclock_units::Rng::stream(7, "phase", 0), 400_000);
+            let (mut s, mut a, mut v, mut sum) = (Form::Final.first(5), 5.0, 2.5, 0.0);
+            for _ in 0..n {
+                let m = (rng.unit() + draw(&mut rng)) as i64;
+                s = Form::Final.next(s, m);
+                let err = m as f64 - a;
+                (a, v) = (a + err / 8.0, v + (err.abs() - v) / 4.0);
+                sum += Form::Final.rto(s) as f64 - (a + 4.0 * v);
+            }
+            sum / f64::from(n)
+        };
+        let constant = bias(|_| 5.3);
+        assert!((constant - 1.74).abs() < 0.1, "{constant}");
+        let exponential = bias(|rng| -6.0 * libm::log(rng.unit_open()));
+        assert!((exponential - 1.48).abs() < 0.1, "{exponential}");
+    }
+
+    #[test]
+    fn the_floor_is_two_ticks() {
+        let mut e = (ENTRY.build)(&crate::Params::defaults(ENTRY.params));
+        for i in 1..50 {
+            e.on_sample(sample(Duration::from_millis(500 * i + 100), Duration::from_millis(1)));
+        }
+        assert_eq!(e.rto(), Duration::from_secs(1));
+    }
+}

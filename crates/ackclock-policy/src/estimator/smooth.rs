@@ -1,0 +1,53 @@
+//! What several estimators are made of.
+
+use ackclock_units::{Duration, Instant};
+
+use crate::{Param, Rtt};
+
+/// One step of exponential smoothing: `old + gain * (new - old)`, to the nearest nanosecond.
+pub(super) fn smooth(old: Duration, new: Duration, gain: f64) -> Duration {
+    let (old, new) = (old.as_nanos() as f64, new.as_nanos() as f64);
+    // `as` saturates; with a gain between 0 and 1 the result lies between two spans anyway.
+    Duration::from_nanos((old + gain * (new - old) + 0.5) as u64)
+}
+
+/// Smoothed mean and mean deviation after the next sample, each with its gain; the first sample sets the mean, and the deviation to half of it
+/// (RFC 6298 §2.2; 4.3BSD's practice, J-A6). The error is taken from the old mean (J-A4).
+pub(super) fn mean_and_deviation(old: Option<Rtt>, sample: Duration, g: f64, h: f64) -> Rtt {
+    match old {
+        None => Rtt { latest: sample, srtt: sample, rttvar: sample / 2, min_rtt: sample },
+        Some(old) => Rtt {
+            latest: sample,
+            srtt: smooth(old.srtt, sample, g),
+            rttvar: smooth(old.rttvar, sample.abs_diff(old.srtt), h),
+            min_rtt: old.min_rtt.min(sample),
+        },
+    }
+}
+
+/// Ticks of a free-running clock during the `span` that ends at `now`: how BSD timed segments (a counter bumped at every tick).
+pub(super) fn ticks_during(span: Duration, now: Instant, tick: Duration) -> u64 {
+    now.as_nanos() / tick.as_nanos() - now.saturating_sub(span).as_nanos() / tick.as_nanos()
+}
+
+/// `timeout` held between two bounds; where they cross, the lower one wins.
+pub(super) fn bounded(timeout: Duration, min: Duration, max: Duration) -> Duration {
+    timeout.min(max).max(min)
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Floor of the timeout.
+pub(super) const fn min_rto(default: Duration) -> Param {
+    Param::duration("min_rto", default, Duration::ZERO..=HOUR, "smallest timeout before backoff")
+}
+
+/// Ceiling of the timeout.
+pub(super) const fn max_rto(default: Duration) -> Param {
+    Param::duration("max_rto", default, Duration::from_millis(1)..=HOUR, "largest timeout before backoff")
+}
+
+/// Timeout before the first sample.
+pub(super) const fn initial_rto(default: Duration) -> Param {
+    Param::duration("initial_rto", default, Duration::from_millis(1)..=HOUR, "timeout before the first sample, SYNs included")
+}

@@ -1,0 +1,52 @@
+//! Plain views and samples for tests.
+
+use ackclock_units::{Duration, Instant, SeqNumber};
+
+use crate::{AckInfo, Phase, RttSample, SenderView, Window};
+
+/// A sender with nothing outstanding, segments of 1000 bytes and a window of ten.
+pub(crate) fn view() -> SenderView {
+    SenderView {
+        now: Instant::ZERO,
+        snd_una: SeqNumber(1),
+        snd_nxt: SeqNumber(1),
+        window: Window { cwnd: 10_000, ssthresh: u64::MAX },
+        initial_window: 10_000,
+        flight_size: 0,
+        pipe: 0,
+        rwnd: 1 << 30,
+        smss: 1000,
+        unsent: 1 << 30,
+        phase: Phase::Open,
+        recovery_point: SeqNumber(0),
+        dup_acks: 0,
+        expiries: 0,
+        rto_deadline: None,
+        oldest_sent_at: None,
+        rtt: None,
+        sack: false,
+        timestamps: false,
+    }
+}
+
+/// An ack of `newly_acked` new bytes up to `ack`, in a segment each of 1000.
+pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
+    AckInfo {
+        ack: SeqNumber(ack),
+        newly_acked,
+        segments_acked: newly_acked.div_ceil(1000) as u32,
+        newly_sacked: 0,
+        delivered: newly_acked,
+        is_dup: newly_acked == 0,
+        has_sack: false,
+        dsack: None,
+        rtt: None,
+        ece: false,
+        cwnd_limited: true,
+    }
+}
+
+/// A sample of `rtt` taken `at` so long after the beginning of the run.
+pub(crate) fn sample(at: Duration, rtt: Duration) -> RttSample {
+    RttSample { now: Instant::ZERO + at, rtt, flight_size: 0, window: Window { cwnd: 10_000, ssthresh: u64::MAX }, smss: 1000, sampling_rate: 1.0 }
+}

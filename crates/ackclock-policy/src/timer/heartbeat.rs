@@ -1,0 +1,45 @@
+use ackclock_units::{Duration, Instant};
+
+use crate::Param;
+
+/// The clock behind a timer: fine, or one that ticks regardless at whole multiples of its period (E-A5).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heartbeat(pub Duration);
+
+impl Heartbeat {
+    /// When a countdown of `left` that starts at `now` ends. On a heartbeat the countdown is a whole number of ticks, rounded up; every tick takes one
+    /// off, the next one too, so that `n` ticks last between `n - 1` and `n` periods, as BSD counted.
+    pub fn after(self, now: Instant, left: Duration) -> Instant {
+        let period = self.0.as_nanos();
+        if period == 0 {
+            return now + left;
+        }
+        let ticks = left.as_nanos().div_ceil(period).max(1);
+        Instant::from_nanos((now.as_nanos() / period).saturating_add(ticks).saturating_mul(period))
+    }
+}
+
+/// The parameter of every countdown.
+pub(super) const HEARTBEAT: Param = Param::duration(
+    "heartbeat",
+    Duration::ZERO,
+    Duration::ZERO..=Duration::from_secs(10),
+    "period of the free-running clock on whose ticks the timer expires (500ms in BSD); 0s for a fine timer",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_takes_a_tick_off_at_once() {
+        let (clock, ms) = (Heartbeat(Duration::from_millis(500)), Duration::from_millis);
+        let at = |now, left| clock.after(Instant::ZERO + ms(now), ms(left)).since(Instant::ZERO);
+        assert_eq!(at(0, 1000), ms(1000), "two ticks from a tick on: all of them");
+        assert_eq!(at(499, 1000), ms(1000), "just before a tick: one period and a bit");
+        assert_eq!(at(500, 1001), ms(2000), "rounded up to three ticks");
+        assert_eq!(at(250, 0), ms(500), "never before the next tick");
+        assert_eq!(Heartbeat(Duration::ZERO).after(Instant::ZERO + ms(250), ms(1)), Instant::ZERO + ms(251));
+        assert_eq!(clock.after(Instant::FAR_FUTURE, Duration::MAX), Instant::FAR_FUTURE);
+    }
+}

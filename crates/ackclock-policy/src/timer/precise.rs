@@ -1,0 +1,72 @@
+use ackclock_units::{Duration, Instant};
+
+use super::heartbeat::{HEARTBEAT, Heartbeat};
+use crate::{Entry, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
+
+/// Subtracts from the timeout the time for which the oldest outstanding segment has been under way.
+#[derive(Debug)]
+struct Precise {
+    clock: Heartbeat,
+    /// The last expiry: what was sent before it is taken for lost, so its age says nothing any more.
+    expired_at: Instant,
+}
+
+impl Precise {
+    fn arm(&self, timeout: Duration, v: &SenderView) -> TimerAction {
+        let counted_from = v.oldest_sent_at.unwrap_or(v.now).max(self.expired_at);
+        // A timeout that has passed already fires at once (E-E13, derived); on a heartbeat, at the next tick.
+        TimerAction::Arm(self.clock.after(v.now, timeout - v.now.since(counted_from)))
+    }
+}
+
+impl Policy for Precise {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+}
+
+impl RetransmissionTimer for Precise {
+    fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction {
+        match e {
+            TimerEvent::Sent { retransmission: false } if v.rto_deadline.is_some() => TimerAction::Keep,
+            // A retransmission of the oldest segment makes it young again.
+            TimerEvent::Sent { .. } | TimerEvent::Acked => self.arm(timeout, v),
+            TimerEvent::Expired => {
+                self.expired_at = v.now;
+                TimerAction::Arm(self.clock.after(v.now, timeout))
+            }
+            TimerEvent::AllAcked => TimerAction::Disarm,
+        }
+    }
+}
+
+/// Eifel's countdown.
+pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
+    name: "precise",
+    about: "Counts the timeout from when the oldest outstanding segment was sent, so that an ack does not prolong it.",
+    source: "E-E13, E-A4 (3), E-A5",
+    params: &[HEARTBEAT],
+    build: |p| Box::new(Precise { clock: Heartbeat(p.duration("heartbeat")), expired_at: Instant::ZERO }),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::view;
+
+    #[test]
+    fn the_age_of_the_oldest_segment_counts() {
+        let mut t = (ENTRY.build)(&crate::Params::defaults(ENTRY.params));
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let v = |now, oldest| SenderView { now: at(now), oldest_sent_at: Some(at(oldest)), rto_deadline: Some(at(1)), ..view() };
+        let rto = Duration::from_millis(1000);
+        assert_eq!(t.on(TimerEvent::Acked, rto, &v(5000, 4600)), TimerAction::Arm(at(5600)));
+        assert_eq!(t.on(TimerEvent::Acked, rto, &v(5000, 3000)), TimerAction::Arm(at(5000)), "at once");
+        assert_eq!(t.on(TimerEvent::Sent { retransmission: false }, rto, &v(5000, 4600)), TimerAction::Keep);
+        assert_eq!(t.on(TimerEvent::Sent { retransmission: true }, rto, &v(5000, 5000)), TimerAction::Arm(at(6000)));
+        // After an expiry, what was sent before it does not make the timer fire again and again.
+        assert_eq!(t.on(TimerEvent::Expired, rto * 2, &v(7000, 5000)), TimerAction::Arm(at(9000)));
+        assert_eq!(t.on(TimerEvent::Acked, rto, &v(7500, 5001)), TimerAction::Arm(at(8000)));
+        assert_eq!(t.on(TimerEvent::AllAcked, rto, &v(7500, 5001)), TimerAction::Disarm);
+    }
+}

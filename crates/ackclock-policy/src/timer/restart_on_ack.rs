@@ -1,0 +1,59 @@
+use ackclock_units::Duration;
+
+use super::heartbeat::{HEARTBEAT, Heartbeat};
+use crate::{Entry, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
+
+/// Restarts with the full timeout at every ack of new data, whatever the age of what is then the oldest segment.
+#[derive(Debug)]
+struct RestartOnAck {
+    clock: Heartbeat,
+}
+
+impl Policy for RestartOnAck {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+}
+
+impl RetransmissionTimer for RestartOnAck {
+    fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction {
+        match e {
+            // RFC 6298 §5.1: only a timer that is not running is started.
+            TimerEvent::Sent { .. } if v.rto_deadline.is_some() => TimerAction::Keep,
+            // §5.3 at an ack of new data, §5.6 after an expiry; the timeout is backed off already (§5.5).
+            TimerEvent::Sent { .. } | TimerEvent::Acked | TimerEvent::Expired => TimerAction::Arm(self.clock.after(v.now, timeout)),
+            // §5.2
+            TimerEvent::AllAcked => TimerAction::Disarm,
+        }
+    }
+}
+
+/// The standard countdown.
+pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
+    name: "restart-on-ack",
+    about: "Restarts the full timeout at every ack of new data (the standard); with a heartbeat, in ticks of a coarse clock.",
+    source: "RFC 6298 5; E-A1, E-A5",
+    params: &[HEARTBEAT],
+    build: |p| Box::new(RestartOnAck { clock: Heartbeat(p.duration("heartbeat")) }),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::view;
+    use ackclock_units::Instant;
+
+    #[test]
+    fn it_follows_rfc_6298() {
+        let mut t = (ENTRY.build)(&crate::Params::defaults(ENTRY.params));
+        let (now, rto) = (Instant::from_nanos(5_000), Duration::from_secs(1));
+        let idle = SenderView { now, ..view() };
+        let running = SenderView { rto_deadline: Some(now + Duration::from_millis(1)), ..idle };
+        let sent = TimerEvent::Sent { retransmission: false };
+        assert_eq!(t.on(sent, rto, &idle), TimerAction::Arm(now + rto));
+        assert_eq!(t.on(sent, rto, &running), TimerAction::Keep);
+        assert_eq!(t.on(TimerEvent::Acked, rto, &running), TimerAction::Arm(now + rto));
+        assert_eq!(t.on(TimerEvent::Expired, rto * 2, &running), TimerAction::Arm(now + rto * 2));
+        assert_eq!(t.on(TimerEvent::AllAcked, rto, &running), TimerAction::Disarm);
+    }
+}

@@ -26,6 +26,6 @@ pub use traits::{
     AckPolicy, Application, Backoff, CongestionControl, LossRecovery, Policy, QueueDiscipline, RetransmissionTimer, RttEstimator, Scoreboard,
 };
 pub use view::{
-    AckAction, AckInfo, AckPending, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView, SentSegment,
-    Settled, TimerAction, TimerEvent, Wake, Window,
+    AckAction, AckInfo, AckPending, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView,
+    SentSegment, Settled, TimerAction, TimerEvent, Wake, Window,
 };

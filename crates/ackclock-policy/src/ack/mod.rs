@@ -1,6 +1,6 @@
 //! When a receiver acknowledges.
 
-use crate::{Entry, AckPolicy};
+use crate::{AckPolicy, Entry};
 
 /// The built-in ones.
 pub(crate) const ENTRIES: &[&Entry<dyn AckPolicy>] = &[];

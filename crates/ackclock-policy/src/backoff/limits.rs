@@ -43,5 +43,9 @@ pub(super) const MAX_TIMEOUT: Param =
 pub(super) const R2_RETRIES: Param =
     Param::count("r2_retries", 15, 0..=u64::MAX, "retransmissions of a segment before giving up, once `r2_time` has passed as well; inf for never");
 /// R2 as a time.
-pub(super) const R2_TIME: Param =
-    Param::duration("r2_time", Duration::from_secs(100), Duration::ZERO..=Duration::from_secs(604_800), "time that a segment is retried for at least (RFC 1122)");
+pub(super) const R2_TIME: Param = Param::duration(
+    "r2_time",
+    Duration::from_secs(100),
+    Duration::ZERO..=Duration::from_secs(604_800),
+    "time that a segment is retried for at least (RFC 1122)",
+);

@@ -59,7 +59,12 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
         Param::ratio("g", 0.125, 0.0..=1.0, "gain of the mean"),
         Param::ratio("h", 0.25, 0.0..=1.0, "gain of the mean deviation"),
         Param::ratio("weight", 4.0, 0.0..=64.0, "mean deviations added to the mean (2 in the paper of 1988)"),
-        Param::duration("tick", Duration::ZERO, Duration::ZERO..=Duration::from_secs(10), "tick of a free-running clock that times segments; 0s for exact samples"),
+        Param::duration(
+            "tick",
+            Duration::ZERO,
+            Duration::ZERO..=Duration::from_secs(10),
+            "tick of a free-running clock that times segments; 0s for exact samples",
+        ),
         min_rto(Duration::from_secs(1)),
         max_rto(Duration::from_secs(64)),
         initial_rto(Duration::from_secs(3)),
@@ -87,7 +92,16 @@ mod tests {
     fn lite(rtt: f64, srtt: f64, rttvar: f64, floor: f64) -> (f64, f64, f64) {
         let s = Duration::from_secs_f64;
         let start = Rtt { latest: s(srtt), srtt: s(srtt), rttvar: s(rttvar), min_rtt: s(srtt) };
-        let mut e = Jacobson88 { g: 0.125, h: 0.25, weight: 4.0, tick: Duration::ZERO, min_rto: s(floor), max_rto: s(1e3), initial_rto: s(3.0), rtt: Some(start) };
+        let mut e = Jacobson88 {
+            g: 0.125,
+            h: 0.25,
+            weight: 4.0,
+            tick: Duration::ZERO,
+            min_rto: s(floor),
+            max_rto: s(1e3),
+            initial_rto: s(3.0),
+            rtt: Some(start),
+        };
         e.on_sample(sample(s(100.0), s(rtt)));
         let now = e.rtt().expect("sampled");
         (now.srtt.as_secs_f64(), now.rttvar.as_secs_f64(), e.rto().as_secs_f64())

@@ -63,7 +63,12 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     about: "The standard timer: smoothed round-trip time plus four mean deviations, at least one second.",
     source: "RFC 6298; B-A1 with (min_rto, initial_rto) = (1s, 3s) or (200ms, 3s)",
     params: &[
-        Param::duration("clock_granularity", Duration::from_millis(1), Duration::ZERO..=Duration::from_secs(10), "G, the least variation allowed for (2.3)"),
+        Param::duration(
+            "clock_granularity",
+            Duration::from_millis(1),
+            Duration::ZERO..=Duration::from_secs(10),
+            "G, the least variation allowed for (2.3)",
+        ),
         min_rto(Duration::from_secs(1)),
         max_rto(Duration::from_secs(60)),
         initial_rto(Duration::from_secs(1)),
@@ -105,7 +110,10 @@ mod tests {
         e.on_sample(sample(ms(300), ms(200)));
         // 2.3: RTTVAR = 3/4 * 50 + 1/4 * |100 - 200| = 62.5; SRTT = 7/8 * 100 + 1/8 * 200 = 112.5.
         let rtt = e.rtt().expect("sampled");
-        assert_eq!((rtt.srtt, rtt.rttvar, rtt.latest, rtt.min_rtt), (Duration::from_micros(112_500), Duration::from_micros(62_500), ms(200), ms(100)));
+        assert_eq!(
+            (rtt.srtt, rtt.rttvar, rtt.latest, rtt.min_rtt),
+            (Duration::from_micros(112_500), Duration::from_micros(62_500), ms(200), ms(100))
+        );
         assert_eq!(e.rto(), Duration::from_micros(362_500));
     }
 

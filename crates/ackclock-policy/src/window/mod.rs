@@ -1,6 +1,6 @@
 //! Congestion windows.
 
-use crate::{Entry, CongestionControl};
+use crate::{CongestionControl, Entry};
 
 /// The built-in ones.
 pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] = &[];

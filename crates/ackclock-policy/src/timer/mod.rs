@@ -4,6 +4,8 @@ mod heartbeat;
 mod precise;
 mod restart_on_ack;
 
+pub(crate) use heartbeat::Heartbeat;
+
 use crate::{Entry, RetransmissionTimer};
 
 /// The built-in ones.

@@ -1,6 +1,7 @@
 use ackclock_units::{Duration, Instant};
 
-use super::heartbeat::{HEARTBEAT, Heartbeat};
+use super::Heartbeat;
+use super::heartbeat::HEARTBEAT;
 use crate::{Entry, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
 
 /// Subtracts from the timeout the time for which the oldest outstanding segment has been under way.

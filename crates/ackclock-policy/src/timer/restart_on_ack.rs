@@ -1,6 +1,7 @@
 use ackclock_units::Duration;
 
-use super::heartbeat::{HEARTBEAT, Heartbeat};
+use super::Heartbeat;
+use super::heartbeat::HEARTBEAT;
 use crate::{Entry, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
 
 /// Restarts with the full timeout at every ack of new data, whatever the age of what is then the oldest segment.

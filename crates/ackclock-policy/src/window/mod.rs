@@ -1,6 +1,15 @@
 //! Congestion windows.
 
+mod cubic;
+mod growth;
+mod initial;
+mod receiver_only;
+mod reno;
+
 use crate::{CongestionControl, Entry};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] = &[];
+pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] = &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+use ackclock_units::Duration;
+
+use crate::timer::Heartbeat;
+use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Param, Policy};
+
+/// Acknowledges every n-th full-sized segment, and the others after a while.
+#[derive(Debug)]
+struct Delayed {
+    ack_every_segs: u32,
+    ack_delay: Duration,
+    clock: Heartbeat,
+    /// Segments still to be acknowledged one by one.
+    quick_segs: u64,
+}
+
+impl Policy for Delayed {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+}
+
+impl AckPolicy for Delayed {
+    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction {
+        if self.quick_segs > 0 {
+            self.quick_segs -= 1;
+            return AckAction::Now;
+        }
+        // As many bytes in smaller segments count too: a window that moved by two full segments is told (RFC 1122 §4.2.3.2).
+        let enough = u64::from(self.ack_every_segs) * u64::from(p.rmss.max(1));
+        if p.full_segments >= self.ack_every_segs || p.bytes >= enough {
+            return AckAction::Now;
+        }
+        // The wait is that of the first segment not acknowledged (RFC 5681 §4.2).
+        AckAction::By(p.deadline.unwrap_or_else(|| self.clock.after(s.now, self.ack_delay)))
+    }
+}
+
+/// Delayed acks.
+pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
+    name: "delayed",
+    about: "Acknowledges every second full-sized segment at once, anything else within 200 ms.",
+    source: "J-A13, M-A2; RFC 1122 4.2.3.2, RFC 5681 4.2",
+    params: &[
+        Param::count("ack_every_segs", 2, 1..=64, "full-sized segments per ack (more than 2 breaks RFC 5681)"),
+        Param::duration(
+            "ack_delay",
+            Duration::from_millis(200),
+            Duration::ZERO..=Duration::from_secs(10),
+            "longest wait of a segment for its ack (more than 500ms breaks RFC 5681)",
+        ),
+        Param::duration(
+            "heartbeat",
+            Duration::ZERO,
+            Duration::ZERO..=Duration::from_secs(10),
+            "period of a free-running clock on whose ticks the wait ends; 0s for none",
+        ),
+        Param::count("quick_segs", 0, 0..=u64::MAX, "segments at the beginning that are acknowledged one by one"),
+    ],
+    build: |p| {
+        Box::new(Delayed {
+            ack_every_segs: p.count("ack_every_segs") as u32,
+            ack_delay: p.duration("ack_delay"),
+            clock: Heartbeat(p.duration("heartbeat")),
+            quick_segs: p.count("quick_segs"),
+        })
+    },
+};

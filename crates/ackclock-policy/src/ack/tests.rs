@@ -1,0 +1,74 @@
+use ackclock_units::{Duration, Instant};
+
+use crate::{AckAction, AckPending, AckPolicy, Arrival, Chosen, Registry};
+
+fn chosen(name: &str) -> Chosen<dyn AckPolicy> {
+    Registry::builtin().choose(name).expect("built in")
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+fn arrival(ms: u64) -> Arrival {
+    Arrival { now: at(ms), bytes: 512, full_sized: true, push: false }
+}
+
+/// `n` segments of 512 bytes wait, with a window of 16 KB.
+fn waiting(n: u32) -> AckPending {
+    AckPending { bytes: u64::from(n) * 512, full_segments: n, segments: n, rcv_wnd: 16_384, rmss: 512, deadline: None }
+}
+
+#[test]
+fn every_second_full_segment_is_acknowledged_at_once() {
+    let mut p = chosen("delayed").build();
+    assert_eq!(p.on_arrival(&arrival(1000), &waiting(1)), AckAction::By(at(1200)));
+    assert_eq!(p.on_arrival(&arrival(1100), &waiting(2)), AckAction::Now);
+    let small = AckPending { bytes: 600, full_segments: 0, segments: 6, ..waiting(0) };
+    assert_eq!(p.on_arrival(&arrival(1100), &small), AckAction::By(at(1300)));
+    assert_eq!(p.on_arrival(&arrival(1150), &AckPending { deadline: Some(at(1300)), ..small }), AckAction::By(at(1300)), "the first one's wait");
+    assert_eq!(p.on_arrival(&arrival(1150), &AckPending { bytes: 1024, ..small }), AckAction::Now, "two full segments' worth");
+}
+
+#[test]
+fn a_quick_start_and_a_heartbeat_can_be_had() {
+    let mut choice = chosen("delayed");
+    choice.set("quick_segs", "2").expect("a count");
+    choice.set("heartbeat", "200ms").expect("a time");
+    let mut p = choice.build();
+    assert_eq!(p.on_arrival(&arrival(10), &waiting(1)), AckAction::Now);
+    assert_eq!(p.on_arrival(&arrival(20), &waiting(1)), AckAction::Now);
+    assert_eq!(p.on_arrival(&arrival(330), &waiting(1)), AckAction::By(at(400)));
+}
+
+#[test]
+fn the_old_receiver_waits_for_a_third_of_the_window_or_the_clock() {
+    // J-A13: 35 % of 16384 bytes are 11.2 segments of 512.
+    let mut p = chosen("bsd43").build();
+    assert_eq!(p.on_arrival(&arrival(1001), &waiting(11)), AckAction::By(at(1200)));
+    assert_eq!(p.on_arrival(&arrival(1199), &waiting(1)), AckAction::By(at(1200)));
+    assert_eq!(p.on_arrival(&arrival(1001), &waiting(12)), AckAction::Now);
+}
+
+#[test]
+fn the_old_receiver_acknowledges_every_five_packets_at_the_papers_rate() {
+    // J-A13, derived: at 19.1667 ms a packet the 200 ms clock dominates; a tick acknowledges what arrived since the last one, 10.4 packets on average
+    // when every tick acknowledges, and a packet waits 100 ms on average.
+    let mut p = chosen("bsd43").build();
+    let (mut acks, mut pending, mut deadline, mut waited) = (0_u32, Vec::new(), None, Duration::ZERO);
+    for i in 0..10_000_u64 {
+        let now = Instant::from_nanos(i * 19_166_667);
+        if deadline.is_some_and(|d| d <= now) {
+            let by: Instant = deadline.take().expect("tested");
+            waited = pending.drain(..).fold(waited, |w, t: Instant| w + by.since(t));
+            acks += 1;
+        }
+        pending.push(now);
+        match p.on_arrival(&Arrival { now, ..arrival(0) }, &AckPending { deadline, ..waiting(pending.len() as u32) }) {
+            AckAction::By(d) => deadline = Some(d),
+            AckAction::Now | AckAction::Hold => panic!("the window is never a third full within a tick"),
+        }
+    }
+    let (packets_per_ack, mean_wait) = (10_000.0 / f64::from(acks), waited.as_secs_f64() / 10_000.0);
+    assert!((10.3..10.6).contains(&packets_per_ack) && (0.095..0.105).contains(&mean_wait), "{packets_per_ack} {mean_wait}");
+}

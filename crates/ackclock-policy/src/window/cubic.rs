@@ -1,0 +1,194 @@
+use ackclock_units::{Bytes, Duration, Instant};
+
+use super::growth::{Remainder, slow_start};
+use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
+use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Phase, Policy, Probe, SenderView, Settled, Window};
+
+/// A window that follows a cubic curve through the place where the last loss happened.
+#[derive(Debug)]
+struct Cubic {
+    c: f64,
+    beta_cubic: f64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+    byte_counting: bool,
+    validate: bool,
+    initial: InitialWindow,
+    remainder: Remainder,
+    curve: Curve,
+    /// The curve from before the last reduction, in case it was spurious (RFC 9438 §4.9).
+    undo: Curve,
+    last_ack_at: Instant,
+}
+
+/// Sizes in segments, times in seconds, as in RFC 9438 §4.1.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Curve {
+    /// Window at the last reduction, lowered by fast convergence; 0 when there was none.
+    w_max: f64,
+    /// Window just before the last reduction.
+    cwnd_prior: f64,
+    /// Time from the beginning of the epoch to the plateau.
+    k: f64,
+    /// Plateau of this epoch: `w_max`, or the window at its beginning when there was no reduction on acks.
+    plateau: f64,
+    /// What Reno would have.
+    w_est: f64,
+    /// Beginning of this congestion-avoidance stage, shifted by the time that the application did not fill the window; `None` before it.
+    epoch_start: Option<Instant>,
+}
+
+impl Curve {
+    const NEW: Self = Self { w_max: 0.0, cwnd_prior: 0.0, k: 0.0, plateau: 0.0, w_est: 0.0, epoch_start: None };
+}
+
+/// W_cubic(t) = C (t - K)^3 + W_max (RFC 9438 §4.2 eq. 1).
+fn w_cubic(c: f64, t: f64, k: f64, plateau: f64) -> f64 {
+    let from_plateau = t - k;
+    c * from_plateau * from_plateau * from_plateau + plateau
+}
+
+/// K = cbrt((W_max - cwnd_epoch) / C) (RFC 9438 §4.2 eq. 2).
+fn plateau_after(c: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
+    libm::cbrt((w_max - cwnd_epoch) / c)
+}
+
+impl Cubic {
+    /// Begins a congestion-avoidance stage with a window of `cwnd` segments.
+    fn begin(&mut self, cwnd: f64, now: Instant) {
+        let curve = &mut self.curve;
+        curve.epoch_start = Some(now);
+        curve.w_est = cwnd;
+        // After a timeout, or after slow start ended without a loss, the stage begins on the plateau (§4.8, §4.10); it does too when the window has
+        // grown beyond W_max already.
+        (curve.k, curve.plateau) = if curve.w_max > cwnd { (plateau_after(self.c, curve.w_max, cwnd), curve.w_max) } else { (0.0, cwnd) };
+    }
+
+    /// Growth in segments for an ack of `acked` segments.
+    fn avoidance(&mut self, acked: f64, cwnd: f64, v: &SenderView) -> f64 {
+        if self.curve.epoch_start.is_none() {
+            self.begin(cwnd, v.now);
+        }
+        let curve = &mut self.curve;
+        let t = v.now.since(curve.epoch_start.unwrap_or(v.now)).as_secs_f64();
+        let rtt = v.rtt.map_or(0.0, |r| r.srtt.as_secs_f64());
+        // §4.3: Reno's window on average; once it has reached the window of before the reduction it grows like Reno's.
+        let alpha_cubic = if curve.w_est >= curve.cwnd_prior { 1.0 } else { 3.0 * (1.0 - self.beta_cubic) / (1.0 + self.beta_cubic) };
+        curve.w_est += alpha_cubic * acked / cwnd;
+        if self.reno_friendly && w_cubic(self.c, t, curve.k, curve.plateau) < curve.w_est {
+            return (curve.w_est - cwnd).max(0.0);
+        }
+        // §4.2, §4.4, §4.5: towards where the curve will be a round trip from now, by at most half the window in it.
+        let target = w_cubic(self.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
+        (target - cwnd) / cwnd * if self.byte_counting { acked } else { 1.0 }
+    }
+
+    /// The threshold of a reduction, in bytes, and the curve's memory of the window (§4.6, §4.7).
+    fn reduce(&mut self, v: &SenderView) -> Bytes {
+        let smss = f64::from(v.smss);
+        let cwnd = self.remainder.with(v.window.cwnd) / smss;
+        self.undo = self.curve;
+        let lowered = self.fast_convergence && cwnd < self.curve.w_max;
+        let w_max = if lowered { cwnd * (1.0 + self.beta_cubic) / 2.0 } else { cwnd };
+        self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
+        // What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window that was not used.
+        let in_use = v.flight_size.min(v.window.cwnd) as f64;
+        ((in_use * self.beta_cubic) as u64).max(2 * u64::from(v.smss))
+    }
+}
+
+impl Policy for Cubic {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn probe(&self, probe: &mut Probe) {
+        probe.number("w_max", self.curve.w_max);
+        probe.number("k", self.curve.k);
+        probe.number("w_est", self.curve.w_est);
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn start(&mut self, v: &SenderView) -> Window {
+        Window { cwnd: self.initial.bytes(v), ssthresh: Bytes::MAX }
+    }
+
+    fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
+        let since_last = v.now.since(std::mem::replace(&mut self.last_ack_at, v.now));
+        if self.validate && !a.cwnd_limited {
+            // Time in which the application was the limit does not count (§4.2, §5.8).
+            self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
+            return v.window;
+        }
+        let cwnd = v.window.cwnd.max(1);
+        let growth = if cwnd < v.window.ssthresh {
+            let limit_segs = if self.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
+            slow_start(a.newly_acked, v.smss, limit_segs)
+        } else {
+            let smss = f64::from(v.smss);
+            let segs = self.avoidance(a.newly_acked as f64 / smss, self.remainder.with(cwnd) / smss, v);
+            self.remainder.take(segs * smss)
+        };
+        Window { cwnd: cwnd.saturating_add(growth), ..v.window }
+    }
+
+    fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
+        match c {
+            Congestion::Rto { repeated } => {
+                let ssthresh = if repeated { v.window.ssthresh } else { self.reduce(v) };
+                // §4.8: the stage after a timeout begins with K = 0 where slow start ends, whatever W_max was.
+                self.curve = Curve { w_max: 0.0, ..self.curve };
+                Window { cwnd: u64::from(v.smss), ssthresh }
+            }
+            Congestion::Loss | Congestion::Ecn => {
+                let ssthresh = self.reduce(v);
+                Window { cwnd: ssthresh, ssthresh }
+            }
+        }
+    }
+
+    fn on_settled(&mut self, s: Settled, v: &SenderView) -> Window {
+        if s == Settled::Spurious {
+            self.curve = self.undo;
+        }
+        v.window
+    }
+
+    fn on_idle(&mut self, _idle: Duration, v: &SenderView) -> Window {
+        self.curve.epoch_start = None;
+        Window { cwnd: v.window.cwnd.min(v.initial_window), ..v.window }
+    }
+}
+
+/// CUBIC.
+pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
+    name: "cubic",
+    about: "CUBIC: after a loss the window follows a cubic curve of time through its former size, and is never below Reno's.",
+    source: "RFC 9438",
+    params: &[
+        Param::ratio("c", 0.4, 0.001..=100.0, "C, steepness of the curve, segments per cubic second (4.1)"),
+        Param::ratio("beta_cubic", 0.7, 0.1..=1.0, "part of the window that is left after a loss (4.6)"),
+        Param::flag("fast_convergence", true, "give way when the window was still below its former maximum (4.7)"),
+        Param::flag("reno_friendly", true, "never below what Reno would have (4.3)"),
+        Param::flag("byte_counting", true, "count acknowledged segments rather than acks"),
+        Param::flag("validate", true, "grow only while the window is the limit (RFC 7661)"),
+        INITIAL_WINDOW,
+        INITIAL_SEGS,
+    ],
+    build: |p| {
+        Box::new(Cubic {
+            c: p.ratio("c"),
+            beta_cubic: p.ratio("beta_cubic"),
+            fast_convergence: p.flag("fast_convergence"),
+            reno_friendly: p.flag("reno_friendly"),
+            byte_counting: p.flag("byte_counting"),
+            validate: p.flag("validate"),
+            initial: InitialWindow::new(p),
+            remainder: Remainder::default(),
+            curve: Curve::NEW,
+            undo: Curve::NEW,
+            last_ack_at: Instant::ZERO,
+        })
+    },
+};

@@ -1,0 +1,30 @@
+use ackclock_units::Bytes;
+
+/// Bytes of growth smaller than one, carried over so that growth is exact (J-A11): a whole number of 2^-32 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Remainder(u32);
+
+impl Remainder {
+    /// `cwnd` and this remainder together, in bytes.
+    pub fn with(self, cwnd: Bytes) -> f64 {
+        cwnd as f64 + f64::from(self.0) / ONE
+    }
+
+    /// Whole bytes that `growth` and the remainder make together; what is left over stays.
+    pub fn take(&mut self, growth: f64) -> Bytes {
+        let total = growth.clamp(0.0, LARGEST) + f64::from(self.0) / ONE;
+        let whole = total as u64;
+        self.0 = ((total - whole as f64) * ONE) as u32;
+        whole
+    }
+}
+
+const ONE: f64 = (1_u64 << 32) as f64;
+/// Growth in one step is far below this; it keeps wild parameters from overflowing.
+const LARGEST: f64 = (1_u64 << 40) as f64;
+
+/// The growth of slow start for one ack of `newly_acked` bytes: a segment at most, or by byte counting up to `limit_segs` (RFC 5681 §3.1 eq. 2,
+/// RFC 3465 §2.2 and §2.3: after a timeout never more than one).
+pub(super) fn slow_start(newly_acked: Bytes, smss: u32, limit_segs: u64) -> Bytes {
+    newly_acked.min(u64::from(smss) * limit_segs)
+}

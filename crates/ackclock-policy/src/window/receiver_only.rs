@@ -1,0 +1,39 @@
+use ackclock_units::Bytes;
+
+use crate::{AckInfo, Congestion, CongestionControl, Entry, Policy, SenderView, Window};
+
+/// No congestion window.
+#[derive(Debug)]
+struct ReceiverOnly;
+
+impl Policy for ReceiverOnly {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+}
+
+impl CongestionControl for ReceiverOnly {
+    fn start(&mut self, _v: &SenderView) -> Window {
+        OPEN
+    }
+
+    fn on_ack(&mut self, _a: &AckInfo, _v: &SenderView) -> Window {
+        OPEN
+    }
+
+    fn on_congestion(&mut self, _c: Congestion, _v: &SenderView) -> Window {
+        OPEN
+    }
+}
+
+/// Larger than any advertised window, and far from overflow.
+const OPEN: Window = Window { cwnd: 1 << 40, ssthresh: Bytes::MAX };
+
+/// The TCP of before 1988.
+pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
+    name: "receiver-only",
+    about: "No congestion window: sends whatever the receiver's window allows, as TCP did before 1988.",
+    source: "J-A16",
+    params: &[],
+    build: |_| Box::new(ReceiverOnly),
+};

@@ -1,0 +1,124 @@
+use ackclock_units::Bytes;
+
+use super::growth::{Remainder, slow_start};
+use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
+use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Phase, Policy, Probe, SenderView, Window};
+
+/// Slow start and congestion avoidance with AIMD parameters.
+#[derive(Debug)]
+struct Reno {
+    decrease: f64,
+    increase_segs: f64,
+    initial: InitialWindow,
+    initial_ssthresh: Bytes,
+    min_ssthresh_segs: u32,
+    loss_window_segs: u32,
+    /// Segments per ack in slow start by byte counting; 0 without.
+    limit_segs: u32,
+    validate: bool,
+    keep_ssthresh: bool,
+    remainder: Remainder,
+    /// Bytes acknowledged towards the next increase, with byte counting (RFC 3465 §2.1).
+    bytes_acked: Bytes,
+}
+
+impl Reno {
+    fn avoidance(&mut self, a: &AckInfo, v: &SenderView) -> Bytes {
+        let (cwnd, smss) = (v.window.cwnd, f64::from(v.smss));
+        if self.limit_segs == 0 {
+            // J-A11, RFC 5681 §3.1 eq. 3: u segments a round trip, spread over the acks of one per segment.
+            return self.remainder.take(self.increase_segs * smss * smss / self.remainder.with(cwnd.max(1)));
+        }
+        // RFC 3465 §2.1: u segments for each window of bytes acknowledged.
+        self.bytes_acked += a.newly_acked;
+        if self.bytes_acked < cwnd {
+            return 0;
+        }
+        self.bytes_acked -= cwnd;
+        self.remainder.take(self.increase_segs * smss)
+    }
+
+    /// The threshold after a congestion signal. What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window that
+    /// was not used.
+    fn reduced(&self, v: &SenderView) -> Bytes {
+        let in_use = v.flight_size.min(v.window.cwnd);
+        ((in_use as f64 * self.decrease) as u64).max(u64::from(self.min_ssthresh_segs) * u64::from(v.smss))
+    }
+}
+
+impl Policy for Reno {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn probe(&self, probe: &mut Probe) {
+        probe.number("remainder", self.remainder.with(0));
+        probe.number("bytes_acked", self.bytes_acked as f64);
+    }
+}
+
+impl CongestionControl for Reno {
+    fn start(&mut self, v: &SenderView) -> Window {
+        let ssthresh = if self.initial_ssthresh == 0 { Bytes::MAX } else { self.initial_ssthresh };
+        Window { cwnd: self.initial.bytes(v), ssthresh }
+    }
+
+    fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
+        // A window that was not the limit has not been tried (RFC 7661 §4.3).
+        if self.validate && !a.cwnd_limited {
+            return v.window;
+        }
+        let growth = if v.window.cwnd < v.window.ssthresh {
+            let limit = if v.phase == Phase::Loss { self.limit_segs.min(1) } else { self.limit_segs };
+            slow_start(a.newly_acked, v.smss, u64::from(limit.max(1)))
+        } else {
+            self.avoidance(a, v)
+        };
+        Window { cwnd: v.window.cwnd.saturating_add(growth), ..v.window }
+    }
+
+    fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
+        self.bytes_acked = 0;
+        let loss_window = u64::from(self.loss_window_segs) * u64::from(v.smss);
+        match c {
+            Congestion::Rto { repeated } if repeated || self.keep_ssthresh => Window { cwnd: loss_window, ..v.window },
+            Congestion::Rto { .. } => Window { cwnd: loss_window, ssthresh: self.reduced(v) },
+            Congestion::Loss | Congestion::Ecn => Window { cwnd: self.reduced(v), ssthresh: self.reduced(v) },
+        }
+    }
+}
+
+/// The standard window.
+pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
+    name: "reno",
+    about: "Slow start, then additive increase and multiplicative decrease: one segment a round trip, half at a loss.",
+    source: "J-A2, J-A9, J-A10, J-A11, J-A17, M-A1; RFC 5681 3.1, RFC 3465",
+    params: &[
+        Param::ratio("decrease", 0.5, 0.0..=1.0, "d, the part of the window that is left after a loss"),
+        Param::ratio("increase_segs", 1.0, 0.0..=1000.0, "u, segments added per round trip in congestion avoidance"),
+        INITIAL_WINDOW,
+        INITIAL_SEGS,
+        Param::bytes("initial_ssthresh", 0, 0..=1 << 40, "slow-start threshold of a new connection; 0B for none"),
+        Param::count("min_ssthresh_segs", 2, 2..=1000, "floor of the slow-start threshold, segments"),
+        Param::count("loss_window_segs", 1, 1..=1000, "window after a timeout, segments"),
+        Param::flag("byte_counting", false, "grow by bytes acknowledged (RFC 3465) rather than by acks"),
+        Param::count("limit_segs", 2, 1..=1000, "L, segments per ack in slow start with byte counting (RFC 3465 2.3)"),
+        Param::flag("validate", true, "grow only while the window is the limit (RFC 7661)"),
+        Param::flag("keep_ssthresh", false, "a collapse to the loss window leaves the threshold alone (M-A3 as printed; not a standard)"),
+    ],
+    build: |p| {
+        Box::new(Reno {
+            decrease: p.ratio("decrease"),
+            increase_segs: p.ratio("increase_segs"),
+            initial: InitialWindow::new(p),
+            initial_ssthresh: p.bytes("initial_ssthresh"),
+            min_ssthresh_segs: p.count("min_ssthresh_segs") as u32,
+            loss_window_segs: p.count("loss_window_segs") as u32,
+            limit_segs: if p.flag("byte_counting") { p.count("limit_segs") as u32 } else { 0 },
+            validate: p.flag("validate"),
+            keep_ssthresh: p.flag("keep_ssthresh"),
+            remainder: Remainder::default(),
+            bytes_acked: 0,
+        })
+    },
+};

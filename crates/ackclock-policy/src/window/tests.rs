@@ -1,0 +1,262 @@
+use ackclock_units::{Duration, Instant};
+
+use crate::harness::{ack, view};
+use crate::{AckInfo, Chosen, Congestion, CongestionControl, Phase, Registry, Rtt, SenderView, Settled, Window};
+
+fn chosen(name: &str) -> Chosen<dyn CongestionControl> {
+    Registry::builtin().choose(name).expect("built in")
+}
+
+fn with(name: &str, params: &[(&str, &str)]) -> Box<dyn CongestionControl> {
+    let mut choice = chosen(name);
+    for (param, value) in params {
+        choice.set(param, value).expect("declared");
+    }
+    choice.build()
+}
+
+fn window(cwnd: u64, ssthresh: u64) -> SenderView {
+    SenderView { window: Window { cwnd, ssthresh }, flight_size: cwnd, pipe: cwnd, ..view() }
+}
+
+fn grow(w: &mut dyn CongestionControl, v: &mut SenderView, newly_acked: u64) -> u64 {
+    v.window = w.on_ack(&ack(1, newly_acked), v);
+    v.window.cwnd
+}
+
+#[test]
+fn initial_windows() {
+    let iw = |rule, smss| with("reno", &[("initial_window", rule)]).start(&SenderView { smss, ..view() }).cwnd;
+    // RFC 6928 §2, RFC 5681 §3.1, RFC 3390 §1.
+    assert_eq!([536, 1000, 1460, 9000].map(|s| iw("rfc6928", s)), [5360, 10_000, 14_600, 18_000]);
+    assert_eq!([536, 1000, 1460, 9000].map(|s| iw("rfc5681", s)), [2144, 4000, 4380, 18_000]);
+    assert_eq!([536, 1000, 1460, 9000].map(|s| iw("rfc3390", s)), [2144, 4000, 4380, 18_000]);
+    assert_eq!([1095, 1096, 2190, 2191].map(|s| iw("rfc5681", s)), [4380, 3288, 6570, 4382]);
+    assert_eq!(iw("segments", 512), 512);
+    assert_eq!(with("cubic", &[]).start(&SenderView { expiries: 1, ..view() }).cwnd, 1000, "after a lost SYN");
+}
+
+#[test]
+fn slow_start_adds_a_segment_per_ack() {
+    // J-A2: the window doubles in a round of acks per packet.
+    let mut w = with("reno", &[]);
+    let mut v = window(1000, u64::MAX);
+    for round in 0..6 {
+        for _ in 0..(1 << round) {
+            grow(&mut *w, &mut v, 1000);
+        }
+        assert_eq!(v.window.cwnd, 2000 << round);
+    }
+    // RFC 5681 §3.1 eq. 2: an ack of less than a segment adds less, of more than a segment no more.
+    assert_eq!(grow(&mut *w, &mut window(4000, u64::MAX), 10), 4010);
+    assert_eq!(grow(&mut *w, &mut window(4000, u64::MAX), 4000), 5000);
+}
+
+#[test]
+fn byte_counting_in_slow_start() {
+    let mut w = with("reno", &[("byte_counting", "true")]);
+    // RFC 3465 §2.2: up to L = 2 segments per ack, after a timeout one.
+    assert_eq!(grow(&mut *w, &mut window(4000, u64::MAX), 4000), 6000);
+    let mut v = SenderView { phase: Phase::Loss, ..window(4000, u64::MAX) };
+    assert_eq!(grow(&mut *w, &mut v, 4000), 5000);
+}
+
+#[test]
+fn byte_counting_in_avoidance() {
+    let mut w = with("reno", &[("byte_counting", "true")]);
+    let mut v = window(4000, 4000);
+    // RFC 3465 §2.1: a segment for each window acknowledged, however many acks it takes.
+    assert_eq!([2000, 2000, 4000, 999, 1].map(|n| grow(&mut *w, &mut v, n)), [4000, 5000, 5000, 5000, 6000]);
+}
+
+#[test]
+fn per_ack_increments_are_exact() {
+    // J-E13: from 4 packets, 4 acks. With segments of 65,000 bytes, whole bytes are fine enough for six digits.
+    let mut w = with("reno", &[]);
+    let mut v = SenderView { smss: 65_000, ..window(4 * 65_000, 4 * 65_000) };
+    for want in [4.25, 4.48529, 4.70824, 4.92064] {
+        let got = grow(&mut *w, &mut v, 65_000) as f64 / 65_000.0;
+        assert!((got - want).abs() < 2e-5, "{got} is not {want}");
+    }
+}
+
+#[test]
+fn increments_below_a_byte_add_up() {
+    // J-A11: a window of a million segments of one byte each would never grow in whole bytes.
+    let mut w = with("reno", &[]);
+    let mut v = SenderView { smss: 100, ..window(1_000_000, 1_000_000) };
+    for _ in 0..10_000 {
+        grow(&mut *w, &mut v, 100);
+    }
+    // One round trip's worth of acks adds one segment less the effect of growing meanwhile: sqrt(w^2 + 2 n s^2) - w.
+    assert_eq!(v.window.cwnd, 1_000_099);
+}
+
+#[test]
+fn a_round_trip_adds_at_most_a_segment() {
+    // J-A11 (2), J-E12: from 16 to 31.5 takes 15.5 rounds in theory; increments on a growing window make it 17 whole ones.
+    let mut w = with("reno", &[]);
+    let mut v = window(16_000, 16_000);
+    let mut rounds = 0;
+    while v.window.cwnd < 31_500 {
+        let before = v.window.cwnd;
+        for _ in 0..before / 1000 {
+            grow(&mut *w, &mut v, 1000);
+        }
+        assert!(v.window.cwnd - before <= 1000);
+        rounds += 1;
+    }
+    assert_eq!(rounds, 17);
+}
+
+#[test]
+fn an_unused_window_does_not_grow() {
+    let unused = AckInfo { cwnd_limited: false, ..ack(1, 1000) };
+    for name in ["reno", "cubic"] {
+        assert_eq!(with(name, &[]).on_ack(&unused, &window(4000, u64::MAX)).cwnd, 4000);
+        assert_eq!(with(name, &[("validate", "false")]).on_ack(&unused, &window(4000, u64::MAX)).cwnd, 5000);
+    }
+}
+
+#[test]
+fn reductions() {
+    let mut w = with("reno", &[]);
+    let v = window(16_000, u64::MAX);
+    assert_eq!(w.on_congestion(Congestion::Loss, &v), Window { cwnd: 8000, ssthresh: 8000 });
+    assert_eq!(w.on_congestion(Congestion::Ecn, &v), Window { cwnd: 8000, ssthresh: 8000 });
+    // J-A10, RFC 5681 §3.1.
+    assert_eq!(w.on_congestion(Congestion::Rto { repeated: false }, &v), Window { cwnd: 1000, ssthresh: 8000 });
+    assert_eq!(w.on_congestion(Congestion::Rto { repeated: true }, &window(1000, 8000)), Window { cwnd: 1000, ssthresh: 8000 });
+    // Limited Transmit's two segments do not count, an unused window does not either.
+    assert_eq!(w.on_congestion(Congestion::Loss, &SenderView { flight_size: 18_000, ..v }).ssthresh, 8000);
+    assert_eq!(w.on_congestion(Congestion::Loss, &SenderView { flight_size: 6000, ..v }).ssthresh, 3000);
+    assert_eq!(w.on_congestion(Congestion::Loss, &window(2000, 2000)).ssthresh, 2000, "floor of two segments");
+    // J-E11 with d = 7/8.
+    let mut gentle = with("reno", &[("decrease", "0.875")]);
+    let sizes = [32_000, 28_000, 24_500, 21_437].map(|cwnd| gentle.on_congestion(Congestion::Loss, &window(cwnd, 0)).cwnd);
+    assert_eq!(sizes, [28_000, 24_500, 21_437, 18_757]);
+    // M-A3 as printed.
+    let literal = with("reno", &[("keep_ssthresh", "true")]).on_congestion(Congestion::Rto { repeated: false }, &v);
+    assert_eq!(literal, Window { cwnd: 1000, ssthresh: u64::MAX });
+}
+
+#[test]
+fn before_1988_nothing_was_reduced() {
+    let mut w = with("receiver-only", &[]);
+    let open = w.start(&view());
+    let v = SenderView { window: open, ..view() };
+    assert_eq!(w.on_congestion(Congestion::Rto { repeated: false }, &v), open);
+    assert_eq!(w.on_congestion(Congestion::Loss, &v), open);
+}
+
+/// CUBIC in segments of 1000 bytes with a round trip of 100 ms, all acks at the end of each round.
+struct CubicRun {
+    w: Box<dyn CongestionControl>,
+    v: SenderView,
+}
+
+impl CubicRun {
+    fn new(params: &[(&str, &str)], cwnd: u64) -> Self {
+        let rtt = Duration::from_millis(100);
+        let rtt = Some(Rtt { latest: rtt, srtt: rtt, rttvar: Duration::ZERO, min_rtt: rtt });
+        Self { w: with("cubic", params), v: SenderView { now: Instant::ZERO + Duration::from_secs(10), rtt, ..window(cwnd, cwnd) } }
+    }
+
+    fn congestion(&mut self, c: Congestion) {
+        self.v.flight_size = self.v.window.cwnd;
+        self.v.window = self.w.on_congestion(c, &self.v);
+    }
+
+    /// Acks of a window's worth of segments, spread over a round trip.
+    fn round(&mut self) -> f64 {
+        let n = (self.v.window.cwnd / 1000).max(1);
+        for _ in 0..n {
+            self.v.now += Duration::from_nanos(100_000_000 / n);
+            grow(&mut *self.w, &mut self.v, 1000);
+        }
+        self.v.window.cwnd as f64 / 1000.0
+    }
+}
+
+#[test]
+fn cubic_follows_its_curve() {
+    // A loss at 1000 segments: cwnd = 700, K = cbrt(300 / 0.4) = 9.0856 s. RFC 9438 eq. 1 at 5, 9.1, 12 and 15 s.
+    let mut run = CubicRun::new(&[("reno_friendly", "false")], 1_000_000);
+    run.congestion(Congestion::Loss);
+    assert_eq!(run.v.window, Window { cwnd: 700_000, ssthresh: 700_000 });
+    for (rounds, want) in [(50, 972.722), (41, 1000.0), (29, 1009.902), (30, 1082.735)] {
+        let got = (0..rounds).map(|_| run.round()).last().expect("rounds");
+        assert!((got / want - 1.0).abs() < 0.004, "{got} is not {want}");
+    }
+}
+
+#[test]
+fn cubic_is_as_fast_as_reno_on_a_short_path() {
+    // §4.3: from 14 segments (a loss at 20), alpha = 3 * 0.3 / 1.7 = 0.529412 segments a round trip until W_est reaches 20, then 1. A small C keeps
+    // the curve below.
+    let mut run = CubicRun::new(&[("c", "0.001")], 20_000);
+    run.congestion(Congestion::Loss);
+    let after: Vec<f64> = (0..20).map(|_| run.round()).collect();
+    assert!((after[4] - (14.0 + 5.0 * 0.529_412)).abs() < 0.15, "{after:?}");
+    assert!((after[19] - after[16] - 3.0).abs() < 0.2, "{after:?}");
+}
+
+#[test]
+fn cubic_gives_way_below_its_former_maximum() {
+    let fast = |on: &str| {
+        let mut run = CubicRun::new(&[("fast_convergence", on), ("reno_friendly", "false")], 1_000_000);
+        run.congestion(Congestion::Loss);
+        run.round();
+        run.congestion(Congestion::Loss);
+        // Long after: at the plateau the window hardly moves.
+        (0..100).map(|_| run.round()).last().expect("rounds")
+    };
+    let (with_it, without) = (fast("true"), fast("false"));
+    assert!(with_it < without, "{with_it} {without}");
+}
+
+#[test]
+fn cubic_begins_anew_after_a_timeout() {
+    let mut run = CubicRun::new(&[("reno_friendly", "false")], 100_000);
+    run.congestion(Congestion::Rto { repeated: false });
+    assert_eq!(run.v.window, Window { cwnd: 1000, ssthresh: 70_000 });
+    // Slow start to the threshold; the stage then begins on the plateau (§4.8): W = 70 + 0.4 t^3.
+    while run.v.window.cwnd < 70_000 {
+        run.round();
+    }
+    let start = run.v.window.cwnd as f64 / 1000.0;
+    let later = (0..30).map(|_| run.round()).last().expect("rounds");
+    assert!((later - start - 0.4 * 27.0).abs() < 2.0, "{start} {later}");
+}
+
+#[test]
+fn cubic_takes_back_a_spurious_reduction() {
+    let (mut straight, mut undone) = (CubicRun::new(&[], 500_000), CubicRun::new(&[], 500_000));
+    for run in [&mut straight, &mut undone] {
+        run.congestion(Congestion::Loss);
+        run.round();
+    }
+    let before = undone.v.window;
+    undone.congestion(Congestion::Rto { repeated: false });
+    undone.v.window = before;
+    undone.v.window = undone.w.on_settled(Settled::Spurious, &undone.v);
+    assert_eq!(straight.round(), undone.round());
+}
+
+#[test]
+fn cubic_does_not_count_idle_time() {
+    let idle_then_round = |idle: bool| {
+        let mut run = CubicRun::new(&[("reno_friendly", "false")], 500_000);
+        run.congestion(Congestion::Loss);
+        run.round();
+        if idle {
+            for _ in 0..100 {
+                run.v.now += Duration::from_secs(1);
+                let unused = AckInfo { cwnd_limited: false, ..ack(1, 1000) };
+                run.v.window = run.w.on_ack(&unused, &run.v);
+            }
+        }
+        run.round()
+    };
+    assert_eq!(idle_then_round(false), idle_then_round(true));
+}

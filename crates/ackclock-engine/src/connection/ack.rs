@@ -239,6 +239,9 @@ impl Connection {
         self.mark_lost(now, &mut lost);
         self.lost = lost;
         self.enter(now, phase);
+        if self.phase == Phase::Open {
+            self.dup_delivered = 0;
+        }
         // A repair begins with its first retransmission whatever the window says; without SACK so does each partial acknowledgment.
         let partial = !self.sack_on && info.newly_acked > 0 && before == Phase::Recovery;
         self.forced = matches!(self.phase, Phase::Recovery | Phase::Loss) && (before != self.phase || partial) && self.sent.has_lost();
@@ -309,7 +312,6 @@ impl Connection {
             Phase::Open | Phase::Disorder => {
                 if matches!(before, Phase::Recovery | Phase::Loss | Phase::Cwr) {
                     self.end_episode(now, false);
-                    self.dup_delivered = 0;
                     self.settle(Settled::Done, now);
                 }
             }

@@ -107,6 +107,10 @@ impl Connection {
             self.challenge(now);
             return false;
         }
+        if self.ecn.on && flags.has(Flags::CWR) {
+            // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168 §6.1.3).
+            self.ecn.echo = false;
+        }
         self.take_ack(now, segment);
         self.after_ack_of_fin(now);
         !matches!(self.state, State::Closed)

@@ -1,0 +1,229 @@
+//! Two endpoints with plain policies over a pipe in virtual time: enough to test the connection apart from the built-in policies.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ackclock_engine::{Config, Connection, ConnectionEvent, Policies, Transmit};
+use ackclock_policy::*;
+use ackclock_units::{Duration, Instant, Rng, SeqNumber, SeqRange};
+use ackclock_wire::Segment;
+
+#[derive(Debug, Default)]
+pub struct Plain {
+    rtt: Option<Rtt>,
+}
+
+impl Policy for Plain {
+    fn name(&self) -> &str {
+        "plain"
+    }
+}
+
+impl RttEstimator for Plain {
+    fn on_sample(&mut self, s: RttSample) {
+        self.rtt = Some(Rtt { latest: s.rtt, srtt: s.rtt, rttvar: s.rtt / 2, min_rtt: s.rtt });
+    }
+    fn rtt(&self) -> Option<Rtt> {
+        self.rtt
+    }
+    fn rto(&self) -> Duration {
+        self.rtt.map_or(Duration::from_secs(1), |r| (r.srtt + r.rttvar * 4).max(Duration::from_millis(200)))
+    }
+    fn initial_rto(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+impl Backoff for Plain {
+    fn timeout(&mut self, rto: Duration, expiries: u32, _: &mut Rng) -> Duration {
+        rto * (1 << expiries.min(6))
+    }
+    fn give_up(&self, expiries: u32, _: Duration) -> bool {
+        expiries > 15
+    }
+}
+
+impl RetransmissionTimer for Plain {
+    fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction {
+        match e {
+            TimerEvent::Sent { .. } if v.rto_deadline.is_some() => TimerAction::Keep,
+            TimerEvent::AllAcked => TimerAction::Disarm,
+            _ => TimerAction::Arm(v.now + timeout),
+        }
+    }
+}
+
+impl CongestionControl for Plain {
+    fn start(&mut self, v: &SenderView) -> Window {
+        Window { cwnd: 10 * u64::from(v.smss), ..v.window }
+    }
+    fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
+        let grow = if v.window.cwnd < v.window.ssthresh { a.newly_acked } else { u64::from(v.smss) * u64::from(v.smss) / v.window.cwnd };
+        Window { cwnd: v.window.cwnd + grow, ..v.window }
+    }
+    fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
+        let half = (v.flight_size / 2).max(2 * u64::from(v.smss));
+        let cwnd = if matches!(c, Congestion::Rto { .. }) { u64::from(v.smss) } else { half };
+        Window { cwnd, ssthresh: half }
+    }
+}
+
+/// Third duplicate ack: the first hole is lost; each partial ack shows the next one.
+impl LossRecovery for Plain {
+    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+        match v.phase {
+            Phase::Recovery | Phase::Loss if v.snd_una >= v.recovery_point => Phase::Open,
+            Phase::Recovery => {
+                if a.newly_acked > 0 {
+                    lost.extend(b.next_unsacked(v.snd_una));
+                }
+                Phase::Recovery
+            }
+            Phase::Loss => Phase::Loss,
+            _ if v.dup_acks >= 3 && v.snd_una >= v.recovery_point => {
+                lost.extend(b.next_unsacked(v.snd_una));
+                Phase::Recovery
+            }
+            _ if v.dup_acks > 0 => Phase::Disorder,
+            _ => Phase::Open,
+        }
+    }
+    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+        Some(b.next_lost(v.snd_una).unwrap_or(SeqRange::new(v.snd_nxt, v.snd_nxt)))
+    }
+}
+
+impl AckPolicy for Plain {
+    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction {
+        if p.full_segments >= 2 { AckAction::Now } else { AckAction::By(s.now + Duration::from_millis(200)) }
+    }
+}
+
+pub fn policies() -> Policies {
+    Policies {
+        estimator: Box::new(Plain::default()),
+        backoff: Box::new(Plain::default()),
+        timer: Box::new(Plain::default()),
+        recovery: Box::new(Plain::default()),
+        window: Box::new(Plain::default()),
+        ack: Box::new(Plain::default()),
+    }
+}
+
+pub fn connection(config: Config, iss: u32) -> Connection {
+    Connection::new(Arc::new(config), policies(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
+}
+
+pub fn ms(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(n)
+}
+
+type Fate = Box<dyn FnMut(u64, usize, &Segment) -> Vec<Duration>>;
+
+/// A pipe of 10 ms each way; `fate` says for the n-th segment from end `from` when its copies arrive (none: lost).
+pub struct Pipe {
+    pub now: Instant,
+    pub ends: [Connection; 2],
+    pub events: [Vec<ConnectionEvent>; 2],
+    pub log: Vec<(Instant, usize, Segment)>,
+    flying: BTreeMap<(Instant, u64), (usize, Segment, Vec<u8>, Ecn)>,
+    sent: u64,
+    fate: Fate,
+}
+
+pub const DELAY: Duration = Duration::from_millis(10);
+
+impl Pipe {
+    pub fn new(client: Connection, server: Connection) -> Self {
+        Self::with(client, server, |_, _, _| vec![DELAY])
+    }
+
+    pub fn with(client: Connection, server: Connection, fate: impl FnMut(u64, usize, &Segment) -> Vec<Duration> + 'static) -> Self {
+        let ends = [client, server];
+        Self { now: Instant::ZERO, ends, events: [vec![], vec![]], log: vec![], flying: BTreeMap::new(), sent: 0, fate: Box::new(fate) }
+    }
+
+    pub fn open(&mut self) {
+        self.ends[1].listen();
+        self.ends[0].connect(self.now);
+        self.drain();
+    }
+
+    fn launch(&mut self, from: usize, t: Transmit) {
+        let mut payload = vec![0; t.segment.len as usize];
+        self.ends[from].copy_payload(t.offset, &mut payload);
+        self.log.push((self.now, from, t.segment));
+        for delay in (self.fate)(self.sent, from, &t.segment) {
+            self.sent += 1;
+            self.flying.insert((self.now + delay, self.sent), (1 - from, t.segment, payload.clone(), t.ecn));
+        }
+        self.sent += 1;
+    }
+
+    pub fn drain(&mut self) {
+        for from in 0..2 {
+            while let Some(t) = self.ends[from].poll_transmit(self.now) {
+                self.launch(from, t);
+            }
+            while let Some(e) = self.ends[from].poll_event() {
+                self.events[from].push(e);
+            }
+        }
+    }
+
+    /// The next thing that happens; false when nothing will.
+    pub fn step(&mut self, until: Instant) -> bool {
+        let arrival = self.flying.keys().next().map(|k| k.0);
+        let deadline = self.ends.iter().filter_map(Connection::poll_timeout).min();
+        let Some(next) = arrival.into_iter().chain(deadline).min().filter(|n| *n <= until) else {
+            self.now = until.max(self.now);
+            return false;
+        };
+        assert!(next >= self.now, "time runs backwards");
+        self.now = next;
+        if arrival == Some(next) {
+            let (_, (to, segment, payload, ecn)) = self.flying.pop_first().expect("an arrival is due");
+            self.ends[to].handle_segment(next, &segment, &payload, ecn);
+        } else {
+            for c in &mut self.ends {
+                if c.poll_timeout().is_some_and(|at| at <= next) {
+                    c.handle_timeout(next);
+                }
+            }
+        }
+        self.drain();
+        true
+    }
+
+    pub fn run(&mut self, until: Instant) {
+        while self.step(until) {}
+    }
+
+    /// Sends `data` from end `from` and returns what the other end read, both closing when done.
+    pub fn transfer(&mut self, from: usize, data: &[u8], until: Instant) -> Vec<u8> {
+        let (mut written, mut got) = (0, vec![]);
+        let mut chunk = vec![0; 100_000];
+        loop {
+            written += self.ends[from].write(self.now, &data[written..]);
+            if written == data.len() {
+                self.ends[from].close(self.now);
+            }
+            self.drain();
+            if !self.step(until) {
+                return got;
+            }
+            let n = self.ends[1 - from].read(&mut chunk);
+            got.extend_from_slice(&chunk[..n]);
+            if self.ends[1 - from].at_end() {
+                self.ends[1 - from].close(self.now);
+            }
+            self.drain();
+        }
+    }
+}
+
+pub fn pattern(n: usize) -> Vec<u8> {
+    (0..n).map(|i| (i as u64).wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect()
+}
+

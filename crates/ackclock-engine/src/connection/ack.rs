@@ -223,7 +223,8 @@ impl Connection {
         if is_dup {
             self.dup_delivered = (self.dup_delivered + self.smss).min(flight_before.saturating_sub(self.smss));
         } else if segments_acked > 0 && self.dup_delivered > 0 {
-            self.dup_delivered = self.dup_delivered.saturating_sub((segments_acked - 1) * self.smss).min(self.flight_size().saturating_sub(self.smss));
+            self.dup_delivered =
+                self.dup_delivered.saturating_sub((segments_acked - 1) * self.smss).min(self.flight_size().saturating_sub(self.smss));
         }
     }
 

@@ -38,8 +38,7 @@ impl Connection {
     pub fn abort(&mut self, now: Instant) {
         let told = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
         if told {
-            self.pending.reset =
-                Some(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() });
+            self.pending.reset = Some(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() });
         }
         if self.state != State::Closed {
             self.abandon(AbortReason::Local, now);
@@ -49,8 +48,7 @@ impl Connection {
     /// Gives the connection up, telling the peer.
     pub(super) fn give_up(&mut self, reason: AbortReason, now: Instant) {
         if !matches!(self.state, State::SynSent) {
-            self.pending.reset =
-                Some(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() });
+            self.pending.reset = Some(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() });
         }
         self.abandon(reason, now);
     }

@@ -191,14 +191,13 @@ impl Connection {
             mss: Some(self.config.mss.min(65_535) as u16),
             window_scale: (self.config.window_scaling && (!answer || self.peer_scales)).then_some(self.rcv_wnd_shift),
             sack_permitted: if answer { self.sack_on } else { self.config.sack },
-            timestamps: (if answer { self.timestamps.on } else { self.config.timestamps }).then(|| Timestamps {
-                tsval: self.timestamp_clock(now),
-                tsecr: if answer { self.timestamps.ts_recent } else { 0 },
-            }),
+            timestamps: (if answer { self.timestamps.on } else { self.config.timestamps })
+                .then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: if answer { self.timestamps.ts_recent } else { 0 } }),
             ..Options::default()
         };
         let window = self.config.rcv_buf.min(65_535) as u16;
-        let segment = Segment { seq: self.iss, ack: if answer { self.rcv_nxt } else { Default::default() }, window, flags, options, ..Segment::default() };
+        let segment =
+            Segment { seq: self.iss, ack: if answer { self.rcv_nxt } else { Default::default() }, window, flags, options, ..Segment::default() };
         self.timestamps.last_ack_sent = self.rcv_nxt;
         self.last_sent_at = now;
         let timeout = self.policies.backoff.syn_timeout(self.policies.estimator.initial_rto(), self.backoff_expiries, &mut self.rng);

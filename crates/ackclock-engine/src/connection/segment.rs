@@ -68,7 +68,12 @@ impl Connection {
                 self.restart_time_wait(now);
             }
             // RFC 9293 §3.10.7.4: with a closed window, valid ACKs still count.
-            if self.rcv_window() == 0 && segment.seq == self.rcv_nxt && flags.has(Flags::ACK) && !flags.has(Flags::SYN) && self.ack_is_plausible(segment) {
+            if self.rcv_window() == 0
+                && segment.seq == self.rcv_nxt
+                && flags.has(Flags::ACK)
+                && !flags.has(Flags::SYN)
+                && self.ack_is_plausible(segment)
+            {
                 self.take_ack(now, segment);
             }
             return false;

@@ -226,4 +226,3 @@ impl Pipe {
 pub fn pattern(n: usize) -> Vec<u8> {
     (0..n).map(|i| (i as u64).wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect()
 }
-

@@ -1,15 +1,25 @@
 //! One vocabulary of events for all worlds, and the sinks and tables made of them.
 //!
-//! Features: `arrow` gives the tables as Arrow record batches.
+//! Features: `arrow` gives the tables as Arrow record batches, `json` events and rows as JSON lines, `pcapng` capture files.
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
 mod event;
+#[cfg(feature = "json")]
+mod json;
+#[cfg(feature = "pcapng")]
+mod pcapng;
 mod rows;
+mod sink;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use event::{Event, EventKind, LossClass, Mask, SendKind};
+#[cfg(feature = "json")]
+pub use json::JsonLines;
+#[cfg(feature = "pcapng")]
+pub use pcapng::Pcapng;
 pub use rows::{EpisodeRow, FlowRow, LinkRow, Outcome, SampleRow, SegmentRow, Side, TABLES};
+pub use sink::{EventTables, Sink};
 pub use table::{Cell, CellValue, Column, ColumnKind, Label, Row, Table};

@@ -1,0 +1,137 @@
+use std::collections::BTreeMap;
+
+use ackclock_units::{Bytes, Instant};
+
+use crate::{EpisodeRow, Event, EventKind, SampleRow, SegmentRow, SendKind};
+
+/// Takes events as they happen. A plain `Vec<Event>` is one, and so is every closure over `&Event`.
+pub trait Sink {
+    /// Takes one event. Those of one connection come in order of time.
+    fn record(&mut self, event: &Event);
+}
+
+impl Sink for Vec<Event> {
+    fn record(&mut self, event: &Event) {
+        self.push(*event);
+    }
+}
+
+impl<F: FnMut(&Event)> Sink for F {
+    fn record(&mut self, event: &Event) {
+        self(event);
+    }
+}
+
+impl SendKind {
+    /// The word in tables and JSON lines.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Syn { .. } => "syn",
+            Self::New => "new",
+            Self::FastRetransmit => "fast-retransmit",
+            Self::TimeoutRetransmit => "timeout-retransmit",
+            Self::WindowProbe => "window-probe",
+            Self::Keepalive => "keepalive",
+            Self::Ack => "ack",
+            Self::Reset => "reset",
+        }
+    }
+
+    /// True for a retransmission of data.
+    pub const fn is_retransmission(self) -> bool {
+        matches!(self, Self::FastRetransmit | Self::TimeoutRetransmit)
+    }
+}
+
+/// Turns events into rows of samples, episodes and segments.
+#[derive(Debug, Default)]
+pub struct EventTables {
+    samples: Vec<SampleRow>,
+    episodes: Vec<EpisodeRow>,
+    segments: Vec<SegmentRow>,
+    connections: BTreeMap<u32, Connection>,
+}
+
+/// What is remembered of one connection between its events.
+#[derive(Debug, Default)]
+struct Connection {
+    last: SampleRow,
+    open: Option<EpisodeRow>,
+    /// What was told at one moment just before the episode that it belongs to began.
+    before: (Instant, EpisodeRow),
+}
+
+impl Connection {
+    /// The episode that something at `at` belongs to: the open one, or one that may begin at this very moment.
+    fn episode(&mut self, at: Instant) -> &mut EpisodeRow {
+        if self.open.is_none() && self.before.0 != at {
+            self.before = (at, EpisodeRow::default());
+        }
+        self.open.as_mut().unwrap_or(&mut self.before.1)
+    }
+}
+
+impl Sink for EventTables {
+    fn record(&mut self, event: &Event) {
+        let (at, connection) = (event.at, event.connection);
+        let known = self
+            .connections
+            .entry(connection)
+            .or_insert_with(|| Connection { last: SampleRow { connection, ..SampleRow::default() }, ..Connection::default() });
+        match event.kind {
+            EventKind::Sent { kind, seq, len, ack } => {
+                self.segments.push(SegmentRow { time: at, connection, sent: true, kind: Some(kind.word()), seq, len, ack });
+                if kind.is_retransmission() {
+                    known.episode(at).retransmissions += 1;
+                }
+            }
+            EventKind::Received { seq, len, ack } => {
+                self.segments.push(SegmentRow { time: at, connection, sent: false, kind: None, seq, len, ack });
+            }
+            EventKind::RttSample { rtt, srtt, rttvar, rto } => {
+                known.last = SampleRow { time: at, srtt: Some(srtt), rttvar: Some(rttvar), rto: Some(rto), ..known.last.clone() };
+                self.samples.push(SampleRow { rtt: Some(rtt), ..known.last.clone() });
+            }
+            EventKind::Window { cwnd, ssthresh, pipe } => {
+                let ssthresh = (ssthresh != Bytes::MAX).then_some(ssthresh);
+                known.last = SampleRow { time: at, cwnd: Some(cwnd), ssthresh, pipe: Some(pipe), ..known.last.clone() };
+                self.samples.push(known.last.clone());
+            }
+            EventKind::Timeout { round, .. } => {
+                let episode = known.episode(at);
+                episode.timeouts += 1;
+                episode.rounds = episode.rounds.max(round);
+            }
+            EventKind::Lost { range } => {
+                let episode = known.episode(at);
+                episode.losses += 1;
+                episode.lost_bytes += u64::from(range.len());
+            }
+            EventKind::EpisodeBegan { class, recovery_point } => match &mut known.open {
+                // The episode took a turn for the worse, and goes on.
+                Some(open) => (open.class, open.recovery_point) = (class, recovery_point),
+                None => {
+                    let told = std::mem::take(known.episode(at));
+                    known.open = Some(EpisodeRow { connection, class, begin: at, recovery_point, ..told });
+                }
+            },
+            EventKind::EpisodeEnded { class, spurious } => {
+                if let Some(open) = known.open.take() {
+                    self.episodes.push(EpisodeRow { class, spurious, end: Some(at), ..open });
+                }
+            }
+            EventKind::Established | EventKind::Closed { .. } => {}
+        }
+    }
+}
+
+impl EventTables {
+    /// The rows of samples, episodes and segments, in order of time; what happens at one moment is in order of connection, then of recording.
+    pub fn finish(mut self) -> (Vec<SampleRow>, Vec<EpisodeRow>, Vec<SegmentRow>) {
+        self.episodes.extend(self.connections.into_values().filter_map(|c| c.open));
+        self.samples.sort_by_key(|r| (r.time, r.connection));
+        self.episodes.sort_by_key(|r| (r.begin, r.connection));
+        self.segments.sort_by_key(|r| (r.time, r.connection));
+        (self.samples, self.episodes, self.segments)
+    }
+}

@@ -121,7 +121,7 @@ fn a_closed_window_is_probed_until_it_opens() {
     let mut got = vec![];
     let mut chunk = [0; 4000];
     while got.len() < data.len() && p.now < ms(120_000) {
-        let n = p.ends[1].read(&mut chunk);
+        let n = p.ends[1].read(p.now, &mut chunk);
         got.extend_from_slice(&chunk[..n]);
         p.drain();
         p.step(ms(120_000));

@@ -386,14 +386,14 @@ impl Connection {
     }
 
     /// Takes bytes received in order.
-    pub fn read(&mut self, out: &mut [u8]) -> usize {
+    pub fn read(&mut self, _now: Instant, out: &mut [u8]) -> usize {
         let n = self.receive.read(out);
         self.after_read(n as u64);
         n
     }
 
     /// Takes up to `n` counted bytes.
-    pub fn read_counted(&mut self, n: u64) -> u64 {
+    pub fn read_counted(&mut self, _now: Instant, n: u64) -> u64 {
         let n = self.receive.discard(n);
         self.after_read(n);
         n
@@ -415,7 +415,7 @@ impl Connection {
     }
 
     /// While corked, only full segments are sent.
-    pub fn set_cork(&mut self, corked: bool) {
+    pub fn set_cork(&mut self, _now: Instant, corked: bool) {
         self.corked = corked;
     }
 

@@ -213,7 +213,7 @@ impl Pipe {
             if !self.step(until) {
                 return got;
             }
-            let n = self.ends[1 - from].read(&mut chunk);
+            let n = self.ends[1 - from].read(self.now, &mut chunk);
             got.extend_from_slice(&chunk[..n]);
             if self.ends[1 - from].at_end() {
                 self.ends[1 - from].close(self.now);

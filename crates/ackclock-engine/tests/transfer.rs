@@ -4,7 +4,7 @@ mod support;
 
 use ackclock_engine::{AbortReason, Config, ConnectionEvent, State};
 use ackclock_units::{Duration, Instant, Rng};
-use ackclock_wire::Segment;
+use ackclock_wire::{Flags, Segment};
 use support::{DELAY, Pipe, connection, ms, pattern};
 
 const LONG: Instant = Instant::from_nanos(3_600_000_000_000);
@@ -160,4 +160,23 @@ fn both_ends_may_close_at_once() {
     assert_eq!([p.ends[0].state(), p.ends[1].state()], [State::TimeWait; 2]);
     p.run(ms(5000));
     assert_eq!([p.ends[0].state(), p.ends[1].state()], [State::Closed; 2]);
+}
+
+#[test]
+fn a_fin_that_overtakes_lost_data_is_kept() {
+    let config = Config { mss: 1000, time_wait: Duration::from_secs(1), ..Config::default() };
+    let mut dropped = false;
+    let fate = move |_: u64, from: usize, s: &Segment| {
+        let drop = from == 0 && s.seq.0 == 1002 && !dropped;
+        dropped |= drop;
+        if drop { vec![] } else { vec![DELAY] }
+    };
+    let mut p = Pipe::with(connection(config.clone(), 1), connection(config, 2), fate);
+    p.open();
+    let data = pattern(6000);
+    assert!(p.transfer(0, &data, LONG) == data);
+    let s = p.ends[0].stats();
+    assert_eq!((s.timeouts, s.retransmitted_segments), (0, 1));
+    let fins = p.log.iter().filter(|(_, from, s)| *from == 0 && s.flags.has(Flags::FIN)).count();
+    assert_eq!(fins, 1, "the FIN is sent once");
 }

@@ -215,6 +215,8 @@ pub struct Connection {
     rcv_wnd_shift: u8,
     rmss: u32,
     fin_received: bool,
+    /// Where a FIN stands that arrived before the data below it.
+    fin_at: Option<SeqNumber>,
     receive: ReceiveBuffer,
     unacked: Unacked,
     dsack: Option<SeqRange>,
@@ -297,6 +299,7 @@ impl Connection {
             rcv_wnd_shift: if config.window_scaling { shift } else { 0 },
             rmss: 0,
             fin_received: false,
+            fin_at: None,
             receive: ReceiveBuffer::new(counted),
             unacked: Unacked::default(),
             dsack: None,

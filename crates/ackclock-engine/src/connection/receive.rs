@@ -48,6 +48,9 @@ impl Connection {
         if delivered > 0 {
             self.news.readable = true;
         }
+        if self.fin_at == Some(self.rcv_nxt) {
+            self.take_fin(now, self.rcv_nxt);
+        }
         let full_sized = len >= self.rmss && len > 0;
         self.rmss = self.rmss.max(len);
         self.unacked.bytes += delivered;
@@ -112,9 +115,15 @@ impl Connection {
             self.pending.ack = true;
             return;
         }
-        if seq != self.rcv_nxt || self.receive.has_gap() {
-            // Out of order: not kept, the peer sends it again.
+        if seq > self.rcv_nxt {
+            // Out of order: it waits for what is missing, and a SACK block reports it with the data before it.
+            if seq <= self.rcv_adv {
+                self.fin_at.get_or_insert(seq);
+            }
             self.pending.ack = true;
+            return;
+        }
+        if seq < self.rcv_nxt {
             return;
         }
         self.rcv_nxt += 1;

@@ -2,7 +2,7 @@
 
 use ackclock_policy::{Ecn, Phase, TimerEvent};
 use ackclock_trace::{EventKind, LossClass, Mask, SendKind};
-use ackclock_units::{Bytes, Instant, SeqNumber};
+use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
 use super::{Connection, State, Transmit};
@@ -241,7 +241,9 @@ impl Connection {
         if self.sack_on && (self.dsack.is_some() || self.receive.has_gap()) {
             // With timestamps there is room for three blocks (RFC 2018 §3).
             let room = if self.timestamps.on { 3 } else { 4 };
-            self.dsack.into_iter().chain(self.receive.sack_blocks()).take(room).for_each(|b| sack.push(b));
+            // A FIN that waits behind a gap is reported with the range before it.
+            let held = self.receive.sack_blocks().map(|b| if self.fin_at == Some(b.end) { SeqRange::new(b.start, b.end + 1) } else { b });
+            self.dsack.into_iter().chain(held).take(room).for_each(|b| sack.push(b));
         }
         let timestamps = self.timestamps.on.then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.timestamps.ts_recent });
         Options { timestamps, sack, ..Options::default() }

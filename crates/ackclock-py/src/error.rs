@@ -1,0 +1,32 @@
+//! One exception tree that mirrors the Rust errors. All are [`AckclockError`]s.
+
+use ackclock_policy::RegistryError;
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(ackclock, AckclockError, PyException, "What every error of ackclock is.");
+create_exception!(ackclock, InputError, AckclockError, "What was given will not do: the place, the value met, the values that would do.");
+create_exception!(ackclock, ScenarioError, InputError, "A scenario will not do.");
+create_exception!(ackclock, PolicyError, InputError, "A policy or one of its parameters is not known, or its value will not do.");
+create_exception!(
+    ackclock,
+    SimulationError,
+    AckclockError,
+    "A run broke one of its own laws, such as conservation: a fault of ackclock, not of its user."
+);
+
+/// The exception for an error of the registry.
+pub fn policy(e: RegistryError) -> PyErr {
+    PolicyError::new_err(e.to_string())
+}
+
+/// Adds the tree to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("AckclockError", py.get_type::<AckclockError>())?;
+    module.add("InputError", py.get_type::<InputError>())?;
+    module.add("ScenarioError", py.get_type::<ScenarioError>())?;
+    module.add("PolicyError", py.get_type::<PolicyError>())?;
+    module.add("SimulationError", py.get_type::<SimulationError>())
+}

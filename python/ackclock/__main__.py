@@ -1,0 +1,5 @@
+"""`python -m ackclock`: the command line."""
+
+from ackclock.cli import main
+
+main()

@@ -1,0 +1,98 @@
+"""The command line. Exit codes: 0 done, 1 a check fell short, 2 bad input or usage, 3 a fault of ackclock itself, 130 interrupted."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ackclock._core import AckclockError, InputError, version
+
+DONE, FELL_SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
+
+# One file each; imported when asked for, since some need libraries that take a second to load.
+COMMANDS = {
+    "run": "Simulate a scenario.",
+    "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",
+    "policies": "List every policy with its parameters.",
+    "model": "Evaluate a closed form.",
+    "demo": "Show what ackclock does, in two parts.",
+}
+
+
+class Commands(click.Group):
+    """The commands, each in a module of its own name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which they are declared."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of that name."""
+        return importlib.import_module(f"ackclock.cli.{name}").command if name in COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists them without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Says which commands there are when the one asked for is none."""
+        if args and args[0] not in COMMANDS:
+            raise click.UsageError(f"`{args[0]}` is not a command; known are {', '.join(COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version, prog_name="ackclock")
+def command() -> None:
+    """A laboratory for the part of a transport protocol that decides when to send again and how much."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and ends the process."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code. Errors are one sentence on stderr."""
+    try:
+        code = command.main(args=arguments, prog_name="ackclock", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else DONE
+    except click.exceptions.NoArgsIsHelpError as e:
+        print(e.format_message())
+        return DONE
+    except click.UsageError as e:
+        place = e.ctx.command_path if e.ctx else "ackclock"
+        return _fail(f"{place}: {_sentence(e.format_message())}", BAD_INPUT)
+    except click.ClickException as e:
+        return _fail(f"ackclock: {_sentence(e.format_message())}", BAD_INPUT)
+    except InputError as e:
+        return _fail(f"ackclock: {_sentence(str(e))}", BAD_INPUT)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has had enough; the interpreter must not complain about it while it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except OSError as e:
+        return _fail(f"ackclock: {e.filename or 'the system'}: {e.strerror or e}", BAD_INPUT)
+    except AckclockError as e:
+        return _fail(f"ackclock: {_sentence(str(e))}", FAULT)
+    except Exception as e:
+        if os.environ.get("ACKCLOCK_TRACEBACK"):
+            raise
+        return _fail(f"ackclock: internal fault, {type(e).__name__}: {e} (ACKCLOCK_TRACEBACK=1 shows where; please report it)", FAULT)
+
+
+def _fail(sentence: str, code: int) -> int:
+    print(sentence, file=sys.stderr)
+    return code
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import dataclasses
+import difflib
+
+import click
+
+from ackclock._core import InputError
+from ackclock.cli.console import print_json, print_table
+from ackclock.policy import declarations
+from ackclock.policy.declared import Declaration, bounds
+
+
+@click.command("policies")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(name: str | None, as_json: bool) -> None:
+    """List every policy, or show the parameters of those called NAME (or of a kind)."""
+    found = [d for d in declarations() if name is None or name in (d.name, d.kind, f"{d.kind}.{d.name}")]
+    if not found:
+        names = dict.fromkeys([d.name for d in declarations()] + [d.kind for d in declarations()])
+        near = difflib.get_close_matches(name or "", names, 1)
+        hint = f"did you mean `{near[0]}`?" if near else "`ackclock policies` lists them"
+        raise InputError(f"`{name}` is not the name of a policy or of a kind of policy; {hint}")
+    if as_json:
+        print_json([dataclasses.asdict(d) for d in found])
+    elif name is None:
+        print_table([("kind", "left"), ("policy", "left"), ("about", "left")], [(d.kind, d.name, d.about) for d in found])
+    else:
+        for i, d in enumerate(found):
+            print("\n" * bool(i) + _page(d), end="")
+            if d.params:
+                rows = [(p.name, p.default, bounds(p), p.about) for p in d.params]
+                print_table([("parameter", "left"), ("default", "left"), ("values", "left"), ("meaning", "left")], rows)
+
+
+def _page(d: Declaration) -> str:
+    source = f"Source: {d.source}\n" if d.source else ""
+    return f"{d.name} ({d.kind})\n{d.about}\n{source}" + ("" if d.params else "No parameters.\n")

@@ -1,0 +1,61 @@
+"""How every figure looks: colours that colour-blind readers tell apart, a line style for each as well, and files that are the same each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+# Okabe and Ito's palette without its yellow, which is too pale for a line on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+
+SETTINGS = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlesize": 12,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "figure.dpi": 100,
+    # Names inside an SVG come from this salt instead of chance.
+    "svg.hashsalt": "ackclock",
+    "svg.fonttype": "path",
+}
+
+
+def line(index: int) -> dict[str, object]:
+    """Colour and dashes of the line number `index` of a figure."""
+    return {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index % len(DASHES)]}
+
+
+def figure(title: str, subtitle: str = "", size: tuple[float, float] = (7.2, 4.8)) -> tuple[Figure, Axes]:
+    """An empty figure with one pair of axes, its title and, below it, one line that says what was run."""
+    with mpl.rc_context(SETTINGS):
+        fig = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(fig)
+        axes = fig.add_subplot()
+        axes.set_title(title, pad=22 if subtitle else 8)
+        if subtitle:
+            axes.annotate(
+                subtitle, (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points", fontsize=8.5, color="#444444"
+            )
+    return fig, axes
+
+
+def save(fig: Figure, stem: Path) -> list[Path]:
+    """Writes `stem`.png and `stem`.svg, which depend on nothing but the figure, and returns their paths."""
+    with mpl.rc_context(SETTINGS):
+        png, svg = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".svg")
+        fig.savefig(png, dpi=160, metadata={"Software": None})
+        fig.savefig(svg, metadata={"Date": None, "Creator": "ackclock"})
+    return [png, svg]

@@ -1,0 +1,167 @@
+"""Classes made from the registry's declarations: a class for each policy, with its parameters as keywords."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import keyword
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+from ackclock import _core
+from ackclock._core import PolicyError
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter as its policy declares it."""
+
+    name: str
+    kind: str
+    default: str
+    words: tuple[str, ...]
+    min: float
+    max: float
+    about: str
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One policy as the registry declares it."""
+
+    kind: str
+    name: str
+    about: str
+    source: str
+    params: tuple[Param, ...]
+
+
+@cache
+def _registry() -> dict[str, Any]:
+    return json.loads(_core.policies())
+
+
+def _params(declared: list[dict[str, Any]]) -> tuple[Param, ...]:
+    return tuple(Param(**{**p, "words": tuple(p["words"])}) for p in declared)
+
+
+@cache
+def declarations() -> tuple[Declaration, ...]:
+    """Every policy of the registry, kind by kind, in the registry's order."""
+    return tuple(Declaration(**{**d, "params": _params(d["params"])}) for d in _registry()["policies"])
+
+
+@cache
+def options() -> tuple[Param, ...]:
+    """The options of a connection that are no policies, such as its segment size."""
+    return _params(_registry()["options"])
+
+
+class Policy:
+    """A policy by name, with the parameters that were given; the others keep their defaults.
+
+    Two policies with the same name and parameters are equal.
+    """
+
+    declaration: ClassVar[Declaration]
+
+    def __init__(self, **given: Any) -> None:
+        known = [p.name for p in self.declaration.params]
+        for name in given:
+            if name not in known:
+                raise PolicyError(_unknown(self.declaration.name, name, known))
+        self.given = {name: text(value) for name, value in given.items()}
+
+    @property
+    def kind(self) -> str:
+        """The kind of rule it is, such as `backoff`."""
+        return self.declaration.kind
+
+    @property
+    def name(self) -> str:
+        """The name that scenario files use."""
+        return self.declaration.name
+
+    def to_scenario(self) -> Any:
+        """What a scenario file holds in its place: its name, or a table with its name and parameters."""
+        return {"name": self.name, **self.given} if self.given else self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and (self.declaration, self.given) == (other.declaration, other.given)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.name, tuple(self.given.items())))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.given.items())})"
+
+
+def text(value: Any) -> Any:
+    """A parameter's value as a scenario file writes it."""
+    if isinstance(value, bool | str):
+        return value
+    if value == float("inf"):
+        return "inf"
+    return value
+
+
+def _unknown(policy: str, met: str, known: list[str]) -> str:
+    have = f"known are {', '.join(known)}" if known else "it has none"
+    return f"`{met}` is not a parameter of `{policy}`; {have}"
+
+
+def class_name(name: str) -> str:
+    """`sub-exponential` as a class: `SubExponential`."""
+    return "".join(part[:1].upper() + part[1:] for part in name.replace("_", "-").split("-"))
+
+
+def make_class(d: Declaration) -> type[Policy]:
+    """The class of one declaration, with its signature and its documentation."""
+    lines = [d.about, "", f"Source: {d.source}."] if d.source else [d.about]
+    if d.params:
+        lines += ["", "Parameters:"]
+        lines += [f"    {p.name}: {p.about} ({bounds(p)}; default {p.default})" for p in d.params]
+    parameters = [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
+    name = class_name(d.name)
+    if keyword.iskeyword(name):
+        name += "_"
+    members = {
+        "__doc__": "\n".join(lines),
+        "__module__": f"ackclock.policy.{d.kind}",
+        "__signature__": inspect.Signature(parameters),
+        "declaration": d,
+    }
+    return type(name, (Policy,), members)
+
+
+def bounds(p: Param) -> str:
+    """The values a parameter takes, in words."""
+    if p.kind == "flag":
+        return "true or false"
+    if p.kind == "choice":
+        return "one of " + ", ".join(p.words)
+    kind = {"count": "whole number", "ratio": "number", "queue": "packets or bytes"}.get(p.kind, p.kind)
+    if p.kind == "queue":
+        return kind
+    return f"{kind}, {_bound(p, p.min)} to {_bound(p, p.max)}"
+
+
+_UNITS = {
+    "time": ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
+    "rate": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
+    "size": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")),
+}
+
+
+def _bound(p: Param, x: float) -> str:
+    if p.kind == "count":
+        return "inf" if x >= 2.0**63 else f"{x:.0f}"
+    for scale, unit in _UNITS.get(p.kind, ()):
+        n = x / scale
+        if x and n >= 1 and abs(n - round(n)) < 1e-9 * n and n < 1e7:
+            return f"{round(n)}{unit}"
+    units = _UNITS.get(p.kind)
+    if units and x == 0:
+        return "0" + {"time": "s", "rate": "bit/s", "size": "B"}[p.kind]
+    return f"{x:g}" + ({"time": "s", "rate": "bit/s", "size": "B"}[p.kind] if units else "")

@@ -1,0 +1,162 @@
+"""How an item of the papers is declared, what it returns, and how its checks are judged."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ackclock._core import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+ITEMS: dict[str, Item] = {}
+"""Every item that can be run, by register id, in the register's order."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement of the register, and whether it holds."""
+
+    name: str
+    expected: str
+    got: str
+    holds: bool
+
+
+@dataclass
+class Outcome:
+    """What running an item gives."""
+
+    checks: list[Check]
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What was realised, such as a measured load, and what a reader must know of the result."""
+
+    @property
+    def holds(self) -> bool:
+        """True when every check does."""
+        return all(c.holds for c in self.checks)
+
+
+@dataclass
+class Setting:
+    """How an item is to be run."""
+
+    full: bool = False
+    """The paper's own sizes instead of at most a minute on two cores."""
+    workers: int | None = None
+    """Runs side by side; None for one per core."""
+    progress: Callable[[float, str], None] = lambda share, label: None
+    """Told the share of the work that is done."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item of the register, as its file declares it."""
+
+    id: str
+    paper: str
+    kind: str
+    title: str
+    choices: dict[str, str]
+    """What the paper leaves unstated, and what was chosen."""
+    function: Callable[[Setting], Outcome]
+
+    def run(self, setting: Setting | None = None) -> Outcome:
+        """Runs it."""
+        return self.function(setting or Setting())
+
+    def listing(self) -> dict[str, str]:
+        """What a listing shows."""
+        return {"id": self.id, "paper": self.paper, "kind": self.kind, "title": self.title}
+
+
+def item(
+    id: str, *, kind: str, title: str, choices: dict[str, str] | None = None
+) -> Callable[[Callable[[Setting], Outcome]], Callable[[Setting], Outcome]]:
+    """Declares the decorated function as the register's item `id`; its paper is the folder that its file lies in."""
+
+    def declare(function: Callable[[Setting], Outcome]) -> Callable[[Setting], Outcome]:
+        paper = function.__module__.split(".")[-2]
+        ITEMS[id] = Item(id, paper, kind, title, choices or {}, function)
+        return function
+
+    return declare
+
+
+def find(name: str) -> list[Item]:
+    """The items that `name` stands for: an id, a paper, or `all`."""
+    wanted = name.casefold()
+    found = [i for i in ITEMS.values() if wanted in (i.id.casefold(), i.paper.casefold(), "all")]
+    if not found:
+        names = [*ITEMS, *dict.fromkeys(i.paper for i in ITEMS.values()), "all"]
+        near = difflib.get_close_matches(wanted, [n.casefold() for n in names], 1)
+        hint = f"did you mean `{next(n for n in names if n.casefold() == near[0])}`?" if near else f"known are {', '.join(names)}"
+        raise InputError(f"`{name}` is not an item that can be reproduced, nor a paper; {hint}")
+    return found
+
+
+def six_digits(name: str, got: Any, expected: Any) -> Check:
+    """Holds when every number agrees with the register's to the six digits that it gives."""
+    g, e = np.atleast_1d(np.asarray(got, float)), np.atleast_1d(np.asarray(expected, float))
+    holds = g.shape == e.shape and bool(np.allclose(g, e, rtol=5e-6, atol=0))
+    return Check(name, _list(e), _list(g), holds)
+
+
+def exactly(name: str, got: Any, expected: Any) -> Check:
+    """Holds when the two are equal."""
+    return Check(name, _words(expected), _words(got), got == expected)
+
+
+def at_most(name: str, got: float, limit: float, wanted: str) -> Check:
+    """Holds when `got` does not exceed `limit`; `wanted` says where the limit comes from."""
+    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got <= limit))
+
+
+def _list(values: Iterable[float]) -> str:
+    return ", ".join(f"{v:.6g}" for v in values)
+
+
+def _words(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+
+
+def save(i: Item, outcome: Outcome, setting: Setting, began: float, root: Path) -> dict[str, Any]:
+    """Writes the item's folder below `root` and returns what `--json` prints, which the folder holds as well."""
+    from ackclock._core import version
+    from ackclock.plot import save as save_figure
+    from ackclock.results import folder
+
+    target = (root / i.id).absolute()
+    result: dict[str, Any] = {
+        **i.listing(),
+        "holds": outcome.holds,
+        "checks": [vars(c) for c in outcome.checks],
+        "choices": i.choices,
+        "notes": outcome.notes,
+        "full": setting.full,
+        "version": version,
+        "seconds": round(time.monotonic() - began, 3),
+        "folder": str(target),
+        "data": [str(target / f"{name}.parquet") for name in outcome.tables],
+        "figures": [str(target / f"{name}.{ending}") for name in outcome.figures for ending in ("png", "svg")],
+    }
+
+    def fill(directory: Path) -> None:
+        for name, table in outcome.tables.items():
+            folder.write_table(table, directory / f"{name}.parquet")
+        for name, figure in outcome.figures.items():
+            save_figure(figure, directory / name)
+        folder.write_json(result, directory / folder.SUMMARY)
+
+    folder.write(target, fill)
+    return result

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+import platform
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ackclock import _core
+from ackclock._core import InputError
+from ackclock.results import folder, summary
+
+
+class Run:
+    """A finished run: its resolved scenario, its tables and its numbers.
+
+    flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario: the resolved scenario, TOML. about: seed,
+    version, host and time taken.
+    """
+
+    def __init__(self, scenario: str, flows: pa.Table, links: pa.Table, about: dict[str, Any]) -> None:
+        self.scenario = scenario
+        self.flows = flows
+        self.links = links
+        self.about = about
+
+    @cached_property
+    def stacks(self) -> list[dict[str, Any]]:
+        """One row of numbers for each stack; `ackclock.results.summary.by_stack` says what they mean."""
+        return summary.by_stack(self.flows, self.links)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What `summary.json` holds: `about`, and the numbers of each stack."""
+        return {**self.about, "congested_link": summary.congested_link(self.links), "stacks": self.stacks}
+
+    @property
+    def plot(self) -> Plots:
+        """The figures of this run."""
+        return Plots(self)
+
+    def save(self, directory: str | Path) -> Path:
+        """Writes the run folder and returns its path. An earlier run there is replaced; other files are not."""
+        return folder.write(Path(directory), self._fill)
+
+    def _fill(self, directory: Path) -> None:
+        (directory / "scenario.toml").write_text(self.scenario, encoding="utf-8")
+        folder.write_table(self.flows, directory / "flows.parquet")
+        folder.write_table(self.links, directory / "links.parquet")
+        if any(row["mean"] is not None for row in self.stacks):
+            from ackclock.plot import save
+
+            save(self.plot.ccdf("response_time", by="stack"), directory / "response_time")
+        folder.write_json(self.summary, directory / folder.SUMMARY)
+
+    def __repr__(self) -> str:
+        return f"<ackclock run: {self.flows.num_rows} flows, {len(self.stacks)} stacks>"
+
+
+class Plots:
+    """The figures of a run. Each is a matplotlib figure, shown as it is in a notebook."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def ccdf(self, column: str = "response_time", by: str = "stack", title: str | None = None, subtitle: str | None = None) -> Any:
+        """The share of flows whose `column` is at least x, one line for each value of the column `by`, on logarithmic axes."""
+        from ackclock.plot import ccdf
+
+        flows = self._run.flows
+        for name in (column, by):
+            if name not in flows.column_names:
+                raise InputError(f"`{name}` is not a column of the flows; known are {', '.join(flows.column_names)}")
+        series = {}
+        for label in flows[by].unique().to_pylist():
+            values = flows.filter(pa.compute.equal(flows[by], label))[column]
+            series[label] = values.drop_null().cast(pa.float64()).to_numpy()
+        words = column.replace("_", " ")
+        unit = (flows.schema.field(column).metadata or {}).get(b"unit", b"").decode()
+        title = title or f"{words[:1].upper()}{words[1:]} of the flows"
+        return ccdf(
+            series, title=title, subtitle=subtitle or str(self._run.about.get("title", "")), label=f"{words} ({unit})" if unit else words, by=by
+        )
+
+
+def load(directory: str | Path) -> Run:
+    """Reads a run folder."""
+    directory = Path(directory)
+    if not (directory / folder.SUMMARY).is_file():
+        raise InputError(f"`{directory}` is not a run folder: it holds no {folder.SUMMARY}")
+    about = json.loads((directory / folder.SUMMARY).read_text(encoding="utf-8"))
+    about = {k: v for k, v in about.items() if k not in ("congested_link", "stacks")}
+    flows, links = (pq.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
+    return Run((directory / "scenario.toml").read_text(encoding="utf-8"), flows, links, about)
+
+
+def host() -> dict[str, Any]:
+    """What is worth knowing of the machine: nothing that names it or its user."""
+    return {"system": platform.system(), "machine": platform.machine(), "python": platform.python_version(), "ackclock": _core.version}

@@ -70,7 +70,8 @@ def test_e7_dead_packets(share, alphas):
 
 
 @pytest.mark.parametrize(
-    ("p", "three", "five"), [(0.1, 0.001, 1e-5), (0.25, 0.015625, 0.000976562), (0.45, 0.091125, 0.0184528), (0.5, 0.125, 0.03125)]
+    ("p", "three", "five"),
+    [(0.1, 0.001, 1e-5), (0.25, 0.015625, 0.000976562), (0.45, 0.091125, 0.0184528), (0.5, 0.125, 0.03125)],
 )
 def test_e8_syn_rejection(p, three, five):
     six_digits(b.syn_rejection(p, [3, 5]), [three, five])

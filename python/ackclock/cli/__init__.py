@@ -86,7 +86,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as e:
         if os.environ.get("ACKCLOCK_TRACEBACK"):
             raise
-        return _fail(f"ackclock: internal fault, {type(e).__name__}: {e} (ACKCLOCK_TRACEBACK=1 shows where; please report it)", FAULT)
+        return _fail(
+            f"ackclock: internal fault, {type(e).__name__}: {e} (ACKCLOCK_TRACEBACK=1 shows where; please report it)",
+            FAULT,
+        )
 
 
 def _fail(sentence: str, code: int) -> int:

@@ -28,7 +28,15 @@ def print_json(value: Any) -> None:
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
     """Prints a result for people. `columns` are headings with `left` or `right`. Off a terminal nothing is cut to its width."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, 3, 0, 0),
+        header_style="bold",
+    )
     for heading, side in columns:
         table.add_column(heading, justify=side, no_wrap=side == "right", overflow="fold")  # type: ignore[arg-type]
     for row in rows:

@@ -97,9 +97,7 @@ def table(f: Formula, values: dict[str, np.ndarray]) -> list[dict[str, Any]]:
             rows.append({"flows": count, **given, f.result: float(result)})
         elif flows:
             each = np.broadcast_to(result, (count,))
-            rows += [
-                {"flow": i + 1, **{n: float(v[i]) for n, v in flows.items()}, **given, f.result: float(each[i])} for i in range(count)
-            ]
+            rows += [{"flow": i + 1, **{n: float(v[i]) for n, v in flows.items()}, **given, f.result: float(each[i])} for i in range(count)]
         else:
             rows.append({**given, f.result: float(result)})
     return rows
@@ -127,10 +125,7 @@ def _values(name: str, i: Input, text: str) -> np.ndarray:
 
 def _one(name: str, i: Input, text: str) -> float:
     try:
-        if i.kind in ("time", "ratio"):
-            value = _core.quantity(i.kind, text)
-        else:
-            value = float(text)
+        value = _core.quantity(i.kind, text) if i.kind in ("time", "ratio") else float(text)
     except InputError as e:
         raise InputError(f"`--{name}`: {e}") from None
     except ValueError:

@@ -13,7 +13,13 @@ from ackclock.cli.console import bar, note, print_json, print_table
 @click.argument("name", metavar="[ID | PAPER | all]", required=False)
 @click.option("--list", "listing", is_flag=True, help="List the items instead of running them.")
 @click.option("--full", is_flag=True, help="The paper's own sizes, instead of at most a minute on two cores.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/reproduce"), show_default=True, help="Folder for data and figures.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs/reproduce"),
+    show_default=True,
+    help="Folder for data and figures.",
+)
 @click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str | None, listing: bool, full: bool, out: Path, workers: int | None, as_json: bool) -> int | None:

@@ -47,7 +47,13 @@ def figure(title: str, subtitle: str = "", size: tuple[float, float] = (7.2, 4.8
         axes.set_title(title, pad=22 if subtitle else 8)
         if subtitle:
             axes.annotate(
-                subtitle, (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points", fontsize=8.5, color="#444444"
+                subtitle,
+                (0, 1),
+                (0, 6),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                fontsize=8.5,
+                color="#444444",
             )
     return fig, axes
 

@@ -85,7 +85,7 @@ class Policy:
 
     def to_scenario(self) -> Any:
         """What a scenario file holds in its place: its name, or a table with its name and parameters."""
-        return {"name": self.name, **self.given} if self.given else self.name
+        return {"kind": self.name, **self.given} if self.given else self.name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Policy) and (self.declaration, self.given) == (other.declaration, other.given)

@@ -82,7 +82,11 @@ class Plots:
         unit = (flows.schema.field(column).metadata or {}).get(b"unit", b"").decode()
         title = title or f"{words[:1].upper()}{words[1:]} of the flows"
         return ccdf(
-            series, title=title, subtitle=subtitle or str(self._run.about.get("title", "")), label=f"{words} ({unit})" if unit else words, by=by
+            series,
+            title=title,
+            subtitle=subtitle or str(self._run.about.get("title", "")),
+            label=f"{words} ({unit})" if unit else words,
+            by=by,
         )
 
 
@@ -99,4 +103,9 @@ def load(directory: str | Path) -> Run:
 
 def host() -> dict[str, Any]:
     """What is worth knowing of the machine: nothing that names it or its user."""
-    return {"system": platform.system(), "machine": platform.machine(), "python": platform.python_version(), "ackclock": _core.version}
+    return {
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "ackclock": _core.version,
+    }

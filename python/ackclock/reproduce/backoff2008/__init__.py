@@ -10,7 +10,6 @@ from ackclock.reproduce.backoff2008 import (  # isort: skip
     e7_dead_packets,
     e8_syn_rejection,
     f1_multipliers,
-
 )
 
 __all__ = [
@@ -23,5 +22,4 @@ __all__ = [
     "e7_dead_packets",
     "e8_syn_rejection",
     "f1_multipliers",
-
 ]

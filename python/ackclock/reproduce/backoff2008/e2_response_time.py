@@ -10,4 +10,7 @@ from ackclock.reproduce.item import Outcome, Setting, item, six_digits
 def reproduce(setting: Setting) -> Outcome:
     """Ten packets, an RTO of 1 s, half of all packets lost."""
     r = float(response_time(10, 1.0, 0.5))
-    return Outcome([six_digits("r (s) of L = 10, RTO = 1 s, p = 0.5", r, 20.0)], {"points": pa.table({"packets": [10], "p": [0.5], "r": [r]})})
+    return Outcome(
+        [six_digits("r (s) of L = 10, RTO = 1 s, p = 0.5", r, 20.0)],
+        {"points": pa.table({"packets": [10], "p": [0.5], "r": [r]})},
+    )

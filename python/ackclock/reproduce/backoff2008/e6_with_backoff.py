@@ -10,7 +10,12 @@ from ackclock.reproduce.item import Check, Outcome, Setting, item, six_digits
 CASES = 10_000
 
 
-@item("B-E6", kind="CF", title="Response times with backoff, and theorem 2.1", choices={"random cases": f"{CASES}, fixed seed 2008"})
+@item(
+    "B-E6",
+    kind="CF",
+    title="Response times with backoff, and theorem 2.1",
+    choices={"random cases": f"{CASES}, fixed seed 2008"},
+)
 def reproduce(setting: Setting) -> Outcome:
     """The register's points, and r' >= r over random flows and capacities."""
     four = response_time_with_backoff([10] * 4, RTO, 1)

@@ -39,7 +39,7 @@ def rule(stack: str) -> tuple[str, list[tuple[str, str]]]:
 )
 def reproduce(setting: Setting) -> Outcome:
     """Asks the backoff policies themselves for the timeouts of seven rounds."""
-    got = {stack: [ns // RTO_NS for ns in _core.backoff_schedule(*rule(stack), RTO_NS, ROUNDS)] for stack in EXPECTED}
+    got = {stack: [ns / RTO_NS for ns in _core.backoff_schedule(*rule(stack), RTO_NS, ROUNDS)] for stack in EXPECTED}
     checks = [exactly(f"multipliers of {stack}", got[stack], expected) for stack, expected in EXPECTED.items()]
     checks.append(exactly("time of 7 timeouts, in RTOs", [sum(m) for m in got.values()], SUMS))
     columns = {
@@ -50,13 +50,17 @@ def reproduce(setting: Setting) -> Outcome:
     return Outcome(checks, {"multipliers": pa.table(columns)}, {"multipliers": _figure(got)})
 
 
-def _figure(got: dict[str, list[int]]) -> Figure:
+def _figure(got: dict[str, list[float]]) -> Figure:
     fig, axes = style.figure("Timeout against backoff round", "Multiplier of RTO for the j-th consecutive timeout of one packet")
     with mpl.rc_context(style.SETTINGS):
         for i, (stack, multipliers) in enumerate(got.items()):
             axes.plot(range(ROUNDS), multipliers, marker="o", markersize=4, **style.line(i))
             axes.annotate(
-                stack, (ROUNDS - 1, multipliers[-1]), (8, -3), textcoords="offset points", color=style.COLOURS[i % len(style.COLOURS)]
+                stack,
+                (ROUNDS - 1, multipliers[-1]),
+                (8, -3),
+                textcoords="offset points",
+                color=style.COLOURS[i % len(style.COLOURS)],
             )
         axes.set_yscale("log", base=2)
         axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda y, _: f"{y:g}"))

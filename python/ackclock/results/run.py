@@ -17,7 +17,7 @@ from ackclock.results import folder, summary
 class Run:
     """A finished run: its resolved scenario, its tables and its numbers.
 
-    flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario: the resolved scenario, TOML. about: seed,
+    flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario: resolved, TOML. about: seed,
     version, host and time taken.
     """
 

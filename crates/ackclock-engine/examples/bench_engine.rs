@@ -83,7 +83,7 @@ impl Pair {
         }
         while self.ends[end].poll_event().is_some() {}
         if end == 1 {
-            self.ends[1].read_counted(u64::MAX);
+            self.ends[1].read_counted(self.now, u64::MAX);
         }
         self.flush(end);
         true

@@ -1,6 +1,16 @@
 //! Which segments are taken for lost, and what is sent next while repairing.
 
+mod duplicates;
+mod newreno;
+mod reno;
+mod sack;
+mod tahoe;
+mod timeout_only;
+
 use crate::{Entry, LossRecovery};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] = &[];
+pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] = &[&timeout_only::ENTRY, &tahoe::ENTRY, &reno::ENTRY, &newreno::ENTRY, &sack::ENTRY];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use ackclock_units::{Bytes, SeqNumber, SeqRange};
+
+use crate::{Param, Params, Phase, Scoreboard, SenderView};
+
+/// What all rules that count duplicate acks share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Duplicates {
+    dup_thresh: u32,
+    limited_transmit: bool,
+    /// A retransmission is due whatever the window says.
+    owed: bool,
+    /// Duplicate acks up to here may come from needless retransmissions of an earlier episode (RFC 6582 §3.2); `None` when that is over. Kept here and
+    /// forgotten in time, since a stale number would compare wrongly after two gigabytes.
+    recover: Option<SeqNumber>,
+    careful: bool,
+}
+
+impl Duplicates {
+    /// Reads [`DUP_THRESH`] and [`LIMITED_TRANSMIT`].
+    pub fn new(p: &Params, careful: bool) -> Self {
+        Self { dup_thresh: p.count("dup_thresh") as u32, limited_transmit: p.flag("limited_transmit"), owed: false, recover: None, careful }
+    }
+
+    /// DupThresh.
+    pub fn dup_thresh(&self) -> u32 {
+        self.dup_thresh
+    }
+
+    /// To be called at each ack, before anything else.
+    pub fn follow(&mut self, v: &SenderView) {
+        if self.recover.is_some_and(|recover| v.snd_una > recover) {
+            self.recover = None;
+        }
+    }
+
+    /// True when so many duplicate acks came that a segment is missing.
+    pub fn are_enough(&self, v: &SenderView) -> bool {
+        v.dup_acks >= self.dup_thresh && self.recover.is_none()
+    }
+
+    /// An episode begins: the first retransmission goes out even if the window is full (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
+    pub fn begin(&mut self, v: &SenderView) {
+        self.owe();
+        if self.careful {
+            self.recover = Some(v.snd_nxt);
+        }
+    }
+
+    /// The timer expired: duplicate acks for what is now resent mean nothing (RFC 6582 §4).
+    pub fn expired(&mut self, v: &SenderView) {
+        self.owed = false;
+        if self.careful {
+            self.recover = Some(v.snd_nxt);
+        }
+    }
+
+    /// The last timeout was spurious.
+    pub fn undo(&mut self) {
+        self.owed = false;
+        self.recover = None;
+    }
+
+    /// The next segment goes out whatever the window says.
+    pub fn owe(&mut self) {
+        self.owed = true;
+    }
+
+    /// Bytes that may be sent now. In Disorder at most two segments beyond the window (RFC 3042), or none.
+    pub fn quota(&mut self, v: &SenderView) -> Bytes {
+        if std::mem::take(&mut self.owed) {
+            return v.room().max(u64::from(v.smss));
+        }
+        if v.phase != Phase::Disorder {
+            return v.room();
+        }
+        let beyond = if self.limited_transmit { 2 * u64::from(v.smss) } else { 0 };
+        v.room().min(v.window.cwnd.saturating_add(beyond).saturating_sub(v.flight_size))
+    }
+
+    /// True when segments may be sent on duplicate acks.
+    pub fn limited_transmit(&self) -> bool {
+        self.limited_transmit
+    }
+}
+
+/// True when everything that was outstanding at the beginning of the episode is acknowledged. Meaningful while there is one.
+pub(super) fn settled(v: &SenderView) -> bool {
+    v.snd_una >= v.recovery_point
+}
+
+/// The phase of a sender that is repairing nothing.
+pub(super) fn calm(v: &SenderView) -> Phase {
+    match v.phase {
+        Phase::Cwr if !settled(v) => Phase::Cwr,
+        _ if v.dup_acks > 0 => Phase::Disorder,
+        _ => Phase::Open,
+    }
+}
+
+/// Takes the first outstanding segment for lost.
+pub(super) fn mark_first(b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    lost.extend(b.next_unsacked(v.snd_una).filter(|first| first.end <= v.snd_nxt));
+}
+
+/// A segment of new data, if there is some and the receiver has room.
+pub(super) fn new_data(v: &SenderView) -> Option<SeqRange> {
+    let next = v.unsent.min(u64::from(v.smss));
+    (next > 0 && v.flight_size + next <= v.rwnd).then(|| SeqRange::new(v.snd_nxt, v.snd_nxt + v.smss))
+}
+
+/// The first segment marked lost, or else new data.
+pub(super) fn lost_or_new(b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    b.next_lost(v.snd_una).or_else(|| new_data(v))
+}
+
+/// How many duplicate acks mean a loss.
+pub(super) const DUP_THRESH: Param = Param::count("dup_thresh", 3, 1..=1000, "duplicate acks that mean a loss (DupThresh)");
+/// RFC 3042.
+pub(super) const LIMITED_TRANSMIT: Param =
+    Param::flag("limited_transmit", true, "send a new segment on each of the first two duplicate acks (RFC 3042)");
+
+/// Whether earlier episodes cast doubt on duplicate acks.
+pub(super) const fn careful(default: bool) -> Param {
+    Param::flag("careful", default, "ignore duplicate acks that resent data of an earlier episode may have caused (RFC 6582 3.2 `recover`)")
+}

@@ -1,0 +1,203 @@
+use ackclock_units::{Bytes, SeqNumber, SeqRange};
+
+use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, calm, mark_first, new_data, settled};
+use super::newreno::NewReno;
+use crate::{AckInfo, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
+
+/// RFC 6675. Marks on the scoreboard say what IsLost() would: each byte is marked at most once on the way up, so an ack costs the few SACKed ranges at the
+/// top and whatever is newly lost, not the whole scoreboard.
+#[derive(Debug)]
+struct Sack {
+    duplicates: Duplicates,
+    without_sack: NewReno,
+    /// False until the first ack told where the sequence numbers are.
+    following: bool,
+    /// Everything un-SACKed below it is marked lost; never behind `snd_una`.
+    marked_to: SeqNumber,
+    /// Everything un-SACKed below it was resent in this episode (HighRxt); never behind `snd_una`.
+    high_rxt: SeqNumber,
+    /// Set once the rescue retransmission of this episode is spent (RescueRxt).
+    rescue_rxt: Option<SeqNumber>,
+    advice: Advice,
+}
+
+/// What `next_seg` answered last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Advice {
+    Retransmission,
+    NewData,
+    Rescue,
+}
+
+/// Up to where segments are lost: the greatest sequence number below which IsLost() holds for everything un-SACKed (RFC 6675 §4), since `dup_thresh`
+/// discontiguous ranges or more than `dup_thresh - 1` segments' bytes were SACKed above. `None` when nothing is lost.
+fn lost_below(sacked: &[SeqRange], dup_thresh: u32, smss: u32) -> Option<SeqNumber> {
+    let enough_bytes = u64::from(dup_thresh - 1) * u64::from(smss);
+    let (mut ranges, mut bytes) = (0, 0);
+    let above = sacked.iter().rev().find(|range| {
+        ranges += 1;
+        bytes += u64::from(range.len());
+        ranges >= dup_thresh || bytes > enough_bytes
+    })?;
+    Some(above.start)
+}
+
+impl Sack {
+    fn follow(&mut self, v: &SenderView) {
+        let held = |kept: SeqNumber| if self.following { kept.max(v.snd_una) } else { v.snd_una };
+        (self.marked_to, self.high_rxt) = (held(self.marked_to), held(self.high_rxt));
+        self.following = true;
+    }
+
+    /// Marks what has become lost; true when that is the case for the first outstanding byte.
+    fn mark(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
+        let Some(boundary) = lost_below(b.sacked(), self.duplicates.dup_thresh(), v.smss).filter(|seq| *seq <= v.snd_nxt) else { return false };
+        // What was resent before it was known to be lost (rule 3) is not marked again.
+        let from = self.marked_to.max(self.high_rxt);
+        if boundary > from {
+            lost.push(SeqRange::new(from, boundary));
+            self.marked_to = boundary;
+        }
+        boundary > v.snd_una
+    }
+
+    fn advise(&mut self, advice: Advice, range: SeqRange) -> Option<SeqRange> {
+        self.advice = advice;
+        Some(range)
+    }
+
+    /// The highest outstanding un-SACKed segment, if it was not resent in this episode yet and the rescue is not spent (RFC 6675 §4 NextSeg rule 4,
+    /// which leaves open that the segment may have been resent; the tail of the window is what it is for).
+    fn rescue(&self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+        if self.rescue_rxt.is_some_and(|rescue_rxt| v.snd_una <= rescue_rxt) {
+            return None;
+        }
+        let top = b.sacked().last().filter(|range| range.end == v.snd_nxt).map_or(v.snd_nxt, |range| range.start);
+        let tail = b.segment(top - 1)?.range;
+        let start = if tail.len() > v.smss { tail.end - v.smss } else { tail.start };
+        (start >= self.high_rxt).then_some(SeqRange::new(start, tail.end))
+    }
+}
+
+impl Policy for Sack {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn probe(&self, probe: &mut Probe) {
+        probe.number("high_rxt", f64::from(self.high_rxt.0));
+        probe.number("marked_to", f64::from(self.marked_to.0));
+    }
+}
+
+impl LossRecovery for Sack {
+    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+        if !v.sack {
+            return self.without_sack.on_ack(a, b, v, lost);
+        }
+        self.follow(v);
+        match v.phase {
+            // RFC 6675 §5.1: no other episode before the timeout's is over.
+            Phase::Loss if !settled(v) => return Phase::Loss,
+            Phase::Recovery if !settled(v) => {
+                self.mark(b, v, lost);
+                return Phase::Recovery;
+            }
+            // Step A. The next ack may open another episode.
+            Phase::Recovery => return if b.sacked().is_empty() { calm(v) } else { Phase::Disorder },
+            _ if !a.has_sack && v.dup_acks == 0 => return calm(v),
+            _ => {}
+        }
+        self.high_rxt = v.snd_una;
+        // §5: step 2, or step 1 without enough bytes SACKed.
+        let first_is_lost = self.mark(b, v, lost);
+        if first_is_lost || v.dup_acks >= self.duplicates.dup_thresh() {
+            if !first_is_lost {
+                mark_first(b, v, lost);
+            }
+            self.rescue_rxt = None;
+            self.duplicates.begin(v);
+            return Phase::Recovery;
+        }
+        match calm(v) {
+            Phase::Open if !b.sacked().is_empty() => Phase::Disorder,
+            phase => phase,
+        }
+    }
+
+    fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+        self.without_sack.on_rto(b, v, lost);
+        self.duplicates.expired(v);
+        (self.following, self.marked_to, self.high_rxt, self.rescue_rxt) = (true, v.snd_nxt, v.snd_una, None);
+    }
+
+    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+        if !v.sack {
+            return self.without_sack.next_seg(b, v);
+        }
+        self.follow(v);
+        // Rule 1
+        if let Some(range) = b.next_lost(self.high_rxt) {
+            return self.advise(Advice::Retransmission, range);
+        }
+        // Rule 2
+        if let Some(range) = new_data(v) {
+            return self.advise(Advice::NewData, range);
+        }
+        if v.phase != Phase::Recovery {
+            return None;
+        }
+        // Rule 3: a hole below something SACKed, not known to be lost.
+        let below = b.sacked().last().map_or(v.snd_una, |range| range.end);
+        if let Some(range) = b.next_unsacked(self.high_rxt).filter(|range| range.end <= below) {
+            return self.advise(Advice::Retransmission, range);
+        }
+        // Rule 4
+        self.rescue(b, v).and_then(|range| self.advise(Advice::Rescue, range))
+    }
+
+    fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
+        match self.advice {
+            Advice::NewData => {}
+            Advice::Retransmission => self.high_rxt = self.high_rxt.max(sent.end),
+            // HighRxt stays (§4 NextSeg rule 4).
+            Advice::Rescue => self.rescue_rxt = Some(v.recovery_point),
+        }
+    }
+
+    fn quota(&mut self, v: &SenderView) -> Bytes {
+        if !v.sack {
+            return self.without_sack.quota(v);
+        }
+        // §5 step 3: in Disorder `pipe` alone limits, when Limited Transmit is on.
+        if v.phase == Phase::Disorder && self.duplicates.limited_transmit() {
+            return v.room();
+        }
+        self.duplicates.quota(v)
+    }
+
+    fn on_undo(&mut self, v: &SenderView) {
+        self.without_sack.on_undo(v);
+        self.duplicates.undo();
+        (self.marked_to, self.high_rxt) = (v.snd_una, v.snd_una);
+    }
+}
+
+/// SACK-based recovery.
+pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
+    name: "sack",
+    about: "SACK-based recovery (RFC 6675): resends holes with three segments SACKed above them, as the estimate of what is in the network allows; `newreno` without SACK.",
+    source: "M-A6; RFC 6675",
+    params: &[DUP_THRESH, LIMITED_TRANSMIT],
+    build: |p| {
+        Box::new(Sack {
+            duplicates: Duplicates::new(p, false),
+            without_sack: NewReno::new(p, true),
+            following: false,
+            marked_to: SeqNumber(0),
+            high_rxt: SeqNumber(0),
+            rescue_rxt: None,
+            advice: Advice::NewData,
+        })
+    },
+};

@@ -109,8 +109,9 @@ pub trait LossRecovery: Policy {
     /// Tells that `sent` was (re)transmitted on this rule's advice.
     fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {}
 
-    /// Bytes that may be sent now. Called once after each ack; `v.room()` by default; PRR and rate-halving override it, and rules without
-    /// Limited Transmit do in Disorder.
+    /// Bytes that may be sent now. Called after each ack and expiry outside the Open phase, in which `v.room()` holds; `v.room()` by default. The first
+    /// retransmission of a repair goes out whatever the window says (RFC 5681 §3.2 step 3), so rules for fast recovery answer at least one segment then;
+    /// PRR and rate-halving override it too, and rules without Limited Transmit do in Disorder.
     fn quota(&mut self, v: &SenderView) -> Bytes {
         v.room()
     }

@@ -243,9 +243,6 @@ impl Connection {
         if self.phase == Phase::Open {
             self.dup_delivered = 0;
         }
-        // A repair begins with its first retransmission whatever the window says; without SACK so does each partial acknowledgment.
-        let partial = !self.sack_on && info.newly_acked > 0 && before == Phase::Recovery;
-        self.forced = matches!(self.phase, Phase::Recovery | Phase::Loss) && (before != self.phase || partial) && self.sent.has_lost();
         if info.ece {
             self.echo(now);
         }

@@ -179,9 +179,6 @@ pub struct Connection {
     dup_delivered: u32,
     /// Bytes that may still be sent on the last ack's account, outside the Open phase.
     quota: Bytes,
-    /// One retransmission goes whatever the quota: the first of a repair (RFC 5681 §3.2, RFC 6675 §5), or the next hole at a partial acknowledgment
-    /// (RFC 6582 §3.2).
-    forced: bool,
     /// `snd_nxt` when the congestion window last held data back.
     cwnd_limited_at: SeqNumber,
     episode: Option<Episode>,
@@ -278,7 +275,6 @@ impl Connection {
             dup_acks: 0,
             dup_delivered: 0,
             quota: 0,
-            forced: false,
             cwnd_limited_at: iss,
             episode: None,
             lost: Vec::new(),

@@ -64,12 +64,15 @@ impl Connection {
             return self.transmit_new(now, room);
         }
         let v = self.view(now);
-        let range = self.policies.recovery.next_seg(&self.sent, &v)?;
+        let quota = if self.phase == Phase::Open { v.room() } else { self.quota };
+        let Some(range) = self.policies.recovery.next_seg(&self.sent, &v) else {
+            // Nothing to repair and no data: a FIN may still be due.
+            return if self.unsent() == 0 { self.transmit_new(now, quota) } else { None };
+        };
         if range.start >= self.snd_nxt {
-            let quota = if self.phase == Phase::Open { v.room() } else { self.quota };
             return self.transmit_new(now, quota);
         }
-        if self.phase != Phase::Open && self.quota < u64::from(range.len().min(self.smss)) && !self.forced {
+        if self.phase != Phase::Open && self.quota < u64::from(range.len().min(self.smss)) {
             return None;
         }
         self.transmit_again(now, range.start)
@@ -169,7 +172,6 @@ impl Connection {
         let options = self.options(now);
         let most = self.most(&options);
         let (range, fin) = self.sent.retransmit(seq, most, now)?;
-        self.forced = false;
         self.timed = None;
         let len = range.len() - u32::from(fin);
         self.quota = self.quota.saturating_sub(u64::from(range.len()));

@@ -106,7 +106,6 @@ impl Connection {
         self.lost = lost;
         self.dup_acks = 0;
         self.dup_delivered = 0;
-        self.forced = false;
         self.phase = Phase::Loss;
         self.recovery_point = self.snd_nxt;
         if self.ecn.on {

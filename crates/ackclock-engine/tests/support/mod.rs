@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ackclock_engine::{Config, Connection, ConnectionEvent, Policies, Transmit};
 use ackclock_policy::*;
-use ackclock_units::{Duration, Instant, Rng, SeqNumber, SeqRange};
+use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
 
 #[derive(Debug, Default)]
@@ -88,6 +88,10 @@ impl LossRecovery for Plain {
             _ if v.dup_acks > 0 => Phase::Disorder,
             _ => Phase::Open,
         }
+    }
+    fn quota(&mut self, v: &SenderView) -> Bytes {
+        // The first retransmission of a repair goes whatever the window says.
+        if matches!(v.phase, Phase::Recovery) { v.room().max(u64::from(v.smss)) } else { v.room() }
     }
     fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
         Some(b.next_lost(v.snd_una).unwrap_or(SeqRange::new(v.snd_nxt, v.snd_nxt)))

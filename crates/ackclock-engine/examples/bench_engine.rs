@@ -40,7 +40,8 @@ struct Pair {
 
 impl Pair {
     fn new(registry: &Registry, config: &Arc<Config>, lose_every: u64) -> Result<Self, RegistryError> {
-        let end = |i| Ok::<_, RegistryError>(Connection::counted(config.clone(), policies(registry)?, SeqNumber(i), Rng::stream(1, "bench", u64::from(i))));
+        let end =
+            |i| Ok::<_, RegistryError>(Connection::counted(config.clone(), policies(registry)?, SeqNumber(i), Rng::stream(1, "bench", u64::from(i))));
         let mut pair = Self { ends: [end(0)?, end(1)?], pipes: Default::default(), now: Instant::ZERO, data_segments: 0, lose_every };
         pair.ends[1].listen();
         pair.ends[0].connect(pair.now);

@@ -38,17 +38,21 @@ impl Connection {
     pub fn abort(&mut self, now: Instant) {
         let told = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
         if told {
-            self.pending.reset = Some(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() });
+            self.pending.reset = Some(self.reset());
         }
         if self.state != State::Closed {
             self.abandon(AbortReason::Local, now);
         }
     }
 
+    fn reset(&self) -> Box<Segment> {
+        Box::new(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() })
+    }
+
     /// Gives the connection up, telling the peer.
     pub(super) fn give_up(&mut self, reason: AbortReason, now: Instant) {
         if !matches!(self.state, State::SynSent) {
-            self.pending.reset = Some(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() });
+            self.pending.reset = Some(self.reset());
         }
         self.abandon(reason, now);
     }

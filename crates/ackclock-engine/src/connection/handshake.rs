@@ -52,7 +52,7 @@ impl Connection {
             return false;
         }
         if segment.flags.has(Flags::ACK) {
-            self.pending.reset = Self::reset_for(segment);
+            self.pending.reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         if !segment.flags.has(Flags::SYN) {
@@ -68,7 +68,7 @@ impl Connection {
     pub(super) fn segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) -> bool {
         let acks = segment.flags.has(Flags::ACK);
         if acks && (segment.ack <= self.iss || segment.ack > self.snd_nxt) {
-            self.pending.reset = Self::reset_for(segment);
+            self.pending.reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         if segment.flags.has(Flags::RST) {

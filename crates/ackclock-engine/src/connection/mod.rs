@@ -64,14 +64,14 @@ pub struct Transmit {
 }
 
 /// Things to send that are not data.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Pending {
     syn: bool,
     /// An acknowledgment is due at once.
     ack: bool,
     keepalive: bool,
     window_probe: bool,
-    reset: Option<Segment>,
+    reset: Option<Box<Segment>>,
 }
 
 /// What the application has not been told yet.
@@ -537,7 +537,7 @@ impl Connection {
     fn end(&mut self, orderly: bool, now: Instant) {
         self.state = State::Closed;
         self.timers.disarm_all();
-        self.pending = Pending { reset: self.pending.reset, ..Pending::default() };
+        self.pending = Pending { reset: self.pending.reset.take(), ..Pending::default() };
         self.stats.closed_at.get_or_insert(now);
         self.trace(Mask::EPISODES, now, || EventKind::Closed { orderly });
     }

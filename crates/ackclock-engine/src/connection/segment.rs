@@ -97,7 +97,7 @@ impl Connection {
         self.remember_timestamp(now, segment);
         if self.state == State::SynReceived {
             if segment.ack <= self.snd_una || segment.ack > self.snd_nxt {
-                self.pending.reset = Self::reset_for(segment);
+                self.pending.reset = Self::reset_for(segment).map(Box::new);
                 return false;
             }
             self.snd_wnd = u32::from(segment.window) << self.snd_wnd_shift;

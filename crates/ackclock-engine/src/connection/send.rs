@@ -24,7 +24,7 @@ impl Connection {
     }
 
     fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(segment) = self.pending.reset.take() {
+        if let Some(segment) = self.pending.reset.take().map(|s| *s) {
             return Some(Transmit { segment, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct });
         }
         match self.state {
@@ -86,6 +86,11 @@ impl Connection {
             return None;
         }
         let idle = self.snd_nxt == self.snd_una;
+        if !idle && room < u64::from(self.smss) && unsent >= u64::from(self.smss) {
+            // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK blocks may make it a little shorter.)
+            self.cwnd_limited_at = self.snd_nxt;
+            return None;
+        }
         if idle && self.config.idle_restart && self.stats.data_segments_sent > 0 {
             self.restart_after_idle(now);
         }

@@ -1,11 +1,11 @@
 //! What an acknowledgment does to the sending side: scoreboard, samples, phases, windows.
 
-use ackclock_policy::{AckInfo, Congestion, Phase, RttSample, Settled, TimerAction, TimerEvent};
-use ackclock_trace::{EventKind, LossClass, Mask};
+use ackclock_policy::{AckInfo, Phase, RttSample, TimerAction, TimerEvent};
+use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
 
-use super::{Connection, Episode, State};
+use super::{Connection, State};
 use crate::RttSampling;
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
@@ -266,92 +266,6 @@ impl Connection {
         if self.phase != Phase::Open {
             let v = self.view(now);
             self.quota = self.policies.recovery.quota(&v);
-        }
-    }
-
-    pub(super) fn mark_lost(&mut self, now: Instant, lost: &mut Vec<SeqRange>) {
-        for range in lost.drain(..) {
-            let range = SeqRange::new(range.start.max(self.snd_una), range.end.min(self.snd_nxt));
-            self.sent.mark_lost(range);
-            self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
-        }
-    }
-
-    /// Carries out a change of phase that the loss recovery asked for.
-    pub(super) fn enter(&mut self, now: Instant, phase: Phase) {
-        let before = self.phase;
-        if phase == before {
-            return;
-        }
-        if before == Phase::Cwr && matches!(phase, Phase::Open | Phase::Disorder) && self.snd_una < self.recovery_point {
-            // The reduction on an echo lasts until what was outstanding then is acknowledged (RFC 3168 §6.1.2).
-            return;
-        }
-        self.phase = phase;
-        match phase {
-            Phase::Recovery | Phase::Loss => {
-                // One reduction per window of data: an ECN reduction of the same window counts (RFC 3168 §6.1.2).
-                let reduced = before == Phase::Cwr && self.snd_una < self.recovery_point;
-                if before == Phase::Loss {
-                    self.end_episode(now, false);
-                }
-                self.recovery_point = self.snd_nxt;
-                self.begin_episode(now, LossClass::Ca);
-                self.stats.fast_recoveries += 1;
-                match phase {
-                    Phase::Loss => self.reduce(Congestion::Rto { repeated: false }, now),
-                    _ if !reduced => self.reduce(Congestion::Loss, now),
-                    _ => {}
-                }
-                if self.ecn.on {
-                    self.ecn.cwr = true;
-                }
-            }
-            Phase::Open | Phase::Disorder => {
-                if matches!(before, Phase::Recovery | Phase::Loss | Phase::Cwr) {
-                    self.end_episode(now, false);
-                    self.settle(Settled::Done, now);
-                }
-            }
-            Phase::Cwr => {}
-        }
-    }
-
-    /// ECN echo: one reduction per window of data (RFC 3168 §6.1.2).
-    fn echo(&mut self, now: Instant) {
-        if matches!(self.phase, Phase::Open | Phase::Disorder) && self.flight_size() > 0 {
-            self.phase = Phase::Cwr;
-            self.recovery_point = self.snd_nxt;
-            self.stats.ecn_reductions += 1;
-            self.ecn.cwr = true;
-            self.reduce(Congestion::Ecn, now);
-        }
-    }
-
-    pub(super) fn begin_episode(&mut self, now: Instant, class: LossClass) {
-        match (&mut self.episode, class) {
-            (Some(e), LossClass::NonCa) if e.class == LossClass::Ca => {
-                // A recovery that failed was not clock-preserving after all.
-                e.class = LossClass::NonCa;
-                self.stats.ca_events -= 1;
-                self.stats.non_ca_events += 1;
-            }
-            (Some(_), _) => {}
-            (None, _) => {
-                self.episode = Some(Episode { class, retransmissions: 0 });
-                match class {
-                    LossClass::Ca => self.stats.ca_events += 1,
-                    LossClass::NonCa => self.stats.non_ca_events += 1,
-                }
-                let recovery_point = self.snd_nxt;
-                self.trace(Mask::EPISODES, now, || EventKind::EpisodeBegan { class, recovery_point });
-            }
-        }
-    }
-
-    pub(super) fn end_episode(&mut self, now: Instant, spurious: bool) {
-        if let Some(e) = self.episode.take() {
-            self.trace(Mask::EPISODES, now, || EventKind::EpisodeEnded { class: e.class, spurious });
         }
     }
 

@@ -1,0 +1,90 @@
+//! What an application asks of its connection (RFC 9293 §3.9.1); opening and closing have files of their own.
+
+use ackclock_units::Instant;
+
+use super::{Connection, State};
+use crate::timer::Timer;
+
+impl Connection {
+    /// Copies payload from the send buffer: `out.len()` bytes from stream position `offset` (those of a [`Transmit`] are there).
+    pub fn copy_payload(&self, offset: u64, out: &mut [u8]) {
+        self.send.copy(offset, out);
+    }
+
+    /// Queues bytes; returns how many fitted. Nothing is taken before the connection is opened or after [`Connection::close`].
+    pub fn write(&mut self, now: Instant, data: &[u8]) -> usize {
+        if !self.may_write() {
+            return 0;
+        }
+        let idle = self.send.len() == 0;
+        let n = self.send.write(data, self.config.snd_buf);
+        self.write_blocked = n < data.len();
+        self.data_queued(idle, now);
+        n
+    }
+
+    /// Queues `n` bytes that are counted only; returns how many fitted.
+    pub fn write_counted(&mut self, now: Instant, n: u64) -> u64 {
+        if !self.may_write() {
+            return 0;
+        }
+        let idle = self.send.len() == 0;
+        let taken = self.send.write_counted(n, self.config.snd_buf);
+        self.write_blocked = taken < n;
+        self.data_queued(idle, now);
+        taken
+    }
+
+    fn may_write(&self) -> bool {
+        !self.closing && matches!(self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait)
+    }
+
+    /// The user timeout runs while anything waits (RFC 9293 §3.8.3).
+    fn data_queued(&mut self, was_empty: bool, now: Instant) {
+        if was_empty && self.send.len() > 0 {
+            self.waiting_since = now;
+            if !self.config.user_timeout.is_zero() {
+                self.timers.arm(Timer::User, now + self.config.user_timeout);
+            }
+        }
+    }
+
+    /// Room in the send buffer.
+    pub fn writable(&self) -> u64 {
+        if self.may_write() { self.config.snd_buf.saturating_sub(self.send.len()) } else { 0 }
+    }
+
+    /// Takes bytes received in order.
+    pub fn read(&mut self, _now: Instant, out: &mut [u8]) -> usize {
+        let n = self.receive.read(out);
+        self.after_read(n as u64);
+        n
+    }
+
+    /// Takes up to `n` counted bytes.
+    pub fn read_counted(&mut self, _now: Instant, n: u64) -> u64 {
+        let n = self.receive.discard(n);
+        self.after_read(n);
+        n
+    }
+
+    /// Bytes that can be read.
+    pub fn readable(&self) -> u64 {
+        self.receive.readable()
+    }
+
+    /// Bytes written and not acknowledged.
+    pub fn unacked(&self) -> u64 {
+        self.send.len()
+    }
+
+    /// True when the peer's FIN was received and everything before it was read.
+    pub fn at_end(&self) -> bool {
+        self.fin_received && self.receive.readable() == 0
+    }
+
+    /// While corked, only full segments are sent.
+    pub fn set_cork(&mut self, _now: Instant, corked: bool) {
+        self.corked = corked;
+    }
+}

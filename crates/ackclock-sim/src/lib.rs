@@ -4,15 +4,20 @@
 //! and gives back the tables that every world gives. The [`Link`] is an element of its own without clock or events, so that the real-time
 //! emulator uses the same one.
 
+mod endpoint;
 mod error;
 pub mod fault;
 mod flow;
+mod lane;
 mod link;
 mod network;
+mod packet;
 mod queue;
+mod routes;
 mod sim;
 #[cfg(test)]
 mod tests;
+mod truth;
 pub mod workload;
 
 pub use error::SimError;

@@ -92,9 +92,11 @@ pub struct LinkCounters {
     pub corrupted: u64,
     /// Packets duplicated on the wire.
     pub duplicated: u64,
+    /// Packets held back on the wire.
+    pub delayed: u64,
     /// Packets that the queue marked.
     pub marked: u64,
-    /// Packets served: lost on the wire or not. Behind a first-in first-out queue they count when they are admitted.
+    /// Packets put on the wire, lost there or not.
     pub served: u64,
     /// Their bytes.
     pub served_bytes: Bytes,
@@ -104,10 +106,25 @@ pub struct LinkCounters {
     pub busy: Duration,
     /// Largest backlog seen by an arriving packet, itself included, bytes; the packet in service is not part of it.
     pub max_backlog: Bytes,
+    /// The same in packets.
+    pub max_backlog_packets: u32,
+    /// Packets in the queue of which it is settled that the wire will lose them.
+    pub doomed: u64,
     /// The backlog in bytes, summed over time in nanoseconds.
     pub byte_ns: u128,
     /// The backlog in packets, summed over time in nanoseconds.
     pub packet_ns: u128,
+}
+
+#[derive(Clone, Copy)]
+struct Waiting {
+    /// When it goes into service.
+    start: Instant,
+    bytes: u32,
+    /// It carries payload.
+    data: bool,
+    /// It will be lost on the wire.
+    lost: bool,
 }
 
 /// A link at work.
@@ -120,9 +137,11 @@ pub struct Link {
     rng: Rng,
     /// The wire is free from then on.
     free_at: Instant,
-    /// First-in first-out: packets still in the queue, with the moment at which each goes into service.
-    waiting: VecDeque<(Instant, u32)>,
+    /// First in, first out: packets still in the queue.
+    waiting: VecDeque<Waiting>,
     waiting_bytes: Bytes,
+    /// First in, first out: the packet that went into service last.
+    serving: Option<Waiting>,
     /// Any other queue: the packet in service.
     in_service: Option<(Queued, Instant)>,
     /// Any other queue: packets that it pushed out or shed, to be fetched.
@@ -147,6 +166,7 @@ impl Link {
             free_at: Instant::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            serving: None,
             in_service: None,
             dropped: Vec::new(),
             changed_at: Instant::ZERO,
@@ -181,30 +201,34 @@ impl Link {
         let start = self.free_at.max(now);
         let departs = start + self.time_to_send(packet.bytes);
         self.free_at = departs;
+        let delivery = self.leave(packet, about, departs, marked);
         self.waiting_bytes += u64::from(packet.bytes);
-        self.counters.max_backlog = self.counters.max_backlog.max(self.waiting_bytes);
-        self.waiting.push_back((start, packet.bytes));
-        let wait = u128::from(start.since(now).as_nanos());
-        self.counters.packet_ns += wait;
-        self.counters.byte_ns += wait * u128::from(packet.bytes);
+        self.waiting.push_back(Waiting { start, bytes: packet.bytes, data: about.kind == Kind::Data, lost: delivery.lost });
         if start == now {
             self.settle(now);
+        } else {
+            let wait = u128::from(start.since(now).as_nanos());
+            self.counters.packet_ns += wait;
+            self.counters.byte_ns += wait * u128::from(packet.bytes);
+            self.counters.max_backlog = self.counters.max_backlog.max(self.waiting_bytes);
+            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(self.waiting.len() as u32);
         }
-        Offer::Sent(self.leave(packet, about, departs, marked))
+        Offer::Sent(delivery)
     }
 
     /// Takes out of the queue what has gone into service by `now`.
     #[inline]
     fn settle(&mut self, now: Instant) {
-        while let Some(&(start, bytes)) = self.waiting.front() {
-            if start > now {
+        while let Some(&first) = self.waiting.front() {
+            if first.start > now {
                 break;
             }
             self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(bytes);
+            self.waiting_bytes -= u64::from(first.bytes);
+            self.serving = Some(first);
             if let Some(queue) = &mut self.queue {
                 // A first-in first-out queue sheds nothing (`QueueDiscipline::is_fifo`).
-                queue.dequeue(start, &mut self.dropped);
+                queue.dequeue(first.start, &mut self.dropped);
             }
         }
     }
@@ -227,9 +251,12 @@ impl Link {
             }
         };
         self.counters.marked += u64::from(marked);
-        self.counters.max_backlog = self.counters.max_backlog.max(queue.backlog().bytes);
         if self.in_service.is_none() {
             self.serve(now);
+        } else {
+            let backlog = queue.backlog();
+            self.counters.max_backlog = self.counters.max_backlog.max(backlog.bytes);
+            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(backlog.packets);
         }
         Offer::Waits { marked }
     }
@@ -282,13 +309,42 @@ impl Link {
         self.settle(now);
         self.integrate(now);
         let mut c = self.counters;
-        // The waits of those still in the queue were counted to their ends.
-        for &(start, bytes) in &self.waiting {
-            let ahead = u128::from(start.since(now).as_nanos());
+        // The waits of those still in the queue were counted to their ends, and so was the work to come.
+        for w in &self.waiting {
+            let ahead = u128::from(w.start.since(now).as_nanos());
             c.packet_ns -= ahead;
-            c.byte_ns -= ahead * u128::from(bytes);
+            c.byte_ns -= ahead * u128::from(w.bytes);
         }
+        for w in self.ahead(now) {
+            c.served -= 1;
+            c.served_bytes -= u64::from(w.bytes);
+            c.served_data -= u64::from(w.data);
+            c.fault_drops -= u64::from(w.lost);
+            c.doomed += u64::from(w.lost);
+        }
+        let busy_until = self.in_service.map_or(self.free_at, |(_, departs)| departs);
+        c.busy = c.busy - busy_until.since(now);
         c
+    }
+
+    /// First in, first out: what was told to be sent and has not left by `now`.
+    fn ahead(&self, now: Instant) -> impl Iterator<Item = &Waiting> {
+        self.waiting.iter().chain(self.serving.iter().filter(move |_| self.free_at > now))
+    }
+
+    /// What is in the queue or in service at `now`.
+    pub fn queued(&mut self, now: Instant) -> Backlog {
+        self.settle(now);
+        if let Some(queue) = self.queue.as_ref().filter(|_| !self.fifo) {
+            let (served, waiting) = (self.in_service.map(|(p, _)| p.bytes), queue.backlog());
+            return Backlog { packets: waiting.packets + u32::from(served.is_some()), bytes: waiting.bytes + u64::from(served.unwrap_or(0)) };
+        }
+        self.ahead(now).fold(Backlog::default(), |b, w| Backlog { packets: b.packets + 1, bytes: b.bytes + u64::from(w.bytes) })
+    }
+
+    /// Segments with payload that it has admitted, without those its queue dropped.
+    pub fn served_data(&self) -> u64 {
+        self.counters.served_data
     }
 
     /// Its rate; `None` for a pure delay.
@@ -337,7 +393,10 @@ impl Link {
                     break;
                 }
                 Verdict::Duplicate => out.copy_at = Some(out.departs + self.delay),
-                Verdict::Delay(extra) => out.at += extra,
+                Verdict::Delay(extra) => {
+                    out.at += extra;
+                    self.counters.delayed += 1;
+                }
                 Verdict::Corrupt => out.corrupt = true,
             }
         }

@@ -85,6 +85,12 @@ impl EventQueue {
         self.front.last().copied()
     }
 
+    /// Takes the next event if it happens by `end`.
+    #[inline]
+    pub(crate) fn pop_until(&mut self, end: Instant) -> Option<Entry> {
+        if self.peek()?.at > end { None } else { self.pop() }
+    }
+
     /// Takes the next event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Entry> {

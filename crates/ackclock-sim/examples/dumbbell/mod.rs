@@ -1,0 +1,163 @@
+//! The path, the stack and the output that the two benchmark runs share; `bench/README.md` describes them.
+
+use std::sync::Arc;
+
+use ackclock_engine::{Config, Policies};
+use ackclock_policy::{
+    AckPolicy, Application, Backoff, Chosen, CongestionControl, LossRecovery, QueueDiscipline, Registry, RetransmissionTimer, RttEstimator,
+};
+use ackclock_sim::{Access, LinkSpec, Network, NetworkBuilder, NodeId, Simulation, StackFactory};
+use ackclock_units::{Bytes, Duration, Instant, Rate};
+
+use crate::measure::{cpu_ns, memory_kb};
+
+/// The seven arguments that every simulator takes.
+pub struct Arguments {
+    /// Number of flows, or file of arrivals.
+    pub first: String,
+    pub rate: Rate,
+    pub seconds: f64,
+    pub queue: u64,
+    pub window: Bytes,
+    pub min_rtt_ms: f64,
+    pub max_rtt_ms: f64,
+}
+
+impl Arguments {
+    pub fn read(name: &str, first: &str) -> Self {
+        let all: Vec<String> = std::env::args().skip(1).collect();
+        let usage = || -> ! {
+            eprintln!("usage: {name} {first} RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS MAX_RTT_MS");
+            std::process::exit(2)
+        };
+        let [first, rest @ ..] = all.as_slice() else { usage() };
+        let numbers: Vec<f64> = rest.iter().filter_map(|a| a.parse().ok()).collect();
+        let [rate, seconds, queue, window, min_rtt_ms, max_rtt_ms] = numbers[..] else { usage() };
+        let rate = Rate::from_bits_per_sec(rate as u64);
+        Self { first: first.clone(), rate, seconds, queue: queue as u64, window: window as u64, min_rtt_ms, max_rtt_ms }
+    }
+
+    /// Delays of class `class` of 20: together with those of [`dumbbell`] they make its round-trip time.
+    pub fn access(&self, class: u64, classes: u64) -> Access {
+        let share = if classes > 1 { class as f64 / (classes - 1) as f64 } else { 0.5 };
+        let rtt = Duration::from_secs_f64((self.min_rtt_ms + (self.max_rtt_ms - self.min_rtt_ms) * share) / 1e3);
+        let sender = rtt / 2 - Duration::from_millis(2);
+        let receiver = Duration::from_millis(1);
+        Access { client_up: sender, client_down: sender, server_down: receiver, server_up: receiver }
+    }
+}
+
+/// A bottleneck of 1 ms each way; the way back has no limit on its queue.
+pub fn dumbbell(a: &Arguments) -> (Network, NodeId, NodeId) {
+    let mut net = NetworkBuilder::new();
+    let names = "the names differ";
+    let (left, right) = (net.node("left").expect(names), net.node("right").expect(names));
+    let mut queue: Chosen<dyn QueueDiscipline> = choose("drop-tail");
+    queue.set("limit", &format!("{}packets", a.queue)).expect("a valid limit");
+    let delay = Duration::from_millis(1);
+    let back = LinkSpec { rate: Some(a.rate), delay, ..LinkSpec::default() };
+    net.duplex("bottleneck", left, right, LinkSpec::new(a.rate, delay, queue.build()), back).expect(names);
+    (net.build(), left, right)
+}
+
+fn choose<T: ackclock_policy::Role + ?Sized>(name: &str) -> Chosen<T> {
+    Registry::builtin().choose(name).expect("a built-in policy")
+}
+
+pub fn application(name: &str) -> Chosen<dyn Application> {
+    choose(name)
+}
+
+/// SACK, delayed acks, 1000-byte segments, smallest timeout 200 ms.
+pub struct Tcp {
+    config: Arc<Config>,
+    estimator: Chosen<dyn RttEstimator>,
+    backoff: Chosen<dyn Backoff>,
+    timer: Chosen<dyn RetransmissionTimer>,
+    recovery: Chosen<dyn LossRecovery>,
+    window: Chosen<dyn CongestionControl>,
+    ack: Chosen<dyn AckPolicy>,
+}
+
+impl Tcp {
+    pub fn new(window: Bytes) -> Arc<Self> {
+        let mut estimator: Chosen<dyn RttEstimator> = choose("rfc6298");
+        estimator.set("min_rto", "200ms").expect("a valid time");
+        let config = Config { mss: 1000, rcv_buf: window, snd_buf: 1 << 30, time_wait: Duration::from_secs(1), ..Config::default() };
+        Arc::new(Self {
+            config: Arc::new(config),
+            estimator,
+            backoff: choose("exponential"),
+            timer: choose("restart-on-ack"),
+            recovery: choose("sack"),
+            window: choose("reno"),
+            ack: choose("delayed"),
+        })
+    }
+}
+
+impl std::fmt::Debug for Tcp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "sack")
+    }
+}
+
+impl StackFactory for Tcp {
+    fn label(&self) -> Arc<str> {
+        "sack".into()
+    }
+
+    fn config(&self) -> Arc<Config> {
+        self.config.clone()
+    }
+
+    fn policies(&self) -> Policies {
+        Policies {
+            estimator: self.estimator.build(),
+            backoff: self.backoff.build(),
+            timer: self.timer.build(),
+            recovery: self.recovery.build(),
+            window: self.window.build(),
+            ack: self.ack.build(),
+        }
+    }
+}
+
+/// Runs and prints the line of JSON. `began` is the CPU time when set-up began.
+pub fn measured(mut sim: Simulation, a: &Arguments, began: u64, before_kb: u64) {
+    let ready = cpu_ns();
+    let wall = std::time::Instant::now();
+    if let Err(error) = sim.run_until(Instant::ZERO + Duration::from_secs_f64(a.seconds)) {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+    let (cpu, wall) = (cpu_ns() - ready, wall.elapsed());
+    let end_kb = memory_kb("VmRSS");
+    let progress = sim.progress();
+    let outcome = match sim.finish() {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+    };
+    let link = &outcome.links[0];
+    let (packets, utilisation) = (link.data_packets, link.utilisation.unwrap_or(0.0));
+    let timeouts: u64 = outcome.flows.iter().map(|f| u64::from(f.timeouts)).sum();
+    let per_connection = cpu as f64 / 1e3 / progress.flows_started.max(1) as f64;
+    println!(
+        "{{\"packets\": {packets}, \"drops\": {}, \"cpu_s\": {:.6}, \"wall_s\": {:.6}, \"setup_s\": {:.6}, \"ns_per_packet\": {:.1}, \
+         \"us_per_connection\": {per_connection:.2}, \"events\": {}, \"events_per_packet\": {:.3}, \"connections\": {}, \"finished\": {}, \
+         \"timeouts\": {timeouts}, \"utilisation\": {utilisation:.4}, \"before_kb\": {before_kb}, \"end_kb\": {end_kb}, \"peak_kb\": {}}}",
+        link.dropped_queue,
+        cpu as f64 / 1e9,
+        wall.as_secs_f64(),
+        (ready - began) as f64 / 1e9,
+        cpu as f64 / packets.max(1) as f64,
+        outcome.processed,
+        outcome.processed as f64 / packets.max(1) as f64,
+        progress.flows_started,
+        progress.flows_ended,
+        memory_kb("VmHWM"),
+    );
+}

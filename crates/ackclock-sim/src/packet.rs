@@ -1,0 +1,272 @@
+//! Packets in flight: one cache line each, recycled.
+
+use ackclock_engine::Transmit;
+use ackclock_units::{Ecn, Instant, SeqNumber};
+use ackclock_wire::{Flags, Options, Segment, Timestamps};
+
+use crate::fault::{Kind, Passing};
+
+/// A packet somewhere between two endpoints. What is rare (SYN options, SACK blocks) lies in a slab beside.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Packet {
+    /// When it reaches the next place on its way.
+    pub(crate) at: Instant,
+    /// Its insertion number there, for ties.
+    pub(crate) order: u64,
+    /// True position of its first payload byte in the sender's stream.
+    pub(crate) offset: u64,
+    /// The endpoint that sent it; [`NIL`] in a free place.
+    pub(crate) from: u32,
+    /// The packet behind it in its lane, or the next free place.
+    pub(crate) next: u32,
+    /// Its options in the slab, or [`NIL`].
+    options: u32,
+    /// Its size on the wire.
+    pub(crate) bytes: u32,
+    seq: SeqNumber,
+    ack: SeqNumber,
+    tsval: u32,
+    tsecr: u32,
+    pub(crate) len: u16,
+    window: u16,
+    pub(crate) flags: Flags,
+    bits: u8,
+    /// Links of its route that it has left behind (or is on the way of).
+    pub(crate) hop: u8,
+    /// Links that an earlier copy of its payload has passed: a later pass repeats bytes.
+    pub(crate) seen: u8,
+}
+
+const ECN: u8 = 3;
+const RETRANSMISSION: u8 = 1 << 2;
+const CORRUPT: u8 = 1 << 3;
+const TIMESTAMPS: u8 = 1 << 4;
+const DATAGRAM: u8 = 1 << 5;
+const WAITS: u8 = 1 << 6;
+
+pub(crate) const NIL: u32 = u32::MAX;
+
+impl Packet {
+    const FREE: Self = Self {
+        at: Instant::ZERO,
+        order: 0,
+        offset: 0,
+        from: NIL,
+        next: NIL,
+        options: NIL,
+        bytes: 0,
+        seq: SeqNumber(0),
+        ack: SeqNumber(0),
+        tsval: 0,
+        tsecr: 0,
+        len: 0,
+        window: 0,
+        flags: Flags(0),
+        bits: 0,
+        hop: 0,
+        seen: 0,
+    };
+
+    pub(crate) fn ecn(&self) -> Ecn {
+        match self.bits & ECN {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    pub(crate) fn set_ecn(&mut self, ecn: Ecn) {
+        let code = match ecn {
+            Ecn::NotEct => 0,
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::Ce => 3,
+        };
+        self.bits = self.bits & !ECN | code;
+    }
+
+    pub(crate) fn is_corrupt(&self) -> bool {
+        self.bits & CORRUPT != 0
+    }
+
+    pub(crate) fn set_corrupt(&mut self) {
+        self.bits |= CORRUPT;
+    }
+
+    /// True while it is in the queue of a link that must be polled.
+    pub(crate) fn waits(&self) -> bool {
+        self.bits & WAITS != 0
+    }
+
+    pub(crate) fn set_waits(&mut self, waits: bool) {
+        self.bits = if waits { self.bits | WAITS } else { self.bits & !WAITS };
+    }
+
+    pub(crate) fn is_datagram(&self) -> bool {
+        self.bits & DATAGRAM != 0
+    }
+
+    pub(crate) fn is_retransmission(&self) -> bool {
+        self.bits & RETRANSMISSION != 0
+    }
+
+    /// First stream position past its payload.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + u64::from(self.len)
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        if self.is_datagram() {
+            return Kind::Datagram;
+        }
+        match self.flags {
+            f if f.any(Flags::SYN) => Kind::Syn,
+            _ if self.len > 0 => Kind::Data,
+            f if f.any(Flags::RST) => Kind::Reset,
+            f if f.any(Flags::FIN) => Kind::Fin,
+            _ => Kind::Ack,
+        }
+    }
+
+    pub(crate) fn passing(&self, flow: u32) -> Passing {
+        Passing {
+            bytes: self.bytes,
+            kind: self.kind(),
+            number: 0,
+            flow,
+            offset: self.offset,
+            payload: u32::from(self.len),
+            retransmission: self.is_retransmission(),
+        }
+    }
+}
+
+/// All packets of a run.
+pub(crate) struct Pool {
+    packets: Vec<Packet>,
+    free: u32,
+    options: Vec<Options>,
+    free_options: Vec<u32>,
+}
+
+impl Pool {
+    pub(crate) fn new() -> Self {
+        Self { packets: Vec::new(), free: NIL, options: Vec::new(), free_options: Vec::new() }
+    }
+
+    #[inline]
+    fn put(&mut self, packet: Packet) -> u32 {
+        let id = self.free;
+        if id == NIL {
+            self.packets.push(packet);
+            return self.packets.len() as u32 - 1;
+        }
+        let place = &mut self.packets[id as usize];
+        self.free = place.next;
+        *place = packet;
+        id
+    }
+
+    /// A packet with the segment of `t`. `retransmission` and `seen` are the world's own knowledge.
+    #[inline]
+    pub(crate) fn segment(&mut self, from: u32, t: &Transmit, retransmission: bool, seen: u8) -> u32 {
+        let s = &t.segment;
+        let mut options = NIL;
+        if !s.options.sack.is_empty() || s.flags.any(Flags::SYN) {
+            options = self.keep(s.options);
+        }
+        let timestamps = s.options.timestamps.unwrap_or_default();
+        let mut packet = Packet {
+            offset: t.offset,
+            from,
+            options,
+            bytes: IP_HEADER + s.header_len() + s.len,
+            seq: s.seq,
+            ack: s.ack,
+            tsval: timestamps.tsval,
+            tsecr: timestamps.tsecr,
+            // `mss` is at most 65,495 (`ackclock_engine::OPTIONS`).
+            len: s.len as u16,
+            window: s.window,
+            flags: s.flags,
+            bits: if s.options.timestamps.is_some() { TIMESTAMPS } else { 0 } | if retransmission { RETRANSMISSION } else { 0 },
+            seen,
+            ..Packet::FREE
+        };
+        packet.set_ecn(t.ecn);
+        self.put(packet)
+    }
+
+    /// A datagram of that size.
+    pub(crate) fn datagram(&mut self, from: u32, bytes: u32) -> u32 {
+        self.put(Packet { from, bytes, bits: DATAGRAM, ..Packet::FREE })
+    }
+
+    /// A second packet like that one.
+    pub(crate) fn copy(&mut self, id: u32) -> u32 {
+        let mut packet = self.packets[id as usize];
+        if packet.options != NIL {
+            packet.options = self.keep(self.options[packet.options as usize]);
+        }
+        self.put(packet)
+    }
+
+    fn keep(&mut self, options: Options) -> u32 {
+        match self.free_options.pop() {
+            Some(place) => {
+                self.options[place as usize] = options;
+                place
+            }
+            None => {
+                self.options.push(options);
+                self.options.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The segment that a packet carries.
+    #[inline]
+    pub(crate) fn read(&self, id: u32) -> Segment {
+        let p = &self.packets[id as usize];
+        let options = if p.options != NIL {
+            self.options[p.options as usize]
+        } else if p.bits & TIMESTAMPS != 0 {
+            Options { timestamps: Some(Timestamps { tsval: p.tsval, tsecr: p.tsecr }), ..Options::default() }
+        } else {
+            Options::default()
+        };
+        Segment { seq: p.seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options }
+    }
+
+    /// Frees a packet's place.
+    #[inline]
+    pub(crate) fn free(&mut self, id: u32) {
+        let p = &mut self.packets[id as usize];
+        if p.options != NIL {
+            self.free_options.push(p.options);
+        }
+        p.from = NIL;
+        p.next = self.free;
+        self.free = id;
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> &Packet {
+        &self.packets[id as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: u32) -> &mut Packet {
+        &mut self.packets[id as usize]
+    }
+
+    /// Those in flight, in the order of their places.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter().filter(|p| p.from != NIL)
+    }
+}
+
+/// An IPv4 header without options (RFC 791 §3.1): the simulated network's packets carry one.
+const IP_HEADER: u32 = 20;

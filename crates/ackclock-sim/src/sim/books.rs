@@ -1,0 +1,253 @@
+//! The end of a run: rows, and the proof that nothing was lost from the books.
+
+use ackclock_engine::{AbortReason, Connection, Stats};
+use ackclock_trace::{FlowRow, LinkRow, Outcome as FlowOutcome, Side};
+use ackclock_units::{Bytes, Duration, Instant, Rate};
+
+use super::{Outcome, Simulation};
+use crate::endpoint::Flow;
+use crate::error::SimError;
+use crate::packet::Packet;
+
+impl Simulation {
+    pub(super) fn close_books(mut self) -> Result<Outcome, SimError> {
+        self.check_packets_in_flight()?;
+        let mut rows = std::mem::take(&mut self.rows);
+        let open = self.flows.iter().flatten().filter(|f| !f.ended && f.info.stacks.is_some());
+        for flow in open {
+            flow.check_bytes()?;
+            rows.push(self.flow_row(flow));
+        }
+        rows.sort_by_key(|row| row.flow);
+        for place in &self.datagrams {
+            // A source keeps its place for the whole run.
+            if let Some(flow) = &self.flows[place.flow as usize] {
+                rows.push(self.datagram_row(flow, rows.len() as u32));
+            }
+        }
+        let links = (0..self.links.len()).map(|i| self.link_row(i)).collect();
+        Ok(Outcome { flows: rows, links, events: std::mem::take(&mut self.trace), processed: self.processed })
+    }
+
+    /// Looks at every packet in flight: each flow must miss as many as there are of it, and so must each link.
+    fn check_packets_in_flight(&mut self) -> Result<(), SimError> {
+        let mut in_flight = vec![0_u32; self.flows.len()];
+        let mut on_link = vec![0_u64; self.links.len()];
+        for p in self.pool.alive() {
+            in_flight[p.from as usize / 2] += 1;
+            if let Some(link) = self.link_of(p) {
+                on_link[link as usize] += 1;
+            }
+        }
+        for (flow, walked) in self.flows.iter().zip(&in_flight) {
+            let booked = flow.as_ref().map_or(0, |f| f.in_flight);
+            if booked != *walked {
+                let number = flow.as_ref().map_or(u32::MAX, |f| f.info.number);
+                return Err(SimError::Conservation(format!("flow {number} has {walked} packets in flight, its books say {booked}")));
+            }
+            flow.as_ref().map_or(Ok(()), Flow::check_packets)?;
+        }
+        for (i, (place, walked)) in self.links.iter_mut().zip(&on_link).enumerate() {
+            let c = place.link.counters(self.now);
+            let booked = (c.offered + c.duplicated).checked_sub(c.queue_drops + c.fault_drops + c.doomed + place.delivered);
+            if booked != Some(*walked) {
+                let name = self.routes.link_labels(i)[0].clone();
+                return Err(SimError::Conservation(format!("link `{name}` holds {walked} packets, its books say {booked:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The link that a packet is on or queued for, as the books have it: until it has reached what follows, access delays included.
+    fn link_of(&self, p: &Packet) -> Option<u32> {
+        let route = self.ports[p.from as usize].route;
+        match p.hop {
+            hop if p.waits() => Some(self.routes.link(route, hop)),
+            0 => None,
+            hop => Some(self.routes.link(route, hop - 1)),
+        }
+    }
+
+    /// Packets that have left a link at its far end but are on an access delay, and how many of them are damaged.
+    fn behind(&self, link: u32) -> (u64, u64) {
+        let (mut all, mut corrupt) = (0, 0);
+        for p in self.pool.alive().filter(|p| !p.waits() && self.link_of(p) == Some(link)) {
+            let last = u32::from(p.hop) == self.ports[p.from as usize].hops;
+            let exit = if last { p.at.saturating_sub(self.ports[p.from as usize ^ 1].down) } else { p.at };
+            if exit <= self.now {
+                all += 1;
+                corrupt += u64::from(p.is_corrupt());
+            }
+        }
+        (all, corrupt)
+    }
+
+    fn link_row(&mut self, i: usize) -> LinkRow {
+        let now = self.now;
+        let observed = now.since(Instant::ZERO);
+        let (behind, behind_corrupt) = self.behind(i as u32);
+        let [name, from, to] = self.routes.link_labels(i);
+        let place = &mut self.links[i];
+        let (c, queued) = (place.link.counters(now), place.link.queued(now));
+        let over = place.delivered + behind;
+        let corrupted = place.delivered_corrupt + behind_corrupt;
+        let seconds = observed.as_nanos().max(1) as f64;
+        let queue_mean_bytes = c.byte_ns as f64 / seconds;
+        let rate = place.link.rate();
+        LinkRow {
+            run: self.options.run.clone(),
+            stack: self.options.stack.clone(),
+            link: i as u32,
+            name,
+            from,
+            to,
+            rate,
+            delay: place.link.delay(),
+            observed,
+            packets_offered: c.offered,
+            bytes_offered: c.offered_bytes,
+            packets: c.served,
+            bytes: c.served_bytes,
+            data_packets: c.served_data,
+            delivered: over - corrupted,
+            dropped_queue: c.queue_drops,
+            dropped_early: None,
+            dropped_wire: c.fault_drops,
+            marked: c.marked,
+            duplicated: c.duplicated,
+            corrupted,
+            reordered: Some(c.delayed),
+            retransmitted_packets: Some(place.repeated),
+            unique_bytes: Some(place.unique_bytes),
+            utilisation: rate.map(|_| c.busy.as_nanos() as f64 / seconds),
+            queue_mean_packets: c.packet_ns as f64 / seconds,
+            queue_mean_bytes,
+            queue_mean_delay: rate.map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
+            queue_max_packets: Some(c.max_backlog_packets),
+            queue_max_bytes: c.max_backlog,
+            queued_at_end: queued.packets,
+            in_flight_at_end: (c.served + c.duplicated - c.fault_drops - over) as u32,
+        }
+    }
+
+    /// The row of a flow as it stands now.
+    pub(super) fn flow_row(&self, flow: &Flow) -> FlowRow {
+        let info = &flow.info;
+        let none = Stats::default();
+        let stats = flow.ends.each_ref().map(|end| end.connection.as_ref().map_or(&none, Connection::stats));
+        // Who sends most; a flow that has not sent yet counts for the server, as in a download.
+        let sent = |side: usize| (stats[side].bytes_sent, flow.ends[side].io.written);
+        let side = usize::from(sent(1) >= sent(0));
+        let (s, other) = (stats[side], stats[1 - side]);
+        let over = flow.ends.each_ref().map(|end| end.over);
+        let reason = over.iter().flatten().find_map(|o| o.reason);
+        let ended = over[0].is_some();
+        let end = over[0].map(|o| o.at);
+        let outcome = match (ended, reason) {
+            (false, _) => FlowOutcome::Unfinished,
+            (true, None) if flow.is_orderly() => FlowOutcome::Finished,
+            (true, _) => FlowOutcome::Failed,
+        };
+        let responses: u32 = flow.ends.iter().map(|end| end.io.responses).sum();
+        let response_sum = flow.ends.iter().fold(Duration::ZERO, |sum, end| sum + end.io.response_sum);
+        let response_time = match (responses, outcome, end) {
+            (0, FlowOutcome::Finished, Some(end)) => Some(end.since(info.start)),
+            (0, _, _) => None,
+            (n, _, _) => Some(response_sum / u64::from(n)),
+        };
+        let delivered = stats[1 - side].bytes_received;
+        let span = end.unwrap_or(self.now).since(info.start);
+        let stack = match (&info.stacks, self.options.stack.is_empty()) {
+            (Some(stacks), true) => stacks[side].label(),
+            _ => self.options.stack.clone(),
+        };
+        FlowRow {
+            run: self.options.run.clone(),
+            stack,
+            flow: info.number,
+            group: info.group.clone(),
+            protocol: "tcp",
+            client: self.label(info.client),
+            server: self.label(info.server),
+            sender: if side == 0 { Side::Client } else { Side::Server },
+            start: info.start,
+            established: stats[0].established_at,
+            end,
+            size: info.size,
+            response_time,
+            responses,
+            outcome,
+            reason: reason.map(word),
+            segments_sent: s.segments_sent,
+            data_segments_sent: s.data_segments_sent,
+            retransmitted_segments: s.retransmitted_segments,
+            bytes_sent: s.bytes_sent,
+            retransmitted_bytes: s.retransmitted_bytes,
+            bytes_acked: s.bytes_acked,
+            bytes_delivered: delivered,
+            timeouts: s.timeouts,
+            timeouts_by_round: s.timeouts_by_round,
+            peer_timeouts: other.timeouts,
+            syn_retransmissions: s.syn_retransmissions + other.syn_retransmissions,
+            unneeded_retransmissions: flow.ends[side].sent.unneeded,
+            spurious_timeouts: flow.ends[side].sent.spurious_timeouts,
+            fast_recoveries: s.fast_recoveries,
+            ca_events: s.ca_events,
+            non_ca_events: s.non_ca_events,
+            other_losses: s.other_losses,
+            ecn_reductions: s.ecn_reductions,
+            segments_acked: s.segments_acked,
+            p: (s.segments_acked > 0).then(|| f64::from(s.ca_events) / s.segments_acked as f64),
+            rtt_min: s.rtt_min,
+            rtt_mean: (s.rtt_samples > 0).then(|| s.rtt_sum / s.rtt_samples),
+            rtt_max: (s.rtt_samples > 0).then_some(s.rtt_max),
+            rtt_samples: s.rtt_samples,
+            goodput: rate(delivered, span),
+            challenge_acks: s.challenge_acks + other.challenge_acks,
+            path_rtt: Some(self.path_rtt(flow)),
+        }
+    }
+
+    fn datagram_row(&self, flow: &Flow, number: u32) -> FlowRow {
+        let (info, books) = (&flow.info, flow.ends[0].packets);
+        FlowRow {
+            run: self.options.run.clone(),
+            stack: self.options.stack.clone(),
+            flow: number,
+            group: info.group.clone(),
+            protocol: "udp",
+            client: self.label(info.client),
+            server: self.label(info.server),
+            sender: Side::Client,
+            start: info.start,
+            segments_sent: books.sent,
+            data_segments_sent: books.sent,
+            bytes_sent: books.sent_bytes,
+            bytes_delivered: books.delivered_bytes,
+            goodput: rate(books.delivered_bytes, self.now.since(info.start)),
+            path_rtt: Some(self.path_rtt(flow)),
+            ..FlowRow::default()
+        }
+    }
+
+    fn path_rtt(&self, flow: &Flow) -> Duration {
+        let ways = self.routes.delay_between(flow.info.client, flow.info.server) + self.routes.delay_between(flow.info.server, flow.info.client);
+        ways + flow.info.access.round_trip()
+    }
+}
+
+fn rate(bytes: Bytes, span: Duration) -> Option<Rate> {
+    let ns = u128::from(span.as_nanos());
+    (ns > 0).then(|| Rate::from_bits_per_sec((u128::from(bytes) * 8_000_000_000 / ns) as u64))
+}
+
+fn word(reason: AbortReason) -> &'static str {
+    match reason {
+        AbortReason::Refused => "refused",
+        AbortReason::Reset => "reset",
+        AbortReason::SynTimeout => "syn-timeout",
+        AbortReason::Timeout => "timeout",
+        AbortReason::KeepaliveTimeout => "keepalive-timeout",
+        AbortReason::Local => "local",
+    }
+}

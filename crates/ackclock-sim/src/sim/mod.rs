@@ -1,0 +1,282 @@
+//! The run: set-up, the loop over events, and its end.
+
+mod books;
+mod flows;
+mod path;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
+use ackclock_units::{Duration, Instant, Rng};
+
+use crate::endpoint::{Flow, Port};
+use crate::error::SimError;
+use crate::flow::{DatagramSource, FlowSource, FlowSpec, Sources};
+use crate::lane::Lane;
+use crate::link::Link;
+use crate::network::{Network, NodeId};
+use crate::packet::Pool;
+use crate::queue::{Entry, EventQueue};
+use crate::routes::Routes;
+
+/// Options of a run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What is traced of every flow.
+    pub trace: Mask,
+    /// Label of the run in every row.
+    pub run: Label,
+    /// Label of the stack under test in every row; where it is empty a flow's row names the stack of its sender.
+    pub stack: Label,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { trace: Mask::NONE, run: "".into(), stack: "".into() }
+    }
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// The simulated moment.
+    pub now: Instant,
+    /// Flows begun.
+    pub flows_started: u64,
+    /// Flows ended.
+    pub flows_ended: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Segments with payload that entered the wire of any link.
+    pub data_packets: u64,
+}
+
+/// The tables of a finished run.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// One row for each flow and each datagram source, flows first, in the order in which they were started.
+    pub flows: Vec<FlowRow>,
+    /// One row for each link, in the order in which they were added.
+    pub links: Vec<LinkRow>,
+    /// Events, where the mask asked for them: connection `2 n` is the client of flow `n`, `2 n + 1` its server.
+    pub events: Vec<Event>,
+    /// Events that the run loop processed.
+    pub processed: u64,
+}
+
+/// A run: a value without globals; two of them share nothing.
+pub struct Simulation {
+    now: Instant,
+    /// Numbers what is scheduled, for ties.
+    order: u64,
+    queue: EventQueue,
+    pool: Pool,
+    links: Vec<LinkPlace>,
+    routes: Routes,
+    ports: Vec<Port>,
+    flows: Vec<Option<Flow>>,
+    free_flows: Vec<u32>,
+    flow_sources: Vec<FlowPlace>,
+    datagrams: Vec<DatagramPlace>,
+    seed: u64,
+    options: Options,
+    rows: Vec<FlowRow>,
+    trace: Vec<Event>,
+    started: u32,
+    ended: u64,
+    processed: u64,
+    /// The flow that is being worked on, which must not end meanwhile.
+    busy: u32,
+    /// What stopped the run.
+    fault: Option<SimError>,
+}
+
+/// A link with what the run keeps beside it.
+struct LinkPlace {
+    link: Link,
+    lane: Lane,
+    /// Moment of the pending poll, for a link that must be polled.
+    poll: Instant,
+    /// Packets that have left it at its far end.
+    delivered: u64,
+    delivered_corrupt: u64,
+    /// Data packets that repeat bytes which an earlier copy carried over this link, and payload that does not.
+    repeated: u64,
+    unique_bytes: u64,
+}
+
+struct FlowPlace {
+    source: Box<dyn FlowSource>,
+    rng: Rng,
+    next: Option<FlowSpec>,
+    /// It has said that it has no flow for now.
+    idle: bool,
+}
+
+struct DatagramPlace {
+    source: Box<dyn DatagramSource>,
+    rng: Rng,
+    next_bytes: u32,
+    flow: u32,
+}
+
+// The kinds of event, in the upper bits of `Entry::what`; the lower ones number the endpoint, link, packet or source.
+const KIND_SHIFT: u32 = 29;
+const INDEX: u32 = (1 << KIND_SHIFT) - 1;
+/// The first packet of an endpoint's inbound lane arrives.
+const INBOUND: u32 = 0;
+/// The first packet of an endpoint's outbound lane reaches the first link.
+const OUTBOUND: u32 = 1 << KIND_SHIFT;
+/// The first packet of a link's lane reaches what follows.
+const LINK: u32 = 2 << KIND_SHIFT;
+/// A packet that is in no lane reaches what follows.
+const PACKET: u32 = 3 << KIND_SHIFT;
+/// An endpoint may have a deadline.
+const WAKE: u32 = 4 << KIND_SHIFT;
+/// A source of flows has a flow to start.
+const FLOW: u32 = 5 << KIND_SHIFT;
+/// A link that must be polled has served a packet.
+const POLL: u32 = 6 << KIND_SHIFT;
+/// A source of datagrams sends.
+const DATAGRAM: u32 = 7 << KIND_SHIFT;
+
+impl Simulation {
+    /// Sets a run up. All random streams come from `seed`.
+    ///
+    /// # Errors
+    /// When a datagram source has no path. A flow without a path stops the run when it starts.
+    pub fn new(network: Network, sources: Sources, seed: u64, options: Options) -> Result<Self, SimError> {
+        let (routes, specs) = Routes::new(network);
+        let place = |(i, spec)| LinkPlace {
+            link: Link::new(spec, seed, i as u64),
+            lane: Lane::EMPTY,
+            poll: Instant::FAR_FUTURE,
+            delivered: 0,
+            delivered_corrupt: 0,
+            repeated: 0,
+            unique_bytes: 0,
+        };
+        let flow_place = |(i, source)| FlowPlace { source, rng: Rng::stream(seed, "flows", i as u64), next: None, idle: false };
+        let mut sim = Self {
+            now: Instant::ZERO,
+            order: 0,
+            queue: EventQueue::new(),
+            pool: Pool::new(),
+            links: specs.into_iter().enumerate().map(place).collect(),
+            routes,
+            ports: Vec::new(),
+            flows: Vec::new(),
+            free_flows: Vec::new(),
+            flow_sources: sources.flows.into_iter().enumerate().map(flow_place).collect(),
+            datagrams: Vec::new(),
+            seed,
+            options,
+            rows: Vec::new(),
+            trace: Vec::new(),
+            started: 0,
+            ended: 0,
+            processed: 0,
+            busy: u32::MAX,
+            fault: None,
+        };
+        for spec in sources.datagrams {
+            sim.add_datagrams(spec)?;
+        }
+        for i in 0..sim.flow_sources.len() {
+            sim.ask_source(i as u32);
+        }
+        sim.check()?;
+        Ok(sim)
+    }
+
+    /// Runs until the moment `end` (its events included), or until nothing is left to happen.
+    ///
+    /// # Errors
+    /// When a flow has no path, a source runs backwards, or conservation is violated.
+    pub fn run_until(&mut self, end: Instant) -> Result<(), SimError> {
+        self.check()?;
+        while let Some(Entry { at, what, .. }) = self.queue.pop_until(end) {
+            self.now = at;
+            self.handle(what);
+            if self.fault.is_some() {
+                return self.check();
+            }
+        }
+        self.now = self.now.max(end);
+        Ok(())
+    }
+
+    /// The same in slices of `slice`, telling `progress` after each; stops early when it says so. Returns false when it was stopped.
+    ///
+    /// # Errors
+    /// As [`Simulation::run_until`].
+    pub fn run(&mut self, end: Instant, slice: Duration, mut progress: impl FnMut(&Progress) -> ControlFlow<()>) -> Result<bool, SimError> {
+        while self.now < end {
+            self.run_until((self.now + slice.max(Duration::from_nanos(1))).min(end))?;
+            if progress(&self.progress()).is_break() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// True when nothing is left to happen.
+    pub fn is_done(&mut self) -> bool {
+        self.queue.peek().is_none()
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        let data_packets = self.links.iter().map(|l| l.link.served_data()).sum();
+        Progress { now: self.now, flows_started: u64::from(self.started), flows_ended: self.ended, events: self.processed, data_packets }
+    }
+
+    /// Ends the run: checks that packets and bytes were conserved, and gives the tables.
+    ///
+    /// # Errors
+    /// When conservation is violated, or the run had been stopped by an error before.
+    pub fn finish(self) -> Result<Outcome, SimError> {
+        self.check()?;
+        self.close_books()
+    }
+
+    fn check(&self) -> Result<(), SimError> {
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+
+    fn fail(&mut self, error: SimError) {
+        self.fault.get_or_insert(error);
+    }
+
+    #[inline]
+    fn handle(&mut self, what: u32) {
+        self.processed += 1;
+        let i = what & INDEX;
+        match what & !INDEX {
+            INBOUND => self.inbound(i),
+            OUTBOUND => self.outbound(i),
+            LINK => self.link_lane(i),
+            PACKET => self.arrive(i),
+            WAKE => self.wake(i),
+            FLOW => self.start_next(i),
+            POLL => self.poll_link(i),
+            _ => self.send_datagram(i),
+        }
+    }
+
+    #[inline]
+    fn next_order(&mut self) -> u64 {
+        self.order += 1;
+        self.order
+    }
+
+    fn schedule(&mut self, at: Instant, what: u32) {
+        let order = self.next_order();
+        self.queue.push(Entry { at, order, what });
+    }
+
+    fn label(&self, node: NodeId) -> Arc<str> {
+        self.routes.node_label(node)
+    }
+}

@@ -1,0 +1,100 @@
+//! What the world knows for certain about one direction of a connection, to check the engine's books and to judge its retransmissions.
+
+/// Stream ranges of which the latest copy was dropped in the network.
+#[derive(Debug, Default)]
+pub(crate) struct Dropped(Vec<DroppedRange>);
+
+#[derive(Clone, Copy, Debug)]
+struct DroppedRange {
+    start: u64,
+    end: u64,
+    /// Links that the dropped copy, or one before it, had passed.
+    passed: u8,
+}
+
+impl Dropped {
+    /// Notes that a copy of `start..end` was dropped after `passed` links.
+    pub(crate) fn add(&mut self, start: u64, end: u64, passed: u8) {
+        // Two copies of the same bytes may both be dropped: the ranges stay disjoint.
+        let passed = self.take(start, end).map_or(passed, |before| before.max(passed));
+        let at = self.0.partition_point(|r| r.start < start);
+        self.0.insert(at, DroppedRange { start, end, passed });
+    }
+
+    /// Takes out what a new copy of `start..end` replaces. Answers how many links a dropped copy of any part of it had passed, or `None` when
+    /// no part was dropped: then the new copy is not needed.
+    pub(crate) fn take(&mut self, start: u64, end: u64) -> Option<u8> {
+        let mut answer = None;
+        let mut i = 0;
+        while i < self.0.len() && self.0[i].start < end {
+            let r = self.0[i];
+            if r.end <= start {
+                i += 1;
+                continue;
+            }
+            answer = answer.max(Some(r.passed));
+            match (r.start < start, r.end > end) {
+                (false, false) => {
+                    self.0.remove(i);
+                }
+                (true, false) => {
+                    self.0[i].end = start;
+                    i += 1;
+                }
+                (false, true) => {
+                    self.0[i].start = end;
+                    i += 1;
+                }
+                (true, true) => {
+                    self.0[i].end = start;
+                    self.0.insert(i + 1, DroppedRange { start: end, ..r });
+                    i += 2;
+                }
+            }
+        }
+        answer
+    }
+
+    /// Forgets what lies below `acked`: a copy that was not needed may have been dropped.
+    pub(crate) fn forget_below(&mut self, acked: u64) {
+        if self.0.first().is_some_and(|r| r.end <= acked) {
+            self.0.retain(|r| r.end > acked);
+        }
+    }
+}
+
+/// Which bytes of a stream have arrived at the receiver's host.
+#[derive(Debug, Default)]
+pub(crate) struct Arrived {
+    /// Everything below has.
+    pub(crate) prefix: u64,
+    /// Disjoint ranges above it, ascending.
+    above: Vec<(u64, u64)>,
+}
+
+impl Arrived {
+    #[inline]
+    pub(crate) fn add(&mut self, start: u64, end: u64) {
+        if start == self.prefix && self.above.is_empty() {
+            self.prefix = end;
+        } else if end > self.prefix {
+            self.insert(start.max(self.prefix), end);
+        }
+    }
+
+    fn insert(&mut self, start: u64, end: u64) {
+        let first = self.above.partition_point(|r| r.1 < start);
+        let last = self.above.partition_point(|r| r.0 <= end);
+        if first == last {
+            self.above.insert(first, (start, end));
+        } else {
+            let joined = (start.min(self.above[first].0), end.max(self.above[last - 1].1));
+            self.above[first] = joined;
+            self.above.drain(first + 1..last);
+        }
+        if self.above[0].0 == self.prefix {
+            self.prefix = self.above[0].1;
+            self.above.remove(0);
+        }
+    }
+}

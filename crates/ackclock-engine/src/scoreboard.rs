@@ -293,7 +293,7 @@ impl Scoreboard {
 
     fn split(&mut self, i: usize, len: u32) {
         let mut tail = self.sent[i];
-        tail.seq = tail.seq + len;
+        tail.seq += len;
         tail.len -= len;
         let head = &mut self.sent[i];
         head.len = len;

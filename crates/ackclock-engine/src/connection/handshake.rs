@@ -2,7 +2,7 @@
 
 use ackclock_policy::{Ecn, Window};
 use ackclock_trace::{EventKind, Mask, SendKind};
-use ackclock_units::{Duration, Instant};
+use ackclock_units::Instant;
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
 use super::{Connection, State, Transmit};
@@ -11,8 +11,6 @@ use crate::timer::Timer;
 
 /// RFC 9293 §3.7.1: the segment size to assume where the peer announces none (IPv4).
 const DEFAULT_MSS: u32 = 536;
-/// RFC 6298 §5.7: the timeout to begin data transmission with when a SYN had to be retransmitted and the initial timeout was below it.
-const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 /// RFC 7323 §2.3: larger shifts are taken as this one.
 const MAX_WINDOW_SHIFT: u8 = 14;
 
@@ -158,7 +156,6 @@ impl Connection {
         } else {
             self.backoff_expiries = 0;
             self.update_timeout();
-            self.timeout = self.timeout.max(RTO_AFTER_SYN_LOSS);
         }
         self.window = Window { cwnd: u64::from(self.smss), ssthresh: u64::MAX };
         let mut window = self.policies.window.start(&self.view(now));

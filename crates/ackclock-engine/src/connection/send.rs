@@ -40,10 +40,10 @@ impl Connection {
                 }
             }
         }
-        if std::mem::take(&mut self.pending.window_probe) {
-            if let Some(t) = self.transmit_probe(now) {
-                return Some(t);
-            }
+        if std::mem::take(&mut self.pending.window_probe)
+            && let Some(t) = self.transmit_probe(now)
+        {
+            return Some(t);
         }
         if std::mem::take(&mut self.pending.keepalive) {
             // A sequence number already acknowledged provokes an answer (RFC 9293 §3.8.4).

@@ -68,6 +68,8 @@ impl Connection {
             return;
         }
         self.count_timeout(now);
+        // The estimator minds a lost SYN (RFC 6298 §5.7).
+        self.policies.estimator.on_expiry(self.expiries);
         self.stats.syn_retransmissions += 1;
         self.pending.syn = true;
     }

@@ -26,13 +26,9 @@ impl InitialWindow {
         }
     }
 
-    /// In bytes.
+    /// In bytes. After a lost SYN the engine cuts it to one segment, whatever the rule (RFC 5681 §3.1, RFC 6928 §2).
     pub fn bytes(self, v: &SenderView) -> Bytes {
         let smss = u64::from(v.smss);
-        // After a lost SYN one segment (RFC 5681 §3.1, RFC 6928 §2).
-        if v.expiries > 0 {
-            return smss;
-        }
         match self {
             Self::Rfc6928 => (10 * smss).min(14_600.max(2 * smss)),
             Self::Rfc5681 if smss > 2190 => 2 * smss,

@@ -136,8 +136,8 @@ impl LossRecovery for Sack {
             return self.without_sack.next_seg(b, v);
         }
         self.follow(v);
-        // Rule 1
-        if let Some(range) = b.next_lost(self.high_rxt) {
+        // Rule 1. What was resent carries no mark any more, so HighRxt need not be asked.
+        if let Some(range) = b.next_lost(v.snd_una) {
             return self.advise(Advice::Retransmission, range);
         }
         // Rule 2

@@ -10,6 +10,7 @@ mod connection;
 mod event;
 mod policies;
 mod scoreboard;
+mod stack;
 mod stats;
 mod timer;
 
@@ -17,4 +18,5 @@ pub use config::{Config, OPTIONS, RttSampling};
 pub use connection::{Connection, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
 pub use policies::Policies;
+pub use stack::{MODIFIERS, Modifier, PRESETS, Preset, Stack, StackError};
 pub use stats::Stats;

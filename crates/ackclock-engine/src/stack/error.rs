@@ -1,0 +1,71 @@
+use std::fmt;
+
+use ackclock_policy::RegistryError;
+
+/// Why a stack could not be had.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StackError {
+    /// The name does not begin with a preset.
+    UnknownPreset {
+        /// The name met.
+        met: String,
+        /// What may have been meant.
+        nearest: Option<&'static str>,
+        /// The names that would do.
+        known: Vec<&'static str>,
+    },
+    /// No modifier has that name.
+    UnknownModifier {
+        /// The name met.
+        met: String,
+        /// What may have been meant.
+        nearest: Option<&'static str>,
+        /// The names that would do.
+        known: Vec<&'static str>,
+    },
+    /// A modifier is not written as it should be.
+    Malformed {
+        /// The text met.
+        met: String,
+        /// How it is written.
+        wanted: &'static str,
+    },
+    /// No policy, parameter or option has that key.
+    UnknownKey {
+        /// The key met.
+        met: String,
+        /// What may have been meant.
+        nearest: Option<String>,
+    },
+    /// A policy, a parameter or a value will not do.
+    Registry(RegistryError),
+}
+
+impl fmt::Display for StackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hint = |nearest: &Option<&str>| nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+        match self {
+            Self::UnknownPreset { met, nearest, known } => write!(f, "`{met}` is not a known stack{}; known are {}", hint(nearest), known.join(", ")),
+            Self::UnknownModifier { met, nearest, known } => {
+                write!(f, "`+{met}` is not a known modifier{}; known are +{}", hint(nearest), known.join(", +"))
+            }
+            Self::Malformed { met, wanted } => write!(f, "`+{met}` is not a modifier: it is written `+{wanted}`"),
+            Self::UnknownKey { met, nearest: Some(n) } => write!(f, "`{met}` is not a key of a stack (did you mean `{n}`?)"),
+            Self::UnknownKey { met, nearest: None } => {
+                write!(
+                    f,
+                    "`{met}` is not a key of a stack, which are estimator, backoff, timer, recovery, window, ack, their parameters and the options"
+                )
+            }
+            Self::Registry(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StackError {}
+
+impl From<RegistryError> for StackError {
+    fn from(e: RegistryError) -> Self {
+        Self::Registry(e)
+    }
+}

@@ -1,0 +1,86 @@
+use std::sync::Arc;
+
+use ackclock_policy::{Registry, nearest};
+
+use super::{Stack, StackError};
+
+/// A stack known by name: what it sets, from today's standard policies on.
+#[derive(Debug)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in one sentence.
+    pub about: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    sets: &'static [(&'static str, &'static str)],
+}
+
+/// The stacks known by name, oldest first. But for the oldest they differ in recovery and window alone, so that these can be compared.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "rfc793",
+        about: "The TCP of before 1988: RFC 793's timer, no congestion window, go-back-N after a timeout, 4.3BSD's receiver.",
+        source: "J-A16",
+        sets: &[
+            ("estimator", "rfc793"),
+            ("recovery", "timeout-only"),
+            ("window", "receiver-only"),
+            ("ack", "bsd43"),
+            ("sack", "false"),
+            ("window_scaling", "false"),
+            ("idle_restart", "false"),
+            ("karn_backoff", "false"),
+            ("rtt_sampling", "once-per-rtt"),
+        ],
+    },
+    Preset {
+        name: "tahoe",
+        about: "Slow start, congestion avoidance and fast retransmit, from a window of one segment.",
+        source: "M-A3, J-A10",
+        sets: &[
+            ("recovery", "tahoe"),
+            ("recovery.limited_transmit", "false"),
+            ("window.initial_window", "segments"),
+            ("window.initial_segs", "1"),
+            ("sack", "false"),
+        ],
+    },
+    Preset {
+        name: "reno",
+        about: "Fast recovery that the first new ack ends.",
+        source: "M-A4, RFC 5681",
+        sets: &[("recovery", "reno"), ("window.initial_window", "rfc5681"), ("sack", "false")],
+    },
+    Preset {
+        name: "newreno",
+        about: "Fast recovery that lasts until everything is repaired, a hole per round trip.",
+        source: "M-A5, RFC 6582",
+        sets: &[("recovery", "newreno"), ("window.initial_window", "rfc5681"), ("sack", "false")],
+    },
+    Preset {
+        name: "sack",
+        about: "SACK-based recovery with the standard window.",
+        source: "M-A6, RFC 6675",
+        sets: &[("window.initial_window", "rfc5681")],
+    },
+    Preset {
+        name: "cubic",
+        about: "SACK-based recovery with CUBIC's window, ten segments to begin with.",
+        source: "RFC 9438, RFC 6928",
+        sets: &[("window", "cubic")],
+    },
+];
+
+/// The preset `name` as a stack.
+pub(super) fn find(name: &str, registry: &Registry) -> Result<Stack, StackError> {
+    let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| {
+        let known: Vec<_> = PRESETS.iter().map(|p| p.name).collect();
+        StackError::UnknownPreset { met: name.to_owned(), nearest: nearest(name, known.iter().copied()), known }
+    })?;
+    let mut stack = Stack::plain(Arc::new(registry.clone()))?;
+    for (key, value) in preset.sets {
+        stack.set(key, value)?;
+    }
+    Ok(stack)
+}

@@ -21,7 +21,8 @@ impl Connection {
 
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
         let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() { self.take_sacks(segment, dsack) } else { 0 };
-        let is_dup = advanced == 0 && flight_before > 0 && self.is_duplicate(segment, newly_sacked, opened);
+        // The answer to a window probe repeats the acknowledgment because the probe was turned away, not because something arrived out of order.
+        let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && self.is_duplicate(segment, newly_sacked, opened);
         if advanced == 0 && newly_sacked == 0 && !is_dup && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) {
             return;
         }

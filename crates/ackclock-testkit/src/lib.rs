@@ -1,3 +1,10 @@
-//! For tests only: generators, and the laws that every implementation must keep.
+//! For tests only: generators, endpoints that speak real packets, a lossy pipe in virtual time, and timelines of segments.
 
+mod endpoint;
 pub mod generate;
+pub mod pipe;
+mod setup;
+pub mod timeline;
+
+pub use endpoint::{Endpoint, packet, pattern, segment_of};
+pub use setup::{Setup, choose};

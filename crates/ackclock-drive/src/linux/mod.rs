@@ -1,6 +1,5 @@
 //! What needs Linux.
 
-mod capture;
 mod namespace;
 mod port;
 mod rights;
@@ -8,7 +7,6 @@ mod sys;
 mod tun;
 pub(crate) mod wait;
 
-pub use capture::Capture;
 pub use namespace::Namespace;
 pub use port::Port;
 pub use rights::{check, enter_user_namespace};

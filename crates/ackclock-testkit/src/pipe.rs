@@ -1,0 +1,470 @@
+//! Two endpoints over a path that loses, holds back, copies and damages real packets, in virtual time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State};
+use ackclock_units::{Duration, Ecn, Instant, Rate, Rng, SeqNumber};
+use ackclock_wire::Segment;
+
+use crate::Setup;
+use crate::endpoint::{Endpoint, line, packet, pattern, segment_of};
+
+/// One direction of the path. Probabilities are per packet and independent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Path {
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Up to so much more, uniform: packets overtake each other.
+    pub jitter: Duration,
+    /// Time to send follows from this rate; packets queue without bound.
+    pub rate: Option<Rate>,
+    /// Probability of loss.
+    pub loss: f64,
+    /// Probability of being held back by `held`.
+    pub reorder: f64,
+    /// How long.
+    pub held: Duration,
+    /// Probability of a second copy, which takes its own time.
+    pub duplicate: f64,
+    /// Probability of damage: a burst of up to 16 flipped bits, which every internet checksum notices.
+    pub corrupt: f64,
+    /// Probability of Congestion Experienced for ECN-capable packets.
+    pub mark: f64,
+    /// Longest packet; a longer one is a bug of the sender.
+    pub mtu: usize,
+}
+
+impl Path {
+    /// A path that does nothing but delay.
+    pub const fn clean(delay: Duration) -> Self {
+        let zero = Duration::ZERO;
+        Self { delay, jitter: zero, rate: None, loss: 0.0, reorder: 0.0, held: zero, duplicate: 0.0, corrupt: 0.0, mark: 0.0, mtu: 1500 }
+    }
+}
+
+/// How an application reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// All there is, at once.
+    Greedy,
+    /// So many bytes now and then: the window closes.
+    Slow {
+        /// How often.
+        every: Duration,
+        /// How much.
+        bytes: usize,
+    },
+}
+
+/// When an application closes its side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Closing {
+    /// When it has written everything.
+    WhenWritten,
+    /// When it has written everything, and read everything up to the peer's FIN.
+    WhenPeerHas,
+}
+
+/// What one side's application does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Bytes that it writes.
+    pub bytes: u64,
+    /// How it reads.
+    pub reading: Reading,
+    /// When it closes.
+    pub closing: Closing,
+}
+
+impl Plan {
+    /// Writes so many bytes and closes.
+    pub const fn send(bytes: u64) -> Self {
+        Self { bytes, reading: Reading::Greedy, closing: Closing::WhenWritten }
+    }
+
+    /// Writes nothing, and closes when the peer has.
+    pub const fn receive() -> Self {
+        Self { bytes: 0, reading: Reading::Greedy, closing: Closing::WhenPeerHas }
+    }
+}
+
+/// What befell the packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Fates {
+    /// Packets sent by both sides.
+    pub sent: u64,
+    /// Lost.
+    pub lost: u64,
+    /// Held back.
+    pub held: u64,
+    /// Copied.
+    pub duplicated: u64,
+    /// Damaged.
+    pub corrupted: u64,
+    /// Thrown away by the receiver because of a wrong checksum.
+    pub refused: u64,
+    /// Marked.
+    pub marked: u64,
+}
+
+/// One side: endpoint and application.
+#[derive(Debug)]
+pub struct Side {
+    /// Its endpoint.
+    pub endpoint: Endpoint,
+    /// What its application does.
+    pub plan: Plan,
+    /// Bytes written so far.
+    pub written: u64,
+    /// Bytes read so far, every one of them right.
+    pub read: u64,
+    /// What the connection told.
+    pub events: Vec<(Instant, ConnectionEvent)>,
+    read_at: Instant,
+}
+
+impl Side {
+    /// True when both directions ended in order.
+    pub fn finished(&self) -> bool {
+        self.events.iter().any(|(_, e)| *e == ConnectionEvent::Finished)
+    }
+
+    /// Why it ended otherwise.
+    pub fn aborted(&self) -> Option<AbortReason> {
+        self.events.iter().find_map(|(_, e)| if let ConnectionEvent::Aborted(reason) = e { Some(*reason) } else { None })
+    }
+}
+
+/// Client (0) and server (1), and the path between them.
+#[derive(Debug)]
+pub struct Pipe {
+    /// The present moment.
+    pub now: Instant,
+    /// Client and server.
+    pub sides: [Side; 2],
+    /// From the client, from the server.
+    pub paths: [Path; 2],
+    /// What befell the packets so far.
+    pub fates: Fates,
+    /// Every packet sent, by time and side, once recording is on.
+    pub record: Option<Vec<(Instant, usize, Vec<u8>)>>,
+    /// The last segments sent or taken, for a failing test.
+    recent: VecDeque<(Instant, usize, bool, Segment)>,
+    rng: [Rng; 2],
+    free_at: [Instant; 2],
+    in_flight: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
+    number: u64,
+    seed: u64,
+}
+
+/// A pair of endpoints that exchange more packets than this has fallen into a loop.
+const STORM: u64 = 2_000_000;
+
+impl Pipe {
+    /// A client that will connect and a server that listens.
+    pub fn new(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64) -> Self {
+        let addrs = [SocketAddr::from(([10, 0, 0, 1], 40_000)), SocketAddr::from(([10, 0, 0, 2], 80))];
+        let side = |i: usize| Side {
+            endpoint: Endpoint {
+                connection: setups[i].connection(iss(seed, i), Rng::stream(seed, "connection", i as u64)),
+                local: addrs[i],
+                remote: addrs[1 - i],
+            },
+            plan: plans[i],
+            written: 0,
+            read: 0,
+            events: Vec::new(),
+            read_at: Instant::ZERO,
+        };
+        Self {
+            now: Instant::ZERO,
+            sides: [side(0), side(1)],
+            paths,
+            fates: Fates::default(),
+            record: None,
+            recent: VecDeque::new(),
+            rng: [Rng::stream(seed, "path", 0), Rng::stream(seed, "path", 1)],
+            free_at: [Instant::ZERO; 2],
+            in_flight: BTreeMap::new(),
+            number: 0,
+            seed,
+        }
+    }
+
+    /// The connection of one side.
+    pub fn connection(&self, side: usize) -> &Connection {
+        &self.sides[side].endpoint.connection
+    }
+
+    /// Opens, runs until both sides are closed or `until`, and checks that every byte arrived or that the failure was told.
+    pub fn transfer(&mut self, until: Instant) {
+        self.sides[1].endpoint.connection.listen();
+        self.sides[0].endpoint.connection.connect(self.now);
+        self.run(until);
+        self.check(until);
+    }
+
+    /// Runs until nothing is left to happen or `until`.
+    pub fn run(&mut self, until: Instant) {
+        for side in 0..2 {
+            self.serve(side);
+        }
+        let mut steps = 0;
+        while let Some(next) = self.next().filter(|at| *at <= until) {
+            // A deadline may have been set for a moment that has passed: it comes at once.
+            steps = if next > self.now { 0 } else { steps + 1 };
+            assert!(steps < 100_000, "time stands still: {}", self.report());
+            self.now = self.now.max(next);
+            self.step();
+            assert!(self.fates.sent < STORM, "a storm of packets: {:?}", self.fates);
+        }
+        self.now = self.now.max(until.min(self.next().unwrap_or(self.now)));
+    }
+
+    fn next(&self) -> Option<Instant> {
+        let arrival = self.in_flight.first_key_value().map(|((at, _), _)| *at);
+        let of_sides = self.sides.iter().flat_map(|s| [s.endpoint.connection.poll_timeout(), s.wakes_at()]).flatten();
+        of_sides.chain(arrival).min()
+    }
+
+    /// Everything that happens at the present moment, once.
+    fn step(&mut self) {
+        if let Some(entry) = self.in_flight.first_entry().filter(|e| e.key().0 <= self.now) {
+            let (to, bytes) = entry.remove();
+            self.deliver(to, &bytes);
+            self.serve(to);
+            return;
+        }
+        for side in 0..2 {
+            let connection = &mut self.sides[side].endpoint.connection;
+            if connection.poll_timeout().is_some_and(|at| at <= self.now) {
+                connection.handle_timeout(self.now);
+            }
+            self.serve(side);
+        }
+    }
+
+    fn note(&mut self, side: usize, sent: bool, segment: Segment) {
+        if self.recent.len() == 40 {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((self.now, side, sent, segment));
+    }
+
+    fn deliver(&mut self, to: usize, bytes: &[u8]) {
+        let segment = segment_of(bytes);
+        if let Some(segment) = segment {
+            self.note(to, false, segment);
+        }
+        let side = &mut self.sides[to];
+        let gone = side.endpoint.connection.state() == State::Closed && side.events.iter().any(|(_, e)| is_end(*e));
+        match segment {
+            Some(segment) if gone => {
+                if let Some(reset) = Connection::reset_for(&segment) {
+                    let answer = packet(side.endpoint.local, side.endpoint.remote, &reset, &[], Ecn::NotEct);
+                    self.launch(to, answer);
+                }
+            }
+            _ => self.fates.refused += u64::from(!side.endpoint.take(self.now, bytes)),
+        }
+    }
+
+    /// Lets the application act and sends what there is to send.
+    fn serve(&mut self, side: usize) {
+        self.sides[side].act(side, self.now);
+        while let Some((_, bytes)) = self.sides[side].endpoint.give(self.now) {
+            self.launch(side, bytes);
+            self.sides[side].act(side, self.now);
+        }
+    }
+
+    /// Puts a packet of `from` on the path.
+    fn launch(&mut self, from: usize, bytes: Vec<u8>) {
+        if let Some(segment) = segment_of(&bytes) {
+            self.note(from, true, segment);
+        }
+        let (path, rng) = (self.paths[from], &mut self.rng[from]);
+        assert!(bytes.len() <= path.mtu, "a packet of {} bytes exceeds the MTU {}", bytes.len(), path.mtu);
+        if let Some(record) = &mut self.record {
+            record.push((self.now, from, bytes.clone()));
+        }
+        self.fates.sent += 1;
+        let departs = match path.rate {
+            Some(rate) => {
+                self.free_at[from] = self.free_at[from].max(self.now) + rate.time_to_send(bytes.len() as u64);
+                self.free_at[from]
+            }
+            None => self.now,
+        };
+        let copies = if rng.chance(path.duplicate) { 2 } else { 1 };
+        self.fates.duplicated += copies - 1;
+        for _ in 0..copies {
+            if rng.chance(path.loss) {
+                self.fates.lost += 1;
+                continue;
+            }
+            let mut bytes = bytes.clone();
+            if rng.chance(path.mark) && mark(&mut bytes) {
+                self.fates.marked += 1;
+            }
+            if rng.chance(path.corrupt) {
+                self.fates.corrupted += 1;
+                damage(&mut bytes, rng);
+            }
+            let mut at = departs + path.delay + Duration::from_nanos(rng.below(path.jitter.as_nanos() + 1));
+            if rng.chance(path.reorder) {
+                self.fates.held += 1;
+                at += path.held;
+            }
+            self.number += 1;
+            self.in_flight.insert((at, self.number), (1 - from, bytes));
+        }
+    }
+
+    /// The law: every byte exactly once and in order in both directions and both sides finished, or a side that did not get there says so.
+    fn check(&self, until: Instant) {
+        let [client, server] = &self.sides;
+        let told = client.aborted().is_some() || server.aborted().is_some();
+        for (side, peer) in [(client, server), (server, client)] {
+            assert!(side.read <= peer.written, "read more than was written");
+            assert!(!(side.finished() && side.aborted().is_some()), "finished and aborted: {:?}", side.events);
+            if side.finished() {
+                assert_eq!(side.read, peer.written, "finished without everything");
+            } else {
+                assert!(side.aborted().is_some() || told, "neither finished nor aborted by {until:?}: {}", self.report());
+            }
+            if !told {
+                assert_eq!((side.written, side.read), (side.plan.bytes, peer.plan.bytes), "{}", self.report());
+            }
+        }
+        assert!(told || self.fates.refused == self.fates.corrupted - self.undelivered_damage(), "damage got through: {:?}", self.fates);
+    }
+
+    /// Damaged packets that were still on their way at the end.
+    fn undelivered_damage(&self) -> u64 {
+        self.in_flight.values().filter(|(_, bytes)| segment_of(bytes).is_none()).count() as u64
+    }
+
+    /// Where both sides stand, for a failing test.
+    pub fn report(&self) -> String {
+        let side = |s: &Side| {
+            let c = &s.endpoint.connection;
+            let (v, stats) = (c.view(self.now), c.stats());
+            format!(
+                "{:?} wrote {} of {}, read {}, timeouts {}, next {:?}, una {} nxt {} wnd {} cwnd {} pipe {} phase {:?} unsent {}, events {:?}",
+                c.state(),
+                s.written,
+                s.plan.bytes,
+                s.read,
+                stats.timeouts,
+                c.poll_timeout(),
+                v.snd_una,
+                v.snd_nxt,
+                v.rwnd,
+                v.window.cwnd,
+                v.pipe,
+                v.phase,
+                v.unsent,
+                s.events.iter().filter(|(_, e)| !matches!(e, ConnectionEvent::Readable | ConnectionEvent::Writable)).collect::<Vec<_>>()
+            )
+        };
+        let iss = [0, 1].map(|i| iss(self.seed, i));
+        let mut text = String::new();
+        for (at, side, sent, s) in &self.recent {
+            let (who, does) = (["client", "server"][*side], if *sent { "sends" } else { "takes" });
+            let from = if *sent { *side } else { 1 - *side };
+            text += &format!("{at:?} {who} {does} {}\n", line(s, iss[from].0, iss[1 - from].0));
+        }
+        let [client, server] = [side(&self.sides[0]), side(&self.sides[1])];
+        format!("at {:?}, {:?}\n client: {client}\n server: {server}\n{text}", self.now, self.fates)
+    }
+}
+
+impl Side {
+    fn wakes_at(&self) -> Option<Instant> {
+        let waits = matches!(self.plan.reading, Reading::Slow { .. }) && self.endpoint.connection.readable() > 0;
+        waits.then_some(self.read_at)
+    }
+
+    /// Writes, reads and closes as planned.
+    fn act(&mut self, side: usize, now: Instant) {
+        let connection = &mut self.endpoint.connection;
+        while let Some(event) = connection.poll_event() {
+            self.events.push((now, event));
+        }
+        let mut buffer = [0; 4096];
+        let most = match self.plan.reading {
+            Reading::Greedy => usize::MAX,
+            Reading::Slow { bytes, .. } if self.read_at <= now => bytes,
+            Reading::Slow { .. } => 0,
+        };
+        let mut taken = 0;
+        while taken < most {
+            let want = buffer.len().min(most - taken);
+            let n = connection.read(now, &mut buffer[..want]);
+            if n == 0 {
+                break;
+            }
+            for &byte in &buffer[..n] {
+                assert_eq!(byte, pattern(1 - side, self.read), "wrong byte at {} of the stream to side {side}", self.read);
+                self.read += 1;
+            }
+            taken += n;
+        }
+        if let Reading::Slow { every, .. } = self.plan.reading
+            && taken > 0
+        {
+            self.read_at = now + every;
+        }
+        while self.written < self.plan.bytes {
+            let n = (self.plan.bytes - self.written).min(buffer.len() as u64) as usize;
+            (0..n).for_each(|i| buffer[i] = pattern(side, self.written + i as u64));
+            let n = connection.write(now, &buffer[..n]);
+            self.written += n as u64;
+            if n == 0 {
+                break;
+            }
+        }
+        let opened = !matches!(connection.state(), State::Closed | State::Listen | State::SynSent);
+        let peer_has = self.plan.closing == Closing::WhenWritten || connection.at_end();
+        if opened && self.written == self.plan.bytes && peer_has {
+            connection.close(now);
+        }
+    }
+}
+
+const fn is_end(event: ConnectionEvent) -> bool {
+    matches!(event, ConnectionEvent::Finished | ConnectionEvent::Aborted(_))
+}
+
+/// Initial sequence numbers near the wrap, so that every transfer of some size crosses it.
+fn iss(seed: u64, side: usize) -> SeqNumber {
+    SeqNumber(0) - Rng::stream(seed, "iss", side as u64).below(100_000) as u32
+}
+
+/// Sets Congestion Experienced, adjusting the header checksum; false for a packet that is not ECN-capable (RFC 3168 §5).
+fn mark(bytes: &mut [u8]) -> bool {
+    let capable = matches!(Ecn::from_bits(bytes[1]), Ecn::Ect0 | Ecn::Ect1);
+    if capable {
+        // One's-complement arithmetic: what the field grows by, the checksum shrinks by (RFC 1624).
+        let grows = u32::from(Ecn::Ce.bits() - (bytes[1] & 3));
+        bytes[1] |= Ecn::Ce.bits();
+        let sum = u32::from(u16::from_be_bytes([bytes[10], bytes[11]]));
+        let sum = if sum >= grows { sum - grows } else { sum + 0xffff - grows };
+        bytes[10..12].copy_from_slice(&(sum as u16).to_be_bytes());
+    }
+    capable
+}
+
+/// Flips a burst of bits, at least one and at most sixteen in a row.
+fn damage(bytes: &mut [u8], rng: &mut Rng) {
+    let bits = bytes.len() as u64 * 8;
+    let first = rng.below(bits);
+    // Bit 0 of the pattern is set: the first bit always flips. A burst of 16 ones would turn zeros into ones, the same number to this checksum.
+    let burst = (rng.next_u64() & 0x7fff) | 1;
+    for i in (0..16).filter(|i| burst >> i & 1 == 1 && first + i < bits) {
+        let bit = first + i;
+        bytes[(bit / 8) as usize] ^= 0x80 >> (bit % 8);
+    }
+}

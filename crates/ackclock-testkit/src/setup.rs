@@ -1,0 +1,105 @@
+use std::fmt;
+use std::sync::Arc;
+
+use ackclock_engine::{Config, Connection, Policies};
+use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator};
+use ackclock_units::{Rng, SeqNumber};
+
+/// Options and policies of one endpoint, from the built-in registry.
+#[derive(Clone)]
+pub struct Setup {
+    /// Options.
+    pub config: Config,
+    /// Samples to timeout.
+    pub estimator: Chosen<dyn RttEstimator>,
+    /// Timeout after timeouts.
+    pub backoff: Chosen<dyn Backoff>,
+    /// Countdown.
+    pub timer: Chosen<dyn RetransmissionTimer>,
+    /// What is lost and what goes next.
+    pub recovery: Chosen<dyn LossRecovery>,
+    /// Congestion window.
+    pub window: Chosen<dyn CongestionControl>,
+    /// When to acknowledge.
+    pub ack: Chosen<dyn AckPolicy>,
+}
+
+impl Default for Setup {
+    /// What the standards recommend: RFC 6298, exponential backoff, SACK recovery, Reno's window, delayed acks.
+    fn default() -> Self {
+        Self {
+            config: Config::default(),
+            estimator: choose("rfc6298"),
+            backoff: choose("exponential"),
+            timer: choose("restart-on-ack"),
+            recovery: choose("sack"),
+            window: choose("reno"),
+            ack: choose("delayed"),
+        }
+    }
+}
+
+/// The built-in policy of that name with its defaults.
+pub fn choose<T: Role + ?Sized>(name: &str) -> Chosen<T> {
+    Registry::builtin().choose(name).unwrap_or_else(|e| panic!("{e}"))
+}
+
+impl Setup {
+    /// The same with other options.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// The same with other policies.
+    #[must_use]
+    pub fn but(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// A fresh set of its policies.
+    pub fn policies(&self) -> Policies {
+        Policies {
+            estimator: self.estimator.build(),
+            backoff: self.backoff.build(),
+            timer: self.timer.build(),
+            recovery: self.recovery.build(),
+            window: self.window.build(),
+            ack: self.ack.build(),
+        }
+    }
+
+    /// A closed connection with real bytes.
+    pub fn connection(&self, iss: SeqNumber, rng: Rng) -> Connection {
+        Connection::new(Arc::new(self.config.clone()), self.policies(), iss, rng)
+    }
+
+    /// Every built-in recovery with every window and every acknowledgment policy, in the order of the registry.
+    pub fn every_stack() -> Vec<Self> {
+        let registry = Registry::builtin();
+        let mut all = Vec::new();
+        for recovery in <dyn LossRecovery>::entries(&registry) {
+            for window in <dyn CongestionControl>::entries(&registry) {
+                for ack in <dyn AckPolicy>::entries(&registry) {
+                    all.push(Self { recovery: Chosen::new(recovery), window: Chosen::new(window), ack: Chosen::new(ack), ..Self::default() });
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Names it briefly: what a failing test prints.
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {} x {}", self.recovery.name(), self.window.name(), self.ack.name())
+    }
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}, {}, {}, {}, {:?}", self.estimator.name(), self.backoff.name(), self.timer.name(), self.config)
+    }
+}

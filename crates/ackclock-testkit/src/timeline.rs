@@ -1,0 +1,424 @@
+//! One connection against a scripted peer: "inject this at that moment, expect that at that moment", as the RFCs draw it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+
+use ackclock_engine::{Connection, ConnectionEvent, State, Transmit};
+use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
+use ackclock_wire::{Flags, Options, Segment, Timestamps};
+
+use crate::Setup;
+use crate::endpoint::{Endpoint, line, packet, pattern};
+
+/// Initial sequence number of the connection under test.
+pub const OURS: u32 = 1_000;
+/// Initial sequence number of the scripted peer.
+pub const THEIRS: u32 = 50_000;
+
+/// A segment to inject or to expect. Sequence numbers count from the initial ones: 0 is the SYN, 1 the first byte.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Seg {
+    flags: Flags,
+    seq: Option<u32>,
+    ack: Option<u32>,
+    len: Option<u32>,
+    window: Option<u16>,
+    mss: Option<u16>,
+    scale: Option<Option<u8>>,
+    sack_permitted: Option<bool>,
+    timestamps: Option<(Option<u32>, Option<u32>)>,
+    no_timestamps: bool,
+    sack: Option<[(u32, u32); 4]>,
+    sack_len: usize,
+    ecn: Option<Ecn>,
+}
+
+/// A segment with these flags, written as tcpdump writes them: `S` SYN, `F` FIN, `R` RST, `P` PSH, `.` ACK, `E` ECE, `W` CWR.
+pub fn seg(flags: &str) -> Seg {
+    let mut all = Flags::default();
+    for letter in flags.chars() {
+        all |= match letter {
+            'S' => Flags::SYN,
+            'F' => Flags::FIN,
+            'R' => Flags::RST,
+            'P' => Flags::PSH,
+            '.' => Flags::ACK,
+            'E' => Flags::ECE,
+            'W' => Flags::CWR,
+            other => panic!("`{other}` is not a flag: S F R P . E W"),
+        };
+    }
+    Seg { flags: all, ..Seg::default() }
+}
+
+impl Seg {
+    /// First sequence number.
+    pub const fn seq(mut self, n: u32) -> Self {
+        self.seq = Some(n);
+        self
+    }
+
+    /// Acknowledgment number.
+    pub const fn ack(mut self, n: u32) -> Self {
+        self.ack = Some(n);
+        self
+    }
+
+    /// Payload, bytes.
+    pub const fn len(mut self, n: u32) -> Self {
+        self.len = Some(n);
+        self
+    }
+
+    /// Window field, unscaled.
+    pub const fn window(mut self, n: u16) -> Self {
+        self.window = Some(n);
+        self
+    }
+
+    /// Maximum segment size.
+    pub const fn mss(mut self, n: u16) -> Self {
+        self.mss = Some(n);
+        self
+    }
+
+    /// Window scale.
+    pub const fn scale(mut self, shift: u8) -> Self {
+        self.scale = Some(Some(shift));
+        self
+    }
+
+    /// Without window scale.
+    pub const fn no_scale(mut self) -> Self {
+        self.scale = Some(None);
+        self
+    }
+
+    /// SACK permitted.
+    pub const fn sack_permitted(mut self, yes: bool) -> Self {
+        self.sack_permitted = Some(yes);
+        self
+    }
+
+    /// Timestamps.
+    pub const fn timestamps(mut self, tsval: u32, tsecr: u32) -> Self {
+        self.timestamps = Some((Some(tsval), Some(tsecr)));
+        self
+    }
+
+    /// Timestamps that echo `tsecr`, whatever their own clock says.
+    pub const fn echo(mut self, tsecr: u32) -> Self {
+        self.timestamps = Some((None, Some(tsecr)));
+        self
+    }
+
+    /// Without timestamps.
+    pub const fn no_timestamps(mut self) -> Self {
+        self.no_timestamps = true;
+        self
+    }
+
+    /// One more SACK block, `start` up to, not including, `end`.
+    pub fn sack(mut self, start: u32, end: u32) -> Self {
+        let blocks = self.sack.get_or_insert_default();
+        blocks[self.sack_len] = (start, end);
+        self.sack_len += 1;
+        self
+    }
+
+    /// Without SACK blocks.
+    pub const fn no_sack(mut self) -> Self {
+        self.sack = Some([(0, 0); 4]);
+        self
+    }
+
+    /// ECN field of the IP header.
+    pub const fn ecn(mut self, ecn: Ecn) -> Self {
+        self.ecn = Some(ecn);
+        self
+    }
+
+    /// As the peer sends it: what is not given is 0, an acknowledgment of our SYN, or a window of 65,535.
+    fn injected(&self) -> Segment {
+        let mut options = Options {
+            mss: self.mss,
+            window_scale: self.scale.flatten(),
+            sack_permitted: self.sack_permitted == Some(true),
+            timestamps: self.timestamps.map(|(val, ecr)| Timestamps { tsval: val.unwrap_or(0), tsecr: ecr.unwrap_or(0) }),
+            ..Options::default()
+        };
+        for (start, end) in self.blocks() {
+            options.sack.push(SeqRange::new(SeqNumber(OURS) + start, SeqNumber(OURS) + end));
+        }
+        let acks = self.flags.has(Flags::ACK);
+        Segment {
+            seq: SeqNumber(THEIRS) + self.seq.unwrap_or(0),
+            ack: if acks { SeqNumber(OURS) + self.ack.unwrap_or(1) } else { SeqNumber(0) },
+            len: self.len.unwrap_or(0),
+            window: self.window.unwrap_or(u16::MAX),
+            flags: self.flags,
+            urgent: 0,
+            options,
+        }
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.sack.iter().flat_map(|blocks| &blocks[..self.sack_len]).copied()
+    }
+
+    /// What `sent` has otherwise than expected. PSH is compared only where it is expected.
+    fn difference(&self, sent: &Transmit) -> Vec<String> {
+        let (s, mut wrong) = (&sent.segment, Vec::new());
+        let mut compare = |what: &str, expected: Option<String>, got: String| {
+            if let Some(expected) = expected.filter(|e| *e != got) {
+                wrong.push(format!("{what} {got} instead of {expected}"));
+            }
+        };
+        let flags = if self.flags.has(Flags::PSH) { s.flags } else { Flags(s.flags.0 & !Flags::PSH.0) };
+        compare("flags", Some(format!("{:?}", self.flags)), format!("{flags:?}"));
+        compare("seq", self.seq.map(|n| n.to_string()), s.seq.0.wrapping_sub(OURS).to_string());
+        compare("ack", self.ack.map(|n| n.to_string()), s.ack.0.wrapping_sub(THEIRS).to_string());
+        compare("len", self.len.map(|n| n.to_string()), s.len.to_string());
+        compare("window", self.window.map(|n| n.to_string()), s.window.to_string());
+        compare("mss", self.mss.map(|n| format!("{:?}", Some(n))), format!("{:?}", s.options.mss));
+        compare("scale", self.scale.map(|n| format!("{n:?}")), format!("{:?}", s.options.window_scale));
+        compare("sack permitted", self.sack_permitted.map(|n| n.to_string()), s.options.sack_permitted.to_string());
+        if let Some((val, ecr)) = self.timestamps {
+            compare("tsval", val.map(|n| format!("{:?}", Some(n))), format!("{:?}", s.options.timestamps.map(|t| t.tsval)));
+            compare("tsecr", ecr.map(|n| format!("{:?}", Some(n))), format!("{:?}", s.options.timestamps.map(|t| t.tsecr)));
+        }
+        compare("timestamps", self.no_timestamps.then(|| "None".to_owned()), format!("{:?}", s.options.timestamps));
+        if self.sack.is_some() {
+            let expected: Vec<_> = self.blocks().collect();
+            let got = s.options.sack.as_slice().iter().map(|b| (b.start.0.wrapping_sub(THEIRS), b.end.0.wrapping_sub(THEIRS))).collect::<Vec<_>>();
+            compare("sack", Some(format!("{expected:?}")), format!("{got:?}"));
+        }
+        compare("ecn", self.ecn.map(|e| format!("{e:?}")), format!("{:?}", sent.ecn));
+        wrong
+    }
+}
+
+/// One connection under test, and what it has sent so far and the script has not looked at.
+pub struct Timeline {
+    /// The connection.
+    pub endpoint: Endpoint,
+    now: Instant,
+    sent: VecDeque<(Instant, Transmit)>,
+    events: VecDeque<(Instant, ConnectionEvent)>,
+    written: u64,
+    read: u64,
+    seen: Vec<String>,
+}
+
+/// `n` milliseconds after the beginning.
+pub fn ms(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(n)
+}
+
+impl Timeline {
+    /// A closed connection.
+    pub fn new(setup: &Setup) -> Self {
+        let connection = setup.connection(SeqNumber(OURS), Rng::stream(1, "timeline", 0));
+        let endpoint = Endpoint { connection, local: SocketAddr::from(([10, 0, 0, 1], 1)), remote: SocketAddr::from(([10, 0, 0, 2], 2)) };
+        let (sent, events, seen) = (VecDeque::new(), VecDeque::new(), Vec::new());
+        Self { endpoint, now: Instant::ZERO, sent, events, written: 0, read: 0, seen }
+    }
+
+    /// A connection that opened actively and is established at the moment 0, our SYN and ACK having been looked at. `syn_ack` is the peer's answer.
+    pub fn connected(setup: &Setup, syn_ack: Seg) -> Self {
+        let mut t = Self::new(setup);
+        t.connect();
+        t.expect(0, seg(if setup.config.ecn { "SEW" } else { "S" }).seq(0));
+        t.inject(0, syn_ack);
+        t.expect(0, seg(".").seq(1).ack(1).len(0));
+        t.expect_event(ConnectionEvent::Established);
+        t
+    }
+
+    /// A connection that opened passively and is established at the moment 0.
+    pub fn accepted(setup: &Setup, syn: Seg) -> Self {
+        let mut t = Self::new(setup);
+        t.endpoint.connection.listen();
+        t.inject(0, syn);
+        let (_, syn_ack) = t.sent.pop_front().unwrap_or_else(|| panic!("no SYN-ACK"));
+        assert!(syn_ack.segment.flags.has(Flags::SYN | Flags::ACK), "{:?}", syn_ack.segment);
+        let mut ack = seg(".").seq(1).ack(1);
+        if let Some(ts) = syn_ack.segment.options.timestamps {
+            ack = ack.timestamps(syn.timestamps.and_then(|t| t.0).unwrap_or(0), ts.tsval);
+        }
+        t.inject(0, ack);
+        t.expect_event(ConnectionEvent::Established);
+        t
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// State of the connection.
+    pub fn state(&self) -> State {
+        self.endpoint.connection.state()
+    }
+
+    /// Active open.
+    pub fn connect(&mut self) {
+        self.endpoint.connection.connect(self.now);
+        self.collect();
+    }
+
+    /// Writes `n` bytes; all must fit.
+    pub fn write(&mut self, n: u64) {
+        let data: Vec<u8> = (0..n).map(|i| pattern(0, self.written + i)).collect();
+        assert_eq!(self.endpoint.connection.write(self.now, &data) as u64, n, "room to write");
+        self.written += n;
+        self.collect();
+    }
+
+    /// Reads `n` bytes, which must be there, in order and right.
+    pub fn read(&mut self, n: usize) {
+        let mut out = vec![0; n];
+        assert_eq!(self.endpoint.connection.read(self.now, &mut out), n, "bytes to read\n{self}");
+        for byte in out {
+            assert_eq!(byte, pattern(1, self.read), "wrong byte at {}\n{self}", self.read);
+            self.read += 1;
+        }
+        self.collect();
+    }
+
+    /// Closes the writing side.
+    pub fn close(&mut self) {
+        self.endpoint.connection.close(self.now);
+        self.collect();
+    }
+
+    /// Aborts.
+    pub fn abort(&mut self) {
+        self.endpoint.connection.abort(self.now);
+        self.collect();
+    }
+
+    /// Corks or uncorks.
+    pub fn cork(&mut self, corked: bool) {
+        self.endpoint.connection.set_cork(self.now, corked);
+        self.collect();
+    }
+
+    /// Lets time pass until `at` milliseconds; what falls due meanwhile happens.
+    pub fn run_to(&mut self, at: u64) {
+        let at = ms(at);
+        assert!(at >= self.now, "{at:?} lies before {:?}", self.now);
+        self.run_until(at, false);
+        self.now = at;
+    }
+
+    fn run_until(&mut self, at: Instant, stop_when_sent: bool) {
+        let mut steps = 0;
+        while let Some(next) = self.endpoint.connection.poll_timeout().filter(|next| *next <= at) {
+            if stop_when_sent && !self.sent.is_empty() {
+                return;
+            }
+            steps = if next > self.now { 0 } else { steps + 1 };
+            assert!(steps < 1000, "time stands still at {:?}\n{self}", self.now);
+            self.now = self.now.max(next);
+            self.endpoint.connection.handle_timeout(self.now);
+            self.collect();
+        }
+    }
+
+    /// Lets a segment of the peer arrive at `at` milliseconds. Its payload is the pattern at its place in the stream.
+    pub fn inject(&mut self, at: u64, s: Seg) {
+        self.inject_with(at, s, None);
+    }
+
+    /// The same with a payload of one's own.
+    pub fn inject_bytes(&mut self, at: u64, s: Seg, payload: &[u8]) {
+        self.inject_with(at, s.len(payload.len() as u32), Some(payload));
+    }
+
+    fn inject_with(&mut self, at: u64, s: Seg, payload: Option<&[u8]>) {
+        self.run_to(at);
+        let segment = s.injected();
+        let first = u64::from(s.seq.unwrap_or(0).wrapping_add(u32::from(s.flags.has(Flags::SYN))).wrapping_sub(1));
+        let payload = payload.map_or_else(|| (0..u64::from(segment.len)).map(|i| pattern(1, first + i)).collect(), <[u8]>::to_vec);
+        self.seen.push(format!("{:>12} < {}", format!("{:?}", self.now), line(&segment, THEIRS, OURS)));
+        let bytes = packet(self.endpoint.remote, self.endpoint.local, &segment, &payload, s.ecn.unwrap_or_default());
+        assert!(self.endpoint.take(self.now, &bytes), "a good packet is taken");
+        self.collect();
+    }
+
+    /// The next segment that was sent must be this one, sent at `at` milliseconds; time passes until then if it has to. Returns it whole.
+    pub fn expect(&mut self, at: u64, s: Seg) -> Segment {
+        self.expect_within(at, at, s)
+    }
+
+    /// The same, at any moment from `from` to `to` milliseconds.
+    pub fn expect_within(&mut self, from: u64, to: u64, s: Seg) -> Segment {
+        if self.sent.is_empty() {
+            self.run_until(ms(to).max(self.now), true);
+        }
+        let Some((when, sent)) = self.sent.pop_front() else { panic!("nothing was sent by {to} ms, expected {s:?}\n{self}") };
+        let mut wrong = s.difference(&sent);
+        if when < ms(from) || when > ms(to) {
+            wrong.push(format!("sent at {when:?}, not between {from} ms and {to} ms"));
+        }
+        assert!(wrong.is_empty(), "{}\n{self}", wrong.join("; "));
+        sent.segment
+    }
+
+    /// Nothing unlooked-at was sent up to now, nor is sent until `at` milliseconds.
+    pub fn expect_silence(&mut self, at: u64) {
+        if ms(at) > self.now {
+            self.run_to(at);
+        }
+        assert!(self.sent.is_empty(), "something was sent\n{self}");
+    }
+
+    /// The next event for the application must be this one.
+    pub fn expect_event(&mut self, event: ConnectionEvent) {
+        let got = self.events.pop_front();
+        assert_eq!(got.map(|(_, e)| e), Some(event), "\n{self}");
+    }
+
+    /// This event was told, whatever else was; everything up to it is forgotten.
+    pub fn expect_told(&mut self, event: ConnectionEvent) {
+        while let Some((_, got)) = self.events.pop_front() {
+            if got == event {
+                return;
+            }
+        }
+        panic!("{event:?} was not told\n{self}");
+    }
+
+    /// Takes what was sent and not looked at.
+    pub fn take_sent(&mut self) -> Vec<(Instant, Segment)> {
+        self.sent.drain(..).map(|(at, t)| (at, t.segment)).collect()
+    }
+
+    fn collect(&mut self) {
+        while let Some((t, _)) = self.endpoint.give(self.now) {
+            self.seen.push(format!("{:>12} > {}", format!("{:?}", self.now), line(&t.segment, OURS, THEIRS)));
+            self.sent.push_back((self.now, t));
+            assert!(self.seen.len() < 100_000, "a storm of segments\n{}", self.seen[..40].join("\n"));
+        }
+        while let Some(event) = self.endpoint.connection.poll_event() {
+            self.events.push_back((self.now, event));
+        }
+    }
+}
+
+/// The connection under test, for what has no word of its own here.
+impl AsMut<Connection> for Timeline {
+    fn as_mut(&mut self) -> &mut Connection {
+        &mut self.endpoint.connection
+    }
+}
+
+/// Everything that went by, in tcpdump's manner.
+impl fmt::Display for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let from = self.seen.len().saturating_sub(40);
+        write!(f, "{}\nin {:?} at {:?}, events not looked at: {:?}", self.seen[from..].join("\n"), self.state(), self.now, self.events)
+    }
+}

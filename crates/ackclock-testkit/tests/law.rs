@@ -1,0 +1,190 @@
+//! The law of the engine: whatever the path does, every byte arrives exactly once and in order, or the connection says that it failed.
+
+use ackclock_engine::{AbortReason, RttSampling, State};
+use ackclock_testkit::pipe::{Closing, Path, Pipe, Plan, Reading};
+use ackclock_testkit::{Setup, choose};
+use ackclock_units::{Duration, Instant, Rate, Rng};
+
+const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+const fn hours(n: u64) -> Instant {
+    Instant::from_nanos(n * 3_600_000_000_000)
+}
+
+/// Runs one transfer. What it prints shows when the test fails: the last line is the case.
+fn run(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64) -> Pipe {
+    println!("seed {seed}: {} and {}\n  {plans:?}\n  {paths:?}\n  {:?}\n  {:?}", setups[0], setups[1], setups[0].config, setups[1].config);
+    let mut pipe = Pipe::new(setups, plans, paths, seed);
+    pipe.transfer(hours(24));
+    pipe
+}
+
+/// A path with some of everything.
+fn troubled(rng: &mut Rng) -> Path {
+    let sometimes = |rng: &mut Rng, most: f64| if rng.chance(0.6) { rng.unit() * most } else { 0.0 };
+    Path {
+        delay: Duration::from_micros(100 + rng.below(100_000)),
+        jitter: if rng.chance(0.5) { Duration::from_micros(rng.below(20_000)) } else { Duration::ZERO },
+        rate: rng.chance(0.5).then(|| Rate::from_bits_per_sec(100_000 + rng.below(50_000_000))),
+        loss: sometimes(rng, 0.15),
+        reorder: sometimes(rng, 0.1),
+        held: Duration::from_micros(rng.below(300_000)),
+        duplicate: sometimes(rng, 0.1),
+        corrupt: sometimes(rng, 0.08),
+        mark: sometimes(rng, 0.1),
+        mtu: 1500,
+    }
+}
+
+/// Any options, tiny buffers and segments among them.
+fn options(setup: &Setup, rng: &mut Rng) -> Setup {
+    let any = |rng: &mut Rng, of: &[u64]| of[rng.below(of.len() as u64) as usize];
+    setup.clone().with(|c| {
+        c.mss = any(rng, &[88, 536, 1000, 1460]) as u32;
+        c.rcv_buf = any(rng, &[400, 700, 3000, 65_535, 200_000, 1 << 20]);
+        c.snd_buf = any(rng, &[1000, 5000, 65_536, 1 << 20]);
+        c.window_scaling = rng.chance(0.7);
+        c.timestamps = rng.chance(0.5);
+        c.sack = rng.chance(0.7);
+        c.ecn = rng.chance(0.5);
+        c.nagle = rng.chance(0.7);
+        c.idle_restart = rng.chance(0.7);
+        c.karn_backoff = rng.chance(0.7);
+        c.syn_retries = 20;
+        c.time_wait = Duration::from_secs(1 + rng.below(60));
+        c.rtt_sampling = if rng.chance(0.3) { RttSampling::OncePerRtt } else { RttSampling::EverySegment };
+    })
+}
+
+fn plan(rng: &mut Rng, most: u64) -> Plan {
+    Plan {
+        bytes: if rng.chance(0.2) { 0 } else { rng.below(most) },
+        reading: if rng.chance(0.3) {
+            Reading::Slow { every: ms(1 + rng.below(2000)), bytes: 1 + rng.below(5000) as usize }
+        } else {
+            Reading::Greedy
+        },
+        closing: if rng.chance(0.5) { Closing::WhenWritten } else { Closing::WhenPeerHas },
+    }
+}
+
+#[test]
+fn every_recovery_with_every_window_and_ack_policy_over_a_bad_path() {
+    let path = Path {
+        jitter: ms(5),
+        loss: 0.03,
+        reorder: 0.03,
+        held: ms(40),
+        duplicate: 0.02,
+        corrupt: 0.02,
+        rate: Some(Rate::from_bits_per_sec(10_000_000)),
+        ..Path::clean(ms(20))
+    };
+    for (i, setup) in Setup::every_stack().iter().enumerate() {
+        for (j, (sack, timestamps)) in [(true, true), (true, false), (false, true), (false, false)].into_iter().enumerate() {
+            let setup = setup.clone().with(|c| (c.sack, c.timestamps) = (sack, timestamps));
+            let pipe = run([&setup, &setup], [Plan::send(150_000), Plan::send(20_000)], [path; 2], (i * 4 + j) as u64);
+            assert!(pipe.sides.iter().all(|s| s.aborted().is_none()), "3 % of loss is no reason to give up: {}", pipe.report());
+            assert!(pipe.fates.lost > 0 && pipe.fates.held > 0);
+        }
+    }
+}
+
+#[test]
+fn any_path_any_options_any_traffic() {
+    let stacks = Setup::every_stack();
+    // More of them on demand: ACKCLOCK_CASES=100000.
+    let cases = std::env::var("ACKCLOCK_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(600);
+    for seed in 0..cases {
+        let mut rng = Rng::stream(seed, "case", 0);
+        let stack = |rng: &mut Rng| options(&stacks[rng.below(stacks.len() as u64) as usize], rng);
+        let setups = [stack(&mut rng), stack(&mut rng)];
+        let plans = [plan(&mut rng, 60_000), plan(&mut rng, 60_000)];
+        let paths = [troubled(&mut rng), troubled(&mut rng)];
+        // Two sides that both wait for the other to close wait for ever, which is right and no use here.
+        let plans = if plans.iter().all(|p| p.closing == Closing::WhenPeerHas) {
+            [Plan { closing: Closing::WhenWritten, ..plans[0] }, plans[1]]
+        } else {
+            plans
+        };
+        run([&setups[0], &setups[1]], plans, paths, seed);
+    }
+}
+
+#[test]
+fn old_estimators_countdowns_and_backoffs_keep_it_too() {
+    let path = Path { jitter: ms(2), loss: 0.05, duplicate: 0.02, ..Path::clean(ms(30)) };
+    let mut seed = 1000;
+    for estimator in ["rfc793", "jacobson88", "jacobson88-ticks", "rfc6298"] {
+        for backoff in ["exponential", "sub-exponential", "none", "freebsd-syn"] {
+            for timer in ["restart-on-ack", "precise"] {
+                seed += 1;
+                let setup = Setup::default().but(|s| {
+                    s.estimator = choose(estimator);
+                    s.backoff = choose(backoff);
+                    s.timer = choose(timer);
+                });
+                let pipe = run([&setup, &setup], [Plan::send(50_000), Plan::receive()], [path; 2], seed);
+                assert!(pipe.sides.iter().all(|s| s.aborted().is_none()), "{}", pipe.report());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_that_dies_is_given_up_honestly() {
+    for seed in 0..20 {
+        let setup = Setup::default().with(|c| c.timestamps = seed % 2 == 0);
+        let path = Path { rate: Some(Rate::from_bits_per_sec(10_000_000)), ..Path::clean(ms(10)) };
+        let mut pipe = Pipe::new([&setup, &setup], [Plan::send(10_000_000), Plan::receive()], [path; 2], seed);
+        pipe.sides[1].endpoint.connection.listen();
+        pipe.sides[0].endpoint.connection.connect(Instant::ZERO);
+        pipe.run(Instant::ZERO + ms(200 + 37 * seed));
+        pipe.paths.iter_mut().for_each(|p| p.loss = 1.0);
+        pipe.run(hours(24));
+        assert_eq!(pipe.sides[0].aborted(), Some(AbortReason::Timeout), "{}", pipe.report());
+        assert_eq!(pipe.connection(0).state(), State::Closed);
+        // The receiver has nothing outstanding and no keepalive: it waits, and claims nothing.
+        assert_eq!((pipe.sides[1].finished(), pipe.sides[1].aborted()), (false, None), "{}", pipe.report());
+    }
+}
+
+#[test]
+fn a_dead_receiver_is_noticed_by_keepalive() {
+    let setup =
+        Setup::default().with(|c| (c.keepalive, c.keepalive_interval, c.keepalive_probes) = (Duration::from_secs(60), Duration::from_secs(10), 4));
+    let mut pipe =
+        Pipe::new([&setup, &setup], [Plan { closing: Closing::WhenPeerHas, ..Plan::send(1000) }, Plan::receive()], [Path::clean(ms(10)); 2], 1);
+    pipe.sides[1].endpoint.connection.listen();
+    pipe.sides[0].endpoint.connection.connect(Instant::ZERO);
+    pipe.run(Instant::ZERO + Duration::from_secs(300));
+    assert!(pipe.sides.iter().all(|s| s.aborted().is_none()), "probes are answered: {}", pipe.report());
+    pipe.paths.iter_mut().for_each(|p| p.loss = 1.0);
+    pipe.run(hours(1));
+    assert!(pipe.sides.iter().all(|s| s.aborted() == Some(AbortReason::KeepaliveTimeout)), "{}", pipe.report());
+}
+
+#[test]
+fn nobody_there_means_a_failure_to_connect() {
+    let setup = Setup::default();
+    let paths = [Path { loss: 1.0, ..Path::clean(ms(10)) }; 2];
+    let mut pipe = Pipe::new([&setup, &setup], [Plan::send(10), Plan::receive()], paths, 1);
+    pipe.transfer(hours(1));
+    assert_eq!(pipe.sides[0].aborted(), Some(AbortReason::SynTimeout));
+}
+
+#[test]
+fn two_runs_of_one_seed_are_the_same() {
+    let path = Path { jitter: ms(7), loss: 0.05, reorder: 0.05, held: ms(30), duplicate: 0.05, corrupt: 0.05, ..Path::clean(ms(20)) };
+    let packets = |seed| {
+        let setup = Setup::default().with(|c| c.timestamps = true);
+        let mut pipe = Pipe::new([&setup, &setup], [Plan::send(100_000), Plan::send(5_000)], [path; 2], seed);
+        pipe.record = Some(Vec::new());
+        pipe.transfer(hours(24));
+        pipe.record.unwrap()
+    };
+    assert!(packets(5) == packets(5));
+    assert!(packets(5) != packets(6));
+}

@@ -59,7 +59,8 @@ impl Connection {
         if self.pacing_rate.is_some() && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
             return None;
         }
-        if self.phase == Phase::Open && !self.sent.has_lost() {
+        // With nothing outstanding there is nothing to repair, whatever the phase: only the windows count, and a closed one needs its probe.
+        if (self.phase == Phase::Open && !self.sent.has_lost()) || self.sent.is_empty() {
             let room = self.window.cwnd.saturating_sub(u64::from(self.pipe()));
             return self.transmit_new(now, room);
         }

@@ -139,7 +139,7 @@ impl Seg {
         self
     }
 
-    /// As the peer sends it: what is not given is 0, an acknowledgment of our SYN, or a window of 65,535.
+    /// As the peer sends it: what is not given is the first number possible, an acknowledgment of our SYN, or a window of 65,535.
     fn injected(&self) -> Segment {
         let mut options = Options {
             mss: self.mss,
@@ -153,7 +153,7 @@ impl Seg {
         }
         let acks = self.flags.has(Flags::ACK);
         Segment {
-            seq: SeqNumber(THEIRS) + self.seq.unwrap_or(0),
+            seq: SeqNumber(THEIRS) + self.seq.unwrap_or(u32::from(!self.flags.has(Flags::SYN))),
             ack: if acks { SeqNumber(OURS) + self.ack.unwrap_or(1) } else { SeqNumber(0) },
             len: self.len.unwrap_or(0),
             window: self.window.unwrap_or(u16::MAX),
@@ -340,7 +340,7 @@ impl Timeline {
     fn inject_with(&mut self, at: u64, s: Seg, payload: Option<&[u8]>) {
         self.run_to(at);
         let segment = s.injected();
-        let first = u64::from(s.seq.unwrap_or(0).wrapping_add(u32::from(s.flags.has(Flags::SYN))).wrapping_sub(1));
+        let first = u64::from((segment.seq + u32::from(s.flags.has(Flags::SYN)) - 1 - THEIRS).0);
         let payload = payload.map_or_else(|| (0..u64::from(segment.len)).map(|i| pattern(1, first + i)).collect(), <[u8]>::to_vec);
         self.seen.push(format!("{:>12} < {}", format!("{:?}", self.now), line(&segment, THEIRS, OURS)));
         let bytes = packet(self.endpoint.remote, self.endpoint.local, &segment, &payload, s.ecn.unwrap_or_default());

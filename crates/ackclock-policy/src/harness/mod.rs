@@ -1,4 +1,10 @@
-//! Plain views and samples for tests.
+//! Plain views and samples for tests, a reference scoreboard, and a sender reduced to loss recovery.
+
+mod scoreboard;
+mod sender;
+
+pub(crate) use scoreboard::ReferenceScoreboard;
+pub(crate) use sender::Sender;
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 

@@ -1,0 +1,98 @@
+use ackclock_units::{Instant, SeqNumber, SeqRange};
+
+use crate::{Scoreboard, SentSegment};
+
+/// The plainest scoreboard that keeps the contract: a list of segments, searched from the front. For tests, against which fast ones can be compared.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReferenceScoreboard {
+    segments: Vec<SentSegment>,
+    sacked: Vec<SeqRange>,
+}
+
+impl ReferenceScoreboard {
+    /// `n` segments of `len` bytes from `start` on, each sent once.
+    pub fn of(start: SeqNumber, n: u32, len: u32) -> Self {
+        let mut board = Self::default();
+        (0..n).for_each(|i| board.push(SeqRange::new(start + i * len, start + (i + 1) * len)));
+        board
+    }
+
+    /// A new segment was sent.
+    pub fn push(&mut self, range: SeqRange) {
+        self.segments.push(SentSegment { range, xmit_ts: Instant::ZERO, transmissions: 1, sacked: false, lost: false });
+    }
+
+    /// Whole segments below `ack` were acknowledged; returns how many.
+    pub fn acknowledge(&mut self, ack: SeqNumber) -> u32 {
+        let before = self.segments.len();
+        self.segments.retain(|s| s.range.end > ack);
+        self.merge();
+        (before - self.segments.len()) as u32
+    }
+
+    /// The segments in `range` were SACKed; returns how many bytes of that are news.
+    pub fn sack(&mut self, range: SeqRange) -> u64 {
+        let mut news = 0;
+        for s in self.segments.iter_mut().filter(|s| range.covers(s.range) && !s.sacked) {
+            (s.sacked, s.lost) = (true, false);
+            news += u64::from(s.range.len());
+        }
+        self.merge();
+        news
+    }
+
+    /// The un-SACKed segments that begin in `range` are lost.
+    pub fn mark_lost(&mut self, range: SeqRange) {
+        self.segments.iter_mut().filter(|s| range.contains(s.range.start) && !s.sacked).for_each(|s| s.lost = true);
+    }
+
+    /// The segment at `seq` is sent again.
+    pub fn retransmit(&mut self, seq: SeqNumber) {
+        for s in self.segments.iter_mut().filter(|s| s.range.start == seq) {
+            s.lost = false;
+            s.transmissions += 1;
+        }
+    }
+
+    /// Segments that are marked lost and wait.
+    pub fn lost(&self) -> Vec<SeqNumber> {
+        self.segments.iter().filter(|s| s.lost).map(|s| s.range.start).collect()
+    }
+
+    /// What has been sent and not acknowledged.
+    pub fn outstanding(&self) -> &[SentSegment] {
+        &self.segments
+    }
+
+    fn merge(&mut self) {
+        self.sacked.clear();
+        for s in self.segments.iter().filter(|s| s.sacked) {
+            match self.sacked.last_mut().filter(|last| last.end == s.range.start) {
+                Some(last) => last.end = s.range.end,
+                None => self.sacked.push(s.range),
+            }
+        }
+    }
+}
+
+impl Scoreboard for ReferenceScoreboard {
+    fn sacked(&self) -> &[SeqRange] {
+        &self.sacked
+    }
+
+    fn next_lost(&self, from: SeqNumber) -> Option<SeqRange> {
+        self.segments.iter().find(|s| s.range.end > from && s.lost).map(|s| s.range)
+    }
+
+    fn next_unsacked(&self, from: SeqNumber) -> Option<SeqRange> {
+        self.segments.iter().find(|s| s.range.end > from && !s.sacked).map(|s| s.range)
+    }
+
+    fn segment(&self, seq: SeqNumber) -> Option<SentSegment> {
+        self.segments.iter().find(|s| s.range.contains(seq)).copied()
+    }
+
+    fn segments_from(&self, from: SeqNumber) -> Box<dyn Iterator<Item = SentSegment> + '_> {
+        Box::new(self.segments.iter().filter(move |s| s.range.end > from).copied())
+    }
+}

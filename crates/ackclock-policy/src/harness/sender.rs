@@ -1,0 +1,122 @@
+use ackclock_units::{SeqNumber, SeqRange};
+
+use super::scoreboard::ReferenceScoreboard;
+use super::{ack, view};
+use crate::{AckInfo, LossRecovery, Phase, Scoreboard, SenderView};
+
+/// A sender reduced to what a loss recovery deals with: sequence numbers, marks and phases, by the rules that [`LossRecovery`] states. It checks every
+/// answer.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub recovery: Box<dyn LossRecovery>,
+    pub board: ReferenceScoreboard,
+    pub v: SenderView,
+    /// What the last ack made it mark lost.
+    pub marked: Vec<SeqRange>,
+}
+
+/// Bytes of each segment.
+const LEN: u32 = 1000;
+
+impl Sender {
+    /// `n` segments from `start` on are outstanding, and the window is full.
+    pub fn with(recovery: Box<dyn LossRecovery>, sack: bool, start: SeqNumber, n: u32) -> Self {
+        let end = start + n * LEN;
+        let mut v = SenderView { snd_una: start, snd_nxt: end, recovery_point: start, sack, smss: LEN, ..view() };
+        v.window.cwnd = u64::from(n * LEN);
+        let mut sender = Self { recovery, board: ReferenceScoreboard::of(start, n, LEN), v, marked: vec![] };
+        sender.refresh();
+        sender
+    }
+
+    /// The number of the first byte of segment `i`, counted from the first outstanding one.
+    pub fn seq(&self, i: u32) -> SeqNumber {
+        self.v.snd_una + i * LEN
+    }
+
+    /// Sizes follow from the scoreboard.
+    fn refresh(&mut self) {
+        let v = &mut self.v;
+        v.flight_size = u64::from(v.snd_nxt.bytes_since(v.snd_una));
+        let in_network = |s: &&crate::SentSegment| !s.sacked && !s.lost;
+        v.pipe = self.board.outstanding().iter().filter(in_network).map(|s| u64::from(s.range.len())).sum();
+        if !v.sack {
+            v.pipe = v.pipe.saturating_sub(u64::from(v.dup_acks) * u64::from(LEN));
+        }
+    }
+
+    /// An ack up to `to` that SACKs `blocks`.
+    pub fn ack(&mut self, to: SeqNumber, blocks: &[SeqRange]) -> Phase {
+        let newly_acked = u64::from(to.bytes_since(self.v.snd_una));
+        let segments_acked = self.board.acknowledge(to);
+        let newly_sacked = blocks.iter().map(|b| self.board.sack(*b)).sum();
+        let is_dup = newly_acked == 0 && if self.v.sack { newly_sacked > 0 } else { true };
+        self.v.snd_una = self.v.snd_una.max(to);
+        self.v.dup_acks = if newly_acked > 0 { 0 } else { self.v.dup_acks + u32::from(is_dup) };
+        self.refresh();
+        let delivered = newly_acked + newly_sacked;
+        let info = AckInfo { segments_acked, newly_sacked, delivered, is_dup, has_sack: !blocks.is_empty(), ..ack(to.0, newly_acked) };
+        self.marked.clear();
+        let phase = self.recovery.on_ack(&info, &self.board, &self.v, &mut self.marked);
+        self.take_marks();
+        self.enter(phase);
+        phase
+    }
+
+    /// The timer expires.
+    pub fn expire(&mut self) {
+        self.marked.clear();
+        self.recovery.on_rto(&self.board, &self.v, &mut self.marked);
+        self.take_marks();
+        (self.v.phase, self.v.dup_acks, self.v.recovery_point) = (Phase::Loss, 0, self.v.snd_nxt);
+        self.v.window.cwnd = u64::from(LEN);
+        self.refresh();
+    }
+
+    fn take_marks(&mut self) {
+        let all = SeqRange::new(self.v.snd_una, self.v.snd_nxt);
+        for range in &self.marked {
+            assert!(all.covers(*range) && !range.is_empty(), "{range:?} is not within {all:?}");
+            self.board.mark_lost(*range);
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        if phase != self.v.phase && matches!(phase, Phase::Recovery | Phase::Loss) {
+            self.v.recovery_point = self.v.snd_nxt;
+            let half = (self.v.flight_size / 2).max(u64::from(2 * LEN));
+            self.v.window.cwnd = if phase == Phase::Loss { u64::from(LEN) } else { half };
+            self.v.window.ssthresh = half;
+        }
+        self.v.phase = phase;
+        self.refresh();
+    }
+
+    /// Sends what the recovery advises until it has no more, or the quota is spent. Returns the numbers of the segments sent.
+    pub fn send(&mut self) -> Vec<SeqNumber> {
+        let mut quota = self.recovery.quota(&self.v);
+        let mut sent = vec![];
+        while quota >= u64::from(LEN) {
+            let Some(range) = self.recovery.next_seg(&self.board, &self.v) else { break };
+            assert!(range.start >= self.v.snd_una && range.start <= self.v.snd_nxt, "{range:?} is outside {:?}", self.v);
+            if range.start == self.v.snd_nxt {
+                if self.v.unsent < u64::from(LEN) || self.v.flight_size + u64::from(LEN) > self.v.rwnd {
+                    break;
+                }
+                self.board.push(SeqRange::new(range.start, range.start + LEN));
+                self.v.snd_nxt = range.start + LEN;
+                self.v.unsent -= u64::from(LEN);
+            } else {
+                let segment = self.board.segment(range.start).expect("an outstanding segment is advised");
+                assert!(!segment.sacked && segment.range == range, "{range:?} is not a segment to resend: {segment:?}");
+                self.board.retransmit(range.start);
+                self.recovery.on_retransmit(range, &self.v);
+            }
+            sent.push(range.start);
+            quota -= u64::from(LEN);
+            self.refresh();
+            assert!(sent.len() < 100_000, "it never stops");
+        }
+        sent
+    }
+}

@@ -9,6 +9,8 @@ mod backoff;
 mod estimator;
 #[cfg(test)]
 mod harness;
+#[cfg(test)]
+mod laws;
 mod nearest;
 mod param;
 mod queue;

@@ -48,9 +48,10 @@ impl Sender {
     /// An ack up to `to` that SACKs `blocks`.
     pub fn ack(&mut self, to: SeqNumber, blocks: &[SeqRange]) -> Phase {
         let newly_acked = u64::from(to.bytes_since(self.v.snd_una));
+        let outstanding = self.v.flight_size > 0;
         let segments_acked = self.board.acknowledge(to);
         let newly_sacked = blocks.iter().map(|b| self.board.sack(*b)).sum();
-        let is_dup = newly_acked == 0 && if self.v.sack { newly_sacked > 0 } else { true };
+        let is_dup = newly_acked == 0 && outstanding && (newly_sacked > 0 || !self.v.sack);
         self.v.snd_una = self.v.snd_una.max(to);
         self.v.dup_acks = if newly_acked > 0 { 0 } else { self.v.dup_acks + u32::from(is_dup) };
         self.refresh();

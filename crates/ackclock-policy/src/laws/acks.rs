@@ -1,0 +1,63 @@
+use ackclock_units::{Duration, Instant};
+
+use super::{for_all, for_all_defaults, span};
+use crate::{AckAction, AckPending, AckPolicy, Arrival, Chosen};
+
+/// Random arrivals at a receiver that keeps the policy's deadlines; `check` is told each answer.
+fn receive(c: &Chosen<dyn AckPolicy>, rng: &mut ackclock_units::Rng, check: impl Fn(Instant, &AckPending, AckAction)) {
+    let mut policy = c.build();
+    let rmss = 1000;
+    let mut p = AckPending { bytes: 0, full_segments: 0, segments: 0, rcv_wnd: rng.below(1 << 20), rmss, deadline: None };
+    let mut now = Instant::ZERO;
+    for _ in 0..500 {
+        now += span(rng) / 1000;
+        if p.deadline.is_some_and(|at| at <= now) {
+            p = AckPending { bytes: 0, full_segments: 0, segments: 0, deadline: None, ..p };
+            policy.on_ack_sent(now);
+        }
+        let full_sized = rng.chance(0.8);
+        let bytes = if full_sized { rmss } else { 1 + rng.below(u64::from(rmss) - 1) as u32 };
+        p = AckPending { bytes: p.bytes + u64::from(bytes), full_segments: p.full_segments + u32::from(full_sized), segments: p.segments + 1, ..p };
+        let action = policy.on_arrival(&Arrival { now, bytes, full_sized, push: rng.chance(0.1) }, &p);
+        check(now, &p, action);
+        match action {
+            AckAction::Now => {
+                p = AckPending { bytes: 0, full_segments: 0, segments: 0, deadline: None, ..p };
+                policy.on_ack_sent(now);
+            }
+            AckAction::By(at) => p.deadline = Some(at),
+            AckAction::Hold => {}
+        }
+    }
+}
+
+#[test]
+fn an_ack_comes_in_the_end() {
+    for_all::<dyn AckPolicy>(|c, rng| {
+        receive(c, rng, |now, p, action| match action {
+            AckAction::Now => {}
+            AckAction::By(at) => {
+                assert!(at >= now, "{at:?} is past at {now:?}: {c:?}");
+                assert!(p.deadline.is_none_or(|running| at <= running), "a wait was prolonged: {c:?}");
+            }
+            AckAction::Hold => assert!(p.deadline.is_some(), "nothing would ever acknowledge this: {c:?}"),
+        });
+    });
+}
+
+#[test]
+fn those_that_claim_rfc_5681_acknowledge_every_second_segment_within_half_a_second() {
+    for_all_defaults::<dyn AckPolicy>(|c, rng| {
+        if !c.entry().source.contains("RFC 5681") {
+            return;
+        }
+        for _ in 0..50 {
+            receive(c, rng, |now, p, action| {
+                assert!(action == AckAction::Now || p.full_segments < 2, "{p:?}: {c:?}");
+                if let AckAction::By(at) = action {
+                    assert!(at.since(now) <= Duration::from_millis(500), "{c:?}");
+                }
+            });
+        }
+    });
+}

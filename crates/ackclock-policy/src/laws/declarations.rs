@@ -1,0 +1,67 @@
+use crate::{Kind, Registry};
+
+#[test]
+fn names_are_unique_and_easy_to_type() {
+    let all = Registry::builtin().declarations();
+    for d in &all {
+        assert_eq!(all.iter().filter(|o| (o.kind, o.name) == (d.kind, d.name)).count(), 1, "{} {}", d.kind, d.name);
+        assert!(d.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", d.name);
+    }
+}
+
+#[test]
+fn everything_is_described_and_every_default_will_do() {
+    for d in Registry::builtin().declarations() {
+        assert!(d.about.ends_with('.') && !d.source.is_empty(), "{} {}: say what it does and where it comes from", d.kind, d.name);
+        for p in d.params {
+            let place = format!("{} {}.{}", d.kind, d.name, p.name);
+            assert!(!p.about.is_empty() && p.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{place}");
+            assert_eq!(p.check(p.default).as_ref(), Ok(&p.default), "{place}");
+            assert_eq!(p.parse(&p.default.to_string()).as_ref(), Ok(&p.default), "{place}: written, it reads back");
+            assert!(p.min <= p.max || matches!(p.kind, Kind::Choice(_)), "{place}");
+        }
+    }
+}
+
+#[test]
+fn a_policy_knows_its_name() {
+    let r = Registry::builtin();
+    macro_rules! check {
+        ($($role:ident),*) => {
+            $(super::for_all_defaults::<dyn crate::$role>(|c, _| assert_eq!(c.build().name(), c.name()));)*
+        };
+    }
+    check!(RttEstimator, Backoff, RetransmissionTimer, LossRecovery, CongestionControl, AckPolicy, QueueDiscipline, Application);
+    assert!(r.declarations().len() > 20);
+}
+
+#[test]
+fn ones_own_policy_joins_the_others() {
+    static OWN: crate::Entry<dyn crate::Backoff> = crate::Entry {
+        name: "linear",
+        about: "Adds the timeout once more at each expiry.",
+        source: "J-X9",
+        params: &[],
+        build: |_| Box::new(Linear),
+    };
+    #[derive(Debug)]
+    struct Linear;
+    impl crate::Policy for Linear {
+        fn name(&self) -> &str {
+            OWN.name
+        }
+    }
+    impl crate::Backoff for Linear {
+        fn timeout(&mut self, rto: ackclock_units::Duration, expiries: u32, _: &mut ackclock_units::Rng) -> ackclock_units::Duration {
+            rto * u64::from(expiries + 1)
+        }
+        fn give_up(&self, _: u32, _: ackclock_units::Duration) -> bool {
+            false
+        }
+    }
+    let mut registry = Registry::builtin();
+    registry.register(&OWN).expect("a new name");
+    assert_eq!(registry.choose::<dyn crate::Backoff>("linear").expect("registered").build().name(), "linear");
+    assert_eq!(registry.register(&OWN).expect_err("twice").to_string(), "`linear` is the name of another backoff already");
+    assert!(Registry::builtin().find::<dyn crate::Backoff>("linear").is_err(), "nothing is global");
+}

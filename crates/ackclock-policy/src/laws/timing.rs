@@ -1,0 +1,104 @@
+use ackclock_units::{Duration, Instant};
+
+use super::{duration, for_all, span};
+use crate::harness::{sample, view};
+use crate::{Backoff, RetransmissionTimer, RttEstimator, SenderView, TimerAction, TimerEvent};
+
+#[test]
+fn timeouts_keep_their_bounds() {
+    for_all::<dyn RttEstimator>(|c, rng| {
+        let (mut e, mut twin) = (c.build(), c.build());
+        let initial = e.initial_rto();
+        assert_eq!((e.rtt(), e.rto()), (None, initial), "{c:?}");
+        let min = duration(c.params(), "min_rto").unwrap_or(Duration::ZERO);
+        let ticks = duration(c.params(), "tick").unwrap_or(Duration::ZERO);
+        let max = duration(c.params(), "max_rto").unwrap_or(Duration::MAX);
+        let (mut at, mut least, mut most) = (Duration::ZERO, Duration::MAX, Duration::ZERO);
+        for _ in 0..200 {
+            let rtt = span(rng);
+            at += rtt + span(rng) / 10;
+            let s = sample(at, rtt);
+            e.on_sample(s);
+            twin.on_sample(s);
+            if rng.chance(0.1) {
+                e.on_expiry(1);
+                twin.on_expiry(1);
+                e.on_spurious_timeout();
+                twin.on_spurious_timeout();
+            }
+            (least, most) = (least.min(rtt), most.max(rtt));
+            let (now, rto) = (e.rtt().unwrap_or_else(|| panic!("sampled: {c:?}")), e.rto());
+            assert_eq!((twin.rtt(), twin.rto()), (Some(now), rto), "the same samples give the same: {c:?}");
+            assert!(rto >= min, "{rto} is below {min}: {c:?}");
+            // Some floors are a number of ticks, which may lie above the ceiling.
+            assert!(rto <= max.max(min).max(ticks * 1000), "{rto} is above {max}: {c:?}");
+            assert!(now.srtt + ticks + Duration::from_nanos(1) >= least && now.srtt <= most + ticks, "{now:?} of {least}..{most}: {c:?}");
+            assert!(now.min_rtt <= now.latest, "{now:?}: {c:?}");
+            assert_eq!(e.initial_rto(), initial, "{c:?}");
+        }
+    });
+}
+
+#[test]
+fn backing_off_never_shortens() {
+    for_all::<dyn Backoff>(|c, rng| {
+        let mut b = c.build();
+        for _ in 0..20 {
+            let rto = span(rng);
+            for syn in [false, true] {
+                let mut timeout = |expiries| if syn { b.syn_timeout(rto, expiries, rng) } else { b.timeout(rto, expiries, rng) };
+                assert_eq!(timeout(0), rto, "not backed off yet: {c:?}");
+                let mut last = rto;
+                for expiries in (1..80).chain([u32::MAX]) {
+                    let next = timeout(expiries);
+                    assert!(next >= last, "{next} after {last} at {expiries}: {c:?}");
+                    last = next;
+                }
+            }
+            let waits = [0, 10, 100, 1000, 100_000].map(Duration::from_secs);
+            for expiries in 0..40 {
+                for pair in waits.windows(2) {
+                    let (sooner, later) = (b.give_up(expiries, pair[0]), b.give_up(expiries, pair[1]));
+                    assert!(later >= sooner && b.give_up(expiries + 1, pair[0]) >= sooner, "giving up is final: {c:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn the_timer_runs_while_something_is_outstanding() {
+    for_all::<dyn RetransmissionTimer>(|c, rng| {
+        let mut t = c.build();
+        let beat = duration(c.params(), "heartbeat").unwrap_or(Duration::ZERO);
+        let (mut now, mut deadline) = (Instant::ZERO, None);
+        for _ in 0..300 {
+            now += span(rng) / 100;
+            let (age, timeout) = (span(rng), span(rng));
+            let oldest_sent_at = rng.chance(0.9).then(|| now.saturating_sub(age));
+            let e = match rng.below(6) {
+                0 | 1 => TimerEvent::Sent { retransmission: false },
+                2 => TimerEvent::Sent { retransmission: true },
+                3 => TimerEvent::Acked,
+                4 => TimerEvent::AllAcked,
+                _ => TimerEvent::Expired,
+            };
+            let action = t.on(e, timeout, &SenderView { now, rto_deadline: deadline, oldest_sent_at, ..view() });
+            match action {
+                TimerAction::Arm(at) => {
+                    assert!(at >= now, "{at:?} is past at {now:?}: {c:?}");
+                    // An age may shorten the countdown, nothing but a tick lengthens it.
+                    assert!(at <= now + timeout + beat, "{at:?} is more than {timeout} after {now:?}: {c:?}");
+                    assert!(beat.is_zero() || at.as_nanos() % beat.as_nanos() == 0, "{at:?} is not on a tick of {beat}: {c:?}");
+                    if e == TimerEvent::Expired {
+                        assert!(at + beat >= now + timeout, "the backed-off timeout is waited for: {c:?}");
+                    }
+                    deadline = Some(at);
+                }
+                TimerAction::Disarm => deadline = None,
+                TimerAction::Keep => {}
+            }
+            assert_eq!(deadline.is_none(), e == TimerEvent::AllAcked, "{e:?} gave {action:?}: {c:?}");
+        }
+    });
+}

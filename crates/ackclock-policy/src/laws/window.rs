@@ -1,0 +1,98 @@
+use ackclock_units::{Duration, Instant, Rng};
+
+use super::{for_all, for_all_defaults, span};
+use crate::harness::{ack, view};
+use crate::{AckInfo, Chosen, Congestion, CongestionControl, Phase, Rtt, SenderView, Settled, Value};
+
+/// A random life of a window; `check` is told what happened between two windows.
+fn live(c: &Chosen<dyn CongestionControl>, rng: &mut Rng, check: impl Fn(&SenderView, Event, &SenderView)) {
+    let mut w = c.build();
+    let smss = [1, 100, 536, 1000, 1460, 9000, 65_000][rng.below(7) as usize];
+    let mut v = SenderView { smss, now: Instant::ZERO, ..view() };
+    v.window = w.start(&v);
+    v.initial_window = v.window.cwnd;
+    assert!(v.window.cwnd >= u64::from(smss), "{:?}: {c:?}", v.window);
+    for _ in 0..400 {
+        v.now += span(rng) / 1000;
+        v.flight_size = rng.below(v.window.cwnd.min(1 << 32) + 3 * u64::from(smss));
+        v.pipe = rng.below(v.flight_size + 1);
+        let rtt = span(rng);
+        v.rtt = rng.chance(0.9).then_some(Rtt { latest: rtt, srtt: rtt, rttvar: rtt / 4, min_rtt: rtt / 2 });
+        v.phase = [Phase::Open, Phase::Disorder, Phase::Loss][rng.below(3) as usize];
+        let before = v;
+        let event = match rng.below(20) {
+            0 => Event::Congestion([Congestion::Loss, Congestion::Ecn][rng.below(2) as usize]),
+            1 => Event::Congestion(Congestion::Rto { repeated: rng.chance(0.5) }),
+            2 => Event::Settled(if rng.chance(0.5) { Settled::Done } else { Settled::Spurious }),
+            3 => Event::Idle,
+            _ => Event::Ack { newly_acked: 1 + rng.below(4 * u64::from(smss)), cwnd_limited: rng.chance(0.8) },
+        };
+        v.window = match event {
+            Event::Congestion(cause) => w.on_congestion(cause, &v),
+            Event::Settled(how) => w.on_settled(how, &v),
+            Event::Idle => w.on_idle(Duration::from_secs(1), &v),
+            Event::Ack { newly_acked, cwnd_limited } => w.on_ack(&AckInfo { cwnd_limited, ..ack(1, newly_acked) }, &v),
+        };
+        assert!(v.window.cwnd >= u64::from(smss), "{event:?} left {:?}, less than a segment of {smss}: {c:?}", v.window);
+        check(&before, event, &v);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Event {
+    Congestion(Congestion),
+    Settled(Settled),
+    Idle,
+    Ack { newly_acked: u64, cwnd_limited: bool },
+}
+
+#[test]
+fn windows_keep_their_floors() {
+    for_all::<dyn CongestionControl>(|c, rng| {
+        let keeps_ssthresh = c.params().iter().any(|p| p == ("keep_ssthresh", Value::Flag(true)));
+        let small_start = c.params().iter().any(|(name, _)| name == "initial_ssthresh");
+        live(c, rng, |before, event, after| {
+            let two = 2 * u64::from(after.smss);
+            match event {
+                Event::Congestion(Congestion::Rto { repeated }) if repeated || keeps_ssthresh => {
+                    assert_eq!(after.window.ssthresh, before.window.ssthresh, "RFC 5681 §3.1: {c:?}");
+                }
+                Event::Congestion(_) => assert!(after.window.ssthresh >= two, "{:?}: {c:?}", after.window),
+                _ => assert!(after.window.ssthresh >= two || small_start, "{:?}: {c:?}", after.window),
+            }
+        });
+    });
+}
+
+#[test]
+fn acks_never_shrink_a_window_and_congestion_never_widens_it() {
+    for_all_defaults::<dyn CongestionControl>(|c, rng| {
+        for _ in 0..50 {
+            live(c, rng, |before, event, after| {
+                let (old, new) = (before.window.cwnd, after.window.cwnd);
+                match event {
+                    Event::Ack { cwnd_limited: false, .. } => assert_eq!(new, old, "an unused window grew: {c:?}"),
+                    Event::Ack { .. } => assert!(new >= old, "{old} to {new}: {c:?}"),
+                    Event::Congestion(_) => assert!(new <= old.max(2 * u64::from(after.smss)), "{old} to {new} at {event:?}: {c:?}"),
+                    Event::Idle => assert!(new <= old, "{old} to {new}: {c:?}"),
+                    Event::Settled(_) => {}
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn slow_start_grows_no_faster_than_what_is_acknowledged() {
+    for_all_defaults::<dyn CongestionControl>(|c, rng| {
+        for _ in 0..50 {
+            live(c, rng, |before, event, after| {
+                if let Event::Ack { newly_acked, .. } = event
+                    && before.window.cwnd < before.window.ssthresh
+                {
+                    assert!(after.window.cwnd - before.window.cwnd <= newly_acked, "J-A2, RFC 3465 §2.2: {c:?}");
+                }
+            });
+        }
+    });
+}

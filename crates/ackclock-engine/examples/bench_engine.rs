@@ -1,5 +1,5 @@
 //! The engine alone: two connections back to back over pipes of 5 ms, without event queue, links or network. Prints one line of JSON per figure:
-//! ns of CPU time per data segment, its ack included, or per connection.
+//! ns of CPU time per data segment, its ack included, or per connection. An argument divides the amount of work, for callgrind.
 
 #[path = "../../ackclock-sim/examples/measure/mod.rs"]
 mod measure;
@@ -92,7 +92,7 @@ impl Pair {
 }
 
 /// A long transfer through a window of 100 segments: ns per data segment.
-fn bulk(registry: &Registry, lose_every: u64) -> Result<f64, RegistryError> {
+fn bulk(registry: &Registry, lose_every: u64, less: u64) -> Result<f64, RegistryError> {
     let config = Arc::new(Config { mss: 1000, rcv_buf: 100_000, snd_buf: 1 << 20, ..Config::default() });
     let mut pair = Pair::new(registry, &config, lose_every)?;
     let mut run = |segments: u64| {
@@ -105,16 +105,16 @@ fn bulk(registry: &Registry, lose_every: u64) -> Result<f64, RegistryError> {
             }
         }
     };
-    run(100_000);
-    let (begin, segments) = (cpu_ns(), 4_000_000);
+    run(100_000 / less);
+    let (begin, segments) = (cpu_ns(), 4_000_000 / less);
     run(segments);
     Ok((cpu_ns() - begin) as f64 / segments as f64)
 }
 
 /// Whole connections of seven segments, from construction to TIME-WAIT: ns per connection.
-fn short(registry: &Registry) -> Result<f64, RegistryError> {
+fn short(registry: &Registry, less: u64) -> Result<f64, RegistryError> {
     let config = Arc::new(Config { mss: 1000, time_wait: Duration::from_millis(1), ..Config::default() });
-    let connections = 100_000;
+    let connections = 100_000 / less;
     let begin = cpu_ns();
     for _ in 0..connections {
         let mut pair = Pair::new(registry, &config, 0)?;
@@ -133,15 +133,16 @@ fn short(registry: &Registry) -> Result<f64, RegistryError> {
         }
         assert!(pair.ends.iter().all(|c| c.state() == State::Closed), "a connection did not close");
     }
-    Ok((cpu_ns() - begin) as f64 / f64::from(connections))
+    Ok((cpu_ns() - begin) as f64 / connections as f64)
 }
 
 fn main() -> Result<(), RegistryError> {
     let registry = Registry::builtin();
+    let less = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1).max(1);
     for (name, ns) in [
-        ("engine, ns per data segment", bulk(&registry, 0)?),
-        ("engine, ns per data segment, 1 of 200 lost", bulk(&registry, 200)?),
-        ("engine, ns per connection of 7 segments", short(&registry)?),
+        ("engine, ns per data segment", bulk(&registry, 0, less)?),
+        ("engine, ns per data segment, 1 of 200 lost", bulk(&registry, 200, less)?),
+        ("engine, ns per connection of 7 segments", short(&registry, less)?),
     ] {
         println!("{{\"name\": \"{name}\", \"ns\": {ns:.1}}}");
     }

@@ -42,9 +42,10 @@ impl NetworkBuilder {
     /// When the name is taken.
     pub fn node(&mut self, name: &str) -> Result<NodeId, SimError> {
         let id = NodeId(u32::try_from(self.nodes.len()).map_err(|_| SimError::TooMany("nodes"))?);
-        if self.node_names.insert(name.to_owned(), id).is_some() {
+        if self.node_names.contains_key(name) {
             return Err(SimError::DuplicateName { what: "node", name: name.to_owned() });
         }
+        self.node_names.insert(name.to_owned(), id);
         self.nodes.push(name.to_owned());
         Ok(id)
     }
@@ -65,9 +66,10 @@ impl NetworkBuilder {
             }
         }
         let id = LinkId(u32::try_from(self.links.len()).map_err(|_| SimError::TooMany("links"))?);
-        if self.link_names.insert(name.to_owned(), id).is_some() {
+        if self.link_names.contains_key(name) {
             return Err(SimError::DuplicateName { what: "link", name: name.to_owned() });
         }
+        self.link_names.insert(name.to_owned(), id);
         self.links.push(NamedLink { name: name.to_owned(), from, to, spec });
         Ok(id)
     }

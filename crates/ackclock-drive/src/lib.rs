@@ -6,8 +6,12 @@
 //! addresses and routes when it ends, in whatever way.
 
 mod clock;
+#[cfg(target_os = "linux")]
+mod demo;
 mod emulator;
 mod error;
+#[cfg(target_os = "linux")]
+mod lab;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -15,8 +19,12 @@ mod stack;
 
 pub use clock::Clock;
 #[cfg(target_os = "linux")]
+pub use demo::*;
+#[cfg(target_os = "linux")]
 pub use emulator::*;
 pub use error::DriveError;
+#[cfg(target_os = "linux")]
+pub use lab::{Lab, LabOptions};
 #[cfg(target_os = "linux")]
 pub use linux::*;
 #[cfg(target_os = "linux")]

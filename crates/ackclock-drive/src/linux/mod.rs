@@ -1,5 +1,6 @@
 //! What needs Linux.
 
+mod capture;
 mod namespace;
 mod port;
 mod rights;
@@ -7,6 +8,7 @@ mod sys;
 mod tun;
 pub(crate) mod wait;
 
+pub use capture::Capture;
 pub use namespace::Namespace;
 pub use port::Port;
 pub use rights::{check, enter_user_namespace};

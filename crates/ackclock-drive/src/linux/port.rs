@@ -6,11 +6,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair, sockopt};
 
 use super::Tun;
+use super::capture::{Capture, Tap};
 use crate::DriveError;
 
-/// Where IP packets come from and go to: a TUN device, or a pair of sockets inside the process. Reading and writing never wait.
+/// Where IP packets come from and go to: a TUN device, or one of a pair of sockets inside the process. Reading and writing never wait.
 #[derive(Debug)]
-pub enum Port {
+pub struct Port {
+    kind: Kind,
+    tap: Option<Tap>,
+}
+
+#[derive(Debug)]
+enum Kind {
     /// A TUN device, behind which is a kernel.
     Tun(Tun),
     /// One end of [`Port::pair`].
@@ -30,39 +37,55 @@ impl Port {
                     sockopt::set_socket_send_buffer_size(socket, ROOM)?;
                 }
             }
-            Ok((Self::Socket(a), Self::Socket(b)))
+            Ok((Self { kind: Kind::Socket(a), tap: None }, Self { kind: Kind::Socket(b), tap: None }))
         };
         make().map_err(|e| DriveError::System("make a pair of sockets", e.into()))
     }
 
+    /// Records what passes it from now on, under a name of its own.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn record(&mut self, capture: &Capture, name: &str) -> Result<(), DriveError> {
+        self.tap = Some(capture.tap(name)?);
+        Ok(())
+    }
+
     /// Takes the next packet; `WouldBlock` when there is none.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tun(tun) => tun.recv(buffer),
-            Self::Socket(fd) => Ok(recv(fd, buffer, RecvFlags::empty())?.0),
+        let n = match &self.kind {
+            Kind::Tun(tun) => tun.recv(buffer)?,
+            Kind::Socket(fd) => recv(fd, &mut *buffer, RecvFlags::empty())?.0,
+        };
+        if let Some(tap) = &self.tap {
+            tap.record(&buffer[..n.min(buffer.len())]);
         }
+        Ok(n)
     }
 
     /// Sends a packet. An error means that it was not taken: the far end's queue is full, or the device down.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Tun(tun) => tun.send(packet).map(drop),
-            Self::Socket(fd) => Ok(send(fd, packet, SendFlags::NOSIGNAL).map(drop)?),
+        if let Some(tap) = &self.tap {
+            tap.record(packet);
+        }
+        match &self.kind {
+            Kind::Tun(tun) => tun.send(packet).map(drop),
+            Kind::Socket(fd) => Ok(send(fd, packet, SendFlags::NOSIGNAL).map(drop)?),
         }
     }
 }
 
 impl From<Tun> for Port {
     fn from(tun: Tun) -> Self {
-        Self::Tun(tun)
+        Self { kind: Kind::Tun(tun), tap: None }
     }
 }
 
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tun(tun) => tun.as_fd(),
-            Self::Socket(fd) => fd.as_fd(),
+        match &self.kind {
+            Kind::Tun(tun) => tun.as_fd(),
+            Kind::Socket(fd) => fd.as_fd(),
         }
     }
 }

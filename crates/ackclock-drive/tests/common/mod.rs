@@ -1,6 +1,15 @@
 //! What the tests in namespaces share.
+#![allow(dead_code)]
 
-use ackclock_drive::{Means, check};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+use ackclock_drive::{Clock, Lab, LabOptions, Means, PolicyFactory, check};
+use ackclock_engine::{Config, Policies};
+use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator};
+use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_units::{Duration, Instant, Rate, Rng};
 
 /// True when the tests can run here; otherwise prints why not.
 pub fn allowed() -> bool {
@@ -10,4 +19,143 @@ pub fn allowed() -> bool {
         Err(e) => eprintln!("skipped: {e}"),
     }
     false
+}
+
+fn choose<T: Role + ?Sized>(name: &str) -> Chosen<T> {
+    Registry::builtin().choose(name).unwrap()
+}
+
+/// Policies by name, the smallest timeout 20 ms so that tests with losses end soon on paths of a millisecond.
+pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
+    let mut estimator = choose::<dyn RttEstimator>("rfc6298");
+    estimator.set("min_rto", "20ms").unwrap();
+    let (backoff, timer) = (choose::<dyn Backoff>("exponential"), choose::<dyn RetransmissionTimer>("restart-on-ack"));
+    let (recovery, window) = (choose::<dyn LossRecovery>(recovery), choose::<dyn CongestionControl>(window));
+    let ack = choose::<dyn AckPolicy>("delayed");
+    Arc::new(move || Policies {
+        estimator: estimator.build(),
+        backoff: backoff.build(),
+        timer: timer.build(),
+        recovery: recovery.build(),
+        window: window.build(),
+        ack: ack.build(),
+    })
+}
+
+/// What can go wrong on the way, each way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trouble {
+    pub loss: f64,
+    pub reorder: f64,
+    pub duplicate: f64,
+}
+
+impl Trouble {
+    /// Losses, and with them packets that are late and packets that come twice.
+    pub fn of(loss: f64) -> Self {
+        Self { loss, reorder: 0.02, duplicate: 0.01 }
+    }
+
+    fn on(self, spec: LinkSpec) -> LinkSpec {
+        spec.with_fault(move |_: &Passing, _: Instant, rng: &mut Rng| {
+            let x = rng.unit();
+            if x < self.loss {
+                Verdict::Drop
+            } else if x < self.loss + self.reorder {
+                Verdict::Delay(Duration::from_micros(1 + rng.below(2000)))
+            } else if x < self.loss + self.reorder + self.duplicate {
+                Verdict::Duplicate
+            } else {
+                Verdict::Pass
+            }
+        })
+    }
+}
+
+/// A lab with one link's numbers for both ways. Without a rate, packets are delayed only.
+pub struct Setup {
+    pub mtu: u16,
+    pub rate: Option<Rate>,
+    pub delay: Duration,
+    pub trouble: Trouble,
+    pub config: Config,
+    pub recovery: &'static str,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let config = Config { mss: 65_495, time_wait: Duration::from_millis(100), ..Config::default() };
+        Self { mtu: 1500, rate: None, delay: Duration::from_micros(500), trouble: Trouble::default(), config, recovery: "sack" }
+    }
+}
+
+impl Setup {
+    pub fn lab(self) -> Lab {
+        let link = || self.trouble.on(LinkSpec { rate: self.rate, delay: self.delay, ..LinkSpec::default() });
+        let lab = Lab::new(LabOptions {
+            mtu: self.mtu,
+            to_engine: link(),
+            to_kernel: link(),
+            seed: 7,
+            clock: Clock::start(),
+            config: self.config.clone(),
+            policies: policies(self.recovery, "cubic"),
+            kernel_capture: None,
+            engine_capture: None,
+        });
+        lab.unwrap()
+    }
+}
+
+/// A socket of the kernel that listens.
+pub fn kernel_listener(lab: &Lab, port: u16) -> TcpListener {
+    lab.namespace.run(|| TcpListener::bind(Lab::kernel(port))).unwrap().unwrap()
+}
+
+/// A connection that the kernel opens.
+pub fn kernel_connect(lab: &Lab, to: SocketAddr) -> std::io::Result<TcpStream> {
+    lab.namespace.run(|| TcpStream::connect(to)).unwrap()
+}
+
+/// The byte at each position of a stream: long without repeats, so that a byte in a wrong place is noticed.
+fn byte(position: u64) -> u8 {
+    let x = (position / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> (8 * (position % 8))) as u8
+}
+
+/// Writes `bytes` of the pattern.
+pub fn send_pattern(mut to: impl Write, bytes: u64) {
+    let mut block = vec![0; 1 << 16];
+    let mut at = 0;
+    while at < bytes {
+        let n = (bytes - at).min(block.len() as u64) as usize;
+        for (i, b) in block[..n].iter_mut().enumerate() {
+            *b = byte(at + i as u64);
+        }
+        to.write_all(&block[..n]).unwrap_or_else(|e| panic!("after {at} bytes: {e}"));
+        at += n as u64;
+    }
+}
+
+/// Reads to the end, and checks every byte of the pattern.
+pub fn expect_pattern(from: impl Read, bytes: u64) {
+    assert_eq!(read_pattern(from, u64::MAX), bytes);
+}
+
+/// Reads up to `most` bytes of the pattern, checking each; how many there were.
+pub fn read_pattern(mut from: impl Read, most: u64) -> u64 {
+    let mut block = vec![0; 1 << 16];
+    let mut at = 0;
+    while at < most {
+        let room = (most - at).min(block.len() as u64) as usize;
+        let n = from.read(&mut block[..room]).unwrap_or_else(|e| panic!("after {at} bytes: {e}"));
+        if n == 0 {
+            break;
+        }
+        for (i, b) in block[..n].iter().enumerate() {
+            assert!(*b == byte(at + i as u64), "byte {} is wrong", at + i as u64);
+        }
+        at += n as u64;
+    }
+    at
 }

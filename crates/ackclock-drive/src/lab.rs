@@ -1,0 +1,94 @@
+//! A kernel, an emulated path and the engine in a row.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use ackclock_engine::Config;
+use ackclock_sim::LinkSpec;
+
+use crate::{Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, PolicyFactory, Port, Stack, StackOptions, Tun, TunOptions};
+
+/// What a [`Lab`] is made of.
+pub struct LabOptions {
+    /// Largest IP packet, bytes.
+    pub mtu: u16,
+    /// The link from the kernel to the engine.
+    pub to_engine: LinkSpec,
+    /// The link from the engine to the kernel.
+    pub to_kernel: LinkSpec,
+    /// Seed of the links' random streams.
+    pub seed: u64,
+    /// The clock of everything in it.
+    pub clock: Clock,
+    /// Options of the engine's connections.
+    pub config: Config,
+    /// Policies of the engine's connections.
+    pub policies: PolicyFactory,
+    /// Where to record what passes the kernel's end of the path.
+    pub kernel_capture: Option<Capture>,
+    /// Where to record what passes the engine's end of the path.
+    pub engine_capture: Option<Capture>,
+}
+
+/// A kernel's TCP in a namespace of its own and our stack, with the emulator between them.
+///
+/// Dropping it resets what is open and removes everything.
+pub struct Lab {
+    /// Our stack, at [`Lab::ENGINE`] and [`Lab::ENGINE6`].
+    pub stack: Stack,
+    /// The path.
+    pub emulator: Emulator,
+    /// The kernel's namespace, in which it is [`Lab::KERNEL`] and, where packets may be that large, [`Lab::KERNEL6`].
+    pub namespace: Namespace,
+}
+
+impl Lab {
+    /// The kernel's address.
+    pub const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+    /// The engine's address.
+    pub const ENGINE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+    /// The kernel's IPv6 address.
+    pub const KERNEL6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1);
+    /// The engine's IPv6 address.
+    pub const ENGINE6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2);
+
+    /// Sets it up.
+    ///
+    /// # Errors
+    /// A right that is missing (see [`crate::check`]), or a system call that failed.
+    pub fn new(options: LabOptions) -> Result<Self, DriveError> {
+        let ipv6 = options.mtu >= IPV6_LEAST_MTU;
+        let namespace = Namespace::new(ipv6)?;
+        let tun = TunOptions { ipv4: (Self::KERNEL, 24), ipv6: ipv6.then_some((Self::KERNEL6, 64)), mtu: options.mtu, ..TunOptions::default() };
+        let mut kernel = Port::from(Tun::new(&namespace, &tun)?);
+        let (mut far, near) = Port::pair()?;
+        if let Some(capture) = &options.kernel_capture {
+            kernel.record(capture, "kernel")?;
+        }
+        if let Some(capture) = &options.engine_capture {
+            far.record(capture, "engine")?;
+        }
+        let links = EmulatorOptions { forward: options.to_engine, backward: options.to_kernel, seed: options.seed, clock: options.clock };
+        let emulator = Emulator::start(kernel, far, links)?;
+        let stack = StackOptions {
+            addresses: vec![Self::ENGINE.into(), Self::ENGINE6.into()],
+            mtu: options.mtu,
+            config: options.config,
+            policies: options.policies,
+            clock: options.clock,
+        };
+        Ok(Self { stack: Stack::start(near, stack)?, emulator, namespace })
+    }
+
+    /// The kernel's address with a port.
+    pub fn kernel(port: u16) -> SocketAddr {
+        SocketAddr::new(IpAddr::V4(Self::KERNEL), port)
+    }
+
+    /// The engine's address with a port.
+    pub fn engine(port: u16) -> SocketAddr {
+        SocketAddr::new(IpAddr::V4(Self::ENGINE), port)
+    }
+}
+
+/// Below it there is no IPv6 (RFC 8200 §5).
+const IPV6_LEAST_MTU: u16 = 1280;

@@ -13,7 +13,7 @@ use ackclock_sim::{Fault, LinkSpec};
 use ackclock_units::{Bytes, Duration, Rate, Rng};
 use sha2::{Digest, Sha256};
 
-use crate::{Capture, Clock, DriveError, EmulatorReport, Lab, LabOptions, Namespace, PolicyFactory, Stream};
+use crate::{Capture, Clock, DriveError, EmulatorReport, Lab, LabOptions, Means, Namespace, PolicyFactory, Stream};
 
 /// What the demonstration does. [`DemoOptions::new`] gives the numbers of the README.
 pub struct DemoOptions {
@@ -102,10 +102,14 @@ pub struct DemoReport {
 
 /// Runs the demonstration. `progress` is called some ten times a second and may end it.
 ///
+/// Where rights are missing that a user namespace gives, the process enters one, for good: call it from a process that has no other threads then.
+///
 /// # Errors
 /// A right that is missing (see [`crate::check`]), a server that does not start, a download that fails or differs, [`DriveError::Interrupted`].
 pub fn download_demo(options: &DemoOptions, progress: &mut dyn FnMut(&DemoProgress) -> ControlFlow<()>) -> Result<DemoReport, DriveError> {
-    crate::check()?;
+    if crate::check()? == Means::UserNamespace {
+        crate::enter_user_namespace()?;
+    }
     let clock = Clock::start();
     let capture = |name: &str| options.captures.as_ref().map(|dir| Capture::create(&dir.join(name), clock)).transpose();
     let (kernel_capture, engine_capture) = (capture("kernel.pcapng")?, capture("engine.pcapng")?);

@@ -57,7 +57,8 @@ impl Port {
             Kind::Tun(tun) => tun.recv(buffer)?,
             Kind::Socket(fd) => recv(fd, &mut *buffer, RecvFlags::empty())?.0,
         };
-        if let Some(tap) = &self.tap {
+        // Nothing at all means that the far end is gone.
+        if let Some(tap) = self.tap.as_ref().filter(|_| n > 0) {
             tap.record(&buffer[..n.min(buffer.len())]);
         }
         Ok(n)

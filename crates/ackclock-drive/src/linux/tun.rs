@@ -18,7 +18,7 @@ pub struct TunOptions {
     pub ipv6: Option<(Ipv6Addr, u8)>,
     /// Largest IP packet, bytes.
     pub mtu: u16,
-    /// Packets that the kernel queues for us before it drops (and takes that for congestion).
+    /// Packets that the kernel queues for us before it drops (and takes that for congestion). In a user namespace they are 500 in any case.
     pub queue: u32,
 }
 
@@ -42,11 +42,13 @@ impl Tun {
         }
         let build = || {
             let (address, prefix) = options.ipv4;
-            let mut builder = DeviceBuilder::new().ipv4(address, prefix, None).mtu(options.mtu).tx_queue_len(options.queue);
+            let mut builder = DeviceBuilder::new().ipv4(address, prefix, None).mtu(options.mtu);
             if let Some((address, prefix)) = options.ipv6 {
                 builder = builder.ipv6(address, prefix);
             }
             let device = builder.build_sync()?;
+            // Refused in a user namespace, where the queue keeps its 500 packets.
+            let _ = device.set_tx_queue_len(options.queue);
             device.set_nonblocking(true)?;
             Ok(device)
         };

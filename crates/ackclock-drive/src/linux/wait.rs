@@ -48,8 +48,8 @@ pub(crate) fn wait<const N: usize>(clock: &Clock, fds: [BorrowedFd<'_>; N], unti
     }
 }
 
-/// Prepares this thread for waking on time: no slack on its timers, and before others where that is allowed.
+/// Prepares this thread for waking on time: no slack on its timers, and soon after it wakes.
 pub(crate) fn be_punctual() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    super::sys::raise_priority();
+    super::sys::run_soon();
 }

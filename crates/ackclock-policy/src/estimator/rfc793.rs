@@ -62,3 +62,29 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
         })
     },
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Params;
+    use crate::harness::sample;
+
+    #[test]
+    fn the_filter_of_rfc_793() {
+        // J-E3: from R = 1, M = 2: R = 1.1, rto = 2.2.
+        let mut e = (ENTRY.build)(&Params::defaults(ENTRY.params));
+        assert_eq!(e.rto(), Duration::from_secs(3));
+        e.on_sample(sample(Duration::from_secs(1), Duration::from_secs(1)));
+        e.on_sample(sample(Duration::from_secs(3), Duration::from_secs(2)));
+        assert_eq!(e.rtt().expect("sampled").srtt, Duration::from_millis(1100));
+        assert_eq!(e.rto(), Duration::from_millis(2200));
+    }
+
+    #[test]
+    fn it_falls_behind_a_loaded_path() {
+        // J-X12: it sees no variation, so samples that jump from 1 to 2.5 under-run it at once.
+        let mut e = (ENTRY.build)(&Params::defaults(ENTRY.params));
+        (1..20).for_each(|i| e.on_sample(sample(Duration::from_secs(i), Duration::from_secs(1))));
+        assert!(e.rto() < Duration::from_millis(2500));
+    }
+}

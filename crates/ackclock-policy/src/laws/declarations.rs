@@ -65,3 +65,18 @@ fn ones_own_policy_joins_the_others() {
     assert_eq!(registry.register(&OWN).expect_err("twice").to_string(), "`linear` is the name of another backoff already");
     assert!(Registry::builtin().find::<dyn crate::Backoff>("linear").is_err(), "nothing is global");
 }
+
+#[test]
+fn policies_are_small() {
+    // Ten thousand flows have two of each (the room for a flow is 5 kB).
+    macro_rules! check {
+        ($($role:ident: $most:literal),*) => {
+            $(super::for_all_defaults::<dyn crate::$role>(|c, _| {
+                let size = size_of_val(&*c.build());
+                println!("{} {size}", c.name());
+                assert!(size <= $most, "{} takes {size} bytes", c.name());
+            });)*
+        };
+    }
+    check!(RttEstimator: 104, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, CongestionControl: 176, AckPolicy: 32);
+}

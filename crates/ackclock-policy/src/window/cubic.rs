@@ -138,7 +138,7 @@ impl CongestionControl for Cubic {
             Congestion::Rto { repeated } => {
                 let ssthresh = if repeated { v.window.ssthresh } else { self.reduce(v) };
                 // §4.8: the stage after a timeout begins with K = 0 where slow start ends, whatever W_max was.
-                self.curve = Curve { w_max: 0.0, ..self.curve };
+                self.curve = Curve { w_max: 0.0, epoch_start: None, ..self.curve };
                 Window { cwnd: u64::from(v.smss), ssthresh }
             }
             Congestion::Loss | Congestion::Ecn => {

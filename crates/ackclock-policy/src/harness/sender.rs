@@ -34,6 +34,13 @@ impl Sender {
         self.v.snd_una + i * LEN
     }
 
+    /// From now on, `n` segments are outstanding, sent once each, and nothing is known about them.
+    pub fn outstanding(&mut self, n: u32) {
+        self.board = ReferenceScoreboard::of(self.v.snd_una, n, LEN);
+        self.v.snd_nxt = self.v.snd_una + n * LEN;
+        self.refresh();
+    }
+
     /// Sizes follow from the scoreboard.
     fn refresh(&mut self) {
         let v = &mut self.v;

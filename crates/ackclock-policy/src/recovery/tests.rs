@@ -113,8 +113,7 @@ fn the_recover_point_is_forgotten_before_it_wraps() {
         s.ack(to, &[]);
     }
     s.v.window.cwnd = 10_000;
-    s.board = crate::harness::ReferenceScoreboard::of(s.v.snd_una, 10, 1000);
-    s.v.snd_nxt = s.seq(10);
+    s.outstanding(10);
     dups(&mut s, 3);
     assert_eq!(s.v.phase, Phase::Recovery);
 }
@@ -269,7 +268,7 @@ fn a_spurious_timeout_leaves_no_marks_behind() {
     let mut s = sender("sack", true, &[]);
     let una = s.v.snd_una;
     s.expire();
-    s.board = crate::harness::ReferenceScoreboard::of(una, 10, 1000);
+    s.outstanding(10);
     s.v.phase = Phase::Open;
     s.recovery.on_undo(&s.v);
     let block = segs(&s, 1, 8);

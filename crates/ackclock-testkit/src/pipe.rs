@@ -164,7 +164,7 @@ const STORM: u64 = 2_000_000;
 impl Pipe {
     /// A client that will connect and a server that listens.
     pub fn new(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64) -> Self {
-        let addrs = [SocketAddr::from(([10, 0, 0, 1], 40_000)), SocketAddr::from(([10, 0, 0, 2], 80))];
+        let addrs = [SocketAddr::from(([10, 0, 0, 1], 40_000)), SocketAddr::from(([10, 0, 0, 2], 5001))];
         let side = |i: usize| Side {
             endpoint: Endpoint {
                 connection: setups[i].connection(iss(seed, i), Rng::stream(seed, "connection", i as u64)),

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use ackclock_policy::{Admit, Backlog, PacketId, QueueDiscipline, Queued};
 use ackclock_units::{Bytes, Duration, Instant, Rate, Rng};
 
-use crate::fault::{Fault, Kind, Passing, Verdict};
+use crate::fault::{Fault, Passing, Verdict};
 
 /// What a link is made of.
 #[derive(Default)]
@@ -100,7 +100,7 @@ pub struct LinkCounters {
     pub served: u64,
     /// Their bytes.
     pub served_bytes: Bytes,
-    /// Segments with payload among them.
+    /// Segments with payload and datagrams among them.
     pub served_data: u64,
     /// Time that the wire was busy with them.
     pub busy: Duration,
@@ -203,7 +203,7 @@ impl Link {
         self.free_at = departs;
         let delivery = self.leave(packet, about, departs, marked);
         self.waiting_bytes += u64::from(packet.bytes);
-        self.waiting.push_back(Waiting { start, bytes: packet.bytes, data: about.kind == Kind::Data, lost: delivery.lost });
+        self.waiting.push_back(Waiting { start, bytes: packet.bytes, data: about.kind.is_data(), lost: delivery.lost });
         if start == now {
             self.settle(now);
         } else {
@@ -342,7 +342,7 @@ impl Link {
         self.ahead(now).fold(Backlog::default(), |b, w| Backlog { packets: b.packets + 1, bytes: b.bytes + u64::from(w.bytes) })
     }
 
-    /// Segments with payload that it has admitted, without those its queue dropped.
+    /// Segments with payload and datagrams that it has admitted, without those its queue dropped.
     pub fn served_data(&self) -> u64 {
         self.counters.served_data
     }
@@ -374,7 +374,7 @@ impl Link {
         let number = self.counters.served;
         self.counters.served += 1;
         self.counters.served_bytes += u64::from(packet.bytes);
-        self.counters.served_data += u64::from(about.kind == Kind::Data);
+        self.counters.served_data += u64::from(about.kind.is_data());
         self.counters.marked += u64::from(marked);
         let at = departs + self.delay;
         let mut out = Delivery { id: packet.id, departs, at, copy_at: None, lost: false, corrupt: false, marked };

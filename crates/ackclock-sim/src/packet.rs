@@ -266,6 +266,11 @@ impl Pool {
     pub(crate) fn alive(&self) -> impl Iterator<Item = &Packet> {
         self.packets.iter().filter(|p| p.from != NIL)
     }
+
+    #[cfg(test)]
+    pub(crate) fn alive_ids(&self) -> impl Iterator<Item = u32> {
+        self.packets.iter().enumerate().filter(|(_, p)| p.from != NIL).map(|(id, _)| id as u32)
+    }
 }
 
 /// An IPv4 header without options (RFC 791 §3.1): the simulated network's packets carry one.

@@ -85,6 +85,13 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// True for what carries payload.
+    pub const fn is_data(self) -> bool {
+        matches!(self, Self::Data | Self::Datagram)
+    }
+}
+
 /// A packet as it passes a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passing {

@@ -251,3 +251,26 @@ fn word(reason: AbortReason) -> &'static str {
         AbortReason::Local => "local",
     }
 }
+
+/// Ways to break the books, for the tests of the checks.
+#[cfg(test)]
+impl Simulation {
+    pub(crate) fn make_a_packet_vanish(&mut self) {
+        let id = self.pool.alive_ids().next().expect("a packet in flight");
+        self.pool.free(id);
+    }
+
+    pub(crate) fn miscount_a_drop(&mut self) {
+        let id = self.pool.alive_ids().next().expect("a packet in flight");
+        self.pool.free(id);
+        self.flows[0].as_mut().expect("the flow").in_flight -= 1;
+    }
+
+    pub(crate) fn miscount_a_link(&mut self) {
+        self.links[0].delivered += 1;
+    }
+
+    pub(crate) fn forget_arrivals(&mut self) {
+        self.flows[0].as_mut().expect("the flow").ends[1].arrived = Default::default();
+    }
+}

@@ -1,7 +1,7 @@
 //! A packet's way: from its endpoint over links to the other endpoint.
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_units::{Ecn, Instant};
+use ackclock_units::{Duration, Ecn, Instant};
 
 use super::{INBOUND, LINK, OUTBOUND, PACKET, POLL, Simulation};
 use crate::link::{Delivery, Offer};
@@ -12,12 +12,14 @@ impl Simulation {
     #[inline]
     pub(super) fn depart(&mut self, id: u32) {
         let from = self.pool.get(id).from;
+        let down = self.ports[from as usize ^ 1].down;
         let port = &mut self.ports[from as usize];
         if port.up.is_zero() && port.hops > 0 {
             return self.forward(id);
         }
         self.order += 1;
-        let at = self.now + port.up;
+        // Without a link in between the other end's delay follows at once.
+        let at = self.now + port.up + if port.hops > 0 { Duration::ZERO } else { down };
         port.outbound.push(id, at, self.order, &mut self.pool, &mut self.queue, OUTBOUND | from, PACKET | id);
     }
 

@@ -1,1 +1,3 @@
+mod conservation;
 mod queue;
+mod truth;

@@ -1,0 +1,38 @@
+//! The packet path allocates nothing once everything has been used once. A test file of its own: the counting allocator is the process's.
+
+mod support;
+
+use std::sync::Arc;
+
+use ackclock_sim::{Access, FlowList, Options, Simulation, Sources};
+use support::{Path, Tcp, at, choose, drop_tail, flow, mbit, ms};
+
+/// Packets over the bottleneck and allocations between two moments of a run with `flows` bulk flows.
+fn steady(queue: Box<dyn ackclock_policy::QueueDiscipline>, flows: u64) -> (u64, u64) {
+    let tcp = Arc::new(Tcp { min_rto: "200ms", ..Tcp::default() });
+    let (net, left, right) = Path { rate: mbit(50), delay: ms(1), queue: Some(queue), ..Path::default() }.build();
+    let mut specs: Vec<_> = (0..flows).map(|i| flow(&tcp, (left, right), "bulk", "sink", at(20 * i))).collect();
+    for (i, spec) in specs.iter_mut().enumerate() {
+        spec.access = Access::at_client(ms(10 + 7 * i as u64));
+    }
+    let sources = Sources { flows: vec![Box::new(FlowList::new(specs))], datagrams: vec![] };
+    let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
+    sim.run_until(at(60_000)).unwrap();
+    let before = sim.progress().data_packets;
+    let info = allocation_counter::measure(|| sim.run_until(at(120_000)).unwrap());
+    let packets = sim.progress().data_packets - before;
+    sim.finish().unwrap();
+    (packets, info.count_total)
+}
+
+#[test]
+fn a_packet_allocates_nothing() {
+    for queue in ["drop-tail limit=100packets", "red limit=200packets"] {
+        let (packets, allocations) = steady(choose(queue).build(), 20);
+        assert!(packets > 200_000, "{packets} packets");
+        // A list here or there still grows to a length that it has not had before.
+        assert!(allocations < packets / 2000, "{allocations} allocations for {packets} packets behind {queue}");
+    }
+    let (packets, allocations) = steady(drop_tail("1000packets"), 1);
+    assert!(allocations < packets / 2000, "{allocations} allocations for {packets} packets of one flow");
+}

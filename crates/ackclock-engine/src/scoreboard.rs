@@ -12,6 +12,9 @@ const LOST: u8 = 2;
 const RETRANSMITTED: u8 = 4;
 const FIN: u8 = 8;
 
+/// Room for so many segments is kept whatever is outstanding.
+const SPARE_SEGMENTS: usize = 64;
+
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     seq: SeqNumber,
@@ -153,6 +156,10 @@ impl Scoreboard {
         }
         if self.lost_hint.get() < ack {
             self.lost_hint.set(ack);
+        }
+        // What an overshoot of slow start took is given back, far from where it would be taken again.
+        if self.sent.capacity() >= SPARE_SEGMENTS && self.sent.len() * 4 <= self.sent.capacity() {
+            self.sent.shrink_to(self.sent.len() * 2);
         }
         acked
     }

@@ -242,7 +242,11 @@ impl Server {
         let mut command = Command::new(&options.python);
         command.args(["-m", "http.server", &HTTP_PORT.to_string(), "--bind", &Lab::KERNEL.to_string(), "--directory", "/proc/self/fd"]);
         command.stdin(Stdio::from(file)).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut server = Self(namespace.spawn(&mut command)?);
+        let mut server = Self(
+            namespace
+                .spawn(&mut command)
+                .map_err(|e| DriveError::Failed(format!("the web server `{} -m http.server` does not start: {e}", options.python.display())))?,
+        );
         let deadline = Now::now() + SERVER_PATIENCE;
         // From inside the namespace, so that nothing of it passes the path.
         while namespace.run(|| TcpStream::connect(Lab::kernel(HTTP_PORT)))?.is_err() {

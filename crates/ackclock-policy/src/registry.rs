@@ -98,13 +98,18 @@ impl Registry {
 }
 
 /// A policy chosen by name, with a value for each of its parameters.
-#[derive(Debug)]
 pub struct Chosen<T: ?Sized + 'static> {
     entry: &'static Entry<T>,
     params: Params,
 }
 
-// Derived, this would ask that `T` itself be `Clone`.
+// Derived, these would ask the same of `T` itself.
+impl<T: ?Sized> fmt::Debug for Chosen<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chosen").field("name", &self.entry.name).field("params", &self.params).finish()
+    }
+}
+
 impl<T: ?Sized> Clone for Chosen<T> {
     fn clone(&self) -> Self {
         Self { entry: self.entry, params: self.params.clone() }

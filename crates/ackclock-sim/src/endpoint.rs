@@ -174,6 +174,11 @@ impl AppIo for Io<'_> {
             self.state.responses += 1;
         }
     }
+
+    fn record_response(&mut self, since: Instant) {
+        self.state.response_sum += self.now.since(since);
+        self.state.responses += 1;
+    }
 }
 
 /// A flow's place. The connections of an ended one are gone; the place stays until its packets are.

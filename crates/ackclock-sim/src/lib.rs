@@ -14,6 +14,7 @@ mod network;
 mod packet;
 mod queue;
 mod routes;
+pub mod scenario;
 mod sim;
 #[cfg(test)]
 mod tests;

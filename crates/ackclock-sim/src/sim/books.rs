@@ -82,7 +82,7 @@ impl Simulation {
         (all, corrupt)
     }
 
-    fn link_row(&mut self, i: usize) -> LinkRow {
+    pub(super) fn link_row(&mut self, i: usize) -> LinkRow {
         let now = self.now;
         let observed = now.since(Instant::ZERO);
         let (behind, behind_corrupt) = self.behind(i as u32);

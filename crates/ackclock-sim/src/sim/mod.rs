@@ -232,6 +232,11 @@ impl Simulation {
         Progress { now: self.now, flows_started: u64::from(self.started), flows_ended: self.ended, events: self.processed, data_packets }
     }
 
+    /// The table of links as it stands now; the run goes on.
+    pub fn links(&mut self) -> Vec<LinkRow> {
+        (0..self.links.len()).map(|i| self.link_row(i)).collect()
+    }
+
     /// Ends the run: checks that packets and bytes were conserved, and gives the tables.
     ///
     /// # Errors

@@ -5,10 +5,13 @@
 
 mod arrivals;
 mod cdf;
+pub(crate) mod declare;
 mod pareto;
 mod sizes;
+pub(crate) mod source;
 
 pub use arrivals::{Arrivals, OnOff, Pattern, Periods};
 pub use cdf::{Cdf, CdfError};
+pub use declare::declarations;
 pub use pareto::BoundedPareto;
 pub use sizes::{Base, Sizes, Trace};

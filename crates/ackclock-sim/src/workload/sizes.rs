@@ -12,6 +12,8 @@ const CUT: f64 = 10_000.0;
 const SMALL: f64 = 5_000.0;
 const REPLACED: f64 = 0.01;
 const LONG_MEAN: f64 = 10_000_000.0;
+/// No flow is larger, whatever a distribution without bounds gives.
+const LARGEST: Bytes = 1 << 50;
 
 /// What is done to the base distribution (B-A7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,7 +156,7 @@ impl Sizes {
                 if x < SMALL && chance < REPLACED { long } else { x }
             }
         };
-        ((x + 0.5) as Bytes).max(1)
+        ((x + 0.5) as Bytes).clamp(1, LARGEST)
     }
 
     /// The mean, in closed form.

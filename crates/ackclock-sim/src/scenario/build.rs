@@ -1,0 +1,125 @@
+//! From a resolved scenario to a network and its sources.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ackclock_policy::{Chosen, QueueDiscipline, Registry, Value};
+use ackclock_units::{Duration, Instant, Rng};
+
+use super::check::Ways;
+use super::error::{Result, ScenarioError};
+use super::link::LinkPlan;
+use super::resolve::{Job, Resolved};
+use super::workload::{Body, WorkloadPlan};
+use crate::flow::{DatagramSpec, FlowSource, Sources, StackFactory};
+use crate::link::LinkSpec;
+use crate::network::{Network, NetworkBuilder, NodeId};
+use crate::workload::Arrivals;
+use crate::workload::source::{Group, Places, Shares, Udp, Web};
+
+/// The nodes by name, as the network numbers them.
+pub(super) fn node_ids(r: &Resolved) -> BTreeMap<&str, NodeId> {
+    (0..).zip(&r.path.nodes).map(|(i, name)| (name.as_str(), NodeId(i))).collect()
+}
+
+/// The network; `bare` leaves queues and faults out, for looking up ways alone.
+pub(super) fn network(r: &Resolved, bare: bool) -> Result<Network> {
+    let wrong = |e: crate::SimError| ScenarioError::new(format!("`path`: {e}"));
+    let mut builder = NetworkBuilder::new();
+    let mut nodes = BTreeMap::new();
+    for name in &r.path.nodes {
+        nodes.insert(name.as_str(), builder.node(name).map_err(wrong)?);
+    }
+    for (name, from, to, plan) in r.path.links() {
+        let spec = if bare { LinkSpec::delay(plan.delay) } else { spec(plan) };
+        builder.link(&name, nodes[from], nodes[to], spec).map_err(wrong)?;
+    }
+    Ok(builder.build())
+}
+
+/// A link to be built, from its plan.
+pub(super) fn spec(plan: &LinkPlan) -> LinkSpec {
+    LinkSpec {
+        rate: plan.rate,
+        delay: plan.delay,
+        queue: plan.queue.as_ref().map(Chosen::<dyn QueueDiscipline>::build),
+        faults: plan.faults.iter().map(Chosen::build).collect(),
+    }
+}
+
+/// All that runs over the network in one job.
+pub(super) fn sources(r: &Resolved, job: Job, network: &Network) -> Result<Sources> {
+    let nodes = node_ids(r);
+    let factories: Vec<Arc<dyn StackFactory>> = r.stacks.iter().map(super::stack::StackPlan::factory).collect();
+    let shares: Shares = r.runs[job.run].shares.iter().map(|(i, share)| (*share, Arc::clone(&factories[*i]))).collect();
+    let mut sources = Sources::default();
+    for w in &r.workloads {
+        let ways = Ways::of(w, r, network, &nodes)?;
+        match &w.body {
+            Body::Udp { .. } => datagrams(&mut sources, w, r, job, &nodes, &ways),
+            _ => sources.flows.push(flows(w, r, job, &nodes, ways, &shares)),
+        }
+    }
+    Ok(sources)
+}
+
+fn ids(names: &[String], nodes: &BTreeMap<&str, NodeId>) -> Vec<NodeId> {
+    names.iter().filter_map(|n| nodes.get(n.as_str()).copied()).collect()
+}
+
+fn flows(w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId>, ways: Ways, shares: &Shares) -> Box<dyn FlowSource> {
+    let rtt = w.rtt.clone();
+    let access = move |n: u64, client: NodeId, server: NodeId, rng: &mut Rng| {
+        let links = ways.get(client, server).map_or(Duration::ZERO, |way| way.round_trip);
+        rtt.draw(n, rng).map_or(Duration::ZERO, |all| all.saturating_sub(links))
+    };
+    let ends = (ids(&w.clients, nodes), ids(&w.servers, nodes));
+    let server_sends = match &w.body {
+        Body::Web(_) => true,
+        Body::Flows { app, .. } => app.name() == "request",
+        Body::Udp { .. } => false,
+    };
+    let places = Places::new(&w.name, job.seed, ends, Box::new(access), shares.clone(), server_sends);
+    match &w.body {
+        Body::Flows { params: p, app, peer } => {
+            let starts = (p.count("flows"), p.duration("start"), p.duration("stagger"), p.duration("spread"));
+            Box::new(Group::new(places, job.seed, starts, (app.clone(), peer.clone())))
+        }
+        Body::Web(web) => {
+            let p = &web.params;
+            let registry = Registry::builtin();
+            let mut client = registry.choose("request").expect("request is built in");
+            let mut server = registry.choose("respond").expect("respond is built in");
+            let request = Value::Bytes(p.bytes("request"));
+            client.set_value("request", request).expect("the same range as the workload's");
+            server.set_value("request", request).expect("the same range as the workload's");
+            Box::new(Web {
+                arrivals: Arrivals::new(web.arrivals, p.ratio("arrival_rate"), Instant::ZERO + p.duration("start"), job.seed, &w.name),
+                sizes: web.sizes.clone(),
+                size_rng: Rng::stream(job.seed, &format!("{}.sizes", w.name), 0),
+                stop: Instant::ZERO + p.duration("stop").min(r.duration()),
+                client,
+                server,
+                places,
+            })
+        }
+        Body::Udp { .. } => unreachable!("datagrams are no flows"),
+    }
+}
+
+fn datagrams(sources: &mut Sources, w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId>, ways: &Ways) {
+    let Body::Udp { params: p, on_off } = &w.body else { return };
+    let stream = |what: &str| Rng::stream(job.seed, &format!("{}.{what}", w.name), 0);
+    let (mut node_rng, mut rtt_rng) = (stream("nodes"), stream("rtt"));
+    let (clients, servers) = (ids(&w.clients, nodes), ids(&w.servers, nodes));
+    let group: Arc<str> = w.name.as_str().into();
+    let period = (Instant::ZERO + p.duration("start"), Instant::ZERO + p.duration("stop").min(r.duration()));
+    for n in 0..p.count("flows") {
+        let from = clients[node_rng.below(clients.len() as u64) as usize];
+        let to = servers[node_rng.below(servers.len() as u64) as usize];
+        let links = ways.get(from, to).map_or(Duration::ZERO, |way| way.round_trip);
+        let extra = w.rtt.draw(n, &mut rtt_rng).map_or(Duration::ZERO, |all| all.saturating_sub(links));
+        let source = Udp::new(&w.name, job.seed, n, (p.rate("rate"), p.bytes("bytes") as u32), period, *on_off);
+        sources.datagrams.push(DatagramSpec { from, to, up: Duration::ZERO, down: extra / 2, source: Box::new(source), group: Arc::clone(&group) });
+    }
+}

@@ -1,0 +1,128 @@
+//! What can be judged only when all of a scenario is known, and what follows from all of it.
+
+use std::collections::BTreeMap;
+
+use ackclock_policy::Value;
+use ackclock_units::{Bytes, Duration, Rate};
+
+use super::build;
+use super::error::{Result, ScenarioError};
+use super::resolve::Resolved;
+use super::workload::{Body, WorkloadPlan};
+use crate::network::{Network, NodeId};
+
+/// Flows that one run may be expected to start.
+const MOST_FLOWS: f64 = 1e9;
+/// Pairs of client and server whose paths are looked up ahead.
+const MOST_PAIRS: usize = 1_000_000;
+/// IP and TCP headers without options.
+const HEADERS: Bytes = 40;
+
+/// Delays and slowest rates on the ways between the nodes that a workload uses, both directions.
+pub(super) struct Ways(BTreeMap<(NodeId, NodeId), Way>);
+
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    /// Propagation there and back.
+    pub(super) round_trip: Duration,
+    /// Slowest link from server to client.
+    pub(super) down: Option<Rate>,
+}
+
+impl Ways {
+    pub(super) fn get(&self, client: NodeId, server: NodeId) -> Option<Way> {
+        self.0.get(&(client, server)).copied()
+    }
+
+    /// The ways that `w` uses.
+    ///
+    /// # Errors
+    /// When there is none between two of its nodes.
+    pub(super) fn of(w: &WorkloadPlan, resolved: &Resolved, network: &Network, nodes: &BTreeMap<&str, NodeId>) -> Result<Self> {
+        if w.clients.len().saturating_mul(w.servers.len()) > MOST_PAIRS {
+            let message =
+                format!("workload `{}` has {} clients and {} servers; at most {MOST_PAIRS} pairs would do", w.name, w.clients.len(), w.servers.len());
+            return Err(ScenarioError::new(message));
+        }
+        let links: Vec<_> = resolved.path.links().map(|(_, _, _, l)| (l.delay, l.rate)).collect();
+        let mut ways = BTreeMap::new();
+        for client in &w.clients {
+            for server in &w.servers {
+                let (c, s) = (nodes[client.as_str()], nodes[server.as_str()]);
+                let walk = |from, to| -> Result<(Duration, Option<Rate>)> {
+                    let path = network.path(from, to).map_err(|e| ScenarioError::new(format!("workload `{}` cannot run: {e}", w.name)))?;
+                    let along = path.iter().map(|l| links[l.0 as usize]);
+                    Ok(along.fold((Duration::ZERO, None), |(sum, least), (delay, rate)| (sum + delay, [least, rate].into_iter().flatten().min())))
+                };
+                let ((there, _), (back, down)) = (walk(c, s)?, walk(s, c)?);
+                ways.insert((c, s), Way { round_trip: there + back, down });
+            }
+        }
+        Ok(Self(ways))
+    }
+}
+
+/// Checks all of `r`, and fills in what follows from all of it.
+pub(super) fn complete(r: &mut Resolved) -> Result<()> {
+    queues(r)?;
+    let network = build::network(r, true)?;
+    let nodes = build::node_ids(r);
+    let mut rates = Vec::new();
+    for w in &r.workloads {
+        let ways = Ways::of(w, r, &network, &nodes)?;
+        let longest = ways.0.values().map(|way| way.round_trip).max().unwrap_or_default();
+        if let Some(least) = w.rtt.least().filter(|least| *least < longest) {
+            let message = format!(
+                "workload `{}` has a round-trip time of `{least}`, but the links on its way alone take `{longest}`: give at least that",
+                w.name
+            );
+            return Err(ScenarioError::new(message));
+        }
+        rates.push(ways.0.values().next().and_then(|way| way.down).or(r.path.slowest()));
+    }
+    let mss = r.stacks.iter().map(|s| s.mss()).max().unwrap_or(1460);
+    for (w, rate) in r.workloads.iter_mut().zip(rates) {
+        derive_arrivals(w, rate, mss)?;
+    }
+    let flows: f64 = r.workloads.iter().map(|w| w.expected_flows(r.duration())).sum();
+    if flows > MOST_FLOWS {
+        return Err(ScenarioError::new(format!("the workloads would start about {flows:.0} flows; at most {MOST_FLOWS:.0} would do")));
+    }
+    Ok(())
+}
+
+/// A queue that counts bytes must hold a full packet of every stack.
+fn queues(r: &Resolved) -> Result<()> {
+    for (name, _, _, link) in r.path.links() {
+        let Some(limit) = link.limit_bytes() else { continue };
+        for s in &r.stacks {
+            let packet = s.mss() + HEADERS;
+            if limit < packet {
+                let (label, mss) = (&s.label, s.mss());
+                let message =
+                    format!("the queue of link `{name}` holds {limit}B, less than a packet of stack `{label}` ({packet}B: mss {mss}B and headers)");
+                return Err(ScenarioError::new(format!("{message}: give at least {packet}B")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// From a load to a rate of arrivals.
+fn derive_arrivals(w: &mut WorkloadPlan, rate: Option<Rate>, mss: Bytes) -> Result<()> {
+    let Body::Web(web) = &mut w.body else { return Ok(()) };
+    let Some(load) = web.load else { return Ok(()) };
+    let rate = rate.ok_or_else(|| {
+        ScenarioError::new(format!(
+            "workload `{}` has a `load`, but no link on its way has a rate: give an `arrival_rate` in flows per second",
+            w.name
+        ))
+    })?;
+    let mean = match web.params.choice("load_counts") {
+        "wire" => web.sizes.mean() + HEADERS as f64 * web.sizes.mean_segments(mss),
+        _ => web.sizes.mean(),
+    };
+    let per_second = load * rate.bits_per_sec() as f64 / 8.0 / mean;
+    web.params.set("arrival_rate", Value::Ratio(per_second));
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Edges of a graph, from a list of tables or from a text file.
+
+use super::error::{Place, Result, ScenarioError};
+use super::link::{DELAY, LinkContext, LinkPlan, RATE};
+use super::path::Edge;
+use super::reader::Reader;
+use super::tree::{Item, Node};
+
+/// Edges given as tables.
+pub(super) fn from_list(items: &[Item], ctx: &LinkContext<'_>) -> Result<Vec<Edge>> {
+    items.iter().map(|item| one(item, ctx)).collect()
+}
+
+fn one(item: &Item, ctx: &LinkContext<'_>) -> Result<Edge> {
+    let reader = Reader::new(item, "path.edges")?;
+    let end = |name: &str| {
+        let item = reader.require(name, "the name of a node")?;
+        item.scalar()
+            .ok_or_else(|| ScenarioError::at(&item.place, format!("`{}` is {}, which is not the name of a node", reader.key(name), item.describe())))
+    };
+    let (from, to) = (end("from")?, end("to")?);
+    let name = reader.text("name")?.map_or(String::new(), |(name, _)| name.to_owned());
+    let link = ctx.fields(&reader, None, false)?;
+    let back = match reader.get("back") {
+        Some(Item { node: Node::Flag(false), .. }) => None,
+        None | Some(Item { node: Node::Flag(true), .. }) => Some(LinkPlan { faults: Vec::new(), ..link.clone() }),
+        Some(item) => Some(ctx.link(item, "path.edges.back", Some(&link), false)?),
+    };
+    reader.finish()?;
+    Ok(Edge { name, from, to, link, back })
+}
+
+/// Edges given as lines `from to [rate] [delay]`, separated by blanks or commas; `#` begins a comment. What a line leaves out comes from `like`.
+pub(super) fn from_text(text: &str, file: &str, like: &LinkPlan, ctx: &LinkContext<'_>) -> Result<Vec<Edge>> {
+    let mut edges = Vec::new();
+    for (n, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default();
+        let fields: Vec<_> = line.split(|c: char| c.is_whitespace() || c == ',').filter(|f| !f.is_empty()).collect();
+        let place = Place::Line(n);
+        let (from, to, rest) = match fields.as_slice() {
+            [] => continue,
+            [from, to, rest @ ..] if rest.len() <= 2 => (*from, *to, rest),
+            _ => {
+                let message = format!("`{}` is not an edge such as `a b 10Mbit/s 5ms`", line.trim());
+                return Err(ScenarioError::at(&place, message).in_file(file));
+            }
+        };
+        let mut table = Vec::new();
+        for (field, param) in rest.iter().zip([&RATE, &DELAY]) {
+            param.parse(field).map_err(|e| ScenarioError::at(&place, e.to_string()).in_file(file))?;
+            table.push((param.name.to_owned(), Item { node: Node::Text((*field).to_owned()), place: place.clone() }));
+        }
+        let item = Item { node: Node::Table(table), place };
+        let link = ctx.link(&item, "path.edges", Some(like), false).map_err(|e| e.in_file(file))?;
+        let link = LinkPlan { faults: like.faults.clone(), ..link };
+        edges.push(Edge { name: String::new(), from: from.to_owned(), to: to.to_owned(), back: Some(link.clone()), link });
+    }
+    Ok(edges)
+}

@@ -1,0 +1,53 @@
+use std::fmt;
+
+/// Where in a scenario something stands.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum Place {
+    /// A line of the file, counted from 1.
+    Line(usize),
+    /// An override, by its key.
+    Set(String),
+    /// Nowhere: it is missing, or comes from a default.
+    #[default]
+    Nowhere,
+}
+
+/// Why a scenario was refused: one sentence with the place, the value met and the values that would do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScenarioError {
+    file: Option<String>,
+    place: Place,
+    message: String,
+}
+
+impl ScenarioError {
+    pub(super) fn at(place: &Place, message: impl Into<String>) -> Self {
+        Self { file: None, place: place.clone(), message: message.into() }
+    }
+
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self::at(&Place::Nowhere, message)
+    }
+
+    /// The same, naming the file that the scenario came from.
+    pub fn in_file(self, name: &str) -> Self {
+        Self { file: Some(name.to_owned()), ..self }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, &self.place) {
+            (_, Place::Set(key)) => write!(f, "--set {key}: ")?,
+            (Some(file), Place::Line(n)) => write!(f, "{file}:{n}: ")?,
+            (None, Place::Line(n)) => write!(f, "line {n}: ")?,
+            (Some(file), Place::Nowhere) => write!(f, "{file}: ")?,
+            (None, Place::Nowhere) => {}
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+pub(super) type Result<T> = std::result::Result<T, ScenarioError>;

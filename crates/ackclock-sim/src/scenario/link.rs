@@ -1,0 +1,183 @@
+//! Links of a scenario: rate, delay, queue and faults.
+
+use ackclock_policy::{Chosen, Kind, Param, QueueDiscipline, QueueSize, Registry, Value};
+use ackclock_units::{Bytes, Duration, Rate, parse_duration, parse_ratio};
+
+use super::error::{Result, ScenarioError};
+use super::reader::{Reader, hint};
+use super::tree::{Item, Node};
+use crate::fault::{self, Fault};
+
+const LOWEST: Rate = Rate::from_bits_per_sec(1);
+const HIGHEST: Rate = Rate::from_bits_per_sec(1_000_000_000_000_000);
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+pub(super) const RATE: Param = Param::rate("rate", Rate::from_bits_per_sec(10_000_000), LOWEST..=HIGHEST, "rate of the link");
+pub(super) const DELAY: Param = Param::duration("delay", Duration::ZERO, Duration::ZERO..=LONGEST, "propagation delay, one way");
+
+/// A one-way link with every choice made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkPlan {
+    /// Its rate; `None` for a pure delay.
+    pub rate: Option<Rate>,
+    /// Its propagation delay.
+    pub delay: Duration,
+    /// Its queue; `None` for a pure delay.
+    pub queue: Option<Chosen<dyn QueueDiscipline>>,
+    /// What can happen on it.
+    pub faults: Vec<Chosen<dyn Fault>>,
+}
+
+impl LinkPlan {
+    /// A pure delay.
+    pub(super) fn pure_delay(delay: Duration) -> Self {
+        Self { rate: None, delay, queue: None, faults: Vec::new() }
+    }
+
+    /// The limit of its queue in bytes; `None` when that counts packets or there is none.
+    pub(super) fn limit_bytes(&self) -> Option<Bytes> {
+        let queue = self.queue.as_ref()?;
+        queue.params().iter().find_map(|(name, value)| match value {
+            Value::Queue(QueueSize::Bytes(n)) if name == "limit" => Some(n),
+            _ => None,
+        })
+    }
+}
+
+/// What a link is read with.
+pub(super) struct LinkContext<'a> {
+    pub(super) registry: &'a Registry,
+    /// The round trip that `bdp` stands for; `None` where flows have different paths.
+    pub(super) rtt: Option<Duration>,
+}
+
+impl LinkContext<'_> {
+    /// Reads the table at `key`. What is missing comes from `like`, faults excepted; without that a rate is required if `needs_rate`.
+    pub(super) fn link(&self, item: &Item, key: &str, like: Option<&LinkPlan>, needs_rate: bool) -> Result<LinkPlan> {
+        let reader = Reader::new(item, key)?;
+        let link = self.fields(&reader, like, needs_rate)?;
+        reader.finish()?;
+        Ok(link)
+    }
+
+    /// Reads the keys of a link from a table that may have others.
+    pub(super) fn fields(&self, reader: &Reader<'_>, like: Option<&LinkPlan>, needs_rate: bool) -> Result<LinkPlan> {
+        let rate = match reader.param(&RATE)? {
+            Some(Value::Rate(rate)) => Some(rate),
+            _ => like.and_then(|l| l.rate),
+        };
+        if rate.is_none() && needs_rate {
+            reader.require("rate", "a rate such as `10Mbit/s`")?;
+        }
+        let delay = match reader.param(&DELAY)? {
+            Some(Value::Duration(delay)) => delay,
+            _ => like.map_or(Duration::ZERO, |l| l.delay),
+        };
+        let queue = match (reader.get("queue"), rate) {
+            (Some(item), None) => {
+                let message =
+                    format!("`{}` is given, but a link without a `rate` does not queue: give it a rate such as `10Mbit/s`", reader.key("queue"));
+                return Err(ScenarioError::at(&item.place, message));
+            }
+            (_, None) => None,
+            (Some(item), Some(rate)) => Some(self.queue(item, &reader.key("queue"), rate)?),
+            (None, Some(rate)) => Some(match like.and_then(|l| l.queue.clone()) {
+                Some(mut queue) => {
+                    fill_rate(&mut queue, rate);
+                    queue
+                }
+                None => self.default_queue(),
+            }),
+        };
+        let mut faults = Vec::new();
+        for item in reader.list("faults").unwrap_or_default() {
+            faults.extend(one_fault(item, &reader.key("faults"), rate)?);
+        }
+        Ok(LinkPlan { rate, delay, queue, faults })
+    }
+
+    fn default_queue(&self) -> Chosen<dyn QueueDiscipline> {
+        self.registry.choose("drop-tail").expect("drop-tail is built in")
+    }
+
+    fn queue(&self, item: &Item, key: &str, rate: Rate) -> Result<Chosen<dyn QueueDiscipline>> {
+        let (reader, word) = Reader::or_kind(item, key)?;
+        let kind = match word {
+            Some(word) => word,
+            None => reader.text("kind")?.map_or("drop-tail", |(kind, _)| kind),
+        };
+        let mut queue = self.registry.choose::<dyn QueueDiscipline>(kind).map_err(|e| ScenarioError::at(reader.place(), format!("`{key}`: {e}")))?;
+        fill_rate(&mut queue, rate);
+        for param in queue.entry().params {
+            let Some(item) = reader.get(param.name) else { continue };
+            let size = if param.kind == Kind::Queue { self.relative(item, &reader.key(param.name), rate)? } else { None };
+            let value = reader.parse_text(param, item, size.or_else(|| item.scalar()).as_deref())?;
+            queue.set_value(param.name, value).map_err(|e| ScenarioError::at(&item.place, e.to_string()))?;
+        }
+        reader.finish()?;
+        Ok(queue)
+    }
+
+    /// A length of a queue given as bandwidth-delay products (`2bdp`) or as a time (`50ms`), in bytes.
+    fn relative(&self, item: &Item, key: &str, rate: Rate) -> Result<Option<String>> {
+        let Node::Text(text) = &item.node else { return Ok(None) };
+        let bytes = if let Some(n) = text.trim().strip_suffix("bdp") {
+            let n = parse_ratio(n).ok().filter(|n| *n > 0.0 && *n <= 1e6);
+            let n = n.ok_or_else(|| ScenarioError::at(&item.place, format!("`{key}` is `{text}`, which is not a length such as `2bdp`")))?;
+            let rtt = self.rtt.filter(|rtt| !rtt.is_zero()).ok_or_else(|| {
+                let why = "there is no single round-trip time that `bdp` could stand for here";
+                ScenarioError::at(&item.place, format!("`{key}` is `{text}`, but {why}: give packets, bytes or a time such as `100ms`"))
+            })?;
+            rate.bytes_in(rtt) as f64 * n
+        } else if let Ok(time) = parse_duration(text) {
+            rate.bytes_in(time) as f64
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(format!("{}B", bytes as Bytes)))
+    }
+}
+
+/// Tells a queue the rate of its link, where it wants to know.
+fn fill_rate(queue: &mut Chosen<dyn QueueDiscipline>, rate: Rate) {
+    if queue.entry().params.iter().any(|p| p.name == "link_rate" && p.kind == Kind::Rate) {
+        // The range of links lies within that of the parameter.
+        let _ = queue.set_value("link_rate", Value::Rate(rate));
+    }
+}
+
+/// Reads one fault; a list given for a parameter makes one fault of each of its values.
+fn one_fault(item: &Item, key: &str, rate: Option<Rate>) -> Result<Vec<Chosen<dyn Fault>>> {
+    let (reader, word) = Reader::or_kind(item, key)?;
+    let known: Vec<&str> = fault::ENTRIES.iter().map(|e| e.name).collect();
+    let kind = match word {
+        Some(word) => word,
+        None => match reader.text("kind")? {
+            Some((kind, _)) => kind,
+            None => return Err(ScenarioError::at(reader.place(), format!("`{key}` has no `kind`: give one of {}", known.join(", ")))),
+        },
+    };
+    let entry = fault::ENTRIES.iter().find(|e| e.name == kind);
+    let entry = entry.ok_or_else(|| ScenarioError::at(reader.place(), format!("`{key}`: `{kind}` is not a known fault{}", hint(kind, &known))))?;
+    let mut faults = vec![Chosen::new(entry)];
+    if let (Some(rate), true) = (rate, entry.params.iter().any(|p| p.name == "link_rate")) {
+        let _ = faults[0].set_value("link_rate", Value::Rate(rate));
+    }
+    for param in entry.params {
+        let Some(values) = reader.list(param.name) else { continue };
+        if values.is_empty() || faults.len() * values.len() > 10_000 {
+            let message = format!("`{}` is a list of {}, which makes too few or too many faults (1 to 10000)", reader.key(param.name), values.len());
+            return Err(ScenarioError::at(reader.place(), message));
+        }
+        let before = std::mem::take(&mut faults);
+        for item in values {
+            let value = reader.parse(param, item)?;
+            for mut fault in before.iter().cloned() {
+                fault.set_value(param.name, value).map_err(|e| ScenarioError::at(&item.place, e.to_string()))?;
+                faults.push(fault);
+            }
+        }
+    }
+    reader.finish()?;
+    Ok(faults)
+}

@@ -1,0 +1,47 @@
+//! Scenarios: a file describes path, queues, workloads and stacks; resolving it makes every choice explicit; running it gives tables.
+//!
+//! ```text
+//! seed = 1
+//! duration = "200s"
+//! [path]
+//! kind = "dumbbell"
+//! bottleneck = { rate = "10Mbit/s", queue = { kind = "red", limit = "2bdp" } }
+//! rtt = { uniform = ["10ms", "200ms"] }
+//! [workload]
+//! kind = "web"
+//! trace = "I"
+//! load = 1.2
+//! [stacks]
+//! tcp = "sack"
+//! "no backoff" = "sack+no-backoff"
+//! ```
+
+mod build;
+mod check;
+mod edges;
+mod error;
+mod files;
+mod link;
+mod path;
+mod reader;
+mod resolve;
+mod results;
+mod run;
+mod stack;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod workload;
+mod write;
+
+pub use error::ScenarioError;
+pub use files::Files;
+pub use link::LinkPlan;
+pub use path::{Edge, PathPlan, RttPlan};
+pub use resolve::{Job, Resolved, RunPlan, Scenario};
+pub use results::{Results, RunInfo};
+pub use run::{Progress, run};
+pub use stack::StackPlan;
+pub use summary::Summary;
+pub use workload::{Body, WebPlan, WorkloadPlan};

@@ -1,0 +1,323 @@
+//! Paths of a scenario: single link, dumbbell, chain, graph.
+
+use ackclock_policy::{Param, Value, nearest};
+use ackclock_units::{Duration, Rate, Rng};
+
+use super::edges;
+use super::error::{Place, Result, ScenarioError};
+use super::files::Files;
+use super::link::{DELAY, LinkContext, LinkPlan};
+use super::reader::{Reader, hint};
+use super::tree::{Item, Node};
+
+/// Nodes and links that a scenario may have.
+const MOST_NODES: usize = 100_000;
+const MOST_LINKS: usize = 200_000;
+const KINDS: &[&str] = &["single", "dumbbell", "chain", "graph"];
+const HOPS: Param = Param::count("hops", 3, 1..=1000, "links one after the other, each behind a gateway");
+const RTT: Param =
+    Param::duration("rtt", Duration::from_millis(100), Duration::ZERO..=Duration::from_secs(86_400), "round trip of a flow, queues left out");
+
+/// Round-trip times of flows, without queues and without the time to send.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RttPlan {
+    /// What the links on the way take, and nothing more.
+    Links,
+    /// The same for all.
+    Constant(Duration),
+    /// Uniform between two times, drawn for each flow.
+    Uniform(Duration, Duration),
+    /// One after the other, from the beginning again when all are used.
+    List(Vec<Duration>),
+}
+
+impl RttPlan {
+    /// Their mean; `None` where the links alone say it.
+    pub fn mean(&self) -> Option<Duration> {
+        match self {
+            Self::Links => None,
+            Self::Constant(d) => Some(*d),
+            Self::Uniform(a, b) => Some((*a + *b) / 2),
+            Self::List(all) => Some(all.iter().fold(Duration::ZERO, |sum, d| sum + *d) / all.len().max(1) as u64),
+        }
+    }
+
+    /// The shortest.
+    pub fn least(&self) -> Option<Duration> {
+        match self {
+            Self::Links => None,
+            Self::Constant(d) | Self::Uniform(d, _) => Some(*d),
+            Self::List(all) => all.iter().min().copied(),
+        }
+    }
+
+    /// That of flow number `n`; `None` for what the links take.
+    pub fn draw(&self, n: u64, rng: &mut Rng) -> Option<Duration> {
+        match self {
+            Self::Links => None,
+            Self::Constant(d) => Some(*d),
+            Self::Uniform(a, b) => Some(*a + b.saturating_sub(*a).mul_f64(rng.unit())),
+            Self::List(all) => all.get((n % all.len().max(1) as u64) as usize).copied(),
+        }
+    }
+
+    /// Reads the key `rtt`, if given.
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Option<Self>> {
+        let Some(item) = reader.get("rtt") else { return Ok(None) };
+        let time = |item: &Item| match reader.parse(&RTT, item)? {
+            Value::Duration(d) => Ok(d),
+            _ => unreachable!("declared as a time"),
+        };
+        let all = |items: &[Item]| items.iter().map(time).collect::<Result<Vec<_>>>();
+        let empty = || ScenarioError::at(&item.place, "`rtt` is an empty list: give at least one time such as `100ms`");
+        Ok(Some(match &item.node {
+            Node::Text(text) if text == "links" => Self::Links,
+            Node::List(items) if items.is_empty() => return Err(empty()),
+            Node::List(items) => Self::List(all(items)?),
+            Node::Table(_) => {
+                let inner = Reader::new(item, &reader.key("rtt"))?;
+                let plan = match (inner.get("uniform"), inner.get("list")) {
+                    (Some(Item { node: Node::List(items), place }), None) => match all(items)?.as_slice() {
+                        [a, b] if a <= b => Self::Uniform(*a, *b),
+                        _ => return Err(ScenarioError::at(place, format!("`{}` is not a lower and an upper time", inner.key("uniform")))),
+                    },
+                    (None, Some(Item { node: Node::List(items), .. })) if !items.is_empty() => Self::List(all(items)?),
+                    _ => {
+                        inner.finish()?;
+                        let such = "`{ uniform = [\"10ms\", \"200ms\"] }` or `{ list = [\"10ms\", \"50ms\"] }`";
+                        return Err(ScenarioError::at(&item.place, format!("`{}` is a table, but not one such as {such}", reader.key("rtt"))));
+                    }
+                };
+                inner.finish()?;
+                plan
+            }
+            _ => Self::Constant(time(item)?),
+        }))
+    }
+}
+
+/// A link of a graph, with the way back unless it leads one way only.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Edge {
+    /// Name of the link; the way back is `NAME.back`.
+    pub name: String,
+    /// Where it begins.
+    pub from: String,
+    /// Where it ends.
+    pub to: String,
+    /// The way there.
+    pub link: LinkPlan,
+    /// The way back.
+    pub back: Option<LinkPlan>,
+}
+
+/// A path with every choice made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathPlan {
+    /// `single`, `dumbbell`, `chain` or `graph`.
+    pub kind: &'static str,
+    /// Its links, in the order in which they are numbered.
+    pub edges: Vec<Edge>,
+    /// Nodes in the order in which they are numbered.
+    pub nodes: Vec<String>,
+    /// Round-trip times of flows whose workload says nothing else.
+    pub rtt: RttPlan,
+    /// Node of data senders whose workload says nothing else.
+    pub sender: String,
+    /// Node of data receivers whose workload says nothing else.
+    pub receiver: String,
+}
+
+impl PathPlan {
+    /// Reads `[path]`.
+    pub(super) fn read(item: &Item, ctx: &LinkContext<'_>, files: &Files) -> Result<Self> {
+        let reader = Reader::new(item, "path")?;
+        let kind = reader.text("kind")?.map_or("dumbbell", |(kind, _)| kind);
+        let rtt = RttPlan::read(&reader)?;
+        let plan = match kind {
+            "single" => Self::pair(&reader, ctx, rtt, "single", "link"),
+            "dumbbell" => Self::pair(&reader, ctx, rtt, "dumbbell", "bottleneck"),
+            "chain" => Self::chain(&reader, ctx, rtt),
+            "graph" => Self::graph(&reader, ctx, rtt, files),
+            _ => Err(ScenarioError::at(reader.place(), format!("`path.kind` is `{kind}`, which is not a known kind of path{}", hint(kind, KINDS)))),
+        }?;
+        reader.finish()?;
+        Ok(plan)
+    }
+
+    /// A link and its way back, with pools of hosts behind access links if wanted.
+    fn pair(reader: &Reader<'_>, ctx: &LinkContext<'_>, rtt: Option<RttPlan>, kind: &'static str, word: &'static str) -> Result<Self> {
+        let item = reader.require(word, "a table such as `{ rate = \"10Mbit/s\" }`")?;
+        let (left, right) = if kind == "single" { ("sender", "receiver") } else { ("left", "right") };
+        // The delays come first: a queue may be given in bandwidth-delay products.
+        let delay = peek_delay(item, &reader.key(word))?;
+        let back_delay = reader.get("back").map(|i| peek_delay(i, "path.back")).transpose()?.flatten().or(delay);
+        let links = delay.unwrap_or_default() + back_delay.unwrap_or_default();
+        let access = (kind == "dumbbell").then(|| reader.get("access")).flatten();
+        let access_delay = access.map(|i| peek_delay(i, "path.access")).transpose()?.flatten().unwrap_or_default() * 4;
+        let rtt = match rtt {
+            Some(rtt) => rtt,
+            None if (links + access_delay).is_zero() => {
+                reader.require("rtt", "a time such as `100ms`, `{ uniform = [\"10ms\", \"200ms\"] }` or a list of times")?;
+                RttPlan::Links
+            }
+            None => RttPlan::Links,
+        };
+        let ctx = LinkContext { rtt: Some(rtt.mean().unwrap_or(links + access_delay)), ..*ctx };
+        let there = ctx.link(item, &reader.key(word), None, true)?;
+        let back = match reader.get("back") {
+            Some(item) => ctx.link(item, "path.back", Some(&there), true)?,
+            None => LinkPlan { faults: Vec::new(), ..there.clone() },
+        };
+        let edge = |name: &str, from: &str, to: &str, link: &LinkPlan, back: &LinkPlan| Edge {
+            name: name.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            link: link.clone(),
+            back: Some(back.clone()),
+        };
+        let name = if kind == "single" { "link" } else { "bottleneck" };
+        let mut edges = vec![edge(name, left, right, &there, &back)];
+        let (mut sender, mut receiver) = (left, right);
+        if let Some(item) = access {
+            let link = ctx.link(item, "path.access", None, false)?;
+            (sender, receiver) = ("senders", "receivers");
+            edges.push(edge("access-left", sender, left, &link, &link));
+            edges.push(edge("access-right", right, receiver, &link, &link));
+        }
+        Ok(Self::of(kind, edges, rtt, sender, receiver))
+    }
+
+    /// Gateways in a row.
+    fn chain(reader: &Reader<'_>, ctx: &LinkContext<'_>, rtt: Option<RttPlan>) -> Result<Self> {
+        let items = match reader.get("links") {
+            Some(Item { node: Node::List(items), .. }) if !items.is_empty() && items.len() <= 1000 => items.iter().collect::<Vec<_>>(),
+            Some(item) => {
+                return Err(ScenarioError::at(&item.place, "`path.links` is not a list of 1 to 1000 tables such as `{ rate = \"10Mbit/s\" }`"));
+            }
+            None => {
+                let item = reader.require("link", "a table such as `{ rate = \"10Mbit/s\", delay = \"5ms\" }`, or `links`, a list of them")?;
+                let Some(Value::Count(hops)) = reader.param(&HOPS)?.or(Some(HOPS.default)) else { unreachable!("declared as a count") };
+                vec![item; hops as usize]
+            }
+        };
+        let mut links = Duration::ZERO;
+        for item in &items {
+            links += peek_delay(item, "path.link")?.unwrap_or_default() * 2;
+        }
+        let rtt = rtt.unwrap_or(RttPlan::Links);
+        let ctx = LinkContext { rtt: Some(rtt.mean().unwrap_or(links)), ..*ctx };
+        let mut edges = Vec::new();
+        for (n, item) in (1..).zip(items) {
+            let inner = Reader::new(item, "path.link")?;
+            let link = ctx.fields(&inner, None, true)?;
+            let back = match inner.get("back") {
+                Some(item) => ctx.link(item, "path.link.back", Some(&link), true)?,
+                None => LinkPlan { faults: Vec::new(), ..link.clone() },
+            };
+            inner.finish()?;
+            edges.push(Edge { name: format!("hop{n}"), from: format!("g{}", n - 1), to: format!("g{n}"), link, back: Some(back) });
+        }
+        let last = format!("g{}", edges.len());
+        Ok(Self::of("chain", edges, rtt, "g0", &last))
+    }
+
+    /// Any nodes and edges.
+    fn graph(reader: &Reader<'_>, ctx: &LinkContext<'_>, rtt: Option<RttPlan>, files: &Files) -> Result<Self> {
+        let ctx = LinkContext { rtt: rtt.as_ref().and_then(RttPlan::mean), ..*ctx };
+        let mut edges = match (reader.get("edges"), reader.text("edges_file")?) {
+            (Some(Item { node: Node::List(items), .. }), None) => edges::from_list(items, &ctx)?,
+            (None, Some((name, item))) => {
+                let like = match reader.get("link") {
+                    Some(item) => ctx.link(item, "path.link", None, false)?,
+                    None => LinkPlan::pure_delay(Duration::ZERO),
+                };
+                let text = files.read(name).map_err(|e| ScenarioError::at(&item.place, format!("`path.edges_file` is `{name}`, which {e}")))?;
+                edges::from_text(&text, name, &like, &ctx)?
+            }
+            (Some(item), Some(_)) => {
+                return Err(ScenarioError::at(&item.place, "`path.edges` and `path.edges_file` are both given: give one of them"));
+            }
+            (Some(item), None) => {
+                return Err(ScenarioError::at(&item.place, format!("`path.edges` is {}, which is not a list of tables", item.describe())));
+            }
+            (None, None) => {
+                reader.require(
+                    "edges",
+                    "a list of tables such as `{ from = \"a\", to = \"b\", rate = \"10Mbit/s\", delay = \"5ms\" }`, or `edges_file`",
+                )?;
+                Vec::new()
+            }
+        };
+        if edges.is_empty() || edges.len() > MOST_LINKS {
+            return Err(ScenarioError::at(reader.place(), format!("`path` has {} edges; 1 to {MOST_LINKS} would do", edges.len())));
+        }
+        for (n, edge) in (1..).zip(&mut edges) {
+            if edge.name.is_empty() {
+                edge.name = format!("edge{n}");
+            }
+        }
+        let mut plan = Self::of("graph", edges, rtt.unwrap_or(RttPlan::Links), "", "");
+        if let Some(items) = reader.list("nodes") {
+            let names = items
+                .iter()
+                .map(|i| i.scalar().ok_or_else(|| ScenarioError::at(&i.place, "`path.nodes` is not a list of names")))
+                .collect::<Result<Vec<_>>>()?;
+            let unlinked = plan.nodes.iter().find(|n| !names.contains(n));
+            if let Some(name) = unlinked {
+                let message = format!("`path.edges` names the node `{name}`, which is not one of `path.nodes`{}", hint(name, &names));
+                return Err(ScenarioError::at(reader.place(), message));
+            }
+            plan.nodes = names;
+        }
+        if plan.nodes.len() > MOST_NODES {
+            return Err(ScenarioError::at(reader.place(), format!("`path` has {} nodes; at most {MOST_NODES} would do", plan.nodes.len())));
+        }
+        (plan.sender, plan.receiver) = (plan.nodes[0].clone(), plan.nodes[plan.nodes.len() - 1].clone());
+        Ok(plan)
+    }
+
+    fn of(kind: &'static str, edges: Vec<Edge>, rtt: RttPlan, sender: &str, receiver: &str) -> Self {
+        let mut nodes: Vec<String> = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for name in edges.iter().flat_map(|e| [&e.from, &e.to]) {
+            if seen.insert(name.clone()) {
+                nodes.push(name.clone());
+            }
+        }
+        Self { kind, edges, nodes, rtt, sender: sender.to_owned(), receiver: receiver.to_owned() }
+    }
+
+    /// Refuses a node that it does not have.
+    pub(super) fn check_node(&self, name: &str, key: &str, place: &Place) -> Result<()> {
+        if self.nodes.iter().any(|n| n == name) {
+            return Ok(());
+        }
+        let shown: Vec<&str> = self.nodes.iter().map(String::as_str).take(20).collect();
+        let near = nearest(name, self.nodes.iter().map(String::as_str)).map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+        Err(ScenarioError::at(place, format!("`{key}` is `{name}`, which is not a node of the path{near}; nodes are {}", shown.join(", "))))
+    }
+
+    /// Every one-way link with its name and its ends, in the order in which the network numbers them.
+    pub fn links(&self) -> impl Iterator<Item = (String, &str, &str, &LinkPlan)> {
+        self.edges.iter().flat_map(|e| {
+            let there = Some((e.name.clone(), e.from.as_str(), e.to.as_str(), &e.link));
+            let back = e.back.as_ref().map(|b| (format!("{}.back", e.name), e.to.as_str(), e.from.as_str(), b));
+            there.into_iter().chain(back)
+        })
+    }
+
+    /// The rate that offered load is measured against when a workload's own path does not say: that of the slowest link.
+    pub fn slowest(&self) -> Option<Rate> {
+        self.links().filter_map(|(_, _, _, l)| l.rate).min()
+    }
+}
+
+/// The delay that a link's table gives, before the rest of it can be read.
+fn peek_delay(item: &Item, key: &str) -> Result<Option<Duration>> {
+    let reader = Reader::new(item, key)?;
+    Ok(match reader.param(&DELAY)? {
+        Some(Value::Duration(d)) => Some(d),
+        _ => None,
+    })
+}

@@ -1,0 +1,265 @@
+use std::fmt::Write as _;
+
+use ackclock_policy::{Param, Params, Registry, Value};
+use ackclock_trace::Mask;
+use ackclock_units::Duration;
+
+use super::check;
+use super::error::{Result, ScenarioError};
+use super::files::Files;
+use super::link::LinkContext;
+use super::path::PathPlan;
+use super::reader::{Reader, hint};
+use super::stack::{self, StackPlan};
+use super::tree::{self, Item, Node};
+use super::workload::{WorkloadContext, WorkloadPlan};
+use super::write;
+
+/// Seeds that one scenario may ask for.
+const MOST_SEEDS: u64 = 100_000;
+const LONGEST: Duration = Duration::from_secs(10_000_000);
+
+/// Keys of the run itself.
+const RUN: &[Param] = &[
+    Param::duration("duration", Duration::from_secs(100), Duration::from_nanos(1)..=LONGEST, "time over which flows start and are observed"),
+    Param::duration("warmup", Duration::ZERO, Duration::ZERO..=LONGEST, "flows that start before this do not count in summaries"),
+    Param::duration(
+        "drain",
+        Duration::ZERO,
+        Duration::ZERO..=LONGEST,
+        "time after `duration` in which no flow starts and those under way may finish",
+    ),
+];
+const SEED: Param = Param::count("seed", 1, 0..=i64::MAX as u64, "seed of all random streams");
+const REPEAT: Param = Param::count("repeat", 1, 1..=MOST_SEEDS, "runs with seed, seed + 1 and so on");
+
+/// Names of the groups of events that can be traced.
+const TRACES: &[(&str, Mask)] =
+    &[("packets", Mask::PACKETS), ("samples", Mask::SAMPLES), ("episodes", Mask::EPISODES), ("all", Mask::ALL), ("none", Mask::NONE)];
+
+/// A scenario as it was written, overrides applied.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    root: Item,
+}
+
+impl Scenario {
+    /// Reads the text of a scenario file.
+    ///
+    /// # Errors
+    /// When it is not TOML.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::parse_with(text, &[])
+    }
+
+    /// The same with overrides, such as `("path.rtt", "50ms")`, made one after the other.
+    ///
+    /// # Errors
+    /// When the text is not TOML, or a key leads nowhere.
+    pub fn parse_with(text: &str, overrides: &[(&str, &str)]) -> Result<Self> {
+        let mut root = tree::parse(text)?;
+        for (key, value) in overrides {
+            tree::set(&mut root, key, value)?;
+        }
+        Ok(Self { root })
+    }
+
+    /// Makes every choice explicit, with the built-in policies and no files.
+    ///
+    /// # Errors
+    /// When something is unknown, missing or impossible: one sentence with the place, the value met and the values that would do.
+    pub fn resolve(&self) -> Result<Resolved> {
+        self.resolve_with(&Registry::builtin(), &Files::none())
+    }
+
+    /// The same with the policies of `registry`, and the files that the scenario names from `files`.
+    ///
+    /// # Errors
+    /// As [`Scenario::resolve`].
+    pub fn resolve_with(&self, registry: &Registry, files: &Files) -> Result<Resolved> {
+        let reader = Reader::new(&self.root, "")?;
+        let params = reader.params(RUN)?;
+        let title = reader.text("title")?.map_or(String::new(), |(title, _)| title.to_owned());
+        let seeds = seeds(&reader)?;
+        let trace = trace(&reader)?;
+        if params.duration("warmup") >= params.duration("duration") {
+            let message =
+                format!("`warmup` is `{}`, which is not less than `duration`, `{}`", params.duration("warmup"), params.duration("duration"));
+            return Err(ScenarioError::at(reader.place(), message));
+        }
+        let item = reader.require("path", "a table `[path]` with a `kind`: single, dumbbell, chain or graph")?;
+        let path = PathPlan::read(item, &LinkContext { registry, rtt: None }, files)?;
+        let item = reader.require("stacks", "a table `[stacks]` with a name for each stack, such as `tcp = \"sack\"`")?;
+        let syn_retries = reader.get("syn_retries");
+        let stacks = stack::read_all(item, syn_retries, registry)?;
+        let runs = runs(&reader, &stacks)?;
+        let items = match reader.require("workload", "a table `[workload]` with a `kind` such as web or bulk")? {
+            Item { node: Node::List(items), .. } => items.as_slice(),
+            item => std::slice::from_ref(item),
+        };
+        let workloads = WorkloadContext { registry, path: &path, files }.read_all(items)?;
+        reader.finish()?;
+        let mut resolved = Resolved { title, params, seeds, trace, path, workloads, stacks, runs };
+        check::complete(&mut resolved)?;
+        Ok(resolved)
+    }
+}
+
+/// A scenario with every choice made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Resolved {
+    /// What it is called in reports.
+    pub title: String,
+    /// `duration`, `warmup`, `drain`.
+    pub params: Params,
+    /// Each run is made once with each of these.
+    pub seeds: Vec<u64>,
+    /// What is traced.
+    pub trace: Mask,
+    /// Nodes and links.
+    pub path: PathPlan,
+    /// What runs over them.
+    pub workloads: Vec<WorkloadPlan>,
+    /// The stacks under comparison.
+    pub stacks: Vec<StackPlan>,
+    /// Which stacks run together.
+    pub runs: Vec<RunPlan>,
+}
+
+/// Stacks that share one run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunPlan {
+    /// Its label in results.
+    pub label: String,
+    /// Positions in [`Resolved::stacks`], each with its share of the flows.
+    pub shares: Vec<(usize, f64)>,
+}
+
+/// One simulation to be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Job {
+    /// Position in [`Resolved::runs`].
+    pub run: usize,
+    /// Its seed.
+    pub seed: u64,
+}
+
+impl Resolved {
+    /// Time over which flows start and are observed.
+    pub fn duration(&self) -> Duration {
+        self.params.duration("duration")
+    }
+
+    /// Flows that start before this do not count in summaries.
+    pub fn warmup(&self) -> Duration {
+        self.params.duration("warmup")
+    }
+
+    /// Time after [`Resolved::duration`] in which flows under way may finish.
+    pub fn drain(&self) -> Duration {
+        self.params.duration("drain")
+    }
+
+    /// The simulations that it asks for, in the order of their results.
+    pub fn jobs(&self) -> Vec<Job> {
+        let seeds = |run| self.seeds.iter().map(move |seed| Job { run, seed: *seed });
+        (0..self.runs.len()).flat_map(seeds).collect()
+    }
+
+    /// As TOML text that reads back the same.
+    pub fn to_toml(&self) -> String {
+        let mut out = String::new();
+        if !self.title.is_empty() {
+            let _ = writeln!(out, "title = {}", write::quoted(&self.title));
+        }
+        let seeds: Vec<_> = self.seeds.iter().map(ToString::to_string).collect();
+        let _ = writeln!(out, "seeds = [{}]", seeds.join(", "));
+        for (name, v) in self.params.iter() {
+            let _ = writeln!(out, "{name} = {}", write::value(v));
+        }
+        let names = TRACES[..3].iter().filter(|(_, mask)| self.trace.any(*mask)).map(|(name, _)| write::quoted(name));
+        let _ = writeln!(out, "trace = [{}]", names.collect::<Vec<_>>().join(", "));
+        for run in self.runs.iter().filter(|r| r.label == "mix") {
+            let shares = run.shares.iter().map(|(i, share)| format!("{} = {share}", write::key(&self.stacks[*i].label)));
+            let _ = writeln!(out, "mix = {{ {} }}", shares.collect::<Vec<_>>().join(", "));
+        }
+        out.push('\n');
+        write::path(&mut out, &self.path);
+        self.workloads.iter().for_each(|w| write::workload(&mut out, w));
+        self.stacks.iter().for_each(|s| s.write(&mut out));
+        out
+    }
+}
+
+fn seeds(reader: &Reader<'_>) -> Result<Vec<u64>> {
+    let (seed, repeat) = (reader.param(&SEED)?, reader.param(&REPEAT)?);
+    let count = |v| match v {
+        Value::Count(n) => n,
+        _ => unreachable!("declared as a count"),
+    };
+    let Some(items) = reader.list("seeds") else {
+        let first = seed.map_or(1, count);
+        return Ok((0..repeat.map_or(1, count)).map(|n| first.wrapping_add(n) & i64::MAX as u64).collect());
+    };
+    if seed.is_some() || repeat.is_some() {
+        return Err(ScenarioError::at(reader.place(), "`seeds` is given together with `seed` or `repeat`: give either"));
+    }
+    if items.is_empty() || items.len() as u64 > MOST_SEEDS {
+        return Err(ScenarioError::at(reader.place(), format!("`seeds` is a list of {}; 1 to {MOST_SEEDS} would do", items.len())));
+    }
+    let mut seeds = Vec::with_capacity(items.len());
+    for item in items {
+        let seed = count(reader.parse(&SEED, item)?);
+        if seeds.contains(&seed) {
+            return Err(ScenarioError::at(&item.place, format!("`seeds` has {seed} twice, which would give the same run twice")));
+        }
+        seeds.push(seed);
+    }
+    Ok(seeds)
+}
+
+fn trace(reader: &Reader<'_>) -> Result<Mask> {
+    let mut mask = Mask::NONE;
+    for item in reader.list("trace").unwrap_or_default() {
+        let word = item.scalar().unwrap_or_default();
+        let known: Vec<&str> = TRACES.iter().map(|(name, _)| *name).collect();
+        let group = TRACES.iter().find(|(name, _)| *name == word);
+        let (_, group) = group.ok_or_else(|| {
+            ScenarioError::at(&item.place, format!("`trace` is {}, which is not a known group of events{}", item.describe(), hint(&word, &known)))
+        })?;
+        mask.0 |= group.0;
+    }
+    Ok(mask)
+}
+
+/// One run for each stack, or one for all with `mix`.
+fn runs(reader: &Reader<'_>, stacks: &[StackPlan]) -> Result<Vec<RunPlan>> {
+    let Some(item) = reader.get("mix") else {
+        return Ok(stacks.iter().enumerate().map(|(i, s)| RunPlan { label: s.label.clone(), shares: vec![(i, 1.0)] }).collect());
+    };
+    let mix = Reader::new(item, "mix")?;
+    const SHARE: Param = Param::ratio("share", 1.0, 0.0..=1.0, "share of the flows");
+    let known: Vec<&str> = stacks.iter().map(|s| s.label.as_str()).collect();
+    let mut shares = Vec::new();
+    for (name, item) in mix.entries() {
+        let i = stacks.iter().position(|s| s.label == *name);
+        let i = i.ok_or_else(|| ScenarioError::at(&item.place, format!("`mix.{name}` is not one of `[stacks]`{}", hint(name, &known))))?;
+        let text = item.scalar();
+        let value = text.as_deref().map(|t| SHARE.parse(t));
+        match value {
+            Some(Ok(Value::Ratio(share))) => shares.push((i, share)),
+            _ => {
+                let message = format!("`mix.{name}` is {}, which is not a share between 0 and 1", item.describe());
+                return Err(ScenarioError::at(&item.place, message));
+            }
+        }
+    }
+    let sum: f64 = shares.iter().map(|(_, share)| share).sum();
+    if (sum - 1.0).abs() > 1e-9 {
+        return Err(ScenarioError::at(
+            &item.place,
+            format!("the shares in `mix` add up to {}, but they must add up to 1", (sum * 1e9).round() / 1e9),
+        ));
+    }
+    Ok(vec![RunPlan { label: "mix".to_owned(), shares }])
+}

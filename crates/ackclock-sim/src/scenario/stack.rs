@@ -1,0 +1,151 @@
+//! Stacks of a scenario: a preset by name, with overrides, expanded to its options and policies.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use ackclock_engine::{Config, Policies, Stack, StackError};
+use ackclock_policy::{Registry, RegistryError};
+use ackclock_units::Bytes;
+
+use super::error::{Result, ScenarioError};
+use super::reader::{Reader, refused};
+use super::tree::{Item, Node};
+use super::write;
+use crate::flow::StackFactory;
+
+/// Stacks that one scenario may compare.
+const MOST_STACKS: usize = 1000;
+/// The kinds of policy that make a stack.
+const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "window", "ack"];
+/// What a table without a `preset` starts from.
+const DEFAULT: &str = "sack";
+
+/// A stack with every choice made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StackPlan {
+    /// Its label in results.
+    pub label: String,
+    /// Its policies and options.
+    pub stack: Stack,
+}
+
+/// Reads `[stacks]`: each entry is a preset's name, or a table of a `preset` and what differs from it. `syn_retries` holds for all of them.
+pub(super) fn read_all(item: &Item, syn_retries: Option<&Item>, registry: &Registry) -> Result<Vec<StackPlan>> {
+    let reader = Reader::new(item, "stacks")?;
+    let n = reader.entries().len();
+    if n == 0 || n > MOST_STACKS {
+        let message = format!("`stacks` has {n} entries; 1 to {MOST_STACKS} would do, each a name for a preset such as `tcp = \"sack\"`");
+        return Err(ScenarioError::at(reader.place(), message));
+    }
+    reader.entries().iter().map(|(label, item)| read(label, item, syn_retries, registry)).collect()
+}
+
+fn read(label: &str, item: &Item, syn_retries: Option<&Item>, registry: &Registry) -> Result<StackPlan> {
+    if label.is_empty() {
+        return Err(ScenarioError::at(&item.place, "`stacks` has an entry without a name"));
+    }
+    let key = format!("stacks.{}", write::key(label));
+    let named = |name: &str, key: &str, item: &Item| {
+        Stack::named(registry, name).map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`: {e}")))
+    };
+    let mut stack = match &item.node {
+        Node::Text(name) => named(name, &key, item)?,
+        Node::Table(entries) => match entries.iter().find(|(k, _)| k == "preset") {
+            Some((_, preset)) => named(&preset.scalar().unwrap_or_default(), &format!("{key}.preset"), preset)?,
+            None => named(DEFAULT, &key, item)?,
+        },
+        _ => {
+            let message =
+                format!("`{key}` is {}, which is neither a preset such as `\"sack+star(3)\"` nor a table of one and what differs", item.describe());
+            return Err(ScenarioError::at(&item.place, message));
+        }
+    };
+    if let Some(item) = syn_retries {
+        set(&mut stack, "syn_retries", "", item)?;
+    }
+    let Node::Table(entries) = &item.node else { return Ok(StackPlan { label: label.to_owned(), stack }) };
+    for (name, item) in entries.iter().filter(|(k, _)| k != "preset") {
+        match &item.node {
+            Node::Table(inner) if KINDS.contains(&name.as_str()) => policy(&mut stack, name, &key, inner)?,
+            _ => set(&mut stack, name, &key, item)?,
+        }
+    }
+    Ok(StackPlan { label: label.to_owned(), stack })
+}
+
+/// A policy given as a table, which may leave its `kind` as the preset has it.
+fn policy(stack: &mut Stack, name: &str, key: &str, entries: &[(String, Item)]) -> Result<()> {
+    if let Some((_, item)) = entries.iter().find(|(k, _)| k == "kind") {
+        set(stack, name, key, item)?;
+    }
+    entries.iter().filter(|(k, _)| k != "kind").try_for_each(|(param, item)| set(stack, &format!("{name}.{param}"), key, item))
+}
+
+fn set(stack: &mut Stack, name: &str, key: &str, item: &Item) -> Result<()> {
+    let full = if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
+    let Some(text) = item.scalar() else {
+        return Err(ScenarioError::at(&item.place, format!("`{full}` is {}, where a single value belongs", item.describe())));
+    };
+    stack.set(name, &text).map_err(|e| match e {
+        StackError::Registry(RegistryError::Param(e)) => refused(&full, &item.place, &e),
+        StackError::UnknownKey { nearest, .. } => {
+            let hint = nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+            ScenarioError::at(
+                &item.place,
+                format!("`{full}` is not a known key{hint}; known are preset, {}, and the connection's options", KINDS.join(", ")),
+            )
+        }
+        e => ScenarioError::at(&item.place, format!("`{full}`: {e}")),
+    })
+}
+
+impl StackPlan {
+    /// Largest segment, bytes of payload.
+    pub fn mss(&self) -> Bytes {
+        self.stack.config().mss.into()
+    }
+
+    /// What makes its endpoints.
+    pub fn factory(&self) -> Arc<dyn StackFactory> {
+        Arc::new(Factory { label: self.label.as_str().into(), config: Arc::new(self.stack.config()), stack: self.stack.clone() })
+    }
+
+    /// One table of `[stacks]`, every policy with all of its parameters.
+    pub(super) fn write(&self, out: &mut String) {
+        let _ = writeln!(out, "\n[stacks.{}]", write::key(&self.label));
+        let entries = self.stack.entries();
+        for kind in KINDS {
+            let own = entries.iter().filter_map(|(key, text)| match key.strip_prefix(kind)? {
+                "" => Some(("kind", text)),
+                param => Some((param.strip_prefix('.')?, text)),
+            });
+            let fields: Vec<_> = own.map(|(key, text)| format!("{key} = {}", write::literal(text))).collect();
+            let _ = writeln!(out, "{kind} = {{ {} }}", fields.join(", "));
+        }
+        let options = entries.iter().filter(|(key, _)| !key.contains('.') && !KINDS.contains(&key.as_str()));
+        for (key, text) in options {
+            let _ = writeln!(out, "{key} = {}", write::literal(text));
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Factory {
+    label: Arc<str>,
+    config: Arc<Config>,
+    stack: Stack,
+}
+
+impl StackFactory for Factory {
+    fn label(&self) -> Arc<str> {
+        Arc::clone(&self.label)
+    }
+
+    fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config)
+    }
+
+    fn policies(&self) -> Policies {
+        self.stack.build()
+    }
+}

@@ -1,0 +1,160 @@
+use ackclock_trace::{FlowRow, LinkRow, Outcome};
+use ackclock_units::{Duration, Instant, Rate};
+
+use super::resolve::Resolved;
+use super::results::{Results, RunInfo};
+use super::run::label;
+use super::workload::Body;
+
+/// What one stack came to in one run. Flows that started before the warm-up was over do not count.
+///
+/// Response times are those of flows that finished, or the means over the responses of a flow that does not end (telnet).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Summary {
+    /// Label of the run in the tables.
+    pub run: String,
+    /// Label of the stack.
+    pub stack: String,
+    /// Seed.
+    pub seed: u64,
+    /// Flows started.
+    pub flows_started: u64,
+    /// Flows finished in order.
+    pub flows_finished: u64,
+    /// Flows that failed.
+    pub flows_failed: u64,
+    /// Flows still under way when the run ended.
+    pub flows_unfinished: u64,
+    /// Mean response time.
+    pub response_mean: Option<Duration>,
+    /// Median response time.
+    pub response_median: Option<Duration>,
+    /// 90th percentile of response times.
+    pub response_p90: Option<Duration>,
+    /// 99th percentile of response times.
+    pub response_p99: Option<Duration>,
+    /// Longest response time.
+    pub response_max: Option<Duration>,
+    /// The link that the next figures are of.
+    pub bottleneck: String,
+    /// Packets dropped there over packets offered, between warm-up and the end of `duration`.
+    pub loss: Option<f64>,
+    /// Unique payload through it per time (B-U2); in a mix the payload delivered to this stack's receivers instead, over the whole run.
+    pub goodput: Option<Rate>,
+    /// Share of the time in which it was sending.
+    pub utilisation: Option<f64>,
+    /// Expiries of the data sender's retransmission timer, SYN-ACKs included.
+    pub timeouts: u64,
+    /// The same by backoff round.
+    pub timeouts_by_round: [u64; 8],
+    /// Timeouts whose original segment had arrived.
+    pub spurious_timeouts: u64,
+    /// Segments with payload retransmitted.
+    pub retransmitted_segments: u64,
+    /// Those whose original had arrived or was still to arrive (B-A4).
+    pub unneeded_retransmissions: u64,
+    /// Segments with payload sent.
+    pub data_segments_sent: u64,
+    /// Mean of the sizes drawn; missing without flows of a limited size.
+    pub mean_size: Option<f64>,
+    /// Their sum over time and the bottleneck's rate: the load as it was realised (payload alone).
+    pub load: Option<f64>,
+}
+
+impl Summary {
+    pub(super) fn of(results: &Results, scenario: &Resolved) -> Vec<Self> {
+        let mut out = Vec::new();
+        for (job, info) in scenario.jobs().into_iter().zip(&results.runs) {
+            let plan = &scenario.runs[job.run];
+            let name = label(scenario, job);
+            let rows: Vec<_> = results.flows.iter().filter(|f| &*f.run == name.as_str()).collect();
+            for (stack, _) in &plan.shares {
+                let label = &scenario.stacks[*stack].label;
+                let own: Vec<_> = rows.iter().copied().filter(|f| &*f.stack == label.as_str()).collect();
+                let mut s = Self { run: name.clone(), stack: label.clone(), seed: job.seed, ..Self::default() };
+                s.count(&own, scenario);
+                s.link(&own, scenario, info, plan.shares.len() > 1);
+                out.push(s);
+            }
+        }
+        out
+    }
+
+    fn count(&mut self, rows: &[&FlowRow], scenario: &Resolved) {
+        let warm = Instant::ZERO + scenario.warmup();
+        let mut times = Vec::new();
+        for f in rows.iter().filter(|f| f.start >= warm && f.protocol == "tcp") {
+            self.flows_started += 1;
+            match f.outcome {
+                Outcome::Finished => self.flows_finished += 1,
+                Outcome::Failed => self.flows_failed += 1,
+                Outcome::Unfinished => self.flows_unfinished += 1,
+            }
+            if f.outcome == Outcome::Finished || (f.size.is_none() && f.responses > 0) {
+                times.extend(f.response_time);
+            }
+            self.timeouts += u64::from(f.timeouts);
+            self.timeouts_by_round.iter_mut().zip(f.timeouts_by_round).for_each(|(sum, n)| *sum += u64::from(n));
+            self.spurious_timeouts += u64::from(f.spurious_timeouts);
+            self.retransmitted_segments += f.retransmitted_segments;
+            self.unneeded_retransmissions += f.unneeded_retransmissions;
+            self.data_segments_sent += f.data_segments_sent;
+        }
+        times.sort_unstable();
+        self.response_mean = mean(&times);
+        self.response_median = quantile(&times, 0.5);
+        self.response_p90 = quantile(&times, 0.9);
+        self.response_p99 = quantile(&times, 0.99);
+        self.response_max = times.last().copied();
+    }
+
+    fn link(&mut self, rows: &[&FlowRow], scenario: &Resolved, info: &RunInfo, mixed: bool) {
+        let Some((before, after)) = bottleneck(scenario, info) else { return };
+        let span = after.observed.saturating_sub(before.observed);
+        let seconds = span.as_secs_f64();
+        self.bottleneck = after.name.to_string();
+        let offered = after.packets_offered - before.packets_offered;
+        let dropped = after.dropped_queue + after.dropped_wire - before.dropped_queue - before.dropped_wire;
+        self.loss = (offered > 0).then(|| dropped as f64 / offered as f64);
+        self.utilisation = busy(before, after);
+        let delivered = || rows.iter().map(|f| f.bytes_delivered).sum::<u64>() as f64 / info.simulated.as_secs_f64();
+        let unique = after.unique_bytes.zip(before.unique_bytes).map(|(a, b)| (a - b) as f64 / seconds);
+        let bytes_per_second = if mixed { delivered() } else { unique.unwrap_or_else(delivered) };
+        self.goodput = Some(Rate::from_bits_per_sec((bytes_per_second * 8.0) as u64));
+        let warm = Instant::ZERO + scenario.warmup();
+        let sizes: Vec<_> = rows.iter().filter(|f| f.start >= warm).filter_map(|f| f.size).collect();
+        let sum = sizes.iter().map(|s| *s as f64).sum::<f64>();
+        self.mean_size = (!sizes.is_empty()).then(|| sum / sizes.len() as f64);
+        let random = scenario.workloads.iter().any(|w| matches!(w.body, Body::Web(_)));
+        self.load = after.rate.filter(|_| random && seconds > 0.0).map(|rate| sum * 8.0 / seconds / rate.bits_per_sec() as f64);
+    }
+}
+
+/// The bottleneck between warm-up and the end of `duration`: the link that the path calls so, or the busiest one.
+fn bottleneck<'a>(scenario: &Resolved, info: &'a RunInfo) -> Option<(&'a LinkRow, &'a LinkRow)> {
+    let mut pairs = info.links_warm.iter().zip(&info.links_end);
+    if matches!(scenario.path.kind, "single" | "dumbbell") {
+        return pairs.next();
+    }
+    let load = |(before, after): &(&LinkRow, &LinkRow)| busy(before, after).unwrap_or(-1.0);
+    // The first of the busiest.
+    pairs.reduce(|best, next| if load(&next) > load(&best) { next } else { best })
+}
+
+fn busy(before: &LinkRow, after: &LinkRow) -> Option<f64> {
+    let span = after.observed.saturating_sub(before.observed).as_secs_f64();
+    let busy = |l: &LinkRow| l.utilisation.map(|u| u * l.observed.as_secs_f64());
+    let (after, before) = (busy(after)?, busy(before)?);
+    (span > 0.0).then(|| (after - before) / span)
+}
+
+fn mean(sorted: &[Duration]) -> Option<Duration> {
+    let sum: u128 = sorted.iter().map(|d| u128::from(d.as_nanos())).sum();
+    (!sorted.is_empty()).then(|| Duration::from_nanos((sum / sorted.len() as u128) as u64))
+}
+
+/// The smallest value that at least a share `q` of the values do not exceed.
+fn quantile(sorted: &[Duration], q: f64) -> Option<Duration> {
+    let n = (q * sorted.len() as f64).ceil() as usize;
+    sorted.get(n.max(1) - 1).copied()
+}

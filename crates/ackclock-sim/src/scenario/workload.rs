@@ -1,0 +1,294 @@
+//! Workloads of a scenario.
+
+use ackclock_policy::{Application, Chosen, Declaration, Params, Registry, Value};
+use ackclock_units::Duration;
+
+use super::error::{Result, ScenarioError};
+use super::files::Files;
+use super::path::{PathPlan, RttPlan};
+use super::reader::{Reader, hint};
+use super::tree::{Item, Node};
+use crate::workload::declare;
+use crate::workload::{Base, Cdf, OnOff, Pattern, Periods, Sizes, Trace};
+
+/// What one workload consists of.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Body {
+    /// Random arrivals of transfers.
+    Web(WebPlan),
+    /// A number of flows that run an application each.
+    Flows {
+        /// `flows`, `start`, `stagger` and `spread`.
+        params: Params,
+        /// What the client runs.
+        app: Chosen<dyn Application>,
+        /// What the server runs.
+        peer: Chosen<dyn Application>,
+    },
+    /// Datagrams; `on_off` when they come in bursts.
+    Udp {
+        /// Its declared keys.
+        params: Params,
+        /// The bursts.
+        on_off: Option<OnOff>,
+    },
+}
+
+/// Random arrivals of transfers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WebPlan {
+    /// Its declared keys; `arrival_rate` is what counts, and `load` what it came from if that was given.
+    pub params: Params,
+    /// The load that was asked for.
+    pub load: Option<f64>,
+    /// Name of the base distribution, and its parameters.
+    pub sizes_kind: &'static str,
+    /// Its parameters.
+    pub sizes_params: Params,
+    /// The distribution.
+    pub sizes: Sizes,
+    /// Name of the pattern of arrivals.
+    pub arrivals_kind: &'static str,
+    /// Its parameters.
+    pub arrivals_params: Params,
+    /// The pattern.
+    pub arrivals: Pattern,
+}
+
+/// A workload with every choice made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WorkloadPlan {
+    /// Its name: the group of its flows in results, and the name of its random streams.
+    pub name: String,
+    /// Its kind, as scenarios name it.
+    pub kind: String,
+    /// Nodes that open connections (or send datagrams), one chosen for each flow.
+    pub clients: Vec<String>,
+    /// Nodes that they are opened to.
+    pub servers: Vec<String>,
+    /// Round-trip times.
+    pub rtt: RttPlan,
+    /// The rest.
+    pub body: Body,
+}
+
+pub(super) struct WorkloadContext<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) path: &'a PathPlan,
+    pub(super) files: &'a Files,
+}
+
+impl WorkloadContext<'_> {
+    /// Reads `[workload]` or each `[[workload]]`.
+    pub(super) fn read_all(&self, items: &[Item]) -> Result<Vec<WorkloadPlan>> {
+        let mut plans: Vec<WorkloadPlan> = Vec::new();
+        for item in items {
+            let reader = Reader::new(item, "workload")?;
+            let per_hop = matches!(reader.get("per_hop"), Some(Item { node: Node::Flag(true), .. }));
+            if per_hop && self.path.kind != "chain" {
+                let message = format!("`workload.per_hop` is for paths of kind `chain`, and this one is `{}`", self.path.kind);
+                return Err(ScenarioError::at(reader.place(), message));
+            }
+            let read = self.read(&reader)?;
+            let expanded = if per_hop { self.one_per_hop(&read) } else { vec![read] };
+            for plan in expanded {
+                if plans.iter().any(|p| p.name == plan.name) {
+                    let message = format!("two workloads are named `{}`: give each a `name` of its own", plan.name);
+                    return Err(ScenarioError::at(reader.place(), message));
+                }
+                plans.push(plan);
+            }
+        }
+        Ok(plans)
+    }
+
+    /// The workload once over each link of a chain, in the same direction.
+    fn one_per_hop(&self, plan: &WorkloadPlan) -> Vec<WorkloadPlan> {
+        let forward = plan.clients != [self.path.receiver.clone()];
+        let hop = |edge: &super::path::Edge| {
+            let (client, server) = if forward { (&edge.from, &edge.to) } else { (&edge.to, &edge.from) };
+            let name = format!("{}-{}", plan.name, edge.name);
+            WorkloadPlan { name, clients: vec![client.clone()], servers: vec![server.clone()], ..plan.clone() }
+        };
+        self.path.edges.iter().map(hop).collect()
+    }
+
+    fn read(&self, reader: &Reader<'_>) -> Result<WorkloadPlan> {
+        let mut known = vec!["web", "udp", "udp-on-off"];
+        known.extend(self.registry.declarations().iter().filter(|d| d.kind == "application").map(|d| d.name));
+        let (kind, item) = reader
+            .text("kind")?
+            .ok_or_else(|| ScenarioError::at(reader.place(), format!("`workload.kind` is missing: give one of {}", known.join(", "))))?;
+        let body = match kind {
+            "web" => Body::Web(self.web(reader)?),
+            "udp" => Body::Udp { params: reader.params(declare::UDP.params)?, on_off: None },
+            "udp-on-off" => {
+                let params = reader.params(declare::UDP_ON_OFF.params)?;
+                Body::Udp { on_off: Some(OnOff::from_params(&params)), params }
+            }
+            _ => {
+                let unknown =
+                    |_| ScenarioError::at(&item.place, format!("`workload.kind` is `{kind}`, which is not a known workload{}", hint(kind, &known)));
+                self.flows(reader, self.registry.choose(kind).map_err(unknown)?)?
+            }
+        };
+        // Whoever sends the data sits at the sender's side of the path.
+        let (client, server) = match body {
+            Body::Web(_) => (&self.path.receiver, &self.path.sender),
+            _ => (&self.path.sender, &self.path.receiver),
+        };
+        let clients = self.nodes(reader, "client", client)?;
+        let servers = self.nodes(reader, "server", server)?;
+        let name = reader.text("name")?.map_or(kind, |(name, _)| name).to_owned();
+        let rtt = RttPlan::read(reader)?.unwrap_or_else(|| self.path.rtt.clone());
+        reader.finish()?;
+        Ok(WorkloadPlan { name, kind: kind.to_owned(), clients, servers, rtt, body })
+    }
+
+    fn nodes(&self, reader: &Reader<'_>, key: &str, default: &str) -> Result<Vec<String>> {
+        let Some(items) = reader.list(key) else { return Ok(vec![default.to_owned()]) };
+        if items.is_empty() {
+            return Err(ScenarioError::at(reader.place(), format!("`{}` is an empty list: give at least one node", reader.key(key))));
+        }
+        let name = |item: &Item| {
+            let name = item
+                .scalar()
+                .ok_or_else(|| ScenarioError::at(&item.place, format!("`{}` is {}, which is not a node", reader.key(key), item.describe())))?;
+            self.path.check_node(&name, &reader.key(key), &item.place)?;
+            Ok(name)
+        };
+        items.iter().map(name).collect()
+    }
+
+    fn flows(&self, reader: &Reader<'_>, mut app: Chosen<dyn Application>) -> Result<Body> {
+        let params = reader.params(declare::FLOWS)?;
+        let default = if app.name() == "request" { "respond" } else { "sink" };
+        let word = reader.text("peer")?;
+        let peer_name = word.map_or(default, |(name, _)| name);
+        let place = word.map_or(reader.place(), |(_, item)| &item.place);
+        let mut peer = self.registry.choose::<dyn Application>(peer_name).map_err(|e| ScenarioError::at(place, format!("`workload.peer`: {e}")))?;
+        set_params(reader, &mut app)?;
+        set_params(reader, &mut peer)?;
+        Ok(Body::Flows { params, app, peer })
+    }
+
+    fn web(&self, reader: &Reader<'_>) -> Result<WebPlan> {
+        let mut params = reader.params(declare::WEB.params)?;
+        let trace = match params.choice("trace") {
+            "I" => Trace::I,
+            "II" => Trace::II,
+            _ => Trace::III,
+        };
+        let (sizes_kind, sizes_params, base) = self.sizes(reader)?;
+        let (arrivals_kind, arrivals_params, arrivals) = arrivals(reader)?;
+        let given = |name: &str| reader.get(name).is_some();
+        if given("load") && given("arrival_rate") {
+            return Err(ScenarioError::at(reader.place(), "`workload.load` and `workload.arrival_rate` are both given: give one of them"));
+        }
+        let mut load = None;
+        if given("load") {
+            load = Some(params.ratio("load"));
+        } else if !given("arrival_rate") {
+            reader.require("load", "a load such as `0.8` or `120%`, or an `arrival_rate` in flows per second")?;
+        } else if params.ratio("arrival_rate") <= 0.0 {
+            return Err(ScenarioError::at(reader.place(), "`workload.arrival_rate` is `0`, which is not a number of flows per second above 0"));
+        }
+        if params.duration("stop") <= params.duration("start") {
+            let message = format!("`workload.stop` is `{}`, which is not after `start`, `{}`", params.duration("stop"), params.duration("start"));
+            return Err(ScenarioError::at(reader.place(), message));
+        }
+        params.set("load", Value::Ratio(load.unwrap_or(0.0)));
+        Ok(WebPlan { params, load, sizes_kind, sizes_params, sizes: Sizes { base, trace }, arrivals_kind, arrivals_params, arrivals })
+    }
+
+    fn sizes(&self, reader: &Reader<'_>) -> Result<(&'static str, Params, Base)> {
+        let Some(item) = reader.get("sizes") else {
+            let default = &declare::SIZES[0];
+            let params = Params::defaults(default.params);
+            let base = Base::from_params(default.name, &params, None).expect("the defaults are a distribution");
+            return Ok((default.name, params, base));
+        };
+        let key = reader.key("sizes");
+        let (inner, decl) = chosen(item, &key, declare::SIZES)?;
+        let params = inner.params(decl.params)?;
+        let cdf = if decl.name == "cdf" { Some(self.cdf(&inner)?) } else { None };
+        inner.finish()?;
+        let base = Base::from_params(decl.name, &params, cdf).ok_or_else(|| {
+            let why = "has no such distribution: the bounds must lie apart, with the mean well between them";
+            ScenarioError::at(&item.place, format!("`{key}` {why}"))
+        })?;
+        Ok((decl.name, params, base))
+    }
+
+    fn cdf(&self, reader: &Reader<'_>) -> Result<Cdf> {
+        if let Some((name, item)) = reader.text("file")? {
+            let key = reader.key("file");
+            let text = self.files.read(name).map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`, which {e}")))?;
+            return Cdf::parse(&text).map_err(|e| ScenarioError::new(e.to_string()).in_file(name));
+        }
+        let item = reader.require("points", "a list of `[bytes, probability]`, or a `file` of such lines")?;
+        let wrong = |place: &_| ScenarioError::at(place, format!("`{}` is not a list of `[bytes, probability]`", reader.key("points")));
+        let number = |item: &Item| match item.node {
+            Node::Integer(n) => Some(n as f64),
+            Node::Float(x) => Some(x),
+            _ => None,
+        };
+        let Node::List(items) = &item.node else { return Err(wrong(&item.place)) };
+        let point = |item: &Item| match &item.node {
+            Node::List(pair) if pair.len() == 2 => number(&pair[0]).zip(number(&pair[1])).ok_or_else(|| wrong(&item.place)),
+            _ => Err(wrong(&item.place)),
+        };
+        let points = items.iter().map(point).collect::<Result<Vec<_>>>()?;
+        Cdf::new(points).map_err(|e| ScenarioError::at(&item.place, format!("`{}`: {e}", reader.key("points"))))
+    }
+}
+
+fn arrivals(reader: &Reader<'_>) -> Result<(&'static str, Params, Pattern)> {
+    let Some(item) = reader.get("arrivals") else { return Ok(("poisson", Params::default(), Pattern::Poisson)) };
+    let (inner, decl) = chosen(item, &reader.key("arrivals"), declare::ARRIVALS)?;
+    let params = inner.params(decl.params)?;
+    inner.finish()?;
+    let pattern = match decl.name {
+        "poisson" => Pattern::Poisson,
+        "regular" => Pattern::Regular,
+        _ => Pattern::OnOff(OnOff { on: params.duration("on"), off: params.duration("off"), periods: Periods::from_params(&params) }),
+    };
+    Ok((decl.name, params, pattern))
+}
+
+/// The declaration that a word or the `kind` of a table names; the first one where it has none.
+fn chosen<'a>(item: &'a Item, key: &str, declared: &'static [Declaration]) -> Result<(Reader<'a>, &'static Declaration)> {
+    let (inner, word) = Reader::or_kind(item, key)?;
+    let name = match word {
+        Some(word) => word,
+        None => inner.text("kind")?.map_or(declared[0].name, |(kind, _)| kind),
+    };
+    let known: Vec<&str> = declared.iter().map(|d| d.name).collect();
+    let decl = declared.iter().find(|d| d.name == name);
+    let decl = decl.ok_or_else(|| {
+        ScenarioError::at(&item.place, format!("`{key}`: `{name}` is not a known kind of {}{}", declared[0].kind, hint(name, &known)))
+    })?;
+    Ok((inner, decl))
+}
+
+fn set_params(reader: &Reader<'_>, app: &mut Chosen<dyn Application>) -> Result<()> {
+    for param in app.entry().params {
+        if let Some(value) = reader.param(param)? {
+            app.set_value(param.name, value).map_err(|e| ScenarioError::at(reader.place(), e.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+impl WorkloadPlan {
+    /// Flows that it is going to start within `duration`, about.
+    pub(super) fn expected_flows(&self, duration: Duration) -> f64 {
+        match &self.body {
+            Body::Web(web) => {
+                let until = web.params.duration("stop").min(duration);
+                web.params.ratio("arrival_rate") * until.saturating_sub(web.params.duration("start")).as_secs_f64()
+            }
+            Body::Flows { params, .. } | Body::Udp { params, .. } => params.count("flows") as f64,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A resolved scenario as text that reads back the same.
+
+use std::fmt::Write as _;
+
+use ackclock_policy::{Chosen, Params, Value};
+use ackclock_units::Duration;
+
+use super::link::LinkPlan;
+use super::path::{PathPlan, RttPlan};
+use super::workload::{Body, WebPlan, WorkloadPlan};
+use crate::fault::Fault;
+use crate::workload::Base;
+
+/// A text in quotes, as TOML has it.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A key, in quotes where it needs them.
+pub(super) fn key(name: &str) -> String {
+    let bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    if bare { name.to_owned() } else { quoted(name) }
+}
+
+/// A parameter's value.
+pub(super) fn value(v: Value) -> String {
+    match v {
+        // A ratio without a fraction is a whole number to TOML; both read back the same.
+        Value::Ratio(_) | Value::Flag(_) => v.to_string(),
+        Value::Count(n) if i64::try_from(n).is_ok() => v.to_string(),
+        _ => quoted(&v.to_string()),
+    }
+}
+
+/// A parameter's value that is given as text: bare where TOML has a word or a number for it.
+pub(super) fn literal(text: &str) -> String {
+    let number = |x: f64| x.is_finite() && x.to_string() == text;
+    let bare = matches!(text, "true" | "false") || text.parse::<i64>().is_ok_and(|n| n.to_string() == text) || text.parse().is_ok_and(number);
+    if bare { text.to_owned() } else { quoted(text) }
+}
+
+fn time(d: Duration) -> String {
+    quoted(&d.to_string())
+}
+
+fn list<'a>(items: impl IntoIterator<Item = &'a String>) -> String {
+    format!("[{}]", items.into_iter().map(|s| quoted(s)).collect::<Vec<_>>().join(", "))
+}
+
+/// `{ kind = "x", a = 1 }`
+pub(super) fn inline(kind: Option<&str>, params: &Params) -> String {
+    let kind = kind.map(|k| format!("kind = {}", quoted(k)));
+    let params = params.iter().map(|(name, v)| format!("{name} = {}", value(v)));
+    format!("{{ {} }}", kind.into_iter().chain(params).collect::<Vec<_>>().join(", "))
+}
+
+fn fault(f: &Chosen<dyn Fault>) -> String {
+    inline(Some(f.name()), f.params())
+}
+
+fn link(out: &mut String, l: &LinkPlan) {
+    if let Some(rate) = l.rate {
+        let _ = writeln!(out, "rate = {}", quoted(&rate.to_string()));
+    }
+    let _ = writeln!(out, "delay = {}", time(l.delay));
+    if let Some(queue) = &l.queue {
+        let _ = writeln!(out, "queue = {}", inline(Some(queue.name()), queue.params()));
+    }
+    if !l.faults.is_empty() {
+        let faults: Vec<_> = l.faults.iter().map(|f| format!("    {},\n", fault(f))).collect();
+        let _ = writeln!(out, "faults = [\n{}]", faults.concat());
+    }
+}
+
+fn rtt(plan: &RttPlan) -> String {
+    match plan {
+        RttPlan::Links => quoted("links"),
+        RttPlan::Constant(d) => time(*d),
+        RttPlan::Uniform(a, b) => format!("{{ uniform = [{}, {}] }}", time(*a), time(*b)),
+        RttPlan::List(all) => list(&all.iter().map(ToString::to_string).collect::<Vec<_>>()),
+    }
+}
+
+/// `[path]` and its tables.
+pub(super) fn path(out: &mut String, p: &PathPlan) {
+    let _ = writeln!(out, "[path]\nkind = {}\nrtt = {}", quoted(p.kind), rtt(&p.rtt));
+    let mut table = |header: &str, l: &LinkPlan| {
+        let _ = writeln!(out, "\n{header}");
+        link(out, l);
+    };
+    match p.kind {
+        "single" | "dumbbell" => {
+            let word = if p.kind == "single" { "link" } else { "bottleneck" };
+            table(&format!("[path.{word}]"), &p.edges[0].link);
+            p.edges[0].back.iter().for_each(|l| table("[path.back]", l));
+            if let Some(access) = p.edges.get(1) {
+                table("[path.access]", &access.link);
+            }
+        }
+        "chain" => {
+            for e in &p.edges {
+                table("[[path.links]]", &e.link);
+                e.back.iter().for_each(|l| table("[path.links.back]", l));
+            }
+        }
+        _ => {
+            let _ = writeln!(out, "nodes = {}", list(&p.nodes));
+            for e in &p.edges {
+                let _ = writeln!(out, "\n[[path.edges]]\nname = {}\nfrom = {}\nto = {}", quoted(&e.name), quoted(&e.from), quoted(&e.to));
+                link(out, &e.link);
+                match &e.back {
+                    None => out.push_str("back = false\n"),
+                    Some(back) => {
+                        let _ = writeln!(out, "\n[path.edges.back]");
+                        link(out, back);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One `[[workload]]`.
+pub(super) fn workload(out: &mut String, w: &WorkloadPlan) {
+    let _ = writeln!(out, "\n[[workload]]\nname = {}\nkind = {}", quoted(&w.name), quoted(&w.kind));
+    let _ = writeln!(out, "client = {}\nserver = {}\nrtt = {}", list(&w.clients), list(&w.servers), rtt(&w.rtt));
+    let mut params = |p: &Params| {
+        for (name, v) in p.iter() {
+            let _ = writeln!(out, "{name} = {}", value(v));
+        }
+    };
+    match &w.body {
+        Body::Udp { params: p, .. } => params(p),
+        Body::Flows { params: p, app, peer } => {
+            params(p);
+            params(app.params());
+            // Where both declare a parameter, one key set both.
+            for (name, v) in peer.params().iter().filter(|(name, _)| app.params().iter().all(|(n, _)| n != *name)) {
+                let _ = writeln!(out, "{name} = {}", value(v));
+            }
+            let _ = writeln!(out, "peer = {}", quoted(peer.name()));
+        }
+        Body::Web(web) => web_body(out, web),
+    }
+}
+
+fn web_body(out: &mut String, web: &WebPlan) {
+    for (name, v) in web.params.iter() {
+        let written = match name {
+            "load" => web.load.is_some(),
+            "arrival_rate" => web.load.is_none(),
+            _ => true,
+        };
+        if written {
+            let _ = writeln!(out, "{name} = {}", value(v));
+        }
+        if name == "load" && written {
+            let _ = writeln!(out, "# That is {} flows per second of {} bytes on average.", web.params.ratio("arrival_rate"), web.sizes.mean());
+        }
+    }
+    match &web.sizes.base {
+        Base::Empirical(cdf) => {
+            let points: Vec<_> = cdf.points().iter().map(|(x, p)| format!("[{x}, {p}]")).collect();
+            let _ = writeln!(out, "sizes = {{ kind = \"cdf\", points = [{}] }}", points.join(", "));
+        }
+        _ => {
+            let _ = writeln!(out, "sizes = {}", inline(Some(web.sizes_kind), &web.sizes_params));
+        }
+    }
+    let _ = writeln!(out, "arrivals = {}", inline(Some(web.arrivals_kind), &web.arrivals_params));
+}

@@ -1,0 +1,220 @@
+//! Sources of flows and datagrams made of sizes, arrivals and applications.
+
+use std::sync::Arc;
+
+use ackclock_policy::{Application, Chosen, Value};
+use ackclock_trace::Mask;
+use ackclock_units::{Bytes, Duration, Instant, Rate, Rng};
+
+use super::{Arrivals, OnOff, Sizes};
+use crate::flow::{Access, Datagram, DatagramSource, FlowSource, FlowSpec, StackFactory};
+use crate::network::NodeId;
+
+/// Stacks and the share of flows that each gets; the shares add up to 1.
+pub type Shares = Vec<(f64, Arc<dyn StackFactory>)>;
+
+/// Where flows run and on what: common to all sources.
+pub struct Places {
+    /// Nodes of clients; one is drawn for each flow.
+    pub clients: Vec<NodeId>,
+    /// Nodes of servers.
+    pub servers: Vec<NodeId>,
+    /// The delay that a flow's ends add to the links between two nodes, by number of the flow.
+    pub access: Box<dyn FnMut(u64, NodeId, NodeId, &mut Rng) -> Duration + Send>,
+    /// True when the data flows from server to client: the delay then sits at the client, where the sender's books are not touched by it.
+    pub server_sends: bool,
+    /// Name of the workload: the group of its flows.
+    pub group: Arc<str>,
+    /// Stacks.
+    pub shares: Shares,
+    node_rng: Rng,
+    rtt_rng: Rng,
+    share_rng: Rng,
+    count: u64,
+}
+
+impl Places {
+    /// Places of the workload `group` in the run with seed `seed`.
+    pub fn new(
+        group: &str,
+        seed: u64,
+        (clients, servers): (Vec<NodeId>, Vec<NodeId>),
+        access: Box<dyn FnMut(u64, NodeId, NodeId, &mut Rng) -> Duration + Send>,
+        shares: Shares,
+        server_sends: bool,
+    ) -> Self {
+        let stream = |what: &str| Rng::stream(seed, &format!("{group}.{what}"), 0);
+        let (node_rng, rtt_rng, share_rng) = (stream("nodes"), stream("rtt"), stream("stack"));
+        Self { clients, servers, access, server_sends, group: group.into(), shares, node_rng, rtt_rng, share_rng, count: 0 }
+    }
+
+    fn next(&mut self, start: Instant, client_app: Box<dyn Application>, server_app: Box<dyn Application>, size: Option<Bytes>) -> Option<FlowSpec> {
+        // Both are drawn even when there is one node only: a second node elsewhere changes nothing here.
+        let (c, s) = (self.node_rng.below(self.clients.len() as u64), self.node_rng.below(self.servers.len() as u64));
+        let (client, server) = (*self.clients.get(c as usize)?, *self.servers.get(s as usize)?);
+        let extra = (self.access)(self.count, client, server, &mut self.rtt_rng);
+        self.count += 1;
+        // The same number decides whatever the shares are, so that a larger share keeps all flows that a smaller one had.
+        let (u, mut sum) = (self.share_rng.unit(), 0.0);
+        let last = self.shares.last()?;
+        let chosen = self.shares.iter().find(|(share, _)| {
+            sum += share;
+            u < sum
+        });
+        let stack = &chosen.unwrap_or(last).1;
+        Some(FlowSpec {
+            client,
+            server,
+            client_stack: Arc::clone(stack),
+            server_stack: Arc::clone(stack),
+            client_app,
+            server_app,
+            access: if self.server_sends { Access::at_client(extra) } else { Access::at_server(extra) },
+            start,
+            group: Arc::clone(&self.group),
+            size,
+            trace: Mask::NONE,
+        })
+    }
+}
+
+/// Random arrivals of transfers: the client asks, the server sends a file of random size.
+pub struct Web {
+    /// Where.
+    pub places: Places,
+    /// When.
+    pub arrivals: Arrivals,
+    /// How much.
+    pub sizes: Sizes,
+    /// The stream that sizes come from.
+    pub size_rng: Rng,
+    /// No flow starts at or after this.
+    pub stop: Instant,
+    /// The client's application, its parameters set.
+    pub client: Chosen<dyn Application>,
+    /// The server's, all but its `size`.
+    pub server: Chosen<dyn Application>,
+}
+
+impl FlowSource for Web {
+    fn next(&mut self, _: Instant, _: &mut Rng) -> Option<FlowSpec> {
+        let start = self.arrivals.next_arrival();
+        if start >= self.stop {
+            // Asked again later, it must not begin anew.
+            self.stop = Instant::ZERO;
+            return None;
+        }
+        let size = self.sizes.draw(&mut self.size_rng);
+        // A size beyond the declared range could only come from a distribution beyond it, which is refused when the scenario is read.
+        let _ = self.server.set_value("size", Value::Bytes(size));
+        self.places.next(start, self.client.build(), self.server.build(), Some(size))
+    }
+}
+
+/// A number of flows that run one application each.
+pub struct Group {
+    /// Where.
+    pub places: Places,
+    /// Starts that are still to come, the next one last.
+    starts: Vec<Instant>,
+    client: Chosen<dyn Application>,
+    server: Chosen<dyn Application>,
+    size: Option<Bytes>,
+}
+
+impl Group {
+    /// `flows` flows: the n-th starts at `start + n * stagger` and a random part of `spread` more.
+    pub fn new(
+        places: Places,
+        seed: u64,
+        (flows, start, stagger, spread): (u64, Duration, Duration, Duration),
+        (client, server): (Chosen<dyn Application>, Chosen<dyn Application>),
+    ) -> Self {
+        let mut rng = Rng::stream(seed, &format!("{}.starts", places.group), 0);
+        let mut starts: Vec<_> = (0..flows).map(|n| Instant::ZERO + start + stagger * n + spread.mul_f64(rng.unit())).collect();
+        starts.sort_unstable_by(|a, b| b.cmp(a));
+        let size = client.params().iter().find_map(|(name, value)| match value {
+            Value::Bytes(n) if name == "size" => Some(n),
+            _ => None,
+        });
+        Self { places, starts, client, server, size }
+    }
+}
+
+impl FlowSource for Group {
+    fn next(&mut self, _: Instant, _: &mut Rng) -> Option<FlowSpec> {
+        let start = self.starts.pop()?;
+        self.places.next(start, self.client.build(), self.server.build(), self.size)
+    }
+}
+
+/// Datagrams at a constant rate, all the time or in bursts.
+pub struct Udp {
+    bytes: u32,
+    interval: Duration,
+    next: Instant,
+    stop: Instant,
+    bursts: Option<(OnOff, Instant)>,
+    rng: Rng,
+}
+
+impl Udp {
+    /// Source number `index` of the workload `group`: datagrams of `bytes` bytes at `rate` from `start` until `stop`.
+    pub fn new(group: &str, seed: u64, index: u64, (rate, bytes): (Rate, u32), (start, stop): (Instant, Instant), on_off: Option<OnOff>) -> Self {
+        let mut rng = Rng::stream(seed, &format!("{group}.periods"), index);
+        let interval = rate.time_to_send(bytes.into()).max(Duration::from_nanos(1));
+        // Sources that start together do not send together.
+        let phase = interval.mul_f64(Rng::stream(seed, &format!("{group}.phase"), index).unit());
+        let bursts = on_off.map(|p| (p, start + p.periods.draw(p.on, &mut rng)));
+        Self { bytes, interval, next: start + phase, stop, bursts, rng }
+    }
+}
+
+impl DatagramSource for Udp {
+    fn next(&mut self, _: &mut Rng) -> Option<Datagram> {
+        if let Some((p, on_until)) = &mut self.bursts {
+            while self.next >= *on_until && self.next < self.stop {
+                let begins = *on_until + p.periods.draw(p.off, &mut self.rng);
+                *on_until = begins + p.periods.draw(p.on, &mut self.rng).max(Duration::from_nanos(1));
+                self.next = self.next.max(begins);
+            }
+        }
+        if self.next >= self.stop {
+            return None;
+        }
+        let at = self.next;
+        self.next += self.interval;
+        Some(Datagram { at, bytes: self.bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Periods;
+
+    fn sent(on_off: Option<OnOff>, seconds: u64) -> Vec<f64> {
+        let stop = Instant::ZERO + Duration::from_secs(seconds);
+        let mut source = Udp::new("udp", 1, 0, (Rate::from_bits_per_sec(1_000_000), 1250), (Instant::ZERO, stop), on_off);
+        let mut rng = Rng::stream(1, "unused", 0);
+        std::iter::from_fn(|| source.next(&mut rng)).map(|d| d.at.as_secs_f64()).collect()
+    }
+
+    #[test]
+    fn constant_datagrams_keep_their_rate() {
+        let times = sent(None, 100);
+        assert_eq!(times.len(), 10_000);
+        assert!(times.windows(2).all(|w| (w[1] - w[0] - 0.01).abs() < 1e-9));
+    }
+
+    #[test]
+    fn bursts_take_their_share_of_the_time() {
+        let p = OnOff { on: Duration::from_secs(1), off: Duration::from_millis(500), periods: Periods::Constant };
+        let times = sent(Some(p), 150);
+        assert!((times.len() as i64 - 10_000).abs() < 150, "{}", times.len());
+        assert!(times.iter().all(|t| (t + 1e-9) % 1.5 < 1.0 + 1e-6), "none during OFF");
+        let p = OnOff { on: Duration::from_secs(2), off: Duration::from_secs(1), periods: Periods::Pareto(2.5) };
+        let share = sent(Some(p), 30_000).len() as f64 / 3_000_000.0;
+        assert!((share - 2.0 / 3.0).abs() < 0.03, "share {share}");
+    }
+}

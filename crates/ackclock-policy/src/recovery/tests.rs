@@ -36,6 +36,9 @@ fn limited_transmit_sends_two_new_segments() {
         let mut s = sender(name, false, &[("limited_transmit", "false")]);
         assert_eq!(dups(&mut s, 2), [vec![], vec![]], "{name}");
         assert_eq!(s.v.phase, Phase::Disorder);
+        // However late recovery comes, no more than two segments beyond the window.
+        let mut s = sender(name, false, &[("dup_thresh", "9")]);
+        assert_eq!(dups(&mut s, 8).concat(), [next, next + 1000], "{name}");
     }
 }
 
@@ -192,13 +195,13 @@ fn holes_are_resent_in_order_as_pipe_allows() {
 
 #[test]
 fn without_new_data_holes_not_known_lost_are_filled() {
-    // NextSeg rule 3: 8 has only one segment SACKed above it.
+    // NextSeg rule 3: 7 and 8 have only one segment SACKed above them.
     let mut s = sender("sack", true, &[]);
     s.v.unsent = 0;
     let una = s.v.snd_una;
-    let blocks = [segs(&s, 9, 10), segs(&s, 1, 8)];
+    let blocks = [segs(&s, 9, 10), segs(&s, 1, 7)];
     s.ack(una, &blocks);
-    assert_eq!(s.send(), [una, una + 8000]);
+    assert_eq!(s.send(), [una, una + 7000, una + 8000]);
     // With new data, that comes first (rule 2).
     let mut s = sender("sack", true, &[]);
     let blocks = [segs(&s, 9, 10), segs(&s, 1, 8)];

@@ -40,8 +40,11 @@ impl Connection {
         if told {
             self.pending.reset = Some(self.reset());
         }
-        if self.state != State::Closed {
-            self.abandon(AbortReason::Local, now);
+        match self.state {
+            State::Closed => {}
+            // Both sides have closed in order, and the application knows: only the waiting ends (RFC 9293 §3.10.5).
+            State::TimeWait => self.end(true, now),
+            _ => self.abandon(AbortReason::Local, now),
         }
     }
 

@@ -182,7 +182,9 @@ impl Connection {
                 self.abandon(AbortReason::Reset, now);
             }
             State::SynReceived => self.abandon(AbortReason::Refused, now),
-            State::Closing | State::LastAck | State::TimeWait => {
+            // The application knows already that both sides have closed.
+            State::TimeWait => self.end(true, now),
+            State::Closing | State::LastAck => {
                 self.news.finished = true;
                 self.end(true, now);
             }

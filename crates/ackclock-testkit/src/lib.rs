@@ -1,6 +1,7 @@
 //! For tests only: generators, endpoints that speak real packets, a lossy pipe in virtual time, and timelines of segments.
 
 mod endpoint;
+pub mod fuzz;
 pub mod generate;
 pub mod pipe;
 mod setup;

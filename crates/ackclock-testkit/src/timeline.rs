@@ -381,6 +381,11 @@ impl Timeline {
         assert_eq!(got.map(|(_, e)| e), Some(event), "\n{self}");
     }
 
+    /// Nothing was told that was not looked at.
+    pub fn expect_no_event(&mut self) {
+        assert!(self.events.is_empty(), "{self}");
+    }
+
     /// This event was told, whatever else was; everything up to it is forgotten.
     pub fn expect_told(&mut self, event: ConnectionEvent) {
         while let Some((_, got)) = self.events.pop_front() {

@@ -166,15 +166,23 @@ fn a_retransmitted_fin_restarts_time_wait() {
 }
 
 #[test]
-fn a_reset_in_time_wait_ends_it_quietly() {
-    let mut t = open();
-    t.close();
-    t.inject(0, seg("F.").seq(1).ack(2));
-    t.take_sent();
-    t.expect_told(ConnectionEvent::Finished);
-    t.inject(10, seg("R.").seq(2).ack(2));
-    assert_eq!(t.state(), State::Closed);
-    t.expect_silence(100_000);
+fn a_reset_or_an_abort_in_time_wait_ends_it_quietly() {
+    for reset in [true, false] {
+        let mut t = open();
+        t.close();
+        t.inject(0, seg("F.").seq(1).ack(2));
+        t.take_sent();
+        t.expect_told(ConnectionEvent::Finished);
+        if reset {
+            t.inject(10, seg("R.").seq(2).ack(2))
+        } else {
+            t.abort()
+        }
+        assert_eq!(t.state(), State::Closed);
+        t.expect_silence(100_000);
+        // The end was told once.
+        t.expect_no_event();
+    }
 }
 
 #[test]

@@ -1,0 +1,344 @@
+//! Bodies of the fuzz targets: what they do with any bytes, so that ordinary tests can run them as well.
+
+use std::sync::Arc;
+
+use ackclock_engine::{Config, Connection, ConnectionEvent, State, Transmit};
+use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
+use ackclock_wire::{
+    Flags, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, emit_options, emit_tcp, parse_ip, parse_ip_as,
+    parse_options,
+};
+use arbitrary::{Arbitrary, Unstructured};
+
+use crate::{Setup, pattern};
+
+/// Parses `data` as a packet in every way; what is a good TCP packet must survive being written and read again.
+pub fn packet(data: &[u8]) {
+    for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {
+        let Ok(packet) = parse_ip_as(data, strict) else { continue };
+        let Transport::Tcp(tcp) = packet.transport else { continue };
+        let mut again = Vec::new();
+        let (src, dst) = packet.endpoints();
+        let whole = tcp.payload.len() == tcp.segment.len as usize;
+        // Options that were laid out more tightly than ours may not fit any more.
+        if whole
+            && tcp.segment.options.wire_len() as usize <= MAX_OPTIONS_LEN
+            && emit_tcp(src, dst, &tcp.segment, tcp.payload, packet.ecn, &mut again).is_ok()
+        {
+            let Ok(read) = parse_ip(&again) else { panic!("what we wrote does not read: {again:?}") };
+            let Transport::Tcp(read_tcp) = read.transport else { panic!("not TCP: {again:?}") };
+            assert_eq!((read_tcp, read.ecn, read.endpoints()), (tcp, packet.ecn, (src, dst)));
+        }
+    }
+}
+
+/// Parses `data` as TCP options; what is good must survive being written and read again.
+pub fn options(data: &[u8]) {
+    let Ok(options) = parse_options(data) else { return };
+    let mut out = [0; MAX_OPTIONS_LEN];
+    if let Ok(n) = emit_options(&options, &mut out) {
+        assert_eq!(n as u32, options.wire_len());
+        assert_eq!(parse_options(&out[..n]), Ok(options));
+    }
+}
+
+/// A number in relation to the connection, so that fuzzing gets past the first checks.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum Near {
+    /// What it expects next: the last acknowledgment number that it sent.
+    Expected,
+    /// So many hundreds from there.
+    Hundreds(i8),
+    /// From there.
+    RcvNxt(i16),
+    /// From its oldest unacknowledged byte.
+    SndUna(i16),
+    /// From its next byte.
+    SndNxt(i16),
+    /// Anything.
+    Any(u32),
+}
+
+/// A segment to throw at the connection.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+struct Throw {
+    flags: u8,
+    ack_too: bool,
+    seq: Near,
+    ack: Near,
+    len: u16,
+    window: u16,
+    mss: Option<u16>,
+    scale: Option<u8>,
+    sack_permitted: bool,
+    timestamps: Option<(i16, i16)>,
+    sack: [Option<(Near, u16)>; 3],
+    ecn: u8,
+}
+
+/// Something that happens to a connection.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum Operation {
+    Throw(Throw),
+    /// The next bytes in order, with an acknowledgment of everything.
+    Honest(u16),
+    Write(u16),
+    Read(u16),
+    Wait(u16),
+    WaitForDeadline,
+    /// Closes when this is small.
+    Close(u8),
+    /// Aborts when this is 0.
+    Abort(u8),
+    Cork(bool),
+}
+
+/// How a connection starts.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+struct Start {
+    passive: bool,
+    stack: u8,
+    timestamps: bool,
+    sack: bool,
+    ecn: bool,
+    scaling: bool,
+    nagle: bool,
+    mss: u16,
+    rcv_buf: u16,
+    snd_buf: u16,
+    keepalive: bool,
+    user_timeout: bool,
+    /// Opened in order before anything else happens, unless this is small.
+    opened: u8,
+}
+
+const PEER: SeqNumber = SeqNumber(u32::MAX - 2000);
+
+/// Runs the operations that `data` spells on a connection with bytes and on one without: neither may panic, both must say the same, nothing that is
+/// read may be wrong, nothing may be promised and taken back.
+pub fn connection(data: &[u8]) {
+    let mut u = Unstructured::new(data);
+    let Ok(start) = u.arbitrary::<Start>() else { return };
+    let mut pair = Pair::new(start);
+    // Each operation takes at least a byte of input: the loop ends.
+    while !u.is_empty() {
+        let Ok(operation) = u.arbitrary::<Operation>() else { return };
+        pair.perform(operation);
+    }
+    pair.perform(Operation::Abort(0));
+    assert_eq!(pair.real.state(), State::Closed);
+    assert_eq!(pair.real.poll_timeout(), None, "nothing is left to happen");
+}
+
+/// A connection with bytes and its twin without.
+struct Pair {
+    real: Connection,
+    counted: Connection,
+    now: Instant,
+    /// What the connection last acknowledged, and the right edge of the window that it last promised (unscaled windows only).
+    acked: SeqNumber,
+    edge: Option<SeqNumber>,
+    scaled: bool,
+    tsval: u32,
+    written: u64,
+    read: u64,
+    ended: Option<ConnectionEvent>,
+}
+
+impl Pair {
+    fn new(start: Start) -> Self {
+        let stacks = Setup::every_stack();
+        let setup = stacks[usize::from(start.stack) % stacks.len()].clone().with(|c: &mut Config| {
+            c.timestamps = start.timestamps;
+            c.sack = start.sack;
+            c.ecn = start.ecn;
+            c.window_scaling = start.scaling;
+            c.nagle = start.nagle;
+            c.mss = u32::from(start.mss.clamp(64, 9000));
+            c.rcv_buf = u64::from(start.rcv_buf.max(1)) * if start.scaling { 16 } else { 1 };
+            c.snd_buf = u64::from(start.snd_buf.max(1));
+            c.keepalive = Duration::from_secs(if start.keepalive { 30 } else { 0 });
+            c.user_timeout = Duration::from_secs(if start.user_timeout { 20 } else { 0 });
+        });
+        let config = Arc::new(setup.config.clone());
+        let iss = SeqNumber(u32::MAX - 3000);
+        let rng = || Rng::stream(1, "fuzz", 0);
+        let mut pair = Self {
+            real: Connection::new(config.clone(), setup.policies(), iss, rng()),
+            counted: Connection::counted(config, setup.policies(), iss, rng()),
+            now: Instant::ZERO,
+            acked: PEER,
+            edge: None,
+            scaled: start.scaling,
+            tsval: 1000,
+            written: 0,
+            read: 0,
+            ended: None,
+        };
+        for c in [&mut pair.real, &mut pair.counted] {
+            if start.passive { c.listen() } else { c.connect(Instant::ZERO) }
+        }
+        pair.drain();
+        if start.opened >= 32 {
+            (0..2).for_each(|_| pair.perform(Operation::Honest(0)));
+        }
+        pair
+    }
+
+    fn perform(&mut self, operation: Operation) {
+        let now = self.now;
+        match operation {
+            Operation::Throw(throw) => self.throw(throw),
+            Operation::Honest(len) => {
+                let v = self.real.view(now);
+                let timestamps = v.timestamps.then_some((1, 0));
+                let syn = matches!(self.real.state(), State::Listen | State::SynSent);
+                let flags = if syn { Flags::SYN } else { Flags::default() };
+                self.throw(Throw {
+                    flags: flags.0,
+                    ack_too: self.real.state() != State::Listen,
+                    seq: Near::Expected,
+                    ack: Near::SndNxt(0),
+                    len: if syn { 0 } else { len % 2000 },
+                    window: u16::MAX,
+                    mss: syn.then_some(1460),
+                    scale: syn.then_some(2),
+                    sack_permitted: syn,
+                    timestamps: if syn { Some((0, 0)) } else { timestamps },
+                    sack: [None; 3],
+                    ecn: 0,
+                });
+            }
+            Operation::Write(n) => {
+                let data: Vec<u8> = (0..u64::from(n)).map(|i| pattern(0, self.written + i)).collect();
+                let taken = self.real.write(now, &data) as u64;
+                assert_eq!(self.counted.write_counted(now, u64::from(n)), taken);
+                self.written += taken;
+            }
+            Operation::Read(n) => {
+                let mut out = vec![0; usize::from(n)];
+                let taken = self.real.read(now, &mut out);
+                assert_eq!(self.counted.read_counted(now, u64::from(n)), taken as u64);
+                for &byte in &out[..taken] {
+                    assert_eq!(byte, pattern(1, self.read), "wrong byte at {}", self.read);
+                    self.read += 1;
+                }
+            }
+            Operation::Wait(ms) => self.wait(now + Duration::from_millis(u64::from(ms))),
+            Operation::WaitForDeadline => {
+                if let Some(at) = self.real.poll_timeout() {
+                    self.wait(at.max(now));
+                }
+            }
+            Operation::Close(n) if n < 32 => [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.close(now)),
+            Operation::Abort(0) => [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.abort(now)),
+            Operation::Close(_) | Operation::Abort(_) => {}
+            Operation::Cork(corked) => [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.set_cork(now, corked)),
+        }
+        self.drain();
+    }
+
+    fn wait(&mut self, until: Instant) {
+        let mut steps = 0;
+        while let Some(at) = self.real.poll_timeout().filter(|at| *at <= until) {
+            steps += 1;
+            assert!(steps < 100_000, "time stands still at {:?}", self.now);
+            self.now = self.now.max(at);
+            self.real.handle_timeout(self.now);
+            self.counted.handle_timeout(self.now);
+            self.drain();
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn number(&self, near: Near) -> SeqNumber {
+        let v = self.real.view(self.now);
+        let (base, offset) = match near {
+            Near::Expected => (self.acked, 0),
+            Near::Hundreds(n) => (self.acked, 100 * i16::from(n)),
+            Near::RcvNxt(d) => (self.acked, d),
+            Near::SndUna(d) => (v.snd_una, d),
+            Near::SndNxt(d) => (v.snd_nxt, d),
+            Near::Any(n) => (SeqNumber(n), 0),
+        };
+        base + i32::from(offset) as u32
+    }
+
+    fn throw(&mut self, t: Throw) {
+        let flags = Flags(t.flags) | if t.ack_too { Flags::ACK } else { Flags::default() };
+        let opening = matches!(self.real.state(), State::Listen | State::SynSent);
+        // The pattern is counted from one initial number of the peer.
+        let seq = if opening { PEER } else { self.number(t.seq) };
+        let mut sack = SackBlocks::NONE;
+        for (near, len) in t.sack.into_iter().flatten() {
+            let start = self.number(near);
+            sack.push(SeqRange::new(start, start + u32::from(len)));
+        }
+        let timestamps = t.timestamps.map(|(val, ecr)| Timestamps {
+            tsval: self.tsval.wrapping_add(i32::from(val) as u32),
+            tsecr: ((self.now.as_nanos() / 1_000_000) as u32).wrapping_add(i32::from(ecr) as u32),
+        });
+        if let Some((val, _)) = t.timestamps {
+            self.tsval = self.tsval.wrapping_add(u32::from(val.clamp(0, 1000) as u16));
+        }
+        let options = Options { mss: t.mss, window_scale: t.scale, sack_permitted: t.sack_permitted, timestamps, sack };
+        let segment = Segment { seq, ack: self.number(t.ack), len: u32::from(t.len), window: t.window, flags, urgent: 0, options };
+        let first = seq + u32::from(flags.has(Flags::SYN)) - 1;
+        let payload: Vec<u8> = (0..segment.len).map(|i| pattern(1, u64::from((first + i - PEER.0).0))).collect();
+        self.real.handle_segment(self.now, &segment, &payload, Ecn::from_bits(t.ecn));
+        self.counted.handle_segment(self.now, &segment, &[], Ecn::from_bits(t.ecn));
+    }
+
+    /// Takes what both have to say, which must be the same and within bounds.
+    fn drain(&mut self) {
+        for n in 0.. {
+            assert!(n < 100_000, "an endless burst");
+            let (real, counted) = (self.real.poll_transmit(self.now), self.counted.poll_transmit(self.now));
+            assert_eq!(real.map(said), counted.map(said), "with bytes and without");
+            let Some(t) = real else { break };
+            self.check(&t);
+        }
+        loop {
+            let (real, counted) = (self.real.poll_event(), self.counted.poll_event());
+            assert_eq!(real, counted);
+            match real {
+                Some(end @ (ConnectionEvent::Finished | ConnectionEvent::Aborted(_))) => {
+                    assert!(self.ended.is_none(), "it ended twice: {:?}, then {end:?}", self.ended);
+                    self.ended = Some(end);
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        assert_eq!(self.real.poll_timeout(), self.counted.poll_timeout());
+        assert_eq!((self.real.state(), self.real.stats()), (self.counted.state(), self.counted.stats()));
+        assert!(self.real.stats().bytes_acked <= self.written);
+    }
+
+    fn check(&mut self, t: &Transmit) {
+        let s = &t.segment;
+        assert!(s.options.wire_len() as usize <= MAX_OPTIONS_LEN, "{s:?}");
+        assert!(s.len + s.options.wire_len() <= self.real.smss() + 12 || s.flags.has(Flags::SYN), "longer than a segment: {s:?}");
+        if s.len > 0 {
+            assert!(t.offset + u64::from(s.len) <= self.written, "bytes that were never written: {t:?}");
+            let mut payload = vec![0; s.len as usize];
+            self.real.copy_payload(t.offset, &mut payload);
+            for (i, byte) in payload.into_iter().enumerate() {
+                assert_eq!(byte, pattern(0, t.offset + i as u64), "wrong byte sent at {}", t.offset + i as u64);
+            }
+        }
+        if s.flags.has(Flags::ACK) && !s.flags.has(Flags::RST) {
+            self.acked = s.ack;
+            let edge = s.ack + u32::from(s.window);
+            if !self.scaled && !s.flags.has(Flags::SYN) {
+                assert!(self.edge.is_none_or(|before| edge.diff(before) >= 0), "the window's right edge moved left (RFC 9293 3.8.6): {s:?}");
+                self.edge = Some(edge);
+            }
+        }
+    }
+}
+
+/// What a segment says, whatever the payload.
+fn said(t: Transmit) -> (Segment, u64, bool, Ecn) {
+    (t.segment, t.offset, t.retransmission, t.ecn)
+}

@@ -1,0 +1,72 @@
+//! The fuzz targets' bodies over seeded random inputs, for a toolchain without a fuzzer. More cases on demand: ACKCLOCK_CASES=1000000.
+
+use ackclock_testkit::{fuzz, generate};
+use ackclock_units::Rng;
+use ackclock_wire::emit_tcp_with;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+fn cases(default: u64) -> u64 {
+    std::env::var("ACKCLOCK_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+fn bytes(rng: &mut Rng, most: u64) -> Vec<u8> {
+    let n = rng.below(most);
+    (0..n).map(|_| rng.next_u64() as u8).collect()
+}
+
+/// Runs `body` on each input and names the one that fails.
+fn run(name: &str, cases: u64, mut input: impl FnMut(&mut Rng) -> Vec<u8>, body: fn(&[u8])) {
+    for case in 0..cases {
+        let data = input(&mut Rng::stream(case, name, 0));
+        // Shown when the test fails: the last line is the case.
+        println!("{name} case {case}");
+        body(&data);
+    }
+}
+
+#[test]
+fn packets() {
+    run("noise", cases(20_000), |rng| bytes(rng, 120), fuzz::packet);
+    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let good = (generate::segment(40), generate::endpoints(), generate::ecn());
+    // Good packets with a few bytes changed get deeper.
+    let mutated = |rng: &mut Rng| {
+        let (segment, (src, dst), ecn) = good.new_tree(&mut runner).unwrap().current();
+        let mut data = Vec::new();
+        emit_tcp_with(src, dst, &segment, ecn, &mut data, |_| ()).unwrap();
+        for _ in 0..rng.below(4) {
+            let at = rng.below(data.len() as u64) as usize;
+            data[at] = rng.next_u64() as u8;
+        }
+        data
+    };
+    run("mutated", cases(20_000), mutated, fuzz::packet);
+}
+
+#[test]
+fn options() {
+    run("options", cases(50_000), |rng| bytes(rng, 60), fuzz::options);
+    // Kinds and lengths that mean something.
+    let plausible = |rng: &mut Rng| {
+        let kinds = [0, 1, 2, 3, 4, 5, 8, 254];
+        let mut data = Vec::new();
+        while data.len() < 40 && rng.chance(0.9) {
+            let kind = kinds[rng.below(8) as usize];
+            data.push(kind);
+            if kind > 1 {
+                let right = [0, 0, 4, 3, 2, 10, 0, 0, 10].get(usize::from(kind)).copied().unwrap_or(4);
+                data.push(if rng.chance(0.9) { right } else { rng.next_u64() as u8 });
+                (2..right).for_each(|_| data.push(rng.next_u64() as u8));
+            }
+        }
+        data
+    };
+    run("plausible options", cases(50_000), plausible, fuzz::options);
+}
+
+#[test]
+fn connections() {
+    run("connection", cases(1_500), |rng| bytes(rng, 1500), fuzz::connection);
+}

@@ -47,8 +47,8 @@ for {set c 0} {$c < $classes} {incr c} {
     }
     set sender($c) [$ns node]
     set receiver($c) [$ns node]
-    $ns duplex-link $sender($c) $left [expr {10.0 * $rate}] [expr {$rtt / 2 - 2}]ms DropTail
-    $ns duplex-link $right $receiver($c) [expr {10.0 * $rate}] 1ms DropTail
+    $ns duplex-link $sender($c) $left [expr {10.0 * $rate}] 0ms DropTail
+    $ns duplex-link $right $receiver($c) [expr {10.0 * $rate}] [expr {$rtt / 2 - 1}]ms DropTail
 }
 for {set i 0} {$i < $flows} {incr i} {
     set tcp($i) [new Agent/TCP/Sack1]

@@ -45,8 +45,8 @@ for {set c 0} {$c < $classes} {incr c} {
     set rtt [expr {$min_rtt + ($max_rtt - $min_rtt) * $c / ($classes - 1.0)}]
     set sender($c) [$ns node]
     set receiver($c) [$ns node]
-    $ns duplex-link $sender($c) $left [expr {10.0 * $rate}] [expr {$rtt / 2 - 2}]ms DropTail
-    $ns duplex-link $right $receiver($c) [expr {10.0 * $rate}] 1ms DropTail
+    $ns duplex-link $sender($c) $left [expr {10.0 * $rate}] 0ms DropTail
+    $ns duplex-link $right $receiver($c) [expr {10.0 * $rate}] [expr {$rtt / 2 - 1}]ms DropTail
     # Pairs of agents that have closed serve again, per class. Making agents is what costs ns-2 most; it counts as set-up.
     set idle($c) {}
 }

@@ -118,9 +118,9 @@ Build(uint32_t classes, char** argv)
     for (uint32_t c = 0; c < classes; ++c)
     {
         const double rtt = classes == 1 ? (minRtt + maxRtt) / 2 : minRtt + (maxRtt - minRtt) * c / (classes - 1);
-        access.SetChannelAttribute("Delay", TimeValue(MicroSeconds(static_cast<uint64_t>(1000 * (rtt / 2 - 2)))));
+        access.SetChannelAttribute("Delay", TimeValue(Seconds(0)));
         connect(access, path.senders.Get(c), path.routers.Get(0));
-        access.SetChannelAttribute("Delay", TimeValue(MilliSeconds(1)));
+        access.SetChannelAttribute("Delay", TimeValue(MicroSeconds(static_cast<uint64_t>(1000 * (rtt / 2 - 1)))));
         path.targets.push_back(connect(access, path.routers.Get(1), path.receivers.Get(c)).second.GetAddress(1));
     }
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();

@@ -12,15 +12,17 @@ use crate::timer::Timer;
 impl Connection {
     /// The next segment to send, if any. Call until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        let transmit = self.next_transmit(now)?;
-        let segment = &transmit.segment;
-        self.stats.segments_sent += 1;
-        if segment.len > 0 {
-            self.stats.data_segments_sent += 1;
-            self.stats.bytes_sent += u64::from(segment.len);
+        // Looked at where it lies: a segment is large enough for its being moved to show.
+        let transmit = self.next_transmit(now);
+        if let Some(Transmit { segment, kind, .. }) = &transmit {
+            self.stats.segments_sent += 1;
+            if segment.len > 0 {
+                self.stats.data_segments_sent += 1;
+                self.stats.bytes_sent += u64::from(segment.len);
+            }
+            self.trace(Mask::PACKETS, now, || EventKind::Sent { kind: *kind, seq: segment.seq, len: segment.len, ack: segment.ack });
         }
-        self.trace(Mask::PACKETS, now, || EventKind::Sent { kind: transmit.kind, seq: segment.seq, len: segment.len, ack: segment.ack });
-        Some(transmit)
+        transmit
     }
 
     fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
@@ -35,8 +37,9 @@ impl Connection {
                 }
             }
             _ => {
-                if let Some(t) = self.transmit_data(now) {
-                    return Some(t);
+                let transmit = self.transmit_data(now);
+                if transmit.is_some() {
+                    return transmit;
                 }
             }
         }
@@ -61,6 +64,9 @@ impl Connection {
         }
         // With nothing outstanding there is nothing to repair, whatever the phase: only the windows count, and a closed one needs its probe.
         if (self.phase == Phase::Open && !self.sent.has_lost()) || self.sent.is_empty() {
+            if self.nothing_new() {
+                return None;
+            }
             let room = self.window.cwnd.saturating_sub(u64::from(self.pipe()));
             return self.transmit_new(now, room);
         }
@@ -77,6 +83,12 @@ impl Connection {
             return None;
         }
         self.transmit_again(now, range.start)
+    }
+
+    /// True when neither data nor a FIN waits to be sent for the first time.
+    #[inline]
+    fn nothing_new(&self) -> bool {
+        self.unsent() == 0 && (!self.closing || self.fin_sent || self.state == State::SynReceived)
     }
 
     /// New data, when the congestion window leaves `room`, the receiver's window allows it and it is worth a segment (RFC 9293 §3.8.6.2.1, §3.7.4).
@@ -96,8 +108,7 @@ impl Connection {
             self.restart_after_idle(now);
         }
         let room = if idle { room.max(self.window.cwnd) } else { room };
-        let options = self.options(now);
-        let most = self.most(&options);
+        let most = self.most(now);
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
         let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
         let last = u64::from(len) == unsent;
@@ -141,7 +152,7 @@ impl Connection {
         }
         self.pace(now, len);
         let ecn = if self.ecn.on && len > 0 { Ecn::Ect0 } else { Ecn::NotEct };
-        let segment = self.segment(now, seq, len, flags, options);
+        let segment = self.segment(now, seq, len, flags);
         Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
     }
 
@@ -175,8 +186,7 @@ impl Connection {
 
     /// Sends the segment at `seq` again.
     fn transmit_again(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
-        let options = self.options(now);
-        let most = self.most(&options);
+        let most = self.most(now);
         let (range, fin) = self.sent.retransmit(seq, most, now)?;
         self.timed = None;
         let len = range.len() - u32::from(fin);
@@ -199,7 +209,7 @@ impl Connection {
         let offset = self.position(range.start);
         let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let push = if len > 0 && offset + u64::from(len) == self.send.end() { Flags::PSH } else { Flags::default() };
-        let segment = self.segment(now, range.start, len, flags | push, options);
+        let segment = self.segment(now, range.start, len, flags | push);
         let kind = if by_timeout { SendKind::TimeoutRetransmit } else { SendKind::FastRetransmit };
         Some(Transmit { segment, offset, kind, retransmission: true, ecn: Ecn::NotEct })
     }
@@ -210,12 +220,11 @@ impl Connection {
         if !again && (!self.sent.is_empty() || self.unsent() == 0) {
             return None;
         }
-        let options = self.options(now);
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
         let (seq, len) = if again {
             (self.snd_una, self.flight_size())
         } else {
-            let len = u64::from(usable.max(1)).min(self.unsent()).min(u64::from(self.most(&options))) as u32;
+            let len = u64::from(usable.max(1)).min(self.unsent()).min(u64::from(self.most(now))) as u32;
             (self.snd_nxt, len)
         };
         let offset = self.position(seq);
@@ -233,20 +242,23 @@ impl Connection {
             self.probe_outstanding = true;
             self.arm_persist(now);
         }
-        let segment = self.segment(now, seq, len, Flags::ACK | Flags::PSH, options);
+        let segment = self.segment(now, seq, len, Flags::ACK | Flags::PSH);
         Some(Transmit { segment, offset, kind: SendKind::WindowProbe, retransmission: again, ecn: Ecn::NotEct })
     }
 
     fn transmit_ack(&mut self, now: Instant) -> Transmit {
-        let options = self.options(now);
-        let segment = self.segment(now, self.snd_nxt, 0, Flags::ACK, options);
+        let segment = self.segment(now, self.snd_nxt, 0, Flags::ACK);
         Transmit { segment, offset: 0, kind: SendKind::Ack, retransmission: false, ecn: Ecn::NotEct }
     }
 
     /// Options of a segment that is not a SYN.
+    #[inline]
     fn options(&self, now: Instant) -> Options {
+        if !self.timestamps.on && !self.reports_ranges() {
+            return Options::default();
+        }
         let mut sack = SackBlocks::NONE;
-        if self.sack_on && (self.dsack.is_some() || self.receive.has_gap()) {
+        if self.reports_ranges() {
             // With timestamps there is room for three blocks (RFC 2018 §3).
             let room = if self.timestamps.on { 3 } else { 4 };
             // A FIN that waits behind a gap is reported with the range before it.
@@ -257,13 +269,22 @@ impl Connection {
         Options { timestamps, sack, ..Options::default() }
     }
 
-    /// Most payload that fits beside `options`; timestamps are in `smss` already.
-    fn most(&self, options: &Options) -> u32 {
-        if options.sack.is_empty() { self.smss } else { self.smss.saturating_sub(4 + 8 * options.sack.len() as u32).max(1) }
+    /// Most payload that fits beside the options that a segment carries now; timestamps are in `smss` already.
+    #[inline]
+    fn most(&self, now: Instant) -> u32 {
+        if self.reports_ranges() { self.smss.saturating_sub(4 + 8 * self.options(now).sack.len() as u32).max(1) } else { self.smss }
+    }
+
+    /// True when the next segment carries SACK blocks.
+    #[inline]
+    fn reports_ranges(&self) -> bool {
+        self.sack_on && (self.dsack.is_some() || self.receive.has_gap())
     }
 
     /// A segment with the acknowledgment and the window that go with everything.
-    fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags, options: Options) -> Segment {
+    #[inline]
+    fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
+        let options = self.options(now);
         let window = self.advertise();
         let echo = if self.ecn.echo { Flags::ECE } else { Flags::default() };
         self.ack_sent(now);

@@ -1,8 +1,9 @@
 //! TUN devices: the kernel's IP packets in a file descriptor.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use tun_rs::{DeviceBuilder, SyncDevice};
 
@@ -53,6 +54,9 @@ impl Tun {
             Ok(device)
         };
         let device = namespace.run(build)?.map_err(DriveError::system("make a TUN device"))?;
+        if let Some((address, _)) = options.ipv6 {
+            namespace.run(|| usable(address))?.map_err(DriveError::system("use the IPv6 address of a TUN device"))?;
+        }
         Ok(Self { device })
     }
 
@@ -65,6 +69,21 @@ impl Tun {
     pub fn send(&self, packet: &[u8]) -> io::Result<usize> {
         self.device.send(packet)
     }
+}
+
+/// Waits until the kernel takes an IPv6 address for its own, which is some time after it was given and the device is up.
+fn usable(address: Ipv6Addr) -> io::Result<()> {
+    const STEP: Duration = Duration::from_millis(2);
+    const STEPS: u32 = 1500;
+    let mut bound = UdpSocket::bind((address, 0));
+    for _ in 0..STEPS {
+        if bound.is_ok() {
+            break;
+        }
+        std::thread::sleep(STEP);
+        bound = UdpSocket::bind((address, 0));
+    }
+    bound.map(drop)
 }
 
 impl AsFd for Tun {

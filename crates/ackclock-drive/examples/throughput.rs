@@ -19,7 +19,7 @@ mod linux {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use ackclock_drive::{Clock, Means, Namespace, Stack, StackOptions, Tun, TunOptions, check, enter_user_namespace};
+    use ackclock_drive::{Clock, Host, HostOptions, Means, Namespace, Tun, TunOptions, check, enter_user_namespace};
     use ackclock_engine::Config;
     use ackclock_policy::Registry;
 
@@ -35,14 +35,14 @@ mod linux {
         let namespace = Namespace::new(false)?;
         let tun = Tun::new(&namespace, &TunOptions { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 24), mtu, ..TunOptions::default() })?;
         let policies = ackclock_engine::Stack::named(&Registry::builtin(), "cubic")?;
-        let options = StackOptions {
+        let options = HostOptions {
             addresses: vec![Ipv4Addr::new(10, 0, 0, 2).into()],
             mtu,
             config: Config { mss: 65_495, rcv_buf: 4 << 20, snd_buf: 4 << 20, ..policies.config() },
             policies: Arc::new(move || policies.build()),
             clock: Clock::start(),
         };
-        let stack = Stack::start(tun, options)?;
+        let host = Host::start(tun, options)?;
         let listener = namespace.run(|| TcpListener::bind(KERNEL))??;
         let limit = Duration::from_secs_f64(seconds);
         for engine_sends in [true, false] {
@@ -51,7 +51,7 @@ mod linux {
                     let stream = listener.accept()?.0;
                     if engine_sends { drain(stream) } else { fill(stream, limit) }
                 });
-                let stream = stack.connect(KERNEL)?;
+                let stream = host.connect(KERNEL)?;
                 let (start, cpu) = (Instant::now(), cpu_time()?);
                 let bytes = if engine_sends {
                     let bytes = fill(&stream, limit)?;

@@ -132,7 +132,7 @@ pub fn download_demo(options: &DemoOptions, progress: &mut dyn FnMut(&DemoProgre
     let before = (counter("RetransSegs")?, counter("TCPTimeouts")?);
 
     let start = Now::now();
-    let stream = lab.stack.connect(Lab::kernel(HTTP_PORT)).map_err(DriveError::system("connect to the web server through the engine"))?;
+    let stream = lab.host.connect(Lab::kernel(HTTP_PORT)).map_err(DriveError::system("connect to the web server through the engine"))?;
     let mut report = |received| {
         let elapsed = start.elapsed();
         if elapsed > options.limit {
@@ -153,8 +153,8 @@ pub fn download_demo(options: &DemoOptions, progress: &mut dyn FnMut(&DemoProgre
     let _ = stream.close(Some(Time::from_secs(2)));
     drop(server);
     let (kernel_retransmissions, kernel_timeouts) = (counter("RetransSegs")? - before.0, counter("TCPTimeouts")? - before.1);
-    let Lab { stack, emulator, namespace } = lab;
-    drop(stack);
+    let Lab { host, emulator, namespace } = lab;
+    drop(host);
     let path = emulator.stop();
     drop(namespace);
     captures.iter().try_for_each(Capture::finish)?;

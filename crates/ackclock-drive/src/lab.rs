@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use ackclock_engine::Config;
 use ackclock_sim::LinkSpec;
 
-use crate::{Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, PolicyFactory, Port, Stack, StackOptions, Tun, TunOptions};
+use crate::{Capture, Clock, DriveError, Emulator, EmulatorOptions, Host, HostOptions, Namespace, PolicyFactory, Port, Tun, TunOptions};
 
 /// What a [`Lab`] is made of.
 pub struct LabOptions {
@@ -29,12 +29,12 @@ pub struct LabOptions {
     pub engine_capture: Option<Capture>,
 }
 
-/// A kernel's TCP in a namespace of its own and our stack, with the emulator between them.
+/// A kernel's TCP in a namespace of its own and our host, with the emulator between them.
 ///
 /// Dropping it resets what is open and removes everything.
 pub struct Lab {
-    /// Our stack, at [`Lab::ENGINE`] and [`Lab::ENGINE6`].
-    pub stack: Stack,
+    /// Our host, at [`Lab::ENGINE`] and [`Lab::ENGINE6`].
+    pub host: Host,
     /// The path.
     pub emulator: Emulator,
     /// The kernel's namespace, in which it is [`Lab::KERNEL`] and, where packets may be that large, [`Lab::KERNEL6`].
@@ -69,14 +69,14 @@ impl Lab {
         }
         let links = EmulatorOptions { forward: options.to_engine, backward: options.to_kernel, seed: options.seed, clock: options.clock };
         let emulator = Emulator::start(kernel, far, links)?;
-        let stack = StackOptions {
+        let host = HostOptions {
             addresses: vec![Self::ENGINE.into(), Self::ENGINE6.into()],
             mtu: options.mtu,
             config: options.config,
             policies: options.policies,
             clock: options.clock,
         };
-        Ok(Self { stack: Stack::start(near, stack)?, emulator, namespace })
+        Ok(Self { host: Host::start(near, host)?, emulator, namespace })
     }
 
     /// The kernel's address with a port.

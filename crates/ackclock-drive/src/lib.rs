@@ -11,11 +11,11 @@ mod demo;
 mod emulator;
 mod error;
 #[cfg(target_os = "linux")]
+mod host;
+#[cfg(target_os = "linux")]
 mod lab;
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(target_os = "linux")]
-mod stack;
 
 pub use clock::Clock;
 #[cfg(target_os = "linux")]
@@ -24,11 +24,11 @@ pub use demo::*;
 pub use emulator::*;
 pub use error::DriveError;
 #[cfg(target_os = "linux")]
+pub use host::*;
+#[cfg(target_os = "linux")]
 pub use lab::{Lab, LabOptions};
 #[cfg(target_os = "linux")]
 pub use linux::*;
-#[cfg(target_os = "linux")]
-pub use stack::*;
 
 /// How network namespaces and TUN devices can be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,13 +14,13 @@ use common::{Setup, Trouble, allowed, expect_pattern, kernel_connect, kernel_lis
 /// A connection that the engine opened: its end and the kernel's.
 fn pair(lab: &Lab, port: u16) -> (Stream, TcpStream) {
     let listener = kernel_listener(lab, port);
-    let ours = lab.stack.connect(Lab::kernel(port)).unwrap();
+    let ours = lab.host.connect(Lab::kernel(port)).unwrap();
     (ours, listener.accept().unwrap().0)
 }
 
 /// The same, opened by the kernel.
 fn pair_from_kernel(lab: &Lab, port: u16) -> (Stream, TcpStream) {
-    let listener = lab.stack.listen(port, 5).unwrap();
+    let listener = lab.host.listen(port, 5).unwrap();
     let theirs = kernel_connect(lab, Lab::engine(port)).unwrap();
     (listener.accept().unwrap(), theirs)
 }
@@ -67,8 +67,8 @@ fn both_may_open_and_both_may_send() {
     let (ours, theirs) = pair_from_kernel(&lab, 81);
     assert_eq!((ours.local_addr(), theirs.peer_addr().unwrap()), (Lab::engine(81), Lab::engine(81)));
     exchange(ours, theirs, 300_000);
-    eventually("every connection is gone after TIME-WAIT", || lab.stack.connections() == 0);
-    assert_eq!(lab.stack.counters().resets_sent, 0);
+    eventually("every connection is gone after TIME-WAIT", || lab.host.connections() == 0);
+    assert_eq!(lab.host.counters().resets_sent, 0);
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn it_works_over_ipv6() {
     let lab = Setup::default().lab();
     let kernel = SocketAddr::new(IpAddr::V6(Lab::KERNEL6), 80);
     let listener = lab.namespace.run(|| TcpListener::bind(kernel).unwrap()).unwrap();
-    let ours = lab.stack.connect(kernel).unwrap();
+    let ours = lab.host.connect(kernel).unwrap();
     exchange(ours, listener.accept().unwrap().0, 300_000);
-    let listener = lab.stack.listen(81, 5).unwrap();
+    let listener = lab.host.listen(81, 5).unwrap();
     let theirs = kernel_connect(&lab, SocketAddr::new(IpAddr::V6(Lab::ENGINE6), 81)).unwrap();
     exchange(listener.accept().unwrap(), theirs, 300_000);
 }
@@ -92,10 +92,10 @@ fn nobody_listening_is_refused_at_once() {
         return;
     }
     let lab = Setup::default().lab();
-    assert_eq!(lab.stack.connect(Lab::kernel(9)).err().map(|e| e.kind()), Some(ErrorKind::ConnectionRefused));
+    assert_eq!(lab.host.connect(Lab::kernel(9)).err().map(|e| e.kind()), Some(ErrorKind::ConnectionRefused));
     assert_eq!(kernel_connect(&lab, Lab::engine(9)).unwrap_err().kind(), ErrorKind::ConnectionRefused);
-    assert_eq!(lab.stack.counters().resets_sent, 1);
-    assert_eq!(lab.stack.connections(), 0);
+    assert_eq!(lab.host.counters().resets_sent, 1);
+    assert_eq!(lab.host.connections(), 0);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_hundred_connections_at_once() {
     let lab = Setup { trouble: Trouble::of(0.01), ..Setup::default() }.lab();
     let (each, n) = (50_000, 50);
     let theirs = kernel_listener(&lab, 80);
-    let ours = lab.stack.listen(81, 100).unwrap();
+    let ours = lab.host.listen(81, 100).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..n {
             let (lab, theirs, ours) = (&lab, &theirs, &ours);
@@ -117,7 +117,7 @@ fn a_hundred_connections_at_once() {
                 send_pattern(&mut s, each);
             });
             scope.spawn(move || {
-                let s = lab.stack.connect(Lab::kernel(80)).unwrap();
+                let s = lab.host.connect(Lab::kernel(80)).unwrap();
                 send_pattern(&s, each);
                 s.shutdown_write();
                 expect_pattern(&s, each);
@@ -135,7 +135,7 @@ fn a_hundred_connections_at_once() {
             });
         }
     });
-    eventually("every connection is gone", || lab.stack.connections() == 0);
+    eventually("every connection is gone", || lab.host.connections() == 0);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_reset_of_ours_reaches_the_kernel() {
     eventually("the data has arrived", || ours.stats().bytes_received == 6);
     drop(ours);
     assert_eq!((&theirs).read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    assert_eq!(lab.stack.connections(), 0);
+    assert_eq!(lab.host.connections(), 0);
 }
 
 #[test]
@@ -315,8 +315,8 @@ fn both_sides_close_at_the_same_time() {
     assert_eq!(words, b"last wordslast words");
     eventually("the connection is over", || ours.state() == State::Closed);
     drop(ours);
-    assert_eq!(lab.stack.connections(), 0);
-    assert_eq!(lab.stack.counters().resets_sent, 0);
+    assert_eq!(lab.host.connections(), 0);
+    assert_eq!(lab.host.counters().resets_sent, 0);
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn a_lost_peer_is_given_up() {
     let (ours, _theirs) = pair(&lab, 80);
     // From here on nothing arrives: the kernel's device is there, its address is another one.
     let nobody = SocketAddr::new([10, 77, 0, 99].into(), 80);
-    assert_eq!(lab.stack.connect(nobody).err().map(|e| e.kind()), Some(ErrorKind::TimedOut));
+    assert_eq!(lab.host.connect(nobody).err().map(|e| e.kind()), Some(ErrorKind::TimedOut));
     drop(ours);
 }
 
@@ -352,12 +352,12 @@ fn a_full_backlog_makes_the_kernel_try_again() {
         return;
     }
     let lab = Setup::default().lab();
-    let listener = lab.stack.listen(80, 1).unwrap();
-    assert_eq!(lab.stack.listen(80, 1).err().map(|e| e.kind()), Some(ErrorKind::AddrInUse));
+    let listener = lab.host.listen(80, 1).unwrap();
+    assert_eq!(lab.host.listen(80, 1).err().map(|e| e.kind()), Some(ErrorKind::AddrInUse));
     let first = kernel_connect(&lab, Lab::engine(80)).unwrap();
     std::thread::scope(|scope| {
         let second = scope.spawn(|| kernel_connect(&lab, Lab::engine(80)).unwrap());
-        eventually("a SYN was dropped", || lab.stack.counters().backlog_drops > 0);
+        eventually("a SYN was dropped", || lab.host.counters().backlog_drops > 0);
         let accepted = listener.accept().unwrap();
         assert_eq!(accepted.peer_addr(), first.local_addr().unwrap());
         // The kernel sends its SYN again after a second.

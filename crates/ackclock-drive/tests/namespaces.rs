@@ -73,31 +73,31 @@ fn child_that_is_killed() {
 }
 
 #[test]
-fn a_killed_program_leaves_nothing_behind() {
+fn a_program_that_is_killed_or_interrupted_leaves_nothing_behind() {
     if !allowed() {
         return;
     }
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_is_killed", "--nocapture"])
-        .env("ACKCLOCK_CHILD", "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let ready = lines.find_map(|l| l.unwrap().strip_prefix("ready ").map(str::to_owned)).unwrap();
-    let (grandchild, inode) = ready.split_once(' ').unwrap();
-    let (grandchild, inode) = (grandchild.to_owned(), inode.to_owned());
-    assert!(holders(&inode) > 0, "the child's program is in its namespace");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    // The program in the namespace is killed by the kernel; wait for it, generously.
-    for _ in 0..200 {
-        if !running(&grandchild) && holders(&inode) == 0 {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+    for signal in ["KILL", "INT", "TERM"] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_that_is_killed", "--nocapture"])
+            .env("ACKCLOCK_CHILD", "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let ready = lines.find_map(|l| l.unwrap().strip_prefix("ready ").map(str::to_owned)).unwrap();
+        let (grandchild, inode) = ready.split_once(' ').unwrap();
+        assert!(holders(inode) > 0, "the child's program is in its namespace");
+        assert!(Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap().success());
+        child.wait().unwrap();
+        // The program in the namespace is killed by the kernel; wait for it, generously.
+        let gone = || !running(grandchild) && holders(inode) == 0;
+        let waited = (0..200).find(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            gone()
+        });
+        assert!(waited.is_some(), "{signal}: process {grandchild} or namespace {inode} is still there");
     }
-    panic!("process {grandchild} or namespace {inode} is still there");
 }
 
 fn running(pid: &str) -> bool {

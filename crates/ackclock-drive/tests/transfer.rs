@@ -20,7 +20,7 @@ fn upload(setup: Setup, bytes: u64) {
     let start = std::time::Instant::now();
     std::thread::scope(|scope| {
         scope.spawn(|| expect_pattern(listener.accept().unwrap().0, bytes));
-        let stream = lab.stack.connect(Lab::kernel(80)).unwrap();
+        let stream = lab.host.connect(Lab::kernel(80)).unwrap();
         send_pattern(&stream, bytes);
         stream.shutdown_write();
         assert_eq!(common::read_pattern(&stream, 1), 0);
@@ -37,7 +37,7 @@ fn download(setup: Setup, bytes: u64) {
         return;
     }
     let lab = setup.lab();
-    let listener = lab.stack.listen(80, 5).unwrap();
+    let listener = lab.host.listen(80, 5).unwrap();
     let start = std::time::Instant::now();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -92,6 +92,11 @@ fn up_50_mb() {
 }
 
 #[test]
+fn up_50_mb_without_losses_but_reordered() {
+    upload(long(0.0), 50 * MB);
+}
+
+#[test]
 fn up_50_mb_at_1_percent() {
     upload(long(0.01), 50 * MB);
 }
@@ -124,6 +129,11 @@ fn down_1_mb_at_5_percent() {
 #[test]
 fn down_50_mb() {
     download(Setup::default(), 50 * MB);
+}
+
+#[test]
+fn down_50_mb_without_losses_but_reordered() {
+    download(long(0.0), 50 * MB);
 }
 
 #[test]

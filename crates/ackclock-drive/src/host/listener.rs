@@ -37,7 +37,7 @@ impl Listener {
     /// Waits for the next connection.
     ///
     /// # Errors
-    /// `ConnectionAborted` when the stack ends.
+    /// `ConnectionAborted` when the host ends.
     pub fn accept(&self) -> io::Result<Stream> {
         let mut core = self.shared.lock();
         loop {

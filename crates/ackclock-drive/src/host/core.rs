@@ -11,12 +11,12 @@ use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, State};
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment, TcpView, Transport, emit_tcp, emit_tcp_with, parse_ip};
 
-use super::{StackCounters, StackOptions};
+use super::{HostCounters, HostOptions};
 use crate::Port;
 
-/// Everything that the stack's lock protects.
+/// Everything that the host's lock protects.
 pub(super) struct Core {
-    options: StackOptions,
+    options: HostOptions,
     configs: [Arc<Config>; 2],
     by_pair: HashMap<(SocketAddr, SocketAddr), u32>,
     entries: Vec<Option<Entry>>,
@@ -28,10 +28,10 @@ pub(super) struct Core {
     made: u64,
     keys: RandomState,
     scratch: Vec<u8>,
-    /// Until when the stack's thread sleeps; in the past while it is awake.
+    /// Until when the host's thread sleeps; in the past while it is awake.
     pub(super) sleeps_until: Instant,
     pub(super) stopped: bool,
-    pub(super) counters: StackCounters,
+    pub(super) counters: HostCounters,
 }
 
 /// A connection and those who care about it.
@@ -69,7 +69,7 @@ const FIRST_EPHEMERAL: u16 = 49_152;
 const HEADERS: [u32; 2] = [40, 60];
 
 impl Core {
-    pub(super) fn new(options: StackOptions) -> Self {
+    pub(super) fn new(options: HostOptions) -> Self {
         let fitting = |headers: u32| Arc::new(Config { mss: options.config.mss.min(u32::from(options.mtu) - headers), ..options.config.clone() });
         let keys = RandomState::new();
         Self {
@@ -86,7 +86,7 @@ impl Core {
             scratch: Vec::new(),
             sleeps_until: Instant::ZERO,
             stopped: false,
-            counters: StackCounters::default(),
+            counters: HostCounters::default(),
         }
     }
 

@@ -4,12 +4,12 @@ use std::sync::{Mutex, MutexGuard};
 
 use ackclock_units::Instant;
 
-use super::StackOptions;
+use super::HostOptions;
 use super::core::Core;
 use crate::linux::wait::{Waker, wait};
 use crate::{Clock, DriveError, Port};
 
-/// What the stack's thread, its streams and its listeners share.
+/// What the host's thread, its streams and its listeners share.
 pub(super) struct Shared {
     pub(super) port: Port,
     pub(super) clock: Clock,
@@ -23,7 +23,7 @@ const MAX_PACKET: usize = 65_536;
 const BATCH: usize = 32;
 
 impl Shared {
-    pub(super) fn new(port: Port, options: StackOptions) -> Result<Self, DriveError> {
+    pub(super) fn new(port: Port, options: HostOptions) -> Result<Self, DriveError> {
         Ok(Self { port, clock: options.clock, waker: Waker::new()?, core: Mutex::new(Core::new(options)) })
     }
 
@@ -32,7 +32,7 @@ impl Shared {
         self.core.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Brings to an end what a program's thread did with connection `id`, and wakes the stack's thread if it would sleep too long.
+    /// Brings to an end what a program's thread did with connection `id`, and wakes the host's thread if it would sleep too long.
     pub(super) fn settle(&self, core: &mut Core, now: Instant, id: u32) {
         core.settle(now, &self.port, id);
         self.rouse(core);

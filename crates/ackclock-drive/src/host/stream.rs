@@ -13,7 +13,7 @@ use super::run::Shared;
 
 /// A connection. Reading and writing wait, and may be done from two threads at once through a shared reference.
 ///
-/// Dropping it closes it in the background, while the stack lives; what was written is still sent.
+/// Dropping it closes it in the background, while the host lives; what was written is still sent.
 pub struct Stream {
     shared: Arc<Shared>,
     id: u32,

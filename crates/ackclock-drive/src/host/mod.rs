@@ -1,7 +1,7 @@
 //! The engine behind a port: one thread that turns packets to segments and back, and a small blocking interface above it.
 //!
 //! The thread owns no connection: all of them lie in one [`core::Core`] under one lock, so that a program's own thread writes, sends and arms timers
-//! itself, and the stack's thread is woken only where it would sleep too long.
+//! itself, and the host's thread is woken only where it would sleep too long.
 
 mod core;
 mod listener;
@@ -24,10 +24,10 @@ use run::Shared;
 /// Makes the policies of a new connection.
 pub type PolicyFactory = Arc<dyn Fn() -> Policies + Send + Sync>;
 
-/// What a stack is made with.
+/// What a host is made with.
 #[derive(Clone)]
-pub struct StackOptions {
-    /// The stack's own addresses. With a TUN device: addresses of its subnet that the kernel does not own.
+pub struct HostOptions {
+    /// The host's own addresses. With a TUN device: addresses of its subnet that the kernel does not own.
     pub addresses: Vec<IpAddr>,
     /// Largest IP packet, bytes; the announced segment size fits into it.
     pub mtu: u16,
@@ -39,9 +39,9 @@ pub struct StackOptions {
     pub clock: Clock,
 }
 
-impl fmt::Debug for StackOptions {
+impl fmt::Debug for HostOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StackOptions")
+        f.debug_struct("HostOptions")
             .field("addresses", &self.addresses)
             .field("mtu", &self.mtu)
             .field("config", &self.config)
@@ -49,9 +49,9 @@ impl fmt::Debug for StackOptions {
     }
 }
 
-/// What a stack has seen besides the counters of its connections.
+/// What a host has seen besides the counters of its connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StackCounters {
+pub struct HostCounters {
     /// Packets received.
     pub packets_received: u64,
     /// Packets sent.
@@ -66,30 +66,30 @@ pub struct StackCounters {
     pub backlog_drops: u64,
 }
 
-/// A TCP stack: the engine, a port and the real clock.
+/// A TCP host: the engine with addresses, a port and the real clock.
 ///
 /// Dropping it resets what is still open.
-pub struct Stack {
+pub struct Host {
     shared: Arc<Shared>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Stack {
-    /// Starts a stack on a port.
+impl Host {
+    /// Starts a host on a port.
     ///
     /// # Errors
     /// No address, an MTU that no TCP segment fits into, or a system call that failed.
-    pub fn start(port: impl Into<Port>, options: StackOptions) -> Result<Self, DriveError> {
+    pub fn start(port: impl Into<Port>, options: HostOptions) -> Result<Self, DriveError> {
         let (least, most) = (576, u16::MAX);
         if options.addresses.is_empty() {
-            return Err(DriveError::Input("a stack needs at least one address, none was given".into()));
+            return Err(DriveError::Input("a host needs at least one address, none was given".into()));
         }
         if options.mtu < least {
             return Err(DriveError::Input(format!("an MTU of {} bytes is too small: give {least} to {most}", options.mtu)));
         }
         let shared = Arc::new(Shared::new(port.into(), options)?);
         let worker = shared.clone();
-        let thread = std::thread::Builder::new().name("stack".into()).spawn(move || worker.run()).map_err(DriveError::system("start a thread"))?;
+        let thread = std::thread::Builder::new().name("host".into()).spawn(move || worker.run()).map_err(DriveError::system("start a thread"))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -110,7 +110,7 @@ impl Stack {
     }
 
     /// What it has seen so far.
-    pub fn counters(&self) -> StackCounters {
+    pub fn counters(&self) -> HostCounters {
         self.shared.lock().counters
     }
 
@@ -120,7 +120,7 @@ impl Stack {
     }
 }
 
-impl Drop for Stack {
+impl Drop for Host {
     fn drop(&mut self) {
         self.shared.halt();
         if let Some(thread) = self.thread.take() {

@@ -1,0 +1,176 @@
+//! The host without a kernel: against itself, and against packets that nobody should send. Needs no rights.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::time::Duration as Time;
+
+use ackclock_drive::{Clock, Host, HostOptions, Port};
+use ackclock_engine::State;
+use ackclock_units::{Ecn, Rng, SeqNumber};
+use ackclock_wire::{Flags, IpPacket, Segment, Timestamps, Transport, emit_tcp, parse_ip};
+use common::{Setup, expect_pattern, policies, send_pattern};
+
+fn host(port: Port, address: &str) -> Host {
+    let options = HostOptions {
+        addresses: vec![address.parse().unwrap()],
+        mtu: 1500,
+        config: Setup::default().config,
+        policies: policies("sack", "cubic"),
+        clock: Clock::start(),
+    };
+    Host::start(port, options).unwrap()
+}
+
+const HOST: &str = "10.0.0.1:80";
+const STRANGER: &str = "10.0.0.2:1000";
+
+fn at(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+fn packet(from: SocketAddr, segment: &Segment, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    emit_tcp(from, at(HOST), &Segment { len: payload.len() as u32, ..*segment }, payload, Ecn::NotEct, &mut out).unwrap();
+    out
+}
+
+/// Hands a packet to the host, making room by taking its answers when there is none.
+fn give(wire: &Port, bytes: &[u8]) {
+    let mut buffer = [0; 2000];
+    for _ in 0..100_000 {
+        if wire.send(bytes).is_ok() {
+            return;
+        }
+        while wire.recv(&mut buffer).is_ok() {}
+        std::thread::sleep(Time::from_micros(100));
+    }
+    panic!("the host takes no packets any more");
+}
+
+/// The next segment from the host that `wanted` accepts.
+fn answer(wire: &Port, wanted: impl Fn(SocketAddr, &Segment) -> bool) -> Segment {
+    let mut buffer = [0; 2000];
+    for _ in 0..10_000 {
+        while let Ok(n) = wire.recv(&mut buffer) {
+            let ip @ IpPacket { transport: Transport::Tcp(tcp), .. } = parse_ip(&buffer[..n]).unwrap() else { panic!("not TCP") };
+            if wanted(ip.endpoints().1, &tcp.segment) {
+                return tcp.segment;
+            }
+        }
+        std::thread::sleep(Time::from_millis(1));
+    }
+    panic!("no such answer in 10 s");
+}
+
+/// Opens a connection by hand; the segment that the stranger would send next.
+fn open(wire: &Port, from: SocketAddr) -> Segment {
+    give(wire, &packet(from, &Segment { seq: SeqNumber(99), window: 60_000, flags: Flags::SYN, ..Segment::default() }, &[]));
+    let reply = answer(wire, |to, s| to == from && s.flags.has(Flags::SYN | Flags::ACK));
+    assert_eq!(reply.ack, SeqNumber(100));
+    let next = Segment { seq: SeqNumber(100), ack: reply.seq + 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
+    give(wire, &packet(from, &next, &[]));
+    next
+}
+
+#[test]
+fn two_hosts_of_ours_talk_to_each_other() {
+    let (a, b) = Port::pair().unwrap();
+    let (a, b) = (host(a, "10.0.0.1"), host(b, "10.0.0.2"));
+    let listener = a.listen(80, 5).unwrap();
+    let bytes = 5_000_000;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let stream = listener.accept().unwrap();
+            expect_pattern(&stream, bytes);
+            send_pattern(&stream, bytes);
+            stream.close(Some(Time::from_secs(10))).unwrap();
+        });
+        let stream = b.connect(at(HOST)).unwrap();
+        send_pattern(&stream, bytes);
+        stream.shutdown_write();
+        expect_pattern(&stream, bytes);
+    });
+    assert_eq!(b.connect(at("10.0.0.1:81")).err().map(|e| e.kind()), Some(std::io::ErrorKind::ConnectionRefused));
+    assert_eq!(b.connect(at("[::1]:81")).err().map(|e| e.kind()), Some(std::io::ErrorKind::AddrNotAvailable));
+}
+
+#[test]
+fn a_flood_of_syns_fills_the_backlog_and_nothing_else() {
+    let (wire, port) = Port::pair().unwrap();
+    let host = host(port, "10.0.0.1");
+    let _listener = host.listen(80, 20).unwrap();
+    let syn = Segment { window: 1000, flags: Flags::SYN, ..Segment::default() };
+    let n = 20_000;
+    for i in 0..n {
+        let from = SocketAddr::new([10, 1, (i >> 8) as u8, i as u8].into(), 1000);
+        give(&wire, &packet(from, &syn, &[]));
+    }
+    while host.counters().packets_received < n {
+        std::thread::sleep(Time::from_millis(1));
+    }
+    assert_eq!((host.connections(), host.counters().backlog_drops), (20, n - 20));
+}
+
+#[test]
+fn noise_is_survived_and_a_connection_in_the_middle_of_it_too() {
+    let (wire, port) = Port::pair().unwrap();
+    let host = host(port, "10.0.0.1");
+    let listener = host.listen(80, 50).unwrap();
+    let next = open(&wire, at(STRANGER));
+    let stream = listener.accept().unwrap();
+    let mut rng = Rng::stream(5, "noise", 0);
+    for i in 0..50_000_u32 {
+        let bytes = match rng.below(4) {
+            // No packet at all.
+            0 => (0..rng.below(100)).map(|_| rng.next_u64() as u8).collect(),
+            // A segment for the open connection, far from its window, with whatever flags and options.
+            1 => {
+                let timestamps = rng.chance(0.5).then(|| Timestamps { tsval: rng.next_u64() as u32, tsecr: 0 });
+                let options = ackclock_wire::Options { timestamps, ..Default::default() };
+                let seq = next.seq + (1 << 30) + rng.below(1 << 30) as u32;
+                let s =
+                    Segment { seq, ack: next.ack + (1 << 30), flags: Flags(rng.next_u64() as u8), window: rng.next_u64() as u16, options, ..next };
+                packet(at(STRANGER), &s, &vec![0; rng.below(1400) as usize])
+            }
+            // Anything at all for a port where someone or nobody listens, from anywhere.
+            2 => {
+                let from = SocketAddr::new([10, 2, 0, rng.next_u64() as u8].into(), rng.next_u64() as u16);
+                let (seq, ack) = (SeqNumber(rng.next_u64() as u32), SeqNumber(rng.next_u64() as u32));
+                let s = Segment { seq, ack, flags: Flags(rng.next_u64() as u8), window: rng.next_u64() as u16, ..Segment::default() };
+                packet(from, &s, &[0; 10])
+            }
+            // A right packet with one byte wrong.
+            _ => {
+                let mut bytes = packet(at(STRANGER), &Segment { flags: Flags::ACK | Flags::RST, ..next }, b"never seen");
+                let place = rng.below(bytes.len() as u64) as usize;
+                bytes[place] ^= 1 << rng.below(8);
+                bytes
+            }
+        };
+        if !bytes.is_empty() {
+            give(&wire, &bytes);
+        }
+        if i % 1000 == 0 {
+            assert!(host.connections() <= 51, "{}", host.connections());
+        }
+    }
+    // The connection has lived through it, and nothing of the noise was taken for its data.
+    assert_eq!(stream.state(), State::Established);
+    give(&wire, &packet(at(STRANGER), &Segment { flags: Flags::ACK | Flags::PSH, ..next }, b"signal"));
+    let mut got = [0; 100];
+    let n = std::io::Read::read(&mut &stream, &mut got).unwrap();
+    assert_eq!(&got[..n], b"signal");
+}
+
+#[test]
+fn wrong_options_are_refused_in_a_sentence() {
+    let start = |addresses, mtu| {
+        let (_, port) = Port::pair().unwrap();
+        let options = HostOptions { addresses, mtu, config: Setup::default().config, policies: policies("sack", "reno"), clock: Clock::start() };
+        Host::start(port, options).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert!(start(vec![], 1500).contains("at least one address"));
+    assert!(start(vec![[10, 0, 0, 1].into()], 100).contains("100"), "{}", start(vec![[10, 0, 0, 1].into()], 100));
+}

@@ -8,13 +8,17 @@ use ackclock_units::{Bytes, Duration, Rate};
 use super::build;
 use super::error::{Result, ScenarioError};
 use super::resolve::Resolved;
+use super::stack::StackPlan;
 use super::workload::{Body, WorkloadPlan};
 use crate::network::{Network, NodeId};
 
 /// Flows that one run may be expected to start.
 const MOST_FLOWS: f64 = 1e9;
-/// Pairs of client and server whose paths are looked up ahead.
-const MOST_PAIRS: usize = 1_000_000;
+/// Flows that may be open together: each takes a few thousand bytes of memory.
+const MOST_AT_ONCE: f64 = 2e6;
+/// Pairs of client and server whose paths are looked up ahead, and the steps that this may take.
+const MOST_PAIRS: usize = 100_000;
+const MOST_STEPS: usize = 1_000_000_000;
 /// IP and TCP headers without options.
 const HEADERS: Bytes = 40;
 
@@ -39,10 +43,11 @@ impl Ways {
     /// # Errors
     /// When there is none between two of its nodes.
     pub(super) fn of(w: &WorkloadPlan, resolved: &Resolved, network: &Network, nodes: &BTreeMap<&str, NodeId>) -> Result<Self> {
-        if w.clients.len().saturating_mul(w.servers.len()) > MOST_PAIRS {
-            let message =
-                format!("workload `{}` has {} clients and {} servers; at most {MOST_PAIRS} pairs would do", w.name, w.clients.len(), w.servers.len());
-            return Err(ScenarioError::new(message));
+        let pairs = w.clients.len().saturating_mul(w.servers.len());
+        let most = MOST_PAIRS.min(MOST_STEPS / (resolved.path.nodes.len() + 2 * resolved.path.edges.len()).max(1));
+        if pairs > most {
+            let (name, clients, servers) = (&w.name, w.clients.len(), w.servers.len());
+            return Err(ScenarioError::new(format!("workload `{name}` has {clients} clients and {servers} servers; at most {most} pairs would do")));
         }
         let links: Vec<_> = resolved.path.links().map(|(_, _, _, l)| (l.delay, l.rate)).collect();
         let mut ways = BTreeMap::new();
@@ -84,6 +89,10 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     for (w, rate) in r.workloads.iter_mut().zip(rates) {
         derive_arrivals(w, rate, mss)?;
     }
+    let at_once: f64 = r.workloads.iter().filter(|w| !matches!(w.body, Body::Web(_))).map(|w| w.expected_flows(r.duration())).sum();
+    if at_once > MOST_AT_ONCE {
+        return Err(ScenarioError::new(format!("the workloads have {at_once:.0} flows that last; at most {MOST_AT_ONCE:.0} would do")));
+    }
     let flows: f64 = r.workloads.iter().map(|w| w.expected_flows(r.duration())).sum();
     if flows > MOST_FLOWS {
         return Err(ScenarioError::new(format!("the workloads would start about {flows:.0} flows; at most {MOST_FLOWS:.0} would do")));
@@ -95,14 +104,11 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
 fn queues(r: &Resolved) -> Result<()> {
     for (name, _, _, link) in r.path.links() {
         let Some(limit) = link.limit_bytes() else { continue };
-        for s in &r.stacks {
-            let packet = s.mss() + HEADERS;
-            if limit < packet {
-                let (label, mss) = (&s.label, s.mss());
-                let message =
-                    format!("the queue of link `{name}` holds {limit}B, less than a packet of stack `{label}` ({packet}B: mss {mss}B and headers)");
-                return Err(ScenarioError::new(format!("{message}: give at least {packet}B")));
-            }
+        let short = r.stacks.iter().find(|s| limit < s.mss() + HEADERS);
+        if let Some(StackPlan { label, .. }) = short {
+            let packet = r.stacks.iter().map(|s| s.mss() + HEADERS).max().unwrap_or_default();
+            let message = format!("the queue of link `{name}` has a `limit` of `{limit}B`, less than a packet of stack `{label}`");
+            return Err(ScenarioError::new(format!("{message}: give at least `{packet}B` or a number of packets")));
         }
     }
     Ok(())

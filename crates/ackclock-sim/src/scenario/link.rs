@@ -102,11 +102,11 @@ impl LinkContext<'_> {
 
     fn queue(&self, item: &Item, key: &str, rate: Rate) -> Result<Chosen<dyn QueueDiscipline>> {
         let (reader, word) = Reader::or_kind(item, key)?;
-        let kind = match word {
-            Some(word) => word,
-            None => reader.text("kind")?.map_or("drop-tail", |(kind, _)| kind),
+        let (kind, place) = match word {
+            Some(word) => (word, reader.place()),
+            None => reader.text("kind")?.map_or(("drop-tail", reader.place()), |(kind, item)| (kind, &item.place)),
         };
-        let mut queue = self.registry.choose::<dyn QueueDiscipline>(kind).map_err(|e| ScenarioError::at(reader.place(), format!("`{key}`: {e}")))?;
+        let mut queue = self.registry.choose::<dyn QueueDiscipline>(kind).map_err(|e| ScenarioError::at(place, format!("`{key}`: {e}")))?;
         fill_rate(&mut queue, rate);
         for param in queue.entry().params {
             let Some(item) = reader.get(param.name) else { continue };
@@ -150,15 +150,15 @@ fn fill_rate(queue: &mut Chosen<dyn QueueDiscipline>, rate: Rate) {
 fn one_fault(item: &Item, key: &str, rate: Option<Rate>) -> Result<Vec<Chosen<dyn Fault>>> {
     let (reader, word) = Reader::or_kind(item, key)?;
     let known: Vec<&str> = fault::ENTRIES.iter().map(|e| e.name).collect();
-    let kind = match word {
-        Some(word) => word,
+    let (kind, place) = match word {
+        Some(word) => (word, reader.place()),
         None => match reader.text("kind")? {
-            Some((kind, _)) => kind,
+            Some((kind, item)) => (kind, &item.place),
             None => return Err(ScenarioError::at(reader.place(), format!("`{key}` has no `kind`: give one of {}", known.join(", ")))),
         },
     };
     let entry = fault::ENTRIES.iter().find(|e| e.name == kind);
-    let entry = entry.ok_or_else(|| ScenarioError::at(reader.place(), format!("`{key}`: `{kind}` is not a known fault{}", hint(kind, &known))))?;
+    let entry = entry.ok_or_else(|| ScenarioError::at(place, format!("`{key}`: `{kind}` is not a known fault{}", hint(kind, &known))))?;
     let mut faults = vec![Chosen::new(entry)];
     if let (Some(rate), true) = (rate, entry.params.iter().any(|p| p.name == "link_rate")) {
         let _ = faults[0].set_value("link_rate", Value::Rate(rate));

@@ -69,7 +69,7 @@ impl RttPlan {
             _ => unreachable!("declared as a time"),
         };
         let all = |items: &[Item]| items.iter().map(time).collect::<Result<Vec<_>>>();
-        let empty = || ScenarioError::at(&item.place, "`rtt` is an empty list: give at least one time such as `100ms`");
+        let empty = || ScenarioError::at(&item.place, format!("`{}` is an empty list: give at least one time such as `100ms`", reader.key("rtt")));
         Ok(Some(match &item.node {
             Node::Text(text) if text == "links" => Self::Links,
             Node::List(items) if items.is_empty() => return Err(empty()),
@@ -79,7 +79,10 @@ impl RttPlan {
                 let plan = match (inner.get("uniform"), inner.get("list")) {
                     (Some(Item { node: Node::List(items), place }), None) => match all(items)?.as_slice() {
                         [a, b] if a <= b => Self::Uniform(*a, *b),
-                        _ => return Err(ScenarioError::at(place, format!("`{}` is not a lower and an upper time", inner.key("uniform")))),
+                        _ => {
+                            let message = "is not a list of a lower and an upper time such as `[\"10ms\", \"200ms\"]`";
+                            return Err(ScenarioError::at(place, format!("`{}` {message}", inner.key("uniform"))));
+                        }
                     },
                     (None, Some(Item { node: Node::List(items), .. })) if !items.is_empty() => Self::List(all(items)?),
                     _ => {
@@ -132,14 +135,15 @@ impl PathPlan {
     /// Reads `[path]`.
     pub(super) fn read(item: &Item, ctx: &LinkContext<'_>, files: &Files) -> Result<Self> {
         let reader = Reader::new(item, "path")?;
-        let kind = reader.text("kind")?.map_or("dumbbell", |(kind, _)| kind);
+        let word = reader.text("kind")?;
+        let (kind, place) = word.map_or(("dumbbell", reader.place()), |(kind, item)| (kind, &item.place));
         let rtt = RttPlan::read(&reader)?;
         let plan = match kind {
             "single" => Self::pair(&reader, ctx, rtt, "single", "link"),
             "dumbbell" => Self::pair(&reader, ctx, rtt, "dumbbell", "bottleneck"),
             "chain" => Self::chain(&reader, ctx, rtt),
             "graph" => Self::graph(&reader, ctx, rtt, files),
-            _ => Err(ScenarioError::at(reader.place(), format!("`path.kind` is `{kind}`, which is not a known kind of path{}", hint(kind, KINDS)))),
+            _ => Err(ScenarioError::at(place, format!("`path.kind` is `{kind}`, which is not a known kind of path{}", hint(kind, KINDS)))),
         }?;
         reader.finish()?;
         Ok(plan)

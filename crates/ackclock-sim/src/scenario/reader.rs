@@ -53,7 +53,16 @@ impl<'a> Reader<'a> {
 
     /// The value of `name`, without which the scenario says too little.
     pub(super) fn require(&self, name: &str, would_do: &str) -> Result<&'a Item> {
-        self.get(name).ok_or_else(|| ScenarioError::at(&self.place, format!("`{}` is missing: give {would_do}", self.key(name))))
+        if let Some(item) = self.get(name) {
+            return Ok(item);
+        }
+        // A slip of the pen says more than a gap.
+        let known = self.known.borrow();
+        let slip = self.entries.iter().find(|(key, _)| !known.contains(key) && nearest(key, [name]).is_some());
+        Err(match slip {
+            Some((key, item)) => ScenarioError::at(&item.place, format!("`{}` is not a known key (did you mean `{name}`?)", self.key(key))),
+            None => ScenarioError::at(&self.place, format!("`{}` is missing: give {would_do}", self.key(name))),
+        })
     }
 
     /// All entries, whatever their keys; for tables whose keys are the author's own names.

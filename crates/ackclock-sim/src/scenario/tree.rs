@@ -8,6 +8,9 @@ use super::error::{Place, Result, ScenarioError};
 /// The longest scenario text: what keeps memory bounded.
 const LONGEST_TEXT: usize = 64 << 20;
 
+/// Parts that the key of an override may have.
+const DEEPEST: usize = 32;
+
 /// A value.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Node {
@@ -60,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Item> {
         let place = e.span().map_or(Place::Nowhere, |span| line(span.start));
         ScenarioError::at(&place, format!("this is not TOML: {}", e.message().replace('\n', "; ")))
     })?;
-    table(root.get_ref(), line(0), &line)
+    table(root.get_ref(), Place::Nowhere, &line)
 }
 
 fn table(entries: &DeTable<'_>, place: Place, line: &dyn Fn(usize) -> Place) -> Result<Item> {
@@ -139,6 +142,9 @@ fn split(key: &str) -> Option<Vec<String>> {
             return None;
         }
         parts.push(part.to_owned());
+        if parts.len() > DEEPEST {
+            return None;
+        }
         match after.strip_prefix('.') {
             Some(more) => rest = more,
             None if after.is_empty() => return Some(parts),

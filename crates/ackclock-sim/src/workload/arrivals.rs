@@ -90,7 +90,8 @@ impl Arrivals {
             Pattern::OnOff(p) => (start + p.periods.draw(p.on, &mut period_rng), per_second * p.boost()),
             _ => (Instant::FAR_FUTURE, per_second),
         };
-        let mean_interval = Duration::from_secs_f64(1.0 / rate);
+        // Time must go on.
+        let mean_interval = Duration::from_secs_f64(1.0 / rate).max(Duration::from_nanos(1));
         Self { pattern, mean_interval, now: start, on_until, rng: Rng::stream(seed, &format!("{name}.arrivals"), 0), period_rng }
     }
 

@@ -4,7 +4,8 @@ use ackclock_policy::{Declaration, Param};
 use ackclock_units::{Duration, Rate};
 
 const LONGEST: Duration = Duration::from_secs(100_000_000);
-const SHORTEST: Duration = Duration::from_nanos(1);
+/// Shorter periods than this would make a run spend its time on counting periods.
+const SHORTEST: Duration = Duration::from_micros(100);
 const SECOND: Duration = Duration::from_secs(1);
 
 const ON: Param = Param::duration("on", SECOND, SHORTEST..=LONGEST, "mean ON period");

@@ -98,9 +98,12 @@ pub struct Web {
 
 impl FlowSource for Web {
     fn next(&mut self, _: Instant, _: &mut Rng) -> Option<FlowSpec> {
+        if self.stop == Instant::ZERO {
+            return None;
+        }
         let start = self.arrivals.next_arrival();
         if start >= self.stop {
-            // Asked again later, it must not begin anew.
+            // It is asked again whenever a flow has ended.
             self.stop = Instant::ZERO;
             return None;
         }

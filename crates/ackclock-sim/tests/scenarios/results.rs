@@ -1,0 +1,132 @@
+use std::ops::ControlFlow;
+
+use ackclock_sim::scenario::{Results, run};
+use ackclock_trace::FlowRow;
+
+use super::{TEN_LINES, resolved, results};
+
+fn of_run<'a>(r: &'a Results, run: &str) -> Vec<&'a FlowRow> {
+    r.flows.iter().filter(|f| &*f.run == run).collect()
+}
+
+#[test]
+fn any_number_of_workers_gives_the_same() {
+    let scenario = resolved(TEN_LINES, &[("repeat", "2"), ("duration", "2s"), ("trace", "[\"episodes\"]")]);
+    let one = results(&scenario, 1);
+    assert_eq!(one.runs.iter().map(|r| r.label.as_str()).collect::<Vec<_>>(), ["tcp #1", "tcp #2", "no backoff #1", "no backoff #2"]);
+    for workers in [0, 2, 3, 16] {
+        let many = results(&scenario, workers);
+        assert_eq!((&one.flows, &one.links, &one.runs, &one.events), (&many.flows, &many.links, &many.runs, &many.events));
+    }
+}
+
+#[test]
+fn every_stack_meets_the_same_arrivals_sizes_and_round_trips() {
+    let scenario = resolved(TEN_LINES, &[]);
+    let r = results(&scenario, 2);
+    let drawn = |run| of_run(&r, run).iter().map(|f| (f.start, f.size, f.path_rtt, f.client.clone())).collect::<Vec<_>>();
+    assert!(drawn("tcp").len() > 1500);
+    assert_eq!(drawn("tcp"), drawn("no backoff"));
+}
+
+#[test]
+fn another_workload_changes_no_draw() {
+    let scenario = resolved(TEN_LINES, &[]);
+    let more = TEN_LINES.replace("[workload]", "[[workload]]").replace("[stacks]", "[[workload]]\nkind = \"telnet\"\nflows = 5\n[stacks]");
+    let (a, b) = (results(&scenario, 2), results(&resolved(&more, &[]), 2));
+    let drawn = |r: &Results| r.flows.iter().filter(|f| &*f.group == "web").map(|f| (f.start, f.size, f.path_rtt)).collect::<Vec<_>>();
+    assert_eq!(drawn(&a), drawn(&b));
+    assert_eq!(b.flows.iter().filter(|f| &*f.group == "telnet").count(), 10);
+}
+
+#[test]
+fn seeds_differ_and_repeat() {
+    let run = |seed| results(&resolved(TEN_LINES, &[("seed", seed), ("duration", "1s")]), 1).flows;
+    assert_eq!(run("5"), run("5"));
+    assert_ne!(run("5"), run("6"));
+}
+
+#[test]
+fn a_mix_shares_one_run_and_a_larger_share_keeps_its_flows() {
+    let stack_of = |shares: &str| {
+        let scenario = resolved(TEN_LINES, &[("mix", shares)]);
+        let r = results(&scenario, 1);
+        assert_eq!(r.runs.len(), 1);
+        let summaries = r.summaries(&scenario);
+        assert_eq!(summaries.len(), 2);
+        assert_eq!(summaries.iter().map(|s| s.flows_started).sum::<u64>(), r.flows.len() as u64);
+        r.flows.iter().map(|f| f.stack.to_string()).collect::<Vec<_>>()
+    };
+    let (few, many) = (stack_of("{ tcp = 0.1, \"no backoff\" = 0.9 }"), stack_of("{ tcp = 0.6, \"no backoff\" = 0.4 }"));
+    let share = |stacks: &[String]| stacks.iter().filter(|s| *s == "tcp").count() as f64 / stacks.len() as f64;
+    assert!((share(&few) - 0.1).abs() < 0.03 && (share(&many) - 0.6).abs() < 0.04);
+    assert!(few.iter().zip(&many).all(|(a, b)| a != "tcp" || b == "tcp"), "whoever ran tcp among 10 % does so among 60 %");
+}
+
+#[test]
+fn realised_mean_and_load_are_near_what_was_asked_for() {
+    let scenario = resolved(TEN_LINES, &[("duration", "60s"), ("workload.load", "0.5")]);
+    let r = results(&scenario, 2);
+    for s in r.summaries(&scenario) {
+        let (mean, load) = (s.mean_size.unwrap(), s.load.unwrap());
+        assert!((mean / 3351.19 - 1.0).abs() < 0.03, "mean {mean}");
+        assert!((load / 0.5 - 1.0).abs() < 0.05, "load {load}");
+        assert_eq!(s.flows_started, s.flows_finished + s.flows_failed + s.flows_unfinished);
+    }
+}
+
+#[test]
+fn a_load_on_the_wire_is_a_load_on_the_wire() {
+    // Half of 10 Mbit/s with headers of 40 bytes: the bottleneck is busy for half of the time, handshakes and FINs aside.
+    let text = TEN_LINES.replace("trace = \"I\"", "sizes = { kind = \"fixed\", bytes = \"14600B\" }\nload_counts = \"wire\"").replace("1.2", "0.5");
+    let scenario = resolved(&text, &[("duration", "60s")]);
+    for s in results(&scenario, 2).summaries(&scenario) {
+        let busy = s.utilisation.unwrap();
+        assert!((busy - 0.5).abs() < 0.03, "busy {busy}");
+    }
+}
+
+#[test]
+fn a_drained_run_leaves_nothing_unfinished() {
+    let scenario = resolved(TEN_LINES, &[("workload.load", "0.3"), ("drain", "300s")]);
+    let r = results(&scenario, 2);
+    assert!(r.runs.iter().all(|run| run.simulated < scenario.duration() + scenario.drain()), "it ends when the last flow has");
+    for s in r.summaries(&scenario) {
+        assert_eq!((s.flows_unfinished, s.flows_started), (0, s.flows_finished + s.flows_failed));
+    }
+    assert!(r.flows.iter().all(|f| f.start.since(ackclock_units::Instant::ZERO) < scenario.duration()));
+}
+
+#[test]
+fn a_lossy_link_loses_its_share() {
+    let sets = [
+        ("path.bottleneck.faults", "[{ kind = \"loss\", p = 0.02 }]"),
+        ("path.bottleneck.queue", "drop-tail"),
+        ("workload.load", "0.2"),
+        ("duration", "60s"),
+    ];
+    let scenario = resolved(TEN_LINES, &sets);
+    for s in results(&scenario, 2).summaries(&scenario) {
+        let loss = s.loss.unwrap();
+        assert!((loss - 0.02).abs() < 0.003, "loss {loss}");
+    }
+}
+
+#[test]
+fn backoff_rounds_are_counted() {
+    let scenario = resolved(TEN_LINES, &[("duration", "20s"), ("drain", "30s")]);
+    let r = results(&scenario, 2);
+    for s in r.summaries(&scenario) {
+        assert!(s.timeouts > 100 && s.timeouts_by_round[1] > 0, "{s:?}");
+        // The last one collects all further rounds.
+        assert!(s.timeouts_by_round[..7].windows(2).all(|w| w[0] >= w[1]), "{s:?}");
+        assert_eq!(s.timeouts, s.timeouts_by_round.iter().sum::<u64>());
+    }
+}
+
+#[test]
+fn it_can_be_stopped() {
+    let scenario = resolved(TEN_LINES, &[("duration", "10000s")]);
+    let stopped = run(&scenario, |p| if p.flows_started > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }, 2);
+    assert!(stopped.unwrap().is_none());
+}

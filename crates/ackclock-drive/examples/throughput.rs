@@ -1,5 +1,5 @@
 //! How fast the engine is against the kernel over a TUN device, nothing in between:
-//! `cargo run --release -p ackclock-drive --example throughput [MTU [SECONDS]]`.
+//! `cargo run --release -p ackclock-drive --example throughput [MTU [SECONDS [offload]]]`.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,11 +29,12 @@ mod linux {
         let mut args = std::env::args().skip(1);
         let mtu = args.next().map_or(Ok(1500), |a| a.parse())?;
         let seconds = args.next().map_or(Ok(3.0), |a| a.parse())?;
+        let offload = args.next().is_some_and(|a| a == "offload");
         if check()? == Means::UserNamespace {
             enter_user_namespace()?;
         }
         let namespace = Namespace::new(false)?;
-        let tun = Tun::new(&namespace, &TunOptions { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 24), mtu, ..TunOptions::default() })?;
+        let tun = Tun::new(&namespace, &TunOptions { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 24), mtu, offload, ..TunOptions::default() })?;
         let policies = ackclock_engine::Stack::named(&Registry::builtin(), "cubic")?;
         let options = HostOptions {
             addresses: vec![Ipv4Addr::new(10, 0, 0, 2).into()],
@@ -70,7 +71,11 @@ mod linux {
             })?;
             let gbit = bytes as f64 * 8.0 / took.as_secs_f64() / 1e9;
             let per_byte = cpu.as_nanos() as f64 / bytes as f64;
-            println!("MTU {mtu}, engine {}: {gbit:.2} Gbit/s, {per_byte:.2} ns of CPU per byte", if engine_sends { "sends" } else { "receives" });
+            println!(
+                "MTU {mtu}{}, engine {}: {gbit:.2} Gbit/s, {per_byte:.2} ns of CPU per byte",
+                if offload { " with offload" } else { "" },
+                if engine_sends { "sends" } else { "receives" }
+            );
         }
         Ok(())
     }

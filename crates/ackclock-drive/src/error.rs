@@ -15,6 +15,7 @@ pub enum DriveError {
     Interrupted,
 }
 
+#[cfg(target_os = "linux")]
 impl DriveError {
     /// Attaches what was being done to an error of the system.
     pub(crate) fn system(doing: &'static str) -> impl FnOnce(io::Error) -> Self {

@@ -28,6 +28,8 @@ pub use host::*;
 #[cfg(target_os = "linux")]
 pub use lab::{Lab, LabOptions};
 #[cfg(target_os = "linux")]
+pub(crate) use linux::Offload;
+#[cfg(target_os = "linux")]
 pub use linux::*;
 
 /// How network namespaces and TUN devices can be made.

@@ -64,7 +64,13 @@ struct Shared {
 
 impl Emulator {
     /// Starts carrying packets between two ports.
+    ///
+    /// # Errors
+    /// A device with offload, or a system call that failed.
     pub fn start(a: Port, b: Port, options: EmulatorOptions) -> Result<Self, DriveError> {
+        if a.offload() || b.offload() {
+            return Err(DriveError::Input("the emulator carries packets as they are on a wire: make the device without `offload`".into()));
+        }
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker: Waker::new()?, report: Mutex::default() });
         let mut worker = Worker {
             clock: options.clock,

@@ -9,10 +9,11 @@ use std::sync::{Arc, Condvar};
 
 use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, State};
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
-use ackclock_wire::{Flags, Segment, TcpView, Transport, emit_tcp, emit_tcp_with, parse_ip};
+use ackclock_wire::{Flags, Segment, Strictness, Transport, emit_tcp, parse_ip_as};
 
+use super::offload::{Batch, split};
 use super::{HostCounters, HostOptions};
-use crate::Port;
+use crate::{Offload, Port};
 
 /// Everything that the host's lock protects.
 pub(super) struct Core {
@@ -147,37 +148,48 @@ impl Core {
     /// Takes in a packet from the port.
     pub(super) fn packet(&mut self, now: Instant, port: &Port, bytes: &[u8]) {
         self.counters.packets_received += 1;
-        let Ok(packet) = parse_ip(bytes) else {
-            self.counters.ignored += 1;
-            return;
-        };
-        let Transport::Tcp(tcp) = &packet.transport else {
-            self.counters.ignored += 1;
-            return;
-        };
-        if !self.options.addresses.contains(&packet.dst) {
-            self.counters.ignored += 1;
-            return;
-        }
-        let (peer, local) = packet.endpoints();
-        self.segment(now, port, local, peer, tcp, packet.ecn);
+        let taken = if port.offload() { self.take_offloaded(now, port, bytes) } else { self.take(now, port, bytes, Strictness::FULL, None) };
+        self.counters.ignored += u64::from(taken.is_none());
     }
 
-    fn segment(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, tcp: &TcpView<'_>, ecn: Ecn) {
-        let flags = tcp.segment.flags;
-        let opens = flags.has(Flags::SYN) && !flags.any(Flags::ACK | Flags::RST);
-        let id = match self.by_pair.get(&(local, peer)) {
-            Some(&id) => id,
-            None if opens && self.listeners.contains_key(&local.port()) => {
-                let Some(id) = self.half_open(now, local, peer) else { return };
-                id
-            }
-            None => return self.refuse(port, local, peer, &tcp.segment),
-        };
-        if let Some(entry) = &mut self.entries[id as usize] {
-            entry.connection.handle_segment(now, &tcp.segment, tcp.payload, ecn);
+    fn take_offloaded(&mut self, now: Instant, port: &Port, bytes: &[u8]) -> Option<()> {
+        let about = Offload::from_bytes(bytes)?;
+        let strict = if about.unchecked() { Strictness::FULL } else { Strictness::OFFLOAD };
+        self.take(now, port, &bytes[Offload::LEN..], strict, about.segment_size())
+    }
+
+    /// `None` for what is not for us.
+    fn take(&mut self, now: Instant, port: &Port, bytes: &[u8], strict: Strictness, size: Option<u16>) -> Option<()> {
+        let packet = parse_ip_as(bytes, strict).ok()?;
+        let Transport::Tcp(tcp) = &packet.transport else { return None };
+        if !self.options.addresses.contains(&packet.dst) {
+            return None;
         }
-        self.settle(now, port, id);
+        let (peer, local) = packet.endpoints();
+        if let Some(id) = self.find(now, port, local, peer, &tcp.segment) {
+            if let Some(entry) = &mut self.entries[id as usize] {
+                match size {
+                    // Like the kernel's own receive offload: the segments are taken one by one, and answered together.
+                    Some(size) => split(tcp, size).for_each(|(segment, payload)| entry.connection.handle_segment(now, &segment, payload, packet.ecn)),
+                    None => entry.connection.handle_segment(now, &tcp.segment, tcp.payload, packet.ecn),
+                }
+            }
+            self.settle(now, port, id);
+        }
+        Some(())
+    }
+
+    /// The connection that a segment belongs to, a new one where it opens one. Answers it where there is none.
+    fn find(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) -> Option<u32> {
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
+        match self.by_pair.get(&(local, peer)) {
+            Some(&id) => Some(id),
+            None if opens && self.listeners.contains_key(&local.port()) => self.half_open(now, local, peer),
+            None => {
+                self.refuse(port, local, peer, segment);
+                None
+            }
+        }
     }
 
     /// A connection for a SYN to a listening port, unless its backlog is full.
@@ -198,6 +210,10 @@ impl Core {
     fn refuse(&mut self, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) {
         let Some(reset) = Connection::reset_for(segment) else { return };
         self.scratch.clear();
+        if port.offload() {
+            // Nothing is left to the other side.
+            self.scratch.extend_from_slice(&Offload::default().to_bytes());
+        }
         if emit_tcp(local, peer, &reset, &[], Ecn::NotEct, &mut self.scratch).is_ok() {
             self.counters.resets_sent += 1;
             self.send_scratch(port);
@@ -271,15 +287,27 @@ impl Core {
     }
 
     fn transmit(&mut self, now: Instant, port: &Port, entry: &mut Entry) {
+        let offload = port.offload();
+        let mut batch: Option<Batch> = None;
         while let Some(out) = entry.connection.poll_transmit(now) {
-            self.scratch.clear();
-            let connection = &entry.connection;
-            let copy = |bytes: &mut [u8]| connection.copy_payload(out.offset, bytes);
-            match emit_tcp_with(entry.local, entry.peer, &out.segment, out.ecn, &mut self.scratch, copy) {
-                Ok(()) => self.send_scratch(port),
-                // The engine keeps segments within the MTU, so nothing of this kind happens; losing the packet is the safe answer.
-                Err(_) => self.counters.send_failures += 1,
+            if offload && batch.as_mut().is_some_and(|b| b.add(&out)) {
+                continue;
             }
+            if let Some(ready) = batch.replace(Batch::new(out)) {
+                self.send_batch(port, entry, &ready, offload);
+            }
+        }
+        if let Some(ready) = batch {
+            self.send_batch(port, entry, &ready, offload);
+        }
+    }
+
+    fn send_batch(&mut self, port: &Port, entry: &Entry, batch: &Batch, offload: bool) {
+        self.scratch.clear();
+        match batch.emit(entry.local, entry.peer, &entry.connection, offload, &mut self.scratch) {
+            Ok(()) => self.send_scratch(port),
+            // The engine keeps segments within the MTU, so nothing of this kind happens; losing the packet is the safe answer.
+            Err(_) => self.counters.send_failures += 1,
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod core;
 mod listener;
+mod offload;
 mod run;
 mod stream;
 

@@ -7,7 +7,7 @@ use ackclock_units::Instant;
 use super::HostOptions;
 use super::core::Core;
 use crate::linux::wait::{Waker, wait};
-use crate::{Clock, DriveError, Port};
+use crate::{Clock, DriveError, Offload, Port};
 
 /// What the host's thread, its streams and its listeners share.
 pub(super) struct Shared {
@@ -17,8 +17,8 @@ pub(super) struct Shared {
     core: Mutex<Core>,
 }
 
-/// Largest IP packet.
-const MAX_PACKET: usize = 65_536;
+/// Largest IP packet, and what a device may say of it.
+const MAX_PACKET: usize = 65_536 + Offload::LEN;
 /// Packets taken in before timers are looked at and programs get a chance at the lock.
 const BATCH: usize = 32;
 

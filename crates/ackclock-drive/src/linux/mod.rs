@@ -2,6 +2,7 @@
 
 mod capture;
 mod namespace;
+mod offload;
 mod port;
 mod rights;
 mod sys;
@@ -10,6 +11,7 @@ pub(crate) mod wait;
 
 pub use capture::Capture;
 pub use namespace::Namespace;
+pub(crate) use offload::Offload;
 pub use port::Port;
 pub use rights::{check, enter_user_namespace};
 pub use tun::{Tun, TunOptions};

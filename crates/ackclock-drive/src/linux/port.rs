@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair, sockopt};
 
-use super::Tun;
 use super::capture::{Capture, Tap};
+use super::{Offload, Tun};
 use crate::DriveError;
 
 /// Where IP packets come from and go to: a TUN device, or one of a pair of sockets inside the process. Reading and writing never wait.
@@ -51,6 +51,16 @@ impl Port {
         Ok(())
     }
 
+    /// True for a device with [`super::TunOptions::offload`].
+    pub(crate) fn offload(&self) -> bool {
+        matches!(&self.kind, Kind::Tun(tun) if tun.offload())
+    }
+
+    /// The packet without what a device with offload says of it.
+    fn bare<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        if self.offload() { bytes.get(Offload::LEN..).unwrap_or_default() } else { bytes }
+    }
+
     /// Takes the next packet; `WouldBlock` when there is none.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = match &self.kind {
@@ -59,7 +69,7 @@ impl Port {
         };
         // Nothing at all means that the far end is gone.
         if let Some(tap) = self.tap.as_ref().filter(|_| n > 0) {
-            tap.record(&buffer[..n.min(buffer.len())]);
+            tap.record(self.bare(&buffer[..n.min(buffer.len())]));
         }
         Ok(n)
     }
@@ -67,7 +77,7 @@ impl Port {
     /// Sends a packet. An error means that it was not taken: the far end's queue is full, or the device down.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         if let Some(tap) = &self.tap {
-            tap.record(packet);
+            tap.record(self.bare(packet));
         }
         match &self.kind {
             Kind::Tun(tun) => tun.send(packet).map(drop),

@@ -21,17 +21,21 @@ pub struct TunOptions {
     pub mtu: u16,
     /// Packets that the kernel queues for us before it drops (and takes that for congestion). In a user namespace they are 500 in any case.
     pub queue: u32,
+    /// Exchange packets of up to 64 KiB that hold many segments, and leave checksums out (`IFF_VNET_HDR`). A [`crate::Host`] makes use of it; the
+    /// emulator does not take such a device, since it carries packets as they are on a wire.
+    pub offload: bool,
 }
 
 impl Default for TunOptions {
     fn default() -> Self {
-        Self { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 24), ipv6: None, mtu: 1500, queue: 10_000 }
+        Self { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 24), ipv6: None, mtu: 1500, queue: 10_000, offload: false }
     }
 }
 
 /// A TUN device. It vanishes when dropped, or when the process ends.
 pub struct Tun {
     device: SyncDevice,
+    offload: bool,
 }
 
 impl Tun {
@@ -43,7 +47,7 @@ impl Tun {
         }
         let build = || {
             let (address, prefix) = options.ipv4;
-            let mut builder = DeviceBuilder::new().ipv4(address, prefix, None).mtu(options.mtu);
+            let mut builder = DeviceBuilder::new().ipv4(address, prefix, None).mtu(options.mtu).offload(options.offload);
             if let Some((address, prefix)) = options.ipv6 {
                 builder = builder.ipv6(address, prefix);
             }
@@ -57,7 +61,12 @@ impl Tun {
         if let Some((address, _)) = options.ipv6 {
             namespace.run(|| usable(address))?.map_err(DriveError::system("use the IPv6 address of a TUN device"))?;
         }
-        Ok(Self { device })
+        Ok(Self { device, offload: options.offload })
+    }
+
+    /// True when packets are preceded by what is said of them ([`TunOptions::offload`]).
+    pub(crate) fn offload(&self) -> bool {
+        self.offload
     }
 
     /// Takes the next packet that the kernel sent; `WouldBlock` when there is none.

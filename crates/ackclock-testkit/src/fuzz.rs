@@ -1,6 +1,6 @@
 //! Bodies of the fuzz targets: what they do with any bytes, so that ordinary tests can run them as well.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ackclock_engine::{Config, Connection, ConnectionEvent, State, Transmit};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
@@ -147,8 +147,8 @@ struct Pair {
 
 impl Pair {
     fn new(start: Start) -> Self {
-        let stacks = Setup::every_stack();
-        let setup = stacks[usize::from(start.stack) % stacks.len()].clone().with(|c: &mut Config| {
+        static STACKS: LazyLock<Vec<Setup>> = LazyLock::new(Setup::every_stack);
+        let setup = STACKS[usize::from(start.stack) % STACKS.len()].clone().with(|c: &mut Config| {
             c.timestamps = start.timestamps;
             c.sack = start.sack;
             c.ecn = start.ecn;

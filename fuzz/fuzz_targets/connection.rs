@@ -1,0 +1,6 @@
+//! Any operations and segments on a connection.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| ackclock_testkit::fuzz::connection(data));

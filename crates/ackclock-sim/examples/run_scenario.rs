@@ -19,7 +19,21 @@ fn main() {
     let results = run(&resolved, |_| ControlFlow::Continue(()), 2).unwrap_or_else(|e| fail(&e.to_string())).expect("never stopped");
     eprintln!("{:?}, {} flows, {} events", began.elapsed(), results.flows.len(), results.runs.iter().map(|r| r.events).sum::<u64>());
     for s in results.summaries(&resolved) {
-        println!("{s:#?}");
+        let ms = |d: Option<ackclock_units::Duration>| d.map_or(0.0, |d| d.as_secs_f64() * 1e3);
+        println!(
+            "# {} / {}: {} started, {} finished, {} failed, {} unfinished",
+            s.run, s.stack, s.flows_started, s.flows_finished, s.flows_failed, s.flows_unfinished
+        );
+        let times = [s.response_mean, s.response_median, s.response_p90, s.response_p99, s.response_max].map(ms);
+        println!("#   response ms: mean {:.0} median {:.0} p90 {:.0} p99 {:.0} max {:.0}", times[0], times[1], times[2], times[3], times[4]);
+        println!(
+            "#   {}: loss {:?} goodput {:?} utilisation {:?} mean size {:?} load {:?}",
+            s.bottleneck, s.loss, s.goodput, s.utilisation, s.mean_size, s.load
+        );
+        println!(
+            "#   timeouts {} {:?} spurious {}, retransmitted {} unneeded {} of {}",
+            s.timeouts, s.timeouts_by_round, s.spurious_timeouts, s.retransmitted_segments, s.unneeded_retransmissions, s.data_segments_sent
+        );
     }
 }
 

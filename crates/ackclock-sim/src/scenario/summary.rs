@@ -1,12 +1,16 @@
-use ackclock_trace::{FlowRow, LinkRow, Outcome};
+use std::collections::BTreeMap;
+
+use ackclock_trace::{FlowRow, Label, LinkRow, Outcome, Side};
 use ackclock_units::{Duration, Instant, Rate};
 
+use super::build;
 use super::resolve::Resolved;
 use super::results::{Results, RunInfo};
 use super::run::label;
 use super::workload::Body;
+use crate::network::{LinkId, Network, NodeId};
 
-/// What one stack came to in one run. Flows that started before the warm-up was over do not count.
+/// What one stack came to in one run. Flows of limited size that started before the warm-up was over do not count; endless ones do, whole.
 ///
 /// Response times are those of flows that finished, or the means over the responses of a flow that does not end (telnet).
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -57,7 +61,7 @@ pub struct Summary {
     pub data_segments_sent: u64,
     /// Mean of the sizes drawn; missing without flows of a limited size.
     pub mean_size: Option<f64>,
-    /// Their sum over time and the bottleneck's rate: the load as it was realised (payload alone).
+    /// The sum of those sent through the bottleneck, over time and its rate: the load as it was realised (payload alone).
     pub load: Option<f64>,
 }
 
@@ -83,7 +87,7 @@ impl Summary {
     fn count(&mut self, rows: &[&FlowRow], scenario: &Resolved) {
         let warm = Instant::ZERO + scenario.warmup();
         let mut times = Vec::new();
-        for f in rows.iter().filter(|f| f.start >= warm && f.protocol == "tcp") {
+        for f in rows.iter().filter(|f| (f.start >= warm || f.size.is_none()) && f.protocol == "tcp") {
             self.flows_started += 1;
             match f.outcome {
                 Outcome::Finished => self.flows_finished += 1,
@@ -122,11 +126,36 @@ impl Summary {
         let bytes_per_second = if mixed { delivered() } else { unique.unwrap_or_else(delivered) };
         self.goodput = Some(Rate::from_bits_per_sec((bytes_per_second * 8.0) as u64));
         let warm = Instant::ZERO + scenario.warmup();
-        let sizes: Vec<_> = rows.iter().filter(|f| f.start >= warm).filter_map(|f| f.size).collect();
-        let sum = sizes.iter().map(|s| *s as f64).sum::<f64>();
-        self.mean_size = (!sizes.is_empty()).then(|| sum / sizes.len() as f64);
+        let sizes: Vec<_> = rows.iter().filter(|f| f.start >= warm).filter_map(|f| f.size.map(|size| (*f, size as f64))).collect();
+        let sum = |sizes: &[(&FlowRow, f64)]| sizes.iter().map(|(_, size)| size).sum::<f64>();
+        self.mean_size = (!sizes.is_empty()).then(|| sum(&sizes) / sizes.len() as f64);
         let random = scenario.workloads.iter().any(|w| matches!(w.body, Body::Web(_)));
-        self.load = after.rate.filter(|_| random && seconds > 0.0).map(|rate| sum * 8.0 / seconds / rate.bits_per_sec() as f64);
+        let Some(rate) = after.rate.filter(|_| random && seconds > 0.0) else { return };
+        let mut users = Users::of(scenario, after.link);
+        let through: Vec<_> = sizes.into_iter().filter(|(f, _)| users.contains(f)).collect();
+        self.load = Some(sum(&through) * 8.0 / seconds / rate.bits_per_sec() as f64);
+    }
+}
+
+/// Which flows send their data through one link.
+struct Users<'a> {
+    link: LinkId,
+    /// Without a network every flow counts: it could be built before, when the scenario ran.
+    network: Option<Network>,
+    nodes: BTreeMap<&'a str, NodeId>,
+    known: BTreeMap<(Label, Label), bool>,
+}
+
+impl<'a> Users<'a> {
+    fn of(scenario: &'a Resolved, link: u32) -> Self {
+        Self { link: LinkId(link), network: build::network(scenario, true).ok(), nodes: build::node_ids(scenario), known: BTreeMap::new() }
+    }
+
+    fn contains(&mut self, f: &FlowRow) -> bool {
+        let (from, to) = if f.sender == Side::Client { (&f.client, &f.server) } else { (&f.server, &f.client) };
+        let (Some(network), Some(a), Some(b)) = (&self.network, self.nodes.get(&**from), self.nodes.get(&**to)) else { return true };
+        let link = self.link;
+        *self.known.entry((from.clone(), to.clone())).or_insert_with(|| network.path(*a, *b).is_ok_and(|path| path.contains(&link)))
     }
 }
 

@@ -128,6 +128,8 @@ impl Simulation {
         let segment = self.pool.read(id);
         self.pool.free(id);
 
+        // A reset that the first queue drops must not end the flow before it was pumped.
+        self.busy = slot;
         let end = &mut flow.ends[e as usize & 1];
         if p.len > 0 {
             end.arrived.add(p.offset, p.end());

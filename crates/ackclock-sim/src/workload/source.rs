@@ -13,14 +13,17 @@ use crate::network::NodeId;
 /// Stacks and the share of flows that each gets; the shares add up to 1.
 pub type Shares = Vec<(f64, Arc<dyn StackFactory>)>;
 
+/// The delay that a flow's ends add to the links between two nodes, by number of the flow.
+pub type AccessRule = Box<dyn FnMut(u64, NodeId, NodeId, &mut Rng) -> Duration + Send>;
+
 /// Where flows run and on what: common to all sources.
 pub struct Places {
     /// Nodes of clients; one is drawn for each flow.
     pub clients: Vec<NodeId>,
     /// Nodes of servers.
     pub servers: Vec<NodeId>,
-    /// The delay that a flow's ends add to the links between two nodes, by number of the flow.
-    pub access: Box<dyn FnMut(u64, NodeId, NodeId, &mut Rng) -> Duration + Send>,
+    /// What a flow's ends add to its links.
+    pub access: AccessRule,
     /// True when the data flows from server to client: the delay then sits at the client, where the sender's books are not touched by it.
     pub server_sends: bool,
     /// Name of the workload: the group of its flows.
@@ -39,7 +42,7 @@ impl Places {
         group: &str,
         seed: u64,
         (clients, servers): (Vec<NodeId>, Vec<NodeId>),
-        access: Box<dyn FnMut(u64, NodeId, NodeId, &mut Rng) -> Duration + Send>,
+        access: AccessRule,
         shares: Shares,
         server_sends: bool,
     ) -> Self {

@@ -7,19 +7,18 @@ use std::net::SocketAddr;
 use std::time::Duration as Time;
 
 use ackclock_drive::{Clock, Host, HostOptions, Port};
-use ackclock_engine::State;
-use ackclock_units::{Ecn, Rng, SeqNumber};
+use ackclock_engine::{Config, State};
+use ackclock_units::{Duration, Ecn, Rng, SeqNumber};
 use ackclock_wire::{Flags, IpPacket, Segment, Timestamps, Transport, emit_tcp, parse_ip};
 use common::{Setup, expect_pattern, policies, send_pattern};
 
 fn host(port: Port, address: &str) -> Host {
-    let options = HostOptions {
-        addresses: vec![address.parse().unwrap()],
-        mtu: 1500,
-        config: Setup::default().config,
-        policies: policies("sack", "cubic"),
-        clock: Clock::start(),
-    };
+    host_with(port, address, Setup::default().config)
+}
+
+fn host_with(port: Port, address: &str, config: Config) -> Host {
+    let options =
+        HostOptions { addresses: vec![address.parse().unwrap()], mtu: 1500, config, policies: policies("sack", "cubic"), clock: Clock::start() };
     Host::start(port, options).unwrap()
 }
 
@@ -162,6 +161,35 @@ fn noise_is_survived_and_a_connection_in_the_middle_of_it_too() {
     let mut got = [0; 100];
     let n = std::io::Read::read(&mut &stream, &mut got).unwrap();
     assert_eq!(&got[..n], b"signal");
+}
+
+#[test]
+fn a_peer_may_come_back_before_time_wait_is_over() {
+    let (wire, port) = Port::pair().unwrap();
+    let host = host_with(port, "10.0.0.1", Config { time_wait: Duration::from_secs(100), ..Setup::default().config });
+    let listener = host.listen(80, 5).unwrap();
+    let next = open(&wire, at(STRANGER));
+    for held in [false, true] {
+        let stream = listener.accept().unwrap();
+        stream.shutdown_write();
+        let fin = answer(&wire, |_, s| s.flags.has(Flags::FIN));
+        let last = Segment { ack: fin.end(), flags: Flags::ACK | Flags::FIN, ..next };
+        // The same numbers in both rounds: the second opening goes on from the first one's end.
+        let last = if held { Segment { seq: SeqNumber(100_001), ..last } } else { last };
+        give(&wire, &packet(at(STRANGER), &last, &[]));
+        assert_eq!(std::io::Read::read(&mut &stream, &mut [0]).unwrap(), 0);
+        assert_eq!(stream.state(), State::TimeWait);
+        let kept = held.then_some(stream);
+        let syn = Segment { seq: last.seq + 99_900, window: 60_000, flags: Flags::SYN, ..Segment::default() };
+        give(&wire, &packet(at(STRANGER), &syn, &[]));
+        let reply = answer(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
+        assert_eq!(reply.ack, syn.seq + 1);
+        give(&wire, &packet(at(STRANGER), &Segment { seq: syn.seq + 1, ack: reply.seq + 1, flags: Flags::ACK, ..syn }, &[]));
+        assert_eq!(host.connections(), 1);
+        drop(kept);
+        assert_eq!(host.connections(), 1);
+    }
+    assert_eq!(listener.accept().unwrap().state(), State::Established);
 }
 
 #[test]

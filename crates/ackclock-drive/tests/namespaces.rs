@@ -60,6 +60,7 @@ fn packets_to_the_devices_subnet_come_out_of_it() {
 
 /// Runs this test program again as a child that sets a network up and waits; used by the test below.
 #[test]
+#[allow(clippy::zombie_processes)]
 fn child_that_is_killed() {
     if std::env::var_os("ACKCLOCK_CHILD").is_none() {
         return;

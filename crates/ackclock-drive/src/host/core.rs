@@ -181,15 +181,28 @@ impl Core {
 
     /// The connection that a segment belongs to, a new one where it opens one. Answers it where there is none.
     fn find(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) -> Option<u32> {
-        let opens = segment.flags.has(Flags::SYN) && !segment.flags.any(Flags::ACK | Flags::RST);
+        let flags = segment.flags;
+        let opens = flags.has(Flags::SYN) && !flags.any(Flags::ACK | Flags::RST) && self.listeners.contains_key(&local.port());
         match self.by_pair.get(&(local, peer)) {
+            Some(&id) if opens && self.may_be_replaced(id, segment) => {
+                self.by_pair.remove(&(local, peer));
+                if self.entries[id as usize].take_if(|e| !e.held).is_some() {
+                    self.free.push(id);
+                }
+                self.half_open(now, local, peer)
+            }
             Some(&id) => Some(id),
-            None if opens && self.listeners.contains_key(&local.port()) => self.half_open(now, local, peer),
+            None if opens => self.half_open(now, local, peer),
             None => {
                 self.refuse(port, local, peer, segment);
                 None
             }
         }
+    }
+
+    /// True for a connection in TIME-WAIT that gives way to a new SYN (RFC 9293 §3.6.1).
+    fn may_be_replaced(&self, id: u32, syn: &Segment) -> bool {
+        self.entries[id as usize].as_ref().is_some_and(|e| e.connection.may_be_replaced_by(syn))
     }
 
     /// A connection for a SYN to a listening port, unless its backlog is full.

@@ -1,6 +1,63 @@
-"""A laboratory for the part of a transport protocol that decides when to send again and how much."""
+"""A laboratory for the part of a transport protocol that decides when to send again and how much.
 
+    import ackclock as ac
+
+    path = ac.Dumbbell(bottleneck=ac.Link("10Mbit/s", queue=ac.Red(limit="2bdp")), rtt=ac.Uniform("10ms", "200ms"))
+    tcp = ac.Stack(recovery="sack", timer=ac.Rfc6298(min_rto="1s"))
+    run = ac.simulate(path, ac.Web(trace="I", load=1.2), {"tcp": tcp, "no backoff": tcp.but(backoff="none")}, seed=1)
+    run.flows
+
+Beside the names below, every policy and every workload is here under its name (`ac.Red`, `ac.Web`), and every kind of policy as a namespace
+(`ac.backoff.SubExponential`); `ackclock policies` lists them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ackclock import policy
 from ackclock._core import AckclockError, InputError, PolicyError, ScenarioError, SimulationError
 from ackclock._core import version as __version__
+from ackclock.scenario import WORKLOADS, Chain, Dumbbell, Edge, Graph, Link, Scenario, Single, Stack, Uniform, simulate
 
-__all__ = ["AckclockError", "InputError", "PolicyError", "ScenarioError", "SimulationError", "__version__"]
+if TYPE_CHECKING:
+    from ackclock.results import Run, load
+
+__all__ = [
+    "AckclockError",
+    "Chain",
+    "Dumbbell",
+    "Edge",
+    "Graph",
+    "InputError",
+    "Link",
+    "PolicyError",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "SimulationError",
+    "Single",
+    "Stack",
+    "Uniform",
+    "__version__",
+    "load",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Run", "load"):
+        # Imported when wanted: pyarrow takes a while.
+        from ackclock import results
+
+        return getattr(results, name)
+    if name in WORKLOADS:
+        return WORKLOADS[name]
+    try:
+        return policy.find(name)
+    except AttributeError as e:
+        raise AttributeError(f"module 'ackclock' has no attribute {name!r}: {e}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *WORKLOADS, *policy.exported()})

@@ -15,6 +15,13 @@ create_exception!(
     AckclockError,
     "A run broke one of its own laws, such as conservation: a fault of ackclock, not of its user."
 );
+create_exception!(
+    ackclock,
+    MissingRightError,
+    AckclockError,
+    "The system or its rights do not allow real packets; the sentence says what is missing."
+);
+create_exception!(ackclock, DriveError, AckclockError, "Something went wrong on the real network.");
 
 /// The exception for an error of the registry.
 pub fn policy(e: RegistryError) -> PyErr {
@@ -28,5 +35,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", py.get_type::<InputError>())?;
     module.add("ScenarioError", py.get_type::<ScenarioError>())?;
     module.add("PolicyError", py.get_type::<PolicyError>())?;
-    module.add("SimulationError", py.get_type::<SimulationError>())
+    module.add("SimulationError", py.get_type::<SimulationError>())?;
+    module.add("MissingRightError", py.get_type::<MissingRightError>())?;
+    module.add("DriveError", py.get_type::<DriveError>())
 }

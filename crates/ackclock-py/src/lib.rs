@@ -1,8 +1,11 @@
 //! The extension module `ackclock._core`: conversion and errors between the Rust rooms and the Python package. No logic lives here.
 
+mod declarations;
+#[cfg(target_os = "linux")]
+mod download;
 mod error;
-mod policies;
 mod quantity;
+mod simulate;
 mod table;
 
 use pyo3::prelude::*;
@@ -13,9 +16,14 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::policies::{backoff_schedule, policies};
+    use super::declarations::{backoff_schedule, declarations, tables_reference};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::download::download_demo;
     #[pymodule_export]
     use super::quantity::quantity;
+    #[pymodule_export]
+    use super::simulate::{Result, resolve, simulate};
     #[pymodule_export]
     use super::table::Table;
 

@@ -90,7 +90,8 @@ def table(f: Formula, values: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for point in itertools.product(*shared.values()):
         given = dict(zip(shared, map(float, point), strict=True))
-        result = np.asarray(f(**flows, **given))
+        with np.errstate(all="ignore"):
+            result = np.asarray(f(**flows, **given))
         if not np.isfinite(result).all():
             raise InputError(f"{f.id} has no finite value there; its inputs must be positive, and a loss ratio below 1")
         if flows and f.over_flows:

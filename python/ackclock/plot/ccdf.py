@@ -59,7 +59,8 @@ def ccdf(
 
 def legend(axes: Axes, by: str) -> None:
     """Puts the legend where a falling curve leaves room."""
-    axes.legend(loc="lower left", title=f"{by}   (median, 99th percentile)", alignment="left", fontsize=9, title_fontsize=8.5)
+    box = axes.legend(loc="lower left", title=f"{by}   (median, 99th percentile)", alignment="left", fontsize=9, title_fontsize=8.5)
+    box.set_zorder(5)
 
 
 def seconds(x: float) -> str:

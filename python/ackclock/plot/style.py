@@ -24,7 +24,10 @@ SETTINGS = {
     "axes.axisbelow": True,
     "grid.color": "#e3e3e3",
     "grid.linewidth": 0.6,
-    "legend.frameon": False,
+    "legend.frameon": True,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.9,
+    "legend.fancybox": False,
     "lines.linewidth": 1.8,
     "figure.dpi": 100,
     # Names inside an SVG come from this salt instead of chance.

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ackclock.policy.declared import Declaration, Param, Policy, declarations, make_class, options
+from ackclock.policy.declared import Declaration, Modifier, Param, Policy, Preset, declarations, make_class, modifiers, options, presets
 
 KINDS: dict[str, SimpleNamespace] = {}
 """The classes of each kind, by class name."""
 
 for _d in declarations():
+    if _d.kind in ("workload", "application"):
+        # What runs over a path has classes of its own, in ackclock.scenario.workload.
+        continue
     _class = make_class(_d)
     setattr(KINDS.setdefault(_d.kind, SimpleNamespace()), _class.__name__, _class)
 
@@ -42,4 +45,17 @@ def __getattr__(name: str) -> type[Policy] | SimpleNamespace:
     return find(name)
 
 
-__all__ = ["KINDS", "Declaration", "Param", "Policy", "declarations", "exported", "find", "options"]
+__all__ = [
+    "KINDS",
+    "Declaration",
+    "Modifier",
+    "Param",
+    "Policy",
+    "Preset",
+    "declarations",
+    "exported",
+    "find",
+    "modifiers",
+    "options",
+    "presets",
+]

@@ -39,7 +39,7 @@ class Declaration:
 
 @cache
 def _registry() -> dict[str, Any]:
-    return json.loads(_core.policies())
+    return json.loads(_core.declarations())
 
 
 def _params(declared: list[dict[str, Any]]) -> tuple[Param, ...]:
@@ -58,6 +58,35 @@ def options() -> tuple[Param, ...]:
     return _params(_registry()["options"])
 
 
+@dataclass(frozen=True)
+class Preset:
+    """A stack known by name."""
+
+    name: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Modifier:
+    """A change to a stack, written after a preset."""
+
+    name: str
+    usage: str
+    about: str
+
+
+@cache
+def presets() -> tuple[Preset, ...]:
+    """The stacks known by name."""
+    return tuple(Preset(**p) for p in _registry()["presets"])
+
+
+@cache
+def modifiers() -> tuple[Modifier, ...]:
+    """The changes that may follow a preset's name."""
+    return tuple(Modifier(**m) for m in _registry()["modifiers"])
+
+
 class Policy:
     """A policy by name, with the parameters that were given; the others keep their defaults.
 
@@ -67,11 +96,11 @@ class Policy:
     declaration: ClassVar[Declaration]
 
     def __init__(self, **given: Any) -> None:
-        known = [p.name for p in self.declaration.params]
+        known = {python_name(p.name): p.name for p in self.declaration.params}
         for name in given:
             if name not in known:
-                raise PolicyError(_unknown(self.declaration.name, name, known))
-        self.given = {name: text(value) for name, value in given.items()}
+                raise PolicyError(_unknown(self.declaration.name, name, list(known)))
+        self.given = {known[name]: text(value) for name, value in given.items()}
 
     @property
     def kind(self) -> str:
@@ -99,11 +128,7 @@ class Policy:
 
 def text(value: Any) -> Any:
     """A parameter's value as a scenario file writes it."""
-    if isinstance(value, bool | str):
-        return value
-    if value == float("inf"):
-        return "inf"
-    return value
+    return "inf" if isinstance(value, float) and value == float("inf") else value
 
 
 def _unknown(policy: str, met: str, known: list[str]) -> str:
@@ -111,28 +136,31 @@ def _unknown(policy: str, met: str, known: list[str]) -> str:
     return f"`{met}` is not a parameter of `{policy}`; {have}"
 
 
+def python_name(name: str) -> str:
+    """The name, with an underscore behind it where Python has a use for the word itself: `from_`."""
+    return name + "_" if keyword.iskeyword(name) else name
+
+
 def class_name(name: str) -> str:
     """`sub-exponential` as a class: `SubExponential`."""
     return "".join(part[:1].upper() + part[1:] for part in name.replace("_", "-").split("-"))
 
 
-def make_class(d: Declaration) -> type[Policy]:
+def make_class(d: Declaration, base: type[Policy] = Policy) -> type[Policy]:
     """The class of one declaration, with its signature and its documentation."""
     lines = [d.about, "", f"Source: {d.source}."] if d.source else [d.about]
     if d.params:
         lines += ["", "Parameters:"]
         lines += [f"    {p.name}: {p.about} ({bounds(p)}; default {p.default})" for p in d.params]
-    parameters = [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
-    name = class_name(d.name)
-    if keyword.iskeyword(name):
-        name += "_"
+    parameters = [inspect.Parameter(python_name(p.name), inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
+    name = python_name(class_name(d.name))
     members = {
         "__doc__": "\n".join(lines),
         "__module__": f"ackclock.policy.{d.kind}",
         "__signature__": inspect.Signature(parameters),
         "declaration": d,
     }
-    return type(name, (Policy,), members)
+    return type(name, (base,), members)
 
 
 def bounds(p: Param) -> str:

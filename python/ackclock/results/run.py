@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import platform
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +10,28 @@ import pyarrow.parquet as pq
 
 from ackclock import _core
 from ackclock._core import InputError
-from ackclock.results import folder, summary
+from ackclock.results import folder
+from ackclock.results.summary import counted
 
 
 class Run:
     """A finished run: its resolved scenario, its tables and its numbers.
 
-    flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario: resolved, TOML. about: seed,
-    version, host and time taken.
+    flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario: resolved, TOML. stacks: a row of numbers
+    for each stack, which `docs/usage.md` explains. about: title, seeds, version, host and time taken.
     """
 
-    def __init__(self, scenario: str, flows: pa.Table, links: pa.Table, about: dict[str, Any]) -> None:
+    def __init__(self, scenario: str, flows: pa.Table, links: pa.Table, stacks: list[dict[str, Any]], about: dict[str, Any]) -> None:
         self.scenario = scenario
         self.flows = flows
         self.links = links
+        self.stacks = stacks
         self.about = about
-
-    @cached_property
-    def stacks(self) -> list[dict[str, Any]]:
-        """One row of numbers for each stack; `ackclock.results.summary.by_stack` says what they mean."""
-        return summary.by_stack(self.flows, self.links)
 
     @property
     def summary(self) -> dict[str, Any]:
         """What `summary.json` holds: `about`, and the numbers of each stack."""
-        return {**self.about, "congested_link": summary.congested_link(self.links), "stacks": self.stacks}
+        return {**self.about, "stacks": self.stacks}
 
     @property
     def plot(self) -> Plots:
@@ -50,7 +46,7 @@ class Run:
         (directory / "scenario.toml").write_text(self.scenario, encoding="utf-8")
         folder.write_table(self.flows, directory / "flows.parquet")
         folder.write_table(self.links, directory / "links.parquet")
-        if any(row["mean"] is not None for row in self.stacks):
+        if any(row["mean"] for row in self.stacks):
             from ackclock.plot import save
 
             save(self.plot.ccdf("response_time", by="stack"), directory / "response_time")
@@ -70,7 +66,7 @@ class Plots:
         """The share of flows whose `column` is at least x, one line for each value of the column `by`, on logarithmic axes."""
         from ackclock.plot import ccdf
 
-        flows = self._run.flows
+        flows = counted(self._run.flows, self._run.about.get("warmup", 0.0))
         for name in (column, by):
             if name not in flows.column_names:
                 raise InputError(f"`{name}` is not a column of the flows; known are {', '.join(flows.column_names)}")
@@ -96,9 +92,9 @@ def load(directory: str | Path) -> Run:
     if not (directory / folder.SUMMARY).is_file():
         raise InputError(f"`{directory}` is not a run folder: it holds no {folder.SUMMARY}")
     about = json.loads((directory / folder.SUMMARY).read_text(encoding="utf-8"))
-    about = {k: v for k, v in about.items() if k not in ("congested_link", "stacks")}
+    stacks = about.pop("stacks")
     flows, links = (pq.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
-    return Run((directory / "scenario.toml").read_text(encoding="utf-8"), flows, links, about)
+    return Run((directory / "scenario.toml").read_text(encoding="utf-8"), flows, links, stacks, about)
 
 
 def host() -> dict[str, Any]:

@@ -3,8 +3,6 @@
 mod drop_tail;
 mod fifo;
 mod red;
-#[cfg(test)]
-mod tests;
 
 use crate::{Entry, QueueDiscipline};
 

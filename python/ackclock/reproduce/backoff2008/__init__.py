@@ -10,6 +10,7 @@ from ackclock.reproduce.backoff2008 import (  # isort: skip
     e7_dead_packets,
     e8_syn_rejection,
     f1_multipliers,
+    f2a_short_flows,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "e7_dead_packets",
     "e8_syn_rejection",
     "f1_multipliers",
+    "f2a_short_flows",
 ]

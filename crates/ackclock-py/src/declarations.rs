@@ -1,0 +1,68 @@
+//! The declarations of everything that has parameters, as JSON, and the schedule of timeouts that a backoff rule makes.
+
+use ackclock_engine::{MODIFIERS, OPTIONS, PRESETS};
+use ackclock_policy::{Backoff, Declaration, Kind, Param, Registry};
+use ackclock_trace::TABLES;
+use ackclock_units::{Duration, Rng};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::error;
+
+/// Everything that scenarios name: `policies` (of the registry; faults, workloads, sizes and arrivals too), each with kind, name, meaning, source and
+/// parameters; `options` of a connection; `presets` and `modifiers` of stacks. A JSON object.
+#[pyfunction]
+pub fn declarations() -> String {
+    let mut declared = Registry::builtin().declarations();
+    declared.extend(ackclock_sim::fault::declarations());
+    declared.extend(ackclock_sim::workload::declarations());
+    let presets = PRESETS.iter().map(|p| json!({ "name": p.name, "about": p.about }));
+    let modifiers = MODIFIERS.iter().map(|m| json!({ "name": m.name, "usage": m.usage, "about": m.about }));
+    json!({
+        "policies": Value::from_iter(declared.iter().map(declaration)),
+        "options": Value::from_iter(OPTIONS.iter().map(param)),
+        "presets": Value::from_iter(presets),
+        "modifiers": Value::from_iter(modifiers),
+    })
+    .to_string()
+}
+
+fn declaration(d: &Declaration) -> Value {
+    let params = Value::from_iter(d.params.iter().map(param));
+    json!({ "kind": d.kind, "name": d.name, "about": d.about, "source": d.source, "params": params })
+}
+
+fn param(p: &Param) -> Value {
+    let (kind, words): (_, &[&str]) = match p.kind {
+        Kind::Bytes => ("size", &[]),
+        Kind::Duration => ("time", &[]),
+        Kind::Rate => ("rate", &[]),
+        Kind::Ratio => ("ratio", &[]),
+        Kind::Count => ("count", &[]),
+        Kind::Flag => ("flag", &[]),
+        Kind::Choice(words) => ("choice", words),
+        Kind::Queue => ("queue", &[]),
+    };
+    json!({ "name": p.name, "kind": kind, "default": p.default.to_string(), "words": words, "min": p.min, "max": p.max, "about": p.about })
+}
+
+/// The reference of all tables, Markdown.
+#[pyfunction]
+pub fn tables_reference() -> String {
+    TABLES.iter().map(|t| t.to_markdown()).collect::<Vec<_>>().join("\n")
+}
+
+/// The timeouts, in nanoseconds, that the backoff rule `name` makes of `rto` (ns) for a packet's first transmission and its first `rounds - 1`
+/// retransmissions; `syn` asks for those of a SYN. Raises `PolicyError` for a rule or a parameter that is not known.
+#[pyfunction]
+#[pyo3(signature = (name, params, rto, rounds, syn = false))]
+pub fn backoff_schedule(name: &str, params: Vec<(String, String)>, rto: u64, rounds: u32, syn: bool) -> PyResult<Vec<u64>> {
+    let mut chosen = Registry::builtin().choose::<dyn Backoff>(name).map_err(error::policy)?;
+    for (param, text) in &params {
+        chosen.set(param, text).map_err(error::policy)?;
+    }
+    let mut rule = chosen.build();
+    let (rto, mut rng) = (Duration::from_nanos(rto), Rng::stream(0, "backoff", 0));
+    let timeout = |expiries| if syn { rule.syn_timeout(rto, expiries, &mut rng) } else { rule.timeout(rto, expiries, &mut rng) };
+    Ok((0..rounds).map(timeout).map(Duration::as_nanos).collect())
+}

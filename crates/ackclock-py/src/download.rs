@@ -1,0 +1,78 @@
+//! The download over real packets.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ackclock_drive::{DemoOptions, DemoProgress, DemoReport, DriveError, Means, PolicyFactory};
+use ackclock_engine::Stack;
+use ackclock_policy::Registry;
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::error::{self, InputError, MissingRightError};
+
+/// Downloads a file from `python -m http.server` on the kernel's TCP through our engine, over an emulated path, and answers what it found, as JSON.
+/// Captures go to `folder`. `progress` is called with the share of the file received and a label. To be called in a process with one thread, which
+/// may be moved into a user namespace. Raises `MissingRightError` where the system allows no such thing.
+#[pyfunction]
+pub fn download_demo(py: Python<'_>, folder: PathBuf, python: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut stopped_by = None;
+    let mut told = |p: &DemoProgress| {
+        Python::attach(|py| match py.check_signals().and_then(|()| tell(py, progress.as_ref(), p)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                stopped_by = Some(e);
+                ControlFlow::Break(())
+            }
+        })
+    };
+    let report = py.detach(|| run(folder, python, &mut told));
+    match (stopped_by, report) {
+        (Some(e), _) => Err(e),
+        (None, Ok(report)) => Ok(describe(&report)),
+        (None, Err(DriveError::Missing(sentence))) => Err(MissingRightError::new_err(sentence)),
+        (None, Err(DriveError::Input(sentence))) => Err(InputError::new_err(sentence)),
+        (None, Err(e)) => Err(error::DriveError::new_err(e.to_string())),
+    }
+}
+
+fn run(folder: PathBuf, python: PathBuf, told: &mut dyn FnMut(&DemoProgress) -> ControlFlow<()>) -> Result<DemoReport, DriveError> {
+    if ackclock_drive::check()? == Means::UserNamespace {
+        ackclock_drive::enter_user_namespace()?;
+    }
+    let stack = Stack::named(&Registry::builtin(), "sack").map_err(|e| DriveError::Input(e.to_string()))?;
+    let config = stack.config();
+    let policies: PolicyFactory = Arc::new(move || stack.build());
+    let options = DemoOptions { python, captures: Some(folder), ..DemoOptions::new(config, policies) };
+    ackclock_drive::download_demo(&options, told)
+}
+
+fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &DemoProgress) -> PyResult<()> {
+    let Some(progress) = progress else { return Ok(()) };
+    progress.call1(py, (p.received as f64 / p.of.max(1) as f64, "downloading"))?;
+    Ok(())
+}
+
+fn describe(r: &DemoReport) -> String {
+    let lost = r.path.forward.fault_drops + r.path.backward.fault_drops;
+    json!({
+        "bytes": r.bytes,
+        "sha256": r.sha256,
+        "seconds": r.duration.as_secs_f64(),
+        "goodput": r.goodput.bits_per_sec(),
+        "congestion_control": r.kernel_congestion_control,
+        "retransmissions": r.kernel_retransmissions,
+        "timeouts": r.kernel_timeouts,
+        "engine": {
+            "segments_sent": r.engine.segments_sent,
+            "segments_received": r.engine.segments_received,
+            "retransmissions": r.engine.retransmitted_segments,
+            "timeouts": r.engine.timeouts,
+            "duplicate_segments": r.engine.duplicate_segments,
+        },
+        "path": { "delivered": r.path.delivered, "lost": lost, "undelivered": r.path.undelivered, "late": r.path.late },
+        "captures": r.captures,
+    })
+    .to_string()
+}

@@ -1,0 +1,145 @@
+//! Scenarios: resolving them, running them, and the results.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use ackclock_policy::Registry;
+use ackclock_sim::scenario::{self, Files, Progress, Resolved, Results, Scenario, Summary};
+use ackclock_trace::Row;
+use ackclock_units::{Duration, Rate};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::error::{ScenarioError, SimulationError};
+use crate::table::Table;
+
+/// What a run gives: its tables, and the scenario with every choice made.
+#[pyclass(frozen, module = "ackclock._core")]
+pub struct Result {
+    /// The resolved scenario, TOML.
+    #[pyo3(get)]
+    scenario: String,
+    /// What it calls itself; may be empty.
+    #[pyo3(get)]
+    title: String,
+    /// Seeds of the runs.
+    #[pyo3(get)]
+    seeds: Vec<u64>,
+    /// Events processed, all runs together.
+    #[pyo3(get)]
+    events: u64,
+    /// A row of numbers for each run and stack, JSON.
+    #[pyo3(get)]
+    summaries: String,
+    /// Flows that start before this (s) do not count in summaries.
+    #[pyo3(get)]
+    warmup: f64,
+    /// One row for each flow.
+    #[pyo3(get)]
+    flows: Py<Table>,
+    /// One row for each link.
+    #[pyo3(get)]
+    links: Py<Table>,
+}
+
+/// The scenario `text` with every choice made, as TOML. `overrides` are keys with their values; `name` is what errors call the scenario, and
+/// `folder` where the files that it names lie. Raises `ScenarioError`.
+#[pyfunction]
+pub fn resolve(text: &str, overrides: Vec<(String, String)>, name: &str, folder: Option<PathBuf>) -> PyResult<String> {
+    Ok(read(text, &overrides, name, folder.as_deref())?.to_toml())
+}
+
+/// Runs the scenario on `workers` threads, on which the results do not depend. `progress` is called with the share of the work done and a label, a few
+/// times a second. The interpreter is free meanwhile; a signal whose handler raises stops the runs, and so does an exception from `progress`.
+#[pyfunction]
+pub fn simulate(
+    py: Python<'_>,
+    text: &str,
+    overrides: Vec<(String, String)>,
+    name: &str,
+    folder: Option<PathBuf>,
+    workers: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Result> {
+    let resolved = read(text, &overrides, name, folder.as_deref())?;
+    let mut stopped_by = None;
+    let told = |p: &Progress| {
+        Python::attach(|py| match py.check_signals().and_then(|()| tell(py, progress.as_ref(), p)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                stopped_by = Some(e);
+                ControlFlow::Break(())
+            }
+        })
+    };
+    // A panic is a bug of ours; it must reach Python as an error like any other.
+    let results = py.detach(|| catch_unwind(AssertUnwindSafe(|| scenario::run(&resolved, told, workers))));
+    let results = results.map_err(|_| SimulationError::new_err("the simulator broke one of its own rules (a panic); please report it"))?;
+    if let Some(e) = stopped_by {
+        return Err(e);
+    }
+    match results {
+        Ok(Some(results)) => Result::new(py, &resolved, &results),
+        Ok(None) => Err(SimulationError::new_err("the runs were stopped")),
+        Err(e) => Err(SimulationError::new_err(e.in_file(name).to_string())),
+    }
+}
+
+fn read(text: &str, overrides: &[(String, String)], name: &str, folder: Option<&Path>) -> PyResult<Resolved> {
+    let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let files = folder.map_or_else(Files::none, Files::in_folder);
+    let scenario = Scenario::parse_with(text, &overrides).and_then(|s| s.resolve_with(&Registry::builtin(), &files));
+    scenario.map_err(|e| ScenarioError::new_err(e.in_file(name).to_string()))
+}
+
+fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &Progress) -> PyResult<()> {
+    let Some(progress) = progress else { return Ok(()) };
+    progress.call1(py, (p.share, format!("{} of {} runs, {} flows", p.runs_done, p.runs, p.flows_ended)))?;
+    Ok(())
+}
+
+impl Result {
+    fn new(py: Python<'_>, resolved: &Resolved, results: &Results) -> PyResult<Self> {
+        Ok(Self {
+            scenario: resolved.to_toml(),
+            title: resolved.title.clone(),
+            seeds: resolved.seeds.clone(),
+            summaries: Value::from_iter(results.summaries(resolved).iter().map(describe)).to_string(),
+            events: results.runs.iter().map(|r| r.events).sum(),
+            warmup: resolved.warmup().as_secs_f64(),
+            flows: Py::new(py, Table::new(Row::record_batch(&results.flows)))?,
+            links: Py::new(py, Table::new(Row::record_batch(&results.links)))?,
+        })
+    }
+}
+
+fn describe(s: &Summary) -> Value {
+    let seconds = |d: Option<Duration>| d.map(Duration::as_secs_f64);
+    json!({
+        "run": s.run,
+        "stack": s.stack,
+        "seed": s.seed,
+        "flows": s.flows_started,
+        "finished": s.flows_finished,
+        "failed": s.flows_failed,
+        "unfinished": s.flows_unfinished,
+        "mean": seconds(s.response_mean),
+        "median": seconds(s.response_median),
+        "p90": seconds(s.response_p90),
+        "p99": seconds(s.response_p99),
+        "max": seconds(s.response_max),
+        "bottleneck": s.bottleneck,
+        "loss": s.loss,
+        "goodput": s.goodput.map(Rate::bits_per_sec),
+        "utilisation": s.utilisation,
+        "timeouts": s.timeouts,
+        "timeouts_by_round": s.timeouts_by_round,
+        "spurious_timeouts": s.spurious_timeouts,
+        "segments": s.data_segments_sent,
+        "retransmissions": s.retransmitted_segments,
+        "spurious_retransmissions": s.unneeded_retransmissions,
+        "mean_size": s.mean_size,
+        "load": s.load,
+    })
+}

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ackclock import _core
+from ackclock.cli import INTERRUPTED
+from ackclock.cli.console import bar, note, print_json
+from ackclock.cli.quantities import count, rate
+
+DOWNLOAD = "a 20 MB file from python3 -m http.server on the kernel's TCP, through our engine: 20 Mbit/s, 40 ms, 1 % loss each way"
+
+
+@click.command("demo")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/demo"), show_default=True, help="Folder for both parts.")
+@click.option("--seconds", type=click.IntRange(1, 100_000), default=300, show_default=True, help="Simulated time in which flows arrive.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(out: Path, seconds: int, as_json: bool) -> int | None:
+    """Show what ackclock does: the congested dumbbell of B-F2a, simulated, and a download over real packets."""
+    from ackclock.cli.run import show
+    from ackclock.reproduce.backoff2008 import f2a_short_flows
+    from ackclock.results import folder
+
+    target = out / "backoff"
+    folder.check_writable(target)
+    note(f"1. Simulated: {f2a_short_flows.SUBTITLE}.")
+    scenario = f2a_short_flows.congested(seconds)
+    with bar("simulating") as progress:
+        run = scenario.simulate(progress=progress)
+    run.about["title"] = f2a_short_flows.SUBTITLE
+    written = run.save(target)
+    if not as_json:
+        show(run)
+        print(f"Run folder: {written}")
+        print(f"Figure: {written / 'response_time.png'} and .svg")
+    sys.stdout.flush()
+    note(f"2. Real packets: {DOWNLOAD}.")
+    download = _download(out / "download")
+    if as_json:
+        print_json({"simulated": {**run.summary, "folder": str(written)}, "download": download})
+    elif "missing" in download:
+        print(f"Left out: {download['missing']}")
+    else:
+        _show_download(download)
+    return None
+
+
+def _download(out: Path) -> dict[str, Any]:
+    """What the download found, or under `missing` the right or the system that it lacks.
+
+    It runs in a process of its own: only one with a single thread may enter a user namespace.
+    """
+    if not hasattr(_core, "download_demo"):
+        return {"missing": "real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere"}
+    out.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([sys.executable, "-m", "ackclock.cli.download", str(out.absolute())], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode == INTERRUPTED:
+        raise KeyboardInterrupt
+    if done.returncode:
+        raise _core.DriveError(f"the download failed with exit code {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def _show_download(d: dict[str, Any]) -> None:
+    print(f"{count(d['bytes'])} bytes in {d['seconds']:.1f} s: goodput {rate(d['goodput'])}; SHA-256 {d['sha256'][:16]}... equal at both ends.")
+    print(f"The kernel ({d['congestion_control']}) retransmitted {count(d['retransmissions'])} segments and timed out {count(d['timeouts'])} times.")
+    print(f"Captures: {', '.join(d['captures'])}")

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ackclock._core import InputError
+from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.cli.quantities import count, percent, rate, seconds
+from ackclock.scenario import Scenario
+
+if TYPE_CHECKING:
+    from ackclock.results import Run
+
+COLUMNS = ("stack", "flows finished", "mean", "median", "p99", "loss", "goodput", "timeouts", "spurious retransmissions")
+
+
+@click.command("run")
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, by dotted key: --set path.rtt=50ms. May be repeated.")
+@click.option("--out", type=click.Path(path_type=Path), help="The run folder; runs/NAME by default.")
+@click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default. Results do not depend on it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(scenario: Path, overrides: tuple[str, ...], out: Path | None, workers: int | None, as_json: bool) -> None:
+    """Simulate SCENARIO (a TOML file), print a table and write a run folder."""
+    from ackclock.results import folder
+
+    given = Scenario.read(scenario).but(dict(map(_override, overrides)))
+    given.resolve()
+    target = out or Path("runs") / scenario.stem
+    folder.check_writable(target)
+    with bar(scenario.stem) as progress:
+        run = given.simulate(workers=workers, progress=progress)
+    written = run.save(target)
+    if as_json:
+        print_json({**run.summary, "folder": str(written)})
+        return
+    show(run)
+    note(f"Run folder: {written}")
+
+
+def show(run: Run) -> None:
+    """Prints the numbers of a run, a row for each stack."""
+    columns = [(name, "left" if name == "stack" else "right") for name in COLUMNS]
+    print_table(columns, [row(r) for r in run.stacks])
+    loads = [f"{r['stack']} {r['load']:.3g}" for r in run.stacks if r["load"]]
+    if loads:
+        size = next(r["mean_size"] for r in run.stacks if r["load"])
+        print(f"Realised load (payload over the bottleneck's rate): {', '.join(loads)}; mean size {size:.0f} B.")
+
+
+def row(r: dict[str, Any]) -> list[str]:
+    """One stack's numbers as text."""
+    finished = f"{count(r['finished'])} of {count(r['flows'])}"
+    times = [seconds(r[key]) for key in ("mean", "median", "p99")]
+    stack = r["stack"] if r["run"] == r["stack"] else f"{r['run']}: {r['stack']}"
+    return [stack, finished, *times, percent(r["loss"]), rate(r["goodput"]), count(r["timeouts"]), count(r["spurious_retransmissions"])]
+
+
+def _override(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"`--set {text}` is not a key and a value such as `--set path.rtt=50ms`")
+    return key.strip(), value.strip()

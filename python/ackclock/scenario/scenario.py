@@ -1,0 +1,122 @@
+"""A whole scenario, and how it is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
+
+from ackclock import _core
+from ackclock._core import InputError
+from ackclock.scenario.path import Path
+from ackclock.scenario.stack import Stack
+from ackclock.scenario.tree import Tree, plain, table, to_toml
+
+if TYPE_CHECKING:
+    from ackclock.results import Run
+
+Progress = Callable[[float, str], None]
+"""Told the share of the work that is done, and what is being done."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Path, workload, stacks, seed: the text of a scenario file, and what is changed in it."""
+
+    text: str
+    """TOML."""
+    name: str = "scenario"
+    """What messages call it: the file it came from."""
+    folder: File | None = None
+    """Where the files that it names lie."""
+    overrides: tuple[tuple[str, str], ...] = field(default=())
+    """Keys with their values, such as `("path.rtt", "50ms")`."""
+
+    @staticmethod
+    def read(file: str | File) -> Scenario:
+        """Reads a scenario file."""
+        file = File(file)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise InputError(f"`{file}` does not exist; give the path of a scenario file (TOML)") from None
+        except IsADirectoryError:
+            raise InputError(f"`{file}` is a folder; give the path of a scenario file (TOML)") from None
+        except UnicodeDecodeError as e:
+            raise InputError(f"`{file}` is not UTF-8 text at byte {e.start}; give a scenario file (TOML)") from None
+        except OSError as e:
+            raise InputError(f"`{file}` cannot be read: {e.strerror}") from None
+        return Scenario(text, str(file), file.parent)
+
+    @staticmethod
+    def of(path: Path | Tree, workload: Any, stacks: Any, **options: Any) -> Scenario:
+        """Puts a scenario together; `simulate` says of what."""
+        workloads = list(workload) if isinstance(workload, Sequence) and not isinstance(workload, str) else [workload]
+        if isinstance(stacks, Stack | str):
+            stacks = {stacks if isinstance(stacks, str) else stacks.preset or "tcp": stacks}
+        tree = {**table(**options), "path": plain(path), "workload": [plain(w) for w in workloads], "stacks": plain(stacks)}
+        return Scenario(to_toml(tree), "the scenario")
+
+    def but(self, overrides: Mapping[str, Any]) -> Scenario:
+        """The same scenario with some values changed, by dotted key."""
+        changed = tuple((key, str(plain(value)).lower() if isinstance(value, bool) else str(plain(value))) for key, value in overrides.items())
+        return Scenario(self.text, self.name, self.folder, (*self.overrides, *changed))
+
+    def resolve(self) -> str:
+        """The scenario with every default explicit, TOML. Raises ScenarioError when it will not do."""
+        return _core.resolve(self.text, list(self.overrides), self.name, self.folder)
+
+    def simulate(self, *, workers: int | None = None, progress: Progress | None = None) -> Run:
+        """Runs it: each stack in a world of its own, side by side on `workers` cores (all, by default). The tables do not depend on `workers`."""
+        import pyarrow as pa
+
+        from ackclock.results.run import Run, host
+
+        began = time.perf_counter()
+        result = _core.simulate(self.text, list(self.overrides), self.name, self.folder, workers or cores(), progress)
+        about = {
+            "scenario": self.name,
+            "title": result.title,
+            "seeds": result.seeds,
+            "warmup": result.warmup,
+            "events": result.events,
+            "seconds": round(time.perf_counter() - began, 3),
+            "version": _core.version,
+            "host": host(),
+        }
+        return Run(result.scenario, pa.table(result.flows), pa.table(result.links), json.loads(result.summaries), about)
+
+
+def simulate(
+    path: Path | Tree | Scenario,
+    workload: Any = None,
+    stacks: Mapping[str, Stack | str] | Stack | str | None = None,
+    *,
+    seed: int = 1,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Run:
+    """Simulates a workload over a path, once for each stack.
+
+    path: a `Dumbbell`, `Single`, `Chain` or `Graph`; or a whole `Scenario`, alone. workload: one, such as `ac.Web(trace="I", load=1.2)`, or several.
+    stacks: by label. seed: of all random streams. workers: runs side by side, one per core by default; results do not depend on it. progress: called
+    with the share of the work done. options: further keys of a scenario file's top level, such as `duration="300s"`.
+
+    Returns the tables and numbers of the run. Raises ScenarioError or PolicyError for what will not do; can be interrupted.
+    """
+    if isinstance(path, Scenario):
+        return path.simulate(workers=workers, progress=progress)
+    return Scenario.of(path, workload, stacks, seed=seed, **options).simulate(workers=workers, progress=progress)
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

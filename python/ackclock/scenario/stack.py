@@ -1,0 +1,47 @@
+"""What each end of a connection is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ackclock.policy import Policy
+from ackclock.scenario.tree import Tree, plain
+
+
+class Stack:
+    """A TCP by its parts: `Stack("reno", backoff="none")`, `Stack(recovery="sack", timer=ac.Rfc6298(min_rto="1s"))`.
+
+    preset: a named one to begin with, `sack` by default; it may be composed, as in `sack+star(3)`. given: one policy for each kind of rule
+    (estimator, timer, backoff, recovery, window, ack), as an object or by name, and options of the connection such as `mss="536B"`. `timer` takes an
+    estimator as well, since that is what most people call the timer.
+    """
+
+    def __init__(self, preset: str | None = None, **given: Any) -> None:
+        self.preset = preset
+        self.given: dict[str, Any] = {}
+        for key, value in given.items():
+            self.given[_slot(key, value)] = value
+
+    def but(self, preset: str | None = None, **changes: Any) -> Stack:
+        """The same stack with some of its parts changed."""
+        changed = {_slot(key, value): value for key, value in changes.items()}
+        return Stack(preset or self.preset, **{**self.given, **changed})
+
+    def to_scenario(self) -> Tree | str:
+        """The stack's table in a scenario file."""
+        given = {key: plain(value) for key, value in self.given.items() if value is not None}
+        return {"preset": self.preset, **given} if self.preset else given
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stack) and (self.preset, self.given) == (other.preset, other.given)
+
+    def __hash__(self) -> int:
+        return hash((self.preset, tuple(self.given)))
+
+    def __repr__(self) -> str:
+        parts = [repr(self.preset)] if self.preset else []
+        return f"Stack({', '.join(parts + [f'{k}={v!r}' for k, v in self.given.items()])})"
+
+
+def _slot(key: str, value: Any) -> str:
+    return value.kind if isinstance(value, Policy) and key == "timer" and value.kind == "estimator" else key

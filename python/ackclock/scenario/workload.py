@@ -1,0 +1,61 @@
+"""What runs over a path. The classes come from the same declarations as the policies': one for each kind of workload and for each application."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ackclock.policy.declared import Policy, bounds, declarations, make_class
+from ackclock.scenario.tree import Tree, plain
+
+COMMON = {
+    "name": "its name in the tables; its kind by default",
+    "rtt": "round-trip times of its flows; the path's by default",
+    "client": "node, or nodes, that open connections",
+    "server": "node, or nodes, that they are opened to",
+    "per_hop": "run it once over each link of a chain",
+}
+WEB = {
+    "sizes": "how large transfers are, such as `ac.sizes.Exponential(mean='10kB')`",
+    "arrivals": "how they arrive, such as `ac.arrivals.OnOff(on='100ms')`",
+}
+FLOWS = {
+    "flows": "how many",
+    "start": "when the first begins",
+    "stagger": "time between one's beginning and the next's",
+    "spread": "random time, uniform up to this, added to each beginning",
+    "peer": "what runs at the other end",
+}
+
+
+class Workload(Policy):
+    """A workload by its kind, with the keys that were given; the scenario's reader checks them."""
+
+    def __init__(self, **given: Any) -> None:
+        self.given = given
+
+    def to_scenario(self) -> Tree:
+        """The table `[[workload]]` of a scenario file."""
+        return {"kind": self.name, **{key: plain(value) for key, value in self.given.items() if value is not None}}
+
+
+def _extended(cls: type[Policy]) -> type[Policy]:
+    """The class with the keys that are common to workloads of its kind in its signature and its documentation."""
+    d = cls.declaration
+    more = {**(WEB if d.name == "web" else FLOWS if d.kind == "application" else {}), **COMMON}
+    parameters = [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
+    known = {p.name for p in d.params}
+    parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in more if name not in known]
+    lines = [d.about, "", "Parameters:", *(f"    {p.name}: {p.about} ({bounds(p)}; default {p.default})" for p in d.params)]
+    lines += [f"    {name}: {about}" for name, about in more.items() if name not in known]
+    cls.__doc__, cls.__signature__, cls.__module__ = "\n".join(lines), inspect.Signature(parameters), __name__  # type: ignore[attr-defined]
+    return cls
+
+
+WORKLOADS: dict[str, type[Policy]] = {}
+"""The classes, by class name."""
+
+for _d in declarations():
+    if _d.kind in ("workload", "application"):
+        _class = _extended(make_class(_d, Workload))
+        WORKLOADS[_class.__name__] = _class

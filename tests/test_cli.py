@@ -1,0 +1,67 @@
+"""Conventions that every command keeps."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def test_help_names_every_command(ackclock):
+    done = ackclock("--help")
+    assert done.code == 0
+    for name in ("run", "reproduce", "policies", "model", "demo"):
+        assert name in done.out
+        assert ackclock(name, "--help").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["simulate"], "`simulate` is not a command; known are run"),
+        (["policies", "red", "--jsn"], "--jsn"),
+        (["policies", "rreno"], "did you mean `reno`?"),
+        (["model", "B-E10"], "did you mean `B-E1`?"),
+        (["model", "B-E1", "--rto", "1", "--capacity", "50"], "`--rto`: `1` is not a time: give a number with a unit"),
+        (["model", "B-E1", "--rto", "1s"], "--capacity"),
+        (["model", "B-E1", "--rto", "0s", "--capacity", "50"], "above zero"),
+        (["model", "B-E2", "--rto", "1s,2s", "--packets", "1,2,3", "--p", "0"], "give one value, or one for each flow"),
+        (["model", "B-E2", "--rto", "1s", "--packets", "1", "--p", "1"], "no finite value"),
+        (["model", "B-E8", "--p", "150%"], "between 0 and 1"),
+        (["model", "B-E8", "--p", "x"], "`x` is not a ratio"),
+        (["model", "B-E8", "--p", "0..1:999999"], "more than 100000 rows"),
+        (["reproduce", "B-F2"], "did you mean `B-F2a`?"),
+        (["reproduce", "--workers", "0", "all"], "--workers"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_2(ackclock, tmp_path, arguments, says):
+    done = ackclock(*arguments)
+    assert done.code == 2
+    assert done.is_one_sentence(), done.err
+    assert says in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_go_to_stdout_and_are_json_when_asked(ackclock):
+    done = ackclock("model", "syn-rejection", "--p", "0.1,0.5", "--syns", "3,5", "--json")
+    assert done.code == 0
+    assert done.err == ""
+    assert done.json["rows"][3] == {"p": 0.5, "syns": 5.0, "rejected": 0.03125}
+
+
+def test_a_list_for_flows_is_one_value_for_each(ackclock):
+    done = ackclock("model", "B-E1", "--rto", "1s*120", "--capacity", "50,100", "--json")
+    assert [row["p"] for row in done.json["rows"]] == pytest.approx([0.583333, 0.166667], rel=5e-6)
+
+
+def test_policies_as_json_declare_every_parameter(ackclock):
+    found = ackclock("policies", "--json").json
+    assert {"kind", "name", "about", "source", "params"} <= set(found[0])
+    star = next(d for d in found if d["name"] == "sub-exponential")
+    assert star["kind"] == "backoff"
+    assert [p["name"] for p in star["params"]][0] == "n"
+
+
+def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path):
+    command = f"{sys.executable} -m ackclock policies --json | head -c 1"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""

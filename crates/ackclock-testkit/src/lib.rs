@@ -4,6 +4,8 @@ mod endpoint;
 pub mod fuzz;
 pub mod generate;
 pub mod pipe;
+mod plan;
+mod seg;
 mod setup;
 pub mod timeline;
 

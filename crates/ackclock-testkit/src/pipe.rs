@@ -4,109 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State};
-use ackclock_units::{Duration, Ecn, Instant, Rate, Rng, SeqNumber};
+use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
 
 use crate::Setup;
 use crate::endpoint::{Endpoint, line, packet, pattern, segment_of};
-
-/// One direction of the path. Probabilities are per packet and independent.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Path {
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Up to so much more, uniform: packets overtake each other.
-    pub jitter: Duration,
-    /// Time to send follows from this rate; packets queue without bound.
-    pub rate: Option<Rate>,
-    /// Probability of loss.
-    pub loss: f64,
-    /// Probability of being held back by `held`.
-    pub reorder: f64,
-    /// How long.
-    pub held: Duration,
-    /// Probability of a second copy, which takes its own time.
-    pub duplicate: f64,
-    /// Probability of damage: a burst of up to 16 flipped bits, which every internet checksum notices.
-    pub corrupt: f64,
-    /// Probability of Congestion Experienced for ECN-capable packets.
-    pub mark: f64,
-    /// Longest packet; a longer one is a bug of the sender.
-    pub mtu: usize,
-}
-
-impl Path {
-    /// A path that does nothing but delay.
-    pub const fn clean(delay: Duration) -> Self {
-        let zero = Duration::ZERO;
-        Self { delay, jitter: zero, rate: None, loss: 0.0, reorder: 0.0, held: zero, duplicate: 0.0, corrupt: 0.0, mark: 0.0, mtu: 1500 }
-    }
-}
-
-/// How an application reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reading {
-    /// All there is, at once.
-    Greedy,
-    /// So many bytes now and then: the window closes.
-    Slow {
-        /// How often.
-        every: Duration,
-        /// How much.
-        bytes: usize,
-    },
-}
-
-/// When an application closes its side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Closing {
-    /// When it has written everything.
-    WhenWritten,
-    /// When it has written everything, and read everything up to the peer's FIN.
-    WhenPeerHas,
-}
-
-/// What one side's application does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Plan {
-    /// Bytes that it writes.
-    pub bytes: u64,
-    /// How it reads.
-    pub reading: Reading,
-    /// When it closes.
-    pub closing: Closing,
-}
-
-impl Plan {
-    /// Writes so many bytes and closes.
-    pub const fn send(bytes: u64) -> Self {
-        Self { bytes, reading: Reading::Greedy, closing: Closing::WhenWritten }
-    }
-
-    /// Writes nothing, and closes when the peer has.
-    pub const fn receive() -> Self {
-        Self { bytes: 0, reading: Reading::Greedy, closing: Closing::WhenPeerHas }
-    }
-}
-
-/// What befell the packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Fates {
-    /// Packets sent by both sides.
-    pub sent: u64,
-    /// Lost.
-    pub lost: u64,
-    /// Held back.
-    pub held: u64,
-    /// Copied.
-    pub duplicated: u64,
-    /// Damaged.
-    pub corrupted: u64,
-    /// Thrown away by the receiver because of a wrong checksum.
-    pub refused: u64,
-    /// Marked.
-    pub marked: u64,
-}
+pub use crate::plan::{Closing, Fates, Path, Plan, Reading};
+use crate::plan::{damage, mark};
 
 /// One side: endpoint and application.
 #[derive(Debug)]
@@ -441,30 +345,4 @@ const fn is_end(event: ConnectionEvent) -> bool {
 /// Initial sequence numbers near the wrap, so that every transfer of some size crosses it.
 fn iss(seed: u64, side: usize) -> SeqNumber {
     SeqNumber(0) - Rng::stream(seed, "iss", side as u64).below(100_000) as u32
-}
-
-/// Sets Congestion Experienced, adjusting the header checksum; false for a packet that is not ECN-capable (RFC 3168 §5).
-fn mark(bytes: &mut [u8]) -> bool {
-    let capable = matches!(Ecn::from_bits(bytes[1]), Ecn::Ect0 | Ecn::Ect1);
-    if capable {
-        // One's-complement arithmetic: what the field grows by, the checksum shrinks by (RFC 1624).
-        let grows = u32::from(Ecn::Ce.bits() - (bytes[1] & 3));
-        bytes[1] |= Ecn::Ce.bits();
-        let sum = u32::from(u16::from_be_bytes([bytes[10], bytes[11]]));
-        let sum = if sum >= grows { sum - grows } else { sum + 0xffff - grows };
-        bytes[10..12].copy_from_slice(&(sum as u16).to_be_bytes());
-    }
-    capable
-}
-
-/// Flips a burst of bits, at least one and at most sixteen in a row.
-fn damage(bytes: &mut [u8], rng: &mut Rng) {
-    let bits = bytes.len() as u64 * 8;
-    let first = rng.below(bits);
-    // Bit 0 of the pattern is set: the first bit always flips. A burst of 16 ones would turn zeros into ones, the same number to this checksum.
-    let burst = (rng.next_u64() & 0x7fff) | 1;
-    for i in (0..16).filter(|i| burst >> i & 1 == 1 && first + i < bits) {
-        let bit = first + i;
-        bytes[(bit / 8) as usize] ^= 0x80 >> (bit % 8);
-    }
 }

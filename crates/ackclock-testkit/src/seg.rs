@@ -1,0 +1,195 @@
+use ackclock_engine::Transmit;
+use ackclock_units::{Ecn, SeqNumber, SeqRange};
+use ackclock_wire::{Flags, Options, Segment, Timestamps};
+
+/// Initial sequence number of the connection under test.
+pub const OURS: u32 = 1_000;
+/// Initial sequence number of the scripted peer.
+pub const THEIRS: u32 = 50_000;
+
+/// A segment to inject or to expect. Sequence numbers count from the initial ones: 0 is the SYN, 1 the first byte.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Seg {
+    flags: Flags,
+    seq: Option<u32>,
+    ack: Option<u32>,
+    len: Option<u32>,
+    window: Option<u16>,
+    mss: Option<u16>,
+    scale: Option<Option<u8>>,
+    sack_permitted: Option<bool>,
+    timestamps: Option<(Option<u32>, Option<u32>)>,
+    no_timestamps: bool,
+    sack: Option<[(u32, u32); 4]>,
+    sack_len: usize,
+    ecn: Option<Ecn>,
+}
+
+/// A segment with these flags, written as tcpdump writes them: `S` SYN, `F` FIN, `R` RST, `P` PSH, `.` ACK, `E` ECE, `W` CWR.
+pub fn seg(flags: &str) -> Seg {
+    let mut all = Flags::default();
+    for letter in flags.chars() {
+        all |= match letter {
+            'S' => Flags::SYN,
+            'F' => Flags::FIN,
+            'R' => Flags::RST,
+            'P' => Flags::PSH,
+            '.' => Flags::ACK,
+            'E' => Flags::ECE,
+            'W' => Flags::CWR,
+            other => panic!("`{other}` is not a flag: S F R P . E W"),
+        };
+    }
+    Seg { flags: all, ..Seg::default() }
+}
+
+impl Seg {
+    /// First sequence number.
+    pub const fn seq(mut self, n: u32) -> Self {
+        self.seq = Some(n);
+        self
+    }
+
+    /// Acknowledgment number.
+    pub const fn ack(mut self, n: u32) -> Self {
+        self.ack = Some(n);
+        self
+    }
+
+    /// Payload, bytes.
+    pub const fn len(mut self, n: u32) -> Self {
+        self.len = Some(n);
+        self
+    }
+
+    /// Window field, unscaled.
+    pub const fn window(mut self, n: u16) -> Self {
+        self.window = Some(n);
+        self
+    }
+
+    /// Maximum segment size.
+    pub const fn mss(mut self, n: u16) -> Self {
+        self.mss = Some(n);
+        self
+    }
+
+    /// Window scale.
+    pub const fn scale(mut self, shift: u8) -> Self {
+        self.scale = Some(Some(shift));
+        self
+    }
+
+    /// Without window scale.
+    pub const fn no_scale(mut self) -> Self {
+        self.scale = Some(None);
+        self
+    }
+
+    /// SACK permitted.
+    pub const fn sack_permitted(mut self, yes: bool) -> Self {
+        self.sack_permitted = Some(yes);
+        self
+    }
+
+    /// Timestamps.
+    pub const fn timestamps(mut self, tsval: u32, tsecr: u32) -> Self {
+        self.timestamps = Some((Some(tsval), Some(tsecr)));
+        self
+    }
+
+    /// Timestamps that echo `tsecr`, whatever their own clock says.
+    pub const fn echo(mut self, tsecr: u32) -> Self {
+        self.timestamps = Some((None, Some(tsecr)));
+        self
+    }
+
+    /// Without timestamps.
+    pub const fn no_timestamps(mut self) -> Self {
+        self.no_timestamps = true;
+        self
+    }
+
+    /// One more SACK block, `start` up to, not including, `end`.
+    pub fn sack(mut self, start: u32, end: u32) -> Self {
+        let blocks = self.sack.get_or_insert_default();
+        blocks[self.sack_len] = (start, end);
+        self.sack_len += 1;
+        self
+    }
+
+    /// Without SACK blocks.
+    pub const fn no_sack(mut self) -> Self {
+        self.sack = Some([(0, 0); 4]);
+        self
+    }
+
+    /// ECN field of the IP header.
+    pub const fn ecn(mut self, ecn: Ecn) -> Self {
+        self.ecn = Some(ecn);
+        self
+    }
+
+    /// As the peer sends it: what is not given is the first number possible, an acknowledgment of our SYN, or a window of 65,535.
+    pub(crate) fn injected(&self) -> Segment {
+        let mut options = Options {
+            mss: self.mss,
+            window_scale: self.scale.flatten(),
+            sack_permitted: self.sack_permitted == Some(true),
+            timestamps: self.timestamps.map(|(val, ecr)| Timestamps { tsval: val.unwrap_or(0), tsecr: ecr.unwrap_or(0) }),
+            ..Options::default()
+        };
+        for (start, end) in self.blocks() {
+            options.sack.push(SeqRange::new(SeqNumber(OURS) + start, SeqNumber(OURS) + end));
+        }
+        let acks = self.flags.has(Flags::ACK);
+        Segment {
+            seq: SeqNumber(THEIRS) + self.seq.unwrap_or(u32::from(!self.flags.has(Flags::SYN))),
+            ack: if acks { SeqNumber(OURS) + self.ack.unwrap_or(1) } else { SeqNumber(0) },
+            len: self.len.unwrap_or(0),
+            window: self.window.unwrap_or(u16::MAX),
+            flags: self.flags,
+            urgent: 0,
+            options,
+        }
+    }
+
+    pub(crate) fn ecn_field(&self) -> Ecn {
+        self.ecn.unwrap_or_default()
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.sack.iter().flat_map(|blocks| &blocks[..self.sack_len]).copied()
+    }
+
+    /// What `sent` has otherwise than expected. PSH is compared only where it is expected.
+    pub(crate) fn difference(&self, sent: &Transmit) -> Vec<String> {
+        let (s, mut wrong) = (&sent.segment, Vec::new());
+        let mut compare = |what: &str, expected: Option<String>, got: String| {
+            if let Some(expected) = expected.filter(|e| *e != got) {
+                wrong.push(format!("{what} {got} instead of {expected}"));
+            }
+        };
+        let flags = if self.flags.has(Flags::PSH) { s.flags } else { Flags(s.flags.0 & !Flags::PSH.0) };
+        compare("flags", Some(format!("{:?}", self.flags)), format!("{flags:?}"));
+        compare("seq", self.seq.map(|n| n.to_string()), s.seq.0.wrapping_sub(OURS).to_string());
+        compare("ack", self.ack.map(|n| n.to_string()), s.ack.0.wrapping_sub(THEIRS).to_string());
+        compare("len", self.len.map(|n| n.to_string()), s.len.to_string());
+        compare("window", self.window.map(|n| n.to_string()), s.window.to_string());
+        compare("mss", self.mss.map(|n| format!("{:?}", Some(n))), format!("{:?}", s.options.mss));
+        compare("scale", self.scale.map(|n| format!("{n:?}")), format!("{:?}", s.options.window_scale));
+        compare("sack permitted", self.sack_permitted.map(|n| n.to_string()), s.options.sack_permitted.to_string());
+        if let Some((val, ecr)) = self.timestamps {
+            compare("tsval", val.map(|n| format!("{:?}", Some(n))), format!("{:?}", s.options.timestamps.map(|t| t.tsval)));
+            compare("tsecr", ecr.map(|n| format!("{:?}", Some(n))), format!("{:?}", s.options.timestamps.map(|t| t.tsecr)));
+        }
+        compare("timestamps", self.no_timestamps.then(|| "None".to_owned()), format!("{:?}", s.options.timestamps));
+        if self.sack.is_some() {
+            let expected: Vec<_> = self.blocks().collect();
+            let got = s.options.sack.as_slice().iter().map(|b| (b.start.0.wrapping_sub(THEIRS), b.end.0.wrapping_sub(THEIRS))).collect::<Vec<_>>();
+            compare("sack", Some(format!("{expected:?}")), format!("{got:?}"));
+        }
+        compare("ecn", self.ecn.map(|e| format!("{e:?}")), format!("{:?}", sent.ecn));
+        wrong
+    }
+}

@@ -3,6 +3,8 @@
 mod drop_tail;
 mod fifo;
 mod red;
+#[cfg(test)]
+mod tests;
 
 use crate::{Entry, QueueDiscipline};
 

@@ -15,7 +15,7 @@ use crate::flow::{DatagramSpec, FlowSource, Sources, StackFactory};
 use crate::link::LinkSpec;
 use crate::network::{Network, NetworkBuilder, NodeId};
 use crate::workload::Arrivals;
-use crate::workload::source::{Group, Places, Shares, Udp, Web};
+use crate::workload::source::{Group, Places, Shares, Udp, Web, peer};
 
 /// The nodes by name, as the network numbers them.
 pub(super) fn node_ids(r: &Resolved) -> BTreeMap<&str, NodeId> {
@@ -116,7 +116,8 @@ fn datagrams(sources: &mut Sources, w: &WorkloadPlan, r: &Resolved, job: Job, no
     let period = (Instant::ZERO + p.duration("start"), Instant::ZERO + p.duration("stop").min(r.duration()));
     for n in 0..p.count("flows") {
         let from = clients[node_rng.below(clients.len() as u64) as usize];
-        let to = servers[node_rng.below(servers.len() as u64) as usize];
+        // Checked when the scenario was read: every client has a server elsewhere.
+        let Some(to) = peer(&servers, node_rng.below(servers.len() as u64) as usize, from) else { continue };
         let links = ways.get(from, to).map_or(Duration::ZERO, |way| way.round_trip);
         let extra = w.rtt.draw(n, &mut rtt_rng).map_or(Duration::ZERO, |all| all.saturating_sub(links));
         let source = Udp::new(&w.name, job.seed, n, (p.rate("rate"), p.bytes("bytes") as u32), period, *on_off);

@@ -29,6 +29,8 @@ pub(super) struct Ways(BTreeMap<(NodeId, NodeId), Way>);
 pub(super) struct Way {
     /// Propagation there and back.
     pub(super) round_trip: Duration,
+    /// Slowest link from client to server.
+    pub(super) up: Option<Rate>,
     /// Slowest link from server to client.
     pub(super) down: Option<Rate>,
 }
@@ -52,15 +54,21 @@ impl Ways {
         let links: Vec<_> = resolved.path.links().map(|(_, _, _, l)| (l.delay, l.rate)).collect();
         let mut ways = BTreeMap::new();
         for client in &w.clients {
+            if w.servers.iter().all(|server| server == client) {
+                return Err(ScenarioError::new(format!("workload `{}` leads from node `{client}` to itself: give a `server` elsewhere", w.name)));
+            }
             for server in &w.servers {
                 let (c, s) = (nodes[client.as_str()], nodes[server.as_str()]);
+                if c == s {
+                    continue;
+                }
                 let walk = |from, to| -> Result<(Duration, Option<Rate>)> {
                     let path = network.path(from, to).map_err(|e| ScenarioError::new(format!("workload `{}` cannot run: {e}", w.name)))?;
                     let along = path.iter().map(|l| links[l.0 as usize]);
                     Ok(along.fold((Duration::ZERO, None), |(sum, least), (delay, rate)| (sum + delay, [least, rate].into_iter().flatten().min())))
                 };
-                let ((there, _), (back, down)) = (walk(c, s)?, walk(s, c)?);
-                ways.insert((c, s), Way { round_trip: there + back, down });
+                let ((there, up), (back, down)) = (walk(c, s)?, walk(s, c)?);
+                ways.insert((c, s), Way { round_trip: there + back, up, down });
             }
         }
         Ok(Self(ways))
@@ -81,6 +89,12 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
                 "workload `{}` has a round-trip time of `{least}`, but the links on its way alone take `{longest}`: give at least that",
                 w.name
             );
+            return Err(ScenarioError::new(message));
+        }
+        // A way without rate and without time would let a flow send for ever in one instant.
+        let instant = ways.0.values().any(|way| way.up.is_none() && way.down.is_none() && way.round_trip.is_zero());
+        if instant && w.rtt.least().is_none_or(Duration::is_zero) {
+            let message = format!("workload `{}` has a way without any `rate`, `delay` or `rtt`: give it at least one of them", w.name);
             return Err(ScenarioError::new(message));
         }
         rates.push(ways.0.values().next().and_then(|way| way.down).or(r.path.slowest()));

@@ -54,7 +54,9 @@ impl Places {
     fn next(&mut self, start: Instant, client_app: Box<dyn Application>, server_app: Box<dyn Application>, size: Option<Bytes>) -> Option<FlowSpec> {
         // Both are drawn even when there is one node only: a second node elsewhere changes nothing here.
         let (c, s) = (self.node_rng.below(self.clients.len() as u64), self.node_rng.below(self.servers.len() as u64));
-        let (client, server) = (*self.clients.get(c as usize)?, *self.servers.get(s as usize)?);
+        let client = *self.clients.get(c as usize)?;
+        // Nobody is his own peer: the next one in the list is taken instead.
+        let server = peer(&self.servers, s as usize, client)?;
         let extra = (self.access)(self.count, client, server, &mut self.rtt_rng);
         self.count += 1;
         // The same number decides whatever the shares are, so that a larger share keeps all flows that a smaller one had.
@@ -79,6 +81,11 @@ impl Places {
             trace: Mask::NONE,
         })
     }
+}
+
+/// The node at position `at`, or the first one after it, from the beginning again at the end, that is not `other`.
+pub(crate) fn peer(nodes: &[NodeId], at: usize, other: NodeId) -> Option<NodeId> {
+    nodes[at..].iter().chain(&nodes[..at]).copied().find(|node| *node != other)
 }
 
 /// Random arrivals of transfers: the client asks, the server sends a file of random size.
@@ -204,6 +211,15 @@ mod tests {
         let mut source = Udp::new("udp", 1, 0, (Rate::from_bits_per_sec(1_000_000), 1250), (Instant::ZERO, stop), on_off);
         let mut rng = Rng::stream(1, "unused", 0);
         std::iter::from_fn(|| source.next(&mut rng)).map(|d| d.at.as_secs_f64()).collect()
+    }
+
+    #[test]
+    fn nobody_is_his_own_peer() {
+        let nodes = [0, 1, 2].map(NodeId);
+        assert_eq!(peer(&nodes, 1, NodeId(0)), Some(NodeId(1)));
+        assert_eq!(peer(&nodes, 1, NodeId(1)), Some(NodeId(2)));
+        assert_eq!(peer(&nodes, 2, NodeId(2)), Some(NodeId(0)));
+        assert_eq!(peer(&nodes[..1], 0, NodeId(0)), None);
     }
 
     #[test]

@@ -130,3 +130,37 @@ fn it_can_be_stopped() {
     let stopped = run(&scenario, |p| if p.flows_started > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }, 2);
     assert!(stopped.unwrap().is_none());
 }
+
+#[test]
+fn sizes_can_come_from_a_file() {
+    let sets =
+        [("workload.sizes", "{ kind = \"cdf\", file = \"web-sizes.cdf\" }"), ("workload.trace", "II"), ("workload.load", "0.3"), ("duration", "60s")];
+    let scenario = resolved(TEN_LINES, &sets);
+    assert!(scenario.to_toml().contains("points = [[200, 0.1], "), "the resolved scenario needs no file");
+    let r = results(&scenario, 2);
+    let sizes: Vec<_> = r.flows.iter().filter_map(|f| f.size).collect();
+    let small = sizes.iter().filter(|s| **s <= 1000).count() as f64 / sizes.len() as f64;
+    assert!(sizes.len() > 1000 && (small - 0.3).abs() < 0.03, "{small} of {}", sizes.len());
+    assert!(sizes.iter().all(|s| (200..=1_000_000).contains(s)));
+}
+
+#[test]
+fn peers_fetch_from_one_another() {
+    // B-A11: endless files from random peers.
+    let text = r#"
+duration = "2s"
+[path]
+kind = "graph"
+edges = [{ from = "a", to = "hub", rate = "1Mbit/s", delay = "5ms" }, { from = "b", to = "hub", rate = "1Mbit/s", delay = "5ms" }, { from = "c", to = "hub", rate = "1Mbit/s", delay = "5ms" }]
+[workload]
+kind = "bulk"
+flows = 15
+client = ["a", "b", "c"]
+server = ["a", "b", "c"]
+[stacks]
+tcp = "sack"
+"#;
+    let r = results(&resolved(text, &[]), 1);
+    assert_eq!(r.flows.len(), 15);
+    assert!(r.flows.iter().all(|f| f.client != f.server && f.bytes_delivered > 0));
+}

@@ -161,6 +161,14 @@ fn every_default_is_explicit() {
 }
 
 #[test]
+fn queues_and_faults_learn_the_rate_of_their_link() {
+    let text =
+        resolved(TEN_LINES, &[("path.bottleneck.rate", "3Mbit/s"), ("path.back.rate", "1Mbit/s"), ("path.bottleneck.faults", "reorder")]).to_toml();
+    assert_eq!(text.matches("link_rate = \"3Mbit/s\"").count(), 2, "{text}");
+    assert_eq!(text.matches("link_rate = \"1Mbit/s\"").count(), 1, "{text}");
+}
+
+#[test]
 fn overrides_reach_everything() {
     let sets = [
         ("path.rtt", "50ms"),

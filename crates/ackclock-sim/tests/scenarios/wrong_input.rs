@@ -255,6 +255,13 @@ const TABLE: &[(&str, &str, &str)] = &[
         "[path]\nkind = \"graph\"\nedges_file = \"congested-dumbbell.toml\"",
         r#"congested-dumbbell.toml:6: `title = "B-F2a: TCP with and without backoff, Trace-I"` is not an edge such as `a b 10Mbit/s 5ms`"#,
     ),
+    ("load = 1.2", "load = 1.2\nserver = \"right\"", "workload `web` leads from node `right` to itself: give a `server` elsewhere"),
+    (
+        "[path]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }\nrtt = { uniform = [\"10ms\", \"200ms\"] }",
+        "[path]\nkind = \"graph\"\nedges = [{ from = \"a\", to = \"b\" }]",
+        "workload `web` has a way without any `rate`, `delay` or `rtt`: give it at least one of them",
+    ),
+    (WORKLOAD, "kind = \"bulk\"\nname = \"a\"\n[[workload]]\nkind = \"bulk\"", "line 11: this is not TOML: duplicate key"),
 ];
 
 /// The same for overrides.

@@ -184,15 +184,13 @@ impl Simulation {
     fn pump(&mut self, e: u32) {
         let (slot, side) = (e / 2, e as usize & 1);
         self.busy = slot;
+        while self.run_application(slot, side) {}
+        let now = self.now;
         loop {
-            let more = self.run_application(slot, side);
-            let now = self.now;
-            while let Some(t) = self.end(slot, side).connection.as_mut().and_then(|c| c.poll_transmit(now)) {
-                self.transmit(e, &t);
-            }
-            if !more {
-                break;
-            }
+            let Some(connection) = &mut self.end(slot, side).connection else { break };
+            let transmit = connection.poll_transmit(now);
+            let Some(t) = &transmit else { break };
+            self.transmit(e, t);
         }
         self.busy = u32::MAX;
         let flow = self.flows[slot as usize].as_mut().expect("a flow ends between two events only");

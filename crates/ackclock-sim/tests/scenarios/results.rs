@@ -164,3 +164,59 @@ tcp = "sack"
     assert_eq!(r.flows.len(), 15);
     assert!(r.flows.iter().all(|f| f.client != f.server && f.bytes_delivered > 0));
 }
+
+const BULK: &str = r#"
+duration = "60s"
+warmup = "20s"
+[path]
+kind = "dumbbell"
+rtt = "50ms"
+bottleneck = { rate = "10Mbit/s", queue = { kind = "red", limit = "200packets", target_delay = "20ms" } }
+[workload]
+kind = "bulk"
+flows = 20
+spread = "1s"
+[stacks]
+tcp = "sack"
+"#;
+
+#[test]
+fn self_tuning_red_holds_its_target_delay() {
+    let delay = |sets: &[(&str, &str)]| {
+        let scenario = resolved(BULK, sets);
+        let r = results(&scenario, 1);
+        let s = &r.summaries(&scenario)[0];
+        assert!(s.utilisation.unwrap() > 0.97, "{s:?}");
+        r.links[0].queue_mean_delay.unwrap().as_secs_f64() * 1e3
+    };
+    let (tuned, tight) = (delay(&[]), delay(&[("path.bottleneck.queue.target_delay", "40ms")]));
+    assert!((15.0..26.0).contains(&tuned), "{tuned} ms");
+    assert!((30.0..52.0).contains(&tight), "{tight} ms");
+}
+
+#[test]
+fn red_marks_capable_stacks_in_place_of_dropping() {
+    let scenario = resolved(BULK, &[("path.bottleneck.queue.ecn", "true"), ("stacks.marked", "sack+ecn")]);
+    let r = results(&scenario, 2);
+    let s = r.summaries(&scenario);
+    let marked: Vec<_> = r.links.iter().filter(|l| &*l.name == "bottleneck").map(|l| l.marked).collect();
+    assert!(marked[0] == 0 && marked[1] > 100, "{marked:?}");
+    assert!(s[1].loss.unwrap() < s[0].loss.unwrap() / 4.0, "{s:?}");
+    assert!(s[1].retransmitted_segments < s[0].retransmitted_segments / 4, "{s:?}");
+}
+
+#[test]
+fn datagrams_push_tcp_aside() {
+    let more = BULK
+        .replace("[workload]", "[[workload]]")
+        .replace("[stacks]", "[[workload]]\nkind = \"udp\"\nrate = \"6Mbit/s\"\nbytes = \"1000B\"\n[stacks]");
+    let scenario = resolved(&more, &[("path.bottleneck.queue", "{ kind = \"drop-tail\", limit = \"1bdp\" }")]);
+    let r = results(&scenario, 1);
+    let udp: Vec<_> = r.flows.iter().filter(|f| f.protocol == "udp").collect();
+    assert_eq!(udp.len(), 1);
+    let rate = udp[0].bytes_sent as f64 * 8.0 / 60.0 / 1e6;
+    assert!((rate - 6.0).abs() < 0.01, "{rate} Mbit/s sent");
+    let tcp: u64 = r.flows.iter().filter(|f| f.protocol == "tcp").map(|f| f.bytes_delivered).sum();
+    let share = tcp as f64 * 8.0 / 60.0 / 1e6;
+    assert!((2.8..4.9).contains(&share), "{share} Mbit/s of TCP");
+}

@@ -4,22 +4,32 @@ use ackclock_units::Instant;
 
 use crate::packet::{NIL, Pool};
 use crate::queue::{Entry, EventQueue};
+use crate::sim::alone;
 
 /// A first-in first-out list of packets, linked through the pool.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Lane {
     head: u32,
     tail: u32,
     tail_at: Instant,
 }
 
+/// A packet to arrive somewhere, and its insertion number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) id: u32,
+    pub(crate) at: Instant,
+    pub(crate) order: u64,
+}
+
 impl Lane {
     pub(crate) const EMPTY: Self = Self { head: NIL, tail: NIL, tail_at: Instant::ZERO };
 
-    /// Lets a packet arrive at `at`. `head_event` stands for the lane's first packet, `own_event` for this packet alone, which is used when it
-    /// overtakes those in the lane.
+    /// Lets a packet arrive. `head_event` stands for the lane's first packet in the event queue; a packet that overtakes those in the lane gets an
+    /// event of its own.
     #[inline]
-    pub(crate) fn push(&mut self, id: u32, at: Instant, order: u64, pool: &mut Pool, queue: &mut EventQueue, head_event: u32, own_event: u32) {
+    pub(crate) fn push(&mut self, a: Arrival, pool: &mut Pool, queue: &mut EventQueue, head_event: u32) {
+        let Arrival { id, at, order } = a;
         let p = pool.get_mut(id);
         (p.at, p.order, p.next) = (at, order, NIL);
         if self.head == NIL {
@@ -28,13 +38,13 @@ impl Lane {
         } else if at >= self.tail_at {
             pool.get_mut(self.tail).next = id;
         } else {
-            queue.push(Entry { at, order, what: own_event });
+            queue.push(Entry { at, order, what: alone(id) });
             return;
         }
         (self.tail, self.tail_at) = (id, at);
     }
 
-    /// The first packet, which has arrived.
+    /// Takes the first packet, which has arrived.
     #[inline]
     pub(crate) fn pop(&mut self, pool: &Pool) -> u32 {
         let id = self.head;

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_policy::{Admit, Backlog, PacketId, QueueDiscipline, Queued};
+use ackclock_policy::{Admit, Backlog, PacketId, Policy, QueueDiscipline, Queued};
 use ackclock_units::{Bytes, Duration, Instant, Rate, Rng};
 
 use crate::fault::{Fault, Passing, Verdict};
@@ -116,32 +116,19 @@ pub struct LinkCounters {
     pub packet_ns: u128,
 }
 
-#[derive(Clone, Copy)]
-struct Waiting {
-    /// When it goes into service.
-    start: Instant,
-    bytes: u32,
-    /// It carries payload.
-    data: bool,
-    /// It will be lost on the wire.
-    lost: bool,
-}
-
 /// A link at work.
 pub struct Link {
     rate: Option<Rate>,
     delay: Duration,
-    queue: Option<Box<dyn QueueDiscipline>>,
+    queue: Box<dyn QueueDiscipline>,
     fifo: bool,
+    plain: bool,
     faults: Vec<(Box<dyn Fault>, Rng)>,
     rng: Rng,
     /// The wire is free from then on.
     free_at: Instant,
-    /// First in, first out: packets still in the queue.
-    waiting: VecDeque<Waiting>,
-    waiting_bytes: Bytes,
-    /// First in, first out: the packet that went into service last.
-    serving: Option<Waiting>,
+    /// First in, first out: the queue as seen ahead of time.
+    ahead: Ahead,
     /// Any other queue: the packet in service.
     in_service: Option<(Queued, Instant)>,
     /// Any other queue: packets that it pushed out or shed, to be fetched.
@@ -152,21 +139,44 @@ pub struct Link {
     counters: LinkCounters,
 }
 
+/// What a link with a first-in first-out queue keeps of packets of which it has told already when they will arrive.
+#[derive(Default)]
+struct Ahead {
+    /// Those in the queue, in order.
+    marks: VecDeque<Marks>,
+    bytes: Bytes,
+    /// When the first of them goes into service: when the one before it has left.
+    next_start: Instant,
+    /// Sums over them of the moments at which they were queued, and of these times their bytes; wrapping, since only differences matter.
+    at_sum: u64,
+    byte_at_sum: u128,
+    /// The packet that went into service last.
+    serving: (Marks, u32),
+}
+
+#[derive(Clone, Copy, Default)]
+struct Marks {
+    /// It carries payload.
+    data: bool,
+    /// It will be lost on the wire.
+    lost: bool,
+}
+
 impl Link {
     /// Link number `index` of the run with seed `seed`: both choose its random streams.
     pub fn new(spec: LinkSpec, seed: u64, index: u64) -> Self {
         let fault_rng = |i: usize| Rng::stream(seed, "fault", (index << 16) | i as u64);
+        let queue = spec.queue.unwrap_or_else(|| Box::new(Unbounded::default()));
         Self {
             rate: spec.rate,
             delay: spec.delay,
-            fifo: spec.rate.is_none() || spec.queue.as_ref().is_none_or(|q| q.is_fifo()),
-            queue: if spec.rate.is_some() { spec.queue } else { None },
+            fifo: spec.rate.is_none() || queue.is_fifo(),
+            plain: spec.rate.is_some() && queue.is_fifo() && spec.faults.is_empty(),
+            queue,
             faults: spec.faults.into_iter().enumerate().map(|(i, f)| (f, fault_rng(i))).collect(),
             rng: Rng::stream(seed, "queue", index),
             free_at: Instant::ZERO,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            serving: None,
+            ahead: Ahead::default(),
             in_service: None,
             dropped: Vec::new(),
             changed_at: Instant::ZERO,
@@ -187,56 +197,107 @@ impl Link {
     }
 
     fn offer_fifo(&mut self, packet: Queued, about: &Passing) -> Offer {
-        let now = packet.at;
-        self.settle(now);
-        let mut marked = false;
-        if let Some(queue) = &mut self.queue {
-            match queue.enqueue(packet, now, &mut self.rng) {
-                Admit::Take => {}
-                Admit::Mark => marked = true,
-                // A first-in first-out queue pushes nothing out (`QueueDiscipline::is_fifo`).
-                Admit::Drop | Admit::PushOut(_) => return self.refuse(packet.bytes),
-            }
-        }
-        let start = self.free_at.max(now);
-        let departs = start + self.time_to_send(packet.bytes);
-        self.free_at = departs;
+        let Some(marked) = self.admit(packet) else { return self.refuse(packet.bytes) };
+        let departs = self.book(packet, about.kind.is_data());
         let delivery = self.leave(packet, about, departs, marked);
-        self.waiting_bytes += u64::from(packet.bytes);
-        self.waiting.push_back(Waiting { start, bytes: packet.bytes, data: about.kind.is_data(), lost: delivery.lost });
-        if start == now {
-            self.settle(now);
-        } else {
-            let wait = u128::from(start.since(now).as_nanos());
-            self.counters.packet_ns += wait;
-            self.counters.byte_ns += wait * u128::from(packet.bytes);
-            self.counters.max_backlog = self.counters.max_backlog.max(self.waiting_bytes);
-            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(self.waiting.len() as u32);
+        if delivery.lost {
+            // Booked last: it waits at the end of the queue, or it is in service already.
+            self.ahead.marks.back_mut().unwrap_or(&mut self.ahead.serving.0).lost = true;
         }
         Offer::Sent(delivery)
+    }
+
+    /// True for a link of some rate behind a first-in first-out queue and without faults: then [`Link::offer_plain`] does what `offer` does.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Offers a packet to a plain link: when it arrives, and whether it was marked; `None` when it was refused.
+    #[inline]
+    pub(crate) fn offer_plain(&mut self, packet: Queued, data: bool) -> Option<(Instant, bool)> {
+        self.counters.offered += 1;
+        self.counters.offered_bytes += u64::from(packet.bytes);
+        let Some(marked) = self.admit(packet) else {
+            self.refuse(packet.bytes);
+            return None;
+        };
+        let departs = self.book(packet, data);
+        self.count_served(packet.bytes, data, marked);
+        Some((departs + self.delay, marked))
+    }
+
+    /// Asks the queue for admission. Answers whether the packet was marked; `None` when it was refused.
+    #[inline]
+    fn admit(&mut self, packet: Queued) -> Option<bool> {
+        self.settle(packet.at);
+        match self.queue.enqueue(packet, packet.at, &mut self.rng) {
+            Admit::Take => Some(false),
+            Admit::Mark => Some(true),
+            // A first-in first-out queue pushes nothing out (`QueueDiscipline::is_fifo`).
+            Admit::Drop | Admit::PushOut(_) => None,
+        }
+    }
+
+    /// Books the service of an admitted packet; answers when it will have left.
+    #[inline]
+    fn book(&mut self, packet: Queued, data: bool) -> Instant {
+        let now = packet.at;
+        let time = self.time_to_send(packet.bytes);
+        self.counters.busy += time;
+        let idle = self.free_at <= now;
+        self.free_at = self.free_at.max(now) + time;
+        let ahead = &mut self.ahead;
+        ahead.marks.push_back(Marks { data, lost: false });
+        ahead.bytes += u64::from(packet.bytes);
+        ahead.at_sum = ahead.at_sum.wrapping_add(now.as_nanos());
+        ahead.byte_at_sum = ahead.byte_at_sum.wrapping_add(u128::from(now.as_nanos()) * u128::from(packet.bytes));
+        if idle {
+            ahead.next_start = now;
+            self.settle(now);
+        } else {
+            self.counters.max_backlog = self.counters.max_backlog.max(ahead.bytes);
+            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(ahead.marks.len() as u32);
+        }
+        self.free_at
+    }
+
+    #[inline]
+    fn count_served(&mut self, bytes: u32, data: bool, marked: bool) {
+        self.counters.served += 1;
+        self.counters.served_bytes += u64::from(bytes);
+        self.counters.served_data += u64::from(data);
+        self.counters.marked += u64::from(marked);
     }
 
     /// Takes out of the queue what has gone into service by `now`.
     #[inline]
     fn settle(&mut self, now: Instant) {
-        while let Some(&first) = self.waiting.front() {
-            if first.start > now {
+        while self.ahead.next_start <= now && !self.ahead.marks.is_empty() {
+            let start = self.ahead.next_start;
+            // A first-in first-out queue sheds nothing and gives out what it took (`QueueDiscipline::is_fifo`); if it has lost some after all,
+            // the link goes on without them.
+            let Some(p) = self.queue.dequeue(start, &mut self.dropped) else {
+                self.ahead.marks.clear();
                 break;
-            }
-            self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(first.bytes);
-            self.serving = Some(first);
-            if let Some(queue) = &mut self.queue {
-                // A first-in first-out queue sheds nothing (`QueueDiscipline::is_fifo`).
-                queue.dequeue(first.start, &mut self.dropped);
-            }
+            };
+            let time = self.time_to_send(p.bytes);
+            let ahead = &mut self.ahead;
+            ahead.serving = (ahead.marks.pop_front().unwrap_or_default(), p.bytes);
+            ahead.bytes -= u64::from(p.bytes);
+            ahead.at_sum = ahead.at_sum.wrapping_sub(p.at.as_nanos());
+            ahead.byte_at_sum = ahead.byte_at_sum.wrapping_sub(u128::from(p.at.as_nanos()) * u128::from(p.bytes));
+            ahead.next_start = start + time;
+            let wait = u128::from(start.since(p.at).as_nanos());
+            self.counters.packet_ns += wait;
+            self.counters.byte_ns += wait * u128::from(p.bytes);
         }
     }
 
     fn offer_other(&mut self, packet: Queued) -> Offer {
         let now = packet.at;
         self.integrate(now);
-        let Some(queue) = &mut self.queue else { return self.refuse(packet.bytes) };
+        let queue = &mut self.queue;
         let before = queue.backlog().bytes;
         let marked = match queue.enqueue(packet, now, &mut self.rng) {
             Admit::Take => false,
@@ -264,7 +325,7 @@ impl Link {
     /// Puts the next packet of a queue that is not first-in first-out into service.
     fn serve(&mut self, now: Instant) {
         self.integrate(now);
-        let Some(queue) = &mut self.queue else { return };
+        let queue = &mut self.queue;
         let (before, sheds) = (queue.backlog(), self.dropped.len());
         let next = queue.dequeue(now, &mut self.dropped);
         let shed = (self.dropped.len() - sheds) as u64;
@@ -274,6 +335,9 @@ impl Link {
             self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
         }
         self.in_service = next.map(|p| (p, now + self.time_to_send(p.bytes)));
+        if let Some((_, departs)) = self.in_service {
+            self.counters.busy += departs.since(now);
+        }
     }
 
     /// When the packet in service will have left; `None` when there is none, or when departures are told at once.
@@ -297,49 +361,41 @@ impl Link {
 
     /// What waits at `now`, the packet in service not included.
     pub fn backlog(&mut self, now: Instant) -> Backlog {
-        if self.fifo {
-            self.settle(now);
-            return Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
-        }
-        self.queue.as_ref().map(|q| q.backlog()).unwrap_or_default()
+        self.settle(now);
+        self.queue.backlog()
+    }
+
+    /// What is in the queue or in service at `now`.
+    pub fn queued(&mut self, now: Instant) -> Backlog {
+        let waiting = self.backlog(now);
+        let served = match self.in_service {
+            Some((p, _)) => Some(p.bytes),
+            None => (self.fifo && self.free_at > now).then_some(self.ahead.serving.1),
+        };
+        Backlog { packets: waiting.packets + u32::from(served.is_some()), bytes: waiting.bytes + u64::from(served.unwrap_or(0)) }
     }
 
     /// What it has seen by `now`.
     pub fn counters(&mut self, now: Instant) -> LinkCounters {
         self.settle(now);
         self.integrate(now);
-        let mut c = self.counters;
-        // The waits of those still in the queue were counted to their ends, and so was the work to come.
-        for w in &self.waiting {
-            let ahead = u128::from(w.start.since(now).as_nanos());
-            c.packet_ns -= ahead;
-            c.byte_ns -= ahead * u128::from(w.bytes);
-        }
-        for w in self.ahead(now) {
+        let (mut c, ahead) = (self.counters, &self.ahead);
+        // Those in the queue have waited until now.
+        let at = now.as_nanos();
+        c.packet_ns += u128::from((ahead.marks.len() as u64).wrapping_mul(at).wrapping_sub(ahead.at_sum));
+        c.byte_ns += (u128::from(ahead.bytes) * u128::from(at)).wrapping_sub(ahead.byte_at_sum);
+        // They were counted as if they had left, and so was the one in service.
+        let serving = (self.fifo && self.free_at > now).then_some(ahead.serving);
+        c.served_bytes -= ahead.bytes + serving.map_or(0, |(_, bytes)| u64::from(bytes));
+        for marks in ahead.marks.iter().copied().chain(serving.map(|(marks, _)| marks)) {
             c.served -= 1;
-            c.served_bytes -= u64::from(w.bytes);
-            c.served_data -= u64::from(w.data);
-            c.fault_drops -= u64::from(w.lost);
-            c.doomed += u64::from(w.lost);
+            c.served_data -= u64::from(marks.data);
+            c.fault_drops -= u64::from(marks.lost);
+            c.doomed += u64::from(marks.lost);
         }
         let busy_until = self.in_service.map_or(self.free_at, |(_, departs)| departs);
         c.busy = c.busy - busy_until.since(now);
         c
-    }
-
-    /// First in, first out: what was told to be sent and has not left by `now`.
-    fn ahead(&self, now: Instant) -> impl Iterator<Item = &Waiting> {
-        self.waiting.iter().chain(self.serving.iter().filter(move |_| self.free_at > now))
-    }
-
-    /// What is in the queue or in service at `now`.
-    pub fn queued(&mut self, now: Instant) -> Backlog {
-        self.settle(now);
-        if let Some(queue) = self.queue.as_ref().filter(|_| !self.fifo) {
-            let (served, waiting) = (self.in_service.map(|(p, _)| p.bytes), queue.backlog());
-            return Backlog { packets: waiting.packets + u32::from(served.is_some()), bytes: waiting.bytes + u64::from(served.unwrap_or(0)) };
-        }
-        self.ahead(now).fold(Backlog::default(), |b, w| Backlog { packets: b.packets + 1, bytes: b.bytes + u64::from(w.bytes) })
     }
 
     /// Segments with payload and datagrams that it has admitted, without those its queue dropped.
@@ -372,10 +428,7 @@ impl Link {
     #[inline]
     fn leave(&mut self, packet: Queued, about: &Passing, departs: Instant, marked: bool) -> Delivery {
         let number = self.counters.served;
-        self.counters.served += 1;
-        self.counters.served_bytes += u64::from(packet.bytes);
-        self.counters.served_data += u64::from(about.kind.is_data());
-        self.counters.marked += u64::from(marked);
+        self.count_served(packet.bytes, about.kind.is_data(), marked);
         let at = departs + self.delay;
         let mut out = Delivery { id: packet.id, departs, at, copy_at: None, lost: false, corrupt: false, marked };
         if !self.faults.is_empty() {
@@ -413,17 +466,15 @@ impl Link {
         if self.fifo {
             return;
         }
-        if let Some(queue) = &self.queue {
-            let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), queue.backlog());
-            self.counters.packet_ns += span * u128::from(backlog.packets);
-            self.counters.byte_ns += span * u128::from(backlog.bytes);
-        }
+        let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), self.queue.backlog());
+        self.counters.packet_ns += span * u128::from(backlog.packets);
+        self.counters.byte_ns += span * u128::from(backlog.bytes);
         self.changed_at = self.changed_at.max(now);
     }
 
     #[inline]
     fn time_to_send(&mut self, bytes: u32) -> Duration {
-        let time = match self.known {
+        match self.known {
             [(n, t), _] if n == bytes => t,
             [first, (n, t)] if n == bytes => {
                 self.known = [(n, t), first];
@@ -434,8 +485,37 @@ impl Link {
                 self.known = [(bytes, t), first];
                 t
             }
-        };
-        self.counters.busy += time;
-        time
+        }
+    }
+}
+
+/// A queue without bounds, first in, first out.
+#[derive(Debug, Default)]
+struct Unbounded {
+    queue: VecDeque<Queued>,
+    bytes: Bytes,
+}
+
+impl Policy for Unbounded {
+    fn name(&self) -> &str {
+        "unbounded"
+    }
+}
+
+impl QueueDiscipline for Unbounded {
+    fn enqueue(&mut self, p: Queued, _: Instant, _: &mut Rng) -> Admit {
+        self.bytes += u64::from(p.bytes);
+        self.queue.push_back(p);
+        Admit::Take
+    }
+
+    fn dequeue(&mut self, _: Instant, _: &mut Vec<PacketId>) -> Option<Queued> {
+        let p = self.queue.pop_front()?;
+        self.bytes -= u64::from(p.bytes);
+        Some(p)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.queue.len() as u32, bytes: self.bytes }
     }
 }

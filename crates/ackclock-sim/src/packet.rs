@@ -226,10 +226,10 @@ impl Pool {
         }
     }
 
-    /// The segment that a packet carries.
+    /// The segment that a packet carried; its place is free again.
     #[inline]
-    pub(crate) fn read(&self, id: u32) -> Segment {
-        let p = &self.packets[id as usize];
+    pub(crate) fn take(&mut self, id: u32) -> Segment {
+        let p = &mut self.packets[id as usize];
         let options = if p.options != NIL {
             self.options[p.options as usize]
         } else if p.bits & TIMESTAMPS != 0 {
@@ -237,7 +237,9 @@ impl Pool {
         } else {
             Options::default()
         };
-        Segment { seq: p.seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options }
+        let segment = Segment { seq: p.seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
+        self.free(id);
+        segment
     }
 
     /// Frees a packet's place.

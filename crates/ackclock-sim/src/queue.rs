@@ -103,11 +103,7 @@ impl EventQueue {
     }
 
     fn push_front(&mut self, entry: Entry) {
-        // What is pushed into the window mostly comes soon: look from the end.
-        let mut at = self.front.len();
-        while at > 0 && key(&self.front[at - 1]) < key(&entry) {
-            at -= 1;
-        }
+        let at = self.front.partition_point(|e| key(e) > key(&entry));
         self.front.insert(at, entry);
         if self.front.len() > 4 * FRONT {
             self.shorten_front();
@@ -192,8 +188,10 @@ impl EventQueue {
     }
 }
 
-fn key(e: &Entry) -> (Instant, u64) {
-    (e.at, e.order)
+/// Time, then insertion number, in one number: compared without branches.
+#[inline]
+fn key(e: &Entry) -> u128 {
+    u128::from(e.at.as_nanos()) << 64 | u128::from(e.order)
 }
 
 const BITS: u32 = 6;
@@ -201,5 +199,5 @@ const SLOTS: usize = 1 << BITS;
 /// 64 bits of time in groups of [`BITS`].
 const LEVELS: usize = 11;
 /// A slot with more events than this is dealt out instead of sorted.
-const FRONT: usize = 24;
+const FRONT: usize = 12;
 const NIL: u32 = u32::MAX;

@@ -25,33 +25,32 @@ impl Simulation {
                 rows.push(self.datagram_row(flow, rows.len() as u32));
             }
         }
-        let links = (0..self.links.len()).map(|i| self.link_row(i)).collect();
+        let links = (0..self.net.links.len()).map(|i| self.link_row(i)).collect();
         Ok(Outcome { flows: rows, links, events: std::mem::take(&mut self.trace), processed: self.processed })
     }
 
     /// Looks at every packet in flight: each flow must miss as many as there are of it, and so must each link.
     fn check_packets_in_flight(&mut self) -> Result<(), SimError> {
-        let mut in_flight = vec![0_u32; self.flows.len()];
-        let mut on_link = vec![0_u64; self.links.len()];
-        for p in self.pool.alive() {
+        let mut in_flight = vec![0_u64; self.flows.len()];
+        let mut on_link = vec![0_u64; self.net.links.len()];
+        for p in self.net.pool.alive() {
             in_flight[p.from as usize / 2] += 1;
             if let Some(link) = self.link_of(p) {
                 on_link[link as usize] += 1;
             }
         }
         for (flow, walked) in self.flows.iter().zip(&in_flight) {
-            let booked = flow.as_ref().map_or(0, |f| f.in_flight);
+            let booked = flow.as_ref().map_or(0, Flow::in_flight);
             if booked != *walked {
-                let number = flow.as_ref().map_or(u32::MAX, |f| f.info.number);
+                let number = flow.as_ref().map_or(u32::MAX, |f| f.number);
                 return Err(SimError::Conservation(format!("flow {number} has {walked} packets in flight, its books say {booked}")));
             }
-            flow.as_ref().map_or(Ok(()), Flow::check_packets)?;
         }
-        for (i, (place, walked)) in self.links.iter_mut().zip(&on_link).enumerate() {
-            let c = place.link.counters(self.now);
+        for (i, (place, walked)) in self.net.links.iter_mut().zip(&on_link).enumerate() {
+            let c = place.link.counters(self.net.now);
             let booked = (c.offered + c.duplicated).checked_sub(c.queue_drops + c.fault_drops + c.doomed + place.delivered);
             if booked != Some(*walked) {
-                let name = self.routes.link_labels(i)[0].clone();
+                let name = self.net.routes.link_labels(i)[0].clone();
                 return Err(SimError::Conservation(format!("link `{name}` holds {walked} packets, its books say {booked:?}")));
             }
         }
@@ -60,21 +59,21 @@ impl Simulation {
 
     /// The link that a packet is on or queued for, as the books have it: until it has reached what follows, access delays included.
     fn link_of(&self, p: &Packet) -> Option<u32> {
-        let route = self.ports[p.from as usize].route;
+        let route = self.net.ports[p.from as usize].route;
         match p.hop {
-            hop if p.waits() => Some(self.routes.link(route, hop)),
+            hop if p.waits() => Some(self.net.routes.link(route, hop)),
             0 => None,
-            hop => Some(self.routes.link(route, hop - 1)),
+            hop => Some(self.net.routes.link(route, hop - 1)),
         }
     }
 
     /// Packets that have left a link at its far end but are on an access delay, and how many of them are damaged.
     fn behind(&self, link: u32) -> (u64, u64) {
         let (mut all, mut corrupt) = (0, 0);
-        for p in self.pool.alive().filter(|p| !p.waits() && self.link_of(p) == Some(link)) {
-            let last = u32::from(p.hop) == self.ports[p.from as usize].hops;
-            let exit = if last { p.at.saturating_sub(self.ports[p.from as usize ^ 1].down) } else { p.at };
-            if exit <= self.now {
+        for p in self.net.pool.alive().filter(|p| !p.waits() && self.link_of(p) == Some(link)) {
+            let last = u32::from(p.hop) == self.net.ports[p.from as usize].hops;
+            let exit = if last { p.at.saturating_sub(self.net.ports[p.from as usize ^ 1].down) } else { p.at };
+            if exit <= self.net.now {
                 all += 1;
                 corrupt += u64::from(p.is_corrupt());
             }
@@ -83,11 +82,11 @@ impl Simulation {
     }
 
     pub(super) fn link_row(&mut self, i: usize) -> LinkRow {
-        let now = self.now;
+        let now = self.net.now;
         let observed = now.since(Instant::ZERO);
         let (behind, behind_corrupt) = self.behind(i as u32);
-        let [name, from, to] = self.routes.link_labels(i);
-        let place = &mut self.links[i];
+        let [name, from, to] = self.net.routes.link_labels(i);
+        let place = &mut self.net.links[i];
         let (c, queued) = (place.link.counters(now), place.link.queued(now));
         let over = place.delivered + behind;
         let corrupted = place.delivered_corrupt + behind_corrupt;
@@ -151,12 +150,12 @@ impl Simulation {
         let responses: u32 = flow.ends.iter().map(|end| end.io.responses).sum();
         let response_sum = flow.ends.iter().fold(Duration::ZERO, |sum, end| sum + end.io.response_sum);
         let response_time = match (responses, outcome, end) {
-            (0, FlowOutcome::Finished, Some(end)) => Some(end.since(info.start)),
+            (0, FlowOutcome::Finished, Some(end)) => Some(end.since(flow.start)),
             (0, _, _) => None,
             (n, _, _) => Some(response_sum / u64::from(n)),
         };
         let delivered = stats[1 - side].bytes_received;
-        let span = end.unwrap_or(self.now).since(info.start);
+        let span = end.unwrap_or(self.net.now).since(flow.start);
         let stack = match (&info.stacks, self.options.stack.is_empty()) {
             (Some(stacks), true) => stacks[side].label(),
             _ => self.options.stack.clone(),
@@ -164,13 +163,13 @@ impl Simulation {
         FlowRow {
             run: self.options.run.clone(),
             stack,
-            flow: info.number,
+            flow: flow.number,
             group: info.group.clone(),
             protocol: "tcp",
-            client: self.label(info.client),
-            server: self.label(info.server),
+            client: self.net.routes.node_label(info.client),
+            server: self.net.routes.node_label(info.server),
             sender: if side == 0 { Side::Client } else { Side::Server },
-            start: info.start,
+            start: flow.start,
             established: stats[0].established_at,
             end,
             size: info.size,
@@ -216,22 +215,23 @@ impl Simulation {
             flow: number,
             group: info.group.clone(),
             protocol: "udp",
-            client: self.label(info.client),
-            server: self.label(info.server),
+            client: self.net.routes.node_label(info.client),
+            server: self.net.routes.node_label(info.server),
             sender: Side::Client,
-            start: info.start,
+            start: flow.start,
             segments_sent: books.sent,
             data_segments_sent: books.sent,
             bytes_sent: books.sent_bytes,
             bytes_delivered: books.delivered_bytes,
-            goodput: rate(books.delivered_bytes, self.now.since(info.start)),
+            goodput: rate(books.delivered_bytes, self.net.now.since(flow.start)),
             path_rtt: Some(self.path_rtt(flow)),
             ..FlowRow::default()
         }
     }
 
     fn path_rtt(&self, flow: &Flow) -> Duration {
-        let ways = self.routes.delay_between(flow.info.client, flow.info.server) + self.routes.delay_between(flow.info.server, flow.info.client);
+        let ways =
+            self.net.routes.delay_between(flow.info.client, flow.info.server) + self.net.routes.delay_between(flow.info.server, flow.info.client);
         ways + flow.info.access.round_trip()
     }
 }
@@ -256,18 +256,12 @@ fn word(reason: AbortReason) -> &'static str {
 #[cfg(test)]
 impl Simulation {
     pub(crate) fn make_a_packet_vanish(&mut self) {
-        let id = self.pool.alive_ids().next().expect("a packet in flight");
-        self.pool.free(id);
-    }
-
-    pub(crate) fn miscount_a_drop(&mut self) {
-        let id = self.pool.alive_ids().next().expect("a packet in flight");
-        self.pool.free(id);
-        self.flows[0].as_mut().expect("the flow").in_flight -= 1;
+        let id = self.net.pool.alive_ids().next().expect("a packet in flight");
+        self.net.pool.free(id);
     }
 
     pub(crate) fn miscount_a_link(&mut self) {
-        self.links[0].delivered += 1;
+        self.net.links[0].delivered += 1;
     }
 
     pub(crate) fn forget_arrivals(&mut self) {

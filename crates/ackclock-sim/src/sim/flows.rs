@@ -1,13 +1,13 @@
 //! Flows: their start, what happens at their endpoints, their end.
 
-use ackclock_engine::{Connection, ConnectionEvent, State, Transmit};
-use ackclock_policy::Wake;
-use ackclock_trace::{Mask, SendKind};
-use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
+use ackclock_engine::{Connection, State, Transmit};
+use ackclock_trace::{Event, Mask, SendKind};
+use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
+use super::path::Net;
 use super::{DATAGRAM, DatagramPlace, FLOW, Simulation, WAKE};
-use crate::endpoint::{End, Ending, Flow, FlowInfo, Io, Port};
+use crate::endpoint::{End, Flow, FlowInfo, Port};
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, FlowSpec};
 
@@ -15,59 +15,57 @@ impl Simulation {
     /// Asks a source for its next flow and schedules the flow's start.
     pub(super) fn ask_source(&mut self, i: u32) {
         let place = &mut self.flow_sources[i as usize];
-        let spec = place.source.next(self.now, &mut place.rng);
+        let now = self.net.now;
+        let spec = place.source.next(now, &mut place.rng);
         place.idle = spec.is_none();
         let Some(spec) = spec else { return };
         let start = spec.start;
         place.next = Some(spec);
-        if start < self.now {
-            return self.fail(SimError::OutOfOrder { start_ns: start.as_nanos(), now_ns: self.now.as_nanos() });
+        if start < now {
+            return self.net.fail(SimError::OutOfOrder { start_ns: start.as_nanos(), now_ns: now.as_nanos() });
         }
-        self.schedule(start, FLOW | i);
+        self.net.schedule(start, FLOW | i);
     }
 
     pub(super) fn start_next(&mut self, i: u32) {
-        if let Some(spec) = self.flow_sources[i as usize].next.take() {
-            if let Err(error) = self.start_flow(spec, i) {
-                return self.fail(error);
-            }
+        let Some(spec) = self.flow_sources[i as usize].next.take() else { return };
+        match self.start_flow(spec, i) {
+            Ok(()) => self.ask_source(i),
+            Err(error) => self.net.fail(error),
         }
-        self.ask_source(i);
     }
 
     fn start_flow(&mut self, spec: FlowSpec, source: u32) -> Result<(), SimError> {
-        let there = self.routes.find(spec.client, spec.server)?;
-        let back = self.routes.find(spec.server, spec.client)?;
+        let there = self.net.routes.find(spec.client, spec.server)?;
+        let back = self.net.routes.find(spec.server, spec.client)?;
         let slot = self.free_slot()?;
         let a = spec.access;
-        self.ports[2 * slot as usize] = Port { up: a.client_up, down: a.client_down, route: there.0, hops: there.1, ..Port::IDLE };
-        self.ports[2 * slot as usize + 1] = Port { up: a.server_up, down: a.server_down, route: back.0, hops: back.1, ..Port::IDLE };
+        self.net.ports[2 * slot as usize] = Port { up: a.client_up, down: a.client_down, route: there.0, hops: there.1, ..Port::IDLE };
+        self.net.ports[2 * slot as usize + 1] = Port { up: a.server_up, down: a.server_down, route: back.0, hops: back.1, ..Port::IDLE };
 
         let number = self.started;
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows"))?;
-        let trace = Mask(self.options.trace.0 | spec.trace.0);
         let end = |app, side: u64| End { app: Some(app), app_rng: Rng::stream(self.seed, "application", 2 * u64::from(number) + side), ..End::new() };
         let flow = Flow {
-            ends: [end(spec.client_app, 0), end(spec.server_app, 1)],
-            in_flight: 0,
             ended: false,
+            over: false,
+            trace: Mask(self.options.trace.0 | spec.trace.0),
+            number,
+            start: self.net.now,
+            ends: [end(spec.client_app, 0), end(spec.server_app, 1)],
             info: FlowInfo {
-                number,
                 source,
                 client: spec.client,
                 server: spec.server,
                 stacks: Some([spec.client_stack, spec.server_stack]),
                 access: spec.access,
-                start: self.now,
                 group: spec.group,
                 size: spec.size,
-                trace,
             },
         };
-        self.flows[slot as usize] = Some(flow);
-        let now = self.now;
-        self.make_connection(2 * slot).connect(now);
-        self.pump(2 * slot);
+        let flow = self.flows[slot as usize].insert(flow);
+        flow.open(0, self.seed).connect(self.net.now);
+        flow.pump(2 * slot, &mut self.net, &mut self.trace);
         Ok(())
     }
 
@@ -81,262 +79,125 @@ impl Simulation {
             return Err(SimError::TooMany("flows"));
         }
         self.flows.push(None);
-        self.ports.extend([Port::IDLE; 2]);
+        self.net.ports.extend([Port::IDLE; 2]);
         Ok(slot)
     }
 
-    /// Makes the connection of an endpoint.
-    fn make_connection(&mut self, e: u32) -> &mut Connection {
-        let flow = self.flows[e as usize / 2].as_mut().expect("an endpoint of a live flow");
-        let side = e as usize & 1;
-        let stack = &flow.info.stacks.as_ref().expect("datagrams have no connection")[side];
-        let index = 2 * u64::from(flow.info.number) + side as u64;
-        let mut rng = Rng::stream(self.seed, "connection", index);
-        let iss = SeqNumber(rng.next_u64() as u32);
-        let end = &mut flow.ends[side];
-        end.sent.first_seq = iss + 1;
-        let connection = end.connection.insert(Connection::counted(stack.config(), stack.policies(), iss, rng));
-        if flow.info.trace != Mask::NONE {
-            connection.set_trace(flow.info.trace);
-        }
-        connection
-    }
-
     /// A packet reaches its endpoint.
+    #[inline]
     pub(super) fn deliver(&mut self, id: u32) {
-        self.leave_last_link(id);
-        let p = *self.pool.get(id);
-        let (e, slot) = (p.from ^ 1, p.from / 2);
+        let net = &mut self.net;
+        let p = net.pool.get(id);
+        let (from, offset, stop, len, ecn) = (p.from, p.offset, p.end(), p.len, p.ecn());
+        let (hop, corrupt, datagram) = (p.hop, p.is_corrupt(), p.is_datagram());
+        net.leave_last_link(from, hop, corrupt);
+        let (e, slot) = (from ^ 1, from / 2);
         let Some(flow) = self.flows[slot as usize].as_mut() else {
-            return self.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
+            return net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
         };
-        flow.in_flight -= 1;
-        let sender = &mut flow.ends[p.from as usize & 1];
-        if p.is_corrupt() {
+        let sender = &mut flow.ends[from as usize & 1];
+        if corrupt {
             // The checksum fails: as good as dropped, after every link.
             sender.packets.corrupted += 1;
-            sender.sent.note_drop(&p, u8::MAX);
-            self.pool.free(id);
+            sender.sent.note_drop(net.pool.get(id), u8::MAX);
+            net.pool.free(id);
             return self.settle(slot);
         }
         sender.packets.delivered += 1;
-        sender.packets.delivered_bytes += u64::from(p.bytes);
-        if flow.ended || p.is_datagram() {
-            self.pool.free(id);
+        if flow.ended || datagram {
+            sender.packets.delivered_bytes += u64::from(net.pool.get(id).bytes);
+            net.pool.free(id);
             return self.settle(slot);
         }
-        let segment = self.pool.read(id);
-        self.pool.free(id);
-
-        // A reset that the first queue drops must not end the flow before it was pumped.
-        self.busy = slot;
+        let segment = net.pool.take(id);
         let end = &mut flow.ends[e as usize & 1];
-        if p.len > 0 {
-            end.arrived.add(p.offset, p.end());
+        if len > 0 {
+            end.arrived.add(offset, stop);
         }
         match &mut end.connection {
             Some(connection) if end.over.is_none() || connection.state() != State::Closed => {
-                connection.handle_segment(self.now, &segment, &[], p.ecn());
+                connection.handle_segment(net.now, &segment, &[], ecn);
                 let stats = connection.stats();
-                if p.len > 0 && stats.bytes_received > end.arrived.prefix {
-                    let number = flow.info.number;
-                    return self.fail(SimError::Conservation(format!("flow {number} delivered bytes that had not arrived")));
+                if len > 0 && stats.bytes_received > end.arrived.prefix {
+                    let number = flow.number;
+                    return net.fail(SimError::Conservation(format!("flow {number} delivered bytes that had not arrived")));
                 }
                 end.sent.dropped.forget_below(stats.bytes_acked);
             }
             None if e & 1 == 1 && segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK) => {
-                let now = self.now;
-                let connection = self.make_connection(e);
+                let connection = flow.open(1, self.seed);
                 connection.listen();
-                connection.handle_segment(now, &segment, &[], p.ecn());
+                connection.handle_segment(net.now, &segment, &[], ecn);
             }
-            _ => self.refuse(e, &segment),
+            _ => flow.refuse(e, &segment, net),
         }
-        self.pump(e);
-    }
-
-    /// Answers a segment for which there is no connection (any more).
-    fn refuse(&mut self, e: u32, segment: &Segment) {
-        if let Some(reset) = Connection::reset_for(segment) {
-            self.transmit(e, &Transmit { segment: reset, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct });
+        flow.pump(e, net, &mut self.trace);
+        if flow.over {
+            self.settle(slot);
         }
     }
 
     /// A wake event of an endpoint has come.
     pub(super) fn wake(&mut self, e: u32) {
-        let port = &mut self.ports[e as usize];
-        if port.wake != self.now {
+        let net = &mut self.net;
+        let port = &mut net.ports[e as usize];
+        if port.wake != net.now {
             return;
         }
         port.wake = Instant::FAR_FUTURE;
         let Some(flow) = self.flows[e as usize / 2].as_mut().filter(|f| !f.ended) else { return };
         let end = &mut flow.ends[e as usize & 1];
         let Some(connection) = &mut end.connection else { return };
-        if connection.poll_timeout().is_some_and(|at| at <= self.now) {
+        if connection.poll_timeout().is_some_and(|at| at <= net.now) {
             let before = connection.stats().timeouts;
-            connection.handle_timeout(self.now);
+            connection.handle_timeout(net.now);
             end.sent.timed_out |= connection.stats().timeouts > before;
         }
-        self.pump(e);
-    }
-
-    /// Lets an endpoint do everything that it can do now, and schedules its next deadline.
-    fn pump(&mut self, e: u32) {
-        let (slot, side) = (e / 2, e as usize & 1);
-        self.busy = slot;
-        while self.run_application(slot, side) {}
-        let now = self.now;
-        loop {
-            let Some(connection) = &mut self.end(slot, side).connection else { break };
-            let transmit = connection.poll_transmit(now);
-            let Some(t) = &transmit else { break };
-            self.transmit(e, t);
-        }
-        self.busy = u32::MAX;
-        let flow = self.flows[slot as usize].as_mut().expect("a flow ends between two events only");
-        let end = &mut flow.ends[side];
-        let Some(connection) = &mut end.connection else { return };
-        if flow.info.trace != Mask::NONE {
-            let from = self.trace.len();
-            connection.drain_trace(&mut self.trace);
-            let number = 2 * flow.info.number + side as u32;
-            self.trace[from..].iter_mut().for_each(|event| event.connection = number);
-        }
-        let at = end.deadline();
-        let over = flow.ends[0].over.is_some() || flow.ends[1].over.is_some();
-        let port = &mut self.ports[e as usize];
-        if at < port.wake {
-            port.wake = at;
-            self.schedule(at, WAKE | e);
-        }
-        if over {
-            self.settle(slot);
+        flow.pump(e, net, &mut self.trace);
+        if flow.over {
+            self.settle(e / 2);
         }
     }
 
-    #[inline]
-    fn end(&mut self, slot: u32, side: usize) -> &mut End {
-        // `expect`: only a settled flow's place is emptied, and `busy` keeps this one from being settled.
-        &mut self.flows[slot as usize].as_mut().expect("a flow ends between two events only").ends[side]
-    }
-
-    /// Reads the connection's events and calls the application where they concern it. True when it was called: then there may be more.
-    fn run_application(&mut self, slot: u32, side: usize) -> bool {
-        let now = self.now;
-        let flow = self.flows[slot as usize].as_mut().expect("a flow ends between two events only");
-        let start = flow.info.start;
-        let end = &mut flow.ends[side];
-        let Some(connection) = &mut end.connection else { return false };
-        let mut call = matches!(end.wake, Some(Wake::At(at) | Wake::AckedOrAt(at)) if at <= now);
-        call |= matches!(end.wake, Some(Wake::AckedOrAt(_))) && connection.stats().bytes_acked > end.io.seen_acked;
-        let mut established = false;
-        while let Some(event) = connection.poll_event() {
-            match event {
-                ConnectionEvent::Established => established = true,
-                ConnectionEvent::Readable => call |= end.wake == Some(Wake::Readable),
-                ConnectionEvent::Writable => call |= end.wake == Some(Wake::Writable),
-                ConnectionEvent::Flushed => call |= end.wake == Some(Wake::Flushed),
-                ConnectionEvent::Finished => end.over = end.over.or(Some(Ending { at: now, reason: None })),
-                ConnectionEvent::Aborted(reason) => end.over = end.over.or(Some(Ending { at: now, reason: Some(reason) })),
+    /// Tells the flows what the network has dropped and duplicated.
+    #[cold]
+    pub(super) fn tell_flows(&mut self) {
+        while let Some(from) = self.net.copied.pop() {
+            if let Some(flow) = &mut self.flows[from as usize / 2] {
+                flow.ends[from as usize & 1].packets.duplicated += 1;
             }
         }
-        if !(call || established) {
-            return false;
-        }
-        let Some(app) = &mut end.app else { return false };
-        end.io.seen_acked = connection.stats().bytes_acked;
-        // A transaction that begins as the connection opens has waited for the handshake too.
-        let opened = established.then_some(start);
-        for _ in 0..CALLS_AT_ONCE {
-            let mut io = Io { now, opened, connection, state: &mut end.io, moved: false };
-            let wake = app.on_wake(now, &mut io, &mut end.app_rng);
-            let moved = io.moved;
-            end.wake = Some(match wake {
-                // Time must pass, or the run would not end.
-                Wake::At(at) => Wake::At(at.max(now + Duration::from_nanos(1))),
-                Wake::AckedOrAt(at) => Wake::AckedOrAt(at.max(now + Duration::from_nanos(1))),
-                other => other,
-            });
-            let ready = match wake {
-                Wake::Readable => moved && (connection.readable() > 0 || connection.at_end()),
-                Wake::Writable => moved && connection.writable() > 0,
-                Wake::Flushed => connection.unacked() == 0,
-                Wake::At(_) | Wake::AckedOrAt(_) | Wake::Done => false,
+        while let Some(id) = self.net.lost.pop() {
+            let p = *self.net.pool.get(id);
+            self.net.pool.free(id);
+            let slot = p.from / 2;
+            let Some(flow) = self.flows[slot as usize].as_mut() else {
+                return self.net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
             };
-            if !ready {
-                break;
+            let sender = &mut flow.ends[p.from as usize & 1];
+            sender.packets.dropped += 1;
+            if !p.is_datagram() {
+                sender.sent.note_drop(&p, p.hop.max(p.seen));
+            }
+            if flow.over {
+                self.settle(slot);
             }
         }
-        true
-    }
-
-    /// Sends a segment, and judges it if it repeats one.
-    fn transmit(&mut self, e: u32, t: &Transmit) {
-        let flow = self.flows[e as usize / 2].as_mut().expect("a flow ends between two events only");
-        let end = &mut flow.ends[e as usize & 1];
-        let s = &t.segment;
-        let (mut retransmission, mut seen) = (false, 0);
-        if s.len > 0 {
-            if s.seq.0.wrapping_sub(end.sent.first_seq.0) != t.offset as u32 {
-                let number = flow.info.number;
-                return self.fail(SimError::Conservation(format!("flow {number} numbered stream position {} as {}", t.offset, s.seq)));
-            }
-            (retransmission, seen) = end.sent.note_data(t.offset, t.offset + u64::from(s.len));
-        } else if s.flags.any(Flags::SYN | Flags::FIN) {
-            retransmission = end.sent.note_control(s.flags.any(Flags::SYN));
-        }
-        end.packets.sent += 1;
-        flow.in_flight += 1;
-        let id = self.pool.segment(e, t, retransmission, seen);
-        self.depart(id);
-    }
-
-    /// A packet was duplicated on a wire.
-    pub(super) fn duplicated(&mut self, copy: u32) {
-        let from = self.pool.get(copy).from;
-        if let Some(flow) = &mut self.flows[from as usize / 2] {
-            flow.in_flight += 1;
-            flow.ends[from as usize & 1].packets.duplicated += 1;
-        }
-    }
-
-    /// A packet was dropped by a queue or lost on a wire.
-    pub(super) fn lose(&mut self, id: u32) {
-        let p = *self.pool.get(id);
-        self.pool.free(id);
-        let slot = p.from / 2;
-        let Some(flow) = self.flows[slot as usize].as_mut() else {
-            return self.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
-        };
-        flow.in_flight -= 1;
-        let sender = &mut flow.ends[p.from as usize & 1];
-        sender.packets.dropped += 1;
-        if !p.is_datagram() {
-            sender.sent.note_drop(&p, p.hop.max(p.seen));
-        }
-        self.settle(slot);
     }
 
     /// Ends a flow when nothing can happen to it any more: both ends are done, or one is and the other waits for what cannot come. Frees the
     /// place of an ended flow with its last packet.
     fn settle(&mut self, slot: u32) {
-        if self.busy == slot {
-            return;
-        }
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
         if !flow.ended {
             let done = flow.ends.each_ref().map(|end| end.over.is_some());
-            let quiet = || flow.in_flight == 0 && flow.ends.iter().all(|end| end.over.is_some() || end.deadline() == Instant::FAR_FUTURE);
+            let quiet = || flow.in_flight() == 0 && flow.ends.iter().all(|end| end.over.is_some() || end.deadline() == Instant::FAR_FUTURE);
             if !(done[0] && done[1] || (done[0] || done[1]) && quiet()) {
                 return;
             }
             self.end_flow(slot);
         }
-        let Some(flow) = &self.flows[slot as usize] else { return };
-        if flow.ended && flow.in_flight == 0 {
-            if let Err(error) = flow.check_packets() {
-                return self.fail(error);
-            }
+        if self.flows[slot as usize].as_ref().is_some_and(|f| f.ended && f.in_flight() == 0) {
             self.flows[slot as usize] = None;
             self.free_flows.push(slot);
         }
@@ -345,7 +206,7 @@ impl Simulation {
     fn end_flow(&mut self, slot: u32) {
         let Some(flow) = &self.flows[slot as usize] else { return };
         if let Err(error) = flow.check_bytes() {
-            return self.fail(error);
+            return self.net.fail(error);
         }
         let row = self.flow_row(flow);
         self.rows.push(row);
@@ -358,18 +219,18 @@ impl Simulation {
         }
         let (source, group) = (flow.info.source, flow.info.group.clone());
         let place = &mut self.flow_sources[source as usize];
-        place.source.on_end(self.now, &group, orderly);
+        place.source.on_end(self.net.now, &group, orderly);
         if place.idle {
             self.ask_source(source);
         }
     }
 
     pub(super) fn add_datagrams(&mut self, spec: DatagramSpec) -> Result<(), SimError> {
-        let route = self.routes.find(spec.from, spec.to)?;
+        let route = self.net.routes.find(spec.from, spec.to)?;
         let slot = self.free_slot()?;
-        self.ports[2 * slot as usize] = Port { up: spec.up, route: route.0, hops: route.1, ..Port::IDLE };
-        self.ports[2 * slot as usize + 1] = Port { down: spec.down, ..Port::IDLE };
-        self.flows[slot as usize] = Some(Flow { ends: [End::new(), End::new()], in_flight: 0, ended: false, info: FlowInfo::of_datagrams(&spec) });
+        self.net.ports[2 * slot as usize] = Port { up: spec.up, route: route.0, hops: route.1, ..Port::IDLE };
+        self.net.ports[2 * slot as usize + 1] = Port { down: spec.down, ..Port::IDLE };
+        self.flows[slot as usize] = Some(Flow::of_datagrams(&spec));
         let rng = Rng::stream(self.seed, "datagrams", self.datagrams.len() as u64);
         self.datagrams.push(DatagramPlace { source: spec.source, rng, next_bytes: 0, flow: slot });
         self.ask_datagram_source(self.datagrams.len() as u32 - 1);
@@ -380,24 +241,84 @@ impl Simulation {
         let place = &mut self.datagrams[i as usize];
         let Some(next) = place.source.next(&mut place.rng) else { return };
         place.next_bytes = next.bytes;
-        if next.at < self.now {
-            return self.fail(SimError::OutOfOrder { start_ns: next.at.as_nanos(), now_ns: self.now.as_nanos() });
+        let now = self.net.now;
+        if next.at < now {
+            return self.net.fail(SimError::OutOfOrder { start_ns: next.at.as_nanos(), now_ns: now.as_nanos() });
         }
-        self.schedule(next.at, DATAGRAM | i);
+        self.net.schedule(next.at, DATAGRAM | i);
     }
 
     pub(super) fn send_datagram(&mut self, i: u32) {
         let DatagramPlace { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
         if let Some(flow) = &mut self.flows[slot as usize] {
-            flow.in_flight += 1;
             flow.ends[0].packets.sent += 1;
             flow.ends[0].packets.sent_bytes += u64::from(next_bytes);
         }
-        let id = self.pool.datagram(2 * slot, next_bytes);
-        self.depart(id);
+        let id = self.net.pool.datagram(2 * slot, next_bytes);
+        self.net.depart(id, 2 * slot);
         self.ask_datagram_source(i);
     }
 }
 
-/// An application that asks again and again for what it already has waits for the next event after so many calls.
-const CALLS_AT_ONCE: u32 = 64;
+impl Flow {
+    /// Makes the connection of one end.
+    fn open(&mut self, side: usize, seed: u64) -> &mut Connection {
+        // `expect`: only flows of connections are opened.
+        let stack = &self.info.stacks.as_ref().expect("datagrams have no connection")[side];
+        let mut rng = Rng::stream(seed, "connection", 2 * u64::from(self.number) + side as u64);
+        let iss = SeqNumber(rng.next_u64() as u32);
+        let end = &mut self.ends[side];
+        end.sent.first_seq = iss + 1;
+        let connection = end.connection.insert(Connection::counted(stack.config(), stack.policies(), iss, rng));
+        if self.trace != Mask::NONE {
+            connection.set_trace(self.trace);
+        }
+        connection
+    }
+
+    /// Answers a segment for which there is no connection (any more).
+    fn refuse(&mut self, e: u32, segment: &Segment, net: &mut Net) {
+        if let Some(reset) = Connection::reset_for(segment) {
+            let t = Transmit { segment: reset, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct };
+            self.ends[e as usize & 1].packets.sent += 1;
+            net.send(e, &t, false, 0);
+        }
+    }
+
+    /// Lets an endpoint do everything that it can do now, and schedules its next deadline.
+    #[inline]
+    fn pump(&mut self, e: u32, net: &mut Net, trace: &mut Vec<Event>) {
+        let now = net.now;
+        let side = e as usize & 1;
+        let end = &mut self.ends[side];
+        let mut first = true;
+        while end.run_application(now, self.start) || first {
+            first = false;
+            let Some(connection) = &mut end.connection else { return };
+            while let Some(t) = connection.poll_transmit(now) {
+                end.packets.sent += 1;
+                match end.sent.note(&t) {
+                    Some((retransmission, seen)) => net.send(e, &t, retransmission, seen),
+                    None => {
+                        let (number, seq, offset) = (self.number, t.segment.seq, t.offset);
+                        return net.fail(SimError::Conservation(format!("flow {number} numbered stream position {offset} as {seq}")));
+                    }
+                }
+            }
+        }
+        self.over |= end.over.is_some();
+        let at = end.deadline();
+        if at < net.ports[e as usize].wake {
+            net.ports[e as usize].wake = at;
+            net.schedule(at, WAKE | e);
+        }
+        if self.trace != Mask::NONE {
+            let from = trace.len();
+            if let Some(connection) = &mut end.connection {
+                connection.drain_trace(trace);
+            }
+            let number = 2 * self.number + side as u32;
+            trace[from..].iter_mut().for_each(|event| event.connection = number);
+        }
+    }
+}

@@ -5,19 +5,18 @@ mod flows;
 mod path;
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
 use ackclock_units::{Duration, Instant, Rng};
 
-use crate::endpoint::{Flow, Port};
+use self::path::Net;
+use crate::endpoint::Flow;
 use crate::error::SimError;
 use crate::flow::{DatagramSource, FlowSource, FlowSpec, Sources};
 use crate::lane::Lane;
 use crate::link::Link;
-use crate::network::{Network, NodeId};
-use crate::packet::Pool;
-use crate::queue::{Entry, EventQueue};
+use crate::network::Network;
+use crate::queue::Entry;
 use crate::routes::Routes;
 
 /// Options of a run.
@@ -67,14 +66,7 @@ pub struct Outcome {
 
 /// A run: a value without globals; two of them share nothing.
 pub struct Simulation {
-    now: Instant,
-    /// Numbers what is scheduled, for ties.
-    order: u64,
-    queue: EventQueue,
-    pool: Pool,
-    links: Vec<LinkPlace>,
-    routes: Routes,
-    ports: Vec<Port>,
+    net: Net,
     flows: Vec<Option<Flow>>,
     free_flows: Vec<u32>,
     flow_sources: Vec<FlowPlace>,
@@ -86,10 +78,6 @@ pub struct Simulation {
     started: u32,
     ended: u64,
     processed: u64,
-    /// The flow that is being worked on, which must not end meanwhile.
-    busy: u32,
-    /// What stopped the run.
-    fault: Option<SimError>,
 }
 
 /// A link with what the run keeps beside it.
@@ -159,13 +147,7 @@ impl Simulation {
         };
         let flow_place = |(i, source)| FlowPlace { source, rng: Rng::stream(seed, "flows", i as u64), next: None, idle: false };
         let mut sim = Self {
-            now: Instant::ZERO,
-            order: 0,
-            queue: EventQueue::new(),
-            pool: Pool::new(),
-            links: specs.into_iter().enumerate().map(place).collect(),
-            routes,
-            ports: Vec::new(),
+            net: Net::new(specs.into_iter().enumerate().map(place).collect(), routes),
             flows: Vec::new(),
             free_flows: Vec::new(),
             flow_sources: sources.flows.into_iter().enumerate().map(flow_place).collect(),
@@ -177,8 +159,6 @@ impl Simulation {
             started: 0,
             ended: 0,
             processed: 0,
-            busy: u32::MAX,
-            fault: None,
         };
         for spec in sources.datagrams {
             sim.add_datagrams(spec)?;
@@ -196,14 +176,14 @@ impl Simulation {
     /// When a flow has no path, a source runs backwards, or conservation is violated.
     pub fn run_until(&mut self, end: Instant) -> Result<(), SimError> {
         self.check()?;
-        while let Some(Entry { at, what, .. }) = self.queue.pop_until(end) {
-            self.now = at;
+        while let Some(Entry { at, what, .. }) = self.net.queue.pop_until(end) {
+            self.net.now = at;
             self.handle(what);
-            if self.fault.is_some() {
+            if self.net.fault.is_some() {
                 return self.check();
             }
         }
-        self.now = self.now.max(end);
+        self.net.now = self.net.now.max(end);
         Ok(())
     }
 
@@ -212,8 +192,8 @@ impl Simulation {
     /// # Errors
     /// As [`Simulation::run_until`].
     pub fn run(&mut self, end: Instant, slice: Duration, mut progress: impl FnMut(&Progress) -> ControlFlow<()>) -> Result<bool, SimError> {
-        while self.now < end {
-            self.run_until((self.now + slice.max(Duration::from_nanos(1))).min(end))?;
+        while self.net.now < end {
+            self.run_until((self.net.now + slice.max(Duration::from_nanos(1))).min(end))?;
             if progress(&self.progress()).is_break() {
                 return Ok(false);
             }
@@ -223,18 +203,18 @@ impl Simulation {
 
     /// True when nothing is left to happen.
     pub fn is_done(&mut self) -> bool {
-        self.queue.peek().is_none()
+        self.net.queue.peek().is_none()
     }
 
     /// How far it has come.
     pub fn progress(&self) -> Progress {
-        let data_packets = self.links.iter().map(|l| l.link.served_data()).sum();
-        Progress { now: self.now, flows_started: u64::from(self.started), flows_ended: self.ended, events: self.processed, data_packets }
+        let data_packets = self.net.links.iter().map(|l| l.link.served_data()).sum();
+        Progress { now: self.net.now, flows_started: u64::from(self.started), flows_ended: self.ended, events: self.processed, data_packets }
     }
 
     /// The table of links as it stands now; the run goes on.
     pub fn links(&mut self) -> Vec<LinkRow> {
-        (0..self.links.len()).map(|i| self.link_row(i)).collect()
+        (0..self.net.links.len()).map(|i| self.link_row(i)).collect()
     }
 
     /// Ends the run: checks that packets and bytes were conserved, and gives the tables.
@@ -247,11 +227,7 @@ impl Simulation {
     }
 
     fn check(&self) -> Result<(), SimError> {
-        self.fault.clone().map_or(Ok(()), Err)
-    }
-
-    fn fail(&mut self, error: SimError) {
-        self.fault.get_or_insert(error);
+        self.net.fault.clone().map_or(Ok(()), Err)
     }
 
     #[inline]
@@ -259,29 +235,49 @@ impl Simulation {
         self.processed += 1;
         let i = what & INDEX;
         match what & !INDEX {
-            INBOUND => self.inbound(i),
-            OUTBOUND => self.outbound(i),
-            LINK => self.link_lane(i),
+            INBOUND | OUTBOUND | LINK => return self.lane(what),
             PACKET => self.arrive(i),
             WAKE => self.wake(i),
             FLOW => self.start_next(i),
-            POLL => self.poll_link(i),
+            POLL => self.net.poll_link(i),
             _ => self.send_datagram(i),
+        }
+        self.after_packet();
+    }
+
+    /// The first packet of a lane arrives, and those behind it that arrive at the same moment before anything else happens.
+    #[inline]
+    fn lane(&mut self, what: u32) {
+        loop {
+            let (id, next) = self.net.take(what);
+            if what & !INDEX == INBOUND {
+                self.deliver(id)
+            } else {
+                self.arrive(id)
+            }
+            self.after_packet();
+            let Some(order) = next else { return };
+            if self.net.fault.is_some() || !self.net.comes_first(order, what) {
+                return;
+            }
         }
     }
 
     #[inline]
-    fn next_order(&mut self) -> u64 {
-        self.order += 1;
-        self.order
+    fn after_packet(&mut self) {
+        if !self.net.lost.is_empty() || !self.net.copied.is_empty() {
+            self.tell_flows();
+        }
     }
 
-    fn schedule(&mut self, at: Instant, what: u32) {
-        let order = self.next_order();
-        self.queue.push(Entry { at, order, what });
+    /// A packet reaches its next link or its endpoint.
+    #[inline]
+    fn arrive(&mut self, id: u32) {
+        if self.net.has_links_ahead(id) { self.net.forward(id) } else { self.deliver(id) }
     }
+}
 
-    fn label(&self, node: NodeId) -> Arc<str> {
-        self.routes.node_label(node)
-    }
+/// The event of a packet that is in no lane.
+pub(crate) fn alone(id: u32) -> u32 {
+    PACKET | id
 }

@@ -1,117 +1,137 @@
-//! A packet's way: from its endpoint over links to the other endpoint.
+//! A packet's way: from its endpoint over links to the other endpoint. All that the packets need and the flows do not.
 
+use ackclock_engine::Transmit;
 use ackclock_policy::{PacketId, Queued};
-use ackclock_units::{Duration, Ecn, Instant};
+use ackclock_units::{Ecn, Instant};
 
-use super::{INBOUND, LINK, OUTBOUND, PACKET, POLL, Simulation};
+use super::{INBOUND, INDEX, LINK, LinkPlace, OUTBOUND, POLL};
+use crate::endpoint::Port;
+use crate::error::SimError;
+use crate::lane::Arrival;
 use crate::link::{Delivery, Offer};
-use crate::packet::NIL;
+use crate::packet::Pool;
+use crate::queue::{Entry, EventQueue};
+use crate::routes::Routes;
 
-impl Simulation {
+/// The network at work: the present moment, what is pending, packets, links, and where endpoints are attached.
+pub(super) struct Net {
+    pub(super) now: Instant,
+    /// Numbers what is scheduled, for ties.
+    order: u64,
+    pub(super) queue: EventQueue,
+    pub(super) pool: Pool,
+    pub(super) links: Vec<LinkPlace>,
+    pub(super) routes: Routes,
+    pub(super) ports: Vec<Port>,
+    /// Packets dropped since the flows were told last.
+    pub(super) lost: Vec<u32>,
+    /// Endpoints of which a packet was duplicated since the flows were told last.
+    pub(super) copied: Vec<u32>,
+    /// What stopped the run.
+    pub(super) fault: Option<SimError>,
+}
+
+impl Net {
+    pub(super) fn new(links: Vec<LinkPlace>, routes: Routes) -> Self {
+        Self {
+            now: Instant::ZERO,
+            order: 0,
+            queue: EventQueue::new(),
+            pool: Pool::new(),
+            links,
+            routes,
+            ports: Vec::new(),
+            lost: Vec::new(),
+            copied: Vec::new(),
+            fault: None,
+        }
+    }
+
+    pub(super) fn fail(&mut self, error: SimError) {
+        self.fault.get_or_insert(error);
+    }
+
+    pub(super) fn schedule(&mut self, at: Instant, what: u32) {
+        self.order += 1;
+        self.queue.push(Entry { at, order: self.order, what });
+    }
+
+    /// Sends a segment. `retransmission` and `seen` are the world's own knowledge of it.
+    #[inline]
+    pub(super) fn send(&mut self, e: u32, t: &Transmit, retransmission: bool, seen: u8) {
+        let id = self.pool.segment(e, t, retransmission, seen);
+        self.depart(id, e);
+    }
+
     /// Lets a new packet leave its endpoint.
     #[inline]
-    pub(super) fn depart(&mut self, id: u32) {
-        let from = self.pool.get(id).from;
-        let down = self.ports[from as usize ^ 1].down;
+    pub(super) fn depart(&mut self, id: u32, from: u32) {
         let port = &mut self.ports[from as usize];
-        if port.up.is_zero() && port.hops > 0 {
+        let hops = port.hops;
+        if port.up.is_zero() && hops > 0 {
             return self.forward(id);
         }
+        let mut at = self.now + port.up;
+        if hops == 0 {
+            // Without a link in between the other end's delay follows at once.
+            at += self.ports[from as usize ^ 1].down;
+        }
         self.order += 1;
-        // Without a link in between the other end's delay follows at once.
-        let at = self.now + port.up + if port.hops > 0 { Duration::ZERO } else { down };
-        port.outbound.push(id, at, self.order, &mut self.pool, &mut self.queue, OUTBOUND | from, PACKET | id);
+        let arrival = Arrival { id, at, order: self.order };
+        self.ports[from as usize].outbound.push(arrival, &mut self.pool, &mut self.queue, OUTBOUND | from);
     }
 
-    /// Packets reach an endpoint.
+    /// Takes the first packet out of a lane. Answers it and, when the next one arrives at this very moment, that one's insertion number: then it
+    /// has not been put in the event queue.
     #[inline]
-    pub(super) fn inbound(&mut self, end: u32) {
-        loop {
-            let id = self.ports[end as usize].inbound.pop(&self.pool);
-            let next = self.ports[end as usize].inbound.next(&self.pool);
-            let again = self.is_next(next, INBOUND | end);
-            self.deliver(id);
-            if !again || self.fault.is_some() {
-                return;
-            }
-            if !self.still_next(next, INBOUND | end) {
-                return;
-            }
-        }
-    }
-
-    /// Packets of an endpoint reach its first link.
-    pub(super) fn outbound(&mut self, end: u32) {
-        loop {
-            let id = self.ports[end as usize].outbound.pop(&self.pool);
-            let next = self.ports[end as usize].outbound.next(&self.pool);
-            let again = self.is_next(next, OUTBOUND | end);
-            self.arrive(id);
-            if !again || !self.still_next(next, OUTBOUND | end) {
-                return;
-            }
-        }
-    }
-
-    /// Packets leave a link at its far end.
-    pub(super) fn link_lane(&mut self, link: u32) {
-        loop {
-            let id = self.links[link as usize].lane.pop(&self.pool);
-            let next = self.links[link as usize].lane.next(&self.pool);
-            let again = self.is_next(next, LINK | link);
-            self.arrive(id);
-            if !again || self.fault.is_some() || !self.still_next(next, LINK | link) {
-                return;
-            }
-        }
-    }
-
-    /// True when the lane's next packet arrives at this very moment, so that it may be handled without going through the queue; otherwise it is
-    /// put there.
-    #[inline]
-    fn is_next(&mut self, next: Option<(Instant, u64)>, what: u32) -> bool {
-        let Some((at, order)) = next else { return false };
+    pub(super) fn take(&mut self, what: u32) -> (u32, Option<u64>) {
+        let i = (what & INDEX) as usize;
+        let lane = match what & !INDEX {
+            INBOUND => &mut self.ports[i].inbound,
+            OUTBOUND => &mut self.ports[i].outbound,
+            _ => &mut self.links[i].lane,
+        };
+        let id = lane.pop(&self.pool);
+        let Some((at, order)) = lane.next(&self.pool) else { return (id, None) };
         if at == self.now {
-            return true;
+            return (id, Some(order));
         }
-        self.queue.push(crate::queue::Entry { at, order, what });
-        false
+        self.queue.push(Entry { at, order, what });
+        (id, None)
     }
 
-    /// True when nothing in the queue comes before the lane's next packet; otherwise that is put there.
+    /// True when nothing in the queue comes before a lane's next packet, which arrives now; otherwise that is put there.
     #[inline]
-    fn still_next(&mut self, next: Option<(Instant, u64)>, what: u32) -> bool {
-        let Some((at, order)) = next else { return false };
-        if self.queue.peek().is_none_or(|e| (at, order) < (e.at, e.order)) {
+    pub(super) fn comes_first(&mut self, order: u64, what: u32) -> bool {
+        if self.queue.peek().is_none_or(|e| (self.now, order) < (e.at, e.order)) {
             return true;
         }
-        self.queue.push(crate::queue::Entry { at, order, what });
+        self.queue.push(Entry { at: self.now, order, what });
         false
-    }
-
-    /// A packet reaches its next link or its endpoint.
-    #[inline]
-    pub(super) fn arrive(&mut self, id: u32) {
-        let p = self.pool.get(id);
-        if u32::from(p.hop) < self.ports[p.from as usize].hops { self.forward(id) } else { self.deliver(id) }
     }
 
     /// Offers a packet to its next link.
+    #[inline]
     pub(super) fn forward(&mut self, id: u32) {
         let p = self.pool.get(id);
-        let port = &self.ports[p.from as usize];
+        let route = self.ports[p.from as usize].route;
         if p.hop > 0 {
-            let before = self.routes.link(port.route, p.hop - 1);
-            let before = &mut self.links[before as usize];
-            before.delivered += 1;
-            before.delivered_corrupt += u64::from(p.is_corrupt());
+            let corrupt = p.is_corrupt();
+            let before = self.routes.link(route, p.hop - 1);
+            self.links[before as usize].leave(corrupt);
         }
-        let number = self.routes.link(port.route, p.hop);
+        let number = self.routes.link(route, p.hop);
         let place = &mut self.links[number as usize];
         let packet = Queued { id: PacketId(id), bytes: p.bytes, ecn: p.ecn(), at: self.now };
-        let offer = place.link.offer(packet, &p.passing(p.from / 2));
-        match offer {
-            Offer::Sent(delivery) => self.served(number, &delivery),
+        if place.link.is_plain() {
+            let data = p.kind().is_data();
+            return match place.link.offer_plain(packet, data) {
+                Some((at, marked)) => self.on_wire(id, number, at, marked),
+                None => self.lost.push(id),
+            };
+        }
+        match place.link.offer(packet, &p.passing(p.from / 2)) {
+            Offer::Sent(delivery) => return self.served(number, &delivery),
             Offer::Waits { marked } => {
                 let p = self.pool.get_mut(id);
                 p.set_waits(true);
@@ -119,7 +139,7 @@ impl Simulation {
                     p.set_ecn(Ecn::Ce);
                 }
             }
-            Offer::Refused => self.lose(id),
+            Offer::Refused => self.lost.push(id),
         }
         if !self.links[number as usize].link.tells_at_once() {
             self.after_service(number);
@@ -143,7 +163,7 @@ impl Simulation {
 
     fn after_service(&mut self, number: u32) {
         while let Some(id) = self.links[number as usize].link.next_dropped() {
-            self.lose(id.0);
+            self.lost.push(id.0);
         }
         let place = &mut self.links[number as usize];
         if let Some(at) = place.link.next_departure().filter(|at| *at < place.poll) {
@@ -157,15 +177,25 @@ impl Simulation {
     fn served(&mut self, number: u32, d: &Delivery) {
         let id = d.id.0;
         if d.lost {
-            return self.lose(id);
-        }
-        let copy = d.copy_at.map(|at| (self.pool.copy(id), at));
-        let p = self.pool.get_mut(id);
-        if d.marked {
-            p.set_ecn(Ecn::Ce);
+            return self.lost.push(id);
         }
         if d.corrupt {
-            p.set_corrupt();
+            self.pool.get_mut(id).set_corrupt();
+        }
+        let copy = d.copy_at.map(|at| (self.pool.copy(id), at));
+        self.on_wire(id, number, d.at, d.marked);
+        if let Some((copy, at)) = copy {
+            self.copied.push(self.pool.get(copy).from);
+            self.travel(copy, number, at);
+        }
+    }
+
+    /// Counts a packet onto a link's wire.
+    #[inline]
+    fn on_wire(&mut self, id: u32, number: u32, at: Instant, marked: bool) {
+        let p = self.pool.get_mut(id);
+        if marked {
+            p.set_ecn(Ecn::Ce);
         }
         if p.len > 0 {
             let place = &mut self.links[number as usize];
@@ -175,11 +205,7 @@ impl Simulation {
                 place.unique_bytes += u64::from(p.len);
             }
         }
-        self.travel(id, number, d.at);
-        if let Some((copy, at)) = copy {
-            self.duplicated(copy);
-            self.travel(copy, number, at);
-        }
+        self.travel(id, number, at);
     }
 
     /// Lets a packet that is on a link's wire arrive at the far end at `at`.
@@ -188,31 +214,44 @@ impl Simulation {
         let p = self.pool.get_mut(id);
         p.set_waits(false);
         p.hop += 1;
-        let from = p.from;
-        let last = u32::from(p.hop) == self.ports[from as usize].hops;
+        let (from, hop) = (p.from, u32::from(p.hop));
         self.order += 1;
-        if last {
+        let order = self.order;
+        if hop == self.ports[from as usize].hops {
             // The other end of the pair.
             let to = from ^ 1;
             let port = &mut self.ports[to as usize];
             if !port.down.is_zero() {
-                return port.inbound.push(id, at + port.down, self.order, &mut self.pool, &mut self.queue, INBOUND | to, PACKET | id);
+                let at = at + port.down;
+                return port.inbound.push(Arrival { id, at, order }, &mut self.pool, &mut self.queue, INBOUND | to);
             }
         }
         let lane = &mut self.links[number as usize].lane;
-        lane.push(id, at, self.order, &mut self.pool, &mut self.queue, LINK | number, PACKET | id);
+        lane.push(Arrival { id, at, order }, &mut self.pool, &mut self.queue, LINK | number);
+    }
+
+    /// True when a packet has links before it.
+    #[inline]
+    pub(super) fn has_links_ahead(&self, id: u32) -> bool {
+        let p = self.pool.get(id);
+        u32::from(p.hop) < self.ports[p.from as usize].hops
     }
 
     /// Counts a packet out of the last link of its route.
     #[inline]
-    pub(super) fn leave_last_link(&mut self, id: u32) {
-        let p = self.pool.get(id);
-        if p.hop > 0 {
-            let last = self.routes.link(self.ports[p.from as usize].route, p.hop - 1);
-            let last = &mut self.links[last as usize];
-            last.delivered += 1;
-            last.delivered_corrupt += u64::from(p.is_corrupt());
+    pub(super) fn leave_last_link(&mut self, from: u32, hop: u8, corrupt: bool) {
+        if hop > 0 {
+            let last = self.routes.link(self.ports[from as usize].route, hop - 1);
+            self.links[last as usize].leave(corrupt);
         }
-        debug_assert!(p.from != NIL);
+    }
+}
+
+impl LinkPlace {
+    /// A packet has left the link at its far end.
+    #[inline]
+    fn leave(&mut self, corrupt: bool) {
+        self.delivered += 1;
+        self.delivered_corrupt += u64::from(corrupt);
     }
 }

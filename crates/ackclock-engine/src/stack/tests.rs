@@ -99,7 +99,7 @@ fn errors_name_what_would_do() {
     let set = |key: &str, value: &str| named("sack").set(key, value).expect_err(key).to_string();
     assert_eq!(
         set("estimator", "rfc6289"),
-        "`rfc6289` is not a known estimator (did you mean `rfc6298`?); known are rfc793, jacobson88, jacobson88-ticks, rfc6298"
+        "`rfc6289` is not a known estimator (did you mean `rfc6298`?); known are rfc793, jacobson88, jacobson88-ticks, lite, eifel, eifel-agg, rfc6298"
     );
     assert_eq!(
         set("estimator.minrto", "1s"),

@@ -1,16 +1,16 @@
-use ackclock_units::{Duration, Instant};
+use ackclock_units::Duration;
 
-use super::smooth::{bounded, initial_rto, max_rto, mean_and_deviation, min_rto, ticks_during};
-use crate::{Entry, Param, Policy, Rtt, RttEstimator, RttSample};
+use super::smooth::{Ticks, bounded, initial_rto, max_rto, mean_and_deviation, min_rto};
+use crate::{Entry, Param, Params, Policy, Rtt, RttEstimator, RttSample};
 
-/// Mean plus weighted mean deviation, in real arithmetic. The 4.4BSD-Lite timer of E-A1 is this one with a tick.
+/// Mean plus weighted mean deviation, in real arithmetic. The 4.4BSD-Lite timer of E-A1 (`lite`) is this one on a coarse clock.
 #[derive(Debug)]
-struct Jacobson88 {
+pub(super) struct Jacobson88 {
+    name: &'static str,
     g: f64,
     h: f64,
     weight: f64,
-    /// Zero for exact samples.
-    tick: Duration,
+    ticks: Ticks,
     min_rto: Duration,
     max_rto: Duration,
     initial_rto: Duration,
@@ -18,20 +18,38 @@ struct Jacobson88 {
 }
 
 impl Jacobson88 {
-    fn sampled(&self, rtt: Duration, now: Instant) -> Duration {
-        if self.tick.is_zero() { rtt } else { self.tick * ticks_during(rtt, now, self.tick) }
+    /// With the paper's final gains and weight.
+    pub fn with_ticks(name: &'static str, ticks: Ticks, p: &Params) -> Self {
+        Self {
+            name,
+            g: G,
+            h: H,
+            weight: WEIGHT,
+            ticks,
+            min_rto: p.duration("min_rto"),
+            max_rto: p.duration("max_rto"),
+            initial_rto: p.duration("initial_rto"),
+            rtt: None,
+        }
     }
 }
 
+/// J-A4, E-E2.
+const G: f64 = 0.125;
+/// J-A4, E-E3.
+const H: f64 = 0.25;
+/// J-E7, E-E4.
+const WEIGHT: f64 = 4.0;
+
 impl Policy for Jacobson88 {
     fn name(&self) -> &str {
-        ENTRY.name
+        self.name
     }
 }
 
 impl RttEstimator for Jacobson88 {
     fn on_sample(&mut self, s: RttSample) {
-        self.rtt = Some(mean_and_deviation(self.rtt, self.sampled(s.rtt, s.now), self.g, self.h));
+        self.rtt = Some(mean_and_deviation(self.rtt, self.ticks.measured(s.rtt, s.now), self.g, self.h));
     }
 
     fn rtt(&self) -> Option<Rtt> {
@@ -41,7 +59,7 @@ impl RttEstimator for Jacobson88 {
     fn rto(&self) -> Duration {
         let Some(rtt) = self.rtt else { return self.initial_rto };
         // A countdown of one tick may end at once, hence the floor of two (E-A1, E-E4).
-        let floor = self.min_rto.max(self.tick * 2);
+        let floor = self.min_rto.max(self.ticks.tick * 2);
         bounded(rtt.srtt + rtt.rttvar.mul_f64(self.weight), floor, self.max_rto)
     }
 
@@ -56,9 +74,9 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     about: "Smoothed mean plus four mean deviations, in real arithmetic; with a tick, BSD's samples and its floor of two ticks (the Lite timer).",
     source: "J-A4, J-E7, J-E17; E-A1, E-E1..E4",
     params: &[
-        Param::ratio("g", 0.125, 0.0..=1.0, "gain of the mean"),
-        Param::ratio("h", 0.25, 0.0..=1.0, "gain of the mean deviation"),
-        Param::ratio("weight", 4.0, 0.0..=64.0, "mean deviations added to the mean (2 in the paper of 1988)"),
+        Param::ratio("g", G, 0.0..=1.0, "gain of the mean"),
+        Param::ratio("h", H, 0.0..=1.0, "gain of the mean deviation"),
+        Param::ratio("weight", WEIGHT, 0.0..=64.0, "mean deviations added to the mean (2 in the paper of 1988)"),
         Param::duration(
             "tick",
             Duration::ZERO,
@@ -70,38 +88,22 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
         initial_rto(Duration::from_secs(3)),
     ],
     build: |p| {
-        Box::new(Jacobson88 {
-            g: p.ratio("g"),
-            h: p.ratio("h"),
-            weight: p.ratio("weight"),
-            tick: p.duration("tick"),
-            min_rto: p.duration("min_rto"),
-            max_rto: p.duration("max_rto"),
-            initial_rto: p.duration("initial_rto"),
-            rtt: None,
-        })
+        let tick = p.duration("tick");
+        let plain = Jacobson88::with_ticks(ENTRY.name, Ticks { tick, rounded: !tick.is_zero() }, p);
+        Box::new(Jacobson88 { g: p.ratio("g"), h: p.ratio("h"), weight: p.ratio("weight"), ..plain })
     },
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Params;
     use crate::harness::sample;
 
     fn lite(rtt: f64, srtt: f64, rttvar: f64, floor: f64) -> (f64, f64, f64) {
         let s = Duration::from_secs_f64;
         let start = Rtt { latest: s(srtt), srtt: s(srtt), rttvar: s(rttvar), min_rtt: s(srtt) };
-        let mut e = Jacobson88 {
-            g: 0.125,
-            h: 0.25,
-            weight: 4.0,
-            tick: Duration::ZERO,
-            min_rto: s(floor),
-            max_rto: s(1e3),
-            initial_rto: s(3.0),
-            rtt: Some(start),
-        };
+        let exact = Jacobson88::with_ticks(ENTRY.name, Ticks::default(), &Params::defaults(ENTRY.params));
+        let mut e = Jacobson88 { min_rto: s(floor), max_rto: s(1e3), rtt: Some(start), ..exact };
         e.on_sample(sample(s(100.0), s(rtt)));
         let now = e.rtt().expect("sampled");
         (now.srtt.as_secs_f64(), now.rttvar.as_secs_f64(), e.rto().as_secs_f64())

@@ -1,7 +1,10 @@
 //! From round-trip time samples to a retransmission timeout.
 
+mod eifel;
+mod eifel_agg;
 mod jacobson88;
 mod jacobson88_ticks;
+mod lite;
 mod rfc6298;
 mod rfc793;
 mod smooth;
@@ -9,4 +12,8 @@ mod smooth;
 use crate::{Entry, RttEstimator};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn RttEstimator>] = &[&rfc793::ENTRY, &jacobson88::ENTRY, &jacobson88_ticks::ENTRY, &rfc6298::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn RttEstimator>] =
+    &[&rfc793::ENTRY, &jacobson88::ENTRY, &jacobson88_ticks::ENTRY, &lite::ENTRY, &eifel::ENTRY, &eifel_agg::ENTRY, &rfc6298::ENTRY];
+
+#[cfg(test)]
+mod tests;

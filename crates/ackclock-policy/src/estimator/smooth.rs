@@ -2,7 +2,7 @@
 
 use ackclock_units::{Duration, Instant};
 
-use crate::{Param, Rtt};
+use crate::{Param, Params, Rtt};
 
 /// One step of exponential smoothing: `old + gain * (new - old)`, to the nearest nanosecond.
 pub(super) fn smooth(old: Duration, new: Duration, gain: f64) -> Duration {
@@ -28,6 +28,42 @@ pub(super) fn mean_and_deviation(old: Option<Rtt>, sample: Duration, g: f64, h: 
 /// Ticks of a free-running clock during the `span` that ends at `now`: how BSD timed segments (a counter bumped at every tick).
 pub(super) fn ticks_during(span: Duration, now: Instant, tick: Duration) -> u64 {
     now.as_nanos() / tick.as_nanos() - now.saturating_sub(span).as_nanos() / tick.as_nanos()
+}
+
+/// The clock by which an estimator measures and counts, apart from the heartbeat on which a countdown expires.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ticks {
+    /// Its period; zero for a fine clock. A countdown of one tick may end at once, hence floors of two (E-A1).
+    pub tick: Duration,
+    /// Samples are whole ticks, as BSD counted them; otherwise they are exact, and the tick sets floors alone.
+    pub rounded: bool,
+}
+
+impl Ticks {
+    /// Reads [`tick`] and [`rounded`].
+    pub fn new(p: &Params) -> Self {
+        Self { tick: p.duration("tick"), rounded: p.flag("rounded") }
+    }
+
+    /// The sample of a segment acknowledged at `now`.
+    pub fn measured(self, rtt: Duration, now: Instant) -> Duration {
+        if self.rounded && !self.tick.is_zero() { self.tick * ticks_during(rtt, now, self.tick) } else { rtt }
+    }
+}
+
+/// Period of the clock that times segments.
+pub(super) const fn tick(default: Duration) -> Param {
+    Param::duration(
+        "tick",
+        default,
+        Duration::ZERO..=Duration::from_secs(10),
+        "tick of the timer's clock, two of which are a floor; 0s for a fine clock",
+    )
+}
+
+/// Whether samples are whole ticks.
+pub(super) const fn rounded(default: bool) -> Param {
+    Param::flag("rounded", default, "samples are whole ticks of a free-running clock; otherwise exact, and the tick sets the floor alone")
 }
 
 /// `timeout` held between two bounds; where they cross, the lower one wins.

@@ -78,5 +78,5 @@ fn policies_are_small() {
             });)*
         };
     }
-    check!(RttEstimator: 104, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, CongestionControl: 176, AckPolicy: 32);
+    check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, CongestionControl: 176, AckPolicy: 32);
 }

@@ -1,0 +1,228 @@
+use ackclock_units::Duration;
+
+use super::smooth::{Ticks, bounded, initial_rto, max_rto, min_rto, rounded, tick};
+use crate::{Entry, Param, Params, Policy, Probe, Rtt, RttEstimator, RttSample};
+
+/// The Eifel timer's prediction, before any bounds: what `eifel` answers and `eifel-agg` scales.
+#[derive(Debug)]
+pub(super) struct Prediction {
+    weight: f64,
+    shock: Shock,
+    pub ticks: Ticks,
+    pub rtt: Option<Rtt>,
+    /// E-E12; zero before the first sample.
+    pub rto: Duration,
+    flight: f64,
+    gain: f64,
+}
+
+/// How slowly the deviation shrinks (E-E8: the equation and the prose differ, and agree at sampling rate 1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shock {
+    /// The equation.
+    GainSquared,
+    /// The prose.
+    GainOverFlight,
+}
+
+impl Prediction {
+    /// Reads the parameters that [`ENTRY`] shares with `eifel-agg`.
+    pub fn new(p: &Params) -> Self {
+        let shock = if p.choice("shock") == "gain-squared" { Shock::GainSquared } else { Shock::GainOverFlight };
+        Self { weight: p.ratio("weight"), shock, ticks: Ticks::new(p), rtt: None, rto: Duration::ZERO, flight: 1.0, gain: ONE_SAMPLE_GAIN }
+    }
+
+    /// E-E5..E12, in the order of E-A6.
+    pub fn on_sample(&mut self, s: RttSample) {
+        let sample = self.ticks.measured(s.rtt, s.now);
+        let load = (s.flight_size as f64 / f64::from(s.smss)).max(1.0);
+        self.flight = flight(s);
+        // Fewer than three samples in two round trips are one sample per round trip. That is the sparsest sampling, so its gain is the largest: with E-E7
+        // alone, delayed acks and a load of 6 would leave rows without margin (E-X2).
+        let one = s.sampling_rate * load < 1.5;
+        self.gain = if one { ONE_SAMPLE_GAIN } else { (1.0 / (s.sampling_rate * self.flight)).min(ONE_SAMPLE_GAIN) };
+        let rtt = match self.rtt {
+            None => Rtt { latest: sample, srtt: sample, rttvar: sample / 2, min_rtt: sample },
+            Some(old) => {
+                let (srtt, rttvar) = self.next(old, sample);
+                Rtt { latest: sample, srtt, rttvar, min_rtt: old.min_rtt.min(sample) }
+            }
+        };
+        self.rto = (rtt.srtt + rtt.rttvar.mul_f64(self.weight / self.gain)).max(sample + self.ticks.tick * 2);
+        self.rtt = Some(rtt);
+    }
+
+    /// SRTT and RTTVAR after a further sample: the deviation follows upward errors alone, downwards by a smaller gain.
+    fn next(&self, old: Rtt, sample: Duration) -> (Duration, Duration) {
+        let (srtt, rttvar) = (old.srtt.as_nanos() as f64, old.rttvar.as_nanos() as f64);
+        let delta = sample.as_nanos() as f64 - srtt;
+        let gain_bar = match self.shock {
+            _ if delta >= rttvar => self.gain,
+            Shock::GainSquared => self.gain * self.gain,
+            Shock::GainOverFlight => self.gain / self.flight,
+        };
+        let rttvar = if delta >= 0.0 { rttvar + gain_bar * (delta - rttvar) } else { rttvar };
+        let nanos = |x: f64| Duration::from_nanos((x + 0.5) as u64);
+        (nanos(srtt + self.gain * delta), nanos(rttvar))
+    }
+
+    /// Shows its private numbers.
+    pub fn probe(&self, probe: &mut Probe) {
+        probe.number("flight", self.flight);
+        probe.number("gain", self.gain);
+    }
+}
+
+/// E-E6: `max(SSTHRESH, CWND/2) + 1` segments, a lower bound of the load. Two things that the paper leaves open: before the first congestion there is no
+/// SSTHRESH, and of a window that the receiver or the application does not let fill, only what is in flight counts.
+fn flight(s: RttSample) -> f64 {
+    let cwnd = if s.flight_size > 0 { s.window.cwnd.min(s.flight_size) } else { s.window.cwnd };
+    let lower = if s.window.ssthresh == u64::MAX { cwnd / 2 } else { s.window.ssthresh.max(cwnd / 2) };
+    (lower as f64 / f64::from(s.smss) + 1.0).min(LARGEST_FLIGHT)
+}
+
+/// E-A6: the gain where one segment per round trip is timed, whatever the load.
+const ONE_SAMPLE_GAIN: f64 = 1.0 / 3.0;
+/// No window scaled by RFC 7323 holds more full segments; it keeps gains away from zero.
+const LARGEST_FLIGHT: f64 = (1_u64 << 30) as f64;
+
+pub(super) const SHOCK: Param = Param::choice(
+    "shock",
+    "gain-squared",
+    &["gain-squared", "gain-over-flight"],
+    "gain by which the deviation shrinks: the equation's GAIN^2, or GAIN/FLIGHT as the prose has it (E-E8)",
+);
+pub(super) const WEIGHT: Param =
+    Param::ratio("weight", 1.0, 0.25..=16.0, "m in the weight m/GAIN of the deviation; more is more conservative (E-E11)");
+
+/// The Eifel timer.
+#[derive(Debug)]
+struct Eifel {
+    prediction: Prediction,
+    min_rto: Duration,
+    max_rto: Duration,
+    initial_rto: Duration,
+}
+
+impl Policy for Eifel {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn probe(&self, probe: &mut Probe) {
+        self.prediction.probe(probe);
+    }
+}
+
+impl RttEstimator for Eifel {
+    fn on_sample(&mut self, s: RttSample) {
+        self.prediction.on_sample(s);
+    }
+
+    fn rtt(&self) -> Option<Rtt> {
+        self.prediction.rtt
+    }
+
+    fn rto(&self) -> Duration {
+        if self.prediction.rtt.is_none() {
+            return self.initial_rto;
+        }
+        bounded(self.prediction.rto, self.min_rto, self.max_rto)
+    }
+
+    fn initial_rto(&self) -> Duration {
+        self.initial_rto
+    }
+}
+
+/// Ludwig and Sklower's timer.
+pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
+    name: "eifel",
+    about: "The Eifel timer: gains scaled by flight size and sampling rate, a deviation that only follows rising round-trip times.",
+    source: "E-A6, E-E5..E12",
+    params: &[
+        SHOCK,
+        WEIGHT,
+        // E-A5: an order of magnitude below round-trip times of a few 100 ms.
+        tick(Duration::from_millis(10)),
+        rounded(false),
+        min_rto(Duration::ZERO),
+        max_rto(Duration::from_secs(64)),
+        initial_rto(Duration::from_secs(3)),
+    ],
+    build: |p| {
+        Box::new(Eifel {
+            prediction: Prediction::new(p),
+            min_rto: p.duration("min_rto"),
+            max_rto: p.duration("max_rto"),
+            initial_rto: p.duration("initial_rto"),
+        })
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::sample;
+    use crate::{Value, Window};
+
+    /// SRTT, RTTVAR and RTO after one more sample, seconds; flight 6, no ticks.
+    fn step(srtt: f64, rttvar: f64, rtt: f64, sampling_rate: f64, shock: &'static str) -> [f64; 3] {
+        let s = Duration::from_secs_f64;
+        let mut p = Params::defaults(ENTRY.params);
+        assert!(p.set("tick", Value::Duration(Duration::ZERO)) && p.set("shock", Value::Choice(shock)));
+        let mut e = Prediction::new(&p);
+        e.rtt = Some(Rtt { latest: s(srtt), srtt: s(srtt), rttvar: s(rttvar), min_rtt: s(srtt) });
+        let window = Window { cwnd: 6000, ssthresh: 5000 };
+        e.on_sample(RttSample { window, flight_size: 6000, sampling_rate, ..sample(s(100.0), s(rtt)) });
+        let now = e.rtt.expect("sampled");
+        [now.srtt.as_secs_f64(), now.rttvar.as_secs_f64(), e.rto.as_secs_f64()]
+    }
+
+    fn assert_rows(rows: &[([f64; 3], [f64; 3])]) {
+        for (got, want) in rows {
+            assert!(got.iter().zip(want).all(|(g, w)| (g / w - 1.0).abs() < 3e-6), "{got:?} is not {want:?}");
+        }
+    }
+
+    #[test]
+    fn the_equations_give_the_golden_values() {
+        // E-E12, SSTHRESH 5, CWND 6.
+        assert_rows(&[
+            (step(2.0, 0.5, 3.0, 1.0, "gain-squared"), [2.16667, 0.583333, 5.66667]),
+            (step(2.0, 0.5, 2.2, 1.0, "gain-squared"), [2.03333, 0.491667, 4.98333]),
+            (step(2.0, 0.5, 1.0, 1.0, "gain-squared"), [1.83333, 0.5, 4.83333]),
+            (step(2.0, 0.5, 3.0, 0.5, "gain-squared"), [2.33333, 0.666667, 4.33333]),
+            (step(2.0, 0.5, 3.0, 1.0 / 6.0, "gain-squared"), [2.33333, 0.666667, 4.33333]),
+            (step(2.0, 0.5, 1.0, 1.0 / 6.0, "gain-squared"), [1.66667, 0.5, 3.16667]),
+        ]);
+    }
+
+    #[test]
+    fn a_jump_is_added_whole() {
+        // E-E12 and E-X4: RTTVAR = 0, SRTT = 5, sample 8: RTO = SRTT + DELTA.
+        assert_rows(&[(step(5.0, 1e-9, 8.0, 1.0, "gain-squared"), [5.5, 0.5, 8.5])]);
+    }
+
+    #[test]
+    fn the_two_shock_absorbers_differ_only_off_rate_one() {
+        assert_eq!(step(2.0, 0.5, 2.2, 1.0, "gain-squared"), step(2.0, 0.5, 2.2, 1.0, "gain-over-flight"));
+        // GAIN = 1/3, FLIGHT = 6: 0.5 - 0.3/9 against 0.5 - 0.3/18.
+        assert_rows(&[
+            (step(2.0, 0.5, 2.2, 0.5, "gain-squared"), [2.06667, 0.466667, 3.46667]),
+            (step(2.0, 0.5, 2.2, 0.5, "gain-over-flight"), [2.06667, 0.483333, 3.51667]),
+        ]);
+    }
+
+    #[test]
+    fn flight_is_a_lower_bound_of_the_load() {
+        let of = |cwnd, ssthresh, flight_size| {
+            let window = Window { cwnd, ssthresh };
+            flight(RttSample { window, flight_size, ..sample(Duration::ZERO, Duration::ZERO) })
+        };
+        // E-E6.
+        assert_eq!((of(6000, 5000, 6000), of(26_000, 13_000, 26_000)), (6.0, 14.0));
+        assert_eq!(of(10_000, u64::MAX, 10_000), 6.0, "no congestion yet");
+        assert_eq!(of(1 << 40, u64::MAX, 10_000), 6.0, "a window that is none");
+    }
+}

@@ -114,7 +114,7 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     Ok(())
 }
 
-/// A queue that counts bytes must hold a full packet of every stack.
+/// A queue that counts bytes must hold a full packet of every stack and of every source of datagrams.
 fn queues(r: &Resolved) -> Result<()> {
     for (name, _, _, link) in r.path.links() {
         let Some(limit) = link.limit_bytes() else { continue };
@@ -123,6 +123,14 @@ fn queues(r: &Resolved) -> Result<()> {
             let packet = r.stacks.iter().map(|s| s.mss() + HEADERS).max().unwrap_or_default();
             let message = format!("the queue of link `{name}` has a `limit` of `{limit}B`, less than a packet of stack `{label}`");
             return Err(ScenarioError::new(format!("{message}: give at least `{packet}B` or a number of packets")));
+        }
+        for w in &r.workloads {
+            let Body::Udp { params, .. } = &w.body else { continue };
+            let packet = params.bytes("bytes");
+            if limit < packet {
+                let message = format!("the queue of link `{name}` has a `limit` of `{limit}B`, less than a datagram of workload `{}`", w.name);
+                return Err(ScenarioError::new(format!("{message}: give at least `{packet}B` or a number of packets")));
+            }
         }
     }
     Ok(())

@@ -262,6 +262,16 @@ const TABLE: &[(&str, &str, &str)] = &[
         "workload `web` has a way without any `rate`, `delay` or `rtt`: give it at least one of them",
     ),
     (WORKLOAD, "kind = \"bulk\"\nname = \"a\"\n[[workload]]\nkind = \"bulk\"", "line 11: this is not TOML: duplicate key"),
+    (
+        "kind = \"red\", limit = \"2bdp\" } }\nrtt = { uniform = [\"10ms\", \"200ms\"] }\n[workload]\nkind = \"web\"\ntrace = \"I\"\nload = 1.2",
+        "limit = \"2kB\" } }\nrtt = \"1ms\"\n[workload]\nkind = \"udp\"\nbytes = \"3000B\"",
+        "the queue of link `bottleneck` has a `limit` of `2000B`, less than a datagram of workload `udp`: give at least `3000B` or a number of packets",
+    ),
+    (
+        "[workload]\n",
+        "[[workload]]\nkind = \"bulk\"\n[[workload]]\nkind = \"bulk\"\n[[workload]]\n",
+        "line 10: two workloads are named `bulk`: give each a `name` of its own",
+    ),
 ];
 
 /// The same for overrides.

@@ -207,6 +207,8 @@ pub(crate) struct FlowInfo {
     pub(crate) access: Access,
     pub(crate) group: Arc<str>,
     pub(crate) size: Option<Bytes>,
+    /// Seed of its random streams: follows from the group and the flow's number within it, so that other groups change nothing.
+    pub(crate) seed: u64,
 }
 
 impl End {
@@ -376,6 +378,7 @@ impl Flow {
                 access: Access { client_up: spec.up, server_down: spec.down, ..Access::default() },
                 group: spec.group.clone(),
                 size: None,
+                seed: 0,
             },
         }
     }

@@ -1,5 +1,7 @@
 //! Flows: their start, what happens at their endpoints, their end.
 
+use std::sync::Arc;
+
 use ackclock_engine::{Connection, State, Transmit};
 use ackclock_trace::{Event, Mask, SendKind};
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
@@ -45,7 +47,8 @@ impl Simulation {
 
         let number = self.started;
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows"))?;
-        let end = |app, side: u64| End { app: Some(app), app_rng: Rng::stream(self.seed, "application", 2 * u64::from(number) + side), ..End::new() };
+        let seed = self.flow_seed(&spec.group);
+        let end = |app, side: u64| End { app: Some(app), app_rng: Rng::stream(seed, "application", side), ..End::new() };
         let flow = Flow {
             ended: false,
             over: false,
@@ -61,12 +64,24 @@ impl Simulation {
                 access: spec.access,
                 group: spec.group,
                 size: spec.size,
+                seed,
             },
         };
         let flow = self.flows[slot as usize].insert(flow);
-        flow.open(0, self.seed).connect(self.net.now);
+        flow.open(0).connect(self.net.now);
         flow.pump(2 * slot, &mut self.net, &mut self.trace);
         Ok(())
+    }
+
+    /// The seed of the next flow of a group.
+    fn flow_seed(&mut self, group: &Arc<str>) -> u64 {
+        if !self.groups.contains_key(group) {
+            let seed = Rng::stream(self.seed, &format!("group {group}"), 0).next_u64();
+            self.groups.insert(Arc::clone(group), (seed, 0));
+        }
+        let (seed, count) = self.groups.get_mut(group).expect("just inserted where it was missing");
+        *count += 1;
+        Rng::stream(*seed, "flow", *count).next_u64()
     }
 
     fn free_slot(&mut self) -> Result<u32, SimError> {
@@ -125,7 +140,7 @@ impl Simulation {
                 end.sent.dropped.forget_below(stats.bytes_acked);
             }
             None if e & 1 == 1 && segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK) => {
-                let connection = flow.open(1, self.seed);
+                let connection = flow.open(1);
                 connection.listen();
                 connection.handle_segment(net.now, &segment, &[], ecn);
             }
@@ -262,10 +277,10 @@ impl Simulation {
 
 impl Flow {
     /// Makes the connection of one end.
-    fn open(&mut self, side: usize, seed: u64) -> &mut Connection {
+    fn open(&mut self, side: usize) -> &mut Connection {
         // `expect`: only flows of connections are opened.
         let stack = &self.info.stacks.as_ref().expect("datagrams have no connection")[side];
-        let mut rng = Rng::stream(seed, "connection", 2 * u64::from(self.number) + side as u64);
+        let mut rng = Rng::stream(self.info.seed, "connection", side as u64);
         let iss = SeqNumber(rng.next_u64() as u32);
         let end = &mut self.ends[side];
         end.sent.first_seq = iss + 1;

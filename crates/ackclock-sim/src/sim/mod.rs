@@ -4,7 +4,9 @@ mod books;
 mod flows;
 mod path;
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
 use ackclock_units::{Duration, Instant, Rng};
@@ -72,6 +74,8 @@ pub struct Simulation {
     flow_sources: Vec<FlowPlace>,
     datagrams: Vec<DatagramPlace>,
     seed: u64,
+    /// Seed of each group of flows, and how many of it have started.
+    groups: BTreeMap<Arc<str>, (u64, u64)>,
     options: Options,
     rows: Vec<FlowRow>,
     trace: Vec<Event>,
@@ -153,6 +157,7 @@ impl Simulation {
             flow_sources: sources.flows.into_iter().enumerate().map(flow_place).collect(),
             datagrams: Vec::new(),
             seed,
+            groups: BTreeMap::new(),
             options,
             rows: Vec::new(),
             trace: Vec::new(),

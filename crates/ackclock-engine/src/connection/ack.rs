@@ -1,6 +1,6 @@
 //! What an acknowledgment does to the sending side: scoreboard, samples, phases, windows.
 
-use ackclock_policy::{AckInfo, Phase, RttSample, TimerAction, TimerEvent};
+use ackclock_policy::{AckInfo, Phase, RttSample, SenderView, TimerAction, TimerEvent};
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
@@ -54,9 +54,10 @@ impl Connection {
             ece: self.ecn.on && segment.flags.has(Flags::ECE),
             cwnd_limited: before <= self.cwnd_limited_at,
         };
-        self.recover(now, &info);
+        let v = self.recover(now, &info);
         if advanced > 0 {
-            self.run_retransmission_timer(now, if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked });
+            let e = if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
+            self.run_retransmission_timer(now, e, &v);
             self.after_progress();
         }
     }
@@ -229,8 +230,8 @@ impl Connection {
         }
     }
 
-    /// Asks the loss recovery what this ack means and carries out its phase.
-    fn recover(&mut self, now: Instant, info: &AckInfo) {
+    /// Asks the loss recovery what this ack means and carries out its phase. Answers how things stand then.
+    fn recover(&mut self, now: Instant, info: &AckInfo) -> SenderView {
         if self.phase == Phase::Cwr && self.snd_una >= self.recovery_point {
             self.enter(now, Phase::Open);
         }
@@ -238,6 +239,8 @@ impl Connection {
         let mut v = self.view(now);
         let before = self.phase;
         let phase = self.policies.recovery.on_ack(info, &self.sent, &v, &mut lost);
+        // Making a view costs something: the same one serves while nothing changes but the window.
+        let stale = !lost.is_empty() || phase != Phase::Open || before != Phase::Open || info.ece || self.dup_delivered > 0;
         self.mark_lost(now, &mut lost);
         self.lost = lost;
         self.enter(now, phase);
@@ -260,20 +263,23 @@ impl Connection {
             if self.pacing_rate.is_some() {
                 self.pacing_rate = self.policies.window.pacing(&v);
             }
+            v.window = self.window;
         }
         if let Some(at) = self.policies.recovery.deadline() {
             self.timers.arm(Timer::Recovery, at);
         }
+        if stale {
+            v = self.view(now);
+        }
         if self.phase != Phase::Open {
-            let v = self.view(now);
             self.quota = self.policies.recovery.quota(&v);
         }
+        v
     }
 
     /// Asks the countdown about `e` and carries out its answer.
-    pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent) {
-        let v = self.view(now);
-        match self.policies.timer.on(e, self.timeout, &v) {
+    pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
+        match self.policies.timer.on(e, self.timeout, v) {
             TimerAction::Keep => {}
             TimerAction::Arm(at) => self.timers.arm(Timer::Retransmission, at.max(now)),
             TimerAction::Disarm => self.timers.disarm(Timer::Retransmission),

@@ -16,15 +16,27 @@ impl Connection {
     ///
     /// A real payload whose length is not [`Segment::len`] is a bug of the caller; the shorter of the two counts.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment, payload: &[u8], ecn: Ecn) {
-        let mut segment = *segment;
-        if !self.counted {
-            segment.len = segment.len.min(payload.len() as u32);
+        // Copied only where something has to be changed: most segments are as they should be.
+        let mut changed;
+        let mut segment = segment;
+        if !self.counted && payload.len() < segment.len as usize {
+            changed = Segment { len: payload.len() as u32, ..*segment };
+            segment = &changed;
+        }
+        if self.state == State::SynReceived && segment.flags.has(Flags::SYN) && segment.seq == self.irs {
+            // The peer's SYN again, or its SYN-ACK in a simultaneous open, which the acceptability test would turn away.
+            if !segment.flags.has(Flags::ACK) {
+                self.pending.syn = true;
+                return;
+            }
+            changed = Segment { seq: segment.seq + 1, flags: Flags(segment.flags.0 & !Flags::SYN.0), ..*segment };
+            segment = &changed;
         }
         let more = match self.state {
             State::Closed => false,
-            State::Listen => self.segment_in_listen(now, &segment),
-            State::SynSent => self.segment_in_syn_sent(now, &segment),
-            _ => self.segment_in_synchronized(now, &mut segment),
+            State::Listen => self.segment_in_listen(now, segment),
+            State::SynSent => self.segment_in_syn_sent(now, segment),
+            _ => self.segment_in_synchronized(now, segment),
         };
         if !more {
             return;
@@ -42,17 +54,8 @@ impl Connection {
     }
 
     /// Everything up to the ACK field in a synchronized state. Returns true when text and FIN are to be processed.
-    fn segment_in_synchronized(&mut self, now: Instant, segment: &mut Segment) -> bool {
+    fn segment_in_synchronized(&mut self, now: Instant, segment: &Segment) -> bool {
         let flags = segment.flags;
-        if self.state == State::SynReceived && flags.has(Flags::SYN) && segment.seq == self.irs {
-            // The peer's SYN again, or its SYN-ACK in a simultaneous open, which the acceptability test would turn away.
-            if !flags.has(Flags::ACK) {
-                self.pending.syn = true;
-                return false;
-            }
-            segment.seq += 1;
-            segment.flags = Flags(flags.0 & !Flags::SYN.0);
-        }
         if !self.passes_paws(now, segment) {
             self.answer_unacceptable(now, segment);
             return false;
@@ -103,10 +106,7 @@ impl Connection {
             self.snd_wnd = u32::from(segment.window) << self.snd_wnd_shift;
             self.max_snd_wnd = self.max_snd_wnd.max(self.snd_wnd);
             (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
-            let ack = segment.ack;
-            segment.ack = self.iss + 1;
-            self.establish(now, segment);
-            segment.ack = ack;
+            self.establish(now, &Segment { ack: self.iss + 1, ..*segment });
         }
         if !self.ack_is_plausible(segment) {
             self.challenge(now);

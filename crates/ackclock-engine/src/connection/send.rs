@@ -148,7 +148,8 @@ impl Connection {
             if idle {
                 self.waiting_since = now;
             }
-            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false });
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
         }
         self.pace(now, len);
         let ecn = if self.ecn.on && len > 0 { Ecn::Ect0 } else { Ecn::NotEct };
@@ -204,7 +205,8 @@ impl Connection {
             self.stats.other_losses += u32::from(e.retransmissions > 1);
         }
         self.last_sent_at = now;
-        self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: true });
+        let v = self.view(now);
+        self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: true }, &v);
         self.pace(now, len);
         let offset = self.position(range.start);
         let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
@@ -237,7 +239,8 @@ impl Connection {
         }
         if !again && usable > 0 {
             // Inside the window after all: ordinary data from here on.
-            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false });
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
         } else {
             self.probe_outstanding = true;
             self.arm_persist(now);

@@ -113,7 +113,8 @@ impl Connection {
         if self.ecn.on {
             self.ecn.cwr = true;
         }
-        self.run_retransmission_timer(now, TimerEvent::Expired);
+        let v = self.view(now);
+        self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);
         self.quota = self.policies.recovery.quota(&v);
     }

@@ -105,7 +105,20 @@ impl Shared {
     }
 }
 
+/// Stops everything when its thread panics, so that nobody waits for a result that will not come; the panic then reaches the caller.
+struct Alarm<'a>(&'a Shared);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.stop.store(true, Ordering::Release);
+            self.0.caller.unpark();
+        }
+    }
+}
+
 fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared) {
+    let _alarm = Alarm(shared);
     loop {
         let n = shared.next.fetch_add(1, Ordering::Relaxed);
         let (Some(job), false) = (jobs.get(n), shared.stop.load(Ordering::Acquire)) else { return };

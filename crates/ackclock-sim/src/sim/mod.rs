@@ -113,6 +113,9 @@ struct DatagramPlace {
     flow: u32,
 }
 
+/// Events between two calls of `progress` at most: some hundredths of a second.
+const EVENTS_PER_SLICE: u64 = 100_000;
+
 // The kinds of event, in the upper bits of `Entry::what`; the lower ones number the endpoint, link, packet or source.
 const KIND_SHIFT: u32 = 29;
 const INDEX: u32 = (1 << KIND_SHIFT) - 1;
@@ -180,27 +183,44 @@ impl Simulation {
     /// # Errors
     /// When a flow has no path, a source runs backwards, or conservation is violated.
     pub fn run_until(&mut self, end: Instant) -> Result<(), SimError> {
+        self.run_some(end, u64::MAX).map(|_| ())
+    }
+
+    /// The same for `most` events at most. Returns false when more are left to happen until `end`.
+    fn run_some(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
         self.check()?;
-        while let Some(Entry { at, what, .. }) = self.net.queue.pop_until(end) {
+        for _ in 0..most {
+            let Some(Entry { at, what, .. }) = self.net.queue.pop_until(end) else {
+                self.net.now = self.net.now.max(end);
+                return Ok(true);
+            };
             self.net.now = at;
             self.handle(what);
             if self.net.fault.is_some() {
-                return self.check();
+                return self.check().map(|()| false);
             }
         }
-        self.net.now = self.net.now.max(end);
-        Ok(())
+        Ok(false)
     }
 
-    /// The same in slices of `slice`, telling `progress` after each; stops early when it says so. Returns false when it was stopped.
+    /// The same in slices of `slice` (and of some 100 000 events, so that a caller is never left waiting), telling `progress` after each; stops early
+    /// when it says so. Returns false when it was stopped.
     ///
     /// # Errors
     /// As [`Simulation::run_until`].
     pub fn run(&mut self, end: Instant, slice: Duration, mut progress: impl FnMut(&Progress) -> ControlFlow<()>) -> Result<bool, SimError> {
-        while self.net.now < end {
-            self.run_until((self.net.now + slice.max(Duration::from_nanos(1))).min(end))?;
-            if progress(&self.progress()).is_break() {
-                return Ok(false);
+        let slice = slice.max(Duration::from_nanos(1));
+        let mut until = self.net.now;
+        while until < end {
+            until = (until + slice).min(end);
+            loop {
+                let through = self.run_some(until, EVENTS_PER_SLICE)?;
+                if progress(&self.progress()).is_break() {
+                    return Ok(false);
+                }
+                if through {
+                    break;
+                }
             }
         }
         Ok(true)

@@ -228,7 +228,9 @@ def summarise(scenario: Scenario, runs: dict[str, list[dict]], idle_kb: float | 
         row["packets_per_s"] = statistics.median(run["packets"] / run.get("wall_s", run["cpu_s"]) for run in ours)
         row["peak_kb"] = statistics.median(run["peak_kb"] for run in ours)
         if scenario.flows >= 100 and idle_kb is not None:
-            row["bytes_per_flow"] = round((row["peak_kb"] - idle_kb) * 1024 / scenario.flows)
+            # At the end of the run, all flows established: the tables that come after it are not the flows'.
+            end_kb = statistics.median(run.get("end_kb", run["peak_kb"]) for run in ours)
+            row["bytes_per_flow"] = round((end_kb - idle_kb) * 1024 / scenario.flows)
     for peer in ("ns-2", "ns-3"):
         row[f"{peer}_ns"] = median_ns(scenario, runs.get(peer, []))
         if ours and row[f"{peer}_ns"] is not None:
@@ -409,7 +411,7 @@ def main() -> int:
         if "ackclock" in simulators:
             idle = SCENARIOS[0]
             idle_run = measure(simulators["ackclock"]["dumbbell"] + idle.arguments(1, flows=0))
-            idle_kb = idle_run.get("peak_kb")
+            idle_kb = idle_run.get("end_kb", idle_run.get("peak_kb"))
         rows, raw = [], {}
         for scenario in options.scenarios:
             raw[scenario.name] = run_scenario(scenario, simulators, options)

@@ -46,6 +46,12 @@ impl Access {
         Self { client_up: half, client_down: rtt - half, ..Self::default() }
     }
 
+    /// A round trip of `rtt` in the last hop of either direction. The cheapest place of all: no packet waits anywhere before its first link.
+    pub fn in_last_hops(rtt: Duration) -> Self {
+        let half = rtt / 2;
+        Self { server_down: half, client_down: rtt - half, ..Self::default() }
+    }
+
     /// What they add to a round trip.
     pub fn round_trip(&self) -> Duration {
         self.client_up + self.client_down + self.server_up + self.server_down

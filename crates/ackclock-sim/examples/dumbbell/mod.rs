@@ -41,7 +41,7 @@ impl Arguments {
     pub fn access(&self, class: u64, classes: u64) -> Access {
         let share = if classes > 1 { class as f64 / (classes - 1) as f64 } else { 0.5 };
         let rtt = Duration::from_secs_f64((self.min_rtt_ms + (self.max_rtt_ms - self.min_rtt_ms) * share) / 1e3);
-        Access::at_server(rtt - Duration::from_millis(2))
+        Access::in_last_hops(rtt - Duration::from_millis(2))
     }
 }
 

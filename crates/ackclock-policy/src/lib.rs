@@ -16,6 +16,7 @@ mod param;
 mod queue;
 mod recovery;
 mod registry;
+pub mod replay;
 mod timer;
 mod traits;
 mod view;

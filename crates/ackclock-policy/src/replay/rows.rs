@@ -1,0 +1,68 @@
+use ackclock_units::Duration;
+
+use super::{Chunk, ReplayError};
+use crate::{Probe, RttEstimator};
+
+/// What a timer makes of each row of a series. Times in seconds; not-a-number before the first sample.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// Smoothed round-trip time after the row.
+    pub srtt: Vec<f64>,
+    /// Mean deviation after the row.
+    pub rttvar: Vec<f64>,
+    /// Timeout after the row: RTO(i).
+    pub rto: Vec<f64>,
+    /// RTO(i-1) < RTT(i): the timer would have expired before this ack.
+    pub spurious: Vec<bool>,
+    /// The timer's private numbers ([`crate::Policy::probe`]) after the row, such as gain and flight.
+    pub private: Vec<(&'static str, Vec<f64>)>,
+}
+
+/// Runs `estimator` over `chunk` and keeps every row. Rows without a valid sample repeat the values before them. The estimator is told of a spurious timeout
+/// before the sample that shows it (E-A7).
+pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows, ReplayError> {
+    chunk.check()?;
+    let mut rows = Rows::default();
+    let mut probe = Probe::default();
+    let mut last: Option<Duration> = None;
+    for i in 0..chunk.time.len() {
+        let s = chunk.sample(i);
+        let valid = !chunk.is_lost(i) && !s.rtt.is_zero();
+        let spurious = valid && last.is_some_and(|rto| rto < s.rtt);
+        if spurious {
+            estimator.on_spurious_timeout();
+        }
+        if valid {
+            estimator.on_sample(s);
+            last = Some(estimator.rto());
+        }
+        let rtt = estimator.rtt();
+        rows.srtt.push(rtt.map_or(f64::NAN, |r| r.srtt.as_secs_f64()));
+        rows.rttvar.push(rtt.map_or(f64::NAN, |r| r.rttvar.as_secs_f64()));
+        rows.rto.push(last.map_or(f64::NAN, Duration::as_secs_f64));
+        rows.spurious.push(spurious);
+        probe.0.clear();
+        estimator.probe(&mut probe);
+        rows.keep(&probe, i);
+    }
+    Ok(rows)
+}
+
+impl Rows {
+    /// Appends what the probe showed at row `i`; a number that was not shown before, or is not now, is missing there.
+    fn keep(&mut self, probe: &Probe, i: usize) {
+        for &(name, value) in &probe.0 {
+            let column = match self.private.iter().position(|(n, _)| *n == name) {
+                Some(c) => c,
+                None => {
+                    self.private.push((name, Vec::new()));
+                    self.private.len() - 1
+                }
+            };
+            let values = &mut self.private[column].1;
+            values.resize(i, f64::NAN);
+            values.push(value);
+        }
+        self.private.iter_mut().for_each(|(_, values)| values.resize(i + 1, f64::NAN));
+    }
+}

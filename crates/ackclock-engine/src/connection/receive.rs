@@ -107,7 +107,8 @@ impl Connection {
 
     /// Takes the FIN that stands at `seq`, once everything before it has arrived.
     pub(super) fn take_fin(&mut self, now: Instant, seq: SeqNumber) {
-        if matches!(self.state, State::Closed | State::Listen | State::SynSent) {
+        // A FIN that comes with a SYN counts once ours is acknowledged (RFC 9293 §3.10.7.2 and §3.10.7.3): it is not kept, the peer sends it again.
+        if matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
             return;
         }
         if self.fin_received {
@@ -132,7 +133,7 @@ impl Connection {
         self.news.readable = true;
         self.pending.ack = true;
         match self.state {
-            State::SynReceived | State::Established => self.state = State::CloseWait,
+            State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.start_time_wait(now),
             _ => {}

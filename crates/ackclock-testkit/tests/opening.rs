@@ -245,3 +245,34 @@ fn the_user_timeout_ends_an_open_that_nobody_answers() {
     t.run_to(5000);
     t.expect_event(ConnectionEvent::Aborted(AbortReason::SynTimeout));
 }
+
+#[test]
+fn a_fin_on_a_syn_does_not_close_what_is_not_open() {
+    // RFC 9293 §3.10.7.2 and §3.10.7.3: other controls wait until ESTABLISHED. Port scanners send such segments.
+    for passive in [true, false] {
+        let mut t = Timeline::new(&plain());
+        if passive {
+            t.as_mut().listen();
+        } else {
+            t.connect();
+            t.expect(0, seg("S"));
+        }
+        t.inject(0, seg("SF").mss(1000));
+        t.expect(0, seg("S.").seq(0).ack(1));
+        assert_eq!(t.state(), State::SynReceived);
+        t.write(100);
+        t.inject(10, seg(".").seq(1).ack(1));
+        t.expect(10, seg("P.").seq(1).len(100));
+        assert_eq!(t.state(), State::Established);
+        t.inject(20, seg("F.").seq(1).ack(101));
+        t.expect(20, seg(".").ack(2));
+        assert_eq!(t.state(), State::CloseWait);
+    }
+    // On a SYN-ACK it counts at once.
+    let mut t = Timeline::new(&plain());
+    t.connect();
+    t.take_sent();
+    t.inject(0, seg("SF.").ack(1).mss(1000));
+    t.expect(0, seg(".").seq(1).ack(2));
+    assert_eq!(t.state(), State::CloseWait);
+}

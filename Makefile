@@ -61,11 +61,12 @@ $(VENV)/.lint-installed: requirements/lint.lock | $(VENV)/.created
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/lint.lock
 	@touch $@
 
-lint: $(VENV)/.lint-installed
+lint: $(VENV)/.lint-installed build
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	$(BIN)/ruff check python tests
-	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests docs
+	$(BIN)/ruff format --check python tests docs
+	$(BIN)/python docs/generate.py --check
 
 lock:
 	uv pip compile -q --universal --python-version 3.10 --group build --group test --no-header -o requirements/main.lock pyproject.toml

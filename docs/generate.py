@@ -57,8 +57,8 @@ def policies() -> str:
     names = "".join(f"| `{p.name}` | {p.about} |\n" for p in presets())
     changes = "".join(f"| `+{m.usage}` | {m.about} |\n" for m in modifiers())
     return (
-        f"{NOTE}# Policies\n\nA stack is one policy of each of the kinds {', '.join(f'`{k}`' for k in STACK)}, and the options of a connection. A preset "
-        "chooses all of them; modifiers, written after it, change some: `newreno+star(3)+iw(4)`.\n\n"
+        f"{NOTE}# Policies\n\nA stack is one policy of each of the kinds {', '.join(f'`{k}`' for k in STACK)}, and the options of a connection. "
+        "A preset chooses all of them; modifiers, written after it, change some: `newreno+star(3)+iw(4)`.\n\n"
         f"## Presets\n\n| preset | |\n|---|---|\n{names}\n## Modifiers\n\n| modifier | |\n|---|---|\n{changes}\n"
         + kinds(*STACK)
         + f"## Options of a connection\n\n{table(options())}\n"
@@ -89,8 +89,8 @@ def scenarios() -> str:
 def tables() -> str:
     """The page of the tables."""
     about = (
-        "Every world fills the same tables. A run folder holds `flows.parquet` and `links.parquet`. Units and meanings are in the metadata of the Arrow\n"
-        "fields as well. Times are seconds, made of whole nanoseconds; a column that may be missing holds null then.\n\n"
+        "Every world fills the same tables. A run folder holds `flows.parquet` and `links.parquet`. Units and meanings are in the metadata of the\n"
+        "Arrow fields as well. Times are seconds, made of whole nanoseconds; a column that may be missing holds null then.\n\n"
     )
     return f"{NOTE}# Tables\n\n{about}{_core.tables_reference().rstrip()}\n"
 
@@ -98,8 +98,8 @@ def tables() -> str:
 def reproductions() -> str:
     """The page of the papers' items."""
     text = (
-        f"{NOTE}# Reproductions\n\n`ackclock reproduce ID` runs an item and says whether the register's checks hold. Kinds: CF closed form, SIM packet "
-        "simulation.\n\n| id | paper | kind | title |\n|---|---|---|---|\n"
+        f"{NOTE}# Reproductions\n\n`ackclock reproduce ID` runs an item and says whether the register's checks hold. Kinds: CF closed form, SIM "
+        "packet simulation.\n\n| id | paper | kind | title |\n|---|---|---|---|\n"
     )
     text += "".join(f"| {i.id} | {i.paper} | {i.kind} | {i.title} |\n" for i in ITEMS.values())
     for i in ITEMS.values():

@@ -58,7 +58,7 @@ def test_policies_as_json_declare_every_parameter(ackclock):
     assert {"kind", "name", "about", "source", "params"} <= set(found[0])
     star = next(d for d in found if d["name"] == "sub-exponential")
     assert star["kind"] == "backoff"
-    assert [p["name"] for p in star["params"]][0] == "n"
+    assert star["params"][0]["name"] == "n"
 
 
 def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path):

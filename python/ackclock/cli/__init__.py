@@ -23,6 +23,10 @@ COMMANDS = {
 }
 
 
+class Interrupted(Exception):
+    """Ctrl-C. Click answers KeyboardInterrupt with an empty line; this one passes it by."""
+
+
 class Commands(click.Group):
     """The commands, each in a module of its own name."""
 
@@ -33,6 +37,13 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name."""
         return importlib.import_module(f"ackclock.cli.{name}").command if name in COMMANDS else None
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Runs the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists them without importing them."""
@@ -73,7 +84,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"ackclock: {_sentence(e.format_message())}", BAD_INPUT)
     except InputError as e:
         return _fail(f"ackclock: {_sentence(str(e))}", BAD_INPUT)
-    except (KeyboardInterrupt, click.Abort):
+    except (Interrupted, KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has had enough; the interpreter must not complain about it while it ends.

@@ -35,7 +35,6 @@ def ccdf(
     """
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
-        lowest = 1e-1
         for i, (name, values) in enumerate(series.items()):
             v = np.asarray(values, dtype=float)
             v = v[v > 0]
@@ -47,8 +46,7 @@ def ccdf(
             # One more point at the bottom: the line ends where the last value is, not one step above it.
             axes.step(np.append(x, x[-1]), np.append(share, 1e-9), where="pre", zorder=3, **style.line(i))
             axes.plot([], [], label=f"{name}   ({seconds(median)}, {seconds(tail)})", **style.line(i))
-            lowest = min(lowest, share[-1])
-        axes.set(xscale="log", yscale="log", xlim=limits, ylim=(10.0 ** np.floor(np.log10(lowest * 1.0001)), 1.25))
+        axes.set(xscale="log", yscale="log", xlim=limits, ylim=(1e-4, 1.25))
         axes.set(xlabel=label, ylabel="share of flows that took at least this long")
         axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
         axes.grid(True, which="major")

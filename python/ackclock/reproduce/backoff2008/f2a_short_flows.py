@@ -70,9 +70,9 @@ def lowest_everywhere(times: dict[str, np.ndarray]) -> Check:
     quantiles = np.linspace(0, 100, 101)
     others = np.min([np.percentile(t, quantiles) for stack, t in times.items() if stack != UNCONGESTED], axis=0)
     above = np.percentile(times[UNCONGESTED], quantiles) > others
-    got = f"lowest at {int((~above).sum())} of 101 percentiles" + (
-        f", not at {', '.join(f'{q:g}' for q in quantiles[above][:5])}" if above.any() else ""
-    )
+    got = f"lowest at {int((~above).sum())} of 101 percentiles"
+    if above.any():
+        got += f", not at {', '.join(f'{q:g}' for q in quantiles[above][:5])}"
     return Check("the uncongested run is lowest everywhere", "lowest at 101 of 101 percentiles", got, not above.any())
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import itertools
 import re
 from collections.abc import Callable
@@ -52,7 +53,7 @@ def command() -> None:
 def _command(f: Formula) -> click.Command:
     options: list[click.Parameter] = [_option(name, i) for name, i in f.inputs.items()]
     options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
-    text = (f.function.__doc__ or "").replace("\n\n", "\n\n\b\n")
+    text = inspect.cleandoc(f.function.__doc__ or "").replace("\n\n", "\n\n\b\n")
     return click.Command(f.name, params=options, callback=_callback(f), help=text, short_help=f"{f.id}: {f.about}")
 
 

@@ -7,6 +7,7 @@ mod error;
 mod quantity;
 mod simulate;
 mod table;
+mod timers;
 
 use pyo3::prelude::*;
 
@@ -26,6 +27,8 @@ mod _core {
     use super::simulate::{Result, resolve, simulate};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::timers::{TimerReplay, timer_rows};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

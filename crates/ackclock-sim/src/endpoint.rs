@@ -1,5 +1,6 @@
 //! One end of a flow: its connection, the application above it, and what the world knows of it.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Transmit};
@@ -276,6 +277,15 @@ impl End {
             if !ready {
                 return;
             }
+        }
+    }
+
+    /// Reads what the next packet will need, so that it is near by then.
+    #[inline]
+    pub(crate) fn glance(&self) {
+        black_box((self.wake.is_some(), self.io.read, self.sent.high));
+        if let Some(c) = &self.connection {
+            black_box((c.state(), c.poll_timeout(), c.stats().bytes_received, c.stats().rtt_sum, c.unacked(), c.readable()));
         }
     }
 

@@ -44,6 +44,12 @@ impl Lane {
         (self.tail, self.tail_at) = (id, at);
     }
 
+    /// The first packet, or [`NIL`].
+    #[inline]
+    pub(crate) fn first(&self) -> u32 {
+        self.head
+    }
+
     /// Takes the first packet, which has arrived.
     #[inline]
     pub(crate) fn pop(&mut self, pool: &Pool) -> u32 {

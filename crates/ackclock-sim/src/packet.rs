@@ -1,5 +1,7 @@
 //! Packets in flight: one cache line each, recycled.
 
+use std::hint::black_box;
+
 use ackclock_engine::Transmit;
 use ackclock_units::{Ecn, Instant, SeqNumber};
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
@@ -262,6 +264,22 @@ impl Pool {
     #[inline]
     pub(crate) fn get_mut(&mut self, id: u32) -> &mut Packet {
         &mut self.packets[id as usize]
+    }
+
+    /// Reads a packet so that it is near when it is needed.
+    #[inline]
+    pub(crate) fn glance(&self, id: u32) {
+        if let Some(p) = self.packets.get(id as usize) {
+            black_box(p.from);
+        }
+    }
+
+    /// The same for the packet behind it in its lane.
+    #[inline]
+    pub(crate) fn glance_behind(&self, id: u32) {
+        if let Some(p) = self.packets.get(id as usize) {
+            self.glance(p.next);
+        }
     }
 
     /// Those in flight, in the order of their places.

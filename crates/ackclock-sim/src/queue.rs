@@ -85,6 +85,13 @@ impl EventQueue {
         self.front.last().copied()
     }
 
+    /// What happens `n` events after the next one, as far as that is sorted out already; for looking ahead only.
+    #[inline]
+    pub(crate) fn glance(&self, n: usize) -> Option<u32> {
+        let i = self.front.len().checked_sub(n + 1)?;
+        Some(self.front[i].what)
+    }
+
     /// Takes the next event if it happens by `end`.
     #[inline]
     pub(crate) fn pop_until(&mut self, end: Instant) -> Option<Entry> {

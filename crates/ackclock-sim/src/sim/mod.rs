@@ -5,6 +5,7 @@ mod flows;
 mod path;
 
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -195,6 +196,9 @@ impl Simulation {
                 return Ok(true);
             };
             self.net.now = at;
+            if self.flows.len() > MANY_FLOWS {
+                self.look_ahead();
+            }
             self.handle(what);
             if self.net.fault.is_some() {
                 return self.check().map(|()| false);
@@ -255,6 +259,28 @@ impl Simulation {
         self.net.fault.clone().map_or(Ok(()), Err)
     }
 
+    /// With many flows, what an event needs is in no near cache. Reading it a few events ahead, without waiting for the answer, lets the processor
+    /// fetch it while it works on the events in between. Changes nothing.
+    #[inline]
+    fn look_ahead(&self) {
+        if let Some(end) = self.net.queue.glance(3).and_then(endpoint_of) {
+            black_box(self.net.ports[end].inbound.first());
+        }
+        if let Some(end) = self.net.queue.glance(2).and_then(endpoint_of) {
+            black_box(self.net.ports[end ^ 1].route);
+            self.net.pool.glance(self.net.ports[end].inbound.first());
+            if let Some(flow) = &self.flows[end / 2] {
+                black_box((flow.ended, flow.ends[end & 1].packets.delivered));
+            }
+        }
+        if let Some(end) = self.net.queue.glance(1).and_then(endpoint_of) {
+            self.net.pool.glance_behind(self.net.ports[end].inbound.first());
+            if let Some(flow) = &self.flows[end / 2] {
+                flow.ends[end & 1].glance();
+            }
+        }
+    }
+
     #[inline]
     fn handle(&mut self, what: u32) {
         self.processed += 1;
@@ -301,6 +327,15 @@ impl Simulation {
         if self.net.has_links_ahead(id) { self.net.forward(id) } else { self.deliver(id) }
     }
 }
+
+/// The endpoint at which an event happens, if it does at one.
+#[inline]
+fn endpoint_of(what: u32) -> Option<usize> {
+    matches!(what & !INDEX, INBOUND | WAKE).then_some((what & INDEX) as usize)
+}
+
+/// From so many flows on it pays to look ahead: below, they fit into the second-level cache.
+const MANY_FLOWS: usize = 300;
 
 /// The event of a packet that is in no lane.
 pub(crate) fn alone(id: u32) -> u32 {

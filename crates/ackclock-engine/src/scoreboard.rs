@@ -167,6 +167,11 @@ impl Scoreboard {
     /// Marks what a SACK block reports. Returns the bytes that are news. Only whole segments count: a block is advice (RFC 2018 §8), and a peer that
     /// reports slices gains nothing.
     pub fn sack(&mut self, block: SeqRange) -> u32 {
+        // Most blocks repeat what earlier acknowledgments have told (RFC 2018 §4).
+        let known = self.sacked.partition_point(|r| r.end < block.end);
+        if self.sacked.get(known).is_some_and(|r| r.start <= block.start && block.end <= r.end) {
+            return 0;
+        }
         let Some(block) = self.whole_segments(block) else { return 0 };
         let first = self.sacked.partition_point(|r| r.end < block.start);
         if self.sacked.get(first).is_some_and(|r| r.covers(block)) {
@@ -194,8 +199,16 @@ impl Scoreboard {
         self.sacked_bytes - before
     }
 
+    /// How many segments end at or before `seq`.
+    #[inline]
     fn index_of(&self, seq: SeqNumber) -> usize {
-        self.sent.partition_point(|s| s.end() <= seq)
+        let Some(first) = self.sent.front() else { return 0 };
+        // Segments are mostly of one length: guess, and search only where the guess is wrong.
+        let guess = (seq.bytes_since(first.seq) / first.len.max(1)) as usize;
+        let guess = guess.min(self.sent.len());
+        let after = guess.checked_sub(1).is_none_or(|i| self.sent[i].end() <= seq);
+        let before = self.sent.get(guess).is_none_or(|s| s.end() > seq);
+        if after && before { guess } else { self.sent.partition_point(|s| s.end() <= seq) }
     }
 
     /// The part of `block` made of whole outstanding segments.

@@ -46,7 +46,7 @@ demo: build
 test: test-rust test-python
 
 test-rust:
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 
 test-python: build
 	$(BIN)/python -m pytest

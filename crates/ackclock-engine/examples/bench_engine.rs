@@ -22,6 +22,7 @@ fn policies(registry: &Registry) -> Result<Policies, RegistryError> {
         backoff: registry.choose::<dyn Backoff>("exponential")?.build(),
         timer: registry.choose::<dyn RetransmissionTimer>("restart-on-ack")?.build(),
         recovery: registry.choose::<dyn LossRecovery>("sack")?.build(),
+        undo: registry.choose::<dyn SpuriousTimeout>("none")?.build(),
         window: registry.choose::<dyn CongestionControl>("reno")?.build(),
         ack: registry.choose::<dyn AckPolicy>("delayed")?.build(),
     })

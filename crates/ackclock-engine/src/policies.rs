@@ -1,4 +1,4 @@
-use ackclock_policy::{AckPolicy, Backoff, CongestionControl, LossRecovery, RetransmissionTimer, RttEstimator};
+use ackclock_policy::{AckPolicy, Backoff, CongestionControl, LossRecovery, RetransmissionTimer, RttEstimator, SpuriousTimeout};
 
 /// The policies of one connection, one of each kind.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub struct Policies {
     pub timer: Box<dyn RetransmissionTimer>,
     /// What is lost and what goes next.
     pub recovery: Box<dyn LossRecovery>,
+    /// Whether a timeout was spurious.
+    pub undo: Box<dyn SpuriousTimeout>,
     /// Congestion window.
     pub window: Box<dyn CongestionControl>,
     /// When to acknowledge.

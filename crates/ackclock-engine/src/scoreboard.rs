@@ -11,6 +11,11 @@ const LOST: u8 = 2;
 /// Retransmitted since it was last marked lost (or without having been marked): one more copy is in the network.
 const RETRANSMITTED: u8 = 4;
 const FIN: u8 = 8;
+/// What LOST and RETRANSMITTED were when the timer expired.
+const WAS_LOST: u8 = 16;
+const WAS_RETRANSMITTED: u8 = 32;
+/// Marks that outlive a new one.
+const KEPT: u8 = FIN | WAS_LOST | WAS_RETRANSMITTED;
 
 /// Room for so many segments is kept whatever is outstanding.
 const SPARE_SEGMENTS: usize = 64;
@@ -267,10 +272,35 @@ impl Scoreboard {
             if s.has(RETRANSMITTED) {
                 self.retransmitted_bytes -= s.len;
             }
-            s.marks = (s.marks & FIN) | LOST;
+            s.marks = (s.marks & KEPT) | LOST;
         }
         if range.start < self.lost_hint.get() {
             self.lost_hint.set(range.start);
+        }
+    }
+
+    /// Notes which segments are marked lost and retransmitted now, for [`Scoreboard::restore_marks`].
+    pub fn save_marks(&mut self) {
+        for s in &mut self.sent {
+            s.marks &= !(WAS_LOST | WAS_RETRANSMITTED);
+            s.marks |= (s.marks & (LOST | RETRANSMITTED)) << 3;
+        }
+    }
+
+    /// Takes back every such mark made since [`Scoreboard::save_marks`]; SACKs stay.
+    pub fn restore_marks(&mut self) {
+        (self.lost_bytes, self.retransmitted_bytes) = (0, 0);
+        for s in &mut self.sent {
+            s.marks = (s.marks & (SACKED | FIN)) | ((s.marks >> 3) & (LOST | RETRANSMITTED));
+            if s.has(LOST) {
+                self.lost_bytes += s.len;
+            }
+            if s.has(RETRANSMITTED) {
+                self.retransmitted_bytes += s.len;
+            }
+        }
+        if let Some(first) = self.sent.front() {
+            self.lost_hint.set(first.seq);
         }
     }
 

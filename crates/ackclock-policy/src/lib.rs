@@ -19,6 +19,7 @@ mod registry;
 pub mod replay;
 mod timer;
 mod traits;
+mod undo;
 mod view;
 mod window;
 
@@ -27,8 +28,9 @@ pub use param::{Entry, Kind, Param, ParamError, Params, QueueSize, Value};
 pub use registry::{Chosen, Declaration, KINDS, Registry, RegistryError, Role};
 pub use traits::{
     AckPolicy, Application, Backoff, CongestionControl, LossRecovery, Policy, QueueDiscipline, RetransmissionTimer, RttEstimator, Scoreboard,
+    SpuriousTimeout,
 };
 pub use view::{
     AckAction, AckInfo, AckPending, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView,
-    SentSegment, Settled, TimerAction, TimerEvent, Wake, Window,
+    SentSegment, Settled, Timeout, TimerAction, TimerEvent, Verdict, Wake, Window,
 };

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::param::{Entry, Param, ParamError, Params, Value};
 use crate::traits::*;
-use crate::{ack, application, backoff, estimator, nearest, queue, recovery, timer, window};
+use crate::{ack, application, backoff, estimator, nearest, queue, recovery, timer, undo, window};
 
-/// A kind of policy: what the registry can hold. Implemented for the eight policy traits' objects, such as `dyn Backoff`.
+/// A kind of policy: what the registry can hold. Implemented for the nine policy traits' objects, such as `dyn Backoff`.
 pub trait Role: Policy + 'static {
     /// The kind's name, as scenario files have it.
     const KIND: &'static str;
@@ -66,6 +66,7 @@ kinds! {
     backoffs: dyn Backoff, "backoff", backoff::ENTRIES;
     timers: dyn RetransmissionTimer, "timer", timer::ENTRIES;
     recoveries: dyn LossRecovery, "recovery", recovery::ENTRIES;
+    undos: dyn SpuriousTimeout, "undo", undo::ENTRIES;
     windows: dyn CongestionControl, "window", window::ENTRIES;
     acks: dyn AckPolicy, "ack", ack::ENTRIES;
     queues: dyn QueueDiscipline, "queue", queue::ENTRIES;

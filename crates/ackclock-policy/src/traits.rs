@@ -120,6 +120,22 @@ pub trait LossRecovery: Policy {
     fn on_undo(&mut self, _v: &SenderView) {}
 }
 
+/// Finds out whether a timeout was spurious, and says with what window the sender then resumes.
+///
+/// From an expiry for which [`SpuriousTimeout::on_rto`] answers true until a verdict, the engine keeps the window, the phase and the scoreboard's marks from
+/// before it. On [`Verdict::Spurious`] it takes back what the timeout marked and resumes with new data.
+pub trait SpuriousTimeout: Policy {
+    /// Called when the retransmission timer expires, with `v` as it is before anything is reduced or marked (`v.expiries` is 0 for the first expiry). False
+    /// when nothing is going to be found out about it; anything kept from before is dropped then.
+    fn on_rto(&mut self, v: &SenderView) -> bool;
+
+    /// Called for each acceptable ack after that until there is a verdict, before the loss recovery is asked. The scoreboard has taken the ack in.
+    fn on_ack(&mut self, a: &AckInfo, t: &Timeout, b: &dyn Scoreboard, v: &SenderView) -> Verdict;
+
+    /// The window to resume with after [`Verdict::Spurious`].
+    fn resume(&mut self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window;
+}
+
 /// Decides the congestion window.
 pub trait CongestionControl: Policy {
     /// The window of a new connection; called once the segment size is known.

@@ -129,6 +129,38 @@ pub struct AckInfo {
     pub cwnd_limited: bool,
 }
 
+/// A timeout about which it is not yet known whether it was spurious.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeout {
+    /// Window before its reduction.
+    pub window: Window,
+    /// Sent and not cumulatively acknowledged when the timer expired.
+    pub flight_size: Bytes,
+    /// `snd_nxt` when the timer expired: what lies below had been sent by then.
+    pub recover: SeqNumber,
+    /// End of what was resent since.
+    pub resent_to: SeqNumber,
+    /// What the present ack's timestamp tells, if it is the first of new data since: true when it answers a segment sent before the first retransmission
+    /// (RFC 3522 §3.2). `None` without timestamps.
+    pub answers_original: Option<bool>,
+}
+
+/// What an ack told about a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Nothing yet: go on repairing.
+    Unknown,
+    /// Nothing yet: send so many new segments now, whatever the congestion window says, and resend nothing until there is a verdict.
+    SendNew {
+        /// How many.
+        segments: u32,
+    },
+    /// Something was lost: go on repairing.
+    Genuine,
+    /// Nothing was lost.
+    Spurious,
+}
+
 /// Round-trip times known to an estimator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rtt {

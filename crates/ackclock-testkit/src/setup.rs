@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ackclock_engine::{Config, Connection, Policies};
-use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator};
+use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout};
 use ackclock_units::{Rng, SeqNumber};
 
 /// Options and policies of one endpoint, from the built-in registry.
@@ -18,6 +18,8 @@ pub struct Setup {
     pub timer: Chosen<dyn RetransmissionTimer>,
     /// What is lost and what goes next.
     pub recovery: Chosen<dyn LossRecovery>,
+    /// Whether a timeout was spurious.
+    pub undo: Chosen<dyn SpuriousTimeout>,
     /// Congestion window.
     pub window: Chosen<dyn CongestionControl>,
     /// When to acknowledge.
@@ -33,6 +35,7 @@ impl Default for Setup {
             backoff: choose("exponential"),
             timer: choose("restart-on-ack"),
             recovery: choose("sack"),
+            undo: choose("none"),
             window: choose("reno"),
             ack: choose("delayed"),
         }
@@ -66,6 +69,7 @@ impl Setup {
             backoff: self.backoff.build(),
             timer: self.timer.build(),
             recovery: self.recovery.build(),
+            undo: self.undo.build(),
             window: self.window.build(),
             ack: self.ack.build(),
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ackclock_drive::{Clock, Lab, LabOptions, Means, PolicyFactory, check};
 use ackclock_engine::{Config, Policies};
-use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator};
+use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout};
 use ackclock_sim::{LinkSpec, Passing, Verdict};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
@@ -30,6 +30,7 @@ pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
     let mut estimator = choose::<dyn RttEstimator>("rfc6298");
     estimator.set("min_rto", "20ms").unwrap();
     let (backoff, timer) = (choose::<dyn Backoff>("exponential"), choose::<dyn RetransmissionTimer>("restart-on-ack"));
+    let undo = choose::<dyn SpuriousTimeout>("none");
     let (recovery, window) = (choose::<dyn LossRecovery>(recovery), choose::<dyn CongestionControl>(window));
     let ack = choose::<dyn AckPolicy>("delayed");
     Arc::new(move || Policies {
@@ -37,6 +38,7 @@ pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
         backoff: backoff.build(),
         timer: timer.build(),
         recovery: recovery.build(),
+        undo: undo.build(),
         window: window.build(),
         ack: ack.build(),
     })

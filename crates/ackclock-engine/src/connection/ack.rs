@@ -2,13 +2,41 @@
 
 use ackclock_policy::{AckInfo, Phase, RttSample, SenderView, TimerAction, TimerEvent};
 use ackclock_trace::{EventKind, Mask};
-use ackclock_units::{Duration, Instant, SeqRange};
+use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Segment};
 
 use super::{Connection, State};
 use crate::RttSampling;
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
+
+/// How many samples there are per outstanding segment (E-A3), counted over one round trip of acks after the other: 1/2 with delayed acks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SamplingRate {
+    rate: f64,
+    /// Where the round trip that is being counted ends.
+    end: SeqNumber,
+    samples: u32,
+    segments: u32,
+}
+
+impl SamplingRate {
+    pub fn new(iss: SeqNumber) -> Self {
+        Self { rate: 1.0, end: iss, samples: 0, segments: 0 }
+    }
+
+    #[inline]
+    fn follow(&mut self, ack: SeqNumber, segments: u32, sampled: bool, snd_nxt: SeqNumber) {
+        self.samples += u32::from(sampled);
+        self.segments += segments;
+        if ack >= self.end {
+            if self.samples > 0 && self.segments > 0 {
+                self.rate = (f64::from(self.samples) / f64::from(self.segments)).min(1.0);
+            }
+            (self.end, self.samples, self.segments) = (snd_nxt, 0, 0);
+        }
+    }
+}
 
 impl Connection {
     /// Processes the ACK field, window and SACK blocks of a plausible segment.
@@ -31,12 +59,18 @@ impl Connection {
         } else if is_dup {
             self.dup_acks += 1;
         }
+        if advanced > 0 {
+            self.read_echo(segment);
+        }
         let sample = if advanced > 0 { self.sample_of(now, segment, &acked) } else { None };
+        if self.phase == Phase::Open {
+            self.sampling.follow(segment.ack, acked.segments, sample.is_some(), self.snd_nxt);
+        }
         if let Some(rtt) = sample {
             self.sampled(now, rtt, flight_before);
         }
         if advanced > 0 {
-            self.progress(now, sample.is_some(), segment);
+            self.progress(now, sample.is_some());
         }
         if !self.sack_on {
             self.count_duplicates(is_dup, acked.segments, flight_before);
@@ -54,7 +88,8 @@ impl Connection {
             ece: self.ecn.on && segment.flags.has(Flags::ECE),
             cwnd_limited: before <= self.cwnd_limited_at,
         };
-        let v = self.recover(now, &info);
+        let undone = self.watched.is_some() && self.judge_timeout(now, &info);
+        let v = self.recover(now, &info, undone);
         if advanced > 0 {
             let e = if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
             self.run_retransmission_timer(now, e, &v);
@@ -162,10 +197,9 @@ impl Connection {
     }
 
     fn sampled(&mut self, now: Instant, rtt: Duration, flight: u32) {
-        let segments = (flight / self.smss).max(1);
         let sampling_rate = match self.config.rtt_sampling {
-            RttSampling::OncePerRtt => 1.0 / f64::from(segments),
-            RttSampling::EverySegment => 1.0,
+            RttSampling::OncePerRtt if !self.timestamps.on => 1.0 / f64::from((flight / self.smss).max(1)),
+            _ => self.sampling.rate,
         };
         let s = RttSample { now, rtt, flight_size: u64::from(flight), window: self.window, smss: self.smss, sampling_rate };
         self.feed(s);
@@ -197,14 +231,7 @@ impl Connection {
     }
 
     /// New data was acknowledged: counts of expiries end, the backed-off timeout by Karn's rule only with a valid sample.
-    fn progress(&mut self, now: Instant, sampled: bool, segment: &Segment) {
-        if let (Some(since), Some(ts)) = (self.timestamps.timeout_tsval.take(), segment.options.timestamps)
-            && (ts.tsecr.wrapping_sub(since) as i32) < 0
-        {
-            // The echo is older than the retransmission: the original had arrived (RFC 3522 §3.2).
-            self.stats.spurious_timeouts += 1;
-            self.policies.estimator.on_spurious_timeout();
-        }
+    fn progress(&mut self, now: Instant, sampled: bool) {
         self.expiries = 0;
         if self.backoff_expiries > 0 && (sampled || !self.config.karn_backoff) {
             self.backoff_expiries = 0;
@@ -230,8 +257,9 @@ impl Connection {
         }
     }
 
-    /// Asks the loss recovery what this ack means and carries out its phase. Answers how things stand then.
-    fn recover(&mut self, now: Instant, info: &AckInfo) -> SenderView {
+    /// Asks the loss recovery what this ack means and carries out its phase. Answers how things stand then. `undone`: the ack has just given the
+    /// window back, and does not widen it.
+    fn recover(&mut self, now: Instant, info: &AckInfo, undone: bool) -> SenderView {
         if self.phase == Phase::Cwr && self.snd_una >= self.recovery_point {
             self.enter(now, Phase::Open);
         }
@@ -251,7 +279,7 @@ impl Connection {
             self.echo(now);
         }
         // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675 §5).
-        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss) && before != Phase::Recovery;
+        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss) && before != Phase::Recovery && !undone;
         if info.newly_acked > 0 && grows {
             if before != self.phase {
                 v = self.view(now);

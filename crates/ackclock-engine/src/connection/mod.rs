@@ -8,6 +8,7 @@ mod receive;
 mod segment;
 mod send;
 mod timeout;
+mod undo;
 mod user;
 
 use std::sync::Arc;
@@ -185,6 +186,9 @@ pub struct Connection {
     cwnd_limited_at: SeqNumber,
     episode: Option<Episode>,
     lost: Vec<SeqRange>,
+    /// A timeout about which the verdict is out.
+    watched: Option<Box<undo::Watched>>,
+    sampling: ack::SamplingRate,
 
     // Timing.
     rtt: Option<Rtt>,
@@ -280,6 +284,8 @@ impl Connection {
             cwnd_limited_at: iss,
             episode: None,
             lost: Vec::new(),
+            watched: None,
+            sampling: ack::SamplingRate::new(iss),
             rtt: None,
             expiries: 0,
             backoff_expiries: 0,

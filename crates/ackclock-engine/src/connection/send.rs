@@ -70,6 +70,9 @@ impl Connection {
             let room = self.window.cwnd.saturating_sub(u64::from(self.pipe()));
             return self.transmit_new(now, room);
         }
+        if let Some(quota) = self.probing_quota() {
+            return self.transmit_new(now, quota);
+        }
         let v = self.view(now);
         let quota = if self.phase == Phase::Open { v.room() } else { self.quota };
         let Some(range) = self.policies.recovery.next_seg(&self.sent, &v) else {
@@ -144,6 +147,7 @@ impl Connection {
             self.timed = Some((self.snd_nxt, now));
         }
         self.quota = self.quota.saturating_sub(u64::from(len));
+        self.spend_probing_quota(len);
         if !self.timers.is_armed(Timer::Retransmission) {
             if idle {
                 self.waiting_since = now;
@@ -190,6 +194,7 @@ impl Connection {
         let most = self.most(now);
         let (range, fin) = self.sent.retransmit(seq, most, now)?;
         self.timed = None;
+        self.watch_retransmission(range.end);
         let len = range.len() - u32::from(fin);
         self.quota = self.quota.saturating_sub(u64::from(range.len()));
         let v = self.view(now);

@@ -83,6 +83,7 @@ impl Connection {
             self.give_up(AbortReason::Timeout, now);
             return;
         }
+        let before = self.view(now);
         let repeated = self.expiries > 0;
         self.count_timeout(now);
         self.policies.estimator.on_expiry(self.expiries);
@@ -94,6 +95,7 @@ impl Connection {
         if self.sent.reneged() {
             self.sent.forget_sacks();
         }
+        self.watch_timeout(&before);
         let v = self.view(now);
         let mut lost = std::mem::take(&mut self.lost);
         self.policies.recovery.on_rto(&self.sent, &v, &mut lost);

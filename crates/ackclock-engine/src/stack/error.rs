@@ -54,7 +54,7 @@ impl fmt::Display for StackError {
             Self::UnknownKey { met, nearest: None } => {
                 write!(
                     f,
-                    "`{met}` is not a key of a stack, which are estimator, backoff, timer, recovery, window, ack, their parameters and the options"
+                    "`{met}` is not a key of a stack, which are estimator, backoff, timer, recovery, undo, window, ack, their parameters and the options"
                 )
             }
             Self::Registry(e) => e.fmt(f),

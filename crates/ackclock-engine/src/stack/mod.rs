@@ -1,4 +1,4 @@
-//! Stacks: six policies and the options of a connection, chosen by name.
+//! Stacks: seven policies and the options of a connection, chosen by name.
 
 mod error;
 mod modifier;
@@ -7,7 +7,8 @@ mod preset;
 use std::sync::Arc;
 
 use ackclock_policy::{
-    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Params, Registry, RegistryError, RetransmissionTimer, Role, RttEstimator, nearest,
+    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Params, Registry, RegistryError, RetransmissionTimer, Role, RttEstimator,
+    SpuriousTimeout, nearest,
 };
 
 pub use error::StackError;
@@ -37,6 +38,7 @@ pub struct Stack {
     backoff: Chosen<dyn Backoff>,
     timer: Chosen<dyn RetransmissionTimer>,
     recovery: Chosen<dyn LossRecovery>,
+    undo: Chosen<dyn SpuriousTimeout>,
     window: Chosen<dyn CongestionControl>,
     ack: Chosen<dyn AckPolicy>,
     options: Params,
@@ -83,6 +85,7 @@ impl Stack {
             backoff: registry.choose("exponential")?,
             timer: registry.choose("restart-on-ack")?,
             recovery: registry.choose("sack")?,
+            undo: registry.choose("none")?,
             window: registry.choose("reno")?,
             ack: registry.choose("delayed")?,
             options: Params::defaults(OPTIONS),
@@ -110,6 +113,7 @@ impl Stack {
             "backoff" => adjust(&registry, &mut self.backoff, param, value)?,
             "timer" => adjust(&registry, &mut self.timer, param, value)?,
             "recovery" => adjust(&registry, &mut self.recovery, param, value)?,
+            "undo" => adjust(&registry, &mut self.undo, param, value)?,
             "window" => adjust(&registry, &mut self.window, param, value)?,
             "ack" => adjust(&registry, &mut self.ack, param, value)?,
             _ => {
@@ -128,6 +132,7 @@ impl Stack {
         list(&self.backoff, &mut all);
         list(&self.timer, &mut all);
         list(&self.recovery, &mut all);
+        list(&self.undo, &mut all);
         list(&self.window, &mut all);
         list(&self.ack, &mut all);
         all.extend(self.options.iter().map(|(name, value)| (name.to_owned(), value.to_string())));
@@ -141,6 +146,7 @@ impl Stack {
             backoff: self.backoff.build(),
             timer: self.timer.build(),
             recovery: self.recovery.build(),
+            undo: self.undo.build(),
             window: self.window.build(),
             ack: self.ack.build(),
         }
@@ -158,7 +164,7 @@ impl Stack {
 }
 
 /// The kinds of policy that make a stack.
-const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "window", "ack"];
+const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "undo", "window", "ack"];
 
 fn adjust<T: Role + ?Sized>(registry: &Registry, chosen: &mut Chosen<T>, param: Option<&str>, value: &str) -> Result<(), RegistryError> {
     match param {

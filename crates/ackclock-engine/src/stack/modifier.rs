@@ -57,6 +57,9 @@ pub const MODIFIERS: &[Modifier] = &[
     with("heartbeat", "heartbeat(500ms)", "the timer expires on ticks of a free-running clock (E-A5)", &[], &["timer.heartbeat"]),
     plain("precise", "an ack does not prolong the running timeout (E-E13)", &[("timer", "precise")]),
     plain("one-timing", "times one segment per round trip (E-A3)", &[("rtt_sampling", "once-per-rtt")]),
+    // Spurious timeouts
+    plain("eifel", "takes a timeout back when timestamps show that it was spurious (E-A8, RFC 3522)", &[("undo", "eifel"), ("timestamps", "true")]),
+    plain("f-rto", "takes a timeout back when new data sent after it shows that it was spurious (RFC 5682)", &[("undo", "f-rto")]),
     // Window
     with("iw", "iw(10)", "initial window in segments", &[("window.initial_window", "segments")], &["window.initial_segs"]),
     plain("abc", "the window grows by bytes acknowledged (RFC 3465)", &[("window.byte_counting", "true")]),

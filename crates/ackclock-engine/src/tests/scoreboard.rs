@@ -117,3 +117,22 @@ fn a_probe_can_be_taken_back() {
     b.pop_back();
     assert_eq!(pipe(&b), 10 * MSS);
 }
+
+#[test]
+fn marks_of_before_come_back() {
+    let mut b = ten();
+    b.mark_lost(segs(1, 3));
+    b.retransmit(seq(1), MSS, Instant::from_nanos(20));
+    assert_eq!(pipe(&b), 9 * MSS, "one is lost, and the copy of another is under way");
+    b.save_marks();
+    b.mark_lost(segs(0, 10));
+    b.retransmit(seq(0), MSS, Instant::from_nanos(30));
+    assert_eq!(pipe(&b), MSS);
+    b.sack(segs(2, 3));
+    b.push(seq(10), MSS, false, Instant::from_nanos(40));
+    b.restore_marks();
+    assert_eq!(pipe(&b), 10 * MSS, "eleven outstanding; what was SACKed since is lost no more");
+    assert_eq!(b.next_lost(seq(0)), None);
+    b.acknowledge(seq(11));
+    assert_eq!(pipe(&b), 0);
+}

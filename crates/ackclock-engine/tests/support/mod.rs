@@ -98,6 +98,18 @@ impl LossRecovery for Plain {
     }
 }
 
+impl SpuriousTimeout for Plain {
+    fn on_rto(&mut self, _: &SenderView) -> bool {
+        false
+    }
+    fn on_ack(&mut self, _: &AckInfo, _: &Timeout, _: &dyn Scoreboard, _: &SenderView) -> Verdict {
+        Verdict::Genuine
+    }
+    fn resume(&mut self, _: &AckInfo, _: &Timeout, v: &SenderView) -> Window {
+        v.window
+    }
+}
+
 impl AckPolicy for Plain {
     fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction {
         if p.full_segments >= 2 { AckAction::Now } else { AckAction::By(s.now + Duration::from_millis(200)) }
@@ -110,6 +122,7 @@ pub fn policies() -> Policies {
         backoff: Box::new(Plain::default()),
         timer: Box::new(Plain::default()),
         recovery: Box::new(Plain::default()),
+        undo: Box::new(Plain::default()),
         window: Box::new(Plain::default()),
         ack: Box::new(Plain::default()),
     }

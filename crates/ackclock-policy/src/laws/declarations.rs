@@ -31,7 +31,7 @@ fn a_policy_knows_its_name() {
             $(super::for_all_defaults::<dyn crate::$role>(|c, _| assert_eq!(c.build().name(), c.name()));)*
         };
     }
-    check!(RttEstimator, Backoff, RetransmissionTimer, LossRecovery, CongestionControl, AckPolicy, QueueDiscipline, Application);
+    check!(RttEstimator, Backoff, RetransmissionTimer, LossRecovery, SpuriousTimeout, CongestionControl, AckPolicy, QueueDiscipline, Application);
     assert!(r.declarations().len() > 20);
 }
 
@@ -78,5 +78,5 @@ fn policies_are_small() {
             });)*
         };
     }
-    check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, CongestionControl: 176, AckPolicy: 32);
+    check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, SpuriousTimeout: 16, CongestionControl: 176, AckPolicy: 32);
 }

@@ -7,6 +7,7 @@ mod acks;
 mod declarations;
 mod recovery;
 mod timing;
+mod undo;
 mod window;
 
 use ackclock_units::{Duration, Rate, Rng};

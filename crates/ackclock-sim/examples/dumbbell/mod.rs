@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ackclock_engine::{Config, Policies};
 use ackclock_policy::{
-    AckPolicy, Application, Backoff, Chosen, CongestionControl, LossRecovery, QueueDiscipline, Registry, RetransmissionTimer, RttEstimator,
+    AckPolicy, Application, Backoff, Chosen, CongestionControl, LossRecovery, QueueDiscipline, Registry, RetransmissionTimer, RttEstimator, SpuriousTimeout,
 };
 use ackclock_sim::{Access, LinkSpec, Network, NetworkBuilder, NodeId, Simulation, StackFactory};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
@@ -73,6 +73,7 @@ pub struct Tcp {
     backoff: Chosen<dyn Backoff>,
     timer: Chosen<dyn RetransmissionTimer>,
     recovery: Chosen<dyn LossRecovery>,
+    undo: Chosen<dyn SpuriousTimeout>,
     window: Chosen<dyn CongestionControl>,
     ack: Chosen<dyn AckPolicy>,
 }
@@ -88,6 +89,7 @@ impl Tcp {
             backoff: choose("exponential"),
             timer: choose("restart-on-ack"),
             recovery: choose("sack"),
+            undo: choose("none"),
             window: choose("reno"),
             ack: choose("delayed"),
         })
@@ -115,6 +117,7 @@ impl StackFactory for Tcp {
             backoff: self.backoff.build(),
             timer: self.timer.build(),
             recovery: self.recovery.build(),
+            undo: self.undo.build(),
             window: self.window.build(),
             ack: self.ack.build(),
         }

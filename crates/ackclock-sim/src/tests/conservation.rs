@@ -28,6 +28,7 @@ impl StackFactory for Plain {
             backoff: self.0.choose("exponential").expect(known).build(),
             timer: self.0.choose("restart-on-ack").expect(known).build(),
             recovery: self.0.choose("sack").expect(known).build(),
+            undo: self.0.choose("none").expect(known).build(),
             window: self.0.choose("reno").expect(known).build(),
             ack: self.0.choose("delayed").expect(known).build(),
         }

@@ -69,6 +69,7 @@ impl StackFactory for Tcp {
             backoff: choose("exponential").build(),
             timer: choose("restart-on-ack").build(),
             recovery: choose(self.recovery).build(),
+            undo: choose("none").build(),
             window: choose(self.window).build(),
             ack: choose(self.ack).build(),
         }

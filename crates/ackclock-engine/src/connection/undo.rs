@@ -1,0 +1,119 @@
+//! Timeouts that may have been spurious: what is kept from before them, and how they are taken back.
+
+use ackclock_policy::{AckInfo, Phase, SenderView, Settled, Timeout, Verdict, Window};
+use ackclock_units::{Bytes, Instant, SeqNumber};
+use ackclock_wire::Segment;
+
+use super::Connection;
+
+/// What is kept of the time before a timeout; the scoreboard keeps its marks.
+#[derive(Debug)]
+pub(super) struct Watched {
+    timeout: Timeout,
+    phase: Phase,
+    recovery_point: SeqNumber,
+    /// New data was sent to find out, and nothing is resent meanwhile.
+    probing: bool,
+    /// What may still be sent for that, bytes.
+    quota: Bytes,
+    /// Already counted and told to the estimator.
+    counted: bool,
+}
+
+impl Connection {
+    /// The timer expired; `v` is from before anything changed.
+    pub(super) fn watch_timeout(&mut self, v: &SenderView) {
+        if !self.policies.undo.on_rto(v) {
+            self.watched = None;
+            return;
+        }
+        // What a further expiry finds is the work of the first.
+        if let Some(w) = self.watched.as_mut().filter(|_| v.expiries > 0) {
+            w.probing = false;
+            return;
+        }
+        self.sent.save_marks();
+        let timeout = Timeout { window: v.window, flight_size: v.flight_size, recover: v.snd_nxt, resent_to: v.snd_una, answers_original: None };
+        let watched = Watched { timeout, phase: v.phase, recovery_point: v.recovery_point, probing: false, quota: 0, counted: false };
+        self.watched = Some(Box::new(watched));
+    }
+
+    /// Everything below `end` was resent.
+    pub(super) fn watch_retransmission(&mut self, end: SeqNumber) {
+        if let Some(w) = &mut self.watched {
+            w.timeout.resent_to = w.timeout.resent_to.max(end);
+        }
+    }
+
+    /// The first ack of new data after a timeout: its timestamp tells whether the original had arrived (RFC 3522 §3.2), whoever wants to know.
+    pub(super) fn read_echo(&mut self, segment: &Segment) {
+        let (Some(since), Some(ts)) = (self.timestamps.timeout_tsval.take(), segment.options.timestamps) else { return };
+        let original = (ts.tsecr.wrapping_sub(since) as i32) < 0;
+        if original {
+            self.count_spurious();
+        }
+        if let Some(w) = &mut self.watched {
+            w.timeout.answers_original = Some(original);
+            w.counted = original;
+        }
+    }
+
+    fn count_spurious(&mut self) {
+        self.stats.spurious_timeouts += 1;
+        self.policies.estimator.on_spurious_timeout();
+    }
+
+    /// Asks what the ack tells about the last timeout. True when that is taken back.
+    pub(super) fn judge_timeout(&mut self, now: Instant, a: &AckInfo) -> bool {
+        let Some(mut w) = self.watched.take() else { return false };
+        let v = self.view(now);
+        let verdict = self.policies.undo.on_ack(a, &w.timeout, &self.sent, &v);
+        // It concerned this ack alone.
+        w.timeout.answers_original = None;
+        match verdict {
+            Verdict::Unknown => self.watched = Some(w),
+            Verdict::SendNew { segments } => {
+                (w.probing, w.quota) = (true, u64::from(segments) * u64::from(self.smss));
+                self.watched = Some(w);
+            }
+            Verdict::Genuine if w.probing => {
+                // RFC 5682 §2.1 step 3a: the new segments count.
+                let cwnd = self.window.cwnd.min(3 * u64::from(self.smss));
+                self.set_window(Window { cwnd, ..self.window }, now);
+            }
+            Verdict::Genuine => {}
+            Verdict::Spurious => self.take_back(now, a, &w),
+        }
+        verdict == Verdict::Spurious
+    }
+
+    /// RFC 4015 §3.2: go on as if the timer had not expired.
+    fn take_back(&mut self, now: Instant, a: &AckInfo, w: &Watched) {
+        if !w.counted {
+            self.count_spurious();
+        }
+        self.sent.restore_marks();
+        (self.dup_acks, self.dup_delivered, self.expiries) = (0, 0, 0);
+        (self.phase, self.recovery_point) = (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
+        self.end_episode(now, true);
+        let v = self.view(now);
+        self.policies.recovery.on_undo(&v);
+        let window = self.policies.undo.resume(a, &w.timeout, &v);
+        self.set_window(window, now);
+        self.settle(Settled::Spurious, now);
+        let v = self.view(now);
+        self.pacing_rate = self.policies.window.pacing(&v);
+    }
+
+    /// Bytes of new data that may be sent to find out about a timeout; `None` when that is not being done.
+    pub(super) fn probing_quota(&self) -> Option<Bytes> {
+        self.watched.as_ref().filter(|w| w.probing).map(|w| w.quota)
+    }
+
+    /// So much of it was sent.
+    pub(super) fn spend_probing_quota(&mut self, len: u32) {
+        if let Some(w) = &mut self.watched {
+            w.quota = w.quota.saturating_sub(u64::from(len));
+        }
+    }
+}

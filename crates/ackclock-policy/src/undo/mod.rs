@@ -1,0 +1,14 @@
+//! Whether a timeout was spurious, and what the sender does about it.
+
+mod eifel;
+mod f_rto;
+mod none;
+mod response;
+
+use crate::{Entry, SpuriousTimeout};
+
+/// The built-in ones.
+pub(crate) const ENTRIES: &[&Entry<dyn SpuriousTimeout>] = &[&none::ENTRY, &eifel::ENTRY, &f_rto::ENTRY];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+use crate::{AckInfo, Entry, Policy, Scoreboard, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
+
+/// Every timeout is a loss.
+#[derive(Debug)]
+struct Never;
+
+impl Policy for Never {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+}
+
+impl SpuriousTimeout for Never {
+    fn on_rto(&mut self, _v: &SenderView) -> bool {
+        false
+    }
+
+    fn on_ack(&mut self, _a: &AckInfo, _t: &Timeout, _b: &dyn Scoreboard, _v: &SenderView) -> Verdict {
+        Verdict::Genuine
+    }
+
+    fn resume(&mut self, _a: &AckInfo, _t: &Timeout, v: &SenderView) -> Window {
+        v.window
+    }
+}
+
+/// No undo.
+pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
+    name: "none",
+    about: "Takes every timeout for a loss and repairs it to the end.",
+    source: "RFC 5681 3.1",
+    params: &[],
+    build: |_| Box::new(Never),
+};

@@ -1,0 +1,35 @@
+use crate::{AckInfo, Param, Params, SenderView, Timeout, Window};
+
+/// With what window a sender goes on after a spurious timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Response {
+    /// The one from before (E-A8).
+    Restore,
+    /// RFC 4015's, which avoids a burst.
+    Rfc4015,
+}
+
+impl Response {
+    /// Reads [`RESPONSE`].
+    pub fn new(p: &Params) -> Self {
+        if p.choice("response") == "restore" { Self::Restore } else { Self::Rfc4015 }
+    }
+
+    pub fn window(self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window {
+        match self {
+            Self::Restore => t.window,
+            // RFC 4015 §3.2: congestion that the receiver echoes is no less real for the timeout having been spurious.
+            Self::Rfc4015 if a.ece => v.window,
+            // What is outstanding, and with it no more than an initial window at once; `pipe_prev` for the threshold.
+            Self::Rfc4015 => Window { cwnd: v.flight_size + a.newly_acked.min(v.initial_window), ssthresh: t.flight_size.max(t.window.ssthresh) },
+        }
+    }
+}
+
+/// Which response.
+pub(super) const RESPONSE: Param = Param::choice(
+    "response",
+    "restore",
+    &["restore", "rfc4015"],
+    "`restore`: the window from before the timeout (E-A8); `rfc4015`: what is outstanding, growing back to it without a burst",
+);

@@ -143,19 +143,17 @@ pub struct Link {
 #[derive(Default)]
 struct Ahead {
     /// Those in the queue, in order.
-    marks: VecDeque<Marks>,
+    packets: VecDeque<Mark>,
     bytes: Bytes,
     /// When the first of them goes into service: when the one before it has left.
     next_start: Instant,
-    /// Sums over them of the moments at which they were queued, and of these times their bytes; wrapping, since only differences matter.
-    at_sum: u64,
-    byte_at_sum: u128,
     /// The packet that went into service last.
-    serving: (Marks, u32),
+    serving: Mark,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Marks {
+struct Mark {
+    bytes: u32,
     /// It carries payload.
     data: bool,
     /// It will be lost on the wire.
@@ -202,7 +200,7 @@ impl Link {
         let delivery = self.leave(packet, about, departs, marked);
         if delivery.lost {
             // Booked last: it waits at the end of the queue, or it is in service already.
-            self.ahead.marks.back_mut().unwrap_or(&mut self.ahead.serving.0).lost = true;
+            self.ahead.packets.back_mut().unwrap_or(&mut self.ahead.serving).lost = true;
         }
         Offer::Sent(delivery)
     }
@@ -245,19 +243,21 @@ impl Link {
         let now = packet.at;
         let time = self.time_to_send(packet.bytes);
         self.counters.busy += time;
+        let start = self.free_at.max(now);
         let idle = self.free_at <= now;
-        self.free_at = self.free_at.max(now) + time;
+        self.free_at = start + time;
         let ahead = &mut self.ahead;
-        ahead.marks.push_back(Marks { data, lost: false });
+        ahead.packets.push_back(Mark { bytes: packet.bytes, data, lost: false });
         ahead.bytes += u64::from(packet.bytes);
-        ahead.at_sum = ahead.at_sum.wrapping_add(now.as_nanos());
-        ahead.byte_at_sum = ahead.byte_at_sum.wrapping_add(u128::from(now.as_nanos()) * u128::from(packet.bytes));
         if idle {
             ahead.next_start = now;
             self.settle(now);
         } else {
+            let wait = u128::from(start.since(now).as_nanos());
+            self.counters.packet_ns += wait;
+            self.counters.byte_ns += wait * u128::from(packet.bytes);
             self.counters.max_backlog = self.counters.max_backlog.max(ahead.bytes);
-            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(ahead.marks.len() as u32);
+            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(ahead.packets.len() as u32);
         }
         self.free_at
     }
@@ -273,24 +273,14 @@ impl Link {
     /// Takes out of the queue what has gone into service by `now`.
     #[inline]
     fn settle(&mut self, now: Instant) {
-        while self.ahead.next_start <= now && !self.ahead.marks.is_empty() {
+        while self.ahead.next_start <= now {
+            let Some(first) = self.ahead.packets.pop_front() else { break };
             let start = self.ahead.next_start;
-            // A first-in first-out queue sheds nothing and gives out what it took (`QueueDiscipline::is_fifo`); if it has lost some after all,
-            // the link goes on without them.
-            let Some(p) = self.queue.dequeue(start, &mut self.dropped) else {
-                self.ahead.marks.clear();
-                break;
-            };
-            let time = self.time_to_send(p.bytes);
-            let ahead = &mut self.ahead;
-            ahead.serving = (ahead.marks.pop_front().unwrap_or_default(), p.bytes);
-            ahead.bytes -= u64::from(p.bytes);
-            ahead.at_sum = ahead.at_sum.wrapping_sub(p.at.as_nanos());
-            ahead.byte_at_sum = ahead.byte_at_sum.wrapping_sub(u128::from(p.at.as_nanos()) * u128::from(p.bytes));
-            ahead.next_start = start + time;
-            let wait = u128::from(start.since(p.at).as_nanos());
-            self.counters.packet_ns += wait;
-            self.counters.byte_ns += wait * u128::from(p.bytes);
+            self.ahead.next_start = start + self.time_to_send(first.bytes);
+            self.ahead.bytes -= u64::from(first.bytes);
+            self.ahead.serving = first;
+            // A first-in first-out queue sheds nothing and gives out what it took (`QueueDiscipline::is_fifo`).
+            self.queue.dequeue(start, &mut self.dropped);
         }
     }
 
@@ -370,7 +360,7 @@ impl Link {
         let waiting = self.backlog(now);
         let served = match self.in_service {
             Some((p, _)) => Some(p.bytes),
-            None => (self.fifo && self.free_at > now).then_some(self.ahead.serving.1),
+            None => (self.fifo && self.free_at > now).then_some(self.ahead.serving.bytes),
         };
         Backlog { packets: waiting.packets + u32::from(served.is_some()), bytes: waiting.bytes + u64::from(served.unwrap_or(0)) }
     }
@@ -380,18 +370,21 @@ impl Link {
         self.settle(now);
         self.integrate(now);
         let (mut c, ahead) = (self.counters, &self.ahead);
-        // Those in the queue have waited until now.
-        let at = now.as_nanos();
-        c.packet_ns += u128::from((ahead.marks.len() as u64).wrapping_mul(at).wrapping_sub(ahead.at_sum));
-        c.byte_ns += (u128::from(ahead.bytes) * u128::from(at)).wrapping_sub(ahead.byte_at_sum);
-        // They were counted as if they had left, and so was the one in service.
-        let serving = (self.fifo && self.free_at > now).then_some(ahead.serving);
-        c.served_bytes -= ahead.bytes + serving.map_or(0, |(_, bytes)| u64::from(bytes));
-        for marks in ahead.marks.iter().copied().chain(serving.map(|(marks, _)| marks)) {
+        // Those in the queue were counted as if they had left, and so was the one in service.
+        let serving = (self.fifo && self.free_at > now).then_some(&ahead.serving);
+        for p in ahead.packets.iter().chain(serving) {
             c.served -= 1;
-            c.served_data -= u64::from(marks.data);
-            c.fault_drops -= u64::from(marks.lost);
-            c.doomed += u64::from(marks.lost);
+            c.served_bytes -= u64::from(p.bytes);
+            c.served_data -= u64::from(p.data);
+            c.fault_drops -= u64::from(p.lost);
+            c.doomed += u64::from(p.lost);
+        }
+        let mut start = ahead.next_start;
+        for p in &ahead.packets {
+            let to_come = u128::from(start.since(now).as_nanos());
+            c.packet_ns -= to_come;
+            c.byte_ns -= to_come * u128::from(p.bytes);
+            start += self.rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(p.bytes)));
         }
         let busy_until = self.in_service.map_or(self.free_at, |(_, departs)| departs);
         c.busy = c.busy - busy_until.since(now);

@@ -119,6 +119,12 @@ impl Packet {
         self.offset + u64::from(self.len)
     }
 
+    /// True for what carries payload, as [`Kind::is_data`].
+    #[inline]
+    pub(crate) fn is_data(&self) -> bool {
+        self.len > 0 && !self.flags.any(Flags::SYN) || self.is_datagram()
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         if self.is_datagram() {
             return Kind::Datagram;

@@ -324,7 +324,15 @@ impl Connection {
     }
 
     /// The next event for the application.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        // Asked after every segment; mostly there is nothing.
+        let news = &self.news;
+        let any = news.established | news.readable | news.writable | news.flushed | news.finished;
+        if any || news.aborted.is_some() { self.next_event() } else { None }
+    }
+
+    fn next_event(&mut self) -> Option<ConnectionEvent> {
         let news = &mut self.news;
         if std::mem::take(&mut news.established) {
             return Some(ConnectionEvent::Established);

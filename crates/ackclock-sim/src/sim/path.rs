@@ -124,7 +124,7 @@ impl Net {
         let place = &mut self.links[number as usize];
         let packet = Queued { id: PacketId(id), bytes: p.bytes, ecn: p.ecn(), at: self.now };
         if place.link.is_plain() {
-            let data = p.kind().is_data();
+            let data = p.is_data();
             return match place.link.offer_plain(packet, data) {
                 Some((at, marked)) => self.on_wire(id, number, at, marked),
                 None => self.lost.push(id),

@@ -18,7 +18,7 @@ COMMANDS = {
     "run": "Simulate a scenario.",
     "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",
     "policies": "List every policy with its parameters.",
-    "model": "Evaluate a closed form.",
+    "model": "Evaluate a closed form, or run a row model.",
     "demo": "Show what ackclock does, in two parts.",
 }
 

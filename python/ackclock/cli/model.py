@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
 import itertools
 import re
@@ -17,37 +18,46 @@ from ackclock.cli.quantities import number
 from ackclock.models import FORMULAS, Formula, Input
 
 MOST_ROWS = 100_000
+ROW_MODELS = {"eifel": "E-A10: The row model of the Eifel paper, timers side by side."}
 
 
 class Models(click.Group):
-    """A command for each closed form, found by name or by register id."""
+    """A command for each closed form, found by name or by register id, and for the row model."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """By register id."""
-        return [f.name for f in sorted(FORMULAS.values(), key=lambda f: f.id)]
+        """The row model, then the closed forms by register id."""
+        return [*ROW_MODELS, *(f.name for f in sorted(FORMULAS.values(), key=lambda f: (f.paper, _natural(f.id))))]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name."""
+        if name in ROW_MODELS:
+            return importlib.import_module(f"ackclock.cli.{name}").command
         found = next((f for f in FORMULAS.values() if name in (f.name, f.id)), None)
         return _command(found) if found else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Names the nearest closed form when the one asked for is none."""
-        names = [f.name for f in FORMULAS.values()] + [f.id for f in FORMULAS.values()]
+        """Names the nearest model when the one asked for is none."""
+        names = [*ROW_MODELS] + [f.name for f in FORMULAS.values()] + [f.id for f in FORMULAS.values()]
         if args and args[0] not in names:
             near = difflib.get_close_matches(args[0], names, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(self.list_commands(ctx))}"
-            raise click.UsageError(f"`{args[0]}` is not a closed form; {hint}", ctx)
+            raise click.UsageError(f"`{args[0]}` is not a model; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
 
 @click.command("model", cls=Models)
 def command() -> None:
-    """Evaluate a closed form.
+    """Evaluate a closed form, or run the row model `eifel`.
 
     Values are numbers with their units; lists are written 1s,2s and 1s*100 repeats a value. For inputs that every flow has, a list is one value for
     each flow; for the others, a list or a range (0.01..0.5:10, or 0.01..0.5:10log) makes a table with a row for each combination.
     """
+
+
+def _natural(id: str) -> tuple[int, str]:
+    """By which ids sort: E-E9 before E-E10."""
+    digits = "".join(c for c in id if c.isdigit())
+    return int(digits or 0), id
 
 
 def _command(f: Formula) -> click.Command:

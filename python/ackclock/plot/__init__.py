@@ -2,5 +2,6 @@
 
 from ackclock.plot.ccdf import ccdf
 from ackclock.plot.style import save
+from ackclock.plot.timers import outlines, timers
 
-__all__ = ["ccdf", "save"]
+__all__ = ["ccdf", "outlines", "save", "timers"]

@@ -122,6 +122,28 @@ def at_most(name: str, got: float, limit: float, wanted: str) -> Check:
     return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got <= limit))
 
 
+def at_least(name: str, got: float, limit: float, wanted: str) -> Check:
+    """Holds when `got` is not below `limit`; `wanted` says where the limit comes from."""
+    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got >= limit))
+
+
+def within(name: str, got: float, expected: float, tolerance: float) -> Check:
+    """Holds when `got` differs from `expected` by at most `tolerance`."""
+    return Check(name, f"{expected:.6g} +/- {tolerance:.6g}", f"{got:.6g}", bool(abs(got - expected) <= tolerance))
+
+
+def between(name: str, got: Any, low: float, high: float) -> Check:
+    """Holds when every number lies between the two, which it may equal."""
+    g = np.atleast_1d(np.asarray(got, float))
+    shown = f"{g.min():.6g} to {g.max():.6g}" if g.size > 1 else f"{g[0]:.6g}"
+    return Check(name, f"{low:.6g} to {high:.6g}", shown, bool(((g >= low) & (g <= high)).all()))
+
+
+def stated(name: str, got: str, holds: bool, expected: str = "true") -> Check:
+    """Holds when `holds`; `got` shows the numbers on which that rests."""
+    return Check(name, expected, got, bool(holds))
+
+
 def _list(values: Iterable[float]) -> str:
     return ", ".join(f"{v:.6g}" for v in values)
 

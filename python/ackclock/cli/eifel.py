@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from ackclock import _core
+from ackclock._core import InputError
+from ackclock.cli.console import note, print_json, print_table
+from ackclock.cli.quantities import number
+
+COLUMNS = {
+    "timer": "timer",
+    "rto_max": "largest RTO",
+    "rto_max_row": "at row",
+    "rto_end": "RTO at the end",
+    "least_margin": "least margin",
+    "least_margin_row": "at row",
+    "rows_without_margin": "rows without margin",
+    "ratio_min": "least RTO/RTT",
+    "ratio_mean": "mean",
+    "ratio_max": "largest",
+    "spurious": "spurious, all cycles",
+}
+
+
+@click.command("eifel")
+@click.option("--load", type=click.IntRange(2, 3000), default=40, show_default=True, help="Largest load, segments.")
+@click.option("--cycles", type=click.IntRange(2, 100_000), default=30, show_default=True, help="Cycles of the load; numbers are those of the last one.")
+@click.option("--service-time", default="1s", show_default=True, help="Time that the bottleneck takes for a segment.")
+@click.option("--tick", default="0s", show_default=True, help="Tick of the timers' clock, in whole numbers of which they measure; 0s for none.")
+@click.option("--sampling", type=click.Choice(["every", "delayed", "once"]), default="every", show_default=True, help="Acks that bring a sample (E-A3).")
+@click.option("--from-half", is_flag=True, help="Start cycles at half of the largest load, instead of one segment above.")
+@click.option("--timer", "names", multiple=True, metavar="NAME[(KEY=VALUE,...)]", help="A timer; may be repeated. By default lite and eifel.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for every column of every row, and a figure.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    load: int,
+    cycles: int,
+    service_time: str,
+    tick: str,
+    sampling: str,
+    from_half: bool,
+    names: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """The row model of the Eifel paper (E-A10): timers side by side over a bulk transfer.
+
+    A row for each acknowledgment, as in the paper's spreadsheet. The load climbs from half of the largest to all of it, and starts again. Margins are
+    RTO(i-1) - RTT(i), ratios RTO(i-1)/RTT(i), both of the last cycle and of rows with a sample.
+    """
+    from ackclock.models.eifel2000 import RowModel
+    from ackclock.results import folder
+
+    model = RowModel(load, cycles, _time("--service-time", service_time), sampling, from_half)
+    clock = {"tick": tick, "rounded": "true"} if _time("--tick", tick) > 0 else {"tick": "0s"}
+    if clock["tick"] != "0s" and _time("--tick", tick) > 10:
+        raise InputError(f"`--tick` is `{tick}`; give at most 10s")
+    timers = [_timer(name).but(**clock, min_rto="0s", max_rto="1h") for name in dict.fromkeys(names or ("lite", "eifel"))]
+    if out:
+        folder.check_writable(out)
+    rows = [summary(model.run(timer), name) for timer, name in zip(timers, dict.fromkeys(names or ("lite", "eifel")), strict=True)]
+    result = {"load": load, "cycles": cycles, "service_time": model.service_time, "sampling": sampling, "rows": model.cycle_rows, "timers": rows}
+    if out:
+        result["folder"] = str(_write(out, model, timers, result))
+    if as_json:
+        print_json(result)
+        return
+    print(f"{cycles} cycles of {model.cycle_rows} rows; times in seconds, the last cycle.")
+    print_table(
+        [(heading, "left" if key == "timer" else "right") for key, heading in COLUMNS.items()],
+        [[number(row[key]) if isinstance(row[key], float) else str(row[key]) for key in COLUMNS] for row in rows],
+    )
+    if out:
+        note(f"Rows and figure in {result['folder']}")
+
+
+def summary(rows: Any, name: str) -> dict[str, Any]:
+    """A timer's numbers of the last cycle, rows counted from 1 within it."""
+    last = rows.cycle()
+    places = np.flatnonzero(last.series["sampled"])
+    margin, ratio, rto = (last.sampled(v) for v in (last.margin, last.ratio, last.rto))
+    if not places.size or not np.isfinite(margin).all():
+        raise InputError("the last cycle has too few samples; give a larger load or more cycles")
+    return {
+        "timer": name,
+        "rto_max": float(rto.max()),
+        "rto_max_row": int(places[rto.argmax()]) + 1,
+        "rto_end": float(last.rto[-1]),
+        "least_margin": float(margin.min()),
+        "least_margin_row": int(places[margin.argmin()]) + 1,
+        "rows_without_margin": int((margin <= 0).sum()),
+        "ratio_min": float(ratio.min()),
+        "ratio_mean": float(ratio.mean()),
+        "ratio_max": float(ratio.max()),
+        "spurious": int(rows.made["spurious"].sum()),
+    }
+
+
+def _write(out: Path, model: Any, timers: list[Any], result: dict[str, Any]) -> Path:
+    from ackclock.plot import save
+    from ackclock.plot import timers as draw
+    from ackclock.results import folder
+
+    table = model.table(timers)
+    shown = slice(-3 * model.cycle_rows, None)
+    column = {name: table[name].to_numpy()[shown] for name in ("time", "rtt", *(f"{t}.rto" for t in timers))}
+    rto = {t["timer"]: column[f"{timer}.rto"] for t, timer in zip(result["timers"], timers, strict=True)}
+    what = f"Largest load {model.load}, service time {model.service_time:g} s, samples: {model.sampling}"
+    fig = draw(column["time"], column["rtt"], rto, title="Timeouts over the row model", subtitle=what)
+
+    def fill(directory: Path) -> None:
+        folder.write_table(table, directory / "rows.parquet")
+        save(fig, directory / "rto")
+        folder.write_json({**result, "folder": str(out.absolute())}, directory / folder.SUMMARY)
+
+    return folder.write(out, fill)
+
+
+def _timer(text: str) -> Any:
+    from ackclock.models.timer import Timer
+
+    return Timer.parse(text)
+
+
+def _time(option: str, text: str) -> float:
+    try:
+        return _core.quantity("time", text)
+    except InputError as e:
+        raise InputError(f"`{option}`: {e}") from None

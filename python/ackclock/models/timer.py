@@ -1,0 +1,82 @@
+"""Retransmission timers driven over series of round-trip times. The rules are those that connections run; none is written again here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ackclock import _core
+from ackclock._core import InputError
+from ackclock.policy import declarations
+
+Array = np.ndarray
+WHOLE = ("time", "rtt", "flight_size", "cwnd", "ssthresh")
+NS = 1e9
+
+
+def names() -> list[str]:
+    """The estimators that there are."""
+    return [d.name for d in declarations() if d.kind == "estimator"]
+
+
+@dataclass(frozen=True)
+class Timer:
+    """An estimator by its name, with those of its parameters that are set, as text (`{"tick": "10ms"}`)."""
+
+    name: str
+    params: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Timer:
+        """Reads `eifel` or `eifel(tick=10ms, weight=2)`. Raises `InputError` for what is no timer."""
+        found = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
+        if not found:
+            raise InputError(f"`{text}` is not a timer such as `eifel` or `lite(tick=10ms)`")
+        params = []
+        for part in filter(None, (p.strip() for p in (found[2] or "").split(","))):
+            key, equals, value = (p.strip() for p in part.partition("="))
+            if not equals or not key or not value:
+                raise InputError(f"`{part}` in `{text}` is not a parameter and its value such as `tick=10ms`")
+            params.append((key, value))
+        timer = cls(found[1], tuple(params))
+        timer.replay()
+        return timer
+
+    def __str__(self) -> str:
+        return self.name + (f"({', '.join(f'{k}={v}' for k, v in self.params)})" if self.params else "")
+
+    def but(self, **params: str) -> Timer:
+        """The same timer with those parameters set that it has, and that were not set before."""
+        known = {p.name for d in declarations() if d.kind == "estimator" and d.name == self.name for p in d.params}
+        given = dict(self.params)
+        return Timer(self.name, (*self.params, *((k, v) for k, v in params.items() if k in known and k not in given)))
+
+    def rows(self, columns: Mapping[str, Array], smss: int = 1) -> dict[str, Array]:
+        """What the timer makes of each row of a series that fits in memory.
+
+        columns: `time`, `rtt` (s; 0 where a row brings no valid sample) and, where known, `flight_size`, `cwnd`, `ssthresh` (bytes; `smss` 1 makes them
+        segments), `sampling_rate`, `lost`, all of shape (rows,). Returns `srtt`, `rttvar`, `rto` (s, NaN before the first sample), `spurious`, and the
+        timer's private numbers, of the same shape.
+        """
+        table = pa.table(_core.timer_rows(self.name, list(self.params), smss, raw(columns)))
+        return {name: table[name].to_numpy() for name in table.column_names}
+
+    def replay(self, smss: int = 1, stretches: int = 0) -> _core.TimerReplay:
+        """A replay of the timer in chunks and bounded memory."""
+        return _core.TimerReplay(self.name, list(self.params), smss, stretches)
+
+
+def raw(columns: Mapping[str, Array]) -> dict[str, bytes]:
+    """The columns of a series as the compiled part takes them: whole nanoseconds and bytes."""
+    out = {}
+    for name, values in columns.items():
+        v = np.asarray(values)
+        if name in ("time", "rtt"):
+            v = np.rint(v * NS)
+        kind = np.uint64 if name in WHOLE else np.bool_ if name == "lost" else np.float64
+        out[name] = np.ascontiguousarray(v, dtype=kind).tobytes()
+    return out

@@ -200,6 +200,16 @@ def test_tables_cross_without_a_copy(scenario):
     assert sum(table["start"].to_pylist()) > 0
 
 
+def test_what_is_traced_is_in_the_run_folder(ackclock, scenario, tmp_path):
+    assert ackclock("run", scenario, "--set", "trace=all", "--set", "duration=1s", "--out", tmp_path / "out").code == 0
+    run = ac.load(tmp_path / "out")
+    assert list(run.traces) == ["samples", "episodes", "segments"]
+    for table in run.traces.values():
+        assert table.column_names[0] == "run"
+        assert table["run"].unique().to_pylist() == ["tcp", "no backoff"]
+    assert not ac.Scenario.read(scenario).simulate().traces
+
+
 LONG = SCENARIO.replace('"5s"', '"100000s"').replace("2Mbit/s", "50Mbit/s")
 
 

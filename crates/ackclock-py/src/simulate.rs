@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ackclock_policy::Registry;
 use ackclock_sim::scenario::{self, Files, Progress, Resolved, Results, Scenario, Summary};
-use ackclock_trace::Row;
+use ackclock_trace::{EventTables, Row, Sink};
 use ackclock_units::{Duration, Rate};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -41,6 +41,9 @@ pub struct Result {
     /// One row for each link.
     #[pyo3(get)]
     links: Py<Table>,
+    /// What was traced, for each run: its label, and the tables of samples, episodes and segments. Empty without a `trace` in the scenario.
+    #[pyo3(get)]
+    traces: Vec<(String, Py<Table>, Py<Table>, Py<Table>)>,
 }
 
 /// The scenario `text` with every choice made, as TOML. `overrides` are keys with their values; `name` is what errors call the scenario, and
@@ -110,8 +113,23 @@ impl Result {
             warmup: resolved.warmup().as_secs_f64(),
             flows: Py::new(py, Table::new(Row::record_batch(&results.flows)))?,
             links: Py::new(py, Table::new(Row::record_batch(&results.links)))?,
+            traces: traces(py, results)?,
         })
     }
+}
+
+fn traces(py: Python<'_>, results: &Results) -> PyResult<Vec<(String, Py<Table>, Py<Table>, Py<Table>)>> {
+    let mut all = Vec::new();
+    for (run, events) in results.runs.iter().zip(&results.events).filter(|(_, events)| !events.is_empty()) {
+        let mut tables = EventTables::default();
+        events.iter().for_each(|e| tables.record(e));
+        let (samples, episodes, segments) = tables.finish();
+        let samples = Py::new(py, Table::new(Row::record_batch(&samples)))?;
+        let episodes = Py::new(py, Table::new(Row::record_batch(&episodes)))?;
+        let segments = Py::new(py, Table::new(Row::record_batch(&segments)))?;
+        all.push((run.label.clone(), samples, episodes, segments));
+    }
+    Ok(all)
 }
 
 fn describe(s: &Summary) -> Value {

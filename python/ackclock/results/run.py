@@ -13,20 +13,33 @@ from ackclock._core import InputError
 from ackclock.results import folder
 from ackclock.results.summary import counted
 
+TRACES = ("samples", "episodes", "segments")
+"""The tables of a trace."""
+
 
 class Run:
     """A finished run: its resolved scenario, its tables and its numbers.
 
     flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario: resolved, TOML. stacks: a row of numbers
-    for each stack, which `docs/usage.md` explains. about: title, seeds, version, host and time taken.
+    for each stack, which `docs/usage.md` explains. about: title, seeds, version, host and time taken. traces: the tables `samples`, `episodes` and
+    `segments` by name, where the scenario's `trace` asked for them.
     """
 
-    def __init__(self, scenario: str, flows: pa.Table, links: pa.Table, stacks: list[dict[str, Any]], about: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        scenario: str,
+        flows: pa.Table,
+        links: pa.Table,
+        stacks: list[dict[str, Any]],
+        about: dict[str, Any],
+        traces: dict[str, pa.Table] | None = None,
+    ) -> None:
         self.scenario = scenario
         self.flows = flows
         self.links = links
         self.stacks = stacks
         self.about = about
+        self.traces = traces or {}
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -46,6 +59,8 @@ class Run:
         (directory / "scenario.toml").write_text(self.scenario, encoding="utf-8")
         folder.write_table(self.flows, directory / "flows.parquet")
         folder.write_table(self.links, directory / "links.parquet")
+        for name, table in self.traces.items():
+            folder.write_table(table, directory / f"{name}.parquet")
         if any(row["mean"] for row in self.stacks):
             from ackclock.plot import save
 
@@ -94,7 +109,19 @@ def load(directory: str | Path) -> Run:
     about = json.loads((directory / folder.SUMMARY).read_text(encoding="utf-8"))
     stacks = about.pop("stacks")
     flows, links = (pq.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
-    return Run((directory / "scenario.toml").read_text(encoding="utf-8"), flows, links, stacks, about)
+    traces = {name: pq.read_table(directory / f"{name}.parquet") for name in TRACES if (directory / f"{name}.parquet").exists()}
+    return Run((directory / "scenario.toml").read_text(encoding="utf-8"), flows, links, stacks, about, traces)
+
+
+def traced(traces: list[tuple[str, Any, Any, Any]]) -> dict[str, pa.Table]:
+    """The tables of the traces of several runs, one after the other, with the run's label in front of each row."""
+    joined = {}
+    for i, name in enumerate(TRACES, start=1):
+        tables = [pa.table(t[i]) for t in traces]
+        labelled = [t.add_column(0, "run", pa.array([run[0]] * t.num_rows, pa.string())) for run, t in zip(traces, tables, strict=True)]
+        if any(t.num_rows for t in labelled):
+            joined[name] = pa.concat_tables(labelled)
+    return joined
 
 
 def host() -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Scenario:
         """Runs it: each stack in a world of its own, side by side on `workers` cores (all, by default). The tables do not depend on `workers`."""
         import pyarrow as pa
 
-        from ackclock.results.run import Run, host
+        from ackclock.results.run import Run, host, traced
 
         began = time.perf_counter()
         result = _core.simulate(self.text, list(self.overrides), self.name, self.folder, workers or cores(), progress)
@@ -88,8 +88,11 @@ class Scenario:
             "seconds": round(time.perf_counter() - began, 3),
             "version": _core.version,
             "host": host(),
+            # A run whose books do not balance ends with an error.
+            "checks": [{"name": "packets and bytes are conserved", "holds": True}],
         }
-        return Run(result.scenario, pa.table(result.flows), pa.table(result.links), json.loads(result.summaries), about)
+        tables = pa.table(result.flows), pa.table(result.links)
+        return Run(result.scenario, *tables, json.loads(result.summaries), about, traced(result.traces))
 
 
 def simulate(

@@ -18,6 +18,7 @@ TITLES = {
     "backoff": "Backoffs: what consecutive expiries do to the timeout",
     "timer": "Timers: how the timeout counts down",
     "recovery": "Recoveries: what is lost, and what is sent next",
+    "undo": "Undos: whether a timeout was spurious, and what then",
     "window": "Windows: how much may be in flight",
     "ack": "Acknowledgments: when a receiver speaks",
     "queue": "Queues",
@@ -27,7 +28,7 @@ TITLES = {
     "sizes": "Distributions of sizes",
     "arrivals": "Patterns of arrivals",
 }
-STACK = ("estimator", "backoff", "timer", "recovery", "window", "ack")
+STACK = ("estimator", "backoff", "timer", "recovery", "undo", "window", "ack")
 
 
 def table(params: list[Param] | tuple[Param, ...]) -> str:

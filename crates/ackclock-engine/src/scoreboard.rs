@@ -20,19 +20,27 @@ const KEPT: u8 = FIN | WAS_LOST | WAS_RETRANSMITTED;
 /// Room for so many segments is kept whatever is outstanding.
 const SPARE_SEGMENTS: usize = 64;
 
+/// A segment in sixteen bytes, since there are as many of them as packets in flight.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    seq: SeqNumber,
-    /// Sequence space it occupies, a FIN included.
-    len: u32,
     xmit_ts: Instant,
+    seq: SeqNumber,
+    /// Sequence space it occupies, a FIN included. No segment is longer than [`MAX_LEN`].
+    short_len: u16,
     marks: u8,
     transmissions: u8,
 }
 
+/// Most sequence space of one segment: the largest payload of an IPv4 packet, and a FIN.
+pub(crate) const MAX_LEN: u32 = 65_496;
+
 impl Sent {
+    fn len(&self) -> u32 {
+        u32::from(self.short_len)
+    }
+
     fn end(&self) -> SeqNumber {
-        self.seq + self.len
+        self.seq + self.len()
     }
 
     fn has(&self, marks: u8) -> bool {
@@ -90,13 +98,14 @@ impl Scoreboard {
             self.lost_hint.set(seq);
         }
         let marks = if fin { FIN } else { 0 };
-        self.sent.push_back(Sent { seq, len, xmit_ts: now, marks, transmissions: 1 });
+        debug_assert!(len <= MAX_LEN, "the handshake bounds a segment's size");
+        self.sent.push_back(Sent { seq, short_len: len as u16, xmit_ts: now, marks, transmissions: 1 });
     }
 
     /// Takes back the last segment (a window probe that the receiver turned away).
     pub fn pop_back(&mut self) {
         if let Some(s) = self.sent.pop_back() {
-            self.forget(&s, s.len);
+            self.forget(&s, s.len());
         }
     }
 
@@ -135,12 +144,12 @@ impl Scoreboard {
             }
             let s = *front;
             let whole = s.end() <= ack;
-            let bytes = if whole { s.len } else { ack.bytes_since(s.seq) };
+            let bytes = if whole { s.len() } else { ack.bytes_since(s.seq) };
             if whole {
                 self.sent.pop_front();
             } else {
                 front.seq = ack;
-                front.len -= bytes;
+                front.short_len -= bytes as u16;
             }
             self.forget(&s, bytes);
             acked.segments += 1;
@@ -209,7 +218,7 @@ impl Scoreboard {
     fn index_of(&self, seq: SeqNumber) -> usize {
         let Some(first) = self.sent.front() else { return 0 };
         // Segments are mostly of one length: guess, and search only where the guess is wrong.
-        let guess = (seq.bytes_since(first.seq) / first.len.max(1)) as usize;
+        let guess = (seq.bytes_since(first.seq) / first.len().max(1)) as usize;
         let guess = guess.min(self.sent.len());
         let after = guess.checked_sub(1).is_none_or(|i| self.sent[i].end() <= seq);
         let before = self.sent.get(guess).is_none_or(|s| s.end() > seq);
@@ -247,8 +256,8 @@ impl Scoreboard {
             if s.has(SACKED) {
                 continue;
             }
-            self.forget(&s, s.len);
-            self.sacked_bytes += s.len;
+            self.forget(&s, s.len());
+            self.sacked_bytes += s.len();
             self.sent[i].marks = (s.marks & FIN) | SACKED;
         }
     }
@@ -267,10 +276,10 @@ impl Scoreboard {
                 continue;
             }
             if !s.has(LOST) {
-                self.lost_bytes += s.len;
+                self.lost_bytes += s.len();
             }
             if s.has(RETRANSMITTED) {
-                self.retransmitted_bytes -= s.len;
+                self.retransmitted_bytes -= s.len();
             }
             s.marks = (s.marks & KEPT) | LOST;
         }
@@ -293,10 +302,10 @@ impl Scoreboard {
         for s in &mut self.sent {
             s.marks = (s.marks & (SACKED | FIN)) | ((s.marks >> 3) & (LOST | RETRANSMITTED));
             if s.has(LOST) {
-                self.lost_bytes += s.len;
+                self.lost_bytes += s.len();
             }
             if s.has(RETRANSMITTED) {
-                self.retransmitted_bytes += s.len;
+                self.retransmitted_bytes += s.len();
             }
         }
         if let Some(first) = self.sent.front() {
@@ -314,7 +323,7 @@ impl Scoreboard {
         for s in &mut self.sent {
             if s.has(SACKED) {
                 s.marks &= !SACKED;
-                self.sacked_bytes -= s.len;
+                self.sacked_bytes -= s.len();
             }
         }
         self.sacked.clear();
@@ -327,7 +336,7 @@ impl Scoreboard {
         if self.sent.get(i)?.has(SACKED) {
             return None;
         }
-        let data = self.sent[i].len - u32::from(self.sent[i].has(FIN));
+        let data = self.sent[i].len() - u32::from(self.sent[i].has(FIN));
         if data > limit {
             self.split(i, limit);
         }
@@ -336,7 +345,7 @@ impl Scoreboard {
         s.transmissions = s.transmissions.saturating_add(1);
         if !s.has(RETRANSMITTED) {
             s.marks |= RETRANSMITTED;
-            self.retransmitted_bytes += s.len;
+            self.retransmitted_bytes += s.len();
         }
         Some((s.range(), s.has(FIN)))
     }
@@ -344,9 +353,9 @@ impl Scoreboard {
     fn split(&mut self, i: usize, len: u32) {
         let mut tail = self.sent[i];
         tail.seq += len;
-        tail.len -= len;
+        tail.short_len -= len as u16;
         let head = &mut self.sent[i];
-        head.len = len;
+        head.short_len = len as u16;
         head.marks &= !FIN;
         self.sent.insert(i + 1, tail);
     }

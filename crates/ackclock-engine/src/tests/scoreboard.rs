@@ -20,7 +20,7 @@ fn ten() -> Scoreboard {
 }
 
 fn pipe(b: &Scoreboard) -> u32 {
-    let outstanding: u32 = b.sent.iter().map(|s| s.len).sum();
+    let outstanding: u32 = b.sent.iter().map(Sent::len).sum();
     b.in_network(outstanding)
 }
 

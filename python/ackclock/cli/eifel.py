@@ -28,10 +28,14 @@ COLUMNS = {
 
 @click.command("eifel")
 @click.option("--load", type=click.IntRange(2, 3000), default=40, show_default=True, help="Largest load, segments.")
-@click.option("--cycles", type=click.IntRange(2, 100_000), default=30, show_default=True, help="Cycles of the load; numbers are those of the last one.")
+@click.option(
+    "--cycles", type=click.IntRange(2, 100_000), default=30, show_default=True, help="Cycles of the load; numbers are those of the last one."
+)
 @click.option("--service-time", default="1s", show_default=True, help="Time that the bottleneck takes for a segment.")
 @click.option("--tick", default="0s", show_default=True, help="Tick of the timers' clock, in whole numbers of which they measure; 0s for none.")
-@click.option("--sampling", type=click.Choice(["every", "delayed", "once"]), default="every", show_default=True, help="Acks that bring a sample (E-A3).")
+@click.option(
+    "--sampling", type=click.Choice(["every", "delayed", "once"]), default="every", show_default=True, help="Acks that bring a sample (E-A3)."
+)
 @click.option("--from-half", is_flag=True, help="Start cycles at half of the largest load, instead of one segment above.")
 @click.option("--timer", "names", multiple=True, metavar="NAME[(KEY=VALUE,...)]", help="A timer; may be repeated. By default lite and eifel.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for every column of every row, and a figure.")

@@ -18,6 +18,7 @@ from ackclock.cli.quantities import number
 from ackclock.models import FORMULAS, Formula, Input
 
 MOST_ROWS = 100_000
+UNITS = {"time": "s", "span": "s", "size": "B", "rate": "bit/s"}
 ROW_MODELS = {"eifel": "E-A10: The row model of the Eifel paper, timers side by side."}
 
 
@@ -69,7 +70,7 @@ def _command(f: Formula) -> click.Command:
 
 def _option(name: str, i: Input) -> click.Option:
     each = ", for each flow" if i.per_flow else ""
-    need = {"required": True} if i.default is None else {"default": f"{i.default:g}", "show_default": True}
+    need = {"required": True} if i.default is None else {"default": f"{i.default:g}{UNITS.get(i.kind, '')}", "show_default": True}
     return click.Option(["--" + name.replace("_", "-"), name], metavar=i.kind.upper(), help=i.about + each, **need)
 
 
@@ -137,7 +138,8 @@ def _values(name: str, i: Input, text: str) -> np.ndarray:
 
 def _one(name: str, i: Input, text: str) -> float:
     try:
-        value = _core.quantity(i.kind, text) if i.kind in ("time", "ratio") else float(text)
+        kind = "time" if i.kind == "span" else i.kind
+        value = _core.quantity(kind, text) if kind in ("time", "ratio", "size", "rate") else float(text)
     except InputError as e:
         raise InputError(f"`--{name}`: {e}") from None
     except ValueError:
@@ -154,7 +156,7 @@ def _wanted(i: Input, value: float) -> str | None:
         return "between 0 and 1"
     if i.kind == "count" and not (value >= 1 and value == int(min(value, 2**53))):
         return "a whole number of at least 1"
-    if i.kind in ("time", "packets", "packets/s") and not 0 < value < float("inf"):
+    if i.kind in ("time", "size", "rate", "packets", "packets/s") and not 0 < value < float("inf"):
         return "above zero"
     return None if np.isfinite(value) else "a finite number"
 

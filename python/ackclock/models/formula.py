@@ -20,7 +20,7 @@ class Input:
     """One input of a formula."""
 
     kind: str
-    """`time` (seconds), `ratio`, `count`, `packets`, `packets/s` or `number`."""
+    """`time` (seconds, above zero), `span` (zero too), `ratio`, `size` (bytes), `rate` (bit/s), `count`, `packets`, `packets/s` or `number`."""
     about: str
     """What it means, in one line."""
     per_flow: bool = False

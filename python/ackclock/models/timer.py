@@ -58,9 +58,9 @@ class Timer:
     def rows(self, columns: Mapping[str, Array], smss: int = 1) -> dict[str, Array]:
         """What the timer makes of each row of a series that fits in memory.
 
-        columns: `time`, `rtt` (s; 0 where a row brings no valid sample) and, where known, `flight_size`, `cwnd`, `ssthresh` (bytes; `smss` 1 makes them
-        segments), `sampling_rate`, `lost`, all of shape (rows,). Returns `srtt`, `rttvar`, `rto` (s, NaN before the first sample), `spurious`, and the
-        timer's private numbers, of the same shape.
+        columns: `time`, `rtt` (s; 0 where a row brings no valid sample) and, where known, `flight_size`, `cwnd`, `ssthresh` (bytes; `smss` 1 makes
+        them segments), `sampling_rate`, `lost`, all of shape (rows,). Returns `srtt`, `rttvar`, `rto` (s, NaN before one came), `spurious`, and
+        the timer's private numbers, of the same shape.
         """
         table = pa.table(_core.timer_rows(self.name, list(self.params), smss, raw(columns)))
         return {name: table[name].to_numpy() for name in table.column_names}

@@ -23,7 +23,7 @@ def timers(
     zoom: tuple[float, float] | None = None,
     unit: str = "s",
 ) -> Figure:
-    """Draws the round-trip time as steps and over it the timeout that each timer set, with a second panel between the times `zoom` when they are given."""
+    """Draws the round-trip time as steps and over it the timeout that each timer set; a second panel shows what lies between the times `zoom`."""
     fig, panels = frame(title, subtitle, 1 if zoom is None else 2)
     with mpl.rc_context(style.SETTINGS):
         for axes in panels:

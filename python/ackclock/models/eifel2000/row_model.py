@@ -20,7 +20,7 @@ LARGEST = 5_000_000
 
 @dataclass(frozen=True)
 class RowModel:
-    """A sawtooth of loads, from half of the largest and one more up to the largest: a flight of load n is n rows with a round-trip time of n services.
+    """A sawtooth of loads, from half of the largest and one more up to the largest: a flight of load n is n rows whose RTT is n service times.
 
     Its start is the timers' own: SRTT is the first sample, RTTVAR half of it.
     """
@@ -55,9 +55,9 @@ class RowModel:
     def series(self) -> dict[str, Array]:
         """The columns that no timer changes, each of shape (cycles * cycle_rows,).
 
-        `row` and `cycle` count from 0; `place` is the row's number within its flight; `load`, `cwnd`, `ssthresh` are segments; `time` and `rtt` seconds;
-        `sampled` says whether the ack carries a sample, `sampling_rate` how many samples there are for each outstanding segment. `age` (s) is that of the
-        oldest segment outstanding after the ack, whose own ack the next row is.
+        `row` and `cycle` count from 0; `place` is the row's number within its flight; `load`, `cwnd`, `ssthresh` are segments; `time` and `rtt`
+        seconds; `sampled` says whether the ack carries a sample, `sampling_rate` how many there are for each outstanding segment. `age` (s) is that
+        of the oldest segment outstanding after the ack, whose own ack the next row is.
         """
         loads = np.asarray(self.loads)
         load = np.tile(np.repeat(loads, loads), self.cycles)
@@ -145,7 +145,9 @@ class Rows:
         n = self.model.cycle_rows
         at = number % self.model.cycles * n
         part = slice(at, at + n)
-        return Part(self.model, self.timer, {k: v[part] for k, v in self.series.items()}, {k: v[part] for k, v in self.made.items()}, self.before[part])
+        return Part(
+            self.model, self.timer, {k: v[part] for k, v in self.series.items()}, {k: v[part] for k, v in self.made.items()}, self.before[part]
+        )
 
     def sampled(self, values: Array) -> Array:
         """Those of `values` that lie at rows with a sample."""

@@ -33,4 +33,6 @@ def reproduce(setting: Setting) -> Outcome:
         within("largest over smallest RTT", float(s["rtt"].max() / s["rtt"].min()), 2.0, 1 / LOAD),
     ]
     fig = draw(s["time"], s["rtt"], {}, title="Round-trip times in steady state", subtitle=f"One sender, largest load {LOAD}, service time 1 s")
-    return Outcome(checks, {"rows": pa.table(s)}, {"rtt": fig}, [f"A cycle that starts one segment above half has a ratio of {above.max() / above.min():.6g}."])
+    return Outcome(
+        checks, {"rows": pa.table(s)}, {"rtt": fig}, [f"A cycle that starts one segment above half has a ratio of {above.max() / above.min():.6g}."]
+    )

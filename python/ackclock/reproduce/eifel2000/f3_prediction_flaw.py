@@ -5,7 +5,9 @@ from ackclock.reproduce.eifel2000 import model
 from ackclock.reproduce.item import Check, Outcome, Setting, item, six_digits, stated
 
 
-@item("E-F3", kind="MODEL", title="The Lite timer's timeout rises when the round-trip time falls", choices={**model.CHOICES, "service time": "100 ms"})
+@item(
+    "E-F3", kind="MODEL", title="The Lite timer's timeout rises when the round-trip time falls", choices={**model.CHOICES, "service time": "100 ms"}
+)
 def reproduce(setting: Setting) -> Outcome:
     """Checks in exact arithmetic, with a service time of 1; the figure with a tick of 1 ms and a service time of 100 ms."""
     lite = model.steady("lite", 10)

@@ -7,7 +7,12 @@ from ackclock.reproduce.eifel2000 import model
 from ackclock.reproduce.item import Check, Outcome, Setting, at_most, between, item, six_digits, stated
 
 
-@item("E-F6", kind="MODEL", title="The Eifel timer's timeout does not rise when the round-trip time falls", choices={**model.CHOICES, "service time": "100 ms"})
+@item(
+    "E-F6",
+    kind="MODEL",
+    title="The Eifel timer's timeout does not rise when the round-trip time falls",
+    choices={**model.CHOICES, "service time": "100 ms"},
+)
 def reproduce(setting: Setting) -> Outcome:
     """Checks in exact arithmetic, with a service time of 1; the figure with a tick of 1 ms and a service time of 100 ms."""
     fig, rows = model.figure(
@@ -30,9 +35,7 @@ def checks(lite: Rows, eifel: Rows) -> list[Check]:
     found = [
         at_most("largest RTO_E of the first flight", float(first_e.max()), float(eifel.before[0]), "below that at the end of the cycle before"),
         stated("RTO_L rises above its own", f"{first_l.max():.6g} against {lite.before[0]:.6g}", first_l.max() > lite.before[0]),
-        six_digits(
-            "those four numbers", [first_e.max(), eifel.before[0], first_l.max(), lite.before[0]], [14.0787, 14.7122, 16.7465, 12.0523]
-        ),
+        six_digits("those four numbers", [first_e.max(), eifel.before[0], first_l.max(), lite.before[0]], [14.0787, 14.7122, 16.7465, 12.0523]),
     ]
     change = {}
     for load in (7, 8, 9, 10):

@@ -14,9 +14,14 @@ WITHOUT = {18: 3, 20: 5, 22: 8, 24: 9, 26: 10, 30: 13, 34: 15, 40: 18}
 NAMES = {"every": "rate 1", "delayed": "rate 1/2", "once": "one per RTT"}
 
 
-@item("E-X2", kind="MODEL", title="How often round-trip times are sampled matters much to the Lite timer", choices={**model.CHOICES, "loads": "4, 6, ... 40"})
+@item(
+    "E-X2",
+    kind="MODEL",
+    title="How often round-trip times are sampled matters much to the Lite timer",
+    choices={**model.CHOICES, "loads": "4, 6, ... 40"},
+)
 def reproduce(setting: Setting) -> Outcome:
-    """Rows of a cycle without margin, for each timer, sampling and load. A cycle with an odd number of rows counts at both phases of the delayed acks."""
+    """Rows of a cycle without margin, for each timer, sampling and load. Delayed acks count at both of their phases."""
     rows = [{"timer": t, "sampling": s, "load": n, "without": without(t, n, s)} for t in ("lite", "eifel") for s in SAMPLINGS for n in LOADS]
 
     def found(timer: str, sampling: str) -> dict[int, int]:

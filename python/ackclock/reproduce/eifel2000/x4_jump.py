@@ -19,7 +19,7 @@ NAMES = ("srtt", "rttvar", "rto")
     choices={
         "round-trip time": "5 s, then 8 s",
         "window": "SSTHRESH 5, CWND 6 segments: a flight of 6",
-        "tolerance": "after 300 rows 0.02 % of the first deviation, half of the RTT, is left: the values hold to 1 in 1000; after 1500, to six digits",
+        "tolerance": "after 300 rows 0.02 % of the first deviation, half of the RTT, is left: values hold to 1 in 1000; after 1500, to six digits",
     },
 )
 def reproduce(setting: Setting) -> Outcome:

@@ -1,0 +1,5 @@
+"""Jacobson & Karels, "Congestion Avoidance and Control" (1988, revised 1992). The order of the imports is that of the register."""
+
+from ackclock.reproduce.jacobson88 import equations
+
+__all__ = ["equations"]

@@ -90,8 +90,9 @@ def scenarios() -> str:
 def tables() -> str:
     """The page of the tables."""
     about = (
-        "Every world fills the same tables. A run folder holds `flows.parquet` and `links.parquet`, and\nthe others where the scenario's `trace` asks for them, with the run's label in front. Units and meanings are in the metadata of the\n"
-        "Arrow fields as well. Times are seconds, made of whole nanoseconds; a column that may be missing holds null then.\n\n"
+        "Every world fills the same tables. A run folder holds `flows.parquet` and `links.parquet`, and\n"
+        "the others where the scenario's `trace` asks for them, with the run's label in front. Units and meanings are in the metadata\n"
+        "of the Arrow fields as well. Times are seconds, made of whole nanoseconds; a column that may be missing holds null then.\n\n"
     )
     return f"{NOTE}# Tables\n\n{about}{_core.tables_reference().rstrip()}\n"
 

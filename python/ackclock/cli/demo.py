@@ -18,7 +18,7 @@ DOWNLOAD = "a 20 MB file from python3 -m http.server on the kernel's TCP, throug
 
 @click.command("demo")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/demo"), show_default=True, help="Folder for both parts.")
-@click.option("--seconds", type=click.IntRange(1, 100_000), default=300, show_default=True, help="Simulated time in which flows arrive.")
+@click.option("--seconds", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Simulated time in which flows arrive.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(out: Path, seconds: int, as_json: bool) -> int | None:
     """Show what ackclock does: the congested dumbbell of B-F2a, simulated, and a download over real packets."""

@@ -19,6 +19,7 @@ COMMANDS = {
     "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",
     "policies": "List every policy with its parameters.",
     "model": "Evaluate a closed form, or run a row model.",
+    "timers": "Replay retransmission timers over a series of round-trip times.",
     "demo": "Show what ackclock does, in two parts.",
 }
 

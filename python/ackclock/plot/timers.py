@@ -50,7 +50,7 @@ def timers(
 
 def outlines(curves: Mapping[str, Mapping[str, np.ndarray]], *, title: str, subtitle: str = "") -> Figure:
     """Draws outlines of a replay: for each timer the range that its timeout had in each stretch, and the range of the round-trip times below."""
-    fig, (axes,) = frame(title, subtitle, 1)
+    fig, (axes,) = frame(title, subtitle, 1, 22)
     with mpl.rc_context(style.SETTINGS):
         for i, (name, c) in enumerate(curves.items()):
             if i == 0:
@@ -66,19 +66,20 @@ def outlines(curves: Mapping[str, Mapping[str, np.ndarray]], *, title: str, subt
             axes.set_ylim(bottom=0)
         axes.set(xlabel="time (s)", ylabel="time (s)")
         axes.grid(True)
-        legend(axes, 1 + len(curves))
+        # Below the panel, as there may be more names than one row above it holds.
+        fig.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize=8, handlelength=2.4)
     return fig
 
 
-def frame(title: str, subtitle: str, panels: int) -> tuple[Figure, list[Axes]]:
-    """A figure with panels below each other and its title above them."""
+def frame(title: str, subtitle: str, panels: int, room: int = 40) -> tuple[Figure, list[Axes]]:
+    """A figure with panels below each other and its title above them, with `room` (points) for the subtitle and a legend of one row."""
     with mpl.rc_context(style.SETTINGS):
         fig = Figure(figsize=(7.2, 4.4 if panels == 1 else 3.0 * panels), layout="constrained")
         FigureCanvasAgg(fig)
         axes = [fig.add_subplot(panels, 1, i + 1) for i in range(panels)]
-        axes[0].set_title(title, pad=40 if subtitle else 26)
+        axes[0].set_title(title, pad=room if subtitle else 26)
         if subtitle:
-            axes[0].annotate(subtitle, (0, 1), (0, 24), xycoords="axes fraction", textcoords="offset points", fontsize=8.5, color="#444444")
+            axes[0].annotate(subtitle, (0, 1), (0, room - 16), xycoords="axes fraction", textcoords="offset points", fontsize=8.5, color="#444444")
     return fig, axes
 
 

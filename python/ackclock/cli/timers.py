@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ackclock._core import InputError
+from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.cli.quantities import count, seconds
+
+STRETCHES = 2000
+
+
+@click.command("timers")
+@click.argument("series", type=click.Path(path_type=Path))
+@click.option("--timer", "names", multiple=True, metavar="NAME[(KEY=VALUE,...)]", help="A timer; may be repeated. By default every one there is.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the numbers and the figure; runs/timers-SERIES by default.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: bool) -> None:
+    """Replay retransmission timers over SERIES (CSV with a header, or Parquet): how they would have done on these round-trip times.
+
+    Columns: time (s) when an ack arrived; rtt (s), empty where it brought no valid sample; optionally flight (segments outstanding) and
+    lost (true where the segment was lost; rtt is then the time since it was sent). A timeout is spurious where the timer would have expired
+    before the ack. What a loss costs is the time from sending a segment to sending it again: with a countdown that takes the age of the
+    oldest segment off (precise), and with one that starts again in full at every ack (restart).
+    """
+    from ackclock.models.series import read
+    from ackclock.models.timer import Timer, raw
+    from ackclock.models.timer import names as every
+    from ackclock.results import folder
+
+    chosen = list(dict.fromkeys(names or every()))
+    target = out or Path("runs") / f"timers-{series.stem}"
+    folder.check_writable(target)
+    replays = {name: Timer.parse(name).replay(1, STRETCHES) for name in chosen}
+    rows, losses = 0, 0
+    with bar(series.name) as progress:
+        for piece in read(series):
+            columns = raw(piece)
+            for replay in replays.values():
+                replay.feed(columns)
+            rows += piece["time"].size
+            losses += int(piece["lost"].sum()) if "lost" in piece else 0
+            # The length of a file is not known in rows before its end.
+            progress(1 - 1 / (1 + rows / 1e6), f"{series.name}: {rows:,} rows")
+    found = [{"timer": name, **json.loads(replay.summary())} for name, replay in replays.items()]
+    if found[0]["samples"] < 2:
+        raise InputError(f"`{series}` has {found[0]['samples']} valid samples; give at least two, with an rtt above zero")
+    result = {"series": str(series), "rows": rows, "lost": losses, "timers": found}
+    result["folder"] = str(_write(target, replays, result, series.name))
+    if as_json:
+        print_json(result)
+        return
+    _show(result)
+    note(f"Numbers and figure in {result['folder']}")
+
+
+def _show(result: dict[str, Any]) -> None:
+    columns = ["timer", "samples", "spurious", "RTO/RTT mean", "p1", "p50", "p99", "a loss costs (precise)", "(restart)"]
+    marked = result["lost"] > 0
+    columns += ["marked losses cost (precise)", "(restart)"] * marked
+    table = []
+    for t in result["timers"]:
+        ratios = [f"{t['ratio'][key]:.3g}" for key in ("mean", "p1", "p50", "p99")]
+        costs = [seconds(t[key]["mean"]) for key in ("cost_precise", "cost_restart", *(("marked_precise", "marked_restart") if marked else ()))]
+        table.append([t["timer"], count(t["samples"]), count(t["spurious"]), *ratios, *costs])
+    print_table([(c, "left" if c == "timer" else "right") for c in columns], table)
+
+
+def _write(target: Path, replays: dict[str, Any], result: dict[str, Any], name: str) -> Path:
+    import pyarrow as pa
+
+    from ackclock.plot import outlines, save
+    from ackclock.results import folder
+
+    curves = {timer: pa.table(replay.outline()) for timer, replay in replays.items()}
+    arrays = {timer: {c: t[c].to_numpy() for c in t.column_names} for timer, t in curves.items()}
+    fig = outlines(arrays, title="Timeouts over a series of round-trip times", subtitle=f"{name}: {result['rows']:,} rows")
+
+    def fill(directory: Path) -> None:
+        tables = [t.append_column("timer", pa.array([timer] * t.num_rows)) for timer, t in curves.items()]
+        folder.write_table(pa.concat_tables(tables), directory / "outline.parquet")
+        save(fig, directory / "timers")
+        folder.write_json({**result, "folder": str(target.absolute())}, directory / folder.SUMMARY)
+
+    return folder.write(target, fill)

@@ -1,0 +1,30 @@
+"""The verdicts on record are those that the quick forms give: a change in either direction must change the record too."""
+
+import pytest
+
+from ackclock.reproduce import ITEMS
+from ackclock.reproduce.item import Outcome, stated
+from ackclock.reproduce.verdicts import disagreement, recorded
+
+
+@pytest.mark.parametrize("id", [pytest.param(id, marks=[pytest.mark.slow] if i.kind == "SIM" else []) for id, i in ITEMS.items()])
+def test_the_verdict_on_record_is_the_one_found(id):
+    assert disagreement(id, ITEMS[id].run()) is None
+
+
+def test_the_record_names_no_item_that_is_gone():
+    assert set(recorded()) <= set(ITEMS)
+
+
+def test_a_verdict_that_changes_either_way_is_noticed(monkeypatch):
+    good, bad = (Outcome([stated("x", "1", holds)]) for holds in (True, False))
+    entry = {"verdict": "holds", "reason": "", "got": {"x": "1"}}
+    monkeypatch.setattr("ackclock.reproduce.verdicts.recorded", lambda: {"B-E1": entry})
+    assert disagreement("B-E1", good) is None
+    assert "now falls short" in disagreement("B-E1", bad)
+    assert "no verdict on record" in disagreement("B-E2", good)
+    entry["verdict"] = "falls short"
+    assert "now holds" in disagreement("B-E1", good)
+    assert "no reason" in disagreement("B-E1", bad)
+    entry["reason"] = "The load is too low."
+    assert disagreement("B-E1", bad) is None

@@ -354,7 +354,10 @@ mod tests {
     #[test]
     fn a_queue_without_room_for_a_packet_is_refused() {
         for (text, message) in [
-            ("50", "`limit` is `50`, which is not a length of a queue: give packets or bytes, such as `50packets` or `64KiB`, or in a scenario `2bdp` or `100ms`"),
+            (
+                "50",
+                "`limit` is `50`, which is not a length of a queue: give packets or bytes, such as `50packets` or `64KiB`, or in a scenario `2bdp` or `100ms`",
+            ),
             ("0packets", "`limit` is `0packets`, which is not between 1packets and 1099511627776packets"),
             ("39B", "`limit` is `39B`, which is not between 40B and 1099511627776B"),
         ] {

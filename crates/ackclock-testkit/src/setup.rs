@@ -2,7 +2,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use ackclock_engine::{Config, Connection, Policies};
-use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout};
+use ackclock_policy::{
+    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout,
+};
 use ackclock_units::{Rng, SeqNumber};
 
 /// Options and policies of one endpoint, from the built-in registry.

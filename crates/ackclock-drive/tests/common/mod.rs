@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use ackclock_drive::{Clock, Lab, LabOptions, Means, PolicyFactory, check};
 use ackclock_engine::{Config, Policies};
-use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout};
+use ackclock_policy::{
+    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout,
+};
 use ackclock_sim::{LinkSpec, Passing, Verdict};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ackclock_engine::{Config, Policies};
 use ackclock_policy::{
-    AckPolicy, Application, Backoff, Chosen, CongestionControl, LossRecovery, QueueDiscipline, Registry, RetransmissionTimer, RttEstimator, SpuriousTimeout,
+    AckPolicy, Application, Backoff, Chosen, CongestionControl, LossRecovery, QueueDiscipline, Registry, RetransmissionTimer, RttEstimator,
+    SpuriousTimeout,
 };
 use ackclock_sim::{Access, LinkSpec, Network, NetworkBuilder, NodeId, Simulation, StackFactory};
 use ackclock_units::{Bytes, Duration, Instant, Rate};

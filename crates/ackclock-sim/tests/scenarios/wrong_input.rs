@@ -168,11 +168,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         "line 12: `workload.arrivals`: `posson` is not a known kind of arrivals (did you mean `poisson`?); known are poisson, regular, on-off",
     ),
     (r#"trace = "I""#, r#"trace = "IV""#, "line 10: `workload.trace` is `IV`, which is not one of I, II, III"),
-    (
-        r#""sack""#,
-        r#""sakc""#,
-        "line 13: `stacks.tcp` is `sakc`: `sakc` is not a known stack (did you mean `sack`?); known are rfc793, tahoe, ...",
-    ),
+    (r#""sack""#, r#""sakc""#, "line 13: `stacks.tcp` is `sakc`: `sakc` is not a known stack (did you mean `sack`?); known are rfc793, tahoe, ..."),
     (
         r#""sack+no-backoff""#,
         r#""sack+no-backof""#,

@@ -52,6 +52,7 @@ impl Dropped {
                 }
             }
         }
+        self.give_back();
         answer
     }
 
@@ -59,9 +60,20 @@ impl Dropped {
     pub(crate) fn forget_below(&mut self, acked: u64) {
         if self.0.first().is_some_and(|r| r.end <= acked) {
             self.0.retain(|r| r.end > acked);
+            self.give_back();
+        }
+    }
+
+    /// Gives back what an overshoot of slow start took.
+    fn give_back(&mut self) {
+        if self.0.is_empty() && self.0.capacity() >= SPARE_RANGES {
+            self.0 = Vec::new();
         }
     }
 }
+
+/// A list of this length is not kept for another time.
+const SPARE_RANGES: usize = 16;
 
 /// Which bytes of a stream have arrived at the receiver's host.
 #[derive(Debug, Default)]

@@ -33,7 +33,7 @@ impl FlowSource for Bulk {
             server_stack: self.stack.clone(),
             client_app: application("bulk").build(),
             server_app: application("sink").build(),
-            access: self.arguments.access(i % 20, self.flows.min(20)),
+            access: self.arguments.access(i % self.arguments.classes, self.flows.min(self.arguments.classes)),
             start: Instant::ZERO + Duration::from_secs(1) * i / self.flows,
             group: "bulk".into(),
             size: None,

@@ -12,7 +12,7 @@ use ackclock_units::{Bytes, Duration, Instant, Rate};
 
 use crate::measure::{cpu_ns, memory_kb};
 
-/// The seven arguments that every simulator takes.
+/// The seven arguments that every simulator takes, and one of our own.
 pub struct Arguments {
     /// Number of flows, or file of arrivals.
     pub first: String,
@@ -22,23 +22,26 @@ pub struct Arguments {
     pub window: Bytes,
     pub min_rtt_ms: f64,
     pub max_rtt_ms: f64,
+    /// Different round-trip times.
+    pub classes: u64,
 }
 
 impl Arguments {
     pub fn read(name: &str, first: &str) -> Self {
         let all: Vec<String> = std::env::args().skip(1).collect();
         let usage = || -> ! {
-            eprintln!("usage: {name} {first} RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS MAX_RTT_MS");
+            eprintln!("usage: {name} {first} RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS MAX_RTT_MS [CLASSES]");
             std::process::exit(2)
         };
         let [first, rest @ ..] = all.as_slice() else { usage() };
         let numbers: Vec<f64> = rest.iter().filter_map(|a| a.parse().ok()).collect();
-        let [rate, seconds, queue, window, min_rtt_ms, max_rtt_ms] = numbers[..] else { usage() };
+        let [rate, seconds, queue, window, min_rtt_ms, max_rtt_ms, ref classes @ ..] = numbers[..] else { usage() };
         let rate = Rate::from_bits_per_sec(rate as u64);
-        Self { first: first.clone(), rate, seconds, queue: queue as u64, window: window as u64, min_rtt_ms, max_rtt_ms }
+        let classes = classes.first().map_or(20, |n| *n as u64).max(1);
+        Self { first: first.clone(), rate, seconds, queue: queue as u64, window: window as u64, min_rtt_ms, max_rtt_ms, classes }
     }
 
-    /// Delays of class `class` of 20: together with those of [`dumbbell`] they make its round-trip time.
+    /// Delays of class `class` of `classes`: together with those of [`dumbbell`] they make its round-trip time.
     pub fn access(&self, class: u64, classes: u64) -> Access {
         let share = if classes > 1 { class as f64 / (classes - 1) as f64 } else { 0.5 };
         let rtt = Duration::from_secs_f64((self.min_rtt_ms + (self.max_rtt_ms - self.min_rtt_ms) * share) / 1e3);

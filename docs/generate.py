@@ -9,6 +9,7 @@ from ackclock import _core
 from ackclock.policy import declarations, modifiers, options, presets
 from ackclock.policy.declared import Declaration, Param, bounds
 from ackclock.reproduce import ITEMS
+from ackclock.reproduce.item import KINDS
 from ackclock.scenario.workload import COMMON, FLOWS, WEB
 
 HERE = Path(__file__).parent
@@ -100,8 +101,9 @@ def tables() -> str:
 def reproductions() -> str:
     """The page of the papers' items."""
     text = (
-        f"{NOTE}# Reproductions\n\n`ackclock reproduce ID` runs an item and says whether the register's checks hold. Kinds: CF closed form, SIM "
-        "packet simulation.\n\n| id | paper | kind | title |\n|---|---|---|---|\n"
+        f"{NOTE}# Reproductions\n\n`ackclock reproduce ID` runs an item and says whether the register's checks hold. Kinds: "
+        + ", ".join(f"{kind} {meaning}" for kind, meaning in KINDS.items())
+        + ".\n\n| id | paper | kind | title |\n|---|---|---|---|\n"
     )
     text += "".join(f"| {i.id} | {i.paper} | {i.kind} | {i.title} |\n" for i in ITEMS.values())
     for i in ITEMS.values():

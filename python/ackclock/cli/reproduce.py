@@ -57,9 +57,22 @@ def _show(result: dict[str, Any]) -> None:
     print(f"{result['id']} ({result['paper']}, {result['kind']}): {result['title']}")
     rows = [("holds" if c["holds"] else "FALLS SHORT", c["name"], c["expected"], c["got"]) for c in result["checks"]]
     print_table([("", "left"), ("check", "left"), ("expected", "left"), ("got", "left")], rows)
+    for told in result["points_at"]:
+        _show_reference(told)
+    for test in result["tests"]:
+        print(f"Pinned by {test}")
     for what, chosen in result["choices"].items():
         print(f"Unstated in the paper: {what}. Chosen: {chosen}.")
     for line in result["notes"]:
         print(line)
-    note(f"Data{' and figure' if result['figures'] else ''} in {result['folder']}")
+    note(f"{'Data and figure' if result['figures'] else 'Data' if result['data'] else 'Summary'} in {result['folder']}")
     print()
+
+
+def _show_reference(told: dict[str, Any]) -> None:
+    source = f" Source: {told['source']}." if told["source"] else ""
+    about = f": {told['about']}" if told["about"] else ""
+    print(f"\n{told['reference']}{about}{source}")
+    rows = [(p["name"], p["here"], p["default"], p["values"], p["about"]) for p in told["params"]]
+    if rows:
+        print_table([(name, "left") for name in ("parameter", "here", "default", "values", "meaning")], rows)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ackclock._core import InputError
+from ackclock.reproduce import pointer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
 
 ITEMS: dict[str, Item] = {}
 """Every item that can be run, by register id, in the register's order."""
+
+PAPERS = {"J": "jacobson88", "M": "mathis97", "E": "eifel2000", "I": "interactive2007", "B": "backoff2008"}
+"""The papers by the first letter of their ids."""
+
+KINDS = {
+    "CF": "closed form",
+    "MODEL": "row-by-row model",
+    "SIM": "packet simulation",
+    "CAP": "capture analysis",
+    "RULE": "an algorithm, and the policy that is it",
+    "TOOL": "an instrument, and the command that is it",
+}
+"""The kinds of item."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +84,27 @@ class Item:
     choices: dict[str, str]
     """What the paper leaves unstated, and what was chosen."""
     function: Callable[[Setting], Outcome]
+    points_at: tuple[str, ...] = ()
+    """What it is in this project: references, as `pointer` has them."""
+    tests: tuple[str, ...] = ()
+    """The tests that pin it: path and name."""
 
     def run(self, setting: Setting | None = None) -> Outcome:
-        """Runs it."""
-        return self.function(setting or Setting())
+        """Runs it, and looks for what it points at."""
+        outcome = self.function(setting or Setting())
+        outcome.checks += self.pointers()
+        return outcome
+
+    def pointers(self) -> list[Check]:
+        """Whether what it points at is there: policies and commands with the parameters named, and, in a checkout, the tests."""
+        checks = []
+        for text in self.points_at:
+            problem = pointer.Reference.parse(text).problem()
+            checks.append(Check(text, "there", problem or "there", problem is None))
+        if self.tests and pointer.in_checkout():
+            missing = [m for m in map(pointer.missing_test, self.tests) if m]
+            checks.append(Check("tests that pin it", f"{len(self.tests)} there", "; ".join(missing) or f"{len(self.tests)} there", not missing))
+        return checks
 
     def listing(self) -> dict[str, str]:
         """What a listing shows."""
@@ -81,19 +112,57 @@ class Item:
 
 
 def item(
-    id: str, *, kind: str, title: str, choices: dict[str, str] | None = None
+    id: str,
+    *,
+    kind: str,
+    title: str,
+    choices: dict[str, str] | None = None,
+    points_at: Iterable[str] = (),
+    tests: Iterable[str] = (),
 ) -> Callable[[Callable[[Setting], Outcome]], Callable[[Setting], Outcome]]:
-    """Declares the decorated function as the register's item `id`; its paper is the folder that its file lies in."""
+    """Declares the decorated function as the register's item `id`; its paper is the folder that its file lies in.
+
+    points_at, tests: what it is in this project and what pins it, as `pointer` has them.
+    """
 
     def declare(function: Callable[[Setting], Outcome]) -> Callable[[Setting], Outcome]:
         paper = function.__module__.split(".")[-2]
-        ITEMS[id] = Item(id, paper, kind, title, choices or {}, function)
+        ITEMS[id] = Item(id, paper, kind, title, choices or {}, function, tuple(points_at), tuple(tests))
         return function
 
     return declare
 
 
-def pinned(id: str, title: str, points: Callable[[], list[Check]], choices: dict[str, str] | None = None) -> None:
+def rule(
+    id: str,
+    title: str,
+    *points_at: str,
+    tests: Iterable[str],
+    points: Callable[[], list[Check]] | None = None,
+    kind: str = "RULE",
+    choices: dict[str, str] | None = None,
+) -> None:
+    """Declares an algorithm of the register (kind TOOL: an instrument) as what it is in this project, with the tests that pin it.
+
+    points: checks of the rule itself, evaluated as connections evaluate it.
+    """
+
+    def reproduce(setting: Setting) -> Outcome:
+        return Outcome(points() if points else [])
+
+    paper = PAPERS[id.partition("-")[0]]
+    ITEMS[id] = Item(id, paper, kind, title, choices or {}, reproduce, points_at, tuple(tests))
+
+
+def pinned(
+    id: str,
+    title: str,
+    points: Callable[[], list[Check]],
+    choices: dict[str, str] | None = None,
+    *,
+    points_at: Iterable[str] = (),
+    tests: Iterable[str] = (),
+) -> None:
     """Declares a closed form whose checks, the register's points, `points` gives; its paper is that of `points`."""
 
     def reproduce(setting: Setting) -> Outcome:
@@ -103,7 +172,7 @@ def pinned(id: str, title: str, points: Callable[[], list[Check]], choices: dict
         return Outcome(checks, {"points": pa.table({name: [getattr(c, name) for c in checks] for name in ("name", "expected", "got")})})
 
     reproduce.__module__ = points.__module__
-    item(id, kind="CF", title=title, choices=choices)(reproduce)
+    item(id, kind="CF", title=title, choices=choices, points_at=points_at, tests=tests)(reproduce)
 
 
 def find(name: str) -> list[Item]:
@@ -177,6 +246,8 @@ def save(i: Item, outcome: Outcome, setting: Setting, began: float, root: Path) 
         "holds": outcome.holds,
         "checks": [vars(c) for c in outcome.checks],
         "choices": i.choices,
+        "points_at": [pointer.Reference.parse(text).about() for text in i.points_at],
+        "tests": list(i.tests),
         "notes": outcome.notes,
         "full": setting.full,
         "version": version,

@@ -1,6 +1,7 @@
 """Ludwig & Sklower, "The Eifel Retransmission Timer" (2000). The order of the imports is that of the register."""
 
 from ackclock.reproduce.eifel2000 import (  # isort: skip
+    algorithms,
     equations,
     e18_golden_rows,
     f1_round_trip_times,
@@ -16,6 +17,7 @@ from ackclock.reproduce.eifel2000 import (  # isort: skip
 )
 
 __all__ = [
+    "algorithms",
     "e18_golden_rows",
     "equations",
     "f1_round_trip_times",

@@ -1,0 +1,130 @@
+"""The algorithms E-A1 to E-A10 as the policies that they are, and the tests that pin them."""
+
+from __future__ import annotations
+
+from ackclock.reproduce.item import rule
+
+POLICY = "crates/ackclock-policy/src"
+ESTIMATOR = f"{POLICY}/estimator"
+ENGINE = "crates/ackclock-engine/tests"
+KIT = "crates/ackclock-testkit/tests"
+
+rule(
+    "E-A1",
+    "Lite-Xmit-Timer",
+    "estimator lite(tick=500ms)",
+    "timer restart-on-ack(heartbeat=500ms)",
+    "stack tahoe+lite(500ms)",
+    tests=[
+        f"{ESTIMATOR}/jacobson88.rs::the_lite_timer_rises_when_the_rtt_falls",
+        f"{ESTIMATOR}/jacobson88.rs::a_tick_counts_samples_and_sets_a_floor",
+        f"{ESTIMATOR}/tests.rs::lite_is_jacobsons_timer_on_a_clock",
+        f"{POLICY}/timer/restart_on_ack.rs::it_follows_rfc_6298",
+    ],
+)
+rule(
+    "E-A2",
+    "Karn's algorithm",
+    "option karn_backoff(true)",
+    "backoff exponential(max_timeout=240s)",
+    tests=[
+        f"{KIT}/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
+        f"{KIT}/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
+        f"{KIT}/options.rs::timestamps_tell_a_retransmission_from_its_original",
+        f"{POLICY}/backoff/tests.rs::the_ceiling_is_240_seconds_and_never_below_the_timeout",
+    ],
+    choices={"with timestamps": "a retransmission's sample counts, since its echo is unambiguous"},
+)
+rule(
+    "E-A3",
+    "RTT sampling policies",
+    "option rtt_sampling(once-per-rtt)",
+    "option rtt_sampling(every-segment)",
+    "ack every",
+    "ack delayed",
+    tests=[
+        f"{ENGINE}/undo.rs::the_sampling_rate_follows_the_receivers_acks",
+        "tests/test_models_eifel2000.py::test_sampling_decides_which_rows_bring_a_sample",
+    ],
+    choices={"rate": "with every segment timed it is derived from the acks of the last round trip: 1, or 1/2 with delayed acks"},
+)
+rule(
+    "E-A4",
+    "The four faults of the Lite timer",
+    "estimator lite",
+    "timer restart-on-ack(heartbeat=500ms)",
+    "timer precise",
+    tests=[
+        f"{ESTIMATOR}/jacobson88.rs::the_lite_timer_rises_when_the_rtt_falls",
+        f"{ESTIMATOR}/tests.rs::maxima_ends_and_margins_of_a_cycle",
+        f"{POLICY}/replay/tests.rs::a_loss_costs_the_age_as_well_where_every_ack_restarts",
+        f"{POLICY}/timer/heartbeat.rs::a_heartbeat_takes_a_tick_off_at_once",
+    ],
+)
+rule(
+    "E-A5",
+    "Heartbeat timer",
+    "timer restart-on-ack(heartbeat=500ms)",
+    "timer precise(heartbeat=500ms)",
+    tests=[f"{POLICY}/timer/heartbeat.rs::a_heartbeat_takes_a_tick_off_at_once"],
+    choices={"cost": "no pass over all connections: a deadline lies on a tick of the clock, in the one queue of events"},
+)
+rule(
+    "E-A6",
+    "Eifel-Xmit-Timer",
+    "estimator eifel",
+    "timer precise",
+    "stack sack+eifel-timer",
+    tests=[
+        f"{ESTIMATOR}/eifel.rs::the_equations_give_the_golden_values",
+        f"{ESTIMATOR}/eifel.rs::a_jump_is_added_whole",
+        f"{ESTIMATOR}/eifel.rs::flight_is_a_lower_bound_of_the_load",
+        f"{POLICY}/timer/precise.rs::the_age_of_the_oldest_segment_counts",
+    ],
+    choices={
+        "before the first congestion": "FLIGHT is CWND/2 + 1, since there is no SSTHRESH",
+        "a window that does not fill": "what is in flight counts in place of CWND",
+        "one sample per RTT": "fewer than 1.5 samples per round trip; its gain, 1/3, is the largest of all",
+    },
+)
+rule(
+    "E-A7",
+    "RTO_AGG, the self-training timeout",
+    "estimator eifel-agg(k=0.05, initial_agg=1, max_cwnd)",
+    "stack sack+eifel-agg+eifel",
+    tests=[
+        f"{ESTIMATOR}/eifel_agg.rs::{name}"
+        for name in ("a_cycle_takes_its_part", "a_spurious_timeout_halves_the_distance_from_one", "the_largest_window_is_learnt")
+    ]
+    + [f"{ESTIMATOR}/tests.rs::the_factor_trains_itself_on_spurious_timeouts"],
+    choices={
+        "first AGG": "1",
+        "order": "a spurious timeout raises AGG before the sample lowers it",
+        "MAXCWND": "learnt from this cycle and the one before",
+    },
+)
+rule(
+    "E-A8",
+    "Eifel algorithm: the response to spurious timeouts",
+    "undo eifel(response=restore)",
+    "stack sack+eifel",
+    tests=[
+        f"{POLICY}/undo/tests.rs::timestamps_decide_for_eifel_at_the_first_ack_of_new_data",
+        f"{POLICY}/undo/tests.rs::the_window_comes_back",
+        f"{ENGINE}/undo.rs::a_delay_spike_costs_one_retransmission_and_no_window",
+        f"{ENGINE}/undo.rs::without_undo_the_same_spike_costs_a_window",
+        f"{ENGINE}/undo.rs::a_real_loss_is_repaired_as_before",
+    ],
+)
+rule(
+    "E-A10",
+    "Spreadsheet model",
+    "command model eifel",
+    tests=[
+        "tests/test_models_eifel2000.py::test_a_cycle_has_the_rows_of_the_definition",
+        "tests/test_models_eifel2000.py::test_a_flight_of_n_is_n_rows_of_n_service_times",
+        "tests/test_models_eifel2000.py::test_every_column_is_there_for_every_timer",
+        f"{ESTIMATOR}/tests.rs::the_first_rows_of_a_cycle",
+    ],
+    choices={"start of a cycle": "half of the largest load and one segment (SSTHRESH + 1); `from_half` starts at half"},
+)

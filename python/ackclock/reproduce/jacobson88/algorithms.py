@@ -1,0 +1,134 @@
+"""The algorithms J-A1 to J-A17 as the policies that they are, and the tests that pin them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ackclock._core import backoff_schedule
+from ackclock.models import Timer
+from ackclock.reproduce.item import Check, exactly, rule, six_digits
+
+POLICY = "crates/ackclock-policy/src"
+ENGINE = "crates/ackclock-engine"
+KIT = "crates/ackclock-testkit/tests"
+WINDOW = f"{POLICY}/window/tests.rs"
+TICKS = f"{POLICY}/estimator/jacobson88_ticks.rs"
+
+FINE = (("min_rto", "0s"), ("max_rto", "1h"))
+
+
+def rfc793() -> list[Check]:
+    """J-E3 by the estimator."""
+    rows = Timer("rfc793", FINE).rows({"time": np.array([1.0, 3.0]), "rtt": np.array([1.0, 2.0])})
+    return [six_digits("R and rto after samples of 1 and 2 (J-E3)", [rows["srtt"][1], rows["rto"][1]], [1.1, 2.2])]
+
+
+def doubling() -> list[Check]:
+    """Each further retransmission doubles, up to 64 times."""
+    seconds = [ns / 1e9 for ns in backoff_schedule("exponential", [], 10**9, 9)]
+    return [exactly("timeouts of 1 s", seconds, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 64.0, 64.0])]
+
+
+rule(
+    "J-A2",
+    "Slow-start",
+    "window reno(initial_window=segments, initial_segs=1, loss_window_segs=1)",
+    tests=[
+        f"{WINDOW}::slow_start_adds_a_segment_per_ack",
+        f"{WINDOW}::initial_windows",
+        f"{POLICY}/laws/window.rs::slow_start_grows_no_faster_than_what_is_acknowledged",
+    ],
+)
+rule(
+    "J-A3",
+    "RFC 793 retransmit timer",
+    "estimator rfc793(alpha=0.9, beta=2)",
+    tests=[f"{POLICY}/estimator/rfc793.rs::the_filter_of_rfc_793", f"{POLICY}/estimator/rfc793.rs::it_falls_behind_a_loaded_path"],
+    points=rfc793,
+    choices={"start and bounds": "the first sample sets R; at least 1 s and at most 60 s (RFC 793 p. 41 has these as examples), 3 s before a sample"},
+)
+rule(
+    "J-A4",
+    "Mean and mean deviation in real arithmetic",
+    "estimator jacobson88(g=0.125, h=0.25, weight=4)",
+    tests=[f"{POLICY}/estimator/jacobson88.rs::golden_rows_in_real_arithmetic"],
+    choices={"start": "the first sample sets the mean, and the deviation to half of it"},
+)
+rule(
+    "J-A5",
+    "Integer estimator with one gain",
+    "estimator jacobson88-ticks(form=one-gain)",
+    tests=[f"{TICKS}::the_scaled_form_of_the_paper", f"{TICKS}::fixed_points_of_a_constant_sample"],
+)
+rule(
+    "J-A6",
+    "Integer estimator, final timer",
+    "estimator jacobson88-ticks(form=final)",
+    "stack tahoe+ticks(500ms)",
+    tests=[f"{TICKS}::{name}" for name in ("golden_rows_when_the_rtt_rises", "golden_rows_when_the_rtt_falls", "fixed_points_of_a_constant_sample")],
+    choices={"start": "4.3BSD's: the first sample sets sa = 8m and sv = 2m", "floor": "two ticks, as in E-A1"},
+)
+rule(
+    "J-A7",
+    "Exponential retransmit backoff",
+    "backoff exponential",
+    tests=[f"{POLICY}/backoff/tests.rs::multipliers_of_tcp_star", f"{KIT}/clocks.rs::data_is_sent_again_with_doubled_timeouts_until_given_up"],
+    points=doubling,
+    choices={"cap": "64 times the timeout (B-A2) and 240 s (E-A2)", "reset": "with the next valid sample (J-A8)"},
+)
+rule(
+    "J-A8",
+    "Karn's clamped retransmit backoff",
+    "option karn_backoff(true)",
+    tests=[
+        f"{KIT}/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
+        f"{KIT}/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
+    ],
+    choices={"definition": "E-A2's, since this paper only names it"},
+)
+rule(
+    "J-A10",
+    "Slow-start and congestion avoidance combined",
+    "window reno(min_ssthresh_segs=2, initial_ssthresh=0B)",
+    "stack tahoe",
+    tests=[f"{WINDOW}::reductions", f"{WINDOW}::slow_start_adds_a_segment_per_ack", f"{WINDOW}::per_ack_increments_are_exact"],
+    choices={"floor of ssthresh": "2 segments (mathis97 calls that common)", "first ssthresh": "none"},
+)
+rule(
+    "J-A12",
+    "Idle restart",
+    "option idle_restart(true)",
+    tests=[f"{KIT}/clocks.rs::after_an_idle_timeout_the_window_starts_again_from_the_restart_window"],
+)
+rule(
+    "J-A13",
+    "Receiver ack policies",
+    "ack bsd43",
+    "ack delayed",
+    "ack every",
+    tests=[
+        f"{POLICY}/ack/tests.rs::{name}"
+        for name in (
+            "the_old_receiver_waits_for_a_third_of_the_window_or_the_clock",
+            "the_old_receiver_acknowledges_every_five_packets_at_the_papers_rate",
+            "every_second_full_segment_is_acknowledged_at_once",
+        )
+    ],
+    choices={"200 ms timer": "4.3BSD's is free-running (the fast timer)"},
+)
+rule(
+    "J-A14",
+    "Fast retransmit",
+    "recovery tahoe(dup_thresh=3)",
+    tests=[f"{KIT}/clocks.rs::fast_retransmit_comes_with_the_third_duplicate", f"{ENGINE}/tests/stacks.rs::one_loss_is_repaired_by_fast_retransmit"],
+    choices={"definition": "the third duplicate ack, as the other papers have it; this one only names it"},
+)
+rule(
+    "J-A16",
+    "Old TCP, before the seven algorithms",
+    "stack rfc793",
+    "window receiver-only",
+    "recovery timeout-only",
+    tests=[f"{WINDOW}::before_1988_nothing_was_reduced", f"{ENGINE}/tests/stacks.rs::every_stack_delivers_every_byte"],
+    choices={"backoff of the old stack": "doubles up to 64 times, and the next new ack ends it"},
+)

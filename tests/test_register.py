@@ -1,0 +1,107 @@
+"""Every id of the register can be run, and an id that points at something finds it."""
+
+import pytest
+
+from ackclock.reproduce import ITEMS
+from ackclock.reproduce.item import KINDS, PAPERS, Item, Outcome
+from ackclock.reproduce.pointer import Reference, missing_test
+
+# How many ids of each letter the register has.
+REGISTER = {
+    "J": {"A": 17, "E": 20, "F": 12, "N": 9, "X": 13, "U": 2},
+    "E": {"A": 11, "E": 18, "F": 14, "X": 8, "U": 1},
+}
+
+# What cannot be run yet. It only shrinks.
+MISSING = {
+    *("J-A1", "J-A9", "J-A11", "J-A15", "J-A17"),
+    *(f"J-F{n}" for n in range(1, 13)),
+    *(f"J-N{n}" for n in (1, 2, 4, 5, 6, 7, 8, 9)),
+    *(f"J-X{n}" for n in range(1, 14)),
+    *("J-U1", "J-U2", "E-A9", "E-A11", "E-U1"),
+    *(f"E-F{n}" for n in (2, 5, 8, 9, 11, 12, 13, 14)),
+    *(f"E-X{n}" for n in (1, 3, 7, 8)),
+}
+
+
+def ids(paper: str) -> list[str]:
+    return [f"{paper}-{letter}{n}" for letter, count in REGISTER[paper].items() for n in range(1, count + 1)]
+
+
+@pytest.mark.parametrize(("paper", "count"), [("J", 73), ("E", 52)])
+def test_every_id_of_the_register_is_listed(paper, count):
+    wanted = ids(paper)
+    assert len(wanted) == count
+    listed = {id for id in ITEMS if id.startswith(f"{paper}-")}
+    assert listed <= set(wanted)
+    assert set(wanted) - listed <= MISSING
+
+
+def test_kinds_and_papers_are_known():
+    for i in ITEMS.values():
+        assert set(i.kind.split(", ")) <= set(KINDS), i
+        assert i.paper == PAPERS[i.id[0]], i
+
+
+@pytest.mark.parametrize("id", [i.id for i in ITEMS.values() if i.points_at or i.tests])
+def test_what_an_item_points_at_is_there(id):
+    i = ITEMS[id]
+    assert i.tests, "nothing pins it"
+    assert all(c.holds for c in i.pointers()), i.pointers()
+    assert len(i.pointers()) == len(i.points_at) + 1
+
+
+@pytest.mark.parametrize("id", [i.id for i in ITEMS.values() if i.kind in ("RULE", "TOOL")])
+def test_a_rule_says_what_it_is_and_what_pins_it(id):
+    assert ITEMS[id].tests
+    assert ITEMS[id].run().holds, ITEMS[id].run().checks
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("estimator jacobsen88", "no estimator is called jacobsen88"),
+        ("estimator rfc793(gamma=2)", "has no parameter gamma"),
+        ("estimator rfc793(alpha=2)", "alpha"),
+        ("window reno(initial_window=large)", "initial_window"),
+        ("option karn", "no option is called karn"),
+        ("option rtt_sampling(never)", "rtt_sampling"),
+        ("stack tahoe+fast", "fast"),
+        ("fault loss(p=2)", "p"),
+        ("command fly", "no command fly"),
+        ("command model flight", "no command flight"),
+        ("formula flight", "no closed form"),
+        ("item J-A99", "no item J-A99"),
+    ],
+)
+def test_a_reference_to_nothing_is_noticed(text, says):
+    assert says in (Reference.parse(text).problem() or "")
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "crates/ackclock-policy/src/backoff/nowhere.rs::multipliers_of_tcp_star",
+        "crates/ackclock-policy/src/backoff/tests.rs::multipliers",
+        # A function, but no test.
+        "crates/ackclock-policy/src/backoff/tests.rs::star",
+        "tests/test_register.py::ids",
+        "tests/test_register.py::test_nothing",
+    ],
+)
+def test_a_test_that_is_not_there_is_noticed(test):
+    assert missing_test(test)
+
+
+def test_an_item_whose_policy_or_test_is_gone_falls_short():
+    gone = Item("J-A2", "jacobson88", "RULE", "x", {}, lambda _: Outcome([]), ("window jacobson88",), ("tests/test_register.py::test_gone",))
+    assert [c.holds for c in gone.run().checks] == [False, False]
+
+
+def test_a_rule_prints_its_policy_and_its_tests(ackclock):
+    done = ackclock("reproduce", "J-A6")
+    assert done.code == 0, done
+    assert "jacobson88-ticks" in done.out
+    assert "golden_rows_when_the_rtt_rises" in done.out
+    (told, _) = ackclock("reproduce", "J-A6", "--json").json["points_at"]
+    assert next(p for p in told["params"] if p["name"] == "form")["here"] == "final"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from ackclock.scenario import Scenario
 if TYPE_CHECKING:
     from ackclock.results import Run
 
+PLOTS = ("sequence", "rates")
+"""The figures that need a trace of segments."""
 COLUMNS = ("stack", "flows finished", "mean", "median", "p99", "loss", "goodput", "timeouts", "spurious retransmissions")
 
 
@@ -21,23 +24,44 @@ COLUMNS = ("stack", "flows finished", "mean", "median", "p99", "loss", "goodput"
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, by dotted key: --set path.rtt=50ms. May be repeated.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run folder; runs/NAME by default.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default. Results do not depend on it.")
+@click.option(
+    "--plot", "plots", type=click.Choice(PLOTS), multiple=True, help="A figure of the segments sent, which are then traced. May be repeated."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(scenario: Path, overrides: tuple[str, ...], out: Path | None, workers: int | None, as_json: bool) -> None:
+def command(scenario: Path, overrides: tuple[str, ...], out: Path | None, workers: int | None, plots: tuple[str, ...], as_json: bool) -> None:
     """Simulate SCENARIO (a TOML file), print a table and write a run folder."""
     from ackclock.results import folder
 
     given = Scenario.read(scenario).but(dict(map(_override, overrides)))
-    given.resolve()
+    resolved = given.resolve()
+    if plots:
+        given = given.but({"trace": traced(resolved, "packets")})
     target = out or Path("runs") / scenario.stem
     folder.check_writable(target)
     with bar(scenario.stem) as progress:
         run = given.simulate(workers=workers, progress=progress)
-    written = run.save(target)
+    written = run.save(target, figures(run, plots))
     if as_json:
         print_json({**run.summary, "folder": str(written)})
         return
     show(run)
     note(f"Run folder: {written}")
+
+
+def traced(resolved: str, group: str) -> str:
+    """The value of `trace` in a resolved scenario with `group` added."""
+    found = next((line for line in resolved.splitlines() if line.startswith("trace = [")), "trace = []")
+    groups = [word for word in found[len("trace = [") : -1].split(", ") if word]
+    return f"[{', '.join(dict.fromkeys([*groups, json.dumps(group)]))}]"
+
+
+def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
+    """The figures asked for, by the name of their file: a sequence plot for each run, the rates of all of them."""
+    if not plots:
+        return {}
+    labels = run.traces["segments"]["run"].unique().to_pylist() if "segments" in run.traces else []
+    made = {f"sequence-{place}" if len(labels) > 1 else "sequence": run.plot.sequence(label) for place, label in enumerate(labels, start=1)}
+    return {**(made if "sequence" in plots else {}), **({"rates": run.plot.rates()} if "rates" in plots else {})}
 
 
 def show(run: Run) -> None:

@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ackclock import _core
 from ackclock._core import InputError
-from ackclock.results import folder
+from ackclock.results import folder, transfer
 from ackclock.results.summary import counted
 
+SHOWN = 6
+"""Flows that a sequence plot shows when it is not told which: there are as many colours."""
 TRACES = ("samples", "episodes", "segments")
 """The tables of a trace."""
 
@@ -51,20 +55,23 @@ class Run:
         """The figures of this run."""
         return Plots(self)
 
-    def save(self, directory: str | Path) -> Path:
-        """Writes the run folder and returns its path. An earlier run there is replaced; other files are not."""
-        return folder.write(Path(directory), self._fill)
+    def save(self, directory: str | Path, figures: Mapping[str, Any] | None = None) -> Path:
+        """Writes the run folder, with further figures by name, and returns its path. An earlier run there is replaced; other files are not."""
+        return folder.write(Path(directory), lambda inside: self._fill(inside, figures or {}))
 
-    def _fill(self, directory: Path) -> None:
+    def _fill(self, directory: Path, figures: Mapping[str, Any]) -> None:
         (directory / "scenario.toml").write_text(self.scenario, encoding="utf-8")
         folder.write_table(self.flows, directory / "flows.parquet")
         folder.write_table(self.links, directory / "links.parquet")
         for name, table in self.traces.items():
             folder.write_table(table, directory / f"{name}.parquet")
         if any(row["mean"] for row in self.stacks):
+            figures = {"response_time": self.plot.ccdf("response_time", by="stack"), **figures}
+        if figures:
             from ackclock.plot import save
 
-            save(self.plot.ccdf("response_time", by="stack"), directory / "response_time")
+            for name, figure in figures.items():
+                save(figure, directory / name)
         folder.write_json(self.summary, directory / folder.SUMMARY)
 
     def __repr__(self) -> str:
@@ -99,6 +106,57 @@ class Plots:
             label=f"{words} ({unit})" if unit else words,
             by=by,
         )
+
+    def sequence(
+        self,
+        run: str | None = None,
+        flows: Sequence[int] | None = None,
+        *,
+        title: str | None = None,
+        subtitle: str | None = None,
+        available: float | None = None,
+        until: float | None = None,
+    ) -> Any:
+        """When each segment was sent against its sequence number (J-U1), for a run traced with `packets`.
+
+        run: its label, where there are several. flows: their numbers; by default the first six that sent data. available: rate for data (B/s) to
+        compare with. until: the last moment shown (s).
+        """
+        from ackclock.plot import sequence
+
+        found = self._transfers(run)
+        wanted = list(flows) if flows is not None else list(found)[:SHOWN]
+        unknown = [n for n in wanted if n not in found]
+        if unknown:
+            raise InputError(f"flow {unknown[0]} sent no data; those that did are {', '.join(map(str, list(found)[:20]))}")
+        left = f", {len(wanted)} of {len(found)} flows" if len(wanted) < len(found) else ""
+        words = str(self._run.about.get("title", "")) if subtitle is None else subtitle
+        named = {f"flow {n}": found[n] for n in wanted}
+        return sequence(named, title=title or f"Segments sent{f', {run}' if run else ''}{left}", subtitle=words, available=available, until=until)
+
+    def rates(self, width: float = 5.0, *, acked: bool = False, title: str | None = None, subtitle: str | None = None) -> Any:
+        """Payload sent by all flows of each run, or that acknowledged, per bin of `width` seconds (J-U2), for a run traced with `packets`."""
+        from ackclock.plot import rates
+
+        labels = pa.compute.unique(transfer.segments(self._run.traces)["run"]).to_pylist()
+        series = {}
+        for label in labels:
+            found = self._transfers(label).values()
+            until = max((float(np.max(t.acked_at if acked else t.time, initial=0.0)) for t in found), default=0.0)
+            series[label] = transfer.total_rate(found, width, until, acked=acked) / 1024
+        what = "acknowledged" if acked else "sent"
+        words = str(self._run.about.get("title", "")) if subtitle is None else subtitle
+        return rates(series, width, title=title or f"Payload {what}, bins of {width:g} s", subtitle=words, label=f"payload {what} (KB/s)")
+
+    def _transfers(self, run: str | None) -> dict[int, transfer.Transfer]:
+        """Transfers by number of the flow; that of the end that sent more where both sent data."""
+        best: dict[int, transfer.Transfer] = {}
+        for connection, t in transfer.of_run(self._run.traces, run).items():
+            # Connection 2n is the client of flow n, 2n + 1 its server.
+            flow = connection // 2
+            if flow not in best or t.size.sum() > best[flow].size.sum():
+                best[flow] = t
+        return best
 
 
 def load(directory: str | Path) -> Run:

@@ -207,7 +207,7 @@ table! {
         duplicated: u64, "";
         /// Packets that a fault damaged, so that the receiver throws them away.
         corrupted: u64, "";
-        /// Packets that a fault held back behind later ones; missing where nobody counts them.
+        /// Packets that a fault held back, behind later ones or all together; missing where nobody counts them.
         reordered: Option<u64>, "";
         /// Data packets put on the wire that repeat bytes sent before; missing where nobody counts them.
         retransmitted_packets: Option<u64>, "";

@@ -2,12 +2,14 @@ use ackclock_units::Duration;
 
 use super::Heartbeat;
 use super::heartbeat::HEARTBEAT;
-use crate::{Entry, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
+use crate::{Entry, Param, Phase, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
 
 /// Restarts with the full timeout at every ack of new data, whatever the age of what is then the oldest segment.
 #[derive(Debug)]
 struct RestartOnAck {
     clock: Heartbeat,
+    /// Fast retransmissions restart it as well.
+    fast_retransmit: bool,
 }
 
 impl Policy for RestartOnAck {
@@ -19,6 +21,10 @@ impl Policy for RestartOnAck {
 impl RetransmissionTimer for RestartOnAck {
     fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction {
         match e {
+            // 4.4BSD-Lite stopped the timer before a fast retransmission, and sending it started the timer anew.
+            TimerEvent::Sent { retransmission: true } if self.fast_retransmit && v.phase == Phase::Recovery => {
+                TimerAction::Arm(self.clock.after(v.now, timeout))
+            }
             // RFC 6298 §5.1: only a timer that is not running is started.
             TimerEvent::Sent { .. } if v.rto_deadline.is_some() => TimerAction::Keep,
             // §5.3 at an ack of new data, §5.6 after an expiry; the timeout is backed off already (§5.5).
@@ -34,8 +40,11 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
     name: "restart-on-ack",
     about: "Restarts the full timeout at every ack of new data (the standard); with a heartbeat, in ticks of a coarse clock.",
     source: "RFC 6298 5; E-A1, E-A5",
-    params: &[HEARTBEAT],
-    build: |p| Box::new(RestartOnAck { clock: Heartbeat(p.duration("heartbeat")) }),
+    params: &[
+        HEARTBEAT,
+        Param::flag("fast_retransmit", false, "a fast retransmission restarts it too, as in 4.4BSD-Lite; the standard lets it run on"),
+    ],
+    build: |p| Box::new(RestartOnAck { clock: Heartbeat(p.duration("heartbeat")), fast_retransmit: p.flag("fast_retransmit") }),
 };
 
 #[cfg(test)]
@@ -56,5 +65,22 @@ mod tests {
         assert_eq!(t.on(TimerEvent::Acked, rto, &running), TimerAction::Arm(now + rto));
         assert_eq!(t.on(TimerEvent::Expired, rto * 2, &running), TimerAction::Arm(now + rto * 2));
         assert_eq!(t.on(TimerEvent::AllAcked, rto, &running), TimerAction::Disarm);
+    }
+
+    #[test]
+    fn a_fast_retransmission_restarts_it_where_that_is_asked_for() {
+        let (now, rto) = (Instant::from_nanos(5_000), Duration::from_secs(1));
+        let again = TimerEvent::Sent { retransmission: true };
+        for (flag, phase, action) in [
+            (false, Phase::Recovery, TimerAction::Keep),
+            (true, Phase::Recovery, TimerAction::Arm(now + rto)),
+            // After a timeout, what is sent again follows the timer that the expiry started.
+            (true, Phase::Loss, TimerAction::Keep),
+        ] {
+            let mut p = crate::Params::defaults(ENTRY.params);
+            assert!(p.set("fast_retransmit", crate::Value::Flag(flag)));
+            let v = SenderView { now, phase, rto_deadline: Some(now + Duration::from_millis(1)), ..view() };
+            assert_eq!((ENTRY.build)(&p).on(again, rto, &v), action, "{flag} {phase:?}");
+        }
     }
 }

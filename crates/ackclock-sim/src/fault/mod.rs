@@ -8,6 +8,7 @@ mod outage;
 mod periodic_loss;
 mod reorder;
 mod segment_loss;
+mod stall;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ pub const ENTRIES: &[&Entry<dyn Fault>] = &[
     &nth_loss::ENTRY,
     &segment_loss::ENTRY,
     &outage::ENTRY,
+    &stall::ENTRY,
     &reorder::ENTRY,
     &duplicate::ENTRY,
     &corrupt::ENTRY,

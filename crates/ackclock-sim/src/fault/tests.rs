@@ -105,3 +105,15 @@ fn a_reordered_packet_is_late_by_its_delay_or_its_distance() {
     let share = v.iter().filter(|v| matches!(v, Verdict::Delay(_))).count() as f64 / v.len() as f64;
     assert!((share - 0.1).abs() < 0.004, "share {share}");
 }
+
+#[test]
+fn a_stall_lets_everything_go_when_it_is_over() {
+    let (mut f, mut rng) = (fault("stall", &[("from", "2s"), ("until", "3s"), ("of", "data")]), Rng::stream(1, "fault", 0));
+    let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+    let mut met = |kind, ms| f.verdict(&packet(kind, 0), at(ms), &mut rng);
+    assert_eq!(met(Kind::Data, 1999), Verdict::Pass);
+    assert_eq!(met(Kind::Data, 2000), Verdict::Delay(Duration::from_secs(1)));
+    assert_eq!(met(Kind::Ack, 2500), Verdict::Pass);
+    assert_eq!(met(Kind::Data, 2999), Verdict::Delay(Duration::from_millis(1)));
+    assert_eq!(met(Kind::Data, 3000), Verdict::Pass);
+}

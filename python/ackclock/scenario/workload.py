@@ -15,11 +15,14 @@ COMMON = {
     "server": "node, or nodes, that they are opened to",
     "per_hop": "run it once over each link of a chain",
 }
+STACK = {"stack": "the stack of its flows in every run, in place of those under comparison"}
 WEB = {
+    **STACK,
     "sizes": "how large transfers are, such as `ac.sizes.Exponential(mean='10kB')`",
     "arrivals": "how they arrive, such as `ac.arrivals.OnOff(on='100ms')`",
 }
 FLOWS = {
+    **STACK,
     "flows": "how many",
     "start": "when the first begins",
     "stagger": "time between one's beginning and the next's",

@@ -57,7 +57,10 @@ pub(super) fn sources(r: &Resolved, job: Job, network: &Network) -> Result<Sourc
         let ways = Ways::of(w, r, network, &nodes)?;
         match &w.body {
             Body::Udp { .. } => datagrams(&mut sources, w, r, job, &nodes, &ways),
-            _ => sources.flows.push(flows(w, r, job, &nodes, ways, &shares)),
+            _ => {
+                let own = w.stack.map(|i| vec![(1.0, Arc::clone(&factories[i]))]);
+                sources.flows.push(flows(w, r, job, &nodes, ways, own.as_ref().unwrap_or(&shares)));
+            }
         }
     }
     Ok(sources)

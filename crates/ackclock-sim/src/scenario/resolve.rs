@@ -12,7 +12,7 @@ use super::path::PathPlan;
 use super::reader::{Reader, hint};
 use super::stack::{self, StackPlan};
 use super::tree::{self, Item, Node};
-use super::workload::{WorkloadContext, WorkloadPlan};
+use super::workload::{Body, WorkloadContext, WorkloadPlan};
 use super::write;
 
 /// Seeds that one scenario may ask for.
@@ -92,12 +92,12 @@ impl Scenario {
         let item = reader.require("stacks", "a table `[stacks]` with a name for each stack, such as `tcp = \"sack\"`")?;
         let syn_retries = reader.get("syn_retries");
         let stacks = stack::read_all(item, syn_retries, registry)?;
-        let runs = runs(&reader, &stacks)?;
         let items = match reader.require("workload", "a table `[workload]` with a `kind` such as web or bulk")? {
             Item { node: Node::List(items), .. } => items.as_slice(),
             item => std::slice::from_ref(item),
         };
-        let workloads = WorkloadContext { registry, path: &path, files }.read_all(items)?;
+        let workloads = WorkloadContext { registry, path: &path, stacks: &stacks, files }.read_all(items)?;
+        let runs = runs(&reader, &stacks, &workloads)?;
         reader.finish()?;
         let mut resolved = Resolved { title, params, seeds, trace, path, workloads, stacks, runs };
         check::complete(&mut resolved)?;
@@ -131,8 +131,10 @@ pub struct Resolved {
 pub struct RunPlan {
     /// Its label in results.
     pub label: String,
-    /// Positions in [`Resolved::stacks`], each with its share of the flows.
+    /// Positions in [`Resolved::stacks`], each with its share of the flows whose workload names no stack.
     pub shares: Vec<(usize, f64)>,
+    /// Positions of the stacks that workloads name and that have no share.
+    pub named: Vec<usize>,
 }
 
 /// One simulation to be made.
@@ -185,7 +187,7 @@ impl Resolved {
         }
         out.push('\n');
         write::path(&mut out, &self.path);
-        self.workloads.iter().for_each(|w| write::workload(&mut out, w));
+        self.workloads.iter().for_each(|w| write::workload(&mut out, w, &self.stacks));
         self.stacks.iter().for_each(|s| s.write(&mut out));
         out
     }
@@ -232,10 +234,27 @@ fn trace(reader: &Reader<'_>) -> Result<Mask> {
     Ok(mask)
 }
 
-/// One run for each stack, or one for all with `mix`.
-fn runs(reader: &Reader<'_>, stacks: &[StackPlan]) -> Result<Vec<RunPlan>> {
+/// One run for each stack that no workload names, or one for all with `mix` or when every workload names its own.
+fn runs(reader: &Reader<'_>, stacks: &[StackPlan], workloads: &[WorkloadPlan]) -> Result<Vec<RunPlan>> {
+    let named = |i: usize| workloads.iter().any(|w| w.stack == Some(i));
+    let (named, compared): (Vec<usize>, Vec<usize>) = (0..stacks.len()).partition(|i| named(*i));
     let Some(item) = reader.get("mix") else {
-        return Ok(stacks.iter().enumerate().map(|(i, s)| RunPlan { label: s.label.clone(), shares: vec![(i, 1.0)] }).collect());
+        let without = workloads.iter().find(|w| w.stack.is_none() && !matches!(w.body, Body::Udp { .. }));
+        return match (without, compared.first()) {
+            (Some(w), None) => {
+                let message = format!("`[stacks]` has none for workload `{}`: give it a `stack`, or add one that no workload names", w.name);
+                Err(ScenarioError::at(reader.place(), message))
+            }
+            (None, Some(i)) if !named.is_empty() => {
+                let message = format!("`stacks.{}` is used by no workload: each names its own `stack`", write::key(&stacks[*i].label));
+                Err(ScenarioError::at(reader.place(), message))
+            }
+            (None, None) => Ok(vec![RunPlan { label: "all".to_owned(), shares: Vec::new(), named }]),
+            _ => {
+                let run = |i: usize| RunPlan { label: stacks[i].label.clone(), shares: vec![(i, 1.0)], named: named.clone() };
+                Ok(compared.into_iter().map(run).collect())
+            }
+        };
     };
     let mix = Reader::new(item, "mix")?;
     const SHARE: Param = Param::ratio("share", 1.0, 0.0..=1.0, "share of the flows");
@@ -261,5 +280,6 @@ fn runs(reader: &Reader<'_>, stacks: &[StackPlan]) -> Result<Vec<RunPlan>> {
             format!("the shares in `mix` add up to {}, but they must add up to 1", (sum * 1e9).round() / 1e9),
         ));
     }
-    Ok(vec![RunPlan { label: "mix".to_owned(), shares }])
+    let named = named.into_iter().filter(|i| shares.iter().all(|(j, _)| i != j)).collect();
+    Ok(vec![RunPlan { label: "mix".to_owned(), shares, named }])
 }

@@ -72,12 +72,13 @@ impl Summary {
             let plan = &scenario.runs[job.run];
             let name = label(scenario, job);
             let rows: Vec<_> = results.flows.iter().filter(|f| &*f.run == name.as_str()).collect();
-            for (stack, _) in &plan.shares {
+            let stacks: Vec<usize> = plan.shares.iter().map(|(i, _)| *i).chain(plan.named.iter().copied()).collect();
+            for stack in &stacks {
                 let label = &scenario.stacks[*stack].label;
                 let own: Vec<_> = rows.iter().copied().filter(|f| &*f.stack == label.as_str()).collect();
                 let mut s = Self { run: name.clone(), stack: label.clone(), seed: job.seed, ..Self::default() };
                 s.count(&own, scenario);
-                s.link(&own, scenario, info, plan.shares.len() > 1);
+                s.link(&own, scenario, info, stacks.len() > 1);
                 out.push(s);
             }
         }

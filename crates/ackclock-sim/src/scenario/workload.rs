@@ -7,6 +7,7 @@ use super::error::{Result, ScenarioError};
 use super::files::Files;
 use super::path::{PathPlan, RttPlan};
 use super::reader::{Reader, hint};
+use super::stack::StackPlan;
 use super::tree::{Item, Node};
 use crate::workload::declare;
 use crate::workload::{Base, Cdf, OnOff, Pattern, Periods, Sizes, Trace};
@@ -68,6 +69,8 @@ pub struct WorkloadPlan {
     pub servers: Vec<String>,
     /// Round-trip times.
     pub rtt: RttPlan,
+    /// Position in `Resolved::stacks` of the stack that its flows have in every run; `None` for those under comparison.
+    pub stack: Option<usize>,
     /// The rest.
     pub body: Body,
 }
@@ -75,6 +78,7 @@ pub struct WorkloadPlan {
 pub(super) struct WorkloadContext<'a> {
     pub(super) registry: &'a Registry,
     pub(super) path: &'a PathPlan,
+    pub(super) stacks: &'a [StackPlan],
     pub(super) files: &'a Files,
 }
 
@@ -141,8 +145,19 @@ impl WorkloadContext<'_> {
         let servers = self.nodes(reader, "server", server)?;
         let name = reader.text("name")?.map_or(kind, |(name, _)| name).to_owned();
         let rtt = RttPlan::read(reader)?.unwrap_or_else(|| self.path.rtt.clone());
+        // Datagrams have none.
+        let stack = if matches!(body, Body::Udp { .. }) { None } else { self.stack(reader)? };
         reader.finish()?;
-        Ok(WorkloadPlan { name, kind: kind.to_owned(), clients, servers, rtt, body })
+        Ok(WorkloadPlan { name, kind: kind.to_owned(), clients, servers, rtt, stack, body })
+    }
+
+    fn stack(&self, reader: &Reader<'_>) -> Result<Option<usize>> {
+        let Some((name, item)) = reader.text("stack")? else { return Ok(None) };
+        let known: Vec<&str> = self.stacks.iter().map(|s| s.label.as_str()).collect();
+        let found = known.iter().position(|label| *label == name);
+        let missing =
+            || ScenarioError::at(&item.place, format!("`workload.stack` is `{name}`, which is not one of `[stacks]`{}", hint(name, &known)));
+        found.map(Some).ok_or_else(missing)
     }
 
     fn nodes(&self, reader: &Reader<'_>, key: &str, default: &str) -> Result<Vec<String>> {

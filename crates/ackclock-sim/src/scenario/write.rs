@@ -7,6 +7,7 @@ use ackclock_units::Duration;
 
 use super::link::LinkPlan;
 use super::path::{PathPlan, RttPlan};
+use super::stack::StackPlan;
 use super::workload::{Body, WebPlan, WorkloadPlan};
 use crate::fault::Fault;
 use crate::workload::Base;
@@ -132,9 +133,12 @@ pub(super) fn path(out: &mut String, p: &PathPlan) {
 }
 
 /// One `[[workload]]`.
-pub(super) fn workload(out: &mut String, w: &WorkloadPlan) {
+pub(super) fn workload(out: &mut String, w: &WorkloadPlan, stacks: &[StackPlan]) {
     let _ = writeln!(out, "\n[[workload]]\nname = {}\nkind = {}", quoted(&w.name), quoted(&w.kind));
     let _ = writeln!(out, "client = {}\nserver = {}\nrtt = {}", list(&w.clients), list(&w.servers), rtt(&w.rtt));
+    if let Some(i) = w.stack {
+        let _ = writeln!(out, "stack = {}", quoted(&stacks[i].label));
+    }
     let mut params = |p: &Params| {
         for (name, v) in p.iter() {
             let _ = writeln!(out, "{name} = {}", value(v));

@@ -28,6 +28,24 @@ tcp = "sack"
 "no backoff" = "sack+no-backoff"
 "#;
 
+/// Workloads that name their stacks.
+pub(crate) const NAMED_STACKS: &str = r#"
+duration = "3s"
+path = { kind = "single", link = { rate = "1Mbit/s" }, rtt = "50ms" }
+[[workload]]
+kind = "bulk"
+name = "old"
+stack = "old"
+[[workload]]
+kind = "bulk"
+name = "new"
+stack = "new"
+flows = 2
+[stacks]
+new = "reno"
+old = "rfc793"
+"#;
+
 /// Where the worked examples are.
 pub(crate) fn examples() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"))

@@ -3,7 +3,7 @@ use std::ops::ControlFlow;
 use ackclock_sim::scenario::{Results, run};
 use ackclock_trace::FlowRow;
 
-use super::{TEN_LINES, resolved, results};
+use super::{NAMED_STACKS, TEN_LINES, resolved, results};
 
 fn of_run<'a>(r: &'a Results, run: &str) -> Vec<&'a FlowRow> {
     r.flows.iter().filter(|f| &*f.run == run).collect()
@@ -70,6 +70,23 @@ fn seeds_differ_and_repeat() {
     let run = |seed| results(&resolved(TEN_LINES, &[("seed", seed), ("duration", "1s")]), 1).flows;
     assert_eq!(run("5"), run("5"));
     assert_ne!(run("5"), run("6"));
+}
+
+#[test]
+fn a_workload_keeps_the_stack_that_it_names() {
+    let stacks = |r: &Results| r.flows.iter().map(|f| (f.run.to_string(), f.group.to_string(), f.stack.to_string())).collect::<Vec<_>>();
+    let row = |run: &str, group: &str, stack: &str| (run.to_owned(), group.to_owned(), stack.to_owned());
+    let scenario = resolved(NAMED_STACKS, &[]);
+    let all = results(&scenario, 1);
+    assert_eq!(stacks(&all), [row("all", "old", "old"), row("all", "new", "new"), row("all", "new", "new")]);
+    let summaries: Vec<_> = all.summaries(&scenario).into_iter().map(|s| (s.stack, s.flows_started)).collect();
+    assert_eq!(summaries, [("new".to_owned(), 2), ("old".to_owned(), 1)]);
+    // With a stack that nobody names, that one is under comparison, and the other is there in each run.
+    let compared = NAMED_STACKS.replacen("stack = \"new\"\nflows = 2\n", "", 1).replacen("new = \"reno\"", "new = \"reno\"\nsack = \"sack\"", 1);
+    let each = results(&resolved(&compared, &[]), 1);
+    assert_eq!(stacks(&each), [row("new", "old", "old"), row("new", "new", "new"), row("sack", "old", "old"), row("sack", "new", "sack")]);
+    let mixed = results(&resolved(&compared, &[("mix", "{ new = 0.0, sack = 1.0 }")]), 1);
+    assert_eq!(stacks(&mixed), [row("mix", "old", "old"), row("mix", "new", "sack")]);
 }
 
 #[test]

@@ -1,8 +1,9 @@
-use super::{TEN_LINES, resolved, results};
+use super::{NAMED_STACKS, TEN_LINES, resolved, results};
 
 /// Scenarios that use every kind of path, queue, fault, workload and size.
 pub(crate) const VARIETY: &[&str] = &[
     TEN_LINES,
+    NAMED_STACKS,
     r#"
 title = "a \"title\" \\ with marks"
 seeds = [3, 9]
@@ -135,7 +136,7 @@ fn relative_queues_become_bytes() {
     // 105 ms of 10 Mbit/s, twice (B-A8).
     assert!(resolved(TEN_LINES, &[]).to_toml().contains("limit = \"262500B\""));
     // 100 ms of 960 kbit/s there; on the way back ten times the mean round trip of 23.75 ms at 1 Mbit/s, rounded down.
-    let text = resolved(VARIETY[1], &[]).to_toml();
+    let text = resolved(VARIETY[2], &[]).to_toml();
     assert!(text.contains("limit = \"12000B\"") && text.contains("limit = \"29680B\"") && text.contains("min_th = \"2968B\""), "{text}");
 }
 

@@ -21,7 +21,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "seed = 1",
         "sede = 1",
-        "line 2: `sede` is not a known key (did you mean `seed`?); known are duration, warmup, drain, title, seed, repeat, seeds, trace, path, stacks, syn_retries, mix, workload",
+        "line 2: `sede` is not a known key (did you mean `seed`?); known are duration, warmup, drain, title, seed, repeat, seeds, trace, path, stacks, syn_retries, workload, mix",
     ),
     ("seed = 1", "seed = 2024-01-01", "line 2: `2024-01-01` is a date, which no key takes"),
     ("seed = 1", "seed = 99999999999999999999", "line 2: `99999999999999999999` is a number that is too large"),
@@ -257,6 +257,17 @@ const TABLE: &[(&str, &str, &str)] = &[
         "[path]\nkind = \"graph\"\nedges = [{ from = \"a\", to = \"b\" }]",
         "workload `web` has a way without any `rate`, `delay` or `rtt`: give it at least one of them",
     ),
+    (
+        WORKLOAD,
+        "kind = \"bulk\"\nstack = \"tpc\"",
+        "line 10: `workload.stack` is `tpc`, which is not one of `[stacks]` (did you mean `tcp`?); known are tcp, no backoff",
+    ),
+    (WORKLOAD, "kind = \"bulk\"\nstack = \"tcp\"", "`stacks.\"no backoff\"` is used by no workload: each names its own `stack`"),
+    (
+        WORKLOAD,
+        "kind = \"udp\"\nstack = \"tcp\"",
+        "line 10: `workload.stack` is not a known key (did you mean `start`?); known are per_hop, kind, flows, rate, bytes, start, stop, client, server, name, rtt",
+    ),
     (WORKLOAD, "kind = \"bulk\"\nname = \"a\"\n[[workload]]\nkind = \"bulk\"", "line 11: this is not TOML: duplicate key"),
     (
         "kind = \"red\", limit = \"2bdp\" } }\nrtt = { uniform = [\"10ms\", \"200ms\"] }\n[workload]\nkind = \"web\"\ntrace = \"I\"\nload = 1.2",
@@ -284,7 +295,7 @@ const OVERRIDES: &[((&str, &str), &str)] = &[
     (("seed.x", "5"), "--set seed.x=5: `seed` is `1`, which has no `x`"),
     (
         ("workload.0.load", "1"),
-        "--set workload.0.load=1: `workload.0` is not a known key; known are per_hop, kind, trace, load, load_counts, arrival_rate, request, start, stop, sizes, arrivals, client, server, name, rtt",
+        "--set workload.0.load=1: `workload.0` is not a known key; known are per_hop, kind, trace, load, load_counts, arrival_rate, request, start, stop, sizes, arrivals, client, server, name, rtt, stack",
     ),
     (
         ("duration", "forever"),

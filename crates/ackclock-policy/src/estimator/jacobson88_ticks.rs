@@ -47,6 +47,8 @@ struct Jacobson88Ticks {
     min_ticks: u32,
     max_rto: Duration,
     initial_rto: Duration,
+    /// Estimates before the first sample, where they are given; otherwise the first sample sets them.
+    start: Option<Scaled>,
     estimate: Option<(Scaled, Duration, Duration)>,
 }
 
@@ -68,7 +70,7 @@ impl RttEstimator for Jacobson88Ticks {
         // The bound keeps `8 m` far from overflow; no run lasts 2^40 ticks.
         let m = ticks_during(s.rtt, s.now, self.tick).min(1 << 40) as i64;
         self.estimate = Some(match self.estimate {
-            None => (self.form.first(m), s.rtt, s.rtt),
+            None => (self.start.map_or_else(|| self.form.first(m), |start| self.form.next(start, m)), s.rtt, s.rtt),
             Some((old, _, min_rtt)) => (self.form.next(old, m), s.rtt, min_rtt.min(s.rtt)),
         });
     }
@@ -100,6 +102,9 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
         Param::choice("form", "final", &["final", "one-gain"], "`final`: deviation gain 1/4 (J-A6); `one-gain`: 1/8 for both (J-A5)"),
         Param::duration("tick", Duration::from_millis(500), Duration::from_micros(1)..=Duration::from_secs(10), "tick of the clock"),
         Param::count("min_ticks", 2, 0..=1000, "smallest timeout in ticks: a countdown of one may end at once (E-A1)"),
+        Param::choice("start", "first-sample", &["first-sample", "given"], "estimates to begin with: the first sample's (a = m, v = m/2), or those given"),
+        Param::count("start_sa", 0, 0..=1 << 20, "sa = 8a to begin with, ticks, when `start` is `given`"),
+        Param::count("start_sv", 24, 0..=1 << 20, "sv to begin with, ticks, when `start` is `given`: 4v, or 8v with one gain (24 in 4.3BSD)"),
         max_rto(Duration::from_secs(64)),
         initial_rto(Duration::from_secs(3)),
     ],
@@ -110,6 +115,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             min_ticks: p.count("min_ticks") as u32,
             max_rto: p.duration("max_rto"),
             initial_rto: p.duration("initial_rto"),
+            start: (p.choice("start") == "given").then(|| Scaled { sa: p.count("start_sa") as i64, sv: p.count("start_sv") as i64 }),
             estimate: None,
         })
     },
@@ -210,6 +216,20 @@ mod tests {
         assert!((constant - 1.74).abs() < 0.1, "{constant}");
         let exponential = bias(|rng| -6.0 * libm::log(rng.unit_open()));
         assert!((exponential - 1.48).abs() < 0.1, "{exponential}");
+    }
+
+    #[test]
+    fn given_estimates_meet_the_first_sample() {
+        // J-E7, first golden row: sa = 16, sv = 0, a sample of 10.
+        let mut p = crate::Params::defaults(ENTRY.params);
+        for (name, value) in [("start_sa", 16), ("start_sv", 0)] {
+            assert!(p.set(name, crate::Value::Count(value)));
+        }
+        assert!(p.set("start", crate::Value::Choice("given")));
+        let mut e = (ENTRY.build)(&p);
+        assert_eq!(e.rto(), Duration::from_secs(3), "before any sample");
+        e.on_sample(sample(Duration::from_secs(5), Duration::from_secs(5)));
+        assert_eq!(e.rto(), Duration::from_millis(5500));
     }
 
     #[test]

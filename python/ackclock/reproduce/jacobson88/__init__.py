@@ -3,6 +3,23 @@
 from ackclock.reproduce.jacobson88 import (  # isort: skip
     algorithms,
     equations,
+    f5_rfc793_timer,
+    f6_mean_and_deviation,
+    n9_twelve_packets,
+    x2_weight,
+    x7_tick_bias,
+    x8_asymmetry,
+    x12_low_and_high_load,
 )
 
-__all__ = ["algorithms", "equations"]
+__all__ = [
+    "algorithms",
+    "equations",
+    "f5_rfc793_timer",
+    "f6_mean_and_deviation",
+    "n9_twelve_packets",
+    "x2_weight",
+    "x7_tick_bias",
+    "x8_asymmetry",
+    "x12_low_and_high_load",
+]

@@ -102,7 +102,12 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
         Param::choice("form", "final", &["final", "one-gain"], "`final`: deviation gain 1/4 (J-A6); `one-gain`: 1/8 for both (J-A5)"),
         Param::duration("tick", Duration::from_millis(500), Duration::from_micros(1)..=Duration::from_secs(10), "tick of the clock"),
         Param::count("min_ticks", 2, 0..=1000, "smallest timeout in ticks: a countdown of one may end at once (E-A1)"),
-        Param::choice("start", "first-sample", &["first-sample", "given"], "estimates to begin with: the first sample's (a = m, v = m/2), or those given"),
+        Param::choice(
+            "start",
+            "first-sample",
+            &["first-sample", "given"],
+            "estimates to begin with: the first sample's (a = m, v = m/2), or those given",
+        ),
         Param::count("start_sa", 0, 0..=1 << 20, "sa = 8a to begin with, ticks, when `start` is `given`"),
         Param::count("start_sv", 24, 0..=1 << 20, "sv to begin with, ticks, when `start` is `given`: 4v, or 8v with one gain (24 in 4.3BSD)"),
         max_rto(Duration::from_secs(64)),

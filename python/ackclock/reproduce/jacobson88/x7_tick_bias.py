@@ -48,7 +48,7 @@ def biases(rtt: Array, form: str, seed: int) -> dict[str, float]:
     kind="MODEL",
     title="Bias of the integer timer from whole ticks",
     choices={
-        "phase": "each packet is sent at a moment uniform between two ticks (seed 1988); 400,000 packets, 4,000,000 with --full, but for the first 1000",
+        "phase": "each packet is sent at a moment uniform between two ticks (seed 1988); 400,000 packets, 4,000,000 with --full; 1000 settle first",
         "ideal": "mean and four mean deviations as the same filter gives them in real arithmetic from the same ticks; other readings in the table",
         "floor": "none, so that it cannot show",
     },

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+import ackclock as ac
+from ackclock.models.eifel2000 import RowModel, Rows
+from ackclock.reproduce.eifel2000 import model, testbed
+from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, item, stated, within
+from ackclock.results.timing import Timing
+
+CHOICES = {
+    **testbed.CHOICES,
+    "samples": "one segment after the other is timed (E-A3 a), timestamps off; a retransmission ends a timing (Karn)",
+    "row model": "load 40, tick 500 ms, service time 6.25 s, the first row of each flight timed",
+    "ratios": "RTO(i-1)/RTT(i), of samples in steady state",
+}
+SECONDS = 60_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A transfer of which one segment after the other is timed: its log, its cycles, and the round-trip times of all of its segments."""
+
+    log: testbed.Log
+    cycles: list[slice]
+    every: testbed.Log
+
+    @staticmethod
+    def of(stack: ac.Stack, path: ac.Single | None = None) -> Measured:
+        """Runs it with one sample per round trip."""
+        run = testbed.transfer(path or testbed.line(), {"host": stack.but(rtt_sampling="once-per-rtt")}, SECONDS)
+        log = testbed.Log.of(run, "host")
+        t = Timing.of(testbed.rows(run, "segments", "host"))
+        every = testbed.Log(t.time[t.sampled], t.rtt[t.sampled], t.rtt[t.sampled])
+        return Measured(log, log.cycles(), every)
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """RTO(i-1)/RTT(i) in steady state, from the second cycle on."""
+        return self.log.ratio[self.cycles[1].start : self.cycles[-1].stop]
+
+    def least(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least round-trip time of each cycle: of the segments timed, and of all."""
+        spans = [(self.log.time[c.start], self.log.time[c.stop - 1]) for c in self.cycles]
+        true = [self.every.rtt[(self.every.time >= a) & (self.every.time <= b)].min() for a, b in spans]
+        return np.asarray([self.log.rtt[c].min() for c in self.cycles]), np.asarray(true)
+
+    def table(self) -> pa.Table:
+        """Its samples."""
+        return testbed.table(self.log)
+
+
+def rows(timer: str) -> Rows:
+    """The row model's last cycle with one sample for each flight."""
+    return RowModel(testbed.PACKETS, model.CYCLES, testbed.SERVICE, sampling="once").run(model.ticked(timer, "500ms")).cycle()
+
+
+def minima() -> tuple[list[int], np.ndarray]:
+    """Sampled less true minimum (service times) of all cycles of lines with room for so many packets."""
+    rooms = [20, 23, 26, 29, 32, 35, 38, 40]
+    pairs = [Measured.of(testbed.lite(), testbed.line(room=room)).least() for room in rooms]
+    return rooms, np.concatenate([(sampled - true) / testbed.SERVICE for sampled, true in pairs])
+
+
+@item("E-F11", kind="SIM", title="The Lite timer with one sample per round trip", choices=CHOICES)
+def reproduce(setting: Setting) -> Outcome:
+    """Spikes remain, and nothing collapses."""
+    found, modelled = Measured.of(testbed.lite()), rows("lite")
+    log, cycles = found.log, found.cycles
+    spikes = [float(log.rto[c].max() / log.rto[c.start - 1]) for c in cycles[1:]]
+    rooms, off = minima()
+    checks = [
+        within("largest RTT (s)", float(log.rtt.max()), 250.0, 0.02 * 250),
+        at_least("RTO_L/RTT, row model", float(modelled.sampled(modelled.ratio).min()), 1.2, "at least"),
+        at_least("RTO_L/RTT, simulated line", float(found.ratio.min()), 1.2, "at least"),
+        stated(
+            "the timeout rises after the round-trip time drops: spike over the timeout before the drop",
+            f"{min(spikes):.4g} to {max(spikes):.4g}",
+            min(spikes) > 1,
+            "above 1",
+        ),
+        stated(
+            "cycles whose sampled minimum RTT is not the true one",
+            f"{int((off > 0.5).sum())} of {off.size}",
+            bool((off > 0.5).any()),
+            "some",
+        ),
+    ]
+    first = float(log.rtt[1])
+    fig = testbed.figure(log, cycles, "RTO_L", "Lite, one sample per round trip", f"{testbed.SUBTITLE}, timestamps off", shown=4)
+    notes = [
+        f"Largest RTO_L/RTT: {found.ratio.max():.4g}, in the row model {modelled.sampled(modelled.ratio).max():.4g}.",
+        f"Minima are those of lines with room for {', '.join(map(str, rooms))} packets. A fast retransmission ends a timing under way, and the next "
+        "begins with the first new segment, which meets the cycle's shortest queue: in steady state the minimum is always timed. At the start "
+        f"it is not: the first data segments are resent (RTTs grow from the handshake's 0.5 s), and the first sample of data is {first:.3g} s.",
+    ]
+    return Outcome(checks, {"samples": found.table()}, {"rto": fig}, notes)
+
+
+@item("E-F12", kind="SIM", title="The Eifel timer with one sample per round trip", choices={**CHOICES, "gain": "1/3, whatever the load (E-E7)"})
+def reproduce_eifel(setting: Setting) -> Outcome:
+    """No spikes at the end of a cycle, otherwise like the Lite timer."""
+    found, modelled = Measured.of(testbed.eifel()), rows("eifel")
+    lite, of_lite = Measured.of(testbed.lite()), rows("lite")
+    log, cycles = found.log, found.cycles
+    highest = [float(r.sampled(r.ratio).max()) for r in (modelled, of_lite)]
+    spikes = [float(log.rto[c.start] / log.rto[c.start - 1]) for c in cycles[1:]]
+    checks = [
+        at_least("RTO_E/RTT, row model", float(modelled.sampled(modelled.ratio).min()), 1.1, "at least"),
+        at_least("RTO_E/RTT, simulated line", float(found.ratio.min()), 1.1, "at least"),
+        at_most("largest RTO_E/RTT, row model", highest[0], highest[1], "below Lite's"),
+        at_most("largest RTO_E/RTT, simulated line", float(found.ratio.max()), float(lite.ratio.max()), "below Lite's"),
+        stated(
+            "no spike where the round-trip time drops: timeout after the drop over that before",
+            f"{min(spikes):.4g} to {max(spikes):.4g}",
+            max(spikes) <= 1,
+            "at most 1",
+        ),
+    ]
+    fig = testbed.figure(log, cycles, "RTO_E", "Eifel, one sample per round trip", f"{testbed.SUBTITLE}, timestamps off", shown=4)
+    return Outcome(checks, {"samples": found.table()}, {"rto": fig})

@@ -20,8 +20,8 @@ class Timing:
     """What the packets of one direction tell of round-trip times and timers (E-U1): a row for each acknowledgment that moved on.
 
     time (s): when it came. rtt (s): the sample that it brought, by Karn's rule; NaN for none. flight (B): outstanding when it came. oldest (s): when
-    the oldest segment outstanding after it was sent last; NaN for none. ssthresh (B): half of the flight at the first retransmission of the last loss,
-    `UNBOUNDED` before. segments: how many it acknowledged. The first row is the handshake's where the trace has one.
+    the oldest segment outstanding after it was sent last; NaN for none. ssthresh (B): half of the flight at the first retransmission of the last
+    loss, `UNBOUNDED` before. segments: how many it acknowledged. The first row is the handshake's where the trace has one.
     """
 
     time: np.ndarray

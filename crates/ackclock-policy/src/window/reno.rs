@@ -7,8 +7,11 @@ use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Phase, Policy,
 /// Slow start and congestion avoidance with AIMD parameters.
 #[derive(Debug)]
 struct Reno {
+    phases: Phases,
     decrease: f64,
     increase_segs: f64,
+    increase_factor: f64,
+    whole_segs: bool,
     initial: InitialWindow,
     initial_ssthresh: Bytes,
     min_ssthresh_segs: u32,
@@ -22,12 +25,26 @@ struct Reno {
     bytes_acked: Bytes,
 }
 
+/// Which of the two algorithms run: each is one without the other (J-A9, J-X6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phases {
+    Both,
+    SlowStart,
+    Avoidance,
+}
+
 impl Reno {
     fn avoidance(&mut self, a: &AckInfo, v: &SenderView) -> Bytes {
         let (cwnd, smss) = (v.window.cwnd, f64::from(v.smss));
+        // J-A17's b: a round trip's acks together add (b - 1) times the window that they acknowledge.
+        let factor = self.increase_factor - 1.0;
         if self.limit_segs == 0 {
             // J-A11, RFC 5681 §3.1 eq. 3: u segments a round trip, spread over the acks of one per segment.
-            return self.remainder.take(self.increase_segs * smss * smss / self.remainder.with(cwnd.max(1)));
+            let growth = self.increase_segs * smss * smss / self.remainder.with(cwnd.max(1)) + factor * smss;
+            if self.whole_segs {
+                return (growth / smss) as Bytes * u64::from(v.smss);
+            }
+            return self.remainder.take(growth);
         }
         // RFC 3465 §2.1: u segments for each window of bytes acknowledged.
         self.bytes_acked += a.newly_acked;
@@ -35,7 +52,7 @@ impl Reno {
             return 0;
         }
         self.bytes_acked -= cwnd;
-        self.remainder.take(self.increase_segs * smss)
+        self.remainder.take(self.increase_segs * smss + factor * cwnd as f64)
     }
 
     /// The threshold after a congestion signal. What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window that
@@ -68,7 +85,12 @@ impl CongestionControl for Reno {
         if self.validate && !a.cwnd_limited {
             return v.window;
         }
-        let growth = if v.window.cwnd < v.window.ssthresh {
+        let slow = match self.phases {
+            Phases::Both => v.window.cwnd < v.window.ssthresh,
+            Phases::SlowStart => true,
+            Phases::Avoidance => false,
+        };
+        let growth = if slow {
             let limit = if v.phase == Phase::Loss { self.limit_segs.min(1) } else { self.limit_segs };
             slow_start(a.newly_acked, v.smss, u64::from(limit.max(1)))
         } else {
@@ -80,6 +102,16 @@ impl CongestionControl for Reno {
     fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
         self.bytes_acked = 0;
         let loss_window = u64::from(self.loss_window_segs) * u64::from(v.smss);
+        match (c, self.phases) {
+            // J-A2: once more from the loss window, without a threshold.
+            (_, Phases::SlowStart) => return Window { cwnd: loss_window, ..v.window },
+            // J-A9: on a timeout, half of the window in use, whatever timed out before. The floor is unstated; one segment is needed to go on.
+            (_, Phases::Avoidance) => {
+                let in_use = v.flight_size.min(v.window.cwnd);
+                return Window { cwnd: ((in_use as f64 * self.decrease) as u64).max(loss_window).min(v.window.cwnd.max(loss_window)), ..v.window };
+            }
+            (_, Phases::Both) => {}
+        }
         match c {
             Congestion::Rto { repeated } if repeated || self.keep_ssthresh => Window { cwnd: loss_window, ..v.window },
             Congestion::Rto { .. } => Window { cwnd: loss_window, ssthresh: self.reduced(v) },
@@ -94,8 +126,21 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     about: "Slow start, then additive increase and multiplicative decrease: one segment a round trip, half at a loss.",
     source: "J-A2, J-A9, J-A10, J-A11, J-A17, M-A1; RFC 5681 3.1, RFC 3465",
     params: &[
+        Param::choice(
+            "phases",
+            "both",
+            &["both", "slow-start", "avoidance"],
+            "`both` as J-A10 combines them; slow start alone, without a threshold (J-A2); congestion avoidance alone, at any window (J-A9)",
+        ),
         Param::ratio("decrease", 0.5, 0.0..=1.0, "d, the part of the window that is left after a loss"),
         Param::ratio("increase_segs", 1.0, 0.0..=1000.0, "u, segments added per round trip in congestion avoidance"),
+        Param::ratio(
+            "increase_factor",
+            1.0,
+            1.0..=4.0,
+            "b, by which the window grows per round trip besides (multiplicative increase, J-A17); 1 for none",
+        ),
+        Param::flag("whole_segs", false, "a window in whole segments: an increment of less is lost, and never adds up (J-A11's negative control)"),
         INITIAL_WINDOW,
         INITIAL_SEGS,
         Param::bytes("initial_ssthresh", 0, 0..=1 << 40, "slow-start threshold of a new connection; 0B for none"),
@@ -108,8 +153,15 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     ],
     build: |p| {
         Box::new(Reno {
+            phases: match p.choice("phases") {
+                "slow-start" => Phases::SlowStart,
+                "avoidance" => Phases::Avoidance,
+                _ => Phases::Both,
+            },
             decrease: p.ratio("decrease"),
             increase_segs: p.ratio("increase_segs"),
+            increase_factor: p.ratio("increase_factor"),
+            whole_segs: p.flag("whole_segs"),
             initial: InitialWindow::new(p),
             initial_ssthresh: p.bytes("initial_ssthresh"),
             min_ssthresh_segs: p.count("min_ssthresh_segs") as u32,

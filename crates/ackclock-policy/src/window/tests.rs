@@ -140,6 +140,59 @@ fn reductions() {
 }
 
 #[test]
+fn avoidance_alone_halves_and_adds_a_segment_per_round_trip() {
+    // J-A9: no slow start at any window, and a timeout halves, a repeated one too.
+    let mut w = with("reno", &[("phases", "avoidance"), ("initial_window", "segments")]);
+    let mut v = window(4000, u64::MAX);
+    (0..4).for_each(|_| _ = grow(&mut *w, &mut v, 1000));
+    assert!((4900..=5000).contains(&v.window.cwnd), "{}", v.window.cwnd);
+    let rto = |repeated| Congestion::Rto { repeated };
+    assert_eq!(w.on_congestion(rto(false), &window(16_000, u64::MAX)), Window { cwnd: 8000, ssthresh: u64::MAX });
+    assert_eq!(w.on_congestion(rto(true), &window(8000, u64::MAX)), Window { cwnd: 4000, ssthresh: u64::MAX });
+    assert_eq!(w.on_congestion(rto(true), &window(1000, u64::MAX)).cwnd, 1000, "one segment to go on with");
+    // The window in use counts: half of min(cwnd, awnd).
+    assert_eq!(w.on_congestion(rto(false), &SenderView { flight_size: 6000, ..window(16_000, u64::MAX) }).cwnd, 3000);
+}
+
+#[test]
+fn slow_start_alone_knows_no_threshold() {
+    // J-A2 without J-A9.
+    let mut w = with("reno", &[("phases", "slow-start")]);
+    let mut v = window(16_000, u64::MAX);
+    v.window = w.on_congestion(Congestion::Rto { repeated: false }, &v);
+    assert_eq!(v.window, Window { cwnd: 1000, ssthresh: u64::MAX });
+    (0..31).for_each(|_| _ = grow(&mut *w, &mut v, 1000));
+    assert_eq!(v.window.cwnd, 32_000);
+}
+
+#[test]
+fn multiplicative_increase_and_decrease() {
+    // J-A17: b = 1/d = 8/7, no additive part: a round trip of acks multiplies the window, a loss takes that back.
+    let mut w = with("reno", &[("decrease", "0.875"), ("increase_segs", "0"), ("increase_factor", "1.1428571428571428")]);
+    let mut v = window(28_000, 28_000);
+    (0..28).for_each(|_| _ = grow(&mut *w, &mut v, 1000));
+    assert!((31_990..=32_000).contains(&v.window.cwnd), "{}", v.window.cwnd);
+    assert_eq!(w.on_congestion(Congestion::Loss, &window(32_000, 0)).cwnd, 28_000);
+    // By bytes acknowledged: a window's worth at once.
+    let mut bytes = with("reno", &[("byte_counting", "true"), ("increase_segs", "0"), ("increase_factor", "2")]);
+    assert_eq!(grow(&mut *bytes, &mut window(8000, 8000), 8000), 16_000);
+    // A quarter of a segment, for gateways that drop at the knee.
+    let mut small = with("reno", &[("increase_segs", "0.25")]);
+    let mut v = window(8000, 8000);
+    (0..8).for_each(|_| _ = grow(&mut *small, &mut v, 1000));
+    assert!((8240..=8250).contains(&v.window.cwnd), "{}", v.window.cwnd);
+}
+
+#[test]
+fn whole_segments_never_grow() {
+    // J-A11 (1), footnote 19: 1/cwnd of a segment is truncated to nothing, for ever.
+    let mut w = with("reno", &[("whole_segs", "true")]);
+    let mut v = window(2000, 2000);
+    assert!((0..10_000).all(|_| grow(&mut *w, &mut v, 1000) == 2000));
+    assert_eq!(grow(&mut *w, &mut window(1000, 2000), 1000), 2000, "slow start adds whole ones");
+}
+
+#[test]
 fn before_1988_nothing_was_reduced() {
     let mut w = with("receiver-only", &[]);
     let open = w.start(&view());

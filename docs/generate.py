@@ -23,6 +23,7 @@ TITLES = {
     "window": "Windows: how much may be in flight",
     "ack": "Acknowledgments: when a receiver speaks",
     "queue": "Queues",
+    "rate": "Rate controls: how fast a source without a window sends",
     "application": "Applications",
     "fault": "Faults of links",
     "workload": "Workloads",
@@ -64,7 +65,7 @@ def policies() -> str:
         f"## Presets\n\n| preset | |\n|---|---|\n{names}\n## Modifiers\n\n| modifier | |\n|---|---|\n{changes}\n"
         + kinds(*STACK)
         + f"## Options of a connection\n\n{table(options())}\n"
-        + kinds("queue", "application")
+        + kinds("queue", "application", "rate")
     ).rstrip() + "\n"
 
 

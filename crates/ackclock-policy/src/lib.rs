@@ -14,6 +14,7 @@ mod laws;
 mod nearest;
 mod param;
 mod queue;
+mod rate;
 mod recovery;
 mod registry;
 pub mod replay;
@@ -27,8 +28,8 @@ pub use nearest::nearest;
 pub use param::{Entry, Kind, Param, ParamError, Params, QueueSize, Value};
 pub use registry::{Chosen, Declaration, KINDS, Registry, RegistryError, Role};
 pub use traits::{
-    AckPolicy, Application, Backoff, CongestionControl, LossRecovery, Policy, QueueDiscipline, RetransmissionTimer, RttEstimator, Scoreboard,
-    SpuriousTimeout,
+    AckPolicy, Application, Backoff, CongestionControl, LossRecovery, Policy, QueueDiscipline, RateControl, RetransmissionTimer, RttEstimator,
+    Scoreboard, SpuriousTimeout,
 };
 pub use view::{
     AckAction, AckInfo, AckPending, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView,

@@ -180,6 +180,15 @@ pub trait AckPolicy: Policy {
     }
 }
 
+/// Spaces the packets of a source that has no window (J-A15).
+pub trait RateControl: Policy {
+    /// Called with each packet sent; answers the time until the next one. Never zero.
+    fn on_sent(&mut self) -> Duration;
+
+    /// Called when the receiver has reported congestion: once for all the packets that were under way when the rate last fell.
+    fn on_congestion(&mut self);
+}
+
 /// What runs above a connection.
 pub trait Application: Policy {
     /// Called when the connection is established, whenever the wake-up it asked for has come, and may be called early.

@@ -1,7 +1,8 @@
-//! The declarations of everything that has parameters, as JSON, and the schedule of timeouts that a backoff rule makes.
+//! The declarations of everything that has parameters, as JSON, the schedule of timeouts that a backoff rule makes,
+//! and the intervals of a rate control.
 
 use ackclock_engine::{MODIFIERS, OPTIONS, PRESETS};
-use ackclock_policy::{Backoff, Declaration, Kind, Param, Registry};
+use ackclock_policy::{Backoff, Declaration, Kind, Param, RateControl, Registry};
 use ackclock_trace::TABLES;
 use ackclock_units::{Duration, Rng};
 use pyo3::prelude::*;
@@ -65,4 +66,16 @@ pub fn backoff_schedule(name: &str, params: Vec<(String, String)>, rto: u64, rou
     let (rto, mut rng) = (Duration::from_nanos(rto), Rng::stream(0, "backoff", 0));
     let timeout = |expiries| if syn { rule.syn_timeout(rto, expiries, &mut rng) } else { rule.timeout(rto, expiries, &mut rng) };
     Ok((0..rounds).map(timeout).map(Duration::as_nanos).collect())
+}
+
+/// The intervals, in nanoseconds, that the rate control `name` leaves after each of `packets` packets (at most a million), without congestion. Raises
+/// `PolicyError` for a rule or a parameter that is not known.
+#[pyfunction]
+pub fn rate_intervals(name: &str, params: Vec<(String, String)>, packets: u32) -> PyResult<Vec<u64>> {
+    let mut chosen = Registry::builtin().choose::<dyn RateControl>(name).map_err(error::policy)?;
+    for (param, text) in &params {
+        chosen.set(param, text).map_err(error::policy)?;
+    }
+    let mut rule = chosen.build();
+    Ok((0..packets.min(1_000_000)).map(|_| rule.on_sent().as_nanos()).collect())
 }

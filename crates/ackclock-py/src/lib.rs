@@ -17,7 +17,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::declarations::{backoff_schedule, declarations, tables_reference};
+    use super::declarations::{backoff_schedule, declarations, rate_intervals, tables_reference};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::download::download_demo;

@@ -31,7 +31,18 @@ fn a_policy_knows_its_name() {
             $(super::for_all_defaults::<dyn crate::$role>(|c, _| assert_eq!(c.build().name(), c.name()));)*
         };
     }
-    check!(RttEstimator, Backoff, RetransmissionTimer, LossRecovery, SpuriousTimeout, CongestionControl, AckPolicy, QueueDiscipline, Application);
+    check!(
+        RttEstimator,
+        Backoff,
+        RetransmissionTimer,
+        LossRecovery,
+        SpuriousTimeout,
+        CongestionControl,
+        AckPolicy,
+        QueueDiscipline,
+        Application,
+        RateControl
+    );
     assert!(r.declarations().len() > 20);
 }
 

@@ -2,7 +2,7 @@ use ackclock_units::{Duration, Instant};
 
 use super::{duration, for_all, span};
 use crate::harness::{sample, view};
-use crate::{Backoff, Params, RetransmissionTimer, RttEstimator, SenderView, TimerAction, TimerEvent, Value};
+use crate::{Backoff, Params, RateControl, RetransmissionTimer, RttEstimator, SenderView, TimerAction, TimerEvent, Value};
 
 #[test]
 fn timeouts_keep_their_bounds() {
@@ -112,4 +112,27 @@ fn given(params: &Params, tick: Duration) -> Option<Duration> {
         (Some(Value::Choice("given")), Some(Value::Count(sa))) => Some(tick * sa / 8),
         _ => None,
     }
+}
+
+#[test]
+fn intervals_keep_their_bounds_and_congestion_never_shortens_them() {
+    for_all::<dyn RateControl>(|c, rng| {
+        let (mut rule, mut last) = (c.build(), Duration::ZERO);
+        let min = duration(c.params(), "min_interval").unwrap_or(Duration::from_nanos(1));
+        for _ in 0..200 {
+            if rng.chance(0.1) {
+                let mut twin = c.build();
+                let calm = twin.on_sent();
+                let mut twin = c.build();
+                twin.on_congestion();
+                assert!(twin.on_sent() >= calm, "{c:?}");
+                rule.on_congestion();
+                last = rule.on_sent();
+            }
+            let next = rule.on_sent();
+            assert!(next >= min && !next.is_zero(), "{next}: {c:?}");
+            assert!(last.is_zero() || next <= last.max(min), "{last} to {next} without congestion: {c:?}");
+            last = next;
+        }
+    });
 }

@@ -1,0 +1,54 @@
+use ackclock_units::Duration;
+
+use super::interval::{DECREASE, INITIAL, Interval, MAX, MIN};
+use crate::{Entry, Param, Policy, Probe, RateControl};
+
+/// Adds a constant to the rate with every packet: additive increase for traffic without a window.
+#[derive(Debug)]
+struct Additive {
+    alpha: f64,
+    interval: Interval,
+}
+
+impl Policy for Additive {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn probe(&self, probe: &mut Probe) {
+        probe.number("interval", self.interval.get());
+    }
+}
+
+impl RateControl for Additive {
+    fn on_sent(&mut self) -> Duration {
+        let i = self.interval.get();
+        // J-E15: 1/I grows by 1/alpha.
+        self.interval.set(self.alpha * i / (self.alpha + i));
+        self.interval.duration()
+    }
+
+    fn on_congestion(&mut self) {
+        self.interval.stretch();
+    }
+}
+
+/// Footnote 13's rule.
+pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
+    name: "additive",
+    about: "Rate-based congestion avoidance: each packet sent adds 1/alpha to the rate (I = alpha I/(alpha + I)), congestion halves it.",
+    source: "J-A15, J-E15",
+    params: &[
+        Param::duration(
+            "alpha",
+            Duration::from_secs(10),
+            Duration::from_micros(1)..=Duration::from_secs(1_000_000),
+            "packets sent for each packet per second that the rate rises by",
+        ),
+        INITIAL,
+        DECREASE,
+        MIN,
+        MAX,
+    ],
+    build: |p| Box::new(Additive { alpha: p.duration("alpha").as_secs_f64(), interval: Interval::new(p) }),
+};

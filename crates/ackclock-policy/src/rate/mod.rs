@@ -1,0 +1,13 @@
+//! How fast a source without a window sends.
+
+mod additive;
+mod constant_decrement;
+mod interval;
+
+use crate::{Entry, RateControl};
+
+/// The built-in ones.
+pub(crate) const ENTRIES: &[&Entry<dyn RateControl>] = &[&additive::ENTRY, &constant_decrement::ENTRY];
+
+#[cfg(test)]
+mod tests;

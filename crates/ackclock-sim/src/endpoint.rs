@@ -200,6 +200,7 @@ pub(crate) struct Flow {
 /// What does not change in a flow's life and no packet asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowInfo {
+    /// Number of the source of flows, or of datagrams, that it came from.
     pub(crate) source: u32,
     pub(crate) client: NodeId,
     pub(crate) server: NodeId,
@@ -372,7 +373,7 @@ impl Flow {
         Err(SimError::Conservation(format!("flow {}: {what}", self.number)))
     }
 
-    pub(crate) fn of_datagrams(spec: &DatagramSpec) -> Self {
+    pub(crate) fn of_datagrams(spec: &DatagramSpec, place: u32) -> Self {
         Self {
             ended: false,
             over: false,
@@ -381,11 +382,11 @@ impl Flow {
             start: Instant::ZERO,
             ends: [End::new(), End::new()],
             info: FlowInfo {
-                source: 0,
+                source: place,
                 client: spec.from,
                 server: spec.to,
                 stacks: None,
-                access: Access { client_up: spec.up, server_down: spec.down, ..Access::default() },
+                access: Access { client_up: spec.up, server_down: spec.down, server_up: spec.back, ..Access::default() },
                 group: spec.group.clone(),
                 size: None,
                 seed: 0,

@@ -105,10 +105,13 @@ pub struct Datagram {
     pub bytes: u32,
 }
 
-/// A source of datagrams that nobody acknowledges (UDP constant, ON/OFF).
+/// A source of datagrams that nobody acknowledges (UDP constant, ON/OFF, rate-controlled).
 pub trait DatagramSource: Send {
-    /// The next packet, no earlier than the one before; `None` ends the source. `rng` is the source's own stream.
+    /// The next packet, no earlier than the one before; `None` ends the source. Asked when the one before leaves. `rng` is the source's own stream.
     fn next(&mut self, rng: &mut Rng) -> Option<Datagram>;
+
+    /// The receiver's report has come that datagrams up to this number, counted from 1, are missing ([`DatagramSpec::reports`]).
+    fn on_report(&mut self, _number: u64) {}
 }
 
 /// Where a datagram source sends from and to.
@@ -121,6 +124,10 @@ pub struct DatagramSpec {
     pub up: Duration,
     /// Pure delay after the last link.
     pub down: Duration,
+    /// Size on the wire of the report that the receiver sends at once for each gap in the numbers of arriving datagrams; `None` when it says nothing.
+    pub reports: Option<u32>,
+    /// Pure delay of a report before the first link of its way back.
+    pub back: Duration,
     /// The packets.
     pub source: Box<dyn DatagramSource>,
     /// The group that results name it by.

@@ -207,9 +207,9 @@ impl Pool {
         self.put(packet)
     }
 
-    /// A datagram of that size.
-    pub(crate) fn datagram(&mut self, from: u32, bytes: u32) -> u32 {
-        self.put(Packet { from, bytes, bits: DATAGRAM, ..Packet::FREE })
+    /// A datagram of that size; `number` stands where segments have their position.
+    pub(crate) fn datagram(&mut self, from: u32, bytes: u32, number: u64) -> u32 {
+        self.put(Packet { from, bytes, offset: number, bits: DATAGRAM, ..Packet::FREE })
     }
 
     /// A second packet like that one.

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ackclock_sim::{
-    Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, LinkSpec, NetworkBuilder, NodeId, Options, Outcome, SimError,
-    Simulation, Sources, Verdict,
+    Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Kind, LinkSpec, NetworkBuilder, NodeId, Options, Outcome,
+    Passing, SimError, Simulation, Sources, Verdict,
 };
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, Rng};
@@ -125,7 +125,16 @@ impl DatagramSource for Steady {
 fn datagrams_share_the_links() {
     let tcp = Arc::new(Tcp::default());
     let (net, left, right) = Path { queue: Some(drop_tail("20packets")), ..Path::default() }.build();
-    let datagrams = DatagramSpec { from: left, to: right, up: ms(1), down: ms(2), source: Box::new(Steady(1000, ms(1))), group: "noise".into() };
+    let datagrams = DatagramSpec {
+        from: left,
+        to: right,
+        up: ms(1),
+        down: ms(2),
+        reports: None,
+        back: Duration::ZERO,
+        source: Box::new(Steady(1000, ms(1))),
+        group: "noise".into(),
+    };
     let flows: Vec<Box<dyn FlowSource>> = vec![Box::new(FlowList::new(vec![flow(&tcp, (left, right), "bulk", "sink", at(0))]))];
     let mut sim = Simulation::new(net, Sources { flows, datagrams: vec![datagrams] }, 1, Options::default()).unwrap();
     sim.run_until(at(5000)).unwrap();
@@ -138,6 +147,50 @@ fn datagrams_share_the_links() {
 }
 
 /// Packets of the first link that are neither segments with payload nor datagrams.
+/// A datagram every millisecond until a report comes, every second one from then on.
+struct Heeding(Arc<std::sync::Mutex<Vec<u64>>>, Instant);
+
+impl DatagramSource for Heeding {
+    fn next(&mut self, _: &mut Rng) -> Option<Datagram> {
+        let heard = self.0.lock().unwrap().len() as u64;
+        self.1 += ms(1 + heard.min(1));
+        (self.1 < at(1000)).then_some(Datagram { at: self.1, bytes: 500 })
+    }
+
+    fn on_report(&mut self, number: u64) {
+        self.0.lock().unwrap().push(number);
+    }
+}
+
+#[test]
+fn a_gap_in_the_numbers_of_datagrams_is_reported_to_their_source() {
+    // Datagrams 101 and 102 are lost, and 201: two gaps, each reported by its last number.
+    let lose = |p: &Passing, _: Instant, _: &mut Rng| match (p.kind, p.offset) {
+        (Kind::Datagram, 101 | 102 | 201) if p.bytes == 500 => Verdict::Drop,
+        _ => Verdict::Pass,
+    };
+    let (net, left, right) = Path { faults: vec![Box::new(lose)], ..Path::default() }.build();
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let source = Box::new(Heeding(Arc::clone(&heard), at(0)));
+    let (down, back, group) = (ms(2), ms(3), "datagrams".into());
+    let spec = DatagramSpec { from: left, to: right, up: ms(1), down, reports: Some(40), back, source, group };
+    let options = Options { trace: Mask::PACKETS, ..Options::default() };
+    let mut sim = Simulation::new(net, Sources { flows: Vec::new(), datagrams: vec![spec] }, 1, options).unwrap();
+    sim.run_until(at(2000)).unwrap();
+    let outcome = sim.finish().unwrap();
+    assert_eq!(*heard.lock().unwrap(), [102, 201]);
+    let sent = outcome.flows[0].segments_sent;
+    assert_eq!((outcome.flows[0].bytes_sent, outcome.flows[0].bytes_delivered), (500 * sent, 500 * (sent - 3)));
+    // The trace has what was sent and what was heard, as connection 0.
+    let told = |e: &&ackclock_trace::Event| matches!(e.kind, EventKind::Received { .. });
+    assert_eq!((outcome.events.iter().filter(told).count(), outcome.events.len() as u64), (2, sent + 2));
+    assert!(outcome.events.iter().all(|e| e.connection == 0));
+    let at_of = |e: &ackclock_trace::Event| e.at.as_secs_f64();
+    let report = outcome.events.iter().find(told).map(at_of).expect("heard");
+    let third = outcome.events.iter().filter(|e| matches!(e.kind, EventKind::Sent { .. })).nth(102).map(at_of).expect("sent");
+    assert!(report > third + 0.006, "it takes the way there and back: {third} {report}");
+}
+
 fn handshake(outcome: &Outcome) -> u64 {
     outcome.flows[0].segments_sent - outcome.flows[0].data_segments_sent
 }

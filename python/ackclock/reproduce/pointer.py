@@ -102,6 +102,8 @@ class Reference:
                 link["queue"] = table
             elif self.kind == "fault":
                 link["faults"] = [table]
+            elif self.kind == "rate":
+                workload = {"kind": "udp-rate", "control": table}
             elif self.kind in ("workload", "application"):
                 workload = table
             elif self.kind in ("sizes", "arrivals"):

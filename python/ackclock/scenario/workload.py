@@ -21,6 +21,9 @@ WEB = {
     "sizes": "how large transfers are, such as `ac.sizes.Exponential(mean='10kB')`",
     "arrivals": "how they arrive, such as `ac.arrivals.OnOff(on='100ms')`",
 }
+RATE = {
+    "control": "how fast they are sent, such as `ac.rate.Additive(alpha='50s')`",
+}
 FLOWS = {
     **STACK,
     "flows": "how many",
@@ -45,7 +48,8 @@ class Workload(Policy):
 def _extended(cls: type[Policy]) -> type[Policy]:
     """The class with the keys that are common to workloads of its kind in its signature and its documentation."""
     d = cls.declaration
-    more = {**(WEB if d.name == "web" else FLOWS if d.kind == "application" else {}), **COMMON}
+    own = {"web": WEB, "udp-rate": RATE}.get(d.name, FLOWS if d.kind == "application" else {})
+    more = {**own, **COMMON}
     parameters = [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
     known = {p.name for p in d.params}
     parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in more if name not in known]

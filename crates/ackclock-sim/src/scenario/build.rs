@@ -11,11 +11,11 @@ use super::error::{Result, ScenarioError};
 use super::link::LinkPlan;
 use super::resolve::{Job, Resolved};
 use super::workload::{Body, WorkloadPlan};
-use crate::flow::{DatagramSpec, FlowSource, Sources, StackFactory};
+use crate::flow::{DatagramSource, DatagramSpec, FlowSource, Sources, StackFactory};
 use crate::link::LinkSpec;
 use crate::network::{Network, NetworkBuilder, NodeId};
 use crate::workload::Arrivals;
-use crate::workload::source::{Group, Places, Shares, Udp, Web, peer};
+use crate::workload::source::{Group, Places, RateControlled, Shares, Udp, Web, peer};
 
 /// The nodes by name, as the network numbers them.
 pub(super) fn node_ids(r: &Resolved) -> BTreeMap<&str, NodeId> {
@@ -111,7 +111,7 @@ fn flows(w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId
 }
 
 fn datagrams(sources: &mut Sources, w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId>, ways: &Ways) {
-    let Body::Udp { params: p, on_off } = &w.body else { return };
+    let Body::Udp { params: p, on_off, control } = &w.body else { return };
     let stream = |what: &str| Rng::stream(job.seed, &format!("{}.{what}", w.name), 0);
     let (mut node_rng, mut rtt_rng) = (stream("nodes"), stream("rtt"));
     let (clients, servers) = (ids(&w.clients, nodes), ids(&w.servers, nodes));
@@ -123,7 +123,13 @@ fn datagrams(sources: &mut Sources, w: &WorkloadPlan, r: &Resolved, job: Job, no
         let Some(to) = peer(&servers, node_rng.below(servers.len() as u64) as usize, from) else { continue };
         let links = ways.get(from, to).map_or(Duration::ZERO, |way| way.round_trip);
         let extra = w.rtt.draw(n, &mut rtt_rng).map_or(Duration::ZERO, |all| all.saturating_sub(links));
-        let source = Udp::new(&w.name, job.seed, n, (p.rate("rate"), p.bytes("bytes") as u32), period, *on_off);
-        sources.datagrams.push(DatagramSpec { from, to, up: Duration::ZERO, down: extra / 2, source: Box::new(source), group: Arc::clone(&group) });
+        let bytes = p.bytes("bytes") as u32;
+        let source: Box<dyn DatagramSource> = match control {
+            Some(rule) => Box::new(RateControlled::new(rule.build(), bytes, period)),
+            None => Box::new(Udp::new(&w.name, job.seed, n, (p.rate("rate"), bytes), period, *on_off)),
+        };
+        let reports = control.as_ref().map(|_| p.bytes("report_bytes") as u32);
+        let (down, back) = (extra / 2, if reports.is_some() { extra - extra / 2 } else { Duration::ZERO });
+        sources.datagrams.push(DatagramSpec { from, to, up: Duration::ZERO, down, reports, back, source, group: Arc::clone(&group) });
     }
 }

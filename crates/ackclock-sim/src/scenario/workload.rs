@@ -1,6 +1,6 @@
 //! Workloads of a scenario.
 
-use ackclock_policy::{Application, Chosen, Declaration, Params, Registry, Value};
+use ackclock_policy::{Application, Chosen, Declaration, Params, RateControl, Registry, Value};
 use ackclock_units::Duration;
 
 use super::error::{Result, ScenarioError};
@@ -26,12 +26,14 @@ pub enum Body {
         /// What the server runs.
         peer: Chosen<dyn Application>,
     },
-    /// Datagrams; `on_off` when they come in bursts.
+    /// Datagrams; `on_off` when they come in bursts, `control` when a rate control spaces them.
     Udp {
         /// Its declared keys.
         params: Params,
         /// The bursts.
         on_off: Option<OnOff>,
+        /// The rate control.
+        control: Option<Chosen<dyn RateControl>>,
     },
 }
 
@@ -118,17 +120,18 @@ impl WorkloadContext<'_> {
     }
 
     fn read(&self, reader: &Reader<'_>) -> Result<WorkloadPlan> {
-        let mut known = vec!["web", "udp", "udp-on-off"];
+        let mut known = vec!["web", "udp", "udp-on-off", "udp-rate"];
         known.extend(self.registry.declarations().iter().filter(|d| d.kind == "application").map(|d| d.name));
         let (kind, item) = reader
             .text("kind")?
             .ok_or_else(|| ScenarioError::at(reader.place(), format!("`workload.kind` is missing: give one of {}", known.join(", "))))?;
         let body = match kind {
             "web" => Body::Web(self.web(reader)?),
-            "udp" => Body::Udp { params: reader.params(declare::UDP.params)?, on_off: None },
+            "udp" => Body::Udp { params: reader.params(declare::UDP.params)?, on_off: None, control: None },
+            "udp-rate" => Body::Udp { params: reader.params(declare::UDP_RATE.params)?, on_off: None, control: Some(self.control(reader)?) },
             "udp-on-off" => {
                 let params = reader.params(declare::UDP_ON_OFF.params)?;
-                Body::Udp { on_off: Some(OnOff::from_params(&params)), params }
+                Body::Udp { on_off: Some(OnOff::from_params(&params)), params, control: None }
             }
             _ => {
                 let unknown =
@@ -185,6 +188,28 @@ impl WorkloadContext<'_> {
         set_params(reader, &mut app)?;
         set_params(reader, &mut peer)?;
         Ok(Body::Flows { params, app, peer })
+    }
+
+    /// The rate control of datagrams: a word, or a table with its parameters.
+    fn control(&self, reader: &Reader<'_>) -> Result<Chosen<dyn RateControl>> {
+        let choose = |kind: &str, place: &_| {
+            let unknown = |e| ScenarioError::at(place, format!("`{}`: {e}", reader.key("control")));
+            self.registry.choose::<dyn RateControl>(kind).map_err(unknown)
+        };
+        let Some(item) = reader.get("control") else { return choose("additive", reader.place()) };
+        let (inner, word) = Reader::or_kind(item, &reader.key("control"))?;
+        let (kind, place) = match word {
+            Some(word) => (word, &item.place),
+            None => inner.text("kind")?.map_or(("additive", inner.place()), |(kind, item)| (kind, &item.place)),
+        };
+        let mut control = choose(kind, place)?;
+        for param in control.entry().params {
+            if let Some(value) = inner.param(param)? {
+                control.set_value(param.name, value).map_err(|e| ScenarioError::at(inner.place(), e.to_string()))?;
+            }
+        }
+        inner.finish()?;
+        Ok(control)
     }
 
     fn web(&self, reader: &Reader<'_>) -> Result<WebPlan> {

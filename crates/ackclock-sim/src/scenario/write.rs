@@ -145,7 +145,12 @@ pub(super) fn workload(out: &mut String, w: &WorkloadPlan, stacks: &[StackPlan])
         }
     };
     match &w.body {
-        Body::Udp { params: p, .. } => params(p),
+        Body::Udp { params: p, control, .. } => {
+            params(p);
+            if let Some(control) = control {
+                let _ = writeln!(out, "control = {}", inline(Some(control.name()), control.params()));
+            }
+        }
         Body::Flows { params: p, app, peer } => {
             params(p);
             params(app.params());

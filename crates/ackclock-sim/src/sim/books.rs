@@ -4,7 +4,7 @@ use ackclock_engine::{AbortReason, Connection, Stats};
 use ackclock_trace::{FlowRow, LinkRow, Outcome as FlowOutcome, Side};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
-use super::{Outcome, Simulation};
+use super::{Outcome, Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::Flow;
 use crate::error::SimError;
 use crate::packet::Packet;
@@ -19,6 +19,10 @@ impl Simulation {
             rows.push(self.flow_row(flow));
         }
         rows.sort_by_key(|row| row.flow);
+        let flows = rows.len() as u32;
+        for event in self.trace.iter_mut().filter(|e| e.connection & TRACED_DATAGRAMS != 0) {
+            event.connection = (event.connection & !TRACED_DATAGRAMS) + 2 * flows;
+        }
         for place in &self.datagrams {
             // A source keeps its place for the whole run.
             if let Some(flow) = &self.flows[place.flow as usize] {

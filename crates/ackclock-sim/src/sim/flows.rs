@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use ackclock_engine::{Connection, State, Transmit};
-use ackclock_trace::{Event, Mask, SendKind};
+use ackclock_trace::{Event, EventKind, Mask, SendKind};
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
 use super::path::Net;
-use super::{DATAGRAM, DatagramPlace, FLOW, Simulation, WAKE};
+use super::{DATAGRAM, DatagramPlace, FLOW, Simulation, TRACED_DATAGRAMS, WAKE};
 use crate::endpoint::{End, Flow, FlowInfo, Port};
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, FlowSpec};
@@ -104,7 +104,7 @@ impl Simulation {
         let net = &mut self.net;
         let p = net.pool.get(id);
         let (from, offset, stop, len, ecn) = (p.from, p.offset, p.end(), p.len, p.ecn());
-        let (hop, corrupt, datagram) = (p.hop, p.is_corrupt(), p.is_datagram());
+        let (hop, corrupt, datagram, bytes) = (p.hop, p.is_corrupt(), p.is_datagram(), p.bytes);
         net.leave_last_link(from, hop, corrupt);
         let (e, slot) = (from ^ 1, from / 2);
         let Some(flow) = self.flows[slot as usize].as_mut() else {
@@ -120,8 +120,11 @@ impl Simulation {
         }
         sender.packets.delivered += 1;
         if flow.ended || datagram {
-            sender.packets.delivered_bytes += u64::from(net.pool.get(id).bytes);
+            sender.packets.delivered_bytes += u64::from(bytes);
             net.pool.free(id);
+            if datagram {
+                self.hear(from, offset, bytes);
+            }
             return self.settle(slot);
         }
         let segment = net.pool.take(id);
@@ -242,12 +245,13 @@ impl Simulation {
 
     pub(super) fn add_datagrams(&mut self, spec: DatagramSpec) -> Result<(), SimError> {
         let route = self.net.routes.find(spec.from, spec.to)?;
+        let back = if spec.reports.is_some() { self.net.routes.find(spec.to, spec.from)? } else { (0, 0) };
         let slot = self.free_slot()?;
         self.net.ports[2 * slot as usize] = Port { up: spec.up, route: route.0, hops: route.1, ..Port::IDLE };
-        self.net.ports[2 * slot as usize + 1] = Port { down: spec.down, ..Port::IDLE };
-        self.flows[slot as usize] = Some(Flow::of_datagrams(&spec));
+        self.net.ports[2 * slot as usize + 1] = Port { down: spec.down, up: spec.back, route: back.0, hops: back.1, ..Port::IDLE };
+        self.flows[slot as usize] = Some(Flow::of_datagrams(&spec, self.datagrams.len() as u32));
         let rng = Rng::stream(self.seed, "datagrams", self.datagrams.len() as u64);
-        self.datagrams.push(DatagramPlace { source: spec.source, rng, next_bytes: 0, flow: slot });
+        self.datagrams.push(DatagramPlace { source: spec.source, rng, next_bytes: 0, flow: slot, reports: spec.reports, expected: 1 });
         self.ask_datagram_source(self.datagrams.len() as u32 - 1);
         Ok(())
     }
@@ -265,13 +269,52 @@ impl Simulation {
 
     pub(super) fn send_datagram(&mut self, i: u32) {
         let DatagramPlace { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
+        let mut number = 0;
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.ends[0].packets.sent += 1;
             flow.ends[0].packets.sent_bytes += u64::from(next_bytes);
+            number = flow.ends[0].packets.sent;
         }
-        let id = self.net.pool.datagram(2 * slot, next_bytes);
+        self.trace_datagram(i, number, next_bytes, true);
+        let id = self.net.pool.datagram(2 * slot, next_bytes, number);
         self.net.depart(id, 2 * slot);
         self.ask_datagram_source(i);
+    }
+
+    /// A datagram has reached its receiver, or a report its source.
+    fn hear(&mut self, from: u32, number: u64, bytes: u32) {
+        let slot = from / 2;
+        let Some(i) = self.flows[slot as usize].as_ref().map(|flow| flow.info.source) else { return };
+        if from & 1 == 1 {
+            self.trace_datagram(i, number, bytes, false);
+            return self.datagrams[i as usize].source.on_report(number);
+        }
+        let place = &mut self.datagrams[i as usize];
+        let Some(bytes) = place.reports else { return };
+        let gap = number > place.expected;
+        place.expected = place.expected.max(number + 1);
+        if !gap {
+            return;
+        }
+        if let Some(flow) = &mut self.flows[slot as usize] {
+            flow.ends[1].packets.sent += 1;
+            flow.ends[1].packets.sent_bytes += u64::from(bytes);
+        }
+        let id = self.net.pool.datagram(2 * slot + 1, bytes, number - 1);
+        self.net.depart(id, 2 * slot + 1);
+    }
+
+    /// A source's datagrams and the reports that reach it are traced as segments are, a report with the place of the datagram that it names. Flows number first: [`Simulation::finish`] knows how many.
+    fn trace_datagram(&mut self, i: u32, number: u64, bytes: u32, sent: bool) {
+        if !self.options.trace.any(Mask::PACKETS) {
+            return;
+        }
+        // As if the datagrams made a stream.
+        let payload = self.datagrams[i as usize].next_bytes.saturating_sub(UDP_HEADERS);
+        let (seq, ack) = (SeqNumber((number.wrapping_sub(1) as u32).wrapping_mul(payload)), SeqNumber(0));
+        let len = bytes.saturating_sub(UDP_HEADERS);
+        let kind = if sent { EventKind::Sent { kind: SendKind::New, seq, len, ack } } else { EventKind::Received { seq, len, ack } };
+        self.trace.push(Event { at: self.net.now, connection: TRACED_DATAGRAMS | 2 * i, kind });
     }
 }
 
@@ -337,3 +380,6 @@ impl Flow {
         }
     }
 }
+
+/// Headers of IP and UDP (RFC 791 §3.1, RFC 768).
+const UDP_HEADERS: u32 = 28;

@@ -61,7 +61,7 @@ pub struct Outcome {
     pub flows: Vec<FlowRow>,
     /// One row for each link, in the order in which they were added.
     pub links: Vec<LinkRow>,
-    /// Events, where the mask asked for them: connection `2 n` is the client of flow `n`, `2 n + 1` its server.
+    /// Events, where the mask asked for them: connection `2 n` is the client of flow `n`, or the source of datagrams, `2 n + 1` its server.
     pub events: Vec<Event>,
     /// Events that the run loop processed.
     pub processed: u64,
@@ -112,6 +112,9 @@ struct DatagramPlace {
     rng: Rng,
     next_bytes: u32,
     flow: u32,
+    /// Size of the receiver's reports, and the number that it expects next.
+    reports: Option<u32>,
+    expected: u64,
 }
 
 /// Events between two calls of `progress` at most: some hundredths of a second.
@@ -134,6 +137,9 @@ const WAKE: u32 = 4 << KIND_SHIFT;
 const FLOW: u32 = 5 << KIND_SHIFT;
 /// A link that must be polled has served a packet.
 const POLL: u32 = 6 << KIND_SHIFT;
+/// Marks the connection of a traced datagram until the flows have been counted.
+const TRACED_DATAGRAMS: u32 = 1 << 31;
+
 /// A source of datagrams sends.
 const DATAGRAM: u32 = 7 << KIND_SHIFT;
 

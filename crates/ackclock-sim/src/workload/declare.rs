@@ -68,6 +68,21 @@ pub(crate) const UDP: Declaration = Declaration {
     ],
 };
 
+/// Keys of datagrams under rate control.
+pub(crate) const UDP_RATE: Declaration = Declaration {
+    kind: "workload",
+    name: "udp-rate",
+    about: "Datagrams that a rate control spaces; the receiver reports each gap in their numbers at once, and the source takes it for congestion.",
+    source: "J-A15 (who tells the source of a loss, and how, is unstated there)",
+    params: &[
+        UDP.params[0],
+        UDP.params[2],
+        Param::bytes("report_bytes", 40, 28..=65_535, "size of a report on the wire, headers included"),
+        UDP.params[3],
+        UDP.params[4],
+    ],
+};
+
 /// Keys of datagrams in bursts.
 pub(crate) const UDP_ON_OFF: Declaration = Declaration {
     kind: "workload",
@@ -154,5 +169,5 @@ pub(crate) const ARRIVALS: &[Declaration] = &[
 
 /// Declarations of all workloads, sizes and arrivals, for listings beside those of the policies. An application's name is a workload too.
 pub fn declarations() -> Vec<Declaration> {
-    [WEB, UDP, UDP_ON_OFF].into_iter().chain(SIZES.iter().copied()).chain(ARRIVALS.iter().copied()).collect()
+    [WEB, UDP, UDP_ON_OFF, UDP_RATE].into_iter().chain(SIZES.iter().copied()).chain(ARRIVALS.iter().copied()).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_policy::{Application, Chosen, Value};
+use ackclock_policy::{Application, Chosen, RateControl, Value};
 use ackclock_trace::Mask;
 use ackclock_units::{Bytes, Duration, Instant, Rate, Rng};
 
@@ -201,6 +201,45 @@ impl DatagramSource for Udp {
     }
 }
 
+/// Datagrams that a rate control spaces (J-A15).
+pub struct RateControlled {
+    bytes: u32,
+    rule: Box<dyn RateControl>,
+    next: Instant,
+    stop: Instant,
+    /// Datagrams handed out.
+    sent: u64,
+    /// How many there were when the rate fell last: what is reported of them was under way at the old rate, and is the same congestion.
+    fell_at: u64,
+}
+
+impl RateControlled {
+    /// A source of datagrams of `bytes` bytes, the first at `start`, none from `stop` on.
+    pub fn new(rule: Box<dyn RateControl>, bytes: u32, (start, stop): (Instant, Instant)) -> Self {
+        Self { bytes, rule, next: start, stop, sent: 0, fell_at: 0 }
+    }
+}
+
+impl DatagramSource for RateControlled {
+    fn next(&mut self, _: &mut Rng) -> Option<Datagram> {
+        if self.sent > 0 {
+            self.next += self.rule.on_sent().max(Duration::from_nanos(1));
+        }
+        if self.next >= self.stop {
+            return None;
+        }
+        self.sent += 1;
+        Some(Datagram { at: self.next, bytes: self.bytes })
+    }
+
+    fn on_report(&mut self, number: u64) {
+        if number > self.fell_at {
+            self.rule.on_congestion();
+            self.fell_at = self.sent;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +266,24 @@ mod tests {
         let times = sent(None, 100);
         assert_eq!(times.len(), 10_000);
         assert!(times.windows(2).all(|w| (w[1] - w[0] - 0.01).abs() < 1e-9));
+    }
+
+    #[test]
+    fn the_rate_falls_once_for_all_that_was_under_way() {
+        let mut choice = ackclock_policy::Registry::builtin().choose::<dyn RateControl>("constant-decrement").expect("built in");
+        choice.set("step", "0s").expect("a time");
+        let mut source = RateControlled::new(choice.build(), 576, (Instant::ZERO, Instant::ZERO + Duration::from_secs(100)));
+        let mut rng = Rng::stream(1, "unused", 0);
+        let mut seconds = |source: &mut RateControlled| source.next(&mut rng).map(|d| d.at.as_secs_f64());
+        assert_eq!([seconds(&mut source), seconds(&mut source), seconds(&mut source)], [Some(0.0), Some(1.0), Some(2.0)]);
+        source.on_report(1);
+        // Datagrams 2 and 3 were sent at the old rate.
+        source.on_report(2);
+        source.on_report(3);
+        assert_eq!([seconds(&mut source), seconds(&mut source)], [Some(4.0), Some(6.0)]);
+        source.on_report(4);
+        assert_eq!([seconds(&mut source), seconds(&mut source)], [Some(10.0), Some(14.0)]);
+        assert_eq!((0..30).filter_map(|_| seconds(&mut source)).last(), Some(98.0), "none from the end on");
     }
 
     #[test]

@@ -54,6 +54,11 @@ spread = "5ms"
 [[workload]]
 kind = "udp-on-off"
 rate = "64kbit/s"
+[[workload]]
+kind = "udp-rate"
+flows = 2
+bytes = "200B"
+control = { kind = "constant-decrement", step = "1ms", interval = "250ms", min_interval = "10ms" }
 [stacks]
 tcp = "newreno+min-rto(200ms)"
 ["stacks"."star 3"]

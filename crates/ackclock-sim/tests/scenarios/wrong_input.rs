@@ -104,7 +104,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = ["losss"]"#,
-        "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); known are loss, periodic-loss, nth-loss, segment-loss, outage, reorder, duplicate, corrupt",
+        "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); known are loss, periodic-loss, nth-loss, segment-loss, outage, stall, reorder, duplicate, corrupt",
     ),
     (
         r#"rate = "10Mbit/s""#,
@@ -114,17 +114,17 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = [{ p = 0.1 }]"#,
-        "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, periodic-loss, nth-loss, segment-loss, outage, reorder, duplicate, corrupt",
+        "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, periodic-loss, nth-loss, segment-loss, outage, stall, reorder, duplicate, corrupt",
     ),
     (
         "[workload]\nkind = \"web\"",
         "[workload]",
-        "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, bulk, fixed, request, respond, telnet, on-off, sink",
+        "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, udp-rate, bulk, fixed, request, respond, telnet, on-off, sink",
     ),
     (
         r#"kind = "web""#,
         r#"kind = "webb""#,
-        "line 9: `workload.kind` is `webb`, which is not a known workload (did you mean `web`?); known are web, udp, udp-on-off, bulk, fixed, request, respond, telnet, on-off, sink",
+        "line 9: `workload.kind` is `webb`, which is not a known workload (did you mean `web`?); known are web, udp, udp-on-off, udp-rate, bulk, fixed, request, respond, telnet, on-off, sink",
     ),
     ("load = 1.2", "", "line 8: `workload.load` is missing: give a load such as `0.8` or `120%`, or an `arrival_rate` in flows per second"),
     ("load = 1.2", "load = -1", "line 11: `workload.load` is `-1`, which is not between 0.000000001 and 1000"),
@@ -215,6 +215,21 @@ const TABLE: &[(&str, &str, &str)] = &[
         WORKLOAD,
         "kind = \"bulk\"\npeer = \"snk\"",
         "line 10: `workload.peer`: `snk` is not a known application (did you mean `sink`?); known are bulk, fixed, request, respond, telnet, on-off, sink",
+    ),
+    (
+        WORKLOAD,
+        "kind = \"udp-rate\"\ncontrol = \"additve\"",
+        "line 10: `workload.control`: `additve` is not a known rate (did you mean `additive`?); known are additive, constant-decrement",
+    ),
+    (
+        WORKLOAD,
+        "kind = \"udp-rate\"\ncontrol = { alpha = 10 }",
+        "line 10: `workload.control.alpha` is `10`, which is not a time: give a number with a unit, such as `10ms`, `1.5s`, `200us` or `2min`",
+    ),
+    (
+        WORKLOAD,
+        "kind = \"udp-rate\"\ncontrol = { step = \"1ms\" }",
+        "line 10: `workload.control.step` is not a known key; known are kind, alpha, interval, decrease, min_interval, max_interval",
     ),
     (
         WORKLOAD,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ackclock._core import backoff_schedule
+from ackclock._core import backoff_schedule, rate_intervals
 from ackclock.models import Timer
-from ackclock.reproduce.item import Check, exactly, rule, six_digits
+from ackclock.reproduce.item import Check, at_least, exactly, rule, six_digits
 
 POLICY = "crates/ackclock-policy/src"
 ENGINE = "crates/ackclock-engine"
 KIT = "crates/ackclock-testkit/tests"
+SIM = "crates/ackclock-sim"
 WINDOW = f"{POLICY}/window/tests.rs"
 TICKS = f"{POLICY}/estimator/jacobson88_ticks.rs"
 
@@ -27,6 +28,17 @@ def doubling() -> list[Check]:
     """Each further retransmission doubles, up to 64 times."""
     seconds = [ns / 1e9 for ns in backoff_schedule("exponential", [], 10**9, 9)]
     return [exactly("timeouts of 1 s", seconds, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 64.0, 64.0])]
+
+
+def rates() -> list[Check]:
+    """J-E15 by the rate controls."""
+    grown = [ns / 1e9 for ns in rate_intervals("additive", [("alpha", "10s"), ("interval", "1s")], 5)]
+    wrong = [1e9 / ns for ns in rate_intervals("constant-decrement", [("step", "100ms"), ("interval", "1s")], 10)]
+    return [
+        six_digits("I after 1 to 5 packets, alpha = 10 s (J-E15)", grown, [0.909091, 0.833333, 0.769231, 0.714286, 0.666667]),
+        six_digits("rate of the wrong policy after 1 to 9 packets", wrong[:9], [1.11111, 1.25, 1.42857, 1.66667, 2, 2.5, 3.33333, 5, 10]),
+        at_least("and after the tenth, at the shortest interval of 1 us", wrong[9], 999_999, "its inverse"),
+    ]
 
 
 rule(
@@ -87,12 +99,32 @@ rule(
     choices={"definition": "E-A2's, since this paper only names it"},
 )
 rule(
+    "J-A9",
+    "Congestion avoidance alone",
+    "window reno(phases=avoidance, decrease=0.5, increase_segs=1)",
+    tests=[f"{WINDOW}::avoidance_alone_halves_and_adds_a_segment_per_round_trip", f"{WINDOW}::a_round_trip_adds_at_most_a_segment"],
+    choices={"floor": "one segment, since nothing could be sent with less"},
+)
+rule(
     "J-A10",
     "Slow-start and congestion avoidance combined",
     "window reno(min_ssthresh_segs=2, initial_ssthresh=0B)",
     "stack tahoe",
     tests=[f"{WINDOW}::reductions", f"{WINDOW}::slow_start_adds_a_segment_per_ack", f"{WINDOW}::per_ack_increments_are_exact"],
     choices={"floor of ssthresh": "2 segments (mathis97 calls that common)", "first ssthresh": "none"},
+)
+rule(
+    "J-A11",
+    "Byte and integer forms of the increment",
+    "window reno(whole_segs=false)",
+    "window reno(whole_segs=true)",
+    tests=[
+        f"{WINDOW}::whole_segments_never_grow",
+        f"{WINDOW}::increments_below_a_byte_add_up",
+        f"{WINDOW}::a_round_trip_adds_at_most_a_segment",
+        f"{KIT}/windows.rs::a_sender_does_not_send_silly_segments",
+    ],
+    choices={"resolution": "bytes, and a carried remainder of 2^-32 of one"},
 )
 rule(
     "J-A12",
@@ -124,6 +156,25 @@ rule(
     choices={"definition": "the third duplicate ack, as the other papers have it; this one only names it"},
 )
 rule(
+    "J-A15",
+    "Rate-based congestion avoidance",
+    "rate additive(alpha=10s, interval=1s, decrease=2)",
+    "rate constant-decrement(step=100ms)",
+    "workload udp-rate",
+    tests=[
+        f"{POLICY}/rate/tests.rs::the_rate_grows_by_a_constant",
+        f"{POLICY}/rate/tests.rs::a_constant_decrement_runs_away",
+        f"{SIM}/tests/runs.rs::a_gap_in_the_numbers_of_datagrams_is_reported_to_their_source",
+        f"{SIM}/src/workload/source.rs::the_rate_falls_once_for_all_that_was_under_way",
+    ],
+    points=rates,
+    choices={
+        "who tells the source of a loss": "the receiver, by 40 bytes over the way back, at once for each gap in the numbers of the datagrams",
+        "what a report means": "congestion, once for all the datagrams that were under way when the rate fell last",
+        "what an interval under way does": "it runs to its end; the doubling counts from the next one",
+    },
+)
+rule(
     "J-A16",
     "Old TCP, before the seven algorithms",
     "stack rfc793",
@@ -131,4 +182,12 @@ rule(
     "recovery timeout-only",
     tests=[f"{WINDOW}::before_1988_nothing_was_reduced", f"{ENGINE}/tests/stacks.rs::every_stack_delivers_every_byte"],
     choices={"backoff of the old stack": "doubles up to 64 times, and the next new ack ends it"},
+)
+rule(
+    "J-A17",
+    "AIMD with parameters, and its multiplicative counterpart",
+    "window reno(decrease, increase_segs, increase_factor=1)",
+    "window reno(decrease=0.875, increase_segs=0, increase_factor=1.142857)",
+    tests=[f"{WINDOW}::reductions", f"{WINDOW}::multiplicative_increase_and_decrease"],
+    choices={"multiplicative increase": "each round trip's acks together add (b - 1) times the window that they acknowledge"},
 )

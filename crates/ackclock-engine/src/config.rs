@@ -45,6 +45,8 @@ pub struct Config {
     pub idle_restart: bool,
     /// Keep a backed-off timeout until an unambiguous sample arrives (Karn, E-A2); otherwise until the next new acknowledgment.
     pub karn_backoff: bool,
+    /// Take no sample of a segment that was sent twice (Karn, E-A2). Without, a timing that runs goes on through retransmissions, with `OncePerRtt`.
+    pub karn_samples: bool,
     /// Which segments are timed without timestamps.
     pub rtt_sampling: RttSampling,
     /// Challenge ACKs per second at most (RFC 5961 §7).
@@ -73,6 +75,11 @@ pub const OPTIONS: &[Param] = &[
     Param::count("keepalive_probes", 9, 1..=255, "unanswered keepalive probes before the connection is given up"),
     Param::flag("idle_restart", true, "restart from the restart window after idling for a timeout (J-A12)"),
     Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample (E-A2)"),
+    Param::flag(
+        "karn_samples",
+        true,
+        "no sample of a segment sent twice (J-A8); without, a timing once per round trip goes on through retransmissions",
+    ),
     Param::choice("rtt_sampling", "every-segment", &["every-segment", "once-per-rtt"], "which segments are timed without timestamps (E-A3)"),
     Param::count("challenge_ack_limit", 100, 1..=1_000_000, "challenge ACKs per second at most (RFC 5961 7)"),
 ];
@@ -97,6 +104,7 @@ impl Config {
             keepalive_probes: p.count("keepalive_probes") as u32,
             idle_restart: p.flag("idle_restart"),
             karn_backoff: p.flag("karn_backoff"),
+            karn_samples: p.flag("karn_samples"),
             rtt_sampling: if p.choice("rtt_sampling") == "once-per-rtt" { RttSampling::OncePerRtt } else { RttSampling::EverySegment },
             challenge_ack_limit: p.count("challenge_ack_limit") as u32,
         }

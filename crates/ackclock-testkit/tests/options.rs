@@ -1,6 +1,6 @@
 //! What options do on a running connection: timestamps and PAWS, SACK and DSACK, ECN.
 
-use ackclock_engine::State;
+use ackclock_engine::{Config, RttSampling, State};
 use ackclock_testkit::timeline::{Seg, Timeline, seg};
 use ackclock_testkit::{Setup, choose};
 use ackclock_units::Ecn;
@@ -129,6 +129,23 @@ fn without_timestamps_a_retransmitted_segment_gives_no_sample() {
     let before = t.endpoint.connection.stats().rtt_samples;
     t.inject(1010, seg(".").ack(1001));
     assert_eq!(t.endpoint.connection.stats().rtt_samples, before);
+}
+
+#[test]
+fn without_karns_rule_a_timing_goes_on_through_retransmissions() {
+    // 4.3BSD before 1988: one segment is timed, from its first transmission to its ack, whatever happens in between (J-A16).
+    for (karn, samples) in [(true, 0), (false, 1)] {
+        let options = |c: &mut Config| (c.window_scaling, c.rtt_sampling, c.karn_samples) = (false, RttSampling::OncePerRtt, karn);
+        let mut t = Timeline::connected(&Setup::default().with(options), syn_ack().mss(1000));
+        t.write(1000);
+        t.expect(0, seg(".").len(1000));
+        t.expect(1000, seg(".").len(1000));
+        let before = t.endpoint.connection.stats().rtt_samples;
+        t.inject(1300, seg(".").ack(1001));
+        let stats = t.endpoint.connection.stats();
+        assert_eq!(stats.rtt_samples - before, samples);
+        assert_eq!(stats.rtt_max.as_millis() >= 1300, !karn, "from the first transmission on");
+    }
 }
 
 #[test]

@@ -189,6 +189,13 @@ impl Connection {
         acked.oldest_sent_once.map(|at| now.since(at))
     }
 
+    /// What is being timed is sent again: its ack will be ambiguous.
+    pub(super) fn stop_timing(&mut self) {
+        if self.config.karn_samples {
+            self.timed = None;
+        }
+    }
+
     pub(super) fn rtt_by_timestamps(&self, now: Instant, segment: &Segment) -> Option<Duration> {
         let ts = segment.options.timestamps.filter(|ts| self.timestamps.on && ts.tsecr != 0)?;
         let ms = self.timestamp_clock(now).wrapping_sub(ts.tsecr);

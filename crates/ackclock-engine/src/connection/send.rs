@@ -193,7 +193,7 @@ impl Connection {
     fn transmit_again(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
         let most = self.most(now);
         let (range, fin) = self.sent.retransmit(seq, most, now)?;
-        self.timed = None;
+        self.stop_timing();
         self.watch_retransmission(range.end);
         let len = range.len() - u32::from(fin);
         self.quota = self.quota.saturating_sub(u64::from(range.len()));

@@ -88,7 +88,7 @@ impl Connection {
         self.count_timeout(now);
         self.policies.estimator.on_expiry(self.expiries);
         self.update_timeout();
-        self.timed = None;
+        self.stop_timing();
         if !repeated {
             self.timestamps.timeout_tsval = self.timestamps.on.then(|| self.timestamp_clock(now));
         }

@@ -31,6 +31,7 @@ pub const PRESETS: &[Preset] = &[
             ("window_scaling", "false"),
             ("idle_restart", "false"),
             ("karn_backoff", "false"),
+            ("karn_samples", "false"),
             ("rtt_sampling", "once-per-rtt"),
         ],
     },

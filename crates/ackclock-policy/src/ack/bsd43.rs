@@ -8,6 +8,9 @@ use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Param, Policy};
 struct Bsd43 {
     window_part: f64,
     clock: Heartbeat,
+    /// The shortest wait: none for a clock that runs on its own.
+    wait: Duration,
+    hold_out_of_order: bool,
 }
 
 impl Policy for Bsd43 {
@@ -21,7 +24,11 @@ impl AckPolicy for Bsd43 {
         if p.bytes as f64 >= self.window_part * p.rcv_wnd as f64 {
             return AckAction::Now;
         }
-        AckAction::By(p.deadline.unwrap_or_else(|| self.clock.after(s.now, Duration::ZERO)))
+        AckAction::By(p.deadline.unwrap_or_else(|| self.clock.after(s.now, self.wait)))
+    }
+
+    fn holds_out_of_order(&self) -> bool {
+        self.hold_out_of_order
     }
 }
 
@@ -32,7 +39,16 @@ pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
     source: "J-A13",
     params: &[
         Param::ratio("window_part", 0.35, 0.0..=1.0, "part of the window that must have arrived"),
-        Param::duration("tick", Duration::from_millis(200), Duration::from_millis(1)..=Duration::from_secs(10), "period of the free-running clock"),
+        Param::duration("tick", Duration::from_millis(200), Duration::from_millis(1)..=Duration::from_secs(10), "period of the clock"),
+        Param::flag("free_running", true, "the clock runs for the whole host; otherwise each wait takes a whole period"),
+        Param::flag("hold_out_of_order", false, "segments out of order wait as well, as in 4.3BSD before fast retransmit"),
     ],
-    build: |p| Box::new(Bsd43 { window_part: p.ratio("window_part"), clock: Heartbeat(p.duration("tick")) }),
+    build: |p| {
+        Box::new(Bsd43 {
+            window_part: p.ratio("window_part"),
+            clock: Heartbeat(if p.flag("free_running") { p.duration("tick") } else { Duration::ZERO }),
+            wait: if p.flag("free_running") { Duration::ZERO } else { p.duration("tick") },
+            hold_out_of_order: p.flag("hold_out_of_order"),
+        })
+    },
 };

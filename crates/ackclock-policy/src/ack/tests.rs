@@ -51,6 +51,18 @@ fn the_old_receiver_waits_for_a_third_of_the_window_or_the_clock() {
 }
 
 #[test]
+fn the_old_receivers_clock_may_run_for_each_wait_and_hold_what_is_out_of_order() {
+    let mut choice = chosen("bsd43");
+    assert!(!choice.build().holds_out_of_order());
+    choice.set("free_running", "false").expect("a flag");
+    choice.set("hold_out_of_order", "true").expect("a flag");
+    let mut p = choice.build();
+    assert!(p.holds_out_of_order());
+    assert_eq!(p.on_arrival(&arrival(1050), &waiting(1)), AckAction::By(at(1250)));
+    assert_eq!(p.on_arrival(&arrival(1199), &AckPending { deadline: Some(at(1250)), ..waiting(2) }), AckAction::By(at(1250)));
+}
+
+#[test]
 fn the_old_receiver_acknowledges_every_five_packets_at_the_papers_rate() {
     // J-A13, derived: at 19.1667 ms a packet the 200 ms clock dominates; a tick acknowledges what arrived since the last one, 10.4 packets on average
     // when every tick acknowledges, and a packet waits 100 ms on average.

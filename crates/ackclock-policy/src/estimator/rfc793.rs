@@ -1,6 +1,6 @@
 use ackclock_units::Duration;
 
-use super::smooth::{bounded, initial_rto, max_rto, min_rto, smooth};
+use super::smooth::{bounded, initial_rto, max_rto, min_rto, smooth, ticks_during};
 use crate::{Entry, Param, Policy, Rtt, RttEstimator, RttSample};
 
 /// Smoothed mean times a constant: blind to how much the samples vary.
@@ -8,6 +8,7 @@ use crate::{Entry, Param, Policy, Rtt, RttEstimator, RttSample};
 struct Rfc793 {
     gain: f64,
     beta: f64,
+    tick: Duration,
     min_rto: Duration,
     max_rto: Duration,
     initial_rto: Duration,
@@ -22,8 +23,10 @@ impl Policy for Rfc793 {
 
 impl RttEstimator for Rfc793 {
     fn on_sample(&mut self, s: RttSample) {
-        let (srtt, min_rtt) = self.rtt.map_or((s.rtt, s.rtt), |old| (smooth(old.srtt, s.rtt, self.gain), old.min_rtt.min(s.rtt)));
-        self.rtt = Some(Rtt { latest: s.rtt, srtt, rttvar: Duration::ZERO, min_rtt });
+        // 4.3BSD's counter stood at one when a segment was sent, and every tick added one.
+        let rtt = if self.tick.is_zero() { s.rtt } else { self.tick * (1 + ticks_during(s.rtt, s.now, self.tick)) };
+        let (srtt, min_rtt) = self.rtt.map_or((rtt, rtt), |old| (smooth(old.srtt, rtt, self.gain), old.min_rtt.min(rtt)));
+        self.rtt = Some(Rtt { latest: rtt, srtt, rttvar: Duration::ZERO, min_rtt });
     }
 
     fn rtt(&self) -> Option<Rtt> {
@@ -31,7 +34,11 @@ impl RttEstimator for Rfc793 {
     }
 
     fn rto(&self) -> Duration {
-        self.rtt.map_or(self.initial_rto, |rtt| bounded(rtt.srtt.mul_f64(self.beta), self.min_rto, self.max_rto))
+        let Some(rtt) = self.rtt else { return self.initial_rto };
+        let timeout = rtt.srtt.mul_f64(self.beta);
+        // Counted in whole ticks, the rest cut off.
+        let whole = if self.tick.is_zero() { timeout } else { self.tick * (timeout.as_nanos() / self.tick.as_nanos()) };
+        bounded(whole, self.min_rto, self.max_rto)
     }
 
     fn initial_rto(&self) -> Duration {
@@ -47,6 +54,12 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     params: &[
         Param::ratio("alpha", 0.9, 0.0..=1.0, "weight of the old estimate"),
         Param::ratio("beta", 2.0, 1.0..=16.0, "timeout in smoothed round-trip times"),
+        Param::duration(
+            "tick",
+            Duration::ZERO,
+            Duration::ZERO..=Duration::from_secs(10),
+            "tick of the free-running clock that times segments, counted from one as in 4.3BSD; 0s for exact samples",
+        ),
         min_rto(Duration::from_secs(1)),
         max_rto(Duration::from_secs(60)),
         initial_rto(Duration::from_secs(3)),
@@ -55,6 +68,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
         Box::new(Rfc793 {
             gain: 1.0 - p.ratio("alpha"),
             beta: p.ratio("beta"),
+            tick: p.duration("tick"),
             min_rto: p.duration("min_rto"),
             max_rto: p.duration("max_rto"),
             initial_rto: p.duration("initial_rto"),
@@ -78,6 +92,20 @@ mod tests {
         e.on_sample(sample(Duration::from_secs(3), Duration::from_secs(2)));
         assert_eq!(e.rtt().expect("sampled").srtt, Duration::from_millis(1100));
         assert_eq!(e.rto(), Duration::from_millis(2200));
+    }
+
+    #[test]
+    fn ticks_are_counted_from_one_and_timeouts_in_whole_ones() {
+        let ms = Duration::from_millis;
+        let mut p = Params::defaults(ENTRY.params);
+        assert!(p.set("tick", crate::Value::Duration(ms(500))) && p.set("min_rto", crate::Value::Duration(Duration::ZERO)));
+        let mut e = (ENTRY.build)(&p);
+        // Sent and acknowledged between ticks: one.
+        e.on_sample(sample(ms(400), ms(200)));
+        assert_eq!((e.rtt().expect("sampled").srtt, e.rto()), (ms(500), ms(1000)));
+        // From 0.9 s to 2.1 s three ticks pass: four. 0.9 * 1 + 0.1 * 4 = 1.3 ticks; twice that is 2.6, of which 2 count.
+        e.on_sample(sample(ms(2100), ms(1200)));
+        assert_eq!((e.rtt().expect("sampled").srtt, e.rto()), (ms(650), ms(1000)));
     }
 
     #[test]

@@ -34,7 +34,8 @@ fn timeouts_keep_their_bounds() {
             assert!(rto >= min, "{rto} is below {min}: {c:?}");
             // Some floors are a number of ticks, which may lie above the ceiling.
             assert!(rto <= max.max(min).max(ticks * 1000), "{rto} is above {max}: {c:?}");
-            assert!(now.srtt + ticks + Duration::from_nanos(1) >= least && now.srtt <= most + ticks, "{now:?} of {least}..{most}: {c:?}");
+            // A count of ticks that begins with one is up to two too many (4.3BSD's, J-A16).
+            assert!(now.srtt + ticks + Duration::from_nanos(1) >= least && now.srtt <= most + ticks * 2, "{now:?} of {least}..{most}: {c:?}");
             assert!(now.min_rtt <= now.latest, "{now:?}: {c:?}");
             assert_eq!(e.initial_rto(), initial, "{c:?}");
         }

@@ -1,6 +1,7 @@
 //! What runs above a connection.
 
 mod bulk;
+mod dialogue;
 mod fixed;
 mod on_off;
 mod request;
@@ -14,4 +15,4 @@ use crate::{Application, Entry};
 
 /// The built-in ones.
 pub(crate) const ENTRIES: &[&Entry<dyn Application>] =
-    &[&bulk::ENTRY, &fixed::ENTRY, &request::ENTRY, &respond::ENTRY, &telnet::ENTRY, &on_off::ENTRY, &sink::ENTRY];
+    &[&bulk::ENTRY, &fixed::ENTRY, &dialogue::ENTRY, &request::ENTRY, &respond::ENTRY, &telnet::ENTRY, &on_off::ENTRY, &sink::ENTRY];

@@ -83,6 +83,27 @@ fn fixed_sends_exactly_its_size_and_closes_when_it_is_acknowledged() {
 }
 
 #[test]
+fn a_dialogue_waits_for_each_ack_and_then_pauses() {
+    let settings = [("exchanges", "2"), ("bytes", "100B"), ("pause", "1s"), ("size", "2000B")];
+    let (mut a, mut rng) = (app("dialogue", &settings), Rng::stream(1, "app", 0));
+    let mut io = Io { room: 1500, ..Io::default() };
+    assert_eq!((wake(&mut *a, &mut io, 0, &mut rng), io.written), (Wake::Flushed, 100));
+    // An early wake-up changes nothing.
+    assert_eq!((wake(&mut *a, &mut io, 5, &mut rng), io.written), (Wake::Flushed, 100));
+    io.acked = 100;
+    assert_eq!((wake(&mut *a, &mut io, 10, &mut rng), io.written), (Wake::Flushed, 200));
+    io.acked = 200;
+    let begins = Instant::ZERO + Duration::from_millis(1020);
+    assert_eq!((wake(&mut *a, &mut io, 20, &mut rng), io.written), (Wake::At(begins), 200));
+    assert_eq!((wake(&mut *a, &mut io, 1020, &mut rng), io.written), (Wake::Writable, 1700));
+    io.acked = 1700;
+    assert_eq!((wake(&mut *a, &mut io, 1030, &mut rng), io.written), (Wake::Flushed, 2200));
+    io.acked = 2200;
+    assert_eq!(wake(&mut *a, &mut io, 1040, &mut rng), Wake::Done);
+    assert_eq!((io.closed, io.responses), (true, vec![Duration::from_millis(20)]));
+}
+
+#[test]
 fn a_request_is_answered_once_it_is_complete() {
     let mut rng = Rng::stream(1, "app", 0);
     let (mut client, mut server) = (app("request", &[("request", "300B")]), app("respond", &[("request", "300B"), ("size", "1500B")]));

@@ -23,7 +23,12 @@ impl Limits {
 
     /// `rto` doubled `doublings` times, held at the longest timeout, but never below `rto` itself.
     pub fn doubled(self, rto: Duration, doublings: u32) -> Duration {
-        (rto * (1 << doublings.min(MAX_DOUBLINGS))).min(self.max_timeout).max(rto)
+        self.bounded(rto, rto * (1 << doublings.min(MAX_DOUBLINGS)))
+    }
+
+    /// `timeout` held at the longest timeout, but never below `rto`.
+    pub fn bounded(self, rto: Duration, timeout: Duration) -> Duration {
+        timeout.min(self.max_timeout).max(rto)
     }
 
     /// R2 (RFC 9293 §3.8.3): too many retransmissions *and* too long, since RFC 1122 §4.2.3.5 asks for at least 100 s and a count alone would end a

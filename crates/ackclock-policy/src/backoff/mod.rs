@@ -3,13 +3,14 @@
 mod exponential;
 mod freebsd_syn;
 mod limits;
+mod linear;
 mod none;
 mod sub_exponential;
 
 use crate::{Backoff, Entry};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn Backoff>] = &[&exponential::ENTRY, &sub_exponential::ENTRY, &none::ENTRY, &freebsd_syn::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn Backoff>] = &[&exponential::ENTRY, &linear::ENTRY, &sub_exponential::ENTRY, &none::ENTRY, &freebsd_syn::ENTRY];
 
 #[cfg(test)]
 mod tests;

@@ -79,3 +79,13 @@ fn giving_up_takes_count_and_time() {
     never.set("r2_retries", "inf").expect("a count");
     assert!(!never.build().give_up(u32::MAX, Duration::MAX));
 }
+
+#[test]
+fn linear_backoff_adds_the_timeout_until_the_longest() {
+    let mut b = chosen("linear").build();
+    assert_eq!(multipliers(&mut *b, false), [1, 2, 3, 4, 5, 6, 7]);
+    let (mut rng, one) = (Rng::stream(1, "backoff", 0), Duration::from_secs(1));
+    assert_eq!(b.timeout(one, 1000, &mut rng), Duration::from_secs(240));
+    assert_eq!(b.timeout(one, u32::MAX, &mut rng), Duration::from_secs(240));
+    assert_eq!(b.timeout(Duration::from_secs(300), 5, &mut rng), Duration::from_secs(300), "never below the timeout itself");
+}

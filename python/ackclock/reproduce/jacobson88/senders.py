@@ -18,12 +18,12 @@ CHOICES = {
 }
 
 
-def old(window: int, **changes: Any) -> ac.Stack:
+def old(packets: int, /, **changes: Any) -> ac.Stack:
     """J-A16 with a window of so many packets."""
-    return ac.Stack("rfc793", mss=f"{DATA}B", rcv_buf=f"{DATA * window}B").but(**changes)
+    return ac.Stack("rfc793", mss=f"{DATA}B", rcv_buf=f"{DATA * packets}B").but(**changes)
 
 
-def new(window: int, **changes: Any) -> ac.Stack:
+def new(packets: int, /, **changes: Any) -> ac.Stack:
     """J-A10 with J-A6 and J-A7 and a window of so many packets."""
     stack = ac.Stack(
         "tahoe",
@@ -33,7 +33,7 @@ def new(window: int, **changes: Any) -> ac.Stack:
         ack="every",
         rtt_sampling="once-per-rtt",
         mss=f"{DATA}B",
-        rcv_buf=f"{DATA * window}B",
+        rcv_buf=f"{DATA * packets}B",
         window_scaling=False,
     )
     return stack.but(**changes)

@@ -1,0 +1,35 @@
+use ackclock_units::{Duration, Rng};
+
+use super::limits::{Limits, MAX_TIMEOUT, R2_RETRIES, R2_TIME};
+use crate::{Backoff, Entry, Policy};
+
+/// Grows by the same time at every expiry.
+#[derive(Debug)]
+struct Linear {
+    limits: Limits,
+}
+
+impl Policy for Linear {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+}
+
+impl Backoff for Linear {
+    fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
+        self.limits.bounded(rto, rto * (u64::from(expiries) + 1))
+    }
+
+    fn give_up(&self, expiries: u32, waited: Duration) -> bool {
+        self.limits.give_up(expiries, waited)
+    }
+}
+
+/// What Jacobson and Karels hold to be unstable, as whatever grows more slowly than exponentially.
+pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
+    name: "linear",
+    about: "Adds the timeout itself at every consecutive expiry: once, twice, three times it, and so on.",
+    source: "J-X9 (control)",
+    params: &[MAX_TIMEOUT, R2_RETRIES, R2_TIME],
+    build: |p| Box::new(Linear { limits: Limits::new(p) }),
+};

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+import ackclock as ac
+from ackclock.plot import style
+from ackclock.reproduce.item import Outcome, Setting, exactly, item, stated
+from ackclock.reproduce.jacobson88 import senders
+
+RATE, DELAY = 32_000, 0.01
+"""The path between LBL and Berkeley, and a choice for 400 yards and two IMPs."""
+WINDOW = 32
+BUFFERS = (50, 200, 500)
+FLOWS = (1, 2, 4, 8, 16, 24, 32, 48)
+OLD, DOUBLES, THROUGH, NEW = "old TCP", "old TCP that doubles", "old TCP that times copies", "new TCP"
+COLLAPSED, HEALTHY = 0.05, 0.8
+
+
+def goodput(setting: Setting, buffer: int, flows: int) -> dict[str, float]:
+    """Share of the link's capacity that arrives as data which was not there before."""
+    seconds = 6000 if setting.full else 1200
+    stacks = {
+        OLD: senders.old(WINDOW, backoff="none", karn_samples=True),
+        DOUBLES: senders.old(WINDOW, karn_samples=True),
+        THROUGH: senders.old(WINDOW, backoff="none"),
+        NEW: senders.new(WINDOW),
+    }
+    path = ac.Single(senders.line(RATE, DELAY, buffer))
+    run = ac.simulate(path, ac.Bulk(flows=flows, spread="5s"), stacks, duration=f"{seconds}s", workers=setting.workers)
+    most = RATE / 8 * senders.DATA / senders.PACKET * seconds
+    return {name: float(np.sum(run.flows.filter(pa.compute.equal(run.flows["stack"], name))["bytes_delivered"].to_numpy())) / most for name in stacks}
+
+
+@item(
+    "J-N1",
+    kind="SIM",
+    title="The first collapse: a demonstrator",
+    choices={
+        **senders.CHOICES,
+        "backoff of old TCP": "none (doubling beside it)",
+        "packets sent twice": "old TCP takes no sample of them, so that its timeout stays what it was before the queue grew (timing them from the "
+        "first copy to the ack, as 4.3BSD did, beside it)",
+        "path": f"{RATE / 1e3:g} kbit/s, {1e3 * DELAY:g} ms one way, one queue that all share; {BUFFERS[-1]} packets, others in the table",
+        "load": f"1 to {FLOWS[-1]} transfers without end, windows of {WINDOW} packets (16 KB), begun within 5 s; 1200 s (6000 s with --full)",
+        "goodput": "data that arrives for the first time, over what the link can carry without headers",
+    },
+)
+def reproduce(setting: Setting) -> Outcome:
+    """Goodput over the number of transfers, for each buffer."""
+    rows: list[dict[str, Any]] = []
+    for b, buffer in enumerate(BUFFERS):
+        for f, flows in enumerate(FLOWS):
+            rows += [{"buffer": buffer, "flows": flows, "stack": name, "goodput": g} for name, g in goodput(setting, buffer, flows).items()]
+            setting.progress((b + (f + 1) / len(FLOWS)) / len(BUFFERS), "J-N1")
+    main = {name: [r["goodput"] for r in rows if r["buffer"] == BUFFERS[-1] and r["stack"] == name] for name in (OLD, DOUBLES, THROUGH, NEW)}
+    both = [n for n, old, new in zip(FLOWS, main[OLD], main[NEW], strict=True) if old < COLLAPSED and new > HEALTHY]
+    least = int(np.argmin(main[OLD]))
+    shown = f"at {', '.join(map(str, both)) or 'no'} transfers; least at {FLOWS[least]}: {main[OLD][least]:.4f} and {main[NEW][least]:.3f}"
+    checks = [
+        exactly("fall of 32 kb/s to 40 b/s", RATE / 40, 800.0),
+        stated("goodput of old TCP below 0.05 of the capacity while that of new TCP is above 0.8", shown, bool(both), "for some load"),
+    ]
+    notes = [
+        f"buffer {b}, {name}: " + ", ".join(f"{r['flows']}: {r['goodput']:.3f}" for r in rows if r["buffer"] == b and r["stack"] == name)
+        for b in BUFFERS
+        for name in (OLD, DOUBLES, THROUGH, NEW)
+    ]
+    notes.append(
+        "Once a full queue takes longer than the timeout, every packet is sent again before its ack, and copies fill the queue: the collapse is "
+        "complete where the timeout neither learns of the queue nor backs off"
+    )
+    return Outcome(checks, {"goodput": pa.Table.from_pylist(rows)}, {"goodput": picture(rows)}, notes)
+
+
+def picture(rows: list[dict[str, Any]]) -> Figure:
+    """Goodput over the load on a logarithmic axis."""
+    fig, axes = style.figure("Goodput over the load, before and after", f"32 kbit/s, windows of {WINDOW} packets, a buffer of {BUFFERS[-1]} packets")
+    for i, name in enumerate((NEW, THROUGH, DOUBLES, OLD)):
+        mine = [r for r in rows if r["stack"] == name and r["buffer"] == BUFFERS[-1]]
+        axes.plot([r["flows"] for r in mine], [r["goodput"] for r in mine], marker="o", markersize=5, label=name, **style.line(i))
+    axes.axhline(COLLAPSED, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
+    axes.set(xlabel="transfers", ylabel="goodput over capacity", xscale="log", yscale="log")
+    axes.set_xticks(FLOWS, [str(n) for n in FLOWS])
+    axes.minorticks_off()
+    axes.grid(True)
+    axes.legend(loc="lower left", fontsize=9)
+    return fig

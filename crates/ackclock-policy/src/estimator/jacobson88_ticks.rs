@@ -45,10 +45,14 @@ struct Jacobson88Ticks {
     form: Form,
     tick: Duration,
     min_ticks: u32,
+    /// Ticks by which the timeout lies above the last sample, at least; none for no such floor.
+    above_sample: Option<i64>,
     max_rto: Duration,
     initial_rto: Duration,
     /// Estimates before the first sample, where they are given; otherwise the first sample sets them.
     start: Option<Scaled>,
+    /// The last sample, ticks.
+    last: i64,
     estimate: Option<(Scaled, Duration, Duration)>,
 }
 
@@ -69,6 +73,7 @@ impl RttEstimator for Jacobson88Ticks {
     fn on_sample(&mut self, s: RttSample) {
         // The bound keeps `8 m` far from overflow; no run lasts 2^40 ticks.
         let m = ticks_during(s.rtt, s.now, self.tick).min(1 << 40) as i64;
+        self.last = m;
         self.estimate = Some(match self.estimate {
             None => (self.start.map_or_else(|| self.form.first(m), |start| self.form.next(start, m)), s.rtt, s.rtt),
             Some((old, _, min_rtt)) => (self.form.next(old, m), s.rtt, min_rtt.min(s.rtt)),
@@ -84,7 +89,8 @@ impl RttEstimator for Jacobson88Ticks {
 
     fn rto(&self) -> Duration {
         let Some((s, ..)) = self.estimate else { return self.initial_rto };
-        let floor = self.tick * u64::from(self.min_ticks);
+        let sample = self.above_sample.map_or(0, |ticks| self.last + ticks);
+        let floor = self.tick * i64::from(self.min_ticks).max(sample) as u64;
         bounded(self.tick * self.form.rto(s).max(0) as u64, floor, self.max_rto)
     }
 
@@ -97,11 +103,12 @@ impl RttEstimator for Jacobson88Ticks {
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "jacobson88-ticks",
     about: "Smoothed mean plus four mean deviations in scaled integers, with samples in ticks of a free-running coarse clock, as in 4.3BSD.",
-    source: "J-A5, J-A6, J-E7",
+    source: "J-A5, J-A6, J-E7; E-A9",
     params: &[
         Param::choice("form", "final", &["final", "one-gain"], "`final`: deviation gain 1/4 (J-A6); `one-gain`: 1/8 for both (J-A5)"),
         Param::duration("tick", Duration::from_millis(500), Duration::from_micros(1)..=Duration::from_secs(10), "tick of the clock"),
         Param::count("min_ticks", 2, 0..=1000, "smallest timeout in ticks: a countdown of one may end at once (E-A1)"),
+        Param::flag("sample_floor", false, "the timeout lies at least two ticks above the last sample, as in FreeBSD (E-A9)"),
         Param::choice(
             "start",
             "first-sample",
@@ -121,6 +128,8 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             max_rto: p.duration("max_rto"),
             initial_rto: p.duration("initial_rto"),
             start: (p.choice("start") == "given").then(|| Scaled { sa: p.count("start_sa") as i64, sv: p.count("start_sv") as i64 }),
+            above_sample: p.flag("sample_floor").then_some(2),
+            last: 0,
             estimate: None,
         })
     },
@@ -130,6 +139,20 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
 mod tests {
     use super::*;
     use crate::harness::sample;
+
+    #[test]
+    fn a_floor_above_the_last_sample() {
+        // E-A9: a constant round-trip time of 40 ticks, whose deviation has died away: sa = 320, sv = 0.
+        let tick = Duration::from_millis(500);
+        for (floored, ticks) in [(false, 40), (true, 42)] {
+            let mut p = crate::Params::defaults(ENTRY.params);
+            assert!(p.set("sample_floor", crate::Value::Flag(floored)) && p.set("start", crate::Value::Choice("given")));
+            assert!(p.set("start_sa", crate::Value::Count(320)) && p.set("start_sv", crate::Value::Count(0)));
+            let mut e = (ENTRY.build)(&p);
+            e.on_sample(sample(tick * 100, tick * 40));
+            assert_eq!(e.rto(), tick * ticks);
+        }
+    }
 
     fn rows(sa: i64, sv: i64, m: i64, n: usize) -> Vec<(i64, i64, i64)> {
         let mut s = Scaled { sa, sv };

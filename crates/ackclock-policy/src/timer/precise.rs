@@ -2,12 +2,14 @@ use ackclock_units::{Duration, Instant};
 
 use super::Heartbeat;
 use super::heartbeat::HEARTBEAT;
-use crate::{Entry, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
+use crate::{Entry, Param, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
 
 /// Subtracts from the timeout the time for which the oldest outstanding segment has been under way.
 #[derive(Debug)]
 struct Precise {
     clock: Heartbeat,
+    /// The age is counted in ticks of the clock as well.
+    whole_ticks: bool,
     /// The last expiry: what was sent before it is taken for lost, so its age says nothing any more.
     expired_at: Instant,
 }
@@ -16,7 +18,8 @@ impl Precise {
     fn arm(&self, timeout: Duration, v: &SenderView) -> TimerAction {
         let counted_from = v.oldest_sent_at.unwrap_or(v.now).max(self.expired_at);
         // A timeout that has passed already fires at once (E-E13, derived); on a heartbeat, at the next tick.
-        TimerAction::Arm(self.clock.after(v.now, timeout - v.now.since(counted_from)))
+        let age = if self.whole_ticks { self.clock.ticked(counted_from, v.now) } else { v.now.since(counted_from) };
+        TimerAction::Arm(self.clock.after(v.now, timeout - age))
     }
 }
 
@@ -46,8 +49,11 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
     name: "precise",
     about: "Counts the timeout from when the oldest outstanding segment was sent, so that an ack does not prolong it.",
     source: "E-E13, E-A4 (3), E-A5",
-    params: &[HEARTBEAT],
-    build: |p| Box::new(Precise { clock: Heartbeat(p.duration("heartbeat")), expired_at: Instant::ZERO }),
+    params: &[
+        HEARTBEAT,
+        Param::flag("whole_ticks", false, "the age, too, is counted in ticks of the heartbeat, as a host knows it that notes ticks alone"),
+    ],
+    build: |p| Box::new(Precise { clock: Heartbeat(p.duration("heartbeat")), whole_ticks: p.flag("whole_ticks"), expired_at: Instant::ZERO }),
 };
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ struct Reno {
     limit_segs: u32,
     validate: bool,
     keep_ssthresh: bool,
+    at_ssthresh: bool,
     remainder: Remainder,
     /// Bytes acknowledged towards the next increase, with byte counting (RFC 3465 §2.1).
     bytes_acked: Bytes,
@@ -86,7 +87,8 @@ impl CongestionControl for Reno {
             return v.window;
         }
         let slow = match self.phases {
-            Phases::Both => v.window.cwnd < v.window.ssthresh,
+            // RFC 5681 §3.1: where the two are equal, either will do.
+            Phases::Both => v.window.cwnd < v.window.ssthresh || self.at_ssthresh && v.window.cwnd == v.window.ssthresh,
             Phases::SlowStart => true,
             Phases::Avoidance => false,
         };
@@ -149,6 +151,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         Param::flag("byte_counting", false, "grow by bytes acknowledged (RFC 3465) rather than by acks"),
         Param::count("limit_segs", 2, 1..=1000, "L, segments per ack in slow start with byte counting (RFC 3465 2.3)"),
         Param::flag("validate", true, "grow only while the window is the limit (RFC 7661)"),
+        Param::flag("at_ssthresh", false, "slow start goes on where the window equals the threshold, as in 4.4BSD-Lite (RFC 5681 3.1 allows either)"),
         Param::flag("keep_ssthresh", false, "a collapse to the loss window leaves the threshold alone (M-A3 as printed; not a standard)"),
     ],
     build: |p| {
@@ -169,6 +172,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             limit_segs: if p.flag("byte_counting") { p.count("limit_segs") as u32 } else { 0 },
             validate: p.flag("validate"),
             keep_ssthresh: p.flag("keep_ssthresh"),
+            at_ssthresh: p.flag("at_ssthresh"),
             remainder: Remainder::default(),
             bytes_acked: 0,
         })

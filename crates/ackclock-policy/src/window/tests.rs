@@ -52,6 +52,14 @@ fn slow_start_adds_a_segment_per_ack() {
 }
 
 #[test]
+fn at_the_threshold_either_algorithm_may_run() {
+    for (flag, cwnd) in [("false", 2500), ("true", 3000)] {
+        assert_eq!(grow(&mut *with("reno", &[("at_ssthresh", flag)]), &mut window(2000, 2000), 1000), cwnd);
+        assert_eq!(grow(&mut *with("reno", &[("at_ssthresh", flag)]), &mut window(4000, 2000), 1000), 4250);
+    }
+}
+
+#[test]
 fn byte_counting_in_slow_start() {
     let mut w = with("reno", &[("byte_counting", "true")]);
     // RFC 3465 §2.2: up to L = 2 segments per ack, after a timeout one.

@@ -89,9 +89,8 @@ impl RttEstimator for Jacobson88Ticks {
 
     fn rto(&self) -> Duration {
         let Some((s, ..)) = self.estimate else { return self.initial_rto };
-        let sample = self.above_sample.map_or(0, |ticks| self.last + ticks);
-        let floor = self.tick * i64::from(self.min_ticks).max(sample) as u64;
-        bounded(self.tick * self.form.rto(s).max(0) as u64, floor, self.max_rto)
+        let ticks = self.form.rto(s).max(self.above_sample.map_or(0, |more| self.last + more)).max(0);
+        bounded(self.tick * ticks as u64, self.tick * u64::from(self.min_ticks), self.max_rto)
     }
 
     fn initial_rto(&self) -> Duration {

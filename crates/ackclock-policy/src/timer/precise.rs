@@ -4,32 +4,30 @@ use super::Heartbeat;
 use super::heartbeat::HEARTBEAT;
 use crate::{Entry, Param, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
 
-/// Subtracts from the timeout the time for which the oldest outstanding segment has been under way.
+/// Subtracts from the timeout the time for which the oldest outstanding segment has been under way. `TICKS`: which it counts in ticks of the clock too.
 #[derive(Debug)]
-struct Precise {
+struct Precise<const TICKS: bool> {
     clock: Heartbeat,
-    /// The age is counted in ticks of the clock as well.
-    whole_ticks: bool,
     /// The last expiry: what was sent before it is taken for lost, so its age says nothing any more.
     expired_at: Instant,
 }
 
-impl Precise {
+impl<const TICKS: bool> Precise<TICKS> {
     fn arm(&self, timeout: Duration, v: &SenderView) -> TimerAction {
         let counted_from = v.oldest_sent_at.unwrap_or(v.now).max(self.expired_at);
         // A timeout that has passed already fires at once (E-E13, derived); on a heartbeat, at the next tick.
-        let age = if self.whole_ticks { self.clock.ticked(counted_from, v.now) } else { v.now.since(counted_from) };
+        let age = if TICKS { self.clock.ticked(counted_from, v.now) } else { v.now.since(counted_from) };
         TimerAction::Arm(self.clock.after(v.now, timeout - age))
     }
 }
 
-impl Policy for Precise {
+impl<const TICKS: bool> Policy for Precise<TICKS> {
     fn name(&self) -> &str {
         ENTRY.name
     }
 }
 
-impl RetransmissionTimer for Precise {
+impl<const TICKS: bool> RetransmissionTimer for Precise<TICKS> {
     fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction {
         match e {
             TimerEvent::Sent { retransmission: false } if v.rto_deadline.is_some() => TimerAction::Keep,
@@ -53,7 +51,10 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
         HEARTBEAT,
         Param::flag("whole_ticks", false, "the age, too, is counted in ticks of the heartbeat, as a host knows it that notes ticks alone"),
     ],
-    build: |p| Box::new(Precise { clock: Heartbeat(p.duration("heartbeat")), whole_ticks: p.flag("whole_ticks"), expired_at: Instant::ZERO }),
+    build: |p| {
+        let (clock, expired_at) = (Heartbeat(p.duration("heartbeat")), Instant::ZERO);
+        if p.flag("whole_ticks") { Box::new(Precise::<true> { clock, expired_at }) } else { Box::new(Precise::<false> { clock, expired_at }) }
+    },
 };
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ pub use nearest::nearest;
 pub use param::{Entry, Kind, Param, ParamError, Params, QueueSize, Value};
 pub use registry::{Chosen, Declaration, KINDS, Registry, RegistryError, Role};
 pub use traits::{
-    AckPolicy, Application, Backoff, CongestionControl, LossRecovery, Policy, QueueDiscipline, RateControl, RetransmissionTimer, RttEstimator,
-    Scoreboard, SpuriousTimeout,
+    AckPolicy, Application, Backoff, CongestionControl, LossRecovery, PacketScheduler, Policy, QueueDiscipline, RateControl, RetransmissionTimer,
+    RttEstimator, Scoreboard, SpuriousTimeout,
 };
 pub use view::{
     AckAction, AckInfo, AckPending, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView,

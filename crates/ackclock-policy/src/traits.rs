@@ -197,17 +197,23 @@ pub trait Application: Policy {
 
 /// A queue in front of a link.
 pub trait QueueDiscipline: Policy {
-    /// Takes, marks or drops an arriving packet; `PushOut` drops another one that is queued and takes this one.
+    /// Takes, marks or drops an arriving packet; `PushOut`, for queues with a scheduler, drops another one that is queued and takes this one.
     fn enqueue(&mut self, p: Queued, now: Instant, rng: &mut Rng) -> Admit;
 
-    /// The next packet to serve, and in `shed` those dropped on the way to it (CoDel).
-    fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Queued>;
+    /// The oldest packet, of `bytes`, has gone into service. Never called where there is a scheduler.
+    fn dequeued(&mut self, _bytes: u32, _now: Instant) {}
 
     /// What is queued now, the packet in service not included.
     fn backlog(&self) -> Backlog;
 
-    /// True when packets leave in order of arrival and are dropped at arrival only, so that a link may compute departures ahead.
-    fn is_fifo(&self) -> bool {
-        true
+    /// `None` when packets leave in order of arrival and are dropped at arrival only: then the link keeps the packets and computes departures ahead.
+    fn scheduler(&mut self) -> Option<&mut dyn PacketScheduler> {
+        None
     }
+}
+
+/// The part of a queue that keeps its packets and chooses which goes next.
+pub trait PacketScheduler {
+    /// The next packet to serve, and in `shed` those dropped on the way to it (CoDel).
+    fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Queued>;
 }

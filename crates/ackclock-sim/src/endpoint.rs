@@ -354,7 +354,7 @@ impl SentTruth {
     /// Takes note that a packet was dropped after `passed` links.
     pub(crate) fn note_drop(&mut self, p: &Packet, passed: u8) {
         if p.len > 0 {
-            self.dropped.add(p.offset, p.end(), passed);
+            self.dropped.add(p.offset(), p.end(), passed);
         } else if p.flags.any(Flags::SYN) {
             self.syn.dropped = true;
         } else if p.flags.any(Flags::FIN) {

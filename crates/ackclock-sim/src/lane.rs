@@ -31,7 +31,8 @@ impl Lane {
     pub(crate) fn push(&mut self, a: Arrival, pool: &mut Pool, queue: &mut EventQueue, head_event: u32) {
         let Arrival { id, at, order } = a;
         let p = pool.get_mut(id);
-        (p.at, p.order, p.next) = (at, order, NIL);
+        p.arrives(at, order);
+        p.next = NIL;
         if self.head == NIL {
             self.head = id;
             queue.push(Entry { at, order, what: head_event });
@@ -65,6 +66,6 @@ impl Lane {
             return None;
         }
         let p = pool.get(self.head);
-        Some((p.at, p.order))
+        Some((p.at, p.order()))
     }
 }

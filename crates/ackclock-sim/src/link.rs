@@ -164,12 +164,13 @@ impl Link {
     /// Link number `index` of the run with seed `seed`: both choose its random streams.
     pub fn new(spec: LinkSpec, seed: u64, index: u64) -> Self {
         let fault_rng = |i: usize| Rng::stream(seed, "fault", (index << 16) | i as u64);
-        let queue = spec.queue.unwrap_or_else(|| Box::new(Unbounded::default()));
+        let mut queue = spec.queue.unwrap_or_else(|| Box::new(Unbounded::default()));
+        let fifo = queue.scheduler().is_none();
         Self {
             rate: spec.rate,
             delay: spec.delay,
-            fifo: spec.rate.is_none() || queue.is_fifo(),
-            plain: spec.rate.is_some() && queue.is_fifo() && spec.faults.is_empty(),
+            fifo: spec.rate.is_none() || fifo,
+            plain: spec.rate.is_some() && fifo && spec.faults.is_empty(),
             queue,
             faults: spec.faults.into_iter().enumerate().map(|(i, f)| (f, fault_rng(i))).collect(),
             rng: Rng::stream(seed, "queue", index),
@@ -232,7 +233,7 @@ impl Link {
         match self.queue.enqueue(packet, packet.at, &mut self.rng) {
             Admit::Take => Some(false),
             Admit::Mark => Some(true),
-            // A first-in first-out queue pushes nothing out (`QueueDiscipline::is_fifo`).
+            // A queue without a scheduler pushes nothing out (`QueueDiscipline::enqueue`).
             Admit::Drop | Admit::PushOut(_) => None,
         }
     }
@@ -279,8 +280,7 @@ impl Link {
             self.ahead.next_start = start + self.time_to_send(first.bytes);
             self.ahead.bytes -= u64::from(first.bytes);
             self.ahead.serving = first;
-            // A first-in first-out queue sheds nothing and gives out what it took (`QueueDiscipline::is_fifo`).
-            self.queue.dequeue(start, &mut self.dropped);
+            self.queue.dequeued(first.bytes, start);
         }
     }
 
@@ -317,7 +317,7 @@ impl Link {
         self.integrate(now);
         let queue = &mut self.queue;
         let (before, sheds) = (queue.backlog(), self.dropped.len());
-        let next = queue.dequeue(now, &mut self.dropped);
+        let next = queue.scheduler().and_then(|s| s.dequeue(now, &mut self.dropped));
         let shed = (self.dropped.len() - sheds) as u64;
         if shed > 0 {
             let served = next.map_or(0, |p| u64::from(p.bytes));
@@ -484,10 +484,7 @@ impl Link {
 
 /// A queue without bounds, first in, first out.
 #[derive(Debug, Default)]
-struct Unbounded {
-    queue: VecDeque<Queued>,
-    bytes: Bytes,
-}
+struct Unbounded(Backlog);
 
 impl Policy for Unbounded {
     fn name(&self) -> &str {
@@ -497,18 +494,17 @@ impl Policy for Unbounded {
 
 impl QueueDiscipline for Unbounded {
     fn enqueue(&mut self, p: Queued, _: Instant, _: &mut Rng) -> Admit {
-        self.bytes += u64::from(p.bytes);
-        self.queue.push_back(p);
+        self.0.packets += 1;
+        self.0.bytes += u64::from(p.bytes);
         Admit::Take
     }
 
-    fn dequeue(&mut self, _: Instant, _: &mut Vec<PacketId>) -> Option<Queued> {
-        let p = self.queue.pop_front()?;
-        self.bytes -= u64::from(p.bytes);
-        Some(p)
+    fn dequeued(&mut self, bytes: u32, _: Instant) {
+        self.0.packets -= 1;
+        self.0.bytes -= u64::from(bytes);
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.queue.len() as u32, bytes: self.bytes }
+        self.0
     }
 }

@@ -1,4 +1,4 @@
-//! Packets in flight: one cache line each, recycled.
+//! Packets in flight: 48 bytes each, recycled.
 
 use std::hint::black_box;
 
@@ -8,28 +8,27 @@ use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
 use crate::fault::{Kind, Passing};
 
-/// A packet somewhere between two endpoints. What is rare (SYN options, SACK blocks) lies in a slab beside.
+/// A packet somewhere between two endpoints. What is rare (SYN options, SACK blocks) lies in a slab beside. What follows from something else is
+/// not kept: a run holds many of these, and its speed is that of the memory they take.
 #[derive(Clone, Copy)]
-#[repr(align(64))]
 pub(crate) struct Packet {
     /// When it reaches the next place on its way.
     pub(crate) at: Instant,
-    /// Its insertion number there, for ties.
-    pub(crate) order: u64,
-    /// True position of its first payload byte in the sender's stream.
-    pub(crate) offset: u64,
+    /// Its insertion number there, for ties: the lower 32 of 48 bits, the upper 16 below.
+    order: u32,
+    /// With payload, the true position of its first byte in the sender's stream: the lower 32 of 48 bits, the upper 16 below. Without, its sequence
+    /// number. Of a datagram, its number.
+    place: u32,
     /// The endpoint that sent it; [`NIL`] in a free place.
     pub(crate) from: u32,
     /// The packet behind it in its lane, or the next free place.
     pub(crate) next: u32,
-    /// Its options in the slab, or [`NIL`].
-    options: u32,
-    /// Its size on the wire.
-    pub(crate) bytes: u32,
-    seq: SeqNumber,
     ack: SeqNumber,
+    /// Its timestamp, or where its options are in the slab, or the size of a datagram.
     tsval: u32,
     tsecr: u32,
+    order_high: u16,
+    place_high: u16,
     pub(crate) len: u16,
     window: u16,
     pub(crate) flags: Flags,
@@ -46,6 +45,7 @@ const CORRUPT: u8 = 1 << 3;
 const TIMESTAMPS: u8 = 1 << 4;
 const DATAGRAM: u8 = 1 << 5;
 const WAITS: u8 = 1 << 6;
+const OPTIONS: u8 = 1 << 7;
 
 pub(crate) const NIL: u32 = u32::MAX;
 
@@ -53,15 +53,14 @@ impl Packet {
     const FREE: Self = Self {
         at: Instant::ZERO,
         order: 0,
-        offset: 0,
+        place: 0,
         from: NIL,
         next: NIL,
-        options: NIL,
-        bytes: 0,
-        seq: SeqNumber(0),
         ack: SeqNumber(0),
         tsval: 0,
         tsecr: 0,
+        order_high: 0,
+        place_high: 0,
         len: 0,
         window: 0,
         flags: Flags(0),
@@ -69,6 +68,24 @@ impl Packet {
         hop: 0,
         seen: 0,
     };
+
+    /// Its insertion number where it goes next, for ties.
+    #[inline]
+    pub(crate) fn order(&self) -> u64 {
+        u64::from(self.order_high) << 32 | u64::from(self.order)
+    }
+
+    /// Says when it reaches the next place, and its insertion number there, below 2^48: a run of months.
+    #[inline]
+    pub(crate) fn arrives(&mut self, at: Instant, order: u64) {
+        (self.at, self.order, self.order_high) = (at, order as u32, (order >> 32) as u16);
+    }
+
+    /// True position of its first payload byte in the sender's stream; meaningless without payload.
+    #[inline]
+    pub(crate) fn offset(&self) -> u64 {
+        u64::from(self.place_high) << 32 | u64::from(self.place)
+    }
 
     pub(crate) fn ecn(&self) -> Ecn {
         match self.bits & ECN {
@@ -116,7 +133,7 @@ impl Packet {
 
     /// First stream position past its payload.
     pub(crate) fn end(&self) -> u64 {
-        self.offset + u64::from(self.len)
+        self.offset() + u64::from(self.len)
     }
 
     /// True for what carries payload, as [`Kind::is_data`].
@@ -135,18 +152,6 @@ impl Packet {
             f if f.any(Flags::RST) => Kind::Reset,
             f if f.any(Flags::FIN) => Kind::Fin,
             _ => Kind::Ack,
-        }
-    }
-
-    pub(crate) fn passing(&self, flow: u32) -> Passing {
-        Passing {
-            bytes: self.bytes,
-            kind: self.kind(),
-            number: 0,
-            flow,
-            offset: self.offset,
-            payload: u32::from(self.len),
-            retransmission: self.is_retransmission(),
         }
     }
 }
@@ -181,25 +186,29 @@ impl Pool {
     #[inline]
     pub(crate) fn segment(&mut self, from: u32, t: &Transmit, retransmission: bool, seen: u8) -> u32 {
         let s = &t.segment;
-        let mut options = NIL;
+        let (mut tsval, mut tsecr, mut bits) = (0, 0, 0);
         if !s.options.sack.is_empty() || s.flags.any(Flags::SYN) {
-            options = self.keep(s.options);
+            (tsval, bits) = (self.keep(s.options), OPTIONS);
+        } else if let Some(timestamps) = s.options.timestamps {
+            (tsval, tsecr, bits) = (timestamps.tsval, timestamps.tsecr, TIMESTAMPS);
         }
-        let timestamps = s.options.timestamps.unwrap_or_default();
+        if retransmission {
+            bits |= RETRANSMISSION;
+        }
+        let place = if s.len > 0 { t.offset } else { u64::from(s.seq.0) };
         let mut packet = Packet {
-            offset: t.offset,
+            place: place as u32,
+            // 2^48 bytes are 256 TiB.
+            place_high: (place >> 32) as u16,
             from,
-            options,
-            bytes: IP_HEADER + s.header_len() + s.len,
-            seq: s.seq,
             ack: s.ack,
-            tsval: timestamps.tsval,
-            tsecr: timestamps.tsecr,
+            tsval,
+            tsecr,
             // `mss` is at most 65,495 (`ackclock_engine::OPTIONS`).
             len: s.len as u16,
             window: s.window,
             flags: s.flags,
-            bits: if s.options.timestamps.is_some() { TIMESTAMPS } else { 0 } | if retransmission { RETRANSMISSION } else { 0 },
+            bits,
             seen,
             ..Packet::FREE
         };
@@ -209,16 +218,44 @@ impl Pool {
 
     /// A datagram of that size; `number` stands where segments have their position.
     pub(crate) fn datagram(&mut self, from: u32, bytes: u32, number: u64) -> u32 {
-        self.put(Packet { from, bytes, offset: number, bits: DATAGRAM, ..Packet::FREE })
+        let (place, place_high) = (number as u32, (number >> 32) as u16);
+        self.put(Packet { from, place, place_high, tsval: bytes, bits: DATAGRAM, ..Packet::FREE })
     }
 
     /// A second packet like that one.
     pub(crate) fn copy(&mut self, id: u32) -> u32 {
         let mut packet = self.packets[id as usize];
-        if packet.options != NIL {
-            packet.options = self.keep(self.options[packet.options as usize]);
+        if packet.bits & OPTIONS != 0 {
+            packet.tsval = self.keep(self.options[packet.tsval as usize]);
         }
         self.put(packet)
+    }
+
+    /// A packet's size on the wire.
+    #[inline]
+    pub(crate) fn bytes(&self, id: u32) -> u32 {
+        let p = &self.packets[id as usize];
+        let options = match p.bits & (OPTIONS | TIMESTAMPS | DATAGRAM) {
+            0 => 0,
+            TIMESTAMPS => TIMESTAMPS_LEN,
+            OPTIONS => self.options[p.tsval as usize].wire_len(),
+            _ => return p.tsval,
+        };
+        IP_HEADER + TCP_HEADER + options + u32::from(p.len)
+    }
+
+    /// What a link's faults may know of a packet.
+    pub(crate) fn passing(&self, id: u32) -> Passing {
+        let p = self.get(id);
+        Passing {
+            bytes: self.bytes(id),
+            kind: p.kind(),
+            number: 0,
+            flow: p.from / 2,
+            offset: if p.len > 0 { p.offset() } else { 0 },
+            payload: u32::from(p.len),
+            retransmission: p.is_retransmission(),
+        }
     }
 
     fn keep(&mut self, options: Options) -> u32 {
@@ -234,18 +271,17 @@ impl Pool {
         }
     }
 
-    /// The segment that a packet carried; its place is free again.
+    /// The segment that a packet carried; its place is free again. `first` is the sequence number of the sender's stream position 0.
     #[inline]
-    pub(crate) fn take(&mut self, id: u32) -> Segment {
+    pub(crate) fn take(&mut self, id: u32, first: SeqNumber) -> Segment {
         let p = &mut self.packets[id as usize];
-        let options = if p.options != NIL {
-            self.options[p.options as usize]
-        } else if p.bits & TIMESTAMPS != 0 {
-            Options { timestamps: Some(Timestamps { tsval: p.tsval, tsecr: p.tsecr }), ..Options::default() }
-        } else {
-            Options::default()
+        let options = match p.bits & (OPTIONS | TIMESTAMPS) {
+            0 => Options::default(),
+            TIMESTAMPS => Options { timestamps: Some(Timestamps { tsval: p.tsval, tsecr: p.tsecr }), ..Options::default() },
+            _ => self.options[p.tsval as usize],
         };
-        let segment = Segment { seq: p.seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
+        let seq = if p.len > 0 { first + p.place } else { SeqNumber(p.place) };
+        let segment = Segment { seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
         self.free(id);
         segment
     }
@@ -254,8 +290,8 @@ impl Pool {
     #[inline]
     pub(crate) fn free(&mut self, id: u32) {
         let p = &mut self.packets[id as usize];
-        if p.options != NIL {
-            self.free_options.push(p.options);
+        if p.bits & OPTIONS != 0 {
+            self.free_options.push(p.tsval);
         }
         p.from = NIL;
         p.next = self.free;
@@ -299,5 +335,13 @@ impl Pool {
     }
 }
 
+/// Timestamps with the two NOPs before them (RFC 7323 appendix A).
+const TIMESTAMPS_LEN: u32 = 12;
 /// An IPv4 header without options (RFC 791 §3.1): the simulated network's packets carry one.
 const IP_HEADER: u32 = 20;
+/// A TCP header without options (RFC 9293 §3.1).
+const TCP_HEADER: u32 = 20;
+
+#[cfg(test)]
+#[path = "tests/packet.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ackclock_policy::{Admit, Backlog, PacketId, Policy, QueueDiscipline, Queued};
+use ackclock_policy::{Admit, Backlog, PacketId, PacketScheduler, Policy, QueueDiscipline, Queued};
 use ackclock_sim::{Fault, Link, LinkSpec, Offer, Passing, Verdict};
 use ackclock_units::{Duration, Ecn, Instant, Rng};
 use support::{choose, drop_tail, mbit, ms};
@@ -88,20 +88,22 @@ impl QueueDiscipline for Stack {
         if self.0.len() > 2 { Admit::PushOut(self.0.remove(0).id) } else { Admit::Take }
     }
 
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.0.len() as u32, bytes: self.0.iter().map(|p| u64::from(p.bytes)).sum() }
+    }
+
+    fn scheduler(&mut self) -> Option<&mut dyn PacketScheduler> {
+        Some(self)
+    }
+}
+
+impl PacketScheduler for Stack {
     fn dequeue(&mut self, _: Instant, shed: &mut Vec<PacketId>) -> Option<Queued> {
         // Packets numbered 90 and above are shed on the way.
         while self.0.last().is_some_and(|p| p.id.0 >= 90) {
             shed.push(self.0.pop().expect("seen").id);
         }
         self.0.pop()
-    }
-
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.0.len() as u32, bytes: self.0.iter().map(|p| u64::from(p.bytes)).sum() }
-    }
-
-    fn is_fifo(&self) -> bool {
-        false
     }
 }
 

@@ -5,7 +5,7 @@ use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Segment};
 
-use super::{Connection, State};
+use super::{Connection, News, State};
 use crate::RttSampling;
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
@@ -324,11 +324,11 @@ impl Connection {
     /// Tells the application what new acknowledgments mean to it.
     fn after_progress(&mut self) {
         if self.send.len() == 0 {
-            self.news.flushed = true;
+            self.news.add(News::FLUSHED);
         }
         if self.write_blocked && self.send.len() <= self.config.snd_buf / 2 {
             self.write_blocked = false;
-            self.news.writable = true;
+            self.news.add(News::WRITABLE);
         }
     }
 
@@ -341,7 +341,7 @@ impl Connection {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.start_time_wait(now),
             State::LastAck => {
-                self.news.finished = true;
+                self.news.add(News::FINISHED);
                 self.end(true, now);
             }
             _ => {}

@@ -3,7 +3,7 @@
 use ackclock_units::Instant;
 use ackclock_wire::{Flags, Segment};
 
-use super::{Connection, State};
+use super::{Connection, News, State};
 use crate::AbortReason;
 use crate::timer::Timer;
 
@@ -18,7 +18,7 @@ impl Connection {
             State::Listen => self.end(true, now),
             // Nothing was exchanged yet: there is nothing to close in order (RFC 9293 §3.10.4).
             State::SynSent if self.send.len() == 0 => {
-                self.news.finished = true;
+                self.news.add(News::FINISHED);
                 self.end(true, now);
             }
             State::SynSent | State::SynReceived => self.closing = true,
@@ -63,7 +63,7 @@ impl Connection {
     /// Both sides are closed; linger for 2 MSL (RFC 9293 §3.6.1).
     pub(super) fn start_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.news.finished = true;
+        self.news.add(News::FINISHED);
         self.stats.closed_at.get_or_insert(now);
         self.timers.disarm_all();
         self.restart_time_wait(now);

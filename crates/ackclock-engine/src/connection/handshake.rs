@@ -5,7 +5,7 @@ use ackclock_trace::{EventKind, Mask, SendKind};
 use ackclock_units::Instant;
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
-use super::{Connection, State, Transmit};
+use super::{Connection, News, State, Transmit};
 use crate::AbortReason;
 use crate::scoreboard::MAX_LEN;
 use crate::timer::Timer;
@@ -141,7 +141,7 @@ impl Connection {
         self.expiries = 0;
         self.timers.disarm(Timer::Retransmission);
         self.stats.established_at = Some(now);
-        self.news.established = true;
+        self.news.add(News::ESTABLISHED);
         if self.send.len() > 0 {
             self.waiting_since = now;
         } else {

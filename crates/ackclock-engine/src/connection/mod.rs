@@ -77,15 +77,39 @@ struct Pending {
     reset: Option<Box<Segment>>,
 }
 
-/// What the application has not been told yet.
+/// What the application has not been told yet, a bit each in the order of telling: it is asked for after every segment, and mostly there is nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
-    established: bool,
-    readable: bool,
-    writable: bool,
-    flushed: bool,
-    finished: bool,
-    aborted: Option<AbortReason>,
+    what: u8,
+    /// Why, with [`News::ABORTED`].
+    reason: Option<AbortReason>,
+}
+
+impl News {
+    const ESTABLISHED: u8 = 1;
+    const READABLE: u8 = 1 << 1;
+    const WRITABLE: u8 = 1 << 2;
+    const FLUSHED: u8 = 1 << 3;
+    const FINISHED: u8 = 1 << 4;
+    const ABORTED: u8 = 1 << 5;
+
+    #[inline]
+    fn add(&mut self, what: u8) {
+        self.what |= what;
+    }
+
+    fn take(&mut self) -> Option<ConnectionEvent> {
+        let first = self.what & self.what.wrapping_neg();
+        self.what &= !first;
+        match first {
+            Self::ESTABLISHED => Some(ConnectionEvent::Established),
+            Self::READABLE => Some(ConnectionEvent::Readable),
+            Self::WRITABLE => Some(ConnectionEvent::Writable),
+            Self::FLUSHED => Some(ConnectionEvent::Flushed),
+            Self::FINISHED => Some(ConnectionEvent::Finished),
+            _ => self.reason.take().map(ConnectionEvent::Aborted),
+        }
+    }
 }
 
 /// What was received in order and not acknowledged.
@@ -326,30 +350,7 @@ impl Connection {
     /// The next event for the application.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
-        // Asked after every segment; mostly there is nothing.
-        let news = &self.news;
-        let any = news.established | news.readable | news.writable | news.flushed | news.finished;
-        if any || news.aborted.is_some() { self.next_event() } else { None }
-    }
-
-    fn next_event(&mut self) -> Option<ConnectionEvent> {
-        let news = &mut self.news;
-        if std::mem::take(&mut news.established) {
-            return Some(ConnectionEvent::Established);
-        }
-        if std::mem::take(&mut news.readable) {
-            return Some(ConnectionEvent::Readable);
-        }
-        if std::mem::take(&mut news.writable) {
-            return Some(ConnectionEvent::Writable);
-        }
-        if std::mem::take(&mut news.flushed) {
-            return Some(ConnectionEvent::Flushed);
-        }
-        if std::mem::take(&mut news.finished) {
-            return Some(ConnectionEvent::Finished);
-        }
-        news.aborted.take().map(ConnectionEvent::Aborted)
+        if self.news.what == 0 { None } else { self.news.take() }
     }
 
     /// Its state.
@@ -441,7 +442,8 @@ impl Connection {
 
     /// Ends the connection without an orderly close.
     fn abandon(&mut self, reason: AbortReason, now: Instant) {
-        self.news.aborted = Some(reason);
+        self.news.add(News::ABORTED);
+        self.news.reason = Some(reason);
         self.end(false, now);
     }
 

@@ -4,7 +4,7 @@ use ackclock_policy::{AckAction, AckPending, Arrival, Ecn};
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
 
-use super::{Connection, State, Unacked};
+use super::{Connection, News, State, Unacked};
 use crate::timer::Timer;
 
 impl Connection {
@@ -46,7 +46,7 @@ impl Connection {
         self.rcv_nxt = next;
         self.stats.bytes_received += u64::from(delivered);
         if delivered > 0 {
-            self.news.readable = true;
+            self.news.add(News::READABLE);
         }
         if self.fin_at == Some(self.rcv_nxt) {
             self.take_fin(now, self.rcv_nxt);
@@ -130,7 +130,7 @@ impl Connection {
         self.rcv_nxt += 1;
         self.rcv_adv = self.rcv_adv.max(self.rcv_nxt);
         self.fin_received = true;
-        self.news.readable = true;
+        self.news.add(News::READABLE);
         self.pending.ack = true;
         match self.state {
             State::Established => self.state = State::CloseWait,

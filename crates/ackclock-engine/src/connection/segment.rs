@@ -5,7 +5,7 @@ use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
-use super::{Connection, State};
+use super::{Connection, News, State};
 use crate::AbortReason;
 
 /// RFC 7323 §5.5: a `ts_recent` older than this says nothing.
@@ -185,7 +185,7 @@ impl Connection {
             // The application knows already that both sides have closed.
             State::TimeWait => self.end(true, now),
             State::Closing | State::LastAck => {
-                self.news.finished = true;
+                self.news.add(News::FINISHED);
                 self.end(true, now);
             }
             _ => self.abandon(AbortReason::Reset, now),

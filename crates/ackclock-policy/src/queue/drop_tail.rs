@@ -1,7 +1,7 @@
 use ackclock_units::{Instant, Rng};
 
 use super::fifo::Fifo;
-use crate::{Admit, Backlog, Entry, PacketId, Param, Policy, QueueDiscipline, QueueSize, Queued};
+use crate::{Admit, Backlog, Entry, Param, Policy, QueueDiscipline, QueueSize, Queued};
 
 #[derive(Debug)]
 struct DropTail {
@@ -17,15 +17,15 @@ impl Policy for DropTail {
 
 impl QueueDiscipline for DropTail {
     fn enqueue(&mut self, p: Queued, _: Instant, _: &mut Rng) -> Admit {
-        if !self.queue.fits(&p, self.limit) {
+        if !self.queue.fits(p.bytes, self.limit) {
             return Admit::Drop;
         }
-        self.queue.push(p);
+        self.queue.push(p.bytes);
         Admit::Take
     }
 
-    fn dequeue(&mut self, _: Instant, _: &mut Vec<PacketId>) -> Option<Queued> {
-        self.queue.pop()
+    fn dequeued(&mut self, bytes: u32, _: Instant) {
+        self.queue.pop(bytes);
     }
 
     fn backlog(&self) -> Backlog {
@@ -45,7 +45,7 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Chosen, Ecn};
+    use crate::{Chosen, Ecn, PacketId};
 
     fn queue(limit: &str) -> Box<dyn QueueDiscipline> {
         let mut chosen = Chosen::new(&ENTRY);
@@ -79,15 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn packets_leave_in_order_and_make_room() {
+    fn packets_that_leave_make_room() {
         let mut q = queue("2packets");
-        let mut shed = Vec::new();
         assert!(admits(&mut *q, 1, 100) && admits(&mut *q, 2, 200) && !admits(&mut *q, 3, 300));
-        assert_eq!(q.dequeue(Instant::ZERO, &mut shed).map(|p| p.id), Some(PacketId(1)));
-        assert!(admits(&mut *q, 4, 400));
-        assert_eq!(q.dequeue(Instant::ZERO, &mut shed).map(|p| p.id), Some(PacketId(2)));
-        assert_eq!(q.dequeue(Instant::ZERO, &mut shed).map(|p| p.id), Some(PacketId(4)));
-        assert_eq!(q.dequeue(Instant::ZERO, &mut shed), None);
-        assert_eq!((q.backlog(), shed.len()), (Backlog::default(), 0));
+        q.dequeued(100, Instant::ZERO);
+        assert!(admits(&mut *q, 4, 400) && !admits(&mut *q, 5, 500));
+        q.dequeued(200, Instant::ZERO);
+        q.dequeued(400, Instant::ZERO);
+        assert_eq!(q.backlog(), Backlog::default());
     }
 }

@@ -1,41 +1,36 @@
-use std::collections::VecDeque;
-
 use ackclock_units::Bytes;
 
-use crate::{Backlog, QueueSize, Queued};
+use crate::{Backlog, QueueSize};
 
-/// Packets in order of arrival, with their sum of bytes: what every queue here is made of.
+/// How much is in a first-in first-out queue; the packets themselves are with the link.
 #[derive(Debug, Default)]
-pub(super) struct Fifo {
-    packets: VecDeque<Queued>,
-    bytes: Bytes,
-}
+pub(super) struct Fifo(Backlog);
 
 impl Fifo {
-    /// True when `p` may join without going over `limit`.
-    pub(super) fn fits(&self, p: &Queued, limit: QueueSize) -> bool {
+    /// True when a packet of `bytes` may join without going over `limit`.
+    pub(super) fn fits(&self, bytes: u32, limit: QueueSize) -> bool {
         match limit {
-            QueueSize::Packets(n) => (self.packets.len() as u64) < n,
-            QueueSize::Bytes(n) => self.bytes + Bytes::from(p.bytes) <= n,
+            QueueSize::Packets(n) => u64::from(self.0.packets) < n,
+            QueueSize::Bytes(n) => self.0.bytes + Bytes::from(bytes) <= n,
         }
     }
 
-    pub(super) fn push(&mut self, p: Queued) {
-        self.bytes += Bytes::from(p.bytes);
-        self.packets.push_back(p);
+    pub(super) fn push(&mut self, bytes: u32) {
+        self.0.packets += 1;
+        self.0.bytes += Bytes::from(bytes);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Queued> {
-        let p = self.packets.pop_front()?;
-        self.bytes -= Bytes::from(p.bytes);
-        Some(p)
+    /// Takes the oldest packet, of `bytes`.
+    pub(super) fn pop(&mut self, bytes: u32) {
+        self.0.packets -= 1;
+        self.0.bytes -= Bytes::from(bytes);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.0.packets == 0
     }
 
     pub(super) fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets.len() as u32, bytes: self.bytes }
+        self.0
     }
 }

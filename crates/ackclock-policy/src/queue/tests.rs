@@ -35,18 +35,22 @@ fn every_queue_keeps_its_books_and_its_order() {
                             inside.push_back(p);
                         }
                         Admit::Drop => dropped += 1,
-                        Admit::PushOut(id) => inside.retain(|q: &Queued| q.id != id),
+                        Admit::PushOut(id) => {
+                            assert!(queue.scheduler().is_some(), "{}: the link keeps the packets of a queue without a scheduler", entry.name);
+                            inside.retain(|q: &Queued| q.id != id);
+                            inside.push_back(p);
+                        }
                     }
                     taken += 1;
                 } else {
-                    let next = queue.dequeue(now, &mut shed);
-                    inside.retain(|q| !shed.contains(&q.id));
-                    shed.clear();
-                    assert!(next.is_none_or(|p| inside.contains(&p)), "{}: what leaves had come", entry.name);
-                    if queue.is_fifo() {
-                        assert_eq!(next, inside.pop_front(), "{}: first in, first out", entry.name);
-                    } else if let Some(p) = next {
-                        inside.retain(|q| q.id != p.id);
+                    if let Some(scheduler) = queue.scheduler() {
+                        let next = scheduler.dequeue(now, &mut shed);
+                        inside.retain(|q| !shed.contains(&q.id));
+                        shed.clear();
+                        assert!(next.is_none_or(|p| inside.contains(&p)), "{}: what leaves had come", entry.name);
+                        inside.retain(|q| next.is_none_or(|p| q.id != p.id));
+                    } else if let Some(p) = inside.pop_front() {
+                        queue.dequeued(p.bytes, now);
                     }
                 }
                 let bytes = inside.iter().map(|p| u64::from(p.bytes)).sum();

@@ -103,8 +103,8 @@ impl Simulation {
     pub(super) fn deliver(&mut self, id: u32) {
         let net = &mut self.net;
         let p = net.pool.get(id);
-        let (from, offset, stop, len, ecn) = (p.from, p.offset, p.end(), p.len, p.ecn());
-        let (hop, corrupt, datagram, bytes) = (p.hop, p.is_corrupt(), p.is_datagram(), p.bytes);
+        let (from, offset, stop, len, ecn) = (p.from, p.offset(), p.end(), p.len, p.ecn());
+        let (hop, corrupt, datagram) = (p.hop, p.is_corrupt(), p.is_datagram());
         net.leave_last_link(from, hop, corrupt);
         let (e, slot) = (from ^ 1, from / 2);
         let Some(flow) = self.flows[slot as usize].as_mut() else {
@@ -120,14 +120,19 @@ impl Simulation {
         }
         sender.packets.delivered += 1;
         if flow.ended || datagram {
+            let bytes = net.pool.bytes(id);
             sender.packets.delivered_bytes += u64::from(bytes);
+            net.pool.free(id);
+            if datagram {
+                self.hear(from, offset, bytes);
+            }
             net.pool.free(id);
             if datagram {
                 self.hear(from, offset, bytes);
             }
             return self.settle(slot);
         }
-        let segment = net.pool.take(id);
+        let segment = net.pool.take(id, sender.sent.first_seq);
         let end = &mut flow.ends[e as usize & 1];
         if len > 0 {
             end.arrived.add(offset, stop);

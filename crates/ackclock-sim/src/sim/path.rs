@@ -122,7 +122,7 @@ impl Net {
         }
         let number = self.routes.link(route, p.hop);
         let place = &mut self.links[number as usize];
-        let packet = Queued { id: PacketId(id), bytes: p.bytes, ecn: p.ecn(), at: self.now };
+        let packet = Queued { id: PacketId(id), bytes: self.pool.bytes(id), ecn: p.ecn(), at: self.now };
         if place.link.is_plain() {
             let data = p.is_data();
             return match place.link.offer_plain(packet, data) {
@@ -130,7 +130,7 @@ impl Net {
                 None => self.lost.push(id),
             };
         }
-        match place.link.offer(packet, &p.passing(p.from / 2)) {
+        match place.link.offer(packet, &self.pool.passing(id)) {
             Offer::Sent(delivery) => return self.served(number, &delivery),
             Offer::Waits { marked } => {
                 let p = self.pool.get_mut(id);
@@ -151,10 +151,7 @@ impl Net {
         self.links[number as usize].poll = Instant::FAR_FUTURE;
         loop {
             let pool = &self.pool;
-            let delivery = self.links[number as usize].link.poll(self.now, |id| {
-                let p = pool.get(id.0);
-                p.passing(p.from / 2)
-            });
+            let delivery = self.links[number as usize].link.poll(self.now, |id| pool.passing(id.0));
             let Some(delivery) = delivery else { break };
             self.served(number, &delivery);
         }

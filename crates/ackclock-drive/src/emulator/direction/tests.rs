@@ -1,4 +1,4 @@
-use ackclock_policy::{Admit, Backlog, Policy, QueueDiscipline};
+use ackclock_policy::{Admit, Backlog, PacketScheduler, Policy, QueueDiscipline};
 use ackclock_sim::{LinkSpec, Verdict};
 use ackclock_units::{Duration, Rate, Rng, SeqNumber};
 use ackclock_wire::{Segment, emit_tcp, parse_ip};
@@ -72,14 +72,17 @@ impl QueueDiscipline for Newest {
     fn enqueue(&mut self, p: Queued, _: Instant, _: &mut Rng) -> Admit {
         self.0.replace(p).map_or(Admit::Take, |old| Admit::PushOut(old.id))
     }
-    fn dequeue(&mut self, _: Instant, _: &mut Vec<PacketId>) -> Option<Queued> {
-        self.0.take()
-    }
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.0.is_some().into(), bytes: self.0.map_or(0, |p| p.bytes.into()) }
     }
-    fn is_fifo(&self) -> bool {
-        false
+    fn scheduler(&mut self) -> Option<&mut dyn PacketScheduler> {
+        Some(self)
+    }
+}
+
+impl PacketScheduler for Newest {
+    fn dequeue(&mut self, _: Instant, _: &mut Vec<PacketId>) -> Option<Queued> {
+        self.0.take()
     }
 }
 

@@ -10,7 +10,7 @@ use ackclock_units::{Duration, Instant, Rate, Rng};
 use self::average::Average;
 use self::probability::{Drops, Verdict};
 use super::fifo::Fifo;
-use crate::{Admit, Backlog, Ecn, Entry, PacketId, Param, Params, Policy, Probe, QueueDiscipline, QueueSize, Queued};
+use crate::{Admit, Backlog, Ecn, Entry, Param, Params, Policy, Probe, QueueDiscipline, QueueSize, Queued};
 
 #[derive(Debug)]
 struct Red {
@@ -86,7 +86,7 @@ impl QueueDiscipline for Red {
         let average = self.average.on_arrival(length, now);
         self.drops.adapt(average, now);
         let verdict = self.drops.judge(average, p.bytes, rng);
-        if !self.queue.fits(&p, self.limit) {
+        if !self.queue.fits(p.bytes, self.limit) {
             self.drops.restart();
             return Admit::Drop;
         }
@@ -97,18 +97,16 @@ impl QueueDiscipline for Red {
             Verdict::Early | Verdict::Forced => return Admit::Drop,
         };
         self.average.on_queued();
-        self.queue.push(p);
+        self.queue.push(p.bytes);
         admit
     }
 
-    fn dequeue(&mut self, now: Instant, _: &mut Vec<PacketId>) -> Option<Queued> {
-        let packet = self.queue.pop();
+    fn dequeued(&mut self, bytes: u32, now: Instant) {
+        self.queue.pop(bytes);
         if self.queue.is_empty() {
             // The link idles from the end of this packet's transmission on.
-            let service = packet.map_or(Duration::ZERO, |p| self.link_rate.time_to_send(p.bytes.into()));
-            self.average.on_empty(now + service);
+            self.average.on_empty(now + self.link_rate.time_to_send(bytes.into()));
         }
-        packet
     }
 
     fn backlog(&self) -> Backlog {

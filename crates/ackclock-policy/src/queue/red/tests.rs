@@ -1,7 +1,7 @@
 use ackclock_units::{Duration, Instant, Rng};
 
 use super::*;
-use crate::Chosen;
+use crate::{Chosen, PacketId};
 
 fn red(settings: &[(&str, &str)]) -> Red {
     let mut chosen = Chosen::new(&ENTRY);
@@ -39,21 +39,20 @@ fn the_average_decays_with_the_packets_that_an_idle_link_could_have_sent() {
     // 500 bytes at 1 Mbit/s take 4 ms.
     let mut q = red(&[("w_q", "0.5"), ("link_rate", "1Mbit/s")]);
     let mut rng = Rng::stream(1, "red", 0);
-    let mut shed = Vec::new();
     for _ in 0..3 {
         q.enqueue(packet(500, Ecn::NotEct), at(0), &mut rng);
     }
     close(q.average.value(), 1.25);
     for k in 0..3 {
-        q.dequeue(at(4000 * k), &mut shed).unwrap();
+        q.dequeued(500, at(4000 * k));
     }
     // The last transmission ends at 12 ms; at 11 ms the queue is empty and the link busy, at 20 ms it has idled for two packet times.
-    assert_eq!(q.dequeue(at(12_000), &mut shed), None);
+    assert_eq!(q.backlog(), Backlog::default());
     let mut busy = red(&[("w_q", "0.5"), ("link_rate", "1Mbit/s")]);
     busy.enqueue(packet(500, Ecn::NotEct), at(0), &mut rng);
     busy.enqueue(packet(500, Ecn::NotEct), at(0), &mut rng);
-    busy.dequeue(at(0), &mut shed);
-    busy.dequeue(at(4000), &mut shed);
+    busy.dequeued(500, at(0));
+    busy.dequeued(500, at(4000));
     busy.enqueue(packet(500, Ecn::NotEct), at(7000), &mut rng);
     close(busy.average.value(), 0.25);
     q.enqueue(packet(500, Ecn::NotEct), at(20_000), &mut rng);

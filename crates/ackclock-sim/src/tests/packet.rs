@@ -1,0 +1,60 @@
+//! What a packet keeps of a segment, and what follows from the rest.
+
+use ackclock_trace::SendKind;
+use ackclock_units::SeqRange;
+use ackclock_wire::SackBlocks;
+
+use super::*;
+
+/// A segment at stream position `offset` of a stream whose first byte has the sequence number 4,000,000,000.
+fn transmit(offset: u64, len: u32, flags: Flags, options: Options) -> Transmit {
+    let segment = Segment { seq: FIRST + offset as u32, ack: SeqNumber(7), len, window: 300, flags, urgent: 0, options };
+    Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn: Ecn::Ect0 }
+}
+
+const FIRST: SeqNumber = SeqNumber(4_000_000_000);
+
+#[test]
+fn a_packet_gives_back_its_segment_its_place_and_its_size() {
+    let mut sack = SackBlocks::default();
+    sack.push(SeqRange::new(SeqNumber(10), SeqNumber(20)));
+    let timestamps = Some(Timestamps { tsval: 5, tsecr: 6 });
+    let plain = Options::default();
+    let syn = Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, timestamps, sack: SackBlocks::default() };
+    let shapes = [
+        (0, 0, Flags::SYN, syn),
+        (0, 1000, Flags::ACK, plain),
+        (5_000_000_000, 65_483, Flags::ACK | Flags::PSH, Options { timestamps, ..plain }),
+        ((1 << 48) - 1, 1, Flags::ACK, Options { timestamps, sack, ..plain }),
+        (12_345, 0, Flags::ACK, Options { sack, ..plain }),
+        (12_345, 0, Flags::ACK | Flags::FIN, plain),
+    ];
+    let mut pool = Pool::new();
+    for (offset, len, flags, options) in shapes {
+        let t = transmit(offset, len, flags, options);
+        let id = pool.segment(3, &t, true, 9);
+        let copy = pool.copy(id);
+        for id in [id, copy] {
+            let p = pool.get(id);
+            assert!(p.is_retransmission() && p.ecn() == Ecn::Ect0 && p.seen == 9 && p.from == 3);
+            if len > 0 {
+                assert_eq!((p.offset(), p.end()), (offset, offset + u64::from(len)));
+            }
+            assert_eq!(pool.bytes(id), 20 + t.segment.header_len() + len);
+            assert_eq!(pool.passing(id).bytes, pool.bytes(id));
+            assert_eq!(pool.take(id, FIRST), t.segment);
+        }
+    }
+    let id = pool.datagram(4, 70_000, 1 << 40);
+    assert_eq!((pool.bytes(id), pool.get(id).offset(), pool.passing(id).kind), (70_000, 1 << 40, Kind::Datagram));
+    assert_eq!(pool.alive_ids().collect::<Vec<_>>(), [id], "every place but that of the datagram is free again");
+}
+
+#[test]
+fn insertion_numbers_keep_48_bits() {
+    let mut p = Packet::FREE;
+    for order in [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 48) - 1] {
+        p.arrives(Instant::ZERO, order);
+        assert_eq!(p.order(), order);
+    }
+}

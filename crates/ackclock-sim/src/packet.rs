@@ -252,7 +252,7 @@ impl Pool {
             kind: p.kind(),
             number: 0,
             flow: p.from / 2,
-            offset: if p.len > 0 { p.offset() } else { 0 },
+            offset: if p.len > 0 || p.is_datagram() { p.offset() } else { 0 },
             payload: u32::from(p.len),
             retransmission: p.is_retransmission(),
         }

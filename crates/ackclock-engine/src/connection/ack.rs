@@ -59,7 +59,7 @@ impl Connection {
         } else if is_dup {
             self.dup_acks += 1;
         }
-        if advanced > 0 {
+        if advanced > 0 && self.timestamps.timeout_tsval.is_some() {
             self.read_echo(segment);
         }
         let sample = if advanced > 0 { self.sample_of(now, segment, &acked) } else { None };
@@ -120,6 +120,7 @@ impl Connection {
     }
 
     /// The window has opened after probes: what the probe carried was turned away unless acknowledged, so take it back and send in full segments.
+    #[cold]
     fn window_opened(&mut self, segment: &Segment) {
         self.probes = 0;
         self.timers.disarm(Timer::Persist);
@@ -139,6 +140,7 @@ impl Connection {
         (self.sack_on && !first.is_empty() && (below || inside)).then_some(first)
     }
 
+    #[inline(never)]
     fn take_sacks(&mut self, segment: &Segment, dsack: Option<SeqRange>) -> u32 {
         let blocks = segment.options.sack.as_slice();
         let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
@@ -196,6 +198,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     pub(super) fn rtt_by_timestamps(&self, now: Instant, segment: &Segment) -> Option<Duration> {
         let ts = segment.options.timestamps.filter(|ts| self.timestamps.on && ts.tsecr != 0)?;
         let ms = self.timestamp_clock(now).wrapping_sub(ts.tsecr);
@@ -226,7 +229,14 @@ impl Connection {
         stats.rtt_min = Some(stats.rtt_min.map_or(s.rtt, |m| m.min(s.rtt)));
         stats.rtt_max = stats.rtt_max.max(s.rtt);
         self.update_timeout();
-        if let (Some(r), true) = (self.rtt, self.tracer.is_some()) {
+        if self.tracer.is_some() {
+            self.trace_sample(s);
+        }
+    }
+
+    #[cold]
+    fn trace_sample(&mut self, s: RttSample) {
+        if let Some(r) = self.rtt {
             let rto = self.policies.estimator.rto();
             self.trace(Mask::SAMPLES, s.now, || EventKind::RttSample { rtt: s.rtt, srtt: r.srtt, rttvar: r.rttvar, rto });
         }
@@ -255,6 +265,7 @@ impl Connection {
 
     /// Without SACK, each duplicate ack says that one segment left the network; an ack of n segments takes n - 1 of them back, since one was the hole
     /// (RFC 6582 §3.2 step 3, "partial acknowledgments", in terms of `pipe`).
+    #[inline(never)]
     fn count_duplicates(&mut self, is_dup: bool, segments_acked: u32, flight_before: u32) {
         if is_dup {
             self.dup_delivered = (self.dup_delivered + self.smss).min(flight_before.saturating_sub(self.smss));

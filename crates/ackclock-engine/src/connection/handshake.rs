@@ -46,6 +46,7 @@ impl Connection {
     }
 
     /// RFC 9293 §3.10.7.2.
+    #[inline(never)]
     pub(super) fn segment_in_listen(&mut self, now: Instant, segment: &Segment) -> bool {
         if segment.flags.has(Flags::RST) {
             return false;
@@ -64,6 +65,7 @@ impl Connection {
     }
 
     /// RFC 9293 §3.10.7.3. Returns true when the rest of the segment (text, FIN) should be processed.
+    #[inline(never)]
     pub(super) fn segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) -> bool {
         let acks = segment.flags.has(Flags::ACK);
         if acks && (segment.ack <= self.iss || segment.ack > self.snd_nxt) {
@@ -131,6 +133,7 @@ impl Connection {
     }
 
     /// Our SYN is acknowledged: the connection is established.
+    #[inline(never)]
     pub(super) fn establish(&mut self, now: Instant, segment: &Segment) {
         let once = self.stats.syn_retransmissions == 0;
         self.state = if self.closing { State::FinWait1 } else { State::Established };
@@ -172,6 +175,7 @@ impl Connection {
     }
 
     /// The SYN or SYN-ACK to send now; arms its timer.
+    #[inline(never)]
     pub(super) fn transmit_syn(&mut self, now: Instant) -> Transmit {
         let answer = self.state == State::SynReceived;
         let repeat = self.stats.syn_retransmissions;

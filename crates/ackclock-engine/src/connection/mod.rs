@@ -158,6 +158,15 @@ struct Tracer {
     events: Vec<Event>,
 }
 
+impl Tracer {
+    #[cold]
+    fn record(&mut self, group: Mask, now: Instant, kind: impl FnOnce() -> EventKind) {
+        if self.mask.any(group) {
+            self.events.push(Event { at: now, connection: 0, kind: kind() });
+        }
+    }
+}
+
 /// One TCP endpoint.
 ///
 /// Payload comes in two kinds, chosen at construction: [`Connection::counted`] connections hold no bytes at all ([`Connection::write_counted`],
@@ -385,15 +394,15 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn trace(&mut self, group: Mask, now: Instant, kind: impl FnOnce() -> EventKind) {
-        if let Some(t) = &mut self.tracer
-            && t.mask.any(group)
-        {
-            t.events.push(Event { at: now, connection: 0, kind: kind() });
+        if let Some(t) = &mut self.tracer {
+            t.record(group, now, kind);
         }
     }
 
     /// What its policies see.
+    #[inline(never)]
     pub fn view(&self, now: Instant) -> SenderView {
         SenderView {
             now,

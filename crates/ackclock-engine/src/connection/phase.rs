@@ -7,7 +7,15 @@ use ackclock_units::{Instant, SeqRange};
 use super::{Connection, Episode};
 
 impl Connection {
+    #[inline]
     pub(super) fn mark_lost(&mut self, now: Instant, lost: &mut Vec<SeqRange>) {
+        if !lost.is_empty() {
+            self.mark_each_lost(now, lost);
+        }
+    }
+
+    #[inline(never)]
+    fn mark_each_lost(&mut self, now: Instant, lost: &mut Vec<SeqRange>) {
         for range in lost.drain(..) {
             let range = SeqRange::new(range.start.max(self.snd_una), range.end.min(self.snd_nxt));
             self.sent.mark_lost(range);
@@ -16,11 +24,16 @@ impl Connection {
     }
 
     /// Carries out a change of phase that the loss recovery asked for.
+    #[inline]
     pub(super) fn enter(&mut self, now: Instant, phase: Phase) {
-        let before = self.phase;
-        if phase == before {
-            return;
+        if phase != self.phase {
+            self.change_phase(now, phase);
         }
+    }
+
+    #[inline(never)]
+    fn change_phase(&mut self, now: Instant, phase: Phase) {
+        let before = self.phase;
         if before == Phase::Cwr && matches!(phase, Phase::Open | Phase::Disorder) && self.snd_una < self.recovery_point {
             // The reduction on an echo lasts until what was outstanding then is acknowledged (RFC 3168 §6.1.2).
             return;
@@ -56,6 +69,7 @@ impl Connection {
     }
 
     /// ECN echo: one reduction per window of data (RFC 3168 §6.1.2).
+    #[cold]
     pub(super) fn echo(&mut self, now: Instant) {
         if matches!(self.phase, Phase::Open | Phase::Disorder) && self.flight_size() > 0 {
             self.phase = Phase::Cwr;
@@ -66,6 +80,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     pub(super) fn begin_episode(&mut self, now: Instant, class: LossClass) {
         match (&mut self.episode, class) {
             (Some(e), LossClass::NonCa) if e.class == LossClass::Ca => {
@@ -97,11 +112,17 @@ impl Connection {
         // No window below one segment, whatever a policy answers; the receiver-only window is bounded by the receiver's alone.
         self.window = Window { cwnd: window.cwnd.max(u64::from(self.smss)), ..window };
         if self.tracer.is_some() {
-            let pipe = u64::from(self.pipe());
-            self.trace(Mask::SAMPLES, now, || EventKind::Window { cwnd: window.cwnd, ssthresh: window.ssthresh, pipe });
+            self.trace_window(now, window);
         }
     }
 
+    #[cold]
+    fn trace_window(&mut self, now: Instant, window: Window) {
+        let pipe = u64::from(self.pipe());
+        self.trace(Mask::SAMPLES, now, || EventKind::Window { cwnd: window.cwnd, ssthresh: window.ssthresh, pipe });
+    }
+
+    #[inline(never)]
     pub(super) fn reduce(&mut self, c: Congestion, now: Instant) {
         let v = self.view(now);
         let window = self.policies.window.on_congestion(c, &v);
@@ -109,6 +130,7 @@ impl Connection {
         self.pacing_rate = self.policies.window.pacing(&v);
     }
 
+    #[inline(never)]
     pub(super) fn settle(&mut self, s: Settled, now: Instant) {
         let v = self.view(now);
         let window = self.policies.window.on_settled(s, &v);

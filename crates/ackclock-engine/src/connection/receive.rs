@@ -98,6 +98,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     fn note_repeated(&mut self, range: SeqRange) {
         if range.end <= self.rcv_nxt {
             self.stats.duplicate_segments += 1;
@@ -106,6 +107,7 @@ impl Connection {
     }
 
     /// Takes the FIN that stands at `seq`, once everything before it has arrived.
+    #[inline(never)]
     pub(super) fn take_fin(&mut self, now: Instant, seq: SeqNumber) {
         // A FIN that comes with a SYN counts once ours is acknowledged (RFC 9293 §3.10.7.2 and §3.10.7.3): it is not kept, the peer sends it again.
         if matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {

@@ -98,15 +98,8 @@ impl Connection {
             return false;
         }
         self.remember_timestamp(now, segment);
-        if self.state == State::SynReceived {
-            if segment.ack <= self.snd_una || segment.ack > self.snd_nxt {
-                self.pending.reset = Self::reset_for(segment).map(Box::new);
-                return false;
-            }
-            self.snd_wnd = u32::from(segment.window) << self.snd_wnd_shift;
-            self.max_snd_wnd = self.max_snd_wnd.max(self.snd_wnd);
-            (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
-            self.establish(now, &Segment { ack: self.iss + 1, ..*segment });
+        if self.state == State::SynReceived && !self.take_ack_of_syn(now, segment) {
+            return false;
         }
         if !self.ack_is_plausible(segment) {
             self.challenge(now);
@@ -121,8 +114,23 @@ impl Connection {
         !matches!(self.state, State::Closed)
     }
 
+    /// The ACK field in SYN-RECEIVED (RFC 9293 §3.10.7.4). Returns true when it acknowledges our SYN.
+    #[inline(never)]
+    fn take_ack_of_syn(&mut self, now: Instant, segment: &Segment) -> bool {
+        if segment.ack <= self.snd_una || segment.ack > self.snd_nxt {
+            self.pending.reset = Self::reset_for(segment).map(Box::new);
+            return false;
+        }
+        self.snd_wnd = u32::from(segment.window) << self.snd_wnd_shift;
+        self.max_snd_wnd = self.max_snd_wnd.max(self.snd_wnd);
+        (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
+        self.establish(now, &Segment { ack: self.iss + 1, ..*segment });
+        true
+    }
+
     /// An unacceptable segment is answered with an ACK (RFC 9293 §3.10.7.4); one without sequence space only so often, or two confused endpoints would
     /// answer each other for ever.
+    #[cold]
     fn answer_unacceptable(&mut self, now: Instant, segment: &Segment) {
         if segment.seq_len() > 0 {
             self.pending.ack = true;
@@ -171,6 +179,7 @@ impl Connection {
     }
 
     /// RFC 5961 §3.2: a RST is believed only at exactly `rcv_nxt`; elsewhere in the window it gets a challenge ACK.
+    #[cold]
     fn take_reset(&mut self, now: Instant, segment: &Segment) {
         if segment.seq != self.rcv_nxt {
             self.challenge(now);
@@ -193,6 +202,7 @@ impl Connection {
     }
 
     /// Sends a challenge ACK, at most so many per second (RFC 5961 §7).
+    #[cold]
     fn challenge(&mut self, now: Instant) {
         if now.since(self.challenge_since) >= Duration::from_secs(1) {
             self.challenge_since = now;

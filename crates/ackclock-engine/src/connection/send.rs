@@ -177,6 +177,7 @@ impl Connection {
         (idle || !self.config.nagle) && len >= self.max_snd_wnd / 2
     }
 
+    #[cold]
     fn restart_after_idle(&mut self, now: Instant) {
         let idle = now.since(self.last_sent_at);
         if idle > self.timeout {
@@ -190,6 +191,7 @@ impl Connection {
     }
 
     /// Sends the segment at `seq` again.
+    #[inline(never)]
     fn transmit_again(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
         let most = self.most(now);
         let (range, fin) = self.sent.retransmit(seq, most, now)?;
@@ -222,6 +224,7 @@ impl Connection {
     }
 
     /// One byte beyond a closed window, or what a narrow one takes (RFC 9293 §3.8.6.1, and the override of §3.8.6.2.1).
+    #[cold]
     fn transmit_probe(&mut self, now: Instant) -> Option<Transmit> {
         let again = self.probe_outstanding;
         if !again && (!self.sent.is_empty() || self.unsent() == 0) {

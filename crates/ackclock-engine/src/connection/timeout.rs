@@ -137,6 +137,7 @@ impl Connection {
     }
 
     /// Starts the persist timer: something waits, nothing is outstanding that a retransmission timer would watch, and the window does not let it go.
+    #[cold]
     pub(super) fn arm_persist(&mut self, now: Instant) {
         if self.timers.is_armed(Timer::Persist) {
             return;
@@ -147,6 +148,7 @@ impl Connection {
     }
 
     /// RFC 9293 §3.8.4: any segment from the peer restarts the wait.
+    #[inline(never)]
     pub(super) fn restart_keepalive(&mut self, now: Instant) {
         self.keepalives = 0;
         if self.config.keepalive.is_zero() {

@@ -46,6 +46,7 @@ impl Connection {
     }
 
     /// The first ack of new data after a timeout: its timestamp tells whether the original had arrived (RFC 3522 §3.2), whoever wants to know.
+    #[cold]
     pub(super) fn read_echo(&mut self, segment: &Segment) {
         let (Some(since), Some(ts)) = (self.timestamps.timeout_tsval.take(), segment.options.timestamps) else { return };
         let original = (ts.tsecr.wrapping_sub(since) as i32) < 0;
@@ -64,6 +65,7 @@ impl Connection {
     }
 
     /// Asks what the ack tells about the last timeout. True when that is taken back.
+    #[inline(never)]
     pub(super) fn judge_timeout(&mut self, now: Instant, a: &AckInfo) -> bool {
         let Some(mut w) = self.watched.take() else { return false };
         let v = self.view(now);

@@ -29,6 +29,7 @@ impl Simulation {
         self.net.schedule(start, FLOW | i);
     }
 
+    #[inline(never)]
     pub(super) fn start_next(&mut self, i: u32) {
         let Some(spec) = self.flow_sources[i as usize].next.take() else { return };
         match self.start_flow(spec, i) {
@@ -111,27 +112,10 @@ impl Simulation {
             return net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
         };
         let sender = &mut flow.ends[from as usize & 1];
-        if corrupt {
-            // The checksum fails: as good as dropped, after every link.
-            sender.packets.corrupted += 1;
-            sender.sent.note_drop(net.pool.get(id), u8::MAX);
-            net.pool.free(id);
-            return self.settle(slot);
+        if corrupt || flow.ended || datagram {
+            return self.take_off(id, slot);
         }
         sender.packets.delivered += 1;
-        if flow.ended || datagram {
-            let bytes = net.pool.bytes(id);
-            sender.packets.delivered_bytes += u64::from(bytes);
-            net.pool.free(id);
-            if datagram {
-                self.hear(from, offset, bytes);
-            }
-            net.pool.free(id);
-            if datagram {
-                self.hear(from, offset, bytes);
-            }
-            return self.settle(slot);
-        }
         let segment = net.pool.take(id, sender.sent.first_seq);
         let end = &mut flow.ends[e as usize & 1];
         if len > 0 {
@@ -160,7 +144,32 @@ impl Simulation {
         }
     }
 
+    /// A packet of flow `slot` reaches its end, and no connection sees it: it is damaged, a datagram, or late.
+    #[inline(never)]
+    fn take_off(&mut self, id: u32, slot: u32) {
+        let Some(flow) = self.flows[slot as usize].as_mut() else { return };
+        let pool = &mut self.net.pool;
+        let p = *pool.get(id);
+        let sender = &mut flow.ends[p.from as usize & 1];
+        if p.is_corrupt() {
+            // The checksum fails: as good as dropped, after every link.
+            sender.packets.corrupted += 1;
+            sender.sent.note_drop(&p, u8::MAX);
+            pool.free(id);
+        } else {
+            let bytes = pool.bytes(id);
+            sender.packets.delivered += 1;
+            sender.packets.delivered_bytes += u64::from(bytes);
+            pool.free(id);
+            if p.is_datagram() {
+                self.hear(p.from, p.offset(), bytes);
+            }
+        }
+        self.settle(slot);
+    }
+
     /// A wake event of an endpoint has come.
+    #[inline(never)]
     pub(super) fn wake(&mut self, e: u32) {
         let net = &mut self.net;
         let port = &mut net.ports[e as usize];
@@ -210,6 +219,7 @@ impl Simulation {
 
     /// Ends a flow when nothing can happen to it any more: both ends are done, or one is and the other waits for what cannot come. Frees the
     /// place of an ended flow with its last packet.
+    #[inline(never)]
     fn settle(&mut self, slot: u32) {
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
         if !flow.ended {
@@ -272,6 +282,7 @@ impl Simulation {
         self.net.schedule(next.at, DATAGRAM | i);
     }
 
+    #[inline(never)]
     pub(super) fn send_datagram(&mut self, i: u32) {
         let DatagramPlace { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
         let mut number = 0;
@@ -325,6 +336,7 @@ impl Simulation {
 
 impl Flow {
     /// Makes the connection of one end.
+    #[inline(never)]
     fn open(&mut self, side: usize) -> &mut Connection {
         // `expect`: only flows of connections are opened.
         let stack = &self.info.stacks.as_ref().expect("datagrams have no connection")[side];
@@ -340,6 +352,7 @@ impl Flow {
     }
 
     /// Answers a segment for which there is no connection (any more).
+    #[cold]
     fn refuse(&mut self, e: u32, segment: &Segment, net: &mut Net) {
         if let Some(reset) = Connection::reset_for(segment) {
             let t = Transmit { segment: reset, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct };

@@ -147,6 +147,7 @@ impl Net {
     }
 
     /// A link that must be polled has served a packet.
+    #[inline(never)]
     pub(super) fn poll_link(&mut self, number: u32) {
         self.links[number as usize].poll = Instant::FAR_FUTURE;
         loop {
@@ -170,7 +171,7 @@ impl Net {
     }
 
     /// A packet has left a link's queue.
-    #[inline]
+    #[inline(never)]
     fn served(&mut self, number: u32, d: &Delivery) {
         let id = d.id.0;
         if d.lost {

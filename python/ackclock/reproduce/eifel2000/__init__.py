@@ -8,6 +8,7 @@ from ackclock.reproduce.eifel2000 import (  # isort: skip
     f2_testbed,
     f3_prediction_flaw,
     f4_collapse,
+    f5_restart,
     f6_no_spikes,
     f7_scaling,
     f8_precise_restart,
@@ -20,6 +21,7 @@ from ackclock.reproduce.eifel2000 import (  # isort: skip
     x4_jump,
     x5_one_sample,
     x6_floor,
+    u1_trace,
 )
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "f2_testbed",
     "f3_prediction_flaw",
     "f4_collapse",
+    "f5_restart",
     "f6_no_spikes",
     "f7_scaling",
     "f8_precise_restart",
@@ -38,6 +41,7 @@ __all__ = [
     "f11_once_measured",
     "f13_collapse_measured",
     "f14_scaling_measured",
+    "u1_trace",
     "x2_sampling_rate",
     "x4_jump",
     "x5_one_sample",

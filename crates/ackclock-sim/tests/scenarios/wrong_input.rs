@@ -119,7 +119,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "[workload]\nkind = \"web\"",
         "[workload]",
-        "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, udp-rate, bulk, fixed, request, respond, telnet, on-off, sink",
+        "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, udp-rate, bulk, fixed, ...",
     ),
     (
         r#"kind = "web""#,

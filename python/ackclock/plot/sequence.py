@@ -51,8 +51,12 @@ def sequence(
             keys.append(line)
         axes.set(xlim=(0, last), ylim=(0, 1.05 * top or 1), xlabel="send time (s)", ylabel="sequence number (KB)")
         axes.grid(True)
-        # Dots rise to the right, so that this corner is free.
-        axes.legend(handles=keys, loc="upper left", fontsize=8.5, handletextpad=0.4, labelspacing=0.3)
+        look = {"handles": keys, "fontsize": 8.5, "handletextpad": 0.4, "labelspacing": 0.3}
+        if len(transfers) > 1:
+            fig.legend(loc="outside lower left", ncols=2, **look)
+        else:
+            # Dots rise to the right, so that this corner is free.
+            axes.legend(loc="upper left", **look)
     return fig
 
 

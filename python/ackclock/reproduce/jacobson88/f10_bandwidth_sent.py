@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from ackclock.plot import rates
+from ackclock.reproduce.item import Outcome, Setting, at_most, between, item, within
+from ackclock.reproduce.jacobson88 import four, testbed
+from ackclock.reproduce.jacobson88.four import CHOICES, PLOTTED, RECEIVER_CHOICE, mean_from
+from ackclock.results.transfer import total_rate
+
+WIDTH = 5.0
+"""Seconds of a bin."""
+TRANSIENT = 25.0
+"""Seconds after which the new TCPs are judged."""
+MEANS = {"means": "old: the 170 s of J-F8; new: from 25 s to the end of the first conversation, after which the others have the link to themselves"}
+
+
+def series(*, acked: bool) -> tuple[dict[str, np.ndarray], float]:
+    """Payload of old and new TCPs per bin over what the link carries, and when the first new conversation ends (s)."""
+    found, end = {}, 0.0
+    for name, run in {"old TCPs": four.old_run(), "new TCPs": four.new_run()}.items():
+        transfers = testbed.connections(run).values()
+        end = min(t.acked_at[-1] for t in transfers)
+        # Whole bins alone.
+        bins = int(min(PLOTTED, max(t.acked_at[-1] for t in transfers)) / WIDTH)
+        found[name] = total_rate(transfers, WIDTH, PLOTTED, acked=acked)[:bins] / testbed.LINK_DATA
+    return found, end
+
+
+def figure(found: dict[str, np.ndarray], title: str, label: str, limits: tuple[float, float]):
+    """Both series as the paper draws them."""
+    subtitle = "Bins of 5 s; 1 is the data that the link of 230.4 kbit/s carries; four conversations as in figures 8 and 9"
+    return rates(found, WIDTH, title=title, subtitle=subtitle, label=label, level=1.0, limits=limits)
+
+
+def table(found: dict[str, np.ndarray]) -> pa.Table:
+    """Both series, a row for each bin."""
+    bins = max(map(len, found.values()))
+    return pa.table(
+        {"time": WIDTH * np.arange(bins), **{k.split()[0]: pa.array(list(v) + [None] * (bins - len(v)), pa.float64()) for k, v in found.items()}}
+    )
+
+
+@item(
+    "J-F10",
+    kind="SIM",
+    title="Total bandwidth sent by old and new TCPs",
+    choices={**CHOICES, **MEANS, **testbed.OLD_CHOICES, **testbed.NEW_CHOICES, **RECEIVER_CHOICE},
+)
+def reproduce(setting: Setting) -> Outcome:
+    """Bytes sent per bin in the runs of J-F8 and J-F9."""
+    found, end = series(acked=False)
+    old, new = found["old TCPs"], found["new TCPs"]
+    checks = [
+        between("old TCPs, mean", float(old.mean()), 1.15, 1.40),
+        within("new TCPs, mean after 25 s", mean_from(new, WIDTH, TRANSIENT, end), 1.0, 0.03),
+        at_most("new TCPs, first bin", new[0], 0.9, "below"),
+    ]
+    fig = figure(found, "Bandwidth that old and new TCPs use", "payload sent, relative to the link", (0.0, 2.0))
+    swing = new[1:5]
+    notes = [
+        f"New TCPs between 5 and 25 s: {swing.min():.2f} to {swing.max():.2f}; the first conversation ends at {end:.0f} s (paper: about 110 s).",
+        f"Old TCPs: {old.min():.2f} to {old.max():.2f} (paper: 25 % above the wire on average).",
+    ]
+    return Outcome(checks, {"bins": table(found)}, {"rates": fig}, notes)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from ackclock.plot import sequence
+from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, item, within
+from ackclock.reproduce.jacobson88 import f3_without_slow_start as f3
+from ackclock.reproduce.jacobson88 import testbed
+from ackclock.reproduce.jacobson88.f3_without_slow_start import ONE_WAY, SECONDS, SHARED
+from ackclock.reproduce.jacobson88.testbed import KB
+
+MINUTE = 60.0
+
+
+@item("J-F4", kind="SIM", title="The same start with slow start", choices={**f3.CHOICES, **testbed.OLD_CHOICES, **testbed.NEW_CHOICES})
+def reproduce(setting: Setting) -> Outcome:
+    """New TCP over the path of J-F3, for ten seconds and for a minute, beside the old one."""
+    path, available = testbed.one_conversation(ONE_WAY, rate=SHARED), testbed.SHARE_DATA
+    found = f3.starts(testbed.new_tcp(), path, available)
+    old = f3.starts(testbed.old_tcp(), path, available)
+    setting.progress(0.3, "J-F4")
+    minute = f3.starts(testbed.new_tcp(), path, available, seconds=MINUTE, phases=4)
+    old_minute = f3.starts(testbed.old_tcp(), path, available, seconds=MINUTE, phases=4)
+    shown = f3.middle(found)
+    (used, resent, _), (old_used, *_) = f3.median(found), f3.median(old)
+    t = f3.shifted(shown)
+    later = t.acked_at > SECONDS / 2
+    slope = np.polyfit(t.acked_at[later], t.acked[later], 1)[0]
+    effective = f3.median(minute)[0] * available / KB
+    checks = [
+        at_most("share of packets that are retransmissions", resent, 0.02, "2 %"),
+        within("slope of the second half over the available rate", slope / available, 1.0, 0.05),
+        at_least("effective rate over 60 s (KB/s)", effective, 0.95 * 19, "95 % of 19"),
+        at_least("rate over the plot, times that of J-F3", used / old_used, 2.0, "twice"),
+    ]
+    figure = sequence(
+        {"new TCP": t},
+        title="The start of a conversation with slow start",
+        subtitle="Window 16 KB, six hops, queue 30 packets, 20 KB/s available, 100 ms one way",
+        available=available,
+        until=SECONDS,
+    )
+    lost = SECONDS * (1 - used)
+    rows = {"tcp": ["new", "old"], "KBps_10s": [used * available / KB, old_used * available / KB]}
+    rows["KBps_60s"] = [effective, f3.median(old_minute)[0] * available / KB]
+    notes = [
+        f"Over the plot {rows['KBps_10s'][0]:.3g} KB/s (paper 16), {lost:.2g} s spent on slow start (paper 2); over a minute {effective:.3g} KB/s "
+        f"(paper 19), {effective / rows['KBps_60s'][1]:.2f} times the old TCP's {rows['KBps_60s'][1]:.3g} KB/s.",
+    ]
+    return Outcome(checks, {"rates": pa.table(rows)}, {"sequence": figure}, notes)

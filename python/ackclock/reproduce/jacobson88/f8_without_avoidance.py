@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+import ackclock as ac
+from ackclock.plot import sequence
+from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, between, item
+from ackclock.reproduce.jacobson88 import four, testbed
+from ackclock.reproduce.jacobson88.four import Totals, listed
+from ackclock.reproduce.jacobson88.testbed import KB
+
+READINGS = {
+    "as chosen": {},
+    "Karn's rule": {"karn_samples": True},
+    "Karn's rule, every segment timed": {"karn_samples": True, "rtt_sampling": "every-segment"},
+    "exponential backoff": {"backoff": "exponential"},
+    "shortest timeout two ticks": {"estimator": ac.Rfc793(min_rto="1s")},
+    "samples in ticks, from one": {"estimator": ac.Rfc793(min_rto="500ms", tick="500ms")},
+    "Karn's rule, samples in ticks": {"karn_samples": True, "estimator": ac.Rfc793(min_rto="500ms", tick="500ms")},
+    "fine timer": {"timer": ac.timer.RestartOnAck()},
+    "out of order acknowledged at once": {"ack": "bsd43"},
+    "beta 1.3": {"estimator": ac.Rfc793(min_rto="500ms", beta=1.3)},
+}
+
+
+def totals(**changes: object) -> list[Totals]:
+    """Four old TCPs over each delay of the register's set, for 170 s."""
+    return [Totals.of(four.old_run(delay, trace=False, **changes), four.PLOTTED) for delay in four.DELAYS]
+
+
+@item("J-F8", kind="SIM", title="Four TCPs without congestion avoidance", choices={**four.CHOICES, **testbed.OLD_CHOICES})
+def reproduce(setting: Setting) -> Outcome:
+    """Four old TCPs over eight delays, and what other readings of the old TCP give."""
+    found = totals()
+    link = testbed.LINK_DATA / KB
+    checks = [
+        between("packets sent in 170 s, delays of 10 to 80 ms", [t.sent for t in found], 9000, 12000),
+        between("share of them that are retransmissions", [t.share for t in found], 0.25, 0.5),
+        at_most("delivered over what the link carries, at most", max(t.delivered for t in found) / link, 0.9, "90 %"),
+        at_least("median of the fastest rate over the slowest", float(np.median([t.spread for t in found])), 2, "2"),
+    ]
+    run = four.old_run()
+    figure = sequence(
+        testbed.connections(run),
+        title="Four conversations without congestion avoidance",
+        subtitle=four.SUBTITLE,
+        available=testbed.LINK_DATA / 4,
+        until=four.PLOTTED,
+    )
+    rows = []
+    for i, (name, changes) in enumerate(READINGS.items()):
+        setting.progress(i / len(READINGS), "J-F8")
+        all_delays = found if not changes else totals(**changes)
+        rows.append({"reading": name, **{k: float(np.median([getattr(t, k) for t in all_delays])) for k in ("sent", "share", "delivered", "spread")}})
+    delays = [{"one_way_ms": d, "sent": t.sent, "resent": t.resent, "KBps": t.rates} for d, t in zip(four.DELAYS, found, strict=True)]
+    shown = Totals.of(run, four.PLOTTED)
+    longer = [Totals.of(four.old_run(d, seconds=200, trace=False), 200) for d in four.DELAYS]
+    notes = [
+        f"The run shown: {shown.resent} of {shown.sent} packets again (paper: 4000 of 11000); "
+        f"rates {listed(shown.rates)} KB/s (paper: 8, 5, 5, 0.5); "
+        f"{link - shown.delivered:.1f} KB/s of the link missing (paper: 6).",
+        f"In 200 s: {min(t.sent for t in longer)} to {max(t.sent for t in longer)} packets.",
+        *(
+            f"{r['reading']}: median {r['sent']:.0f} sent, {100 * r['share']:.0f} % again, {r['delivered']:.1f} KB/s delivered, "
+            f"fastest over slowest {r['spread']:.2f}"
+            for r in rows
+        ),
+    ]
+    return Outcome(checks, {"readings": pa.Table.from_pylist(rows), "delays": pa.Table.from_pylist(delays)}, {"sequence": figure}, notes)

@@ -124,7 +124,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"kind = "web""#,
         r#"kind = "webb""#,
-        "line 9: `workload.kind` is `webb`, which is not a known workload (did you mean `web`?); known are web, udp, udp-on-off, udp-rate, bulk, fixed, request, respond, telnet, on-off, sink",
+        "line 9: `workload.kind` is `webb`, which is not a known workload (did you mean `web`?); known are web, udp, udp-on-off, udp-rate, bulk, fixed, ...",
     ),
     ("load = 1.2", "", "line 8: `workload.load` is missing: give a load such as `0.8` or `120%`, or an `arrival_rate` in flows per second"),
     ("load = 1.2", "load = -1", "line 11: `workload.load` is `-1`, which is not between 0.000000001 and 1000"),
@@ -214,7 +214,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         WORKLOAD,
         "kind = \"bulk\"\npeer = \"snk\"",
-        "line 10: `workload.peer`: `snk` is not a known application (did you mean `sink`?); known are bulk, fixed, request, respond, telnet, on-off, sink",
+        "line 10: `workload.peer`: `snk` is not a known application (did you mean `sink`?); known are bulk, fixed, ...",
     ),
     (
         WORKLOAD,

@@ -1,6 +1,8 @@
 """The row model of the Eifel paper, driven by the estimators that connections run."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -108,3 +110,37 @@ def test_wrong_input_is_one_sentence(ackclock, tmp_path, arguments, says):
     assert done.is_one_sentence(), done.err
     assert says in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_series_from_a_file_gives_the_rows_of_the_model(ackclock, tmp_path):
+    s = RowModel(26, 30).series()
+    columns = {"time": s["time"].astype(float), "rtt": s["rtt"].astype(float), "flight": s["load"], "cwnd": s["cwnd"], "ssthresh": s["ssthresh"]}
+    pa.csv.write_csv(pa.table(columns), tmp_path / "s.csv")
+    done = ackclock("model", "eifel", "--series", "s.csv", "--out", "model", "--json")
+    assert done.code == 0, done.err
+    table = pq.read_table(tmp_path / "model/rows.parquet")
+    whole = RowModel(26, 30)
+    for name in ("lite", "eifel"):
+        rto = next(table[c].to_numpy() for c in table.column_names if c.startswith(f"{name}(") and c.endswith(".rto"))
+        np.testing.assert_allclose(rto, whole.run(exact(name)).rto, rtol=1e-8)
+    assert done.json["rows"] == 30 * 260
+    assert done.json["timers"][0]["rto_end"] == pytest.approx(26.2210, rel=5e-6)
+    assert ackclock("model", "eifel", "--series", "s.csv").out.startswith("7800 rows")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--series", "none.csv"], "`none.csv` is not a file"),
+        (["--series", "s.csv", "--load", "10"], "leave `--load` out"),
+        (["--series", "s.csv"], "1 valid samples"),
+        (["--series", "w.csv"], "row 1: `cwnd` is -1"),
+    ],
+)
+def test_a_series_that_will_not_do_is_refused(ackclock, tmp_path, arguments, says):
+    (tmp_path / "s.csv").write_text("time,rtt\n1,1\n2,\n")
+    (tmp_path / "w.csv").write_text("time,rtt,cwnd\n1,1,-1\n2,1,1\n")
+    done = ackclock("model", "eifel", *arguments)
+    assert done.code == 2
+    assert done.is_one_sentence(), done.err
+    assert says in done.err

@@ -21,7 +21,7 @@ STRETCHES = 2000
 def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: bool) -> None:
     """Replay retransmission timers over SERIES (CSV with a header, or Parquet): how they would have done on these round-trip times.
 
-    Columns: time (s) when an ack arrived; rtt (s), empty where it brought no valid sample; optionally flight (segments outstanding) and
+    Columns: time (s) when an ack arrived; rtt (s), empty where it brought no valid sample; optionally flight, cwnd, ssthresh (segments) and
     lost (true where the segment was lost; rtt is then the time since it was sent). A timeout is spurious where the timer would have expired
     before the ack. What a loss costs is the time from sending a segment to sending it again: with a countdown that takes the age of the
     oldest segment off (precise), and with one that starts again in full at every ack (restart).

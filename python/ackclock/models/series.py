@@ -16,13 +16,16 @@ from ackclock.models.timer import Array
 LATEST, LONGEST, LARGEST_FLIGHT = 1e10, 1e6, 2.0**30
 """Bounds of times (s), round-trip times (s) and flights (segments)."""
 ROWS = 1 << 16
+SEGMENTS = {"flight": "flight_size", "cwnd": "cwnd", "ssthresh": "ssthresh"}
+"""Columns in segments, and what a replay calls them."""
 
 
 def read(path: Path) -> Iterator[dict[str, Array]]:
     """The series in `path`, CSV with a header or Parquet, in pieces that a replay takes.
 
-    Columns: `time` (s) when the ack arrived, never falling; `rtt` (s), empty or 0 where there is no valid sample; optionally `flight` (segments) and
-    `lost` (true where the segment was lost: `rtt` is then the time since it was sent). Others are passed over. Raises `InputError`, naming the row.
+    Columns: `time` (s) when the ack arrived, never falling; `rtt` (s), empty or 0 where there is no valid sample; optionally `flight`, `cwnd` and
+    `ssthresh` (segments), and `lost` (true where the segment was lost: `rtt` is then the time since it was sent). Others are passed over. Raises
+    `InputError`, naming the row.
     """
     if not path.is_file():
         raise InputError(f"`{path}` is not a file; give a series as CSV or Parquet with the columns time and rtt")
@@ -49,13 +52,13 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
         parquet = f.read(4) == b"PAR1"
     if parquet:
         file = pq.ParquetFile(path)
-        wanted = [n for n in ("time", "rtt", "flight", "lost") if n in file.schema_arrow.names]
+        wanted = [n for n in ("time", "rtt", *SEGMENTS, "lost") if n in file.schema_arrow.names]
         missing = [n for n in ("time", "rtt") if n not in wanted]
         if missing:
             raise InputError(f"`{path}` has no column `{missing[0]}`; it has {', '.join(file.schema_arrow.names)}")
         yield from file.iter_batches(ROWS, columns=wanted)
         return
-    types = {"time": pa.float64(), "rtt": pa.float64(), "flight": pa.float64(), "lost": pa.bool_()}
+    types = {**dict.fromkeys(("time", "rtt", *SEGMENTS), pa.float64()), "lost": pa.bool_()}
     yield from pa.csv.open_csv(path, convert_options=pa.csv.ConvertOptions(column_types=types))
 
 
@@ -77,10 +80,11 @@ def _piece(path: Path, batch: pa.RecordBatch, before: int, last: float) -> dict[
     check("time", time, np.diff(time, prepend=last) >= 0, "times that never fall")
     check("rtt", rtt, (rtt >= 0) & (rtt <= LONGEST), f"seconds between 0 and {LONGEST:g}")
     piece = {"time": time, "rtt": rtt}
-    if "flight" in batch.schema.names:
-        flight = numbers("flight", 1.0)
-        check("flight", flight, (flight >= 0) & (flight <= LARGEST_FLIGHT), f"segments between 0 and {LARGEST_FLIGHT:g}")
-        piece["flight_size"] = np.rint(flight)
+    for name, known in SEGMENTS.items():
+        if name in batch.schema.names:
+            segments = numbers(name, 1.0)
+            check(name, segments, (segments >= 0) & (segments <= LARGEST_FLIGHT), f"segments between 0 and {LARGEST_FLIGHT:g}")
+            piece[known] = np.rint(segments)
     if "lost" in batch.schema.names:
         piece["lost"] = numbers("lost", 0.0) != 0
     return piece

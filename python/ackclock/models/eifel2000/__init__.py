@@ -15,11 +15,13 @@ from ackclock.models.eifel2000.eifel import (
 from ackclock.models.eifel2000.lite import lite_error, lite_rto, lite_rttvar, lite_srtt
 from ackclock.models.eifel2000.row_model import SAMPLINGS, RowModel, Rows, exact
 from ackclock.models.eifel2000.self_trained import agg_decay, agg_rise, cycle_length, rto_agg, serial_time
+from ackclock.models.eifel2000.series_model import SeriesModel
 
 __all__ = [
     "SAMPLINGS",
     "RowModel",
     "Rows",
+    "SeriesModel",
     "agg_decay",
     "agg_rise",
     "cycle_length",

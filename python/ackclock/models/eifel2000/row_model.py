@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from ackclock._core import InputError
 from ackclock.models.timer import Array, Timer
+
+if TYPE_CHECKING:
+    from ackclock.models.eifel2000.series_model import SeriesModel
 
 SAMPLINGS = ("every", "delayed", "once")
 """Which acknowledgments carry a sample (E-A3): all, every second one, the first of each flight."""
@@ -89,18 +93,14 @@ class RowModel:
 
     def table(self, timers: Sequence[Timer]) -> pa.Table:
         """Every column of the series and, for each timer, its own under the timer's name: `lite.rto`, `eifel.gain`."""
-        columns = dict(self.series())
-        for timer in timers:
-            rows = self.run(timer)
-            columns |= {f"{timer}.{name}": values for name, values in rows.columns().items()}
-        return pa.table(columns)
+        return side_by_side(self, timers)
 
 
 @dataclass(frozen=True)
 class Rows:
     """A timer's way through the row model. Numbers are in seconds; `unit` divides them into service times."""
 
-    model: RowModel
+    model: RowModel | SeriesModel
     timer: Timer
     series: dict[str, Array]
     made: dict[str, Array]
@@ -164,6 +164,14 @@ class Part(Rows):
     def before(self) -> Array:
         """RTO(i-1)."""
         return self.previous
+
+
+def side_by_side(model: RowModel | SeriesModel, timers: Sequence[Timer]) -> pa.Table:
+    """The columns of a model's series, and those of each timer with its name in front."""
+    columns = dict(model.series())
+    for timer in timers:
+        columns |= {f"{timer}.{name}": values for name, values in model.run(timer).columns().items()}
+    return pa.table(columns)
 
 
 def exact(name: str, **params: str) -> Timer:

@@ -21,6 +21,7 @@ from ackclock.reproduce.eifel2000 import (  # isort: skip
     x4_jump,
     x5_one_sample,
     x6_floor,
+    x8_any_series,
     u1_trace,
 )
 
@@ -46,4 +47,5 @@ __all__ = [
     "x4_jump",
     "x5_one_sample",
     "x6_floor",
+    "x8_any_series",
 ]

@@ -5,12 +5,16 @@ import pyarrow as pa
 import pytest
 
 import ackclock as ac
+from ackclock.models.jacobson88.shared_medium import Bench
 from ackclock.reproduce import Setting
 from ackclock.reproduce.jacobson88 import n1_first_collapse as n1
 from ackclock.reproduce.jacobson88 import n2_burst as n2
 from ackclock.reproduce.jacobson88 import n4_damage_loss as n4
 from ackclock.reproduce.jacobson88 import senders
+from ackclock.reproduce.jacobson88 import x1_idle_restart as x1
+from ackclock.reproduce.jacobson88 import x4_multiplicative_increase as x4
 from ackclock.reproduce.jacobson88 import x5_decrease as x5
+from ackclock.reproduce.jacobson88 import x9_backoff as x9
 from ackclock.reproduce.jacobson88 import x13_dynamic_range as x13
 
 
@@ -44,3 +48,32 @@ def test_the_fastest_and_the_slowest_line():
         row = x13.run(Setting(), rate, 0.5)
         assert 0.9 <= row["utilisation"] <= 1.01
         assert row["spurious, later"] == 0
+
+
+def test_the_bulk_phase_begins_with_one_packet_only_after_an_idle_restart():
+    found, _ = x1.phases(Setting(), 9600, 512, "restart-on-ack", "every-segment")
+    assert (found[x1.WITH]["burst"], found[x1.WITHOUT]["burst"]) == (1, 9)
+    assert all(n["spurious"] == n["spurious before"] == 0 for n in found.values())
+
+
+def test_multiplicative_increase_leaves_the_link_idle():
+    rows, _ = x4.run(Setting(), 1, x4.BUFFER, 0.5, "newreno")
+    additive, multiplicative = rows
+    assert additive["increase"] == x4.ADDITIVE
+    assert additive["idle"] < 0.05 < multiplicative["idle"]
+
+
+def test_a_throughput_goes_to_nothing_or_does_not():
+    falls = {n: 1 / n for n in x9.SOURCES}
+    assert x9.goes_to_nothing(falls)
+    assert not x9.goes_to_nothing({**falls, 256: 1.0})
+    assert not x9.goes_to_nothing({n: 0.4 - n / 10_000 for n in x9.SOURCES})
+
+
+def test_one_source_never_fails_and_two_with_a_slot_to_choose_collide_for_ever():
+    assert Bench(1, "exponential", slots=2000).run("collision").mean() == pytest.approx(1 / 4.5, rel=0.1)
+    assert Bench(2, "none", timeout=1, slots=100).run("collision").sum() == 0
+    assert Bench(2, "none", timeout=1, slots=100).run("drop-tail").mean() > 0.98
+    assert Bench(4, "linear").waits()[:4].tolist() == [8, 8, 16, 24]
+    with pytest.raises(ac.InputError, match="not a medium"):
+        Bench(2, "none").run("ether")

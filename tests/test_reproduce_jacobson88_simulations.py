@@ -12,6 +12,7 @@ from ackclock.reproduce.jacobson88 import n2_burst as n2
 from ackclock.reproduce.jacobson88 import n4_damage_loss as n4
 from ackclock.reproduce.jacobson88 import senders
 from ackclock.reproduce.jacobson88 import x1_idle_restart as x1
+from ackclock.reproduce.jacobson88 import x3_rate_based as x3
 from ackclock.reproduce.jacobson88 import x4_multiplicative_increase as x4
 from ackclock.reproduce.jacobson88 import x5_decrease as x5
 from ackclock.reproduce.jacobson88 import x9_backoff as x9
@@ -77,3 +78,13 @@ def test_one_source_never_fails_and_two_with_a_slot_to_choose_collide_for_ever()
     assert Bench(4, "linear").waits()[:4].tolist() == [8, 8, 16, 24]
     with pytest.raises(ac.InputError, match="not a medium"):
         Bench(2, "none").run("ether")
+
+
+def test_a_line_is_fitted_and_a_source_counted():
+    slope, r2 = x3.fit(np.arange(10.0), 3 + 2 * np.arange(10.0))
+    assert (slope, r2) == pytest.approx((2, 1))
+    counts, dropped = x3.sent(Setting(), x3.additive(0.1), senders.line(10e6, 0.01, 10), np.array([1.0, 2.0]))
+    assert dropped == 0
+    # From 10 a second on the rate grows by a tenth of a packet per second with each packet.
+    assert 9 <= counts[0] <= 11
+    assert 11 <= np.diff(counts)[0] <= 13

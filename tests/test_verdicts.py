@@ -7,7 +7,7 @@ from ackclock.reproduce.item import Outcome, stated
 from ackclock.reproduce.verdicts import disagreement, recorded
 
 
-@pytest.mark.parametrize("id", [pytest.param(id, marks=[pytest.mark.slow] if i.kind == "SIM" else []) for id, i in ITEMS.items()])
+@pytest.mark.parametrize("id", [pytest.param(id, marks=[pytest.mark.slow] if "SIM" in i.kind else []) for id, i in ITEMS.items()])
 def test_the_verdict_on_record_is_the_one_found(id):
     assert disagreement(id, ITEMS[id].run()) is None
 

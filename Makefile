@@ -2,12 +2,13 @@
 #   make build   set up .venv and build the extension        make test    all tests, Rust and Python
 #   make demo    what ackclock does, in two parts             make lint    formatting and lints
 #   make bench   speed, beside other simulators               make lock    renew the lock files (needs uv)
+#   make docs    the reference pages                          make papers  a page for each paper, with its figures
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python bench lint lock docs clean
+.PHONY: build demo test test-rust test-python bench lint lock docs papers clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -56,6 +57,10 @@ bench: build
 
 docs: build
 	@$(BIN)/python docs/generate.py
+
+# A page for each paper: every item is run; some minutes.
+papers: build
+	@$(BIN)/python -m ackclock.reproduce.pages
 
 $(VENV)/.lint-installed: requirements/lint.lock | $(VENV)/.created
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/lint.lock

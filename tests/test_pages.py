@@ -1,0 +1,64 @@
+"""The pages of the papers agree with the verdicts on record. Nothing is run here: `make papers` does that."""
+
+import re
+
+import pytest
+
+from ackclock.reproduce import ITEMS, pages
+from ackclock.reproduce.item import Check, Item, Outcome
+from ackclock.reproduce.verdicts import HOLDS, recorded
+
+CASES = [(paper, id, text) for paper in pages.PAPERS for id, text in pages.read(paper).items()]
+
+
+@pytest.mark.parametrize(("paper", "id", "text"), CASES, ids=[id for _, id, _ in CASES])
+def test_a_section_says_what_is_on_record(paper, id, text):
+    assert ITEMS[id].paper == paper
+    entry = recorded()[id]
+    said = "Holds." if entry["verdict"] == HOLDS else "Falls short."
+    assert f"**{said}**" in text, f"run `python -m ackclock.reproduce.pages {id}`"
+    assert entry["reason"] in text
+    rows = re.findall(r"(?m)^\| (yes|\*\*no\*\*) \| (.*) \| (.*) \| (.*) \|$", text)
+    assert all(holds == "yes" for holds, *_ in rows) == (entry["verdict"] == HOLDS)
+    got = {name: got for _, name, _, got in rows}
+    assert got == {pages.cell(name): pages.cell(value) for name, value in entry["got"].items()}, f"run `python -m ackclock.reproduce.pages {id}`"
+    for image in re.findall(r"\(images/([^)]+)\)", text):
+        assert (pages.FOLDER / "images" / image).stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("paper", pages.PAPERS)
+def test_a_page_counts_its_items_and_links_to_those_that_fall_short(paper):
+    page = (pages.FOLDER / f"{paper}.md").read_text(encoding="utf-8")
+    ids = list(pages.read(paper))
+    assert ids == sorted(ids, key=pages.order)
+    short = [id for id in ids if recorded()[id]["verdict"] != HOLDS]
+    assert f"{len(ids) - len(short)} of {len(ids)} hold" in page
+    assert all(f"- [{id}](#{pages.anchor(id)})" in page for id in short)
+    for target in re.findall(r"\]\((\.\./[^)#]+)\)", page):
+        assert (pages.FOLDER / target).exists(), target
+
+
+def test_no_figure_is_left_over():
+    shown = {name for _, _, text in CASES for name in re.findall(r"\(images/([^)]+)\)", text)}
+    assert {f.name for f in (pages.FOLDER / "images").glob("*.png")} == shown
+
+
+def test_a_section_shows_checks_choices_and_what_it_points_at():
+    i = Item(
+        "J-A6", "jacobson88", "RULE", "x | y", {"start": "zero"}, lambda _: Outcome([]), ("estimator rfc793(alpha=0.9)",), ("tests/t.py::test_x",)
+    )
+    text = pages.section(i, Outcome([Check("a | b", "1", "2", False)], notes=["A note."]))
+    for part in ("| **no** | a \\| b | 1 | 2 |", "- start: zero", "`estimator rfc793(alpha=0.9)`", "[`test_x`](../../tests/t.py)", "- A note."):
+        assert part in text
+
+
+def test_the_figures_of_a_page_are_the_same_bytes_each_time():
+    from ackclock.plot import style
+
+    def drawn() -> bytes:
+        fig, axes = style.figure("Twice", "the same")
+        axes.plot([0, 1, 2], [3, 1, 2], label="line")
+        axes.legend()
+        return pages.png(fig)
+
+    assert drawn() == drawn()

@@ -9,7 +9,6 @@ import ackclock as ac
 from ackclock.models import FORMULAS, Timer
 from ackclock.models import jacobson88 as j
 from ackclock.reproduce import ITEMS
-from ackclock.reproduce.jacobson88 import equations
 
 
 @pytest.mark.parametrize("f", [f for f in FORMULAS.values() if f.paper != "backoff2008"], ids=lambda f: f.name)
@@ -39,9 +38,32 @@ def test_the_integer_forms_are_those_of_the_estimator():
     time = 1000.0 + np.arange(m.size) * 100
     rows = Timer("jacobson88-ticks", (("tick", "1s"), ("max_rto", "1h"), ("min_ticks", "0"))).rows({"time": time, "rtt": m.astype(float)})
     first = int(m[0])
-    expected = [(8 * first, 2 * first, 3 * first), *equations.ticks(8 * first, 2 * first, m[1:].tolist())]
+    expected = [(8 * first, 2 * first, 3 * first)]
+    for sample in m[1:]:
+        old, sv, _ = expected[-1]
+        sa, sv = int(j.scaled_mean(old, sample)), int(j.scaled_deviation(sv, old, sample, 2))
+        expected.append((sa, sv, (sa >> 3) + sv))
     got = np.stack([rows["sa"], rows["sv"], rows["rto"]], axis=1)
     np.testing.assert_array_equal(got, expected)
+
+
+def test_one_step_of_a_filter_is_the_timer_s():
+    rng = np.random.default_rng(88)
+    mean, deviation, sample = rng.uniform(0.001, 100, (3, 500))
+    np.testing.assert_allclose(j.rfc793_srtt(mean, sample, 0.8), 0.8 * mean + 0.2 * sample, atol=1e-9)
+    g = rng.choice([0.1, 0.125, 1 / 3], 500)
+    np.testing.assert_allclose(j.mean_update(mean, sample, g), mean + g * (sample - mean), atol=1e-9)
+    np.testing.assert_allclose(j.deviation_update(deviation, mean, sample, g), deviation + g * (np.abs(sample - mean) - deviation), atol=1e-9)
+    rto = Timer("jacobson88", (("weight", "2"), ("min_rto", "0s"), ("max_rto", "1h"))).step(mean, deviation, 0.0)["rto"]
+    np.testing.assert_allclose(rto, j.mean_deviation_rto(mean, deviation, 2), atol=2e-9)
+    rto = Timer("rfc793", (("min_rto", "0s"), ("max_rto", "1h"))).step(mean, 0.0, 0.0)["rto"]
+    np.testing.assert_allclose(rto, j.rfc793_rto(mean), atol=2e-9)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), 1e12])
+def test_times_that_no_timer_can_have_are_refused(wrong):
+    with pytest.raises(ac.InputError, match="between 0 and"):
+        j.mean_update(1.0, wrong)
 
 
 def test_too_many_acks_are_refused():

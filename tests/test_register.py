@@ -18,7 +18,7 @@ MISSING = {
     *(f"J-F{n}" for n in range(1, 13)),
     *(f"J-N{n}" for n in (1, 2, 4, 5, 6, 7, 8, 9)),
     *(f"J-X{n}" for n in range(1, 14)),
-    *("J-U1", "J-U2", "E-A9", "E-A11", "E-U1"),
+    *("J-U1", "J-U2", "E-A11", "E-U1"),
     *(f"E-F{n}" for n in (2, 5, 8, 9, 11, 12, 13, 14)),
     *(f"E-X{n}" for n in (1, 3, 7, 8)),
 }

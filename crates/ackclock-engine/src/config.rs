@@ -10,6 +10,24 @@ pub enum RttSampling {
     OncePerRtt,
 }
 
+/// What an idle period is compared with (J-A12, footnote 23).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IdleAfter {
+    /// The timeout in force (RFC 5681 §4.1).
+    Rto,
+    /// The smoothed round-trip time; the timeout before the first sample.
+    Rtt,
+}
+
+/// From when on an idle period counts (J-A12, footnote 23).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IdleSince {
+    /// The last segment sent.
+    Send,
+    /// The last segment received.
+    Receive,
+}
+
 /// A connection's options, the policies aside.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -43,6 +61,10 @@ pub struct Config {
     pub keepalive_probes: u32,
     /// Restart from the restart window after idling for a timeout (J-A12, RFC 5681 §4.1).
     pub idle_restart: bool,
+    /// After how long.
+    pub idle_after: IdleAfter,
+    /// Since when.
+    pub idle_since: IdleSince,
     /// Keep a backed-off timeout until an unambiguous sample arrives (Karn, E-A2); otherwise until the next new acknowledgment.
     pub karn_backoff: bool,
     /// Take no sample of a segment that was sent twice (Karn, E-A2). Without, a timing that runs goes on through retransmissions, with `OncePerRtt`.
@@ -74,6 +96,13 @@ pub const OPTIONS: &[Param] = &[
     Param::duration("keepalive_interval", Duration::from_secs(75), SECOND..=WEEK, "time between keepalive probes"),
     Param::count("keepalive_probes", 9, 1..=255, "unanswered keepalive probes before the connection is given up"),
     Param::flag("idle_restart", true, "restart from the restart window after idling for a timeout (J-A12)"),
+    Param::choice(
+        "idle_after",
+        "rto",
+        &["rto", "rtt"],
+        "what a connection must have idled for: the timeout, or the smoothed round-trip time (J-A12)",
+    ),
+    Param::choice("idle_since", "send", &["send", "receive"], "when idling began: with the last segment sent, or with the last one received (J-A12)"),
     Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample (E-A2)"),
     Param::flag(
         "karn_samples",
@@ -103,6 +132,8 @@ impl Config {
             keepalive_interval: p.duration("keepalive_interval"),
             keepalive_probes: p.count("keepalive_probes") as u32,
             idle_restart: p.flag("idle_restart"),
+            idle_after: if p.choice("idle_after") == "rtt" { IdleAfter::Rtt } else { IdleAfter::Rto },
+            idle_since: if p.choice("idle_since") == "receive" { IdleSince::Receive } else { IdleSince::Send },
             karn_backoff: p.flag("karn_backoff"),
             karn_samples: p.flag("karn_samples"),
             rtt_sampling: if p.choice("rtt_sampling") == "once-per-rtt" { RttSampling::OncePerRtt } else { RttSampling::EverySegment },

@@ -14,7 +14,7 @@ mod stack;
 mod stats;
 mod timer;
 
-pub use config::{Config, OPTIONS, RttSampling};
+pub use config::{Config, IdleAfter, IdleSince, OPTIONS, RttSampling};
 pub use connection::{Connection, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
 pub use policies::Policies;

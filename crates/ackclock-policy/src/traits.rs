@@ -32,6 +32,15 @@ pub trait RttEstimator: Policy {
     /// Called when a timeout turns out to have been spurious (the original segment's ack arrived). Nothing by default.
     fn on_spurious_timeout(&mut self) {}
 
+    /// Takes these for its smoothed round-trip time and deviation, whatever it had: what was kept from before a spurious timeout, or made of the
+    /// first sample after it (RFC 4015 §3.6), or what a model begins with. The timeout follows by the rule's own formula. By default it has none to set.
+    fn recall(&mut self, _srtt: Duration, _rttvar: Duration) {}
+
+    /// G, the granularity of its clock (RFC 6298 §2). Zero by default.
+    fn granularity(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Called when a timer expires for the `expiries`-th time in a row (1 for the first). Nothing by default.
     fn on_expiry(&mut self, _expiries: u32) {}
 }
@@ -134,6 +143,12 @@ pub trait SpuriousTimeout: Policy {
 
     /// The window to resume with after [`Verdict::Spurious`].
     fn resume(&mut self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window;
+
+    /// True when the first sample of data that was sent after [`Verdict::Spurious`] shall set the estimator anew (RFC 4015 §3.6, step 11). By default the
+    /// sample is one as any other.
+    fn adapts_timer(&self) -> bool {
+        false
+    }
 }
 
 /// Decides the congestion window.

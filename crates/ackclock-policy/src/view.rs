@@ -143,6 +143,8 @@ pub struct Timeout {
     /// What the present ack's timestamp tells, if it is the first of new data since: true when it answers a segment sent before the first retransmission
     /// (RFC 3522 §3.2). `None` without timestamps.
     pub answers_original: Option<bool>,
+    /// The receiver has reported a duplicate (RFC 2883) at some time: it would again (RFC 3522 §3.2, step 5).
+    pub dsack_seen: bool,
 }
 
 /// What an ack told about a timeout.

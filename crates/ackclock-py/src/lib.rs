@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]
-    use super::timers::{TimerReplay, timer_rows};
+    use super::timers::{TimerReplay, timer_rows, timer_steps};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_policy::replay::{self, Chunk, Distribution, ReplayError};
-use ackclock_policy::{Registry, RttEstimator};
+use ackclock_policy::{Chosen, Registry, RttEstimator};
 use ackclock_units::{Duration, Instant};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, UInt64Array};
 use pyo3::prelude::*;
@@ -21,17 +21,32 @@ const PERCENTILES: [u32; 6] = [1, 5, 25, 50, 95, 99];
 
 /// Every row that the timer `name` makes of a series that fits in memory: `srtt`, `rttvar`, `rto` (s, null before the first sample), `spurious`, and the
 /// timer's private numbers. `columns` are `time`, `rtt` (ns), and, where known, `flight_size`, `cwnd`, `ssthresh` (bytes), `sampling_rate`, `lost` (one
-/// byte each). Raises `PolicyError`, `InputError`.
+/// byte each). `start`: smoothed round-trip time and deviation before the first row (ns). Raises `PolicyError`, `InputError`.
 #[pyfunction]
-pub fn timer_rows(name: &str, params: Vec<(String, String)>, smss: u32, columns: &Bound<'_, PyDict>) -> PyResult<Table> {
+#[pyo3(signature = (name, params, smss, columns, start = None))]
+pub fn timer_rows(name: &str, params: Vec<(String, String)>, smss: u32, columns: &Bound<'_, PyDict>, start: Option<(u64, u64)>) -> PyResult<Table> {
     let columns = Columns::read(columns)?;
-    let mut estimator = build(name, &params)?;
+    let mut estimator = choose(name, &params)?.build();
+    if let Some((srtt, rttvar)) = start {
+        estimator.recall(Duration::from_nanos(srtt), Duration::from_nanos(rttvar));
+    }
     let rows = replay::rows(&mut *estimator, &columns.chunk(smss)).map_err(refused)?;
     let numbers = |values: Vec<f64>| -> ArrayRef { Arc::new(values.into_iter().map(|x| (!x.is_nan()).then_some(x)).collect::<Float64Array>()) };
     let mut batch: Vec<(&str, ArrayRef)> = vec![("srtt", numbers(rows.srtt)), ("rttvar", numbers(rows.rttvar)), ("rto", numbers(rows.rto))];
     batch.push(("spurious", Arc::new(BooleanArray::from(rows.spurious))));
     batch.extend(rows.private.into_iter().map(|(name, values)| (name, numbers(values))));
     table(batch)
+}
+
+/// What the timer `name` makes of one sample in each row, from estimates of its own: `srtt`, `rttvar`, `rto` (s) after it. `columns` as in `timer_rows`,
+/// and `srtt`, `rttvar` (ns) before it. Raises `PolicyError`, `InputError`.
+#[pyfunction]
+pub fn timer_steps(name: &str, params: Vec<(String, String)>, smss: u32, columns: &Bound<'_, PyDict>) -> PyResult<Table> {
+    let columns = Columns::read(columns)?;
+    let chosen = choose(name, &params)?;
+    let steps = replay::steps(|| chosen.build(), &columns.srtt, &columns.rttvar, &columns.chunk(smss)).map_err(refused)?;
+    let numbers = |values: Vec<f64>| -> ArrayRef { Arc::new(Float64Array::from(values)) };
+    table(vec![("srtt", numbers(steps.srtt)), ("rttvar", numbers(steps.rttvar)), ("rto", numbers(steps.rto))])
 }
 
 /// One timer's way through a series of any length, in chunks and bounded memory.
@@ -46,7 +61,7 @@ impl TimerReplay {
     /// A replay of the timer `name` whose outline has at most `stretches` stretches. Raises `PolicyError`.
     #[new]
     fn new(name: &str, params: Vec<(String, String)>, smss: u32, stretches: usize) -> PyResult<Self> {
-        let inner = Mutex::new(replay::Replay::new(build(name, &params)?, stretches.min(1 << 20)));
+        let inner = Mutex::new(replay::Replay::new(choose(name, &params)?.build(), stretches.min(1 << 20)));
         Ok(Self { smss, inner })
     }
 
@@ -97,12 +112,12 @@ impl TimerReplay {
     }
 }
 
-fn build(name: &str, params: &[(String, String)]) -> PyResult<Box<dyn RttEstimator>> {
+fn choose(name: &str, params: &[(String, String)]) -> PyResult<Chosen<dyn RttEstimator>> {
     let mut chosen = Registry::builtin().choose::<dyn RttEstimator>(name).map_err(error::policy)?;
     for (param, text) in params {
         chosen.set(param, text).map_err(error::policy)?;
     }
-    Ok(chosen.build())
+    Ok(chosen)
 }
 
 fn refused(e: ReplayError) -> PyErr {
@@ -127,6 +142,8 @@ fn table(columns: Vec<(&str, ArrayRef)>) -> PyResult<Table> {
 struct Columns {
     time: Vec<Instant>,
     rtt: Vec<Duration>,
+    srtt: Vec<Duration>,
+    rttvar: Vec<Duration>,
     flight_size: Vec<u64>,
     cwnd: Vec<u64>,
     ssthresh: Vec<u64>,
@@ -144,13 +161,15 @@ impl Columns {
             match name.as_str() {
                 "time" => columns.time = whole()?.map(Instant::from_nanos).collect(),
                 "rtt" => columns.rtt = whole()?.map(Duration::from_nanos).collect(),
+                "srtt" => columns.srtt = whole()?.map(Duration::from_nanos).collect(),
+                "rttvar" => columns.rttvar = whole()?.map(Duration::from_nanos).collect(),
                 "flight_size" => columns.flight_size = whole()?.collect(),
                 "cwnd" => columns.cwnd = whole()?.collect(),
                 "ssthresh" => columns.ssthresh = whole()?.collect(),
                 "sampling_rate" => columns.sampling_rate = words(&name, values)?.map(f64::from_ne_bytes).collect(),
                 "lost" => columns.lost = values.iter().map(|b| *b != 0).collect(),
                 _ => {
-                    let known = "time, rtt, flight_size, cwnd, ssthresh, sampling_rate, lost";
+                    let known = "time, rtt, srtt, rttvar, flight_size, cwnd, ssthresh, sampling_rate, lost";
                     return Err(InputError::new_err(format!("`{name}` is not a column of a series; known are {known}")));
                 }
             }

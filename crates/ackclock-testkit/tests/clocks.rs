@@ -1,9 +1,10 @@
 //! Timers: delayed acks, retransmission and its end, keepalive, user timeout, idle restart.
 
-use ackclock_engine::{AbortReason, ConnectionEvent, State};
+use ackclock_engine::{AbortReason, ConnectionEvent, IdleAfter, IdleSince, State};
 use ackclock_testkit::timeline::{Seg, Timeline, seg};
 use ackclock_testkit::{Setup, choose};
 use ackclock_units::Duration;
+use ackclock_wire::Segment;
 
 fn plain() -> Setup {
     Setup::default().with(|c| (c.sack, c.window_scaling) = (false, false))
@@ -194,6 +195,65 @@ fn after_an_idle_timeout_the_window_starts_again_from_the_restart_window() {
         t.write(30_000);
         assert_eq!(t.take_sent().len() as u64, if restart { 10 } else { grown }, "{t}");
     }
+}
+
+#[test]
+fn idling_is_measured_by_either_threshold_from_either_moment() {
+    // J-A12, footnote 23. A window grown to twenty segments; the peer speaks 300 ms before new data is written. The timeout is 1 s, the round trip 10 ms.
+    let restarts = |after: IdleAfter, since: IdleSince, idle: u64| {
+        let mut t = open(&plain().with(|c| (c.idle_after, c.idle_since) = (after, since)));
+        t.write(20_000);
+        assert_eq!(t.take_sent().len(), 10);
+        (1..=10).for_each(|n| t.inject(10, seg(".").ack(1 + 1000 * n)));
+        assert_eq!(t.take_sent().len(), 10);
+        t.inject(20, seg(".").ack(20_001));
+        assert_eq!(t.endpoint.connection.view(t.now()).rtt.expect("sampled").latest, Duration::from_millis(10));
+        t.inject(20 + idle - 300, seg("P.").seq(1).ack(20_001).len(10));
+        t.run_to(20 + idle);
+        t.take_sent();
+        t.write(40_000);
+        t.take_sent().len() == 10
+    };
+    use {IdleAfter::*, IdleSince::*};
+    assert!(restarts(Rto, Send, 1500) && !restarts(Rto, Send, 900));
+    assert!(!restarts(Rto, Receive, 1500), "300 ms since the last receive");
+    assert!(restarts(Rtt, Send, 900) && restarts(Rtt, Receive, 900), "both are longer than a round trip");
+}
+
+#[test]
+fn after_a_spurious_timeout_the_first_new_sample_may_set_the_timer() {
+    // RFC 4015 §3.6, step 11. Samples of 100 ms, a delay spike of 1.4 s, 100 ms again.
+    let after = |adapt: &str| {
+        let setup = Setup::default().with(|c| (c.window_scaling, c.timestamps) = (false, true)).but(|s| {
+            s.undo = choose("eifel");
+            s.undo.set("adapt_timer", adapt).expect("a parameter");
+        });
+        let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000).timestamps(1, 1).sack_permitted(true));
+        let stamp = |s: &Segment| s.options.timestamps.expect("negotiated").tsval;
+        t.write(6000);
+        let sent = t.take_sent();
+        let (first, len) = (stamp(&sent[0].1), sent[0].1.len);
+        t.inject(100, seg(".").ack(1 + len).timestamps(2, first));
+        let before = t.endpoint.connection.view(t.now()).rtt.expect("sampled");
+        t.run_to(1400);
+        t.take_sent();
+        t.inject(1500, seg(".").ack(1 + 2 * len).timestamps(3, first));
+        assert_eq!(t.endpoint.connection.stats().spurious_timeouts, 1);
+        t.write(3000);
+        let again = t.take_sent();
+        let (_, new) = again.first().expect("new data");
+        let start = new.seq.bytes_since(sent[0].1.seq) + 1;
+        // What was outstanding is acknowledged first, then the new data: only that sample counts.
+        t.inject(1550, seg(".").ack(start).timestamps(4, first));
+        t.inject(1600, seg(".").ack(start + new.len).timestamps(5, stamp(new)));
+        (before, t.endpoint.connection.view(t.now()).rtt.expect("sampled"))
+    };
+    let (before, adapted) = after("true");
+    // SRTT is no lower than before and two granules of 1 ms, RTTVAR no lower than before nor than half of the sample.
+    assert_eq!(adapted.srtt, (before.srtt + Duration::from_millis(2)).max(Duration::from_millis(100)));
+    assert_eq!(adapted.rttvar, before.rttvar.max(Duration::from_millis(50)));
+    let (_, plain) = after("false");
+    assert!(plain.srtt > adapted.srtt * 2, "the spike counts as samples: {plain:?}");
 }
 
 #[test]

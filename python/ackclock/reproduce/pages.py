@@ -1,7 +1,7 @@
 """The pages of the papers: every item with its figures, checks and verdict, in `docs/papers`.
 
-`python -m ackclock.reproduce.pages [ID | PAPER ...]` runs the quick forms of the items named and renews their sections; by default it runs all items of the
-papers that have a page. Sections of other items stay as they are. `make papers` does that.
+`python -m ackclock.reproduce.pages [ID | PAPER ...]` runs the quick forms of the items named and renews their sections; by default it runs all of
+the papers that have a page (`make papers`). Sections of other items stay as they are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import importlib
 import io
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackclock._core import InputError
@@ -41,7 +40,8 @@ def section(i: Item, outcome: Outcome) -> str:
     """One item in Markdown."""
     verdict = recorded()[i.id]
     said = "Holds." if verdict["verdict"] == HOLDS else "Falls short."
-    text = f"## {i.id}: {i.title}\n\n**{said}**{' ' + verdict['reason'] if verdict['reason'] else ''} Kind: {', '.join(KINDS[k] for k in i.kind.split(', '))}.\n"
+    reason = f" {verdict['reason']}" if verdict["reason"] else ""
+    text = f"## {i.id}: {i.title}\n\n**{said}**{reason} Kind: {', '.join(KINDS[k] for k in i.kind.split(', '))}.\n"
     text += "".join(f"\n![{i.id}: {i.title}](images/{i.id}-{name}.png)\n" for name in outcome.figures)
     rows = "".join(f"| {'yes' if c.holds else '**no**'} | {cell(c.name)} | {cell(c.expected)} | {cell(c.got)} |\n" for c in outcome.checks)
     text += f"\n| holds | check | expected | got |\n|---|---|---|---|\n{rows}"

@@ -46,6 +46,7 @@ impl Connection {
         let before = self.snd_una;
         let advanced = segment.ack.bytes_since(before);
         let dsack = self.dsack_of(segment);
+        self.dsack_seen |= dsack.is_some();
 
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
         let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() { self.take_sacks(segment, dsack) } else { 0 };
@@ -222,6 +223,11 @@ impl Connection {
 
     fn feed(&mut self, s: RttSample) {
         self.policies.estimator.on_sample(s);
+        if self.rebase.is_some()
+            && let Some((srtt, rttvar)) = self.rebased(s.rtt)
+        {
+            self.policies.estimator.recall(srtt, rttvar);
+        }
         self.rtt = self.policies.estimator.rtt();
         let stats = &mut self.stats;
         stats.rtt_samples += 1;

@@ -221,6 +221,9 @@ pub struct Connection {
     lost: Vec<SeqRange>,
     /// A timeout about which the verdict is out.
     watched: Option<Box<undo::Watched>>,
+    rebase: Option<Box<undo::Rebase>>,
+    /// The peer has reported a duplicate.
+    dsack_seen: bool,
     sampling: ack::SamplingRate,
 
     // Timing.
@@ -318,6 +321,8 @@ impl Connection {
             episode: None,
             lost: Vec::new(),
             watched: None,
+            rebase: None,
+            dsack_seen: false,
             sampling: ack::SamplingRate::new(iss),
             rtt: None,
             expiries: 0,

@@ -6,8 +6,8 @@ use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
 use super::{Connection, State, Transmit};
-use crate::RttSampling;
 use crate::timer::Timer;
+use crate::{IdleAfter, IdleSince, RttSampling};
 
 impl Connection {
     /// The next segment to send, if any. Call until `None` after every other call.
@@ -179,8 +179,15 @@ impl Connection {
 
     #[cold]
     fn restart_after_idle(&mut self, now: Instant) {
-        let idle = now.since(self.last_sent_at);
-        if idle > self.timeout {
+        let idle = now.since(match self.config.idle_since {
+            IdleSince::Send => self.last_sent_at,
+            IdleSince::Receive => self.last_received_at,
+        });
+        let after = match (self.config.idle_after, self.rtt) {
+            (IdleAfter::Rtt, Some(rtt)) => rtt.srtt,
+            _ => self.timeout,
+        };
+        if idle > after {
             let window = self.policies.window.on_idle(idle, &self.view(now));
             if window != self.window {
                 self.set_window(window, now);

@@ -1,7 +1,7 @@
 //! Timeouts that may have been spurious: what is kept from before them, and how they are taken back.
 
 use ackclock_policy::{AckInfo, Phase, SenderView, Settled, Timeout, Verdict, Window};
-use ackclock_units::{Bytes, Instant, SeqNumber};
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
 use ackclock_wire::Segment;
 
 use super::Connection;
@@ -18,6 +18,16 @@ pub(super) struct Watched {
     quota: Bytes,
     /// Already counted and told to the estimator.
     counted: bool,
+    /// SRTT and RTTVAR, once there are any.
+    rtt: Option<(Duration, Duration)>,
+}
+
+/// Estimates that wait for the first sample of data sent beyond `after` (RFC 4015 §3.6).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rebase {
+    after: SeqNumber,
+    srtt: Duration,
+    rttvar: Duration,
 }
 
 impl Connection {
@@ -33,8 +43,17 @@ impl Connection {
             return;
         }
         self.sent.save_marks();
-        let timeout = Timeout { window: v.window, flight_size: v.flight_size, recover: v.snd_nxt, resent_to: v.snd_una, answers_original: None };
-        let watched = Watched { timeout, phase: v.phase, recovery_point: v.recovery_point, probing: false, quota: 0, counted: false };
+        let timeout = Timeout {
+            window: v.window,
+            flight_size: v.flight_size,
+            recover: v.snd_nxt,
+            resent_to: v.snd_una,
+            answers_original: None,
+            dsack_seen: self.dsack_seen,
+        };
+        // RFC 4015 §3.2, step 0: two granules of the clock more than the smoothed round-trip time.
+        let rtt = v.rtt.map(|r| (r.srtt + self.policies.estimator.granularity() * 2, r.rttvar));
+        let watched = Watched { timeout, phase: v.phase, recovery_point: v.recovery_point, probing: false, quota: 0, counted: false, rtt };
         self.watched = Some(Box::new(watched));
     }
 
@@ -89,7 +108,7 @@ impl Connection {
         verdict == Verdict::Spurious
     }
 
-    /// RFC 4015 §3.2: go on as if the timer had not expired.
+    /// RFC 4015 §3.3 and §3.4, steps 8 and 9: go on with new data as if the timer had not expired.
     fn take_back(&mut self, now: Instant, a: &AckInfo, w: &Watched) {
         if !w.counted {
             self.count_spurious();
@@ -98,6 +117,9 @@ impl Connection {
         (self.dup_acks, self.dup_delivered, self.expiries) = (0, 0, 0);
         (self.phase, self.recovery_point) = (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
         self.end_episode(now, true);
+        if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.policies.undo.adapts_timer()) {
+            self.rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
+        }
         let v = self.view(now);
         self.policies.recovery.on_undo(&v);
         let window = self.policies.undo.resume(a, &w.timeout, &v);
@@ -105,6 +127,12 @@ impl Connection {
         self.settle(Settled::Spurious, now);
         let v = self.view(now);
         self.pacing_rate = self.policies.window.pacing(&v);
+    }
+
+    /// The estimates that a sample sets: what was kept from before a spurious timeout, if this is the first sample of data sent since (RFC 4015 §3.6, step 11).
+    pub(super) fn rebased(&mut self, rtt: Duration) -> Option<(Duration, Duration)> {
+        let r = *self.rebase.take_if(|r| self.snd_una > r.after)?;
+        Some((r.srtt.max(rtt), r.rttvar.max(rtt / 2)))
     }
 
     /// Bytes of new data that may be sent to find out about a timeout; `None` when that is not being done.

@@ -1,11 +1,12 @@
 use ackclock_units::{Duration, Rng};
 
-use super::limits::{Limits, MAX_TIMEOUT, R2_RETRIES, R2_TIME};
-use crate::{Backoff, Entry, Policy};
+use super::limits::{Limits, MAX_DOUBLINGS, MAX_TIMEOUT, R2_RETRIES, R2_TIME};
+use crate::{Backoff, Entry, Param, Policy};
 
 /// Doubles at every expiry.
 #[derive(Debug)]
 struct Exponential {
+    max_doublings: u32,
     limits: Limits,
 }
 
@@ -17,7 +18,7 @@ impl Policy for Exponential {
 
 impl Backoff for Exponential {
     fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
-        self.limits.doubled(rto, expiries)
+        self.limits.doubled(rto, expiries.min(self.max_doublings))
     }
 
     fn give_up(&self, expiries: u32, waited: Duration) -> bool {
@@ -28,8 +29,18 @@ impl Backoff for Exponential {
 /// The standard backoff.
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "exponential",
-    about: "Doubles the timeout at every consecutive expiry, up to 64 times.",
+    about: "Doubles the timeout at every consecutive expiry, up to 64 times and up to 240 s, whichever comes first.",
     source: "J-A7, E-A2, B-A2; RFC 6298 5.5",
-    params: &[MAX_TIMEOUT, R2_RETRIES, R2_TIME],
-    build: |p| Box::new(Exponential { limits: Limits::new(p) }),
+    params: &[
+        Param::count(
+            "max_doublings",
+            MAX_DOUBLINGS as u64,
+            0..=32,
+            "doublings after which the timeout stays: 64 times by default (B-A2, as TCPs do it); 32 to leave the ceiling to `max_timeout` (E-A2, RFC 6298)",
+        ),
+        MAX_TIMEOUT,
+        R2_RETRIES,
+        R2_TIME,
+    ],
+    build: |p| Box::new(Exponential { max_doublings: p.count("max_doublings") as u32, limits: Limits::new(p) }),
 };

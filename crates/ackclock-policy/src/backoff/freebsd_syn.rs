@@ -17,7 +17,7 @@ impl Policy for FreebsdSyn {
 
 impl Backoff for FreebsdSyn {
     fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
-        self.limits.doubled(rto, expiries)
+        self.limits.doubled(rto, expiries.min(MAX_DOUBLINGS))
     }
 
     fn syn_timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {

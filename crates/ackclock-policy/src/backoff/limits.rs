@@ -23,7 +23,7 @@ impl Limits {
 
     /// `rto` doubled `doublings` times, held at the longest timeout, but never below `rto` itself.
     pub fn doubled(self, rto: Duration, doublings: u32) -> Duration {
-        self.bounded(rto, rto * (1 << doublings.min(MAX_DOUBLINGS)))
+        self.bounded(rto, rto * (1 << doublings.min(63)))
     }
 
     /// `timeout` held at the longest timeout, but never below `rto`.

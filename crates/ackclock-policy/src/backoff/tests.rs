@@ -72,6 +72,21 @@ fn the_ceiling_is_240_seconds_and_never_below_the_timeout() {
 }
 
 #[test]
+fn doubling_stops_at_64_times_or_at_240_seconds() {
+    let schedule = |max_doublings: &str, rto| {
+        let (mut choice, mut rng) = (chosen("exponential"), Rng::stream(1, "backoff", 0));
+        choice.set("max_doublings", max_doublings).expect("a count");
+        let mut b = choice.build();
+        (0..10).map(|j| b.timeout(Duration::from_millis(rto), j, &mut rng).as_millis()).collect::<Vec<_>>()
+    };
+    // B-A2's reading: the seventh timeout and all after it.
+    assert_eq!(schedule("6", 1000), [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 64_000, 64_000, 64_000]);
+    // E-A2's: twice the maximum segment lifetime.
+    assert_eq!(schedule("32", 1000), [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 240_000, 240_000]);
+    assert_eq!(schedule("32", 200)[9], 102_400);
+}
+
+#[test]
 fn giving_up_takes_count_and_time() {
     let give_up = |expiries, secs| chosen("none").build().give_up(expiries, Duration::from_secs(secs));
     assert!(!give_up(16, 99) && !give_up(15, 1000) && give_up(16, 100));

@@ -1,6 +1,6 @@
 use ackclock_units::Duration;
 
-use super::smooth::{Ticks, bounded, initial_rto, max_rto, min_rto, rounded, tick};
+use super::smooth::{Ticks, bounded, initial_rto, max_rto, min_rto, recalled, rounded, tick};
 use crate::{Entry, Param, Params, Policy, Probe, Rtt, RttEstimator, RttSample};
 
 /// The Eifel timer's prediction, before any bounds: what `eifel` answers and `eifel-agg` scales.
@@ -48,8 +48,20 @@ impl Prediction {
                 Rtt { latest: sample, srtt, rttvar, min_rtt: old.min_rtt.min(sample) }
             }
         };
-        self.rto = (rtt.srtt + rtt.rttvar.mul_f64(self.weight / self.gain)).max(sample + self.ticks.tick * 2);
+        self.rto = self.of(rtt);
         self.rtt = Some(rtt);
+    }
+
+    /// Takes estimates over; the gain stays that of the last sample.
+    pub fn recall(&mut self, srtt: Duration, rttvar: Duration) {
+        let rtt = recalled(self.rtt, srtt, rttvar);
+        self.rto = self.of(rtt);
+        self.rtt = Some(rtt);
+    }
+
+    /// E-E12.
+    fn of(&self, rtt: Rtt) -> Duration {
+        (rtt.srtt + rtt.rttvar.mul_f64(self.weight / self.gain)).max(rtt.latest + self.ticks.tick * 2)
     }
 
     /// SRTT and RTTVAR after a further sample: the deviation follows upward errors alone, downwards by a smaller gain.
@@ -132,6 +144,14 @@ impl RttEstimator for Eifel {
 
     fn initial_rto(&self) -> Duration {
         self.initial_rto
+    }
+
+    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
+        self.prediction.recall(srtt, rttvar);
+    }
+
+    fn granularity(&self) -> Duration {
+        self.prediction.ticks.tick
     }
 }
 

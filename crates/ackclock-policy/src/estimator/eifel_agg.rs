@@ -80,6 +80,14 @@ impl RttEstimator for EifelAgg {
         self.initial_rto
     }
 
+    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
+        self.prediction.recall(srtt, rttvar);
+    }
+
+    fn granularity(&self) -> Duration {
+        self.prediction.ticks.tick
+    }
+
     fn on_spurious_timeout(&mut self) {
         // E-E15; it cannot exceed 1.
         self.agg += (1.0 - self.agg) / 2.0;

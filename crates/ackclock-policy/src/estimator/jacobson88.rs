@@ -1,6 +1,6 @@
 use ackclock_units::Duration;
 
-use super::smooth::{Ticks, bounded, initial_rto, max_rto, mean_and_deviation, min_rto};
+use super::smooth::{Ticks, bounded, initial_rto, max_rto, mean_and_deviation, min_rto, recalled};
 use crate::{Entry, Param, Params, Policy, Rtt, RttEstimator, RttSample};
 
 /// Mean plus weighted mean deviation, in real arithmetic. The 4.4BSD-Lite timer of E-A1 (`lite`) is this one on a coarse clock.
@@ -11,6 +11,8 @@ pub(super) struct Jacobson88 {
     h: f64,
     weight: f64,
     ticks: Ticks,
+    /// Never below the latest sample (E-A9).
+    floor_at_sample: bool,
     min_rto: Duration,
     max_rto: Duration,
     initial_rto: Duration,
@@ -18,6 +20,11 @@ pub(super) struct Jacobson88 {
 }
 
 impl Jacobson88 {
+    /// The same with a floor at the latest sample.
+    pub fn floored(self, floor_at_sample: bool) -> Self {
+        Self { floor_at_sample, ..self }
+    }
+
     /// With the paper's final gains and weight.
     pub fn with_ticks(name: &'static str, ticks: Ticks, p: &Params) -> Self {
         Self {
@@ -26,6 +33,7 @@ impl Jacobson88 {
             h: H,
             weight: WEIGHT,
             ticks,
+            floor_at_sample: false,
             min_rto: p.duration("min_rto"),
             max_rto: p.duration("max_rto"),
             initial_rto: p.duration("initial_rto"),
@@ -58,13 +66,22 @@ impl RttEstimator for Jacobson88 {
 
     fn rto(&self) -> Duration {
         let Some(rtt) = self.rtt else { return self.initial_rto };
-        // A countdown of one tick may end at once, hence the floor of two (E-A1, E-E4).
-        let floor = self.min_rto.max(self.ticks.tick * 2);
-        bounded(rtt.srtt + rtt.rttvar.mul_f64(self.weight), floor, self.max_rto)
+        // A countdown of one tick may end at once, hence the floor of two (E-A1, E-E4), or of two more than the latest sample (E-A9, E-E12).
+        let two = self.ticks.tick * 2;
+        let least = if self.floor_at_sample { rtt.latest + two } else { Duration::ZERO };
+        bounded((rtt.srtt + rtt.rttvar.mul_f64(self.weight)).max(least), self.min_rto.max(two), self.max_rto)
     }
 
     fn initial_rto(&self) -> Duration {
         self.initial_rto
+    }
+
+    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
+        self.rtt = Some(recalled(self.rtt, srtt, rttvar));
+    }
+
+    fn granularity(&self) -> Duration {
+        self.ticks.tick
     }
 }
 

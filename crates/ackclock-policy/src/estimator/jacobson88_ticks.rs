@@ -96,6 +96,17 @@ impl RttEstimator for Jacobson88Ticks {
     fn initial_rto(&self) -> Duration {
         self.initial_rto
     }
+
+    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
+        let scaled = |d: Duration, by: u64| (((d * by).as_nanos() + self.tick.as_nanos() / 2) / self.tick.as_nanos()).min(1 << 40) as i64;
+        let s = Scaled { sa: scaled(srtt, 8), sv: scaled(rttvar, if self.form == Form::Final { 4 } else { 8 }) };
+        let (latest, min_rtt) = self.estimate.map_or((srtt, srtt), |(_, latest, min_rtt)| (latest, min_rtt));
+        self.estimate = Some((s, latest, min_rtt));
+    }
+
+    fn granularity(&self) -> Duration {
+        self.tick
+    }
 }
 
 /// Jacobson and Karels' timer as 4.3BSD computed it.

@@ -1,6 +1,6 @@
 use ackclock_units::Duration;
 
-use super::smooth::{bounded, initial_rto, max_rto, mean_and_deviation, min_rto};
+use super::smooth::{bounded, initial_rto, max_rto, mean_and_deviation, min_rto, recalled};
 use crate::{Entry, Param, Policy, Rtt, RttEstimator, RttSample};
 
 /// The standard timer.
@@ -40,6 +40,14 @@ impl RttEstimator for Rfc6298 {
 
     fn initial_rto(&self) -> Duration {
         self.initial_rto
+    }
+
+    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
+        self.rtt = Some(recalled(self.rtt, srtt, rttvar));
+    }
+
+    fn granularity(&self) -> Duration {
+        self.clock_granularity
     }
 
     fn on_expiry(&mut self, _expiries: u32) {

@@ -1,6 +1,6 @@
 use ackclock_units::Duration;
 
-use super::smooth::{bounded, initial_rto, max_rto, min_rto, smooth, ticks_during};
+use super::smooth::{bounded, initial_rto, max_rto, min_rto, recalled, smooth, ticks_during};
 use crate::{Entry, Param, Policy, Rtt, RttEstimator, RttSample};
 
 /// Smoothed mean times a constant: blind to how much the samples vary.
@@ -43,6 +43,14 @@ impl RttEstimator for Rfc793 {
 
     fn initial_rto(&self) -> Duration {
         self.initial_rto
+    }
+
+    fn recall(&mut self, srtt: Duration, _rttvar: Duration) {
+        self.rtt = Some(recalled(self.rtt, srtt, Duration::ZERO));
+    }
+
+    fn granularity(&self) -> Duration {
+        self.tick
     }
 }
 

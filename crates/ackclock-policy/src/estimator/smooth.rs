@@ -25,6 +25,12 @@ pub(super) fn mean_and_deviation(old: Option<Rtt>, sample: Duration, g: f64, h: 
     }
 }
 
+/// The estimates of [`crate::RttEstimator::recall`]; latest and smallest sample stay.
+pub(super) fn recalled(old: Option<Rtt>, srtt: Duration, rttvar: Duration) -> Rtt {
+    let (latest, min_rtt) = old.map_or((srtt, srtt), |old| (old.latest, old.min_rtt));
+    Rtt { latest, srtt, rttvar, min_rtt }
+}
+
 /// Ticks of a free-running clock during the `span` that ends at `now`: how BSD timed segments (a counter bumped at every tick).
 pub(super) fn ticks_during(span: Duration, now: Instant, tick: Duration) -> u64 {
     now.as_nanos() / tick.as_nanos() - now.saturating_sub(span).as_nanos() / tick.as_nanos()

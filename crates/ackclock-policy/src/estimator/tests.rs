@@ -256,3 +256,15 @@ fn lite_is_jacobsons_timer_on_a_clock() {
     exact.on_sample(crate::harness::sample(Duration::from_millis(600), Duration::from_millis(200)));
     assert_eq!((exact.rtt().expect("sampled").srtt, exact.rto()), (Duration::from_millis(200), Duration::from_secs(1)));
 }
+
+#[test]
+fn freebsd_keeps_the_timeout_above_the_latest_sample() {
+    // E-A9, with the two ticks of E-E12: a collapsed timeout does not fall below the sample.
+    let settled = |floor: &str| {
+        let mut e = timer("lite", &[("tick", "10ms"), ("rounded", "false"), ("floor_at_sample", floor)]);
+        (1..200).for_each(|i| e.on_sample(crate::harness::sample(Duration::from_secs(i), Duration::from_millis(400))));
+        e.rto()
+    };
+    assert_eq!(settled("true"), Duration::from_millis(420));
+    assert!(settled("false") < Duration::from_millis(401));
+}

@@ -116,6 +116,23 @@ fn given(params: &Params, tick: Duration) -> Option<Duration> {
 }
 
 #[test]
+fn what_is_recalled_is_taken_over() {
+    for_all::<dyn RttEstimator>(|c, rng| {
+        let mut e = c.build();
+        if rng.chance(0.5) {
+            e.on_sample(sample(Duration::from_secs(10), span(rng).min(Duration::from_secs(10))));
+        }
+        let (srtt, rttvar) = (span(rng), span(rng));
+        e.recall(srtt, rttvar);
+        let rtt = e.rtt().unwrap_or_else(|| panic!("nothing recalled: {c:?}"));
+        // In ticks, it is so to the nearest eighth or quarter of one.
+        let near = |a: Duration, b: Duration| a.abs_diff(b) <= e.granularity() / 8 + Duration::from_nanos(1);
+        assert!(near(rtt.srtt, srtt), "{} is not {srtt}: {c:?}", rtt.srtt);
+        assert!(near(rtt.rttvar, rttvar) || rtt.rttvar.is_zero(), "{} is not {rttvar}: {c:?}", rtt.rttvar);
+    });
+}
+
+#[test]
 fn intervals_keep_their_bounds_and_congestion_never_shortens_them() {
     for_all::<dyn RateControl>(|c, rng| {
         let (mut rule, mut last) = (c.build(), Duration::ZERO);

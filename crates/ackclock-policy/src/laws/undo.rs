@@ -18,7 +18,14 @@ fn verdicts_rest_on_what_arrived() {
             if !undo.on_rto(&v) {
                 continue;
             }
-            let t = Timeout { window: before, flight_size: 20_000, recover: start + 20_000, resent_to: start + 1000, answers_original: None };
+            let t = Timeout {
+                window: before,
+                flight_size: 20_000,
+                recover: start + 20_000,
+                resent_to: start + 1000,
+                answers_original: None,
+                dsack_seen: false,
+            };
             let mut una = 0;
             for _ in 0..30 {
                 let newly = if rng.chance(0.5) { rng.below(u64::from(24 - una) + 1) as u32 } else { 0 };

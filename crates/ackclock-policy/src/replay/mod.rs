@@ -13,7 +13,7 @@ use ackclock_units::{Bytes, Duration, Instant};
 
 pub use distribution::Distribution;
 pub use outline::{Outline, Stretch};
-pub use rows::{Rows, rows};
+pub use rows::{Rows, Steps, rows, steps};
 
 use crate::{RttEstimator, RttSample, Window};
 

@@ -66,3 +66,38 @@ impl Rows {
         self.private.iter_mut().for_each(|(_, values)| values.resize(i + 1, f64::NAN));
     }
 }
+
+/// One sample each from given estimates: what the timers that `make` makes have after it. Seconds.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    /// Smoothed round-trip times.
+    pub srtt: Vec<f64>,
+    /// Mean deviations.
+    pub rttvar: Vec<f64>,
+    /// Timeouts.
+    pub rto: Vec<f64>,
+}
+
+/// Lets a timer of its own take each row of `chunk`, from the estimates `srtt` and `rttvar` before it. A row without a valid sample leaves them as they are.
+pub fn steps(make: impl Fn() -> Box<dyn RttEstimator>, srtt: &[Duration], rttvar: &[Duration], chunk: &Chunk<'_>) -> Result<Steps, ReplayError> {
+    chunk.check()?;
+    for (column, given) in [("srtt", srtt), ("rttvar", rttvar)] {
+        if given.len() != chunk.time.len() {
+            return Err(ReplayError::Length { column, len: given.len(), rows: chunk.time.len() });
+        }
+    }
+    let mut steps = Steps::default();
+    for i in 0..chunk.time.len() {
+        let mut estimator = make();
+        estimator.recall(srtt[i], rttvar[i]);
+        let s = chunk.sample(i);
+        if !s.rtt.is_zero() {
+            estimator.on_sample(s);
+        }
+        let rtt = estimator.rtt();
+        steps.srtt.push(rtt.map_or(f64::NAN, |r| r.srtt.as_secs_f64()));
+        steps.rttvar.push(rtt.map_or(f64::NAN, |r| r.rttvar.as_secs_f64()));
+        steps.rto.push(estimator.rto().as_secs_f64());
+    }
+    Ok(steps)
+}

@@ -1,6 +1,6 @@
 use ackclock_units::{Bytes, Duration, Instant};
 
-use super::{Chunk, Replay, rows};
+use super::{Chunk, Replay, rows, steps};
 use crate::{Chosen, Registry, RttEstimator};
 
 fn timer(name: &str, sets: &[(&str, &str)]) -> Box<dyn RttEstimator> {
@@ -146,4 +146,25 @@ fn wild_series_do_no_harm() {
         replay.feed(&chunk).expect("equal columns");
         assert!(replay.rto.mean().expect("rows").is_finite(), "{}", entry.name);
     }
+}
+
+#[test]
+fn a_step_begins_with_the_estimates_given() {
+    // J-E7's first and fifth rows, each from the one before it, and a row without a sample.
+    let make = || {
+        let mut choice = crate::Registry::builtin().choose::<dyn crate::RttEstimator>("jacobson88").expect("built in");
+        [("min_rto", "0s"), ("max_rto", "1h")].iter().for_each(|(p, v)| choice.set(p, v).expect("declared"));
+        choice.build()
+    };
+    let s = |x: f64| Duration::from_secs_f64(x);
+    let (srtt, rttvar, rtt) = ([s(2.0), s(5.31055), s(3.0)], [s(0.0), s(4.31641), s(1.0)], [s(10.0), s(10.0), Duration::ZERO]);
+    let time = [Instant::ZERO; 3];
+    let chunk = Chunk { time: &time, rtt: &rtt, smss: 1, ..Chunk::default() };
+    let got = steps(make, &srtt, &rttvar, &chunk).expect("equally long");
+    for (i, want) in [(3.0, 2.0, 11.0), (5.89673, 4.40967, 23.5354), (3.0, 1.0, 7.0)].into_iter().enumerate() {
+        for (g, w) in [(got.srtt[i], want.0), (got.rttvar[i], want.1), (got.rto[i], want.2)] {
+            assert!((g / w - 1.0).abs() < 5e-6, "row {i}: {g} is not {w}");
+        }
+    }
+    assert!(steps(make, &srtt[..2], &rttvar, &chunk).is_err());
 }

@@ -1,10 +1,11 @@
-use super::response::{RESPONSE, Response};
+use super::response::{ADAPT_TIMER, RESPONSE, Response};
 use crate::{AckInfo, Entry, Param, Phase, Policy, Scoreboard, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
 
 /// The first ack after a timeout is answered with new data instead of old; the second then tells.
 #[derive(Debug)]
 struct FRto {
     response: Response,
+    adapt_timer: bool,
     sack_enhanced: bool,
     /// New data was sent (step 3), or not yet (step 2).
     sent_new: bool,
@@ -71,6 +72,10 @@ impl SpuriousTimeout for FRto {
     fn resume(&mut self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window {
         self.response.window(a, t, v)
     }
+
+    fn adapts_timer(&self) -> bool {
+        self.adapt_timer
+    }
 }
 
 /// Forward RTO-recovery.
@@ -78,6 +83,12 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "f-rto",
     about: "F-RTO: after a timeout, answers the first ack with two new segments; if the next one acknowledges what was not resent, nothing was lost.",
     source: "RFC 5682 2.1 and 3.1",
-    params: &[RESPONSE, Param::flag("sack_enhanced", true, "use SACKs where there are some (3.1) rather than the basic algorithm (2.1)")],
-    build: |p| Box::new(FRto { response: Response::new(p), sack_enhanced: p.flag("sack_enhanced"), sent_new: false }),
+    params: &[
+        RESPONSE,
+        ADAPT_TIMER,
+        Param::flag("sack_enhanced", true, "use SACKs where there are some (3.1) rather than the basic algorithm (2.1)"),
+    ],
+    build: |p| {
+        Box::new(FRto { response: Response::new(p), adapt_timer: p.flag("adapt_timer"), sack_enhanced: p.flag("sack_enhanced"), sent_new: false })
+    },
 };

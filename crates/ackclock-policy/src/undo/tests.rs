@@ -17,6 +17,7 @@ fn timeout() -> Timeout {
         recover: SeqNumber(10_001),
         resent_to: SeqNumber(1001),
         answers_original: None,
+        dsack_seen: false,
     }
 }
 
@@ -41,6 +42,21 @@ fn timestamps_decide_for_eifel_at_the_first_ack_of_new_data() {
     for (answers_original, verdict) in [(Some(true), Verdict::Spurious), (Some(false), Verdict::Genuine), (None, Verdict::Genuine)] {
         assert_eq!(e.on_ack(&ack(1001, 1000), &Timeout { answers_original, ..t }, &b, &now(1001)), verdict);
     }
+}
+
+#[test]
+fn an_ack_of_everything_proves_nothing_to_eifel_unless_duplicates_are_reported() {
+    // RFC 3522 §3.2, step 5, and §3.3: every ack was lost, and the retransmission arrived as a duplicate.
+    let b = segments();
+    let verdict = |a: AckInfo, dsack_seen| {
+        let t = Timeout { answers_original: Some(true), dsack_seen, ..timeout() };
+        built("eifel", &[]).on_ack(&a, &t, &b, &now(10_001))
+    };
+    assert_eq!(verdict(ack(10_001, 10_000), false), Verdict::Genuine);
+    assert_eq!(verdict(ack(10_001, 10_000), true), Verdict::Spurious);
+    assert_eq!(verdict(ack(9001, 9000), false), Verdict::Spurious, "part of it");
+    let dsack = Some(SeqRange::new(SeqNumber(1), SeqNumber(1001)));
+    assert_eq!(verdict(AckInfo { dsack, ..ack(9001, 9000) }, true), Verdict::Genuine, "the duplicate is reported");
 }
 
 #[test]
@@ -93,7 +109,7 @@ fn the_window_comes_back() {
         let (t, v) = (timeout(), SenderView { initial_window: 4000, ..now(2001) });
         assert_eq!(built(name, &[]).resume(&ack(2001, 1000), &t, &v), t.window, "E-A8");
         let mut careful = built(name, &[("response", "rfc4015")]);
-        // RFC 4015 §3.2: 8000 outstanding and 1000 acknowledged; `pipe_prev` is what was outstanding, being more than the threshold.
+        // RFC 4015 §3.4: 8000 outstanding and 1000 acknowledged; `pipe_prev` is what was outstanding, being more than the threshold.
         assert_eq!(careful.resume(&ack(2001, 1000), &t, &v), Window { cwnd: 9000, ssthresh: 10_000 });
         assert_eq!(careful.resume(&ack(2001, 6000), &t, &v).cwnd, 12_000, "no more than the initial window at once");
         assert_eq!(careful.resume(&AckInfo { ece: true, ..ack(2001, 1000) }, &t, &v), v.window, "congestion all the same");

@@ -330,7 +330,7 @@ impl Simulation {
         let (seq, ack) = (SeqNumber((number.wrapping_sub(1) as u32).wrapping_mul(payload)), SeqNumber(0));
         let len = bytes.saturating_sub(UDP_HEADERS);
         let kind = if sent { EventKind::Sent { kind: SendKind::New, seq, len, ack } } else { EventKind::Received { seq, len, ack } };
-        self.trace.push(Event { at: self.net.now, connection: TRACED_DATAGRAMS | 2 * i, kind });
+        self.trace.push(Event { at: self.net.now, connection: TRACED_DATAGRAMS | (2 * i), kind });
     }
 }
 

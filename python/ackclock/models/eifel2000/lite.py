@@ -3,6 +3,7 @@
 import numpy as np
 
 from ackclock.models.formula import Array, Input, floats, formula
+from ackclock.models.timer import step
 
 SAMPLE = Input("span", "round-trip time measured")
 SRTT = Input("span", "smoothed round-trip time before the sample")
@@ -33,7 +34,7 @@ def lite_srtt(srtt: Array, sample: Array) -> Array:
     Source: E-E2, Ludwig & Sklower 2000 (unnumbered).
     """
     srtt, sample = floats(srtt, sample)
-    return srtt + (sample - srtt) / 8.0
+    return step("jacobson88", srtt, 0.0, sample)["srtt"]
 
 
 @formula("E-E3", name="lite-rttvar", result="RTTVAR_L", unit="s", rttvar=RTTVAR, srtt=SRTT, sample=SAMPLE)
@@ -46,7 +47,7 @@ def lite_rttvar(rttvar: Array, srtt: Array, sample: Array) -> Array:
     Source: E-E3, Ludwig & Sklower 2000 (unnumbered).
     """
     rttvar, srtt, sample = floats(rttvar, srtt, sample)
-    return rttvar + (np.abs(sample - srtt) - rttvar) / 4.0
+    return step("jacobson88", srtt, rttvar, sample)["rttvar"]
 
 
 @formula(

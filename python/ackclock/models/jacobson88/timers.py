@@ -1,8 +1,9 @@
-"""Timers: J-E3 to J-E7, J-E17, J-E18."""
+"""Timers: J-E3 to J-E7, J-E17, J-E18. One step of a filter is that of the timer which connections run."""
 
 import numpy as np
 
 from ackclock.models.formula import Array, Input, floats, formula
+from ackclock.models.timer import step
 
 
 @formula(
@@ -23,7 +24,7 @@ def rfc793_srtt(srtt: Array, sample: Array, alpha: Array = 0.9) -> Array:
     Source: J-E3, Jacobson & Karels 1988 (unnumbered).
     """
     srtt, sample, alpha = floats(srtt, sample, alpha)
-    return alpha * srtt + (1.0 - alpha) * sample
+    return step("rfc793", srtt, 0.0, sample, alpha=alpha)["srtt"]
 
 
 @formula(
@@ -35,7 +36,7 @@ def rfc793_srtt(srtt: Array, sample: Array, alpha: Array = 0.9) -> Array:
     beta=Input("number", "timeout in smoothed round-trip times", default=2.0),
 )
 def rfc793_rto(srtt: Array, beta: Array = 2.0) -> Array:
-    """Timeout of RFC 793.
+    """Timeout of RFC 793, without bounds.
 
     beta R.
 
@@ -64,7 +65,7 @@ def mean_update(mean: Array, sample: Array, g: Array = 0.125) -> Array:
     Source: J-E4, Jacobson & Karels 1988 (unnumbered).
     """
     mean, sample, g = floats(mean, sample, g)
-    return mean + g * (sample - mean)
+    return step("jacobson88", mean, 0.0, sample, g=g)["srtt"]
 
 
 @formula("J-E4", name="mean-sdev", result="sdev", unit="", g=Input("ratio", "gain", default=0.125))
@@ -131,7 +132,7 @@ def sdev_of_mdev_paper(mdev: Array) -> Array:
 def scaled_mean(sa: Array, sample: Array, n: Array = 3) -> Array:
     """Scaled integer mean after a sample.
 
-    2^n a + (m - floor(2^n a / 2^n)).
+    2^n a + (m - floor(2^n a / 2^n)), for any n; the timer `jacobson88-ticks` has n = 3.
 
     sa, sample: ticks; n: whole. Shapes that broadcast. Returns ticks.
     Source: J-E6, Jacobson & Karels 1988 (unnumbered).
@@ -154,7 +155,7 @@ def scaled_mean(sa: Array, sample: Array, n: Array = 3) -> Array:
 def scaled_deviation(sv: Array, sa: Array, sample: Array, n: Array = 3, mean_n: Array = 3) -> Array:
     """Scaled integer deviation after a sample.
 
-    2^n v + (|Err| - floor(2^n v / 2^n)), Err from the old mean.
+    2^n v + (|Err| - floor(2^n v / 2^n)), Err from the old mean, for any n; the timer `jacobson88-ticks` has n = 2 (`final`) or 3 (`one-gain`).
 
     sv, sa, sample: ticks; n, mean_n: whole. Shapes that broadcast. Returns ticks.
     Source: J-E6, Jacobson & Karels 1988 (unnumbered).
@@ -182,7 +183,7 @@ def deviation_update(deviation: Array, mean: Array, sample: Array, h: Array = 0.
     Source: J-E7, Jacobson & Karels 1988 (unnumbered).
     """
     deviation, mean, sample, h = floats(deviation, mean, sample, h)
-    return deviation + h * (np.abs(sample - mean) - deviation)
+    return step("jacobson88", mean, deviation, sample, h=h)["rttvar"]
 
 
 @formula(
@@ -195,7 +196,7 @@ def deviation_update(deviation: Array, mean: Array, sample: Array, h: Array = 0.
     weight=Input("number", "weight of the deviation; 2 in 1988", default=4.0),
 )
 def mean_deviation_rto(mean: Array, deviation: Array, weight: Array = 4.0) -> Array:
-    """The final timer.
+    """The final timer, without bounds.
 
     a + 4 v.
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from ackclock.reproduce.item import rule
+from ackclock._core import backoff_schedule
+from ackclock.reproduce.item import Check, exactly, rule
 
 POLICY = "crates/ackclock-policy/src"
 ESTIMATOR = f"{POLICY}/estimator"
 ENGINE = "crates/ackclock-engine/tests"
 KIT = "crates/ackclock-testkit/tests"
+
+
+def ceilings() -> list[Check]:
+    """E-A2's 240 s, and B-A2's 64 times."""
+    schedules = {n: [ns / 1e9 for ns in backoff_schedule("exponential", [("max_doublings", n)], 10**9, 10)] for n in ("32", "6")}
+    return [
+        exactly("a timeout of 1 s doubles up to 240 s", schedules["32"], [*(float(2**k) for k in range(8)), 240.0, 240.0]),
+        exactly("or up to 64 times (the default)", schedules["6"], [*(float(2**k) for k in range(7)), 64.0, 64.0, 64.0]),
+    ]
+
 
 rule(
     "E-A1",
@@ -26,14 +37,19 @@ rule(
     "E-A2",
     "Karn's algorithm",
     "option karn_backoff(true)",
-    "backoff exponential(max_timeout=240s)",
+    "backoff exponential(max_doublings=32, max_timeout=240s)",
     tests=[
         f"{KIT}/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
         f"{KIT}/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
         f"{KIT}/options.rs::timestamps_tell_a_retransmission_from_its_original",
         f"{POLICY}/backoff/tests.rs::the_ceiling_is_240_seconds_and_never_below_the_timeout",
+        f"{POLICY}/backoff/tests.rs::doubling_stops_at_64_times_or_at_240_seconds",
     ],
-    choices={"with timestamps": "a retransmission's sample counts, since its echo is unambiguous"},
+    points=ceilings,
+    choices={
+        "ceiling": "by default doubling stops at 64 times too (B-A2): 240 s matter above 3.75 s; `max_doublings = 32` leaves them alone",
+        "with timestamps": "a retransmission's sample counts, since its echo is unambiguous",
+    },
 )
 rule(
     "E-A3",
@@ -106,7 +122,8 @@ rule(
 rule(
     "E-A8",
     "Eifel algorithm: the response to spurious timeouts",
-    "undo eifel(response=restore)",
+    "undo eifel(response=restore, adapt_timer=false)",
+    "undo eifel(response=rfc4015, adapt_timer=true)",
     "stack sack+eifel",
     tests=[
         f"{POLICY}/undo/tests.rs::timestamps_decide_for_eifel_at_the_first_ack_of_new_data",
@@ -114,7 +131,21 @@ rule(
         f"{ENGINE}/undo.rs::a_delay_spike_costs_one_retransmission_and_no_window",
         f"{ENGINE}/undo.rs::without_undo_the_same_spike_costs_a_window",
         f"{ENGINE}/undo.rs::a_real_loss_is_repaired_as_before",
+        f"{ENGINE}/undo.rs::rfc_4015_grows_back_without_a_burst",
+        f"{KIT}/clocks.rs::after_a_spurious_timeout_the_first_new_sample_may_set_the_timer",
+        f"{POLICY}/undo/tests.rs::an_ack_of_everything_proves_nothing_to_eifel_unless_duplicates_are_reported",
     ],
+    choices={"window": "restored, as the paper says; RFC 4015's, which avoids a burst, and its adaptation of the timer are parameters"},
+)
+rule(
+    "E-A9",
+    "FreeBSD's practice: no timeout below the latest sample",
+    "estimator lite(floor_at_sample=true)",
+    tests=[f"{ESTIMATOR}/tests.rs::freebsd_keeps_the_timeout_above_the_latest_sample"],
+    choices={
+        "margin": "two ticks above the sample, as E-E12 combines the two floors",
+        "the corrected computation": "real arithmetic instead of the integers whose inaccuracy the paper mentions without describing it",
+    },
 )
 rule(
     "E-A10",

@@ -8,8 +8,8 @@ READINGS = [
     ),
     (
         "E-A10, E-F1",
-        "A cycle starts at half of the largest load and one segment (the first flight has SSTHRESH + 1 segments), or at half, which makes the largest "
-        "round-trip time exactly twice the smallest.",
+        "A cycle starts at half of the largest load and one segment (the first flight has SSTHRESH + 1 segments), or at half: then the largest "
+        "round-trip time is exactly twice the smallest.",
         "One segment more, on which the golden rows rest; `--from-half` starts at half.",
     ),
     (
@@ -45,7 +45,7 @@ READINGS = [
     ),
     (
         "E-A1, E-F8",
-        "About 30 % more throughput by the precise countdown depends on tick arithmetic and on what a buffer of one packet holds, which are not given.",
+        "About 30 % more throughput by the precise countdown depends on tick arithmetic and on what a buffer of one packet holds, neither given.",
         "Declared with the item, and swept.",
     ),
 ]

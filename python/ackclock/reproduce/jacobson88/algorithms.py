@@ -7,6 +7,7 @@ import numpy as np
 from ackclock._core import backoff_schedule, rate_intervals
 from ackclock.models import Timer
 from ackclock.reproduce.item import Check, at_least, exactly, rule, six_digits
+from ackclock.reproduce.jacobson88.golden import GOLDEN_FALL, GOLDEN_REAL, GOLDEN_RISE, real, ticks, words
 
 POLICY = "crates/ackclock-policy/src"
 ENGINE = "crates/ackclock-engine"
@@ -22,6 +23,27 @@ def rfc793() -> list[Check]:
     """J-E3 by the estimator."""
     rows = Timer("rfc793", FINE).rows({"time": np.array([1.0, 3.0]), "rtt": np.array([1.0, 2.0])})
     return [six_digits("R and rto after samples of 1 and 2 (J-E3)", [rows["srtt"][1], rows["rto"][1]], [1.1, 2.2])]
+
+
+def in_real_arithmetic() -> list[Check]:
+    """J-E7."""
+    return [six_digits("a, v, rto from a = 2, v = 0, samples of 10 (J-E7)", np.ravel(real(2, 0, [10.0] * 6)), np.ravel(GOLDEN_REAL))]
+
+
+def one_gain() -> list[Check]:
+    """J-E6 and J-E7."""
+    return [
+        exactly("8a = 16, 8v = 8, a sample of 6 ticks (J-E6)", [row[:2] for row in ticks(16, 8, [6], 3)], [(20, 11)]),
+        exactly("fixed point of 5 ticks from above (J-E7)", words([ticks(200, 80, [5] * 1000, 3)[-1]]), ["(47 7 12)"]),
+    ]
+
+
+def integers() -> list[Check]:
+    """J-E7."""
+    return [
+        exactly("from sa = 16, sv = 0, samples of 10 (J-E7)", words(ticks(16, 0, [10] * 12)), words(GOLDEN_RISE)),
+        exactly("from sa = 80, sv = 0, samples of 2 (J-E7)", words(ticks(80, 0, [2] * 16)), words(GOLDEN_FALL)),
+    ]
 
 
 def doubling() -> list[Check]:
@@ -64,6 +86,7 @@ rule(
     "Mean and mean deviation in real arithmetic",
     "estimator jacobson88(g=0.125, h=0.25, weight=4)",
     tests=[f"{POLICY}/estimator/jacobson88.rs::golden_rows_in_real_arithmetic"],
+    points=in_real_arithmetic,
     choices={"start": "the first sample sets the mean, and the deviation to half of it"},
 )
 rule(
@@ -71,6 +94,7 @@ rule(
     "Integer estimator with one gain",
     "estimator jacobson88-ticks(form=one-gain)",
     tests=[f"{TICKS}::the_scaled_form_of_the_paper", f"{TICKS}::fixed_points_of_a_constant_sample"],
+    points=one_gain,
 )
 rule(
     "J-A6",
@@ -78,13 +102,18 @@ rule(
     "estimator jacobson88-ticks(form=final)",
     "stack tahoe+ticks(500ms)",
     tests=[f"{TICKS}::{name}" for name in ("golden_rows_when_the_rtt_rises", "golden_rows_when_the_rtt_falls", "fixed_points_of_a_constant_sample")],
+    points=integers,
     choices={"start": "4.3BSD's: the first sample sets sa = 8m and sv = 2m", "floor": "two ticks, as in E-A1"},
 )
 rule(
     "J-A7",
     "Exponential retransmit backoff",
-    "backoff exponential",
-    tests=[f"{POLICY}/backoff/tests.rs::multipliers_of_tcp_star", f"{KIT}/clocks.rs::data_is_sent_again_with_doubled_timeouts_until_given_up"],
+    "backoff exponential(max_doublings=6, max_timeout=240s)",
+    tests=[
+        f"{POLICY}/backoff/tests.rs::multipliers_of_tcp_star",
+        f"{POLICY}/backoff/tests.rs::doubling_stops_at_64_times_or_at_240_seconds",
+        f"{KIT}/clocks.rs::data_is_sent_again_with_doubled_timeouts_until_given_up",
+    ],
     points=doubling,
     choices={"cap": "64 times the timeout (B-A2) and 240 s (E-A2)", "reset": "with the next valid sample (J-A8)"},
 )
@@ -130,7 +159,18 @@ rule(
     "J-A12",
     "Idle restart",
     "option idle_restart(true)",
-    tests=[f"{KIT}/clocks.rs::after_an_idle_timeout_the_window_starts_again_from_the_restart_window"],
+    "option idle_after(rto)",
+    "option idle_after(rtt)",
+    "option idle_since(send)",
+    "option idle_since(receive)",
+    tests=[
+        f"{KIT}/clocks.rs::after_an_idle_timeout_the_window_starts_again_from_the_restart_window",
+        f"{KIT}/clocks.rs::idling_is_measured_by_either_threshold_from_either_moment",
+    ],
+    choices={
+        "threshold": "the timeout in force, since the last segment sent; the other readings of footnote 23 are options",
+        "restart window": "the initial window (RFC 5681 4.1), one packet in a stack that begins with one",
+    },
 )
 rule(
     "J-A13",

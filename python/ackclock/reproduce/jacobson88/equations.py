@@ -8,48 +8,13 @@ import numpy as np
 
 from ackclock.models import jacobson88 as j
 from ackclock.reproduce.item import Check, at_most, exactly, pinned, six_digits, stated
-
-GOLDEN_RISE = [
-    *((24, 8, 11), (31, 13, 16), (38, 17, 21), (44, 19, 24), (49, 20, 26), (53, 19, 25)),
-    *((57, 19, 26), (60, 18, 25), (63, 17, 24), (66, 16, 24), (68, 14, 22), (70, 13, 21)),
-]
-GOLDEN_FALL = [
-    *((72, 8, 17), (65, 13, 21), (59, 16, 23), (54, 17, 23), (50, 17, 23), (46, 17, 22), (43, 16, 21), (40, 15, 20)),
-    *((37, 15, 19), (35, 14, 18), (33, 13, 17), (31, 12, 15), (30, 10, 13), (29, 9, 12), (28, 8, 11), (27, 7, 10)),
-]
-
-
-def ticks(sa: int, sv: int, samples: list[int], n: int = 2) -> list[tuple[int, int, int]]:
-    """Rows (sa, sv, rto) of the integer timer; n = 2 is the final one (J-A6)."""
-    rows = []
-    for m in samples:
-        sa, sv = int(j.scaled_mean(sa, m)), int(j.scaled_deviation(sv, sa, m, n))
-        rows.append((sa, sv, (sa >> 3) + sv))
-    return rows
-
-
-def real(mean: float, deviation: float, samples: list[float], weight: float = 4.0) -> list[list[float]]:
-    """Rows (a, v, rto) of the timer in real arithmetic."""
-    rows = []
-    for m in samples:
-        deviation, mean = float(j.deviation_update(deviation, mean, m)), float(j.mean_update(mean, m))
-        rows.append([mean, deviation, float(j.mean_deviation_rto(mean, deviation, weight))])
-    return rows
-
-
-def words(rows: list[tuple[int, int, int]]) -> list[str]:
-    """Integer rows as text."""
-    return [f"({a} {b} {c})" for a, b, c in rows]
+from ackclock.reproduce.jacobson88.golden import GOLDEN_FALL, GOLDEN_REAL, GOLDEN_RISE, real, ticks, words
 
 
 def final_timer() -> list[Check]:
     """J-E7."""
-    golden = [
-        *((3, 2, 11), (3.875, 3.25, 16.875), (4.64062, 3.96875, 20.5156)),
-        *((5.31055, 4.31641, 22.5762), (5.89673, 4.40967, 23.5354), (6.40964, 4.33307, 23.7419)),
-    ]
     return [
-        six_digits("a, v, rto from a = 2, v = 0, samples of 10", np.ravel(real(2, 0, [10.0] * 6)), np.ravel(golden)),
+        six_digits("a, v, rto from a = 2, v = 0, samples of 10", np.ravel(real(2, 0, [10.0] * 6)), np.ravel(GOLDEN_REAL)),
         exactly("integers from sa = 16, sv = 0, samples of 10", words(ticks(16, 0, [10] * 12)), words(GOLDEN_RISE)),
         exactly("integers from sa = 80, sv = 0, samples of 2", words(ticks(80, 0, [2] * 16)), words(GOLDEN_FALL)),
         exactly(
@@ -61,9 +26,10 @@ def final_timer() -> list[Check]:
 
 def why_four() -> list[Check]:
     """J-E17: both the argument and the filter."""
-    rtt = [2.0**i for i in range(60)]
-    # Round 0 is the start, a = 1 and v = 0.5 at a round-trip time of 1.
-    four, two = ([1 + weight * 0.5, *(r[2] for r in real(1, 0.5, rtt[1:], weight))] for weight in (4.0, 2.0))
+    # Milliseconds, since timeouts end at an hour; round 0 is the start, a = 1 and v = 0.5 at a round-trip time of 1.
+    rtt = [2.0**i for i in range(20)]
+    started = [1e-3 * m for m in rtt[1:]]
+    four, two = ([1 + weight * 0.5, *(1e3 * r[2] for r in real(1e-3, 0.5e-3, started, weight))] for weight in (4.0, 2.0))
     return [
         six_digits("R + 4V and R + 2V over R, unfiltered", j.doubling_margin([4, 2]), [3, 2]),
         six_digits("a + 4v after rounds 0 to 4, filtered", four[:5], [3, 3.625, 6.23438, 12.377, 25.2712]),
@@ -144,7 +110,18 @@ pinned(
     {"the two readings": "sdev = 1.25331 mdev by default; printed the other way round"},
 )
 pinned("J-E6", "Scaled integer form", lambda: [six_digits("8a = 16, 8v = 8, m = 6", [j.scaled_mean(16, 6), j.scaled_deviation(8, 16, 6)], [20, 11])])
-pinned("J-E7", "Final timer", final_timer)
+pinned(
+    "J-E7",
+    "Final timer",
+    final_timer,
+    points_at=["estimator jacobson88(g=0.125, h=0.25, weight=4)", "estimator jacobson88-ticks(form=final)"],
+    tests=[
+        "crates/ackclock-policy/src/estimator/jacobson88.rs::golden_rows_in_real_arithmetic",
+        "crates/ackclock-policy/src/estimator/jacobson88_ticks.rs::golden_rows_when_the_rtt_rises",
+        "crates/ackclock-policy/src/estimator/jacobson88_ticks.rs::golden_rows_when_the_rtt_falls",
+        "tests/test_models_jacobson88.py::test_the_integer_forms_are_those_of_the_estimator",
+    ],
+)
 pinned(
     "J-E8",
     "Sensitivity to damage loss",

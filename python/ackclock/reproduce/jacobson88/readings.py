@@ -34,8 +34,8 @@ READINGS = [
     ),
     (
         "J-E17",
-        "The proof that a + 4v stays above the next round-trip time in slow start takes V for the last difference. The filters that the paper gives for V fall "
-        "behind after the first round, with weight 4 too.",
+        "The proof that a + 4v stays above the next round-trip time in slow start takes V for the last difference. The paper's filter falls behind "
+        "after the first round, with weight 4 too.",
         "Both are checked; the timer filters.",
     ),
     ("J-E18, J-N9", "The deviation's decay time times 4 is 13.9 samples; the paper's twelve takes 3 for 3.48.", "Both are shown."),
@@ -51,7 +51,7 @@ READINGS = [
     ),
     (
         "J-F3, J-F4, J-F8 to J-F11",
-        "20 KBps and 25 KBps are both called the available bandwidth of a link of 230.4 kbit/s, which carries 26.7 KB/s of data in packets of 512 + 40 bytes.",
+        "20 KBps and 25 KBps are both called the available bandwidth of a link of 230.4 kbit/s, which carries 26.7 KB/s of data in such packets.",
         "Each figure's own number, as the register has it.",
     ),
     (

@@ -282,11 +282,11 @@ def print_table(rows: list[dict]) -> None:
 
 # ---- small benchmarks -------------------------------------------------------------------------------------------------------------------
 
-SMALL = [("ackclock-sim", "bench_queue"), ("ackclock-engine", "bench_engine")]
+SMALL = [("ackclock-sim", "bench_queue"), ("ackclock-engine", "bench_engine"), ("ackclock-policy", "bench_replay")]
 
 
 def small_benchmarks() -> list[dict]:
-    """The event queue and the engine alone: each prints one line of JSON per figure (name, ns)."""
+    """The event queue, the engine and the timers alone: each prints one line of JSON per figure (name, ns; perhaps per_s, peak_kb)."""
     rows = []
     for package, example in SMALL:
         if not (ROOT / "crates" / package / "examples" / f"{example}.rs").exists():
@@ -296,7 +296,8 @@ def small_benchmarks() -> list[dict]:
         done = subprocess.run([str(TARGET / "release" / "examples" / example)], capture_output=True, text=True, preexec_fn=one_core)
         rows += [json.loads(line) for line in done.stdout.splitlines()]
     for row in rows:
-        print(f"{row['name']:<60} {row['ns']:>8.1f} ns")
+        rate = f"   {row['per_s'] / 1e6:>6.1f} million/s   peak {row['peak_kb'] / 1024:.1f} MB" if "per_s" in row else ""
+        print(f"{row['name']:<60} {row['ns']:>8.1f} ns{rate}")
     return rows
 
 
@@ -339,7 +340,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--reps", type=int, metavar="N", help="repetitions (3; 1 with --quick); the median is shown")
     parser.add_argument("--no-peers", action="store_true", help="ackclock alone")
     parser.add_argument("--peers-only", action="store_true", help="the peers alone")
-    parser.add_argument("--no-small", action="store_true", help="without the event queue and the engine alone")
+    parser.add_argument("--no-small", action="store_true", help="without the event queue, the engine and the timers alone")
     parser.add_argument("--instructions", action="store_true", help="count ackclock's instructions per data packet with callgrind instead (repeatable)")
     options = parser.parse_args()
     options.scenarios = [s for s in SCENARIOS if options.only is None or options.only in s.name]

@@ -94,6 +94,12 @@ def test_a_test_that_is_not_there_is_noticed(test):
     assert missing_test(test)
 
 
+def test_conservation_is_checked_on_a_transfer_in_equilibrium():
+    from ackclock.reproduce.jacobson88 import a1_conservation as a1
+
+    assert all(c.holds for c in a1.equilibrium())
+
+
 def test_an_item_whose_policy_or_test_is_gone_falls_short():
     gone = Item("J-A2", "jacobson88", "RULE", "x", {}, lambda _: Outcome([]), ("window jacobson88",), ("tests/test_register.py::test_gone",))
     assert [c.holds for c in gone.run().checks] == [False, False]

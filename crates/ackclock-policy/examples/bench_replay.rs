@@ -1,4 +1,4 @@
-//! Samples per second of CPU time of each timer over a long series: `cargo run --release -p ackclock-policy --example bench_replay [SAMPLES]`.
+//! What each timer takes per sample of a long series: `cargo run --release -p ackclock-policy --example bench_replay [SAMPLES]`. A line of JSON for each.
 
 #[path = "../../ackclock-sim/examples/measure/mod.rs"]
 mod measure;
@@ -8,7 +8,7 @@ use std::error::Error;
 use ackclock_policy::replay::{Chunk, Replay};
 use ackclock_policy::{Registry, RttEstimator};
 use ackclock_units::{Duration, Instant, Rng};
-use measure::cpu_ns;
+use measure::{cpu_ns, memory_kb};
 
 const CHUNK: usize = 1 << 16;
 
@@ -31,8 +31,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             replay.feed(&Chunk { time: &time[..n], rtt: &rtt[..n], flight_size: &flight[..n], smss: 1460, ..Chunk::default() })?;
             left -= n;
         }
-        let took = (cpu_ns() - began) as f64 / 1e9;
-        println!("{:18} {:6.1} million samples/s  {} spurious", d.name, samples as f64 / took / 1e6, replay.spurious);
+        let ns = (cpu_ns() - began) as f64 / samples as f64;
+        let (name, per_s, spurious, peak_kb) = (d.name, 1e9 / ns, replay.spurious, memory_kb("VmHWM"));
+        println!(r#"{{"name": "replay of {name}, per sample", "ns": {ns:.2}, "per_s": {per_s:.0}, "peak_kb": {peak_kb}, "spurious": {spurious}}}"#);
     }
     Ok(())
 }

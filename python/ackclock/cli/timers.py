@@ -77,7 +77,8 @@ def _write(target: Path, replays: dict[str, Any], result: dict[str, Any], name: 
 
     curves = {timer: pa.table(replay.outline()) for timer, replay in replays.items()}
     arrays = {timer: {c: t[c].to_numpy() for c in t.column_names} for timer, t in curves.items()}
-    fig = outlines(arrays, title="Timeouts over a series of round-trip times", subtitle=f"{name}: {result['rows']:,} rows")
+    said = {t["timer"]: f"{count(t['spurious'])} spurious" for t in result["timers"]}
+    fig = outlines(arrays, title="Timeouts over a series of round-trip times", subtitle=f"{name}: {result['rows']:,} rows", said=said)
 
     def fill(directory: Path) -> None:
         tables = [t.append_column("timer", pa.array([timer] * t.num_rows)) for timer, t in curves.items()]

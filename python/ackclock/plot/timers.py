@@ -48,27 +48,66 @@ def timers(
     return fig
 
 
-def outlines(curves: Mapping[str, Mapping[str, np.ndarray]], *, title: str, subtitle: str = "") -> Figure:
-    """Draws outlines of a replay: for each timer the range that its timeout had in each stretch, and the range of the round-trip times below."""
-    fig, (axes,) = frame(title, subtitle, 1, 22)
+TOGETHER = 3
+"""So many timers share a panel; more of them have one each."""
+
+
+def outlines(curves: Mapping[str, Mapping[str, np.ndarray]], *, title: str, subtitle: str = "", said: Mapping[str, str] | None = None) -> Figure:
+    """Draws outlines of a replay: for each timer the range that its timeout had in each stretch, and the range of the round-trip times below.
+
+    said: what stands beside a timer's name. Few timers share a panel; many have one each, with the same axes.
+    """
+    said = said or {}
+    shown = np.concatenate([np.concatenate([c["rto_max"], c["rtt_min"]]) for c in curves.values()])
+    shown = shown[shown > 0]
+    wide = shown.size and shown.max() > 50 * shown.min()
+    if len(curves) <= TOGETHER:
+        fig, panels = frame(title, subtitle, 1, 22)
+        panels = panels * len(curves)
+    else:
+        fig, panels = grid(title, subtitle, len(curves))
     with mpl.rc_context(style.SETTINGS):
-        for i, (name, c) in enumerate(curves.items()):
-            if i == 0:
+        for i, (axes, (name, c)) in enumerate(zip(panels, curves.items(), strict=True)):
+            alone = axes is not panels[i - 1] or i == 0
+            look = style.line(0 if len(curves) > TOGETHER else i)
+            if alone:
                 axes.fill_between(c["time"], c["rtt_min"], c["rtt_max"], step="post", color="#999999", linewidth=0.8, label="RTT")
-            colour = style.line(i)["color"]
-            axes.fill_between(c["time"], c["rto_min"], c["rto_max"], step="post", color=colour, alpha=0.25, linewidth=0)
-            axes.step(c["time"], c["rto_max"], where="post", label=f"RTO of {name}", **{**style.line(i), "linewidth": 1.2})
-        shown = np.concatenate([np.concatenate([c["rto_max"], c["rtt_min"]]) for c in curves.values()])
-        shown = shown[shown > 0]
-        if shown.size and shown.max() > 50 * shown.min():
-            axes.set_yscale("log")
+            axes.fill_between(c["time"], c["rto_min"], c["rto_max"], step="post", color=look["color"], alpha=0.25, linewidth=0)
+            label = f"RTO of {name}" + (f" ({said[name]})" if name in said and len(curves) <= TOGETHER else "")
+            axes.step(c["time"], c["rto_max"], where="post", label=label, **{**look, "linewidth": 1.2})
+            axes.grid(True)
+            if len(curves) > TOGETHER:
+                axes.set_title(name + (f": {said[name]}" if name in said else ""), fontsize=9, fontweight="normal", pad=4)
+        for axes in panels:
+            # After everything is drawn: the scale follows the largest.
+            axes.set_yscale("log") if wide else axes.set_ylim(bottom=0)
+        if len(curves) > TOGETHER:
+            handles, _ = panels[0].get_legend_handles_labels()
+            fig.legend(handles, ["RTT", "RTO"], loc="outside lower left", ncols=2, fontsize=8, handlelength=2.4)
+            fig.supxlabel("time (s)", fontsize=10)
+            fig.supylabel("time (s)", fontsize=10)
         else:
-            axes.set_ylim(bottom=0)
-        axes.set(xlabel="time (s)", ylabel="time (s)")
-        axes.grid(True)
-        # Below the panel, as there may be more names than one row above it holds.
-        fig.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize=8, handlelength=2.4)
+            panels[0].set(xlabel="time (s)", ylabel="time (s)")
+            # Below the panel, as there may be more names than one row above it holds.
+            fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=2, fontsize=8, handlelength=2.4)
     return fig
+
+
+def grid(title: str, subtitle: str, panels: int) -> tuple[Figure, list[Axes]]:
+    """A figure with small panels in two columns that share their axes."""
+    rows = -(-panels // 2)
+    with mpl.rc_context(style.SETTINGS):
+        fig = Figure(figsize=(7.2, 1.2 + 1.45 * rows), layout="constrained")
+        FigureCanvasAgg(fig)
+        all_axes = fig.subplots(rows, 2, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+        for axes in all_axes[panels:]:
+            axes.set_visible(False)
+            # Its upper neighbour is the last of its column.
+            all_axes[panels - 2].tick_params(labelbottom=True)
+        fig.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+        fig.text(0.01, 1.0 - 0.46 / fig.get_figheight(), subtitle, fontsize=8.5, color="#444444", va="bottom")
+        fig.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.22 / fig.get_figheight()))
+    return fig, all_axes[:panels]
 
 
 def frame(title: str, subtitle: str, panels: int, room: int = 40) -> tuple[Figure, list[Axes]]:

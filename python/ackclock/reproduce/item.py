@@ -31,6 +31,7 @@ KINDS = {
     "CAP": "capture analysis",
     "RULE": "an algorithm, and the policy that is it",
     "TOOL": "an instrument, and the command that is it",
+    "CONTEXT": "a statement of the paper about its time, with nothing to check",
 }
 """The kinds of item."""
 
@@ -152,6 +153,11 @@ def rule(
 
     paper = PAPERS[id.partition("-")[0]]
     ITEMS[id] = Item(id, paper, kind, title, choices or {}, reproduce, points_at, tuple(tests))
+
+
+def context(id: str, title: str, statement: str) -> None:
+    """Declares what the register has as context: shown, with nothing to check."""
+    ITEMS[id] = Item(id, PAPERS[id.partition("-")[0]], "CONTEXT", title, {}, lambda setting: Outcome([], notes=[statement]))
 
 
 def pinned(

@@ -12,7 +12,7 @@ pub(super) struct Jacobson88 {
     weight: f64,
     ticks: Ticks,
     /// Never below the latest sample (E-A9).
-    floor_at_sample: bool,
+    sample_floor: bool,
     min_rto: Duration,
     max_rto: Duration,
     initial_rto: Duration,
@@ -21,8 +21,8 @@ pub(super) struct Jacobson88 {
 
 impl Jacobson88 {
     /// The same with a floor at the latest sample.
-    pub fn floored(self, floor_at_sample: bool) -> Self {
-        Self { floor_at_sample, ..self }
+    pub fn floored(self, sample_floor: bool) -> Self {
+        Self { sample_floor, ..self }
     }
 
     /// With the paper's final gains and weight.
@@ -33,7 +33,7 @@ impl Jacobson88 {
             h: H,
             weight: WEIGHT,
             ticks,
-            floor_at_sample: false,
+            sample_floor: false,
             min_rto: p.duration("min_rto"),
             max_rto: p.duration("max_rto"),
             initial_rto: p.duration("initial_rto"),
@@ -68,7 +68,7 @@ impl RttEstimator for Jacobson88 {
         let Some(rtt) = self.rtt else { return self.initial_rto };
         // A countdown of one tick may end at once, hence the floor of two (E-A1, E-E4), or of two more than the latest sample (E-A9, E-E12).
         let two = self.ticks.tick * 2;
-        let least = if self.floor_at_sample { rtt.latest + two } else { Duration::ZERO };
+        let least = if self.sample_floor { rtt.latest + two } else { Duration::ZERO };
         bounded((rtt.srtt + rtt.rttvar.mul_f64(self.weight)).max(least), self.min_rto.max(two), self.max_rto)
     }
 

@@ -12,10 +12,10 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     params: &[
         tick(Duration::from_millis(500)),
         rounded(true),
-        Param::flag("floor_at_sample", false, "never below the latest sample and two ticks, as FreeBSD had it (E-A9, E-E12)"),
+        Param::flag("sample_floor", false, "never below the latest sample and two ticks, as FreeBSD had it (E-A9, E-E12)"),
         min_rto(Duration::ZERO),
         max_rto(Duration::from_secs(64)),
         initial_rto(Duration::from_secs(3)),
     ],
-    build: |p| Box::new(Jacobson88::with_ticks(ENTRY.name, Ticks::new(p), p).floored(p.flag("floor_at_sample"))),
+    build: |p| Box::new(Jacobson88::with_ticks(ENTRY.name, Ticks::new(p), p).floored(p.flag("sample_floor"))),
 };

@@ -261,7 +261,7 @@ fn lite_is_jacobsons_timer_on_a_clock() {
 fn freebsd_keeps_the_timeout_above_the_latest_sample() {
     // E-A9, with the two ticks of E-E12: a collapsed timeout does not fall below the sample.
     let settled = |floor: &str| {
-        let mut e = timer("lite", &[("tick", "10ms"), ("rounded", "false"), ("floor_at_sample", floor)]);
+        let mut e = timer("lite", &[("tick", "10ms"), ("rounded", "false"), ("sample_floor", floor)]);
         (1..200).for_each(|i| e.on_sample(crate::harness::sample(Duration::from_secs(i), Duration::from_millis(400))));
         e.rto()
     };

@@ -48,13 +48,8 @@ fn a_policy_knows_its_name() {
 
 #[test]
 fn ones_own_policy_joins_the_others() {
-    static OWN: crate::Entry<dyn crate::Backoff> = crate::Entry {
-        name: "own",
-        about: "Adds the timeout once more at each expiry.",
-        source: "a test",
-        params: &[],
-        build: |_| Box::new(Linear),
-    };
+    static OWN: crate::Entry<dyn crate::Backoff> =
+        crate::Entry { name: "own", about: "Adds the timeout once more at each expiry.", source: "a test", params: &[], build: |_| Box::new(Linear) };
     #[derive(Debug)]
     struct Linear;
     impl crate::Policy for Linear {

@@ -140,7 +140,7 @@ rule(
 rule(
     "E-A9",
     "FreeBSD's practice: no timeout below the latest sample",
-    "estimator lite(floor_at_sample=true)",
+    "estimator lite(sample_floor=true)",
     tests=[f"{ESTIMATOR}/tests.rs::freebsd_keeps_the_timeout_above_the_latest_sample"],
     choices={
         "margin": "two ticks above the sample, as E-E12 combines the two floors",
@@ -158,4 +158,12 @@ rule(
         f"{ESTIMATOR}/tests.rs::the_first_rows_of_a_cycle",
     ],
     choices={"start of a cycle": "half of the largest load and one segment (SSTHRESH + 1); `from_half` starts at half"},
+)
+rule(
+    "E-A11",
+    "Measurement set-up",
+    "item E-F2",
+    "formula serial-time",
+    tests=["tests/test_verdicts.py::test_the_verdict_on_record_is_the_one_found"],
+    choices={"serial cable": "simulated: a link of 10 bits for each byte (E-E17) with a queue of 40 packets"},
 )

@@ -1,6 +1,7 @@
 """Jacobson & Karels, "Congestion Avoidance and Control" (1988, revised 1992). The order of the imports is that of the register."""
 
 from ackclock.reproduce.jacobson88 import (  # isort: skip
+    a1_conservation,
     algorithms,
     equations,
     f1_self_clocking,
@@ -40,6 +41,7 @@ from ackclock.reproduce.jacobson88 import (  # isort: skip
 )
 
 __all__ = [
+    "a1_conservation",
     "algorithms",
     "equations",
     "f1_self_clocking",

@@ -1,7 +1,8 @@
 """The pages of the papers: every item with its figures, checks and verdict, in `docs/papers`.
 
-`python -m ackclock.reproduce.pages [ID | PAPER ...]` runs the quick forms of the items named and renews their sections; by default it runs all of
-the papers that have a page (`make papers`). Sections of other items stay as they are.
+`python -m ackclock.reproduce.pages [stale | ID | PAPER ...]` runs the quick forms of the items named and renews their sections; by default it runs
+all of the papers that have a page (`make papers`), with `stale` those whose section is missing or is not what is on record. Sections of other items
+stay as they are.
 """
 
 from __future__ import annotations
@@ -124,6 +125,20 @@ def write(paper: str, fresh: dict[str, str]) -> None:
     (FOLDER / f"{paper}.md").write_text("\n".join([head(paper, ids), *(sections[id] for id in ids)]), encoding="utf-8")
 
 
+def stale() -> list[str]:
+    """Items of papers with a page that have no section, or one whose figures or verdict are not those on record."""
+    found = []
+    for paper in PAPERS:
+        sections, record = read(paper), recorded()
+        for i in (i for i in ITEMS.values() if i.paper == paper):
+            text, entry = sections.get(i.id, ""), record.get(i.id, {"got": {}, "reason": "", "verdict": ""})
+            told = [f"| {cell(name)} |" in text and f"| {cell(got)} |\n" in text for name, got in entry["got"].items()]
+            said = "Holds." if entry["verdict"] == HOLDS else "Falls short."
+            if not text or not all(told) or f"**{said}**" not in text or entry["reason"] not in text:
+                found.append(i.id)
+    return found
+
+
 def sweep() -> None:
     """Takes away figures that no page shows."""
     shown = {name for page in FOLDER.glob("*.md") for name in re.findall(r"\(images/([^)]+)\)", page.read_text(encoding="utf-8"))}
@@ -136,7 +151,7 @@ def main(names: list[str]) -> int:
     """Runs items and renews their sections. Exit code 1 where the verdicts on record say otherwise."""
     (FOLDER / "images").mkdir(parents=True, exist_ok=True)
     try:
-        items = [i for name in names or PAPERS for i in find(name)]
+        items = [i for name in (stale() if names == ["stale"] else names or PAPERS) for i in find(name)]
     except InputError as e:
         print(e, file=sys.stderr)
         return 2

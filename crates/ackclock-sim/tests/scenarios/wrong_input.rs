@@ -116,11 +116,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         r#"rate = "10Mbit/s", faults = [{ p = 0.1 }]"#,
         "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, periodic-loss, nth-loss, segment-loss, outage, stall, reorder, duplicate, corrupt",
     ),
-    (
-        "[workload]\nkind = \"web\"",
-        "[workload]",
-        "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, udp-rate, bulk, fixed, ...",
-    ),
+    ("[workload]\nkind = \"web\"", "[workload]", "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, udp-rate, bulk, fixed, ..."),
     (
         r#"kind = "web""#,
         r#"kind = "webb""#,

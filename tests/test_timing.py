@@ -82,3 +82,11 @@ def test_a_trace_without_answers_has_no_rows():
     t = Timing.of(SEGMENTS.filter(SEGMENTS["sent"]))
     assert t.time.size == 0
     assert t.replay(Timer.parse("lite"))["rto"].size == 0
+
+
+def test_the_testbed_s_line_has_its_service_time():
+    # E-E17: 1500 bytes at 240 bytes/s, 40 of them in the line.
+    run = testbed.transfer(testbed.line(), {"x": testbed.lite()}, 7000)
+    t = Timing.of(testbed.rows(run, "segments", "x"))
+    assert np.median(np.diff(t.time)) == pytest.approx(6.25)
+    assert np.nanmax(t.rtt) == pytest.approx(250.0, rel=1e-3)

@@ -81,5 +81,8 @@ def test_effects_are_measured_over_all_orders_of_the_receivers():
 def test_every_reading_of_the_unstated_changes_what_runs():
     texts = {name: repr((stack, path, rate, load)) for name, (stack, path, rate, load) in f3.readings().items()}
     assert len(set(texts.values())) == len(texts)
-    changes = list(f9.readings().values())
+    changes = list(f9.readings(True).values())
+    assert len(changes) == 4 * 3 * 3 * 3 + len(f9.OTHERS)
     assert all(a != b for a, b in itertools.combinations(map(repr, changes), 2))
+    assert set(f9.readings(False)) < set(f9.readings(True))
+    assert f9.readings(False)["as chosen"] == {}

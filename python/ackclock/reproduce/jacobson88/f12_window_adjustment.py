@@ -133,6 +133,6 @@ def reproduce(setting: Setting) -> Outcome:
         f"Of all pairs until the first conversation ends (median {pairs:.0f}): median time constant {every:.0f} s. After the first few, "
         "windows hover about a fair share: there is no further decay.",
         f"The run shown, {shown['one_way_ms']} ms one way, receivers {shown['receivers']}: pairs at {at} s (paper: 15, 33, 57), "
-        f"heights {heights} packets.",
+        f"heights {heights} packets; above 31 they are several windows at once.",
     ]
     return Outcome(checks, {"runs": pa.Table.from_pylist(rows)}, {"spikes": fig}, notes)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pyarrow.compute as pc
+from matplotlib.figure import Figure
 
+from ackclock.plot import style
 from ackclock.results import Run
 from ackclock.results.transfer import Transfer
 
@@ -54,6 +57,30 @@ class Effect:
             f"speed new/old {row['speed']:.2f} ({row['speed_min']:.2f} to {row['speed_max']:.2f}); "
             f"loss old {100 * row['loss_old']:.2f} %, new {100 * row['loss_new']:.2f} %, ratio {row['loss_ratio']:.2f}"
         )
+
+
+def where(rows: list[dict[str, Any]], marked: dict[str, dict[str, Any]], paper: tuple[float, float], subtitle: str) -> Figure:
+    """Each reading by its two ratios, with the paper's measurement among them; some of them marked by name."""
+    fig, axes = style.figure("Where the paper's effect of the receiver lies", subtitle)
+    with mpl.rc_context(style.SETTINGS):
+        axes.axhline(1, color="#bbbbbb", linewidth=0.9, zorder=1)
+        axes.axvline(1, color="#bbbbbb", linewidth=0.9, zorder=1)
+        for i, (name, row) in enumerate(marked.items()):
+            spread = [[row["speed"] - row["speed_min"]], [row["speed_max"] - row["speed"]]]
+            look = {"color": style.COLOURS[i], "marker": "osD"[i % 3], "markersize": 7, "capsize": 2.5, "linewidth": 1.0}
+            axes.errorbar([row["speed"]], [row["loss_ratio"]], xerr=spread, label=name, zorder=3, linestyle="", **look)
+        others = [r for r in rows if all(r is not m for m in marked.values())]
+        at = [r["speed"] for r in others], [r["loss_ratio"] for r in others]
+        axes.plot(*at, "o", color="#999999", markersize=4, linestyle="", label="other readings", zorder=2)
+        axes.plot(*([v] for v in paper), "*", color="#000000", markersize=13, linestyle="", label="paper", zorder=4)
+        axes.set(xscale="log", yscale="log", xlabel="speed, new receivers over old ones", ylabel="loss, old receivers over new ones")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(mpl.ticker.FixedLocator([0.2, 0.5, 0.7, 1, 1.5, 2, 3, 5]))
+            axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
+            axis.set_minor_locator(mpl.ticker.NullLocator())
+        axes.grid(True)
+        fig.legend(loc="outside lower left", ncols=1, fontsize=8.5)
+    return fig
 
 
 def resent(rows: list[dict[str, Any]]) -> float:

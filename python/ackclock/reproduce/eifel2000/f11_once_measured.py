@@ -65,7 +65,7 @@ def minima() -> tuple[list[int], np.ndarray]:
     return rooms, np.concatenate([(sampled - true) / testbed.SERVICE for sampled, true in pairs])
 
 
-@item("E-F11", kind="SIM", title="The Lite timer with one sample per round trip", choices=CHOICES)
+@item("E-F11", kind="MODEL, SIM", title="The Lite timer with one sample per round trip", choices=CHOICES)
 def reproduce(setting: Setting) -> Outcome:
     """Spikes remain, and nothing collapses."""
     found, modelled = Measured.of(testbed.lite()), rows("lite")
@@ -100,7 +100,9 @@ def reproduce(setting: Setting) -> Outcome:
     return Outcome(checks, {"samples": found.table()}, {"rto": fig}, notes)
 
 
-@item("E-F12", kind="SIM", title="The Eifel timer with one sample per round trip", choices={**CHOICES, "gain": "1/3, whatever the load (E-E7)"})
+@item(
+    "E-F12", kind="MODEL, SIM", title="The Eifel timer with one sample per round trip", choices={**CHOICES, "gain": "1/3, whatever the load (E-E7)"}
+)
 def reproduce_eifel(setting: Setting) -> Outcome:
     """No spikes at the end of a cycle, otherwise like the Lite timer."""
     found, modelled = Measured.of(testbed.eifel()), rows("eifel")

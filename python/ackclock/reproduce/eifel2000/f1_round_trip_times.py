@@ -14,7 +14,7 @@ LOAD, LINE_LOAD = 10, testbed.PACKETS
 
 @item(
     "E-F1",
-    kind="SIM",
+    kind="MODEL, SIM",
     title="Round-trip times of a bulk transfer in steady state",
     choices={
         "largest load": f"10 segments in the row model; {LINE_LOAD} on the simulated line of the testbed",

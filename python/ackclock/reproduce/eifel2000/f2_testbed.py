@@ -16,10 +16,7 @@ SECONDS = 9000
     "E-F2",
     kind="SIM",
     title="The testbed: two hosts on a serial line of 2.4 kb/s",
-    choices={
-        **testbed.CHOICES,
-        "real hosts": "none: the Lite and Eifel timers are in no kernel of today, and a cycle takes over an hour of real time; the line is simulated",
-    },
+    choices=testbed.CHOICES,
 )
 def reproduce(setting: Setting) -> Outcome:
     """The service time and the time of a full queue, as acks and samples show them, with ten bits for each byte and with eight."""

@@ -109,7 +109,7 @@ CHOICES = {
     "recovery": "Reno without limited transmit and SACK",
     "buffers": "1 MiB: windows of 3 segments or more make no difference, and with 2 nothing is lost",
     "duration": f"{SECONDS} s; shorter ones in the table",
-    "real hosts": "none: both timers are in no kernel of today; the line is simulated",
+    "real hosts": testbed.CHOICES["real hosts"],
 }
 
 

@@ -29,6 +29,7 @@ CHOICES = {
     "receiver": "acknowledges every segment: the service time is above its delay of 200 ms",
     "timers": "samples in whole ticks of 500 ms, the countdown too; ceilings of the timeout and of its backoff out of the way (1 h, 24 h)",
     "Lite's countdown": "a fast retransmission restarts it, as in 4.4BSD-Lite",
+    "real hosts": "none: the Lite and Eifel timers are in no kernel of today, and a cycle takes over an hour of real time; the line is simulated",
     "steady state": "what comes before the first fast retransmission is left out",
 }
 

@@ -1,6 +1,7 @@
 //! What options do on a running connection: timestamps and PAWS, SACK and DSACK, ECN.
 
 use ackclock_engine::{Config, RttSampling, State};
+use ackclock_policy::AckPolicy;
 use ackclock_testkit::timeline::{Seg, Timeline, seg};
 use ackclock_testkit::{Setup, choose};
 use ackclock_units::Ecn;
@@ -145,6 +146,24 @@ fn without_karns_rule_a_timing_goes_on_through_retransmissions() {
         let stats = t.endpoint.connection.stats();
         assert_eq!(stats.rtt_samples - before, samples);
         assert_eq!(stats.rtt_max.as_millis() >= 1300, !karn, "from the first transmission on");
+    }
+}
+
+#[test]
+fn an_old_receiver_lets_what_is_out_of_order_wait_for_its_clock() {
+    // 4.3BSD before fast retransmit; since then a gap is told at once (RFC 5681 §4.2).
+    for hold in ["true", "false"] {
+        let mut ack = choose::<dyn AckPolicy>("bsd43");
+        ack.set("hold_out_of_order", hold).expect("a flag");
+        let setup = Setup::default().with(|c| (c.window_scaling, c.sack) = (false, false)).but(|s| s.ack = ack.clone());
+        let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000));
+        t.inject(10, seg(".").seq(1001).len(1000));
+        if hold == "true" {
+            t.expect_silence(199);
+            t.expect(200, seg(".").ack(1));
+        } else {
+            t.expect(10, seg(".").ack(1));
+        }
     }
 }
 

@@ -21,6 +21,7 @@ READINGS = {
     "fine timer": {"timer": ac.timer.RestartOnAck()},
     "out of order acknowledged at once": {"ack": "bsd43"},
     "beta 1.3": {"estimator": ac.Rfc793(min_rto="500ms", beta=1.3)},
+    "alpha 0.8, beta 1.3": {"estimator": testbed.quicker_timer()},
 }
 
 
@@ -33,6 +34,7 @@ def totals(**changes: object) -> list[Totals]:
 def reproduce(setting: Setting) -> Outcome:
     """Four old TCPs over eight delays, and what other readings of the old TCP give."""
     found = totals()
+    quicker = totals(**READINGS["alpha 0.8, beta 1.3"])
     link = testbed.LINK_DATA / KB
     checks = [
         between("packets sent in 170 s, delays of 10 to 80 ms", [t.sent for t in found], 9000, 12000),
@@ -61,6 +63,9 @@ def reproduce(setting: Setting) -> Outcome:
         f"rates {listed(shown.rates)} KB/s (paper: 8, 5, 5, 0.5); "
         f"{link - shown.delivered:.1f} KB/s of the link missing (paper: 6).",
         f"In 200 s: {min(t.sent for t in longer)} to {max(t.sent for t in longer)} packets.",
+        f"With the other ends of RFC 793's ranges, alpha 0.8 and beta 1.3, all of it: {min(t.sent for t in quicker)} to "
+        f"{max(t.sent for t in quicker)} sent, {100 * min(t.share for t in quicker):.0f} to {100 * max(t.share for t in quicker):.0f} % again, up to "
+        f"{max(t.delivered for t in quicker) / link:.2f} of the link delivered, fastest over slowest {np.median([t.spread for t in quicker]):.2f}.",
         *(
             f"{r['reading']}: median {r['sent']:.0f} sent, {100 * r['share']:.0f} % again, {r['delivered']:.1f} KB/s delivered, "
             f"fastest over slowest {r['spread']:.2f}"

@@ -25,8 +25,9 @@ def series(*, acked: bool) -> tuple[dict[str, np.ndarray], float]:
     for name, run in runs.items():
         transfers = testbed.connections(run).values()
         end = min(t.acked_at[-1] for t in transfers)
-        # Whole bins alone.
-        bins = int(min(PLOTTED, max(t.acked_at[-1] for t in transfers)) / WIDTH)
+        # Whole bins, of 170 s or until all is sent.
+        going_on = any(f["outcome"] == "unfinished" for f in run.flows.to_pylist())
+        bins = int(PLOTTED / WIDTH if going_on else min(PLOTTED, max(t.acked_at[-1] for t in transfers)) / WIDTH)
         found[name] = total_rate(transfers, WIDTH, PLOTTED, acked=acked)[:bins] / testbed.LINK_DATA
     return found, end
 

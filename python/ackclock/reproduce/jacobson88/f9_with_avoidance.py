@@ -113,7 +113,7 @@ def reproduce(setting: Setting) -> Outcome:
         rows,
         marked,
         (PAPER_SPEED, PAPER_LOSS),
-        "Two new and two old receivers; each dot a reading of what the paper leaves open, median speed of its runs",
+        "Each dot is a reading of what the paper leaves open: the median speed and mean loss of its runs",
     )
     notes = [
         f"The run shown: {shown.resent} of {shown.sent} packets again (paper: 89 of 8281); rates {listed(shown.rates)} KB/s, sum while all run "

@@ -74,8 +74,8 @@ def where(rows: list[dict[str, Any]], marked: dict[str, dict[str, Any]], paper: 
         axes.plot(*at, "o", color="#999999", markersize=4, linestyle="", label="other readings", zorder=2)
         axes.plot(*([v] for v in paper), "*", color="#000000", markersize=13, linestyle="", label="paper", zorder=4)
         axes.set(xscale="log", yscale="log", xlabel="speed, new receivers over old ones", ylabel="loss, old receivers over new ones")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(mpl.ticker.FixedLocator([0.2, 0.5, 0.7, 1, 1.5, 2, 3, 5]))
+        for axis, at in ((axes.xaxis, [0.6, 0.8, 1, 1.2, 1.5, 1.8, 2.2, 3]), (axes.yaxis, [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5])):
+            axis.set_major_locator(mpl.ticker.FixedLocator(at))
             axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
             axis.set_minor_locator(mpl.ticker.NullLocator())
         axes.grid(True)

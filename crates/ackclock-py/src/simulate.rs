@@ -43,7 +43,7 @@ pub struct Result {
     links: Py<Table>,
     /// What was traced, for each run: its label, and the tables of samples, episodes and segments. Empty without a `trace` in the scenario.
     #[pyo3(get)]
-    traces: Vec<(String, Py<Table>, Py<Table>, Py<Table>)>,
+    traces: Vec<Trace>,
 }
 
 /// The scenario `text` with every choice made, as TOML. `overrides` are keys with their values; `name` is what errors call the scenario, and
@@ -118,7 +118,10 @@ impl Result {
     }
 }
 
-fn traces(py: Python<'_>, results: &Results) -> PyResult<Vec<(String, Py<Table>, Py<Table>, Py<Table>)>> {
+/// A run's label, and the tables of samples, episodes and segments.
+type Trace = (String, Py<Table>, Py<Table>, Py<Table>);
+
+fn traces(py: Python<'_>, results: &Results) -> PyResult<Vec<Trace>> {
     let mut all = Vec::new();
     for (run, events) in results.runs.iter().zip(&results.events).filter(|(_, events)| !events.is_empty()) {
         let mut tables = EventTables::default();

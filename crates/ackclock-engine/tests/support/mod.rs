@@ -138,13 +138,16 @@ pub fn ms(n: u64) -> Instant {
 
 type Fate = Box<dyn FnMut(u64, usize, &Segment) -> Vec<Duration>>;
 
+/// To which end, and what.
+type Flying = (usize, Segment, Vec<u8>, Ecn);
+
 /// A pipe of 10 ms each way; `fate` says for the n-th segment from end `from` when its copies arrive (none: lost).
 pub struct Pipe {
     pub now: Instant,
     pub ends: [Connection; 2],
     pub events: [Vec<ConnectionEvent>; 2],
     pub log: Vec<(Instant, usize, Segment)>,
-    flying: BTreeMap<(Instant, u64), (usize, Segment, Vec<u8>, Ecn)>,
+    flying: BTreeMap<(Instant, u64), Flying>,
     sent: u64,
     fate: Fate,
 }

@@ -27,6 +27,12 @@ def test_a_section_says_what_is_on_record(paper, id, text):
 
 
 @pytest.mark.parametrize("paper", pages.PAPERS)
+def test_every_item_has_a_section(paper):
+    missing = {i.id for i in ITEMS.values() if i.paper == paper} - set(pages.read(paper))
+    assert not missing, f"run `python -m ackclock.reproduce.pages {' '.join(sorted(missing))}`"
+
+
+@pytest.mark.parametrize("paper", pages.PAPERS)
 def test_a_page_counts_its_items_and_links_to_those_that_fall_short(paper):
     page = (pages.FOLDER / f"{paper}.md").read_text(encoding="utf-8")
     ids = list(pages.read(paper))

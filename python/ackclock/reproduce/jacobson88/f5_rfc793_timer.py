@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from ackclock.models.jacobson88 import round_trips
 from ackclock.models.timer import Array
+from ackclock.plot import style
 from ackclock.plot import timers as draw
 from ackclock.reproduce.item import Outcome, Setting, at_least, item, stated
 from ackclock.reproduce.jacobson88 import timers
@@ -31,10 +32,14 @@ def compare() -> tuple[dict[str, Array], dict[str, dict[str, Array]]]:
 def picture(series: dict[str, Array], rto: dict[str, Array], title: str) -> Figure:
     """Timeouts over packets, as the paper draws them: the timeout against which each packet's round-trip time is held."""
     n = np.arange(1, series["rtt"].size + 1)
-    fig = draw(n, series["rtt"], rto, title=title, subtitle="Synthetic series of the paper's shape, one window of 8 packets; J-A6 in ticks of 500 ms")
+    clock = "; integers in ticks of 500 ms" if len(rto) > 1 else ""
+    fig = draw(n, series["rtt"], rto, title=title, subtitle=f"Synthetic series of the paper's shape, a window of 8 packets{clock}")
     axes = fig.axes[0]
     axes.set(xlabel="packet", ylabel="round-trip time and timeout (s)")
     axes.plot(n, series["rtt"], ".", color="#222222", markersize=4)
+    late = np.any([series["rtt"] > t for t in rto.values()], axis=0)
+    axes.plot(n[late], series["rtt"][late], "v", color=style.COLOURS[1], markersize=7, label="above the timeout")
+    axes.legend(loc="upper left", fontsize=9)
     return fig
 
 

@@ -18,7 +18,7 @@ COUNTDOWNS = {"restart-on-ack": "restarted by each ack", "precise": "from sendin
 
 def lost_share(setting: Setting, window: int, timer: str) -> list[float]:
     """Share of the throughput of a loss-free sender that damage costs, at each of `RATES`."""
-    seconds = 100_000 if setting.full else 3000
+    seconds = 30_000 if setting.full else 3000
     stack = senders.old(window, estimator=ac.Rfc793(min_rto="0s"), timer=timer, ack="every")
 
     def delivered(p: float) -> float:
@@ -39,7 +39,7 @@ def lost_share(setting: Setting, window: int, timer: str) -> list[float]:
         "acks": "one for each packet, so that the window is never short of acks",
         "timer": "no floor, so that a timeout is two round trips; restarted by each ack (from sending in the table)",
         "path": f"10 Mbit/s and a round-trip time of {ROUND_TRIP:g} s: the window is the limit; data packets are damaged independently",
-        "duration": "4 connections for 3000 s (100,000 s with --full)",
+        "duration": "4 connections for 3000 s (30,000 s with --full)",
     },
 )
 def reproduce(setting: Setting) -> Outcome:

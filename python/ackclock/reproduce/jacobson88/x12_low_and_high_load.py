@@ -96,6 +96,7 @@ def reproduce(setting: Setting) -> Outcome:
     old, new = found["RFC 793 (J-A3)", 100], found["J-A6", 10]
     rto = {name: satellite(t, packets) for name, t in TIMERS.items()}
     ticks, note = by_tick(packets, rto["RFC 793 (J-A3)"])
+    same = satellite(Timer(timers.OLD.name, (*timers.OLD.params, ("tick", f"{timers.TICK}s"))), packets)
     over = [load for load, a, b in zip(LOADS, found["RFC 793 (J-A3)", 10], new, strict=True) if load > 0.3 and b >= a]
     simulated = connections(setting)
     worst = max(max(r) for (name, _), r in found.items() if name == "J-A6")
@@ -117,7 +118,7 @@ def reproduce(setting: Setting) -> Outcome:
     ]
     notes = [f"{name}, one packet of {every}: {words(r)}" for (name, every), r in found.items()]
     notes += [f"simulated, {name}: {words([r['spurious'] for r in simulated if r['timer'] == name])}" for name in ("RFC 793 (J-A3)", "J-A6")]
-    notes.append(note)
+    notes += [note, f"RFC 793 on a clock of {timers.TICK:g} s, as 4.3BSD had it, gives {same:.3g} s there"]
     figure = picture({name: found[name, 10] for name in TIMERS}, simulated)
     tables = {"model": pa.Table.from_pylist(rows), "simulated": pa.Table.from_pylist(simulated), "ticks": ticks}
     return Outcome(checks, tables, {"spurious": figure}, notes)

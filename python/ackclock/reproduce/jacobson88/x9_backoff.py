@@ -56,12 +56,12 @@ def goes_to_nothing(throughput: dict[int, float]) -> bool:
         "waits": "uniform between one slot and the backed-off timeout of 8 slots at first; doubling stops at 64 times, as in J-A7",
         "goes to 0": f"falls with each doubling of the sources from 8 to {MANY}, and loses half of its best at least",
         "connections": f"8 to 128 endless transfers of the new TCP with each backoff over {RATE / 1e3:g} kbit/s, a buffer of {BUFFER} packets, 300 s",
-        "duration": "6000 slots, the first half not counted (200,000 with --full)",
+        "duration": "6000 slots, the first half not counted (60,000 with --full)",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """The same sources before both media, and connections before a real router."""
-    slots = 200_000 if setting.full else 6000
+    slots = 60_000 if setting.full else 6000
     found: dict[tuple[str, str], dict[int, float]] = {(medium, name): {} for medium in MEDIA for name in BACKOFFS}
     for i, n in enumerate(SOURCES):
         for medium, name in found:

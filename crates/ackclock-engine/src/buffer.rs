@@ -101,6 +101,8 @@ struct OutOfOrder {
 
 /// More separate holes than this are not kept: what would open another is dropped and comes again.
 const MAX_RANGES: usize = 1024;
+/// A list of so many ranges is not kept for another time.
+const SPARE_RANGES: usize = 32;
 
 /// What arrived and was not read, in order or not. Its memory is bounded by the receive buffer: only what lies in the window gets here.
 #[derive(Debug)]
@@ -156,6 +158,9 @@ impl ReceiveBuffer {
         if in_order {
             next = ooo.ranges.remove(0).end;
             ooo.forget_below(next);
+            if ooo.ranges.is_empty() && ooo.ranges.capacity() >= SPARE_RANGES {
+                ooo.ranges = Vec::new();
+            }
         }
         self.readable += u64::from(next.bytes_since(rcv_nxt));
         Some(next)

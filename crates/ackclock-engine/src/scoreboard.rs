@@ -20,6 +20,9 @@ const KEPT: u8 = FIN | WAS_LOST | WAS_RETRANSMITTED;
 /// Room for so many segments is kept whatever is outstanding.
 const SPARE_SEGMENTS: usize = 64;
 
+/// A list of so many SACKed ranges is not kept for another time.
+const SPARE_RANGES: usize = 32;
+
 /// A segment in sixteen bytes, since there are as many of them as packets in flight.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -99,6 +102,10 @@ impl Scoreboard {
         }
         let marks = if fin { FIN } else { 0 };
         debug_assert!(len <= MAX_LEN, "the handshake bounds a segment's size");
+        if self.sent.len() == self.sent.capacity() {
+            // By a quarter, not twofold: there are as many scoreboards as connections.
+            self.sent.reserve_exact(self.sent.len() / 4 + 4);
+        }
         self.sent.push_back(Sent { seq, short_len: len as u16, xmit_ts: now, marks, transmissions: 1 });
     }
 
@@ -164,6 +171,9 @@ impl Scoreboard {
         if !self.sacked.is_empty() {
             let gone = self.sacked.partition_point(|r| r.end <= ack);
             self.sacked.drain(..gone);
+            if self.sacked.is_empty() && self.sacked.capacity() >= SPARE_RANGES {
+                self.sacked = Vec::new();
+            }
             if let Some(first) = self.sacked.first_mut() {
                 first.start = first.start.max(ack);
             }

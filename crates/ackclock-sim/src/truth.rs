@@ -7,9 +7,20 @@ pub(crate) struct Dropped(Vec<DroppedRange>);
 #[derive(Clone, Copy, Debug)]
 struct DroppedRange {
     start: u64,
-    end: u64,
+    len: u32,
     /// Links that the dropped copy, or one before it, had passed.
     passed: u8,
+}
+
+impl DroppedRange {
+    fn end(&self) -> u64 {
+        self.start + u64::from(self.len)
+    }
+
+    /// What of it lies from `start` on.
+    fn from(self, start: u64) -> Self {
+        Self { start, len: (self.end() - start) as u32, ..self }
+    }
 }
 
 impl Dropped {
@@ -18,7 +29,11 @@ impl Dropped {
         // Two copies of the same bytes may both be dropped: the ranges stay disjoint.
         let passed = self.take(start, end).map_or(passed, |before| before.max(passed));
         let at = self.0.partition_point(|r| r.start < start);
-        self.0.insert(at, DroppedRange { start, end, passed });
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve_exact(self.0.len() / 4 + 2);
+        }
+        // A packet's payload has 16 bits of length.
+        self.0.insert(at, DroppedRange { start, len: (end - start) as u32, passed });
     }
 
     /// Takes out what a new copy of `start..end` replaces. Answers how many links a dropped copy of any part of it had passed, or `None` when
@@ -28,26 +43,26 @@ impl Dropped {
         let mut i = 0;
         while i < self.0.len() && self.0[i].start < end {
             let r = self.0[i];
-            if r.end <= start {
+            if r.end() <= start {
                 i += 1;
                 continue;
             }
             answer = answer.max(Some(r.passed));
-            match (r.start < start, r.end > end) {
+            match (r.start < start, r.end() > end) {
                 (false, false) => {
                     self.0.remove(i);
                 }
                 (true, false) => {
-                    self.0[i].end = start;
+                    self.0[i].len = (start - r.start) as u32;
                     i += 1;
                 }
                 (false, true) => {
-                    self.0[i].start = end;
+                    self.0[i] = r.from(end);
                     i += 1;
                 }
                 (true, true) => {
-                    self.0[i].end = start;
-                    self.0.insert(i + 1, DroppedRange { start: end, ..r });
+                    self.0[i].len = (start - r.start) as u32;
+                    self.0.insert(i + 1, r.from(end));
                     i += 2;
                 }
             }
@@ -58,8 +73,8 @@ impl Dropped {
 
     /// Forgets what lies below `acked`: a copy that was not needed may have been dropped.
     pub(crate) fn forget_below(&mut self, acked: u64) {
-        if self.0.first().is_some_and(|r| r.end <= acked) {
-            self.0.retain(|r| r.end > acked);
+        if self.0.first().is_some_and(|r| r.end() <= acked) {
+            self.0.retain(|r| r.end() > acked);
             self.give_back();
         }
     }
@@ -107,6 +122,9 @@ impl Arrived {
         if self.above[0].0 == self.prefix {
             self.prefix = self.above[0].1;
             self.above.remove(0);
+            if self.above.is_empty() && self.above.capacity() >= SPARE_RANGES {
+                self.above = Vec::new();
+            }
         }
     }
 }

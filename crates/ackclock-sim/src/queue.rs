@@ -186,7 +186,7 @@ impl EventQueue {
             }
             if !deal {
                 self.front_end = self.base.saturating_add(1 << shift);
-                self.front.sort_unstable_by(|a, b| key(b).cmp(&key(a)));
+                self.front.sort_unstable_by_key(|e| std::cmp::Reverse(key(e)));
                 return;
             }
             // What has just been dealt out is all later than the front, which is empty.

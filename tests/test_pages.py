@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ackclock.reproduce import ITEMS, pages
-from ackclock.reproduce.item import Check, Item, Outcome
+from ackclock.reproduce.item import Check, Item, Outcome, order
 from ackclock.reproduce.verdicts import HOLDS, recorded
 
 CASES = [(paper, id, text) for paper in pages.PAPERS for id, text in pages.read(paper).items()]
@@ -36,7 +36,7 @@ def test_every_item_has_a_section(paper):
 def test_a_page_counts_its_items_and_links_to_those_that_fall_short(paper):
     page = (pages.FOLDER / f"{paper}.md").read_text(encoding="utf-8")
     ids = list(pages.read(paper))
-    assert ids == sorted(ids, key=pages.order)
+    assert ids == sorted(ids, key=order)
     short = [id for id in ids if recorded()[id]["verdict"] != HOLDS]
     assert f"{len(ids) - len(short)} of {len(ids)} hold" in page
     assert all(f"- [{id}](#{pages.anchor(id)})" in page for id in short)

@@ -24,12 +24,12 @@ from ackclock.cli.console import bar, note, print_json, print_table
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str | None, listing: bool, full: bool, out: Path, workers: int | None, as_json: bool) -> int | None:
     """Reproduce items of the papers: figure, numbers, verdict. Exit code 1 where a check falls short."""
-    from ackclock.reproduce.item import Setting, find, save
+    from ackclock.reproduce.item import Setting, find, order, save
     from ackclock.results import folder
 
     items = find(name or "all")
     if listing or name is None:
-        rows = [i.listing() for i in items]
+        rows = [i.listing() for i in sorted(items, key=lambda i: order(i.id))]
         if as_json:
             print_json(rows)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -179,6 +180,13 @@ def pinned(
 
     reproduce.__module__ = points.__module__
     item(id, kind="CF", title=title, choices=choices, points_at=points_at, tests=tests)(reproduce)
+
+
+def order(id: str) -> tuple[int, int, int, str]:
+    """By which ids sort: paper; algorithms, equations, figures, tables, numbers, further experiments, tools; number."""
+    found = re.fullmatch(r"([A-Z])-([A-Z])(\d+)(\w*)", id)
+    assert found, f"{id} is no id of the register"
+    return list(PAPERS).index(found[1]), "AEFTNXU".index(found[2]), int(found[3]), found[4]
 
 
 def find(name: str) -> list[Item]:

@@ -31,6 +31,7 @@ rule(
         f"{ESTIMATOR}/jacobson88.rs::a_tick_counts_samples_and_sets_a_floor",
         f"{ESTIMATOR}/tests.rs::lite_is_jacobsons_timer_on_a_clock",
         f"{POLICY}/timer/restart_on_ack.rs::it_follows_rfc_6298",
+        f"{POLICY}/timer/restart_on_ack.rs::a_fast_retransmission_restarts_it_where_that_is_asked_for",
     ],
 )
 rule(

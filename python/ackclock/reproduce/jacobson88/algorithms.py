@@ -185,7 +185,8 @@ rule(
             "the_old_receiver_acknowledges_every_five_packets_at_the_papers_rate",
             "every_second_full_segment_is_acknowledged_at_once",
         )
-    ],
+    ]
+    + [f"{KIT}/options.rs::an_old_receiver_lets_what_is_out_of_order_wait_for_its_clock"],
     choices={"200 ms timer": "4.3BSD's is free-running (the fast timer)"},
 )
 rule(
@@ -220,8 +221,16 @@ rule(
     "stack rfc793",
     "window receiver-only",
     "recovery timeout-only",
-    tests=[f"{WINDOW}::before_1988_nothing_was_reduced", f"{ENGINE}/tests/stacks.rs::every_stack_delivers_every_byte"],
-    choices={"backoff of the old stack": "doubles up to 64 times, and the next new ack ends it"},
+    "option karn_samples(false)",
+    tests=[
+        f"{WINDOW}::before_1988_nothing_was_reduced",
+        f"{ENGINE}/tests/stacks.rs::every_stack_delivers_every_byte",
+        f"{KIT}/options.rs::without_karns_rule_a_timing_goes_on_through_retransmissions",
+    ],
+    choices={
+        "backoff of the old stack": "doubles up to 64 times, and the next new ack ends it",
+        "timing": "one segment at a time, and through its retransmissions",
+    },
 )
 rule(
     "J-A17",

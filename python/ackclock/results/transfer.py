@@ -10,6 +10,9 @@ import pyarrow.compute as pc
 
 from ackclock._core import InputError
 
+COLUMNS = ("time", "sent", "seq", "len", "ack")
+"""Columns of the table `segments` that say what a transfer did."""
+
 
 @dataclass(frozen=True)
 class Transfer:
@@ -28,7 +31,11 @@ class Transfer:
     @staticmethod
     def of(segments: pa.Table) -> Transfer:
         """Reads the rows of one connection in the table `segments`, whichever world filled it."""
-        time, sent, seq, size, ack = (segments[name].to_numpy() for name in ("time", "sent", "seq", "len", "ack"))
+        return Transfer.read(*(segments[name].to_numpy() for name in COLUMNS))
+
+    @staticmethod
+    def read(time: np.ndarray, sent: np.ndarray, seq: np.ndarray, size: np.ndarray, ack: np.ndarray) -> Transfer:
+        """The same from the columns."""
         data = sent & (size > 0)
         if not data.any():
             return Transfer(*(np.empty(0, kind) for kind in (float, np.int64, np.int64, float, np.int64)))
@@ -69,8 +76,14 @@ class Transfer:
 
 def transfers(segments: pa.Table) -> dict[int, Transfer]:
     """The transfers of all connections that sent payload, by number of the connection, in the order in which they began."""
-    numbers = pc.unique(segments.filter(pc.and_(segments["sent"], pc.greater(segments["len"], 0)))["connection"]).to_pylist()
-    return {n: Transfer.of(segments.filter(pc.equal(segments["connection"], n))) for n in numbers}
+    connection = segments["connection"].to_numpy()
+    # Rows of one connection together, each in the order of the trace.
+    order = np.argsort(connection, kind="stable")
+    numbers, first = np.unique(connection[order], return_index=True)
+    columns = [segments[name].to_numpy()[order] for name in COLUMNS]
+    ends = [*first[1:], connection.size]
+    found = {int(n): Transfer.read(*(c[a:b] for c in columns)) for n, a, b in zip(numbers, first, ends, strict=True)}
+    return dict(sorted(((n, t) for n, t in found.items() if t.time.size), key=lambda item: item[1].time[0]))
 
 
 def segments(traces: dict[str, pa.Table]) -> pa.Table:

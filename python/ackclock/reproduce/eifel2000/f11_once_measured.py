@@ -8,6 +8,7 @@ import pyarrow as pa
 import ackclock as ac
 from ackclock.models.eifel2000 import RowModel, Rows
 from ackclock.reproduce.eifel2000 import model, testbed
+from ackclock.reproduce.eifel2000.f8_precise_restart import WINDOWS
 from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, item, stated, within
 from ackclock.results.timing import Timing
 
@@ -44,8 +45,9 @@ class Measured:
 
     def least(self) -> tuple[np.ndarray, np.ndarray]:
         """The least round-trip time of each cycle: of the segments timed, and of all."""
-        spans = [(self.log.time[c.start], self.log.time[c.stop - 1]) for c in self.cycles]
-        true = [self.every.rtt[(self.every.time >= a) & (self.every.time <= b)].min() for a, b in spans]
+        # From the last sample before the drop on: the shortest queue may be met before the first sample of the cycle.
+        spans = [(self.log.time[c.start - 1], self.log.time[c.stop - 1]) for c in self.cycles]
+        true = [self.every.rtt[(self.every.time > a) & (self.every.time <= b)].min() for a, b in spans]
         return np.asarray([self.log.rtt[c].min() for c in self.cycles]), np.asarray(true)
 
     def table(self) -> pa.Table:
@@ -58,11 +60,20 @@ def rows(timer: str) -> Rows:
     return RowModel(testbed.PACKETS, model.CYCLES, testbed.SERVICE, sampling="once").run(model.ticked(timer, "500ms")).cycle()
 
 
-def minima() -> tuple[list[int], np.ndarray]:
-    """Sampled less true minimum (service times) of all cycles of lines with room for so many packets."""
-    rooms = [20, 23, 26, 29, 32, 35, 38, 40]
-    pairs = [Measured.of(testbed.lite(), testbed.line(room=room)).least() for room in rooms]
-    return rooms, np.concatenate([(sampled - true) / testbed.SERVICE for sampled, true in pairs])
+ROOMS = (20, 23, 26, 29, 32, 35, 38, 40)
+"""Packets that the lines hold whose minima are compared."""
+
+
+def minima() -> pa.Table:
+    """By window and room in the line: how many cycles have a sampled minimum above the true one, and by how much (service times)."""
+    found = []
+    for window, params in WINDOWS.items():
+        stack = testbed.lite().but(window=ac.window.Reno(initial_window="segments", initial_segs=1, **params))
+        for room in ROOMS:
+            sampled, true = Measured.of(stack, testbed.line(room=room)).least()
+            off = (sampled - true) / testbed.SERVICE
+            found.append({"window": window, "packets": room, "cycles": off.size, "missed": int((off > 0.5).sum()), "largest_miss": float(off.max())})
+    return pa.Table.from_pylist(found)
 
 
 @item("E-F11", kind="MODEL, SIM", title="The Lite timer with one sample per round trip", choices=CHOICES)
@@ -71,7 +82,8 @@ def reproduce(setting: Setting) -> Outcome:
     found, modelled = Measured.of(testbed.lite()), rows("lite")
     log, cycles = found.log, found.cycles
     spikes = [float(log.rto[c].max() / log.rto[c.start - 1]) for c in cycles[1:]]
-    rooms, off = minima()
+    least = minima()
+    cycles_of, missed = ({w: sum(r[c] for r in least.to_pylist() if r["window"] == w) for w in WINDOWS} for c in ("cycles", "missed"))
     checks = [
         within("largest RTT (s)", float(log.rtt.max()), 250.0, 0.02 * 250),
         at_least("RTO_L/RTT, row model", float(modelled.sampled(modelled.ratio).min()), 1.2, "at least"),
@@ -84,20 +96,21 @@ def reproduce(setting: Setting) -> Outcome:
         ),
         stated(
             "cycles whose sampled minimum RTT is not the true one",
-            f"{int((off > 0.5).sum())} of {off.size}",
-            bool((off > 0.5).any()),
+            f"{missed['RFC 5681']} of {cycles_of['RFC 5681']}",
+            missed["RFC 5681"] > 0,
             "some",
         ),
     ]
-    first = float(log.rtt[1])
     fig = testbed.figure(log, cycles, "RTO_L", "Lite, one sample per round trip", f"{testbed.SUBTITLE}, timestamps off", shown=4)
     notes = [
         f"Largest RTO_L/RTT: {found.ratio.max():.4g}, in the row model {modelled.sampled(modelled.ratio).max():.4g}.",
-        f"Minima are those of lines with room for {', '.join(map(str, rooms))} packets. A fast retransmission ends a timing under way, and the next "
-        "begins with the first new segment, which meets the cycle's shortest queue: in steady state the minimum is always timed. At the start "
-        f"it is not: the first data segments are resent (RTTs grow from the handshake's 0.5 s), and the first sample of data is {first:.3g} s.",
+        f"Minima are those of lines with room for {', '.join(map(str, ROOMS))} packets. A fast retransmission ends a timing under way, and the next "
+        "begins with the first new segment, which meets the cycle's shortest queue, so that the minimum is always timed.",
+        f"With 4.4BSD-Lite's window (E-F8) it is missed in {missed['4.4BSD-Lite']} of {cycles_of['4.4BSD-Lite']} cycles: growing by more "
+        "than a segment each round trip it loses several at once, two fast recoveries and a timeout follow, and what is sent again is not timed. Its "
+        "cycles do not look like the paper's.",
     ]
-    return Outcome(checks, {"samples": found.table()}, {"rto": fig}, notes)
+    return Outcome(checks, {"samples": found.table(), "minima": least}, {"rto": fig}, notes)
 
 
 @item(

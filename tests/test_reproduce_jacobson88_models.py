@@ -77,3 +77,19 @@ def test_a_check_of_the_weights_can_fall_short():
     assert x2_weight.more("x", {2: 3, 4: 0}).holds
     assert not x2_weight.more("x", {2: 0, 4: 0}).holds
     assert not x2_weight.more("x", {2: 3, 4: 3}).holds
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: series.arpanet(packets=10**9),
+        lambda: series.slow_start(0),
+        lambda: series.climb(1, 10**6),
+        lambda: series.step(1, 2, 3, 10**9),
+        lambda: series.queueing(0.5, 10**6, 1.0, 0.25, every=100),
+        lambda: series.queueing(1 - 1e-6, 10, 1.0, 0.25),
+    ],
+)
+def test_a_series_has_a_largest_size(made):
+    with pytest.raises(InputError, match="are possible"):
+        made()

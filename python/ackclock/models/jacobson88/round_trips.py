@@ -10,6 +10,8 @@ from ackclock.models.timer import Array
 
 ARTIFACTS, BUMP = (10, 50), (50, 80)
 """Packets, counted from 1, between which the paper's series shows the window's period, and rises and falls (J-F5)."""
+LARGEST = 5_000_000
+"""Most packets of a series."""
 
 
 def arpanet(
@@ -23,7 +25,7 @@ def arpanet(
     """
     if not (packets >= BUMP[1] and window >= 2 and 0 < base <= peak and saw >= 0 and 0 <= jitter < 1):
         raise InputError(f"the series needs at least {BUMP[1]} packets, a window of 2, 0 < base <= peak, a saw of at least 0 s and a jitter below 1")
-    n = np.arange(1, packets + 1)
+    n = np.arange(1, _bounded(packets) + 1)
     rtt = np.interp(n, [BUMP[0] + i * window for i in range(4)], [base, peak, peak, base])
     artifacts = (n >= ARTIFACTS[0]) & (n < ARTIFACTS[1])
     rtt = rtt + np.where(artifacts, saw * ((n - ARTIFACTS[0]) % window) / (window - 1), 0.0)
@@ -41,7 +43,7 @@ def slow_start(packets: int, packet_time: float = 1.0, once: bool = False) -> di
     once: whether one packet at a time is timed, the next being the first sent after its ack: the round-trip time of each sample is then twice the one
     before, as in the paper's argument (J-E17); other rows hold 0. By default every packet is.
     """
-    n = np.arange(1, packets + 1)
+    n = np.arange(1, _bounded(packets) + 1)
     rtt = (n - n // 2) * packet_time
     if once:
         rtt = np.where((n & (n - 1)) == 0, rtt, 0.0)
@@ -55,6 +57,7 @@ def climb(first: int, last: int, packet_time: float = 1.0, once: bool = False) -
     """
     if not 1 <= first <= last:
         raise InputError(f"windows must climb from at least 1 packet; got {first} to {last}")
+    _bounded((last + 1 - first) * (first + last) // 2)
     windows = np.arange(first, last + 1)
     w = np.repeat(windows, windows)
     rtt = w * packet_time
@@ -68,7 +71,7 @@ def step(before: float, after: float, at: int, packets: int, interval: float | N
 
     interval: seconds between acks; by default the longer of the two times.
     """
-    rtt = np.where(np.arange(1, packets + 1) <= at, before, after)
+    rtt = np.where(np.arange(1, _bounded(packets) + 1) <= at, before, after)
     every = max(before, after) if interval is None else interval
     return {"time": every * (np.arange(packets) + 1.0) + max(before, after), "rtt": rtt}
 
@@ -82,7 +85,7 @@ def queueing(load: float, packets: int, base: float, service: float, every: int 
         raise InputError("the queue needs a load above 0 and below 1, at least one packet, a base of at least 0 s and a service time above 0 s")
     rng = np.random.default_rng([seed, round(1e6 * load), every])
     warm = round(50 / (1 - load) ** 2)
-    total = warm + packets * every
+    total = _bounded(warm + packets * every)
     gaps = rng.exponential(service / load, total)
     takes = rng.exponential(service, total)
     # Lindley's recursion, W' = max(0, W + S - T), as the distance of a random walk from its minimum.
@@ -101,3 +104,10 @@ def phased(rtt: Array, tick: float = 1.0, seed: int = 1988) -> dict[str, Array]:
     # Each is sent in a tick of its own, which leaves room for the longest round trip.
     room = int(np.ceil(rtt.max() / tick)) + 2 if rtt.size else 1
     return {"time": (np.arange(rtt.size) * room + phase) * tick + rtt, "rtt": rtt}
+
+
+def _bounded(packets: int) -> int:
+    """The number of packets, when a series may have as many."""
+    if not 1 <= packets <= LARGEST:
+        raise InputError(f"that would make a series of {packets} packets; 1 to {LARGEST} are possible")
+    return packets

@@ -81,7 +81,7 @@ def connections(setting: Setting) -> list[dict[str, Any]]:
         **timers.CHOICES,
         "satellite-like path": f"{SATELLITE:g} s +/- {SPREAD:g} s, uniform, packets sent at random phase; the timeouts' means are compared",
         "loaded path": f"{BASE:g} s and a queue with random arrivals and exponential service of {SERVICE:g} s on average (M/M/1); the connection "
-        "sends one of 10 packets (of 1 and of 100 in the table); 20,000 packets, 200,000 with --full",
+        "sends one of 10 packets (of 1 and of 100 in the table); 20,000 packets, 40,000 with --full",
         "sharply": f"the rate at 90 % load is at least {GROWTH:g} times that at 30 %, one packet of 100 being the connection's",
         "spurious": "a round-trip time above the timeout that the sample before left",
         "simulated": f"{FLOWS} connections that send single packets of {BYTES} bytes at random over {LINE / 1e3:g} kbit/s and {2 * DELAY:g} s; "
@@ -90,7 +90,7 @@ def connections(setting: Setting) -> list[dict[str, Any]]:
 )
 def reproduce(setting: Setting) -> Outcome:
     """Spurious timeouts over the load, and the timeout where there is none."""
-    packets = 200_000 if setting.full else 20_000
+    packets = 40_000 if setting.full else 20_000
     found = {(name, every): rates(t, packets, every) for name, t in TIMERS.items() for every in SHARES}
     at = {load: i for i, load in enumerate(LOADS)}
     old, new = found["RFC 793 (J-A3)", 100], found["J-A6", 10]

@@ -49,7 +49,7 @@ def test_the_two_countdowns_differ_by_the_age():
 
 
 def test_what_moves_the_gain_of_a_precise_countdown():
-    gain = {a: Reading(8, "4.4BSD-Lite", a, seconds=1200).gain()["gain"] for a in ("integer ticks", "real, exact samples")}
+    gain = {a: Reading(8, "slow start at ssthresh", a, seconds=1200).gain()["gain"] for a in ("integer ticks", "real, exact samples")}
     assert gain["integer ticks"] > 25
     assert gain["real, exact samples"] < 0
 

@@ -59,7 +59,7 @@ def expiries(packets: pa.Table) -> list[Expiry]:
     choices={
         **f8.CHOICES,
         "line": "9.6 kb/s with 10 bits for each byte",
-        "window": "as RFC 5681 has it",
+        "window": "congestion avoidance where it equals the threshold",
         "third duplicate ack": "a service time after the second, as if one segment more had followed",
     },
 )

@@ -9,6 +9,7 @@ import ackclock as ac
 from ackclock.models import FORMULAS, Timer
 from ackclock.models import jacobson88 as j
 from ackclock.reproduce import ITEMS
+from ackclock.reproduce.item import PAPERS
 
 
 @pytest.mark.parametrize("f", [f for f in FORMULAS.values() if f.paper != "backoff2008"], ids=lambda f: f.name)
@@ -26,7 +27,7 @@ def test_each_formula_declares_its_arguments_and_broadcasts(f):
     assert np.shape(grid) == ((2, 3) if len(given) > 1 else (3,))
 
 
-@pytest.mark.parametrize("f", list(FORMULAS.values()), ids=lambda f: f.name)
+@pytest.mark.parametrize("f", [f for f in FORMULAS.values() if f.paper in PAPERS.values()], ids=lambda f: f.name)
 def test_every_closed_form_can_be_run_and_is_pinned(f):
     assert f.id in ITEMS
     assert ITEMS[f.id].kind == "CF"

@@ -20,7 +20,8 @@ class Input:
     """One input of a formula."""
 
     kind: str
-    """`time` (seconds, above zero), `span` (zero too), `ratio`, `size` (bytes), `rate` (bit/s), `count`, `packets`, `packets/s` or `number`."""
+    """`time` (seconds, above zero), `span` (zero too), `ratio`, `size` (bytes), `rate` (bit/s), `count`, `packets`, `limit` (packets, or infinite),
+    `packets/s` or `number`."""
     about: str
     """What it means, in one line."""
     per_flow: bool = False
@@ -42,6 +43,8 @@ class Formula:
     unit: str
     over_flows: bool
     function: Callable[..., Any]
+    domain: str
+    """Where it has a finite value: the end of a sentence."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the formula."""
@@ -49,14 +52,24 @@ class Formula:
 
 
 def formula(
-    id: str, *, name: str, result: str, unit: str, over_flows: bool = False, **inputs: Input
+    id: str,
+    *,
+    name: str,
+    result: str,
+    unit: str,
+    over_flows: bool = False,
+    domain: str = "its inputs must be positive, and a loss ratio below 1",
+    **inputs: Input,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares the decorated function as the closed form `id`. `over_flows`: one result for all flows, not one for each."""
+    """Declares the decorated function as the closed form `id` of the register, or of a source outside it that `id` names.
+
+    over_flows: one result for all flows, not one for each. domain: what inputs must be for a finite value.
+    """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         about = (function.__doc__ or "").strip().splitlines()[0]
         paper = function.__module__.split(".")[-2]
-        FORMULAS[name] = Formula(id, name, about, paper, inputs, result, unit, over_flows, function)
+        FORMULAS[name] = Formula(id, name, about, paper, inputs, result, unit, over_flows, function, domain)
         return function
 
     return declare

@@ -71,7 +71,7 @@ def test_the_approximation_is_near_and_nothing_arrives_that_was_not_sent():
 
 
 def test_tfrc_uses_the_approximation():
-    """RFC 5348, section 3.1, with b = 1 and t_RTO = 4 R: X = s/(R (sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2))), below the p where 3 sqrt(3p/8) is 1."""
+    """RFC 5348, section 3.1, with b = 1 and t_RTO = 4 R: X = s/(R (sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2))). 3 sqrt(3p/8) is 1 at p = 0.296."""
     p = np.geomspace(1e-5, 0.29, 30)
     tfrc = 8 * 1000 / (0.05 * (np.sqrt(2 * p / 3) + 12 * np.sqrt(3 * p / 8) * p * (1 + 32 * p**2)))
     np.testing.assert_allclose(f.approximate_rate(p, 0.05, 0.2, 1000, 1), tfrc)
@@ -92,15 +92,18 @@ def test_both_branches_meet_where_the_window_just_fits():
     assert just == pytest.approx(free, rel=1e-7)
 
 
-@pytest.mark.parametrize("p", [0.005, 0.02, 0.05])
-def test_the_full_model_is_near_its_own_random_process(p):
-    """Rounds drawn at random: bursts of loss, fast retransmit on three later packets, runs of doubling timeouts."""
+@pytest.mark.parametrize("b", [1, 2])
+@pytest.mark.parametrize("p", [0.001, 0.005])
+def test_the_full_model_is_near_its_own_random_process(p, b):
+    """Rounds drawn at random: bursts of loss, fast retransmit on three later packets, runs of doubling timeouts.
+
+    The model takes Q at the mean window for the mean of Q, which is larger: at p = 0.1 it is 20 to 30 % above such a process.
+    """
     rng = np.random.default_rng(1998)
-    sent, time, w, rtt, rto, b = 0, 0.0, 10.0, 0.1, 1.0, 2
-    for _ in range(20_000):
+    sent, time, w, rtt, rto = 0, 0.0, 10.0, 0.1, 1.0
+    for _ in range(5000):
         while True:
-            first = int(rng.geometric(p)) - 1
-            size = max(int(w), 1)
+            first, size = int(rng.geometric(p)) - 1, max(int(w), 1)
             time, sent = time + rtt, sent + size
             if first < size:
                 break
@@ -111,6 +114,5 @@ def test_the_full_model_is_near_its_own_random_process(p):
         if first < 3 or arrived < 3:
             for k in range(int(rng.geometric(1 - p))):
                 time, sent = time + rto * 2 ** min(k, 6), sent + 1
-            # The model begins the next period at half of the window too.
         w = max(w / 2, 1.0)
-    assert f.send_rate(p, rtt, rto, 0.125, b) == pytest.approx(sent / time, rel=0.15)
+    assert f.send_rate(p, rtt, rto, 0.125, b) == pytest.approx(sent / time, rel=0.06)

@@ -4,20 +4,22 @@ import difflib
 import importlib
 import inspect
 import itertools
-import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from ackclock import _core
 from ackclock._core import InputError
-from ackclock.cli.console import print_json, print_table
+from ackclock.cli.beside import Beside
+from ackclock.cli.console import note, print_json, print_table
 from ackclock.cli.quantities import number
+from ackclock.cli.values import Values, parse
 from ackclock.models import FORMULAS, Formula, Input
 
 MOST_ROWS = 100_000
+MOST_LINES = 12
 UNITS = {"time": "s", "span": "s", "size": "B", "rate": "bit/s"}
 ROW_MODELS = {"eifel": "E-A10: The row model of the Eifel paper, timers side by side."}
 
@@ -50,8 +52,9 @@ class Models(click.Group):
 def command() -> None:
     """Evaluate a closed form, or run the row model `eifel`.
 
-    Values are numbers with their units; lists are written 1s,2s and 1s*100 repeats a value. For inputs that every flow has, a list is one value for
-    each flow; for the others, a list or a range (0.01..0.5:10, or 0.01..0.5:10log) makes a table with a row for each combination.
+    Values are numbers with their units; lists are written 1s,2s and 1s*100 repeats a value. A range is 0.001..0.1 (ten values a decade, or ten steps
+    within one), 0.01..0.5:10 or 0.01..0.5:10log. For inputs that every flow has, a list is one value for each flow; for the others, a list or a range
+    makes a table with a row for each combination. --out draws the first range as a curve, and --beside puts other closed forms next to this one.
     """
 
 
@@ -63,6 +66,9 @@ def _natural(id: str) -> tuple[int, str]:
 
 def _command(f: Formula) -> click.Command:
     options: list[click.Parameter] = [_option(name, i) for name, i in f.inputs.items()]
+    beside = "Another closed form of the same unit; may be repeated. Inputs that this one has too are the same."
+    options.append(click.Option(["--beside"], multiple=True, metavar="NAME[(KEY=VALUE,...)]", help=beside))
+    options.append(click.Option(["--out"], type=click.Path(path_type=Path), help="Folder for the rows, and a figure of the first range or list."))
     options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
     text = inspect.cleandoc(f.function.__doc__ or "").replace("\n\n", "\n\n\b\n")
     return click.Command(f.name, params=options, callback=_callback(f), help=text, short_help=f"{f.id}: {f.about}")
@@ -70,95 +76,169 @@ def _command(f: Formula) -> click.Command:
 
 def _option(name: str, i: Input) -> click.Option:
     each = ", for each flow" if i.per_flow else ""
-    need = {"required": True} if i.default is None else {"default": f"{i.default:g}{UNITS.get(i.kind, '')}", "show_default": True}
-    return click.Option(["--" + name.replace("_", "-"), name], metavar=i.kind.upper(), help=i.about + each, **need)
+    need = {"required": True} if i.default is None else {"default": _default(i), "show_default": True}
+    return click.Option([_flag(name), name], metavar=i.kind.upper(), help=i.about + each, **need)
 
 
 def _callback(f: Formula) -> Callable[..., None]:
-    def evaluate(as_json: bool, **texts: str) -> None:
-        values = {name: _values(name, i, texts[name]) for name, i in f.inputs.items()}
-        rows = table(f, values)
+    def evaluate(as_json: bool, beside: tuple[str, ...], out: Path | None, **texts: str) -> None:
+        from ackclock.results import folder
+
+        values = {name: _given(name, i, texts[name]) for name, i in f.inputs.items()}
+        others = [Beside.parse(f, text) for text in dict.fromkeys(beside)]
+        if out:
+            folder.check_writable(out)
+        rows = table(f, {name: v.array for name, v in values.items()}, others)
+        result = {
+            "id": f.id,
+            "name": f.name,
+            "result": f.result,
+            "unit": f.unit,
+            "beside": [{"name": o.text, "inputs": _finite(o.own)} for o in others],
+            "rows": [_finite(r) for r in rows],
+        }
+        if out:
+            result["folder"] = str(_write(out, f, values, others, rows, result))
         if as_json:
-            print_json({"id": f.id, "name": f.name, "result": f.result, "unit": f.unit, "rows": rows})
+            print_json(result)
         else:
-            unit = f" ({f.unit})" if f.unit not in ("", "ratio") else ""
-            columns = [(name, "right") for name in list(rows[0])[:-1]] + [(f.result + unit, "right")]
-            print_table(columns, [[_cell(v) for v in row.values()] for row in rows])
+            _show(f, others, rows)
+            for o in others:
+                own = ", ".join(f"{n} = {quantity(o.formula, n, v)}" for n, v in o.own.items())
+                if own:
+                    note(f"{o.text}: {own}")
+        if out:
+            note(f"Rows and figure in {result['folder']}" if _curve(f, values) else f"Rows in {result['folder']}; a range gives a figure too")
 
     return evaluate
 
 
-def table(f: Formula, values: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+def _given(name: str, i: Input, text: str) -> Values:
+    """What an option holds. A default counts with all its digits, of which its text shows six."""
+    return Values(np.array([i.default])) if text == _default(i) else parse(_flag(name), i, text)
+
+
+def _default(i: Input) -> str | None:
+    return None if i.default is None else f"{i.default:g}{UNITS.get(i.kind, '')}"
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _show(f: Formula, others: list[Beside], rows: list[dict[str, Any]]) -> None:
+    unit = f" ({f.unit})" if f.unit not in ("", "ratio") else ""
+    inputs = list(rows[0])[: -1 - len(others)]
+    columns = [*inputs, (f.name if others else f.result) + unit, *(o.text + unit for o in others)]
+    print_table([(c, "right") for c in columns], [[_cell(v) for v in row.values()] for row in rows])
+
+
+def table(f: Formula, values: dict[str, np.ndarray], others: list[Beside] | None = None) -> list[dict[str, Any]]:
     """A row for each combination of the inputs that flows share, and for each flow where the formula answers for each."""
     flows = {n: v for n, v in values.items() if f.inputs[n].per_flow}
     count = max((v.size for v in flows.values()), default=0)
     for name, v in flows.items():
         if v.size not in (1, count):
-            raise InputError(f"`--{name}` has {v.size} values and another input {count}; give one value, or one for each flow")
+            raise InputError(f"`{_flag(name)}` has {v.size} values and another input {count}; give one value, or one for each flow")
         flows[name] = np.broadcast_to(v, (count,))
     shared = {n: v for n, v in values.items() if n not in flows}
     if np.prod([v.size for v in shared.values()], initial=1.0) * max(count, 1) > MOST_ROWS:
         raise InputError(f"that would make a table of more than {MOST_ROWS} rows; give fewer values")
+    if not flows:
+        return _shared_rows(f, shared, others or [])
     rows: list[dict[str, Any]] = []
     for point in itertools.product(*shared.values()):
         given = dict(zip(shared, map(float, point), strict=True))
-        with np.errstate(all="ignore"):
-            result = np.asarray(f(**flows, **given))
-        if not np.isfinite(result).all():
-            raise InputError(f"{f.id} has no finite value there; its inputs must be positive, and a loss ratio below 1")
-        if flows and f.over_flows:
+        result = _evaluate(f, {**flows, **given})
+        if f.over_flows:
             rows.append({"flows": count, **given, f.result: float(result)})
-        elif flows:
+        else:
             each = np.broadcast_to(result, (count,))
             rows += [{"flow": i + 1, **{n: float(v[i]) for n, v in flows.items()}, **given, f.result: float(each[i])} for i in range(count)]
-        else:
-            rows.append({**given, f.result: float(result)})
     return rows
 
 
-def _values(name: str, i: Input, text: str) -> np.ndarray:
-    out: list[np.ndarray] = []
-    for part in text.split(","):
-        repeat = re.fullmatch(r"(.+)\*(\d{1,6})", part.strip())
-        span = re.fullmatch(r"(.+)\.\.(.+):(\d{1,6})(log)?", part.strip())
-        if repeat:
-            out.append(np.full(int(repeat[2]), _one(name, i, repeat[1])))
-        elif span:
-            low, high = _one(name, i, span[1]), _one(name, i, span[2])
-            if span[4] and min(low, high) <= 0:
-                raise InputError(f"`--{name}` has the range `{part}`; a logarithmic one needs values above zero")
-            out.append((np.geomspace if span[4] else np.linspace)(low, high, int(span[3])))
-        else:
-            out.append(np.array([_one(name, i, part)]))
-    values = np.concatenate(out)
-    if not values.size:
-        raise InputError(f"`--{name}` has no values; give at least one")
-    return values
+def _shared_rows(f: Formula, values: dict[str, np.ndarray], others: list[Beside]) -> list[dict[str, Any]]:
+    grid = dict(zip(values, (g.ravel() for g in np.meshgrid(*values.values(), indexing="ij")), strict=True))
+    columns = {**grid, f.result: _evaluate(f, grid), **{o.text: _evaluate(o.formula, o.inputs(grid)) for o in others}}
+    size = next(iter(grid.values())).size
+    lists = [np.broadcast_to(c, (size,)).tolist() for c in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
 
-def _one(name: str, i: Input, text: str) -> float:
-    try:
-        kind = "time" if i.kind == "span" else i.kind
-        value = _core.quantity(kind, text) if kind in ("time", "ratio", "size", "rate") else float(text)
-    except InputError as e:
-        raise InputError(f"`--{name}`: {e}") from None
-    except ValueError:
-        raise InputError(f"`--{name}`: `{text}` is not a number") from None
-    wanted = _wanted(i, value)
-    if wanted:
-        raise InputError(f"`--{name}` is `{text.strip()}`, which is not {wanted}")
-    return value
+def _evaluate(f: Formula, given: dict[str, Any]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        result = np.asarray(f(**given), dtype=float)
+    if not np.isfinite(result).all():
+        raise InputError(f"`{f.name}` has no finite value there; {f.domain}")
+    return result
 
 
-def _wanted(i: Input, value: float) -> str | None:
-    """What a value should have been; None when it will do."""
-    if i.kind == "ratio" and not 0 <= value <= 1:
-        return "between 0 and 1"
-    if i.kind == "count" and not (value >= 1 and value == int(min(value, 2**53))):
-        return "a whole number of at least 1"
-    if i.kind in ("time", "size", "rate", "packets", "packets/s") and not 0 < value < float("inf"):
-        return "above zero"
-    return None if np.isfinite(value) else "a finite number"
+def _curve(f: Formula, values: dict[str, Values]) -> str | None:
+    """The input that a figure runs over: the first range, or else the longest list."""
+    shared = {n: v for n, v in values.items() if not f.inputs[n].per_flow and np.unique(v.array).size > 1}
+    ranges = [n for n, v in shared.items() if v.ends]
+    return ranges[0] if ranges else max(shared, key=lambda n: shared[n].array.size, default=None)
+
+
+def _write(out: Path, f: Formula, values: dict[str, Values], others: list[Beside], rows: list[dict[str, Any]], result: dict[str, Any]) -> Path:
+    import pyarrow as pa
+
+    from ackclock.plot import save
+    from ackclock.results import folder
+
+    over = _curve(f, values)
+    fig = _figure(f, values, others, over) if over else None
+
+    def fill(directory: Path) -> None:
+        folder.write_table(pa.table({name: [row[name] for row in rows] for name in rows[0]}), directory / "rows.parquet")
+        if fig is not None:
+            save(fig, directory / "curve")
+        folder.write_json({**result, "folder": str(out.absolute())}, directory / folder.SUMMARY)
+
+    return folder.write(out, fill)
+
+
+def _figure(f: Formula, values: dict[str, Values], others: list[Beside], over: str) -> Any:
+    from ackclock.plot import curves
+
+    kind = f.inputs[over].kind
+    x = values[over].fine(kind)
+    arrays = {name: x if name == over else np.unique(v.array) if not f.inputs[name].per_flow else v.array for name, v in values.items()}
+    rows = table(f, arrays, others)
+    results = [f.result, *(o.text for o in others)]
+    fixed = {n: v.array[0] for n, v in values.items() if n != over and v.array.size == 1 and v.array[0] != np.inf}
+    lines: dict[str, list[float]] = {}
+    for row in rows:
+        # Which line a value belongs to: what varies besides the x axis, and the closed form where there are several.
+        varied = [f"{n} = {quantity(f, n, v)}" for n, v in row.items() if n not in (over, "flows", *fixed, *results) and v != np.inf]
+        for name, text in zip(results, [f.name, *(o.text for o in others)], strict=True):
+            lines.setdefault(", ".join(([text] if others else []) + varied) or f.name, []).append(row[name])
+    if len(lines) > MOST_LINES:
+        raise InputError(f"that would draw {len(lines)} curves; give at most {MOST_LINES}, or leave `--out` out")
+    unit = f" ({f.unit})" if f.unit not in ("", "ratio") else ""
+    x_unit = f" ({UNITS[kind]})" if kind in UNITS else ""
+    return curves(
+        x,
+        {name: np.array(v) for name, v in lines.items()},
+        title=f"{f.name} ({f.id})" + (" and others" if others else ""),
+        subtitle=f.about,
+        xlabel=f"{over}: {f.inputs[over].about}{x_unit}",
+        ylabel=f"{f.result}{unit}",
+        log=values[over].log,
+        legend=", ".join(f"{n} = {quantity(f, n, v)}" for n, v in fixed.items()),
+    )
+
+
+def quantity(f: Formula, name: str, value: float) -> str:
+    """An input's value with its unit."""
+    unit = UNITS.get(f.inputs[name].kind) if name in f.inputs else None
+    return f"{value:.6g} {unit}" if unit else f"{value:.6g}"
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    """Values as JSON has them: what has no limit is null."""
+    return {name: None if v == np.inf else v for name, v in row.items()}
 
 
 def _cell(value: Any) -> str:

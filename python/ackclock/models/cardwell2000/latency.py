@@ -26,8 +26,8 @@ def transfer_latency(
 ) -> Array:
     """Time that a transfer of any length takes once its connection is open.
 
-    Slow-start up to the first loss (15), that loss (20), the rest at the rate of `pftk-throughput` (24), and the delayed ack of a first window too small to
-    be acknowledged at once.
+    Slow-start up to the first loss (15), that loss (20), the rest at the rate of `pftk-throughput` (24), and the delayed ack of a first window too
+    small to be acknowledged at once.
 
     d, w1, wmax: segments; p: a ratio; rtt, rto, delack: seconds; b: a number. Shapes that broadcast. Returns seconds.
     Source: CSA, equation (25) of Cardwell, Savage & Anderson 2000, with `slow-start-data` as it reads here.
@@ -57,7 +57,7 @@ def handshake_time(p: Array, rtt: Array, back: Array = 0.0, rto: Array = 1.0) ->
     return np.where((p < 0.5) & (back < 0.5), rtt + rto * (there + again - 2.0), np.inf)
 
 
-@formula("CSA", name="slow-start-data", result="d_ss", unit="segments", d=D, p=P)
+@formula("CSA", name="slow-start-data", result="d_ss", unit="packets", d=D, p=P)
 def slow_start_data(d: Array, p: Array) -> Array:
     """Segments that slow-start sends up to its first loss, the lost one included.
 
@@ -71,7 +71,7 @@ def slow_start_data(d: Array, p: Array) -> Array:
         return np.where(p == 0.0, d, -np.expm1(d * np.log1p(-p)) / p)
 
 
-@formula("CSA", name="slow-start-data-printed", result="d_ss", unit="segments", d=D, p=P)
+@formula("CSA", name="slow-start-data-printed", result="d_ss", unit="packets", d=D, p=P)
 def slow_start_data_printed(d: Array, p: Array) -> Array:
     """Segments that slow-start sends up to its first loss, as printed: more than there are, where loss is rare.
 
@@ -84,7 +84,7 @@ def slow_start_data_printed(d: Array, p: Array) -> Array:
     return slow_start_data(d, p) * (1.0 - p) + 1.0
 
 
-@formula("CSA", name="slow-start-window", result="W_ss", unit="segments", d=D, w1=W1, b=B)
+@formula("CSA", name="slow-start-window", result="W_ss", unit="packets", d=D, w1=W1, b=B)
 def slow_start_window(d: Array, w1: Array = 10.0, b: Array = 2.0) -> Array:
     """Window in the last round trip of a slow-start that sends d segments, where nothing limits it.
 
@@ -103,7 +103,7 @@ def slow_start_latency(d: Array, rtt: Array, w1: Array = 10.0, b: Array = 2.0, w
     """Time that slow-start takes to send d segments.
 
     RTT log_g(d (g-1)/w1 + 1); where the window reaches Wmax, RTT (log_g(Wmax/w1) + 1 + (d - (g Wmax - w1)/(g-1))/Wmax). Round trips are not whole
-    numbers here: a part of the first window takes a part of one.
+    numbers here, but there is at least one: the printed equation has less where d is below w1.
 
     d, w1, wmax: segments; rtt: seconds; b: a number. Shapes that broadcast. Returns seconds.
     Source: CSA, equation (15) of Cardwell, Savage & Anderson 2000.
@@ -114,7 +114,7 @@ def slow_start_latency(d: Array, rtt: Array, w1: Array = 10.0, b: Array = 2.0, w
     with np.errstate(invalid="ignore"):
         limited = np.log(wmax / w1) / np.log(growth) + 1.0 + (d - (growth * wmax - w1) / (growth - 1.0)) / wmax
     unlimited = np.log1p(d * (growth - 1.0) / w1) / np.log(growth)
-    return rtt * np.where(slow_start_window(d, w1, b) > wmax, limited, unlimited)
+    return rtt * np.maximum(np.where(slow_start_window(d, w1, b) > wmax, limited, unlimited), 1.0)
 
 
 @formula("CSA", name="first-loss-latency", result="T_loss", unit="s", d=D, p=P, rtt=RTT, rto=RTO, w1=W1, b=B, wmax=WMAX)

@@ -27,7 +27,7 @@ def bandwidth(p: Array, rtt: Array, mss: Array = 1460.0, c: Array = 0.4, beta: A
     return 8.0 * mss / rtt * average_window(p, rtt, c, beta)
 
 
-@formula("RFC9438", name="cubic-window", result="W", unit="segments", p=P, rtt=RTT, c=C, beta=BETA)
+@formula("RFC9438", name="cubic-window", result="W", unit="packets", p=P, rtt=RTT, c=C, beta=BETA)
 def average_window(p: Array, rtt: Array, c: Array = 0.4, beta: Array = 0.7) -> Array:
     """Average window of CUBIC, never below Reno's.
 
@@ -39,7 +39,7 @@ def average_window(p: Array, rtt: Array, c: Array = 0.4, beta: Array = 0.7) -> A
     return np.maximum(window_alone(p, rtt, c, beta), RENO / np.sqrt(np.asarray(p, dtype=float)))
 
 
-@formula("RFC9438", name="cubic-window-alone", result="W", unit="segments", p=P, rtt=RTT, c=C, beta=BETA)
+@formula("RFC9438", name="cubic-window-alone", result="W", unit="packets", p=P, rtt=RTT, c=C, beta=BETA)
 def window_alone(p: Array, rtt: Array, c: Array = 0.4, beta: Array = 0.7) -> Array:
     """Average window of CUBIC's cubic curve by itself.
 

@@ -12,6 +12,24 @@ REGISTER = {
     "E": {"A": 11, "E": 18, "F": 14, "X": 8, "U": 1},
 }
 
+# The ids of mathis97, whose numbers have gaps and letters.
+MATHIS = {
+    *(f"M-A{n}" for n in range(1, 14)),
+    *(f"M-U{n}" for n in range(1, 7)),
+    *(f"M-E{n}" for n in (1, 2, 3, 4, 5, 6, 12, 13, 14, 15, 16, 17)),
+    *(f"M-T1{row}" for row in "abcd"),
+    *("M-T2", "M-T3"),
+    *(f"M-T4{row}" for row in "abcdefghij"),
+    *(f"M-F{n}" for n in range(1, 16)),
+    *(f"M-X{n}" for n in range(1, 16)),
+}
+# What of them cannot be run yet. It only shrinks.
+MISSING = MATHIS - {
+    *(f"M-A{n}" for n in (1, 2, 3, 4, 5, 6, 12)),
+    *(f"M-E{n}" for n in (1, 2, 3, 4, 5, 6, 12, 13, 14, 15, 16, 17)),
+    *("M-U2", "M-X1", "M-X5"),
+}
+
 
 def ids(paper: str) -> list[str]:
     return [f"{paper}-{letter}{n}" for letter, count in REGISTER[paper].items() for n in range(1, count + 1)]
@@ -23,6 +41,13 @@ def test_every_id_of_the_register_is_listed(paper, count):
     assert len(wanted) == count
     listed = {id for id in ITEMS if id.startswith(f"{paper}-")}
     assert listed == set(wanted)
+
+
+def test_every_id_of_mathis97_is_listed_or_known_to_be_missing():
+    assert len(MATHIS) == 77
+    listed = {id for id in ITEMS if id.startswith("M-")}
+    assert listed <= MATHIS
+    assert MATHIS - listed <= MISSING
 
 
 def test_kinds_and_papers_are_known():

@@ -22,6 +22,9 @@ def test_a_section_says_what_is_on_record(paper, id, text):
     assert all(holds == "yes" for holds, *_ in rows) == (entry["verdict"] == HOLDS)
     got = {name: got for _, name, _, got in rows}
     assert got == {pages.cell(name): pages.cell(value) for name, value in entry["got"].items()}, f"run `python -m ackclock.reproduce.pages {id}`"
+    assert all(part in text for part in (f"## {id}: {ITEMS[id].title}\n", *pages.declared(ITEMS[id]))), (
+        f"run `python -m ackclock.reproduce.pages {id}`"
+    )
     for image in re.findall(r"\(images/([^)]+)\)", text):
         assert (pages.FOLDER / "images" / image).stat().st_size < 150_000
 

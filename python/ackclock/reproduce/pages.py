@@ -40,16 +40,23 @@ def section(i: Item, outcome: Outcome) -> str:
     text += "".join(f"\n![{i.id}: {i.title}](images/{i.id}-{name}.png)\n" for name in outcome.figures)
     rows = "".join(f"| {'yes' if c.holds else '**no**'} | {cell(c.name)} | {cell(c.expected)} | {cell(c.got)} |\n" for c in outcome.checks)
     text += f"\n| holds | check | expected | got |\n|---|---|---|---|\n{rows}"
-    if i.points_at:
-        text += "\n" + "".join(pointer(r) for r in i.points_at)
-    if i.tests:
-        links = ", ".join(f"[`{name}`](../../{path})" for path, _, name in (t.partition("::") for t in i.tests))
-        text += f"\nPinned by {links}.\n"
-    if i.choices:
-        text += "\nUnstated in the paper, and chosen:\n\n" + "".join(f"- {what}: {chosen}\n" for what, chosen in i.choices.items())
+    text += "".join(declared(i))
     if outcome.notes:
         text += "\n" + "".join(f"- {line}\n" for line in outcome.notes)
     return text
+
+
+def declared(i: Item) -> list[str]:
+    """What an item's declaration says, in Markdown: what it is here, what pins it, what was chosen."""
+    parts = []
+    if i.points_at:
+        parts.append("\n" + "".join(pointer(r) for r in i.points_at))
+    if i.tests:
+        links = ", ".join(f"[`{name}`](../../{path})" for path, _, name in (t.partition("::") for t in i.tests))
+        parts.append(f"\nPinned by {links}.\n")
+    if i.choices:
+        parts.append("\nUnstated in the paper, and chosen:\n\n" + "".join(f"- {what}: {chosen}\n" for what, chosen in i.choices.items()))
+    return parts
 
 
 def pointer(text: str) -> str:
@@ -120,13 +127,14 @@ def write(paper: str, fresh: dict[str, str]) -> None:
 
 
 def stale() -> list[str]:
-    """Items of papers with a page that have no section, or one whose figures or verdict are not those on record."""
+    """Items of papers with a page whose section is missing, is not as they are declared, or does not have what is on record."""
     found = []
     for paper in PAPERS:
         sections, record = read(paper), recorded()
         for i in (i for i in ITEMS.values() if i.paper == paper):
             text, entry = sections.get(i.id, ""), record.get(i.id, {"got": {}, "reason": "", "verdict": ""})
             told = [f"| {cell(name)} |" in text and f"| {cell(got)} |\n" in text for name, got in entry["got"].items()]
+            told += [part in text for part in (f"## {i.id}: {i.title}\n", *declared(i))]
             said = "Holds." if entry["verdict"] == HOLDS else "Falls short."
             if not text or not all(told) or f"**{said}**" not in text or entry["reason"] not in text:
                 found.append(i.id)

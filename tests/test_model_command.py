@@ -6,10 +6,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from ackclock.cli import run
 from ackclock.cli.values import parse
 from ackclock.models import FORMULAS, Input
 from ackclock.models import mathis97 as m
 from ackclock.models import pftk98 as f
+from ackclock.models import rfc9438 as cubic
 
 P = Input("ratio", "p")
 N = Input("count", "n")
@@ -43,10 +45,12 @@ def test_values_of_a_command_are_those_of_the_function(ackclock):
 
 
 def test_formulas_of_one_unit_stand_side_by_side(ackclock):
-    done = ackclock("model", "mathis", "--p", "0.01,0.1", "--rtt", "100ms", "--beside", "pftk(rto=2s,b=1)", "--beside", "cubic", "--json")
+    done = ackclock("model", "mathis", "--p", "0.0001,0.1", "--rtt", "100ms", "--beside", "pftk(rto=2s,b=1)", "--beside", "cubic", "--json")
     assert done.code == 0, done
     (first, second) = done.json["rows"]
-    assert first["pftk(rto=2s,b=1)"] == pytest.approx(float(f.send_rate(0.01, 0.1, 2, 1460, 1)))
+    assert first["pftk(rto=2s,b=1)"] == pytest.approx(float(f.send_rate(1e-4, 0.1, 2, 1460, 1)))
+    # C of the one is not C of the other: their names differ.
+    assert first["cubic"] == pytest.approx(float(cubic.bandwidth(1e-4, 0.1)))
     assert second["cubic"] == pytest.approx(8 * 1460 / 0.1 * 1.2 / np.sqrt(0.1))
     assert done.json["beside"][0]["inputs"] == {"rto": 2.0, "b": 1.0, "wmax": None}
     shown = ackclock("model", "mathis", "--p", "0.01", "--rtt", "100ms", "--beside", "pftk")
@@ -74,22 +78,45 @@ def test_a_curve_over_values_for_each_flow(ackclock, tmp_path):
     assert "a range gives a figure too" in single.err
 
 
+def test_lines_are_told_apart_by_their_values(ackclock, tmp_path):
+    near = ["--p", "0.01..0.1", "--rtt", "100ms", "--c", "1,1.00000001", "--beside", "mathis(c=2)"]
+    assert ackclock("model", "mathis", *near, "--out", "near").code == 0
+    limits = ackclock("model", "pftk", "--p", "0.01..0.1", "--rtt", "100ms", "--wmax", "20,inf", "--out", "limits", "--json")
+    assert limits.code == 0
+    assert {row["wmax"] for row in limits.json["rows"]} == {20.0, None}
+    svg = (tmp_path / "limits/curve.svg").read_text()
+    assert "wmax = inf" in svg
+
+
+def test_inputs_of_one_name_are_of_one_kind_and_what_stands_beside_takes_its_own():
+    forms = [o for o in FORMULAS.values() if o.paper in ("mathis97", "pftk98", "cardwell2000", "rfc9438")]
+    for one in forms:
+        for other in forms:
+            for name in one.inputs.keys() & other.inputs.keys():
+                assert one.unit != other.unit or one.inputs[name].kind == other.inputs[name].kind, (one.name, other.name, name)
+    assert run(["model", "mathis", "--p", "0.1", "--rtt", "100ms", "--beside", "cubic(c-cubic=4, beta_cubic=0.5)"]) == 0
+
+
+def test_ranges_over_many_decades():
+    wide = parse("--p", P, "1e-300..1").array
+    assert len(wide) == 3001
+    assert parse("--p", P, "1e-320..1").array[-1] == 1.0
+
+
 def test_axes_are_logarithmic_where_the_range_is():
     from ackclock.plot import curves
 
     x = np.geomspace(1e-4, 0.1, 50)
-    axes = curves(x, {"y": x**-0.5}, title="t", xlabel="x", ylabel="y", log=True).axes[0]
+    axes = curves(x, [("y", x**-0.5)], title="t", xlabel="x", ylabel="y", log=True).axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    axes = curves(x, {"y": x * 0}, title="t", xlabel="x", ylabel="y", log=True).axes[0]
+    axes = curves(x, [("y", x * 0)], title="t", xlabel="x", ylabel="y", log=True).axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
-    axes = curves(x, {"y": x}, title="t", xlabel="x", ylabel="y").axes[0]
+    axes = curves(x, [("y", x)], title="t", xlabel="x", ylabel="y").axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
 
 
 @pytest.mark.parametrize("name", [o.name for o in FORMULAS.values() if o.paper in ("mathis97", "pftk98", "cardwell2000", "rfc9438")])
 def test_the_command_line_knows_every_new_form(name):
-    from ackclock.cli import run
-
     text = {"ratio": "0.1", "time": "100ms", "span": "100ms", "size": "1000B", "rate": "1Mbit/s"}
     given = [part for key, i in FORMULAS[name].inputs.items() for part in (f"--{key.replace('_', '-')}", text.get(i.kind, "5"))]
     assert run(["model", name, *given, "--json"]) == 0
@@ -108,15 +135,23 @@ def test_the_command_line_knows_every_new_form(name):
         (["--p", "0.1", "--beside", "pftk(x=1)"], "`pftk` has no input `x`; it has p, rtt"),
         (["--p", "0.1", "--beside", "pftk(rto=1)"], "`pftk(rto)`: `1` is not a time"),
         (["--p", "0.1", "--beside", "pftk(wmax=0)"], "above zero, or `inf`"),
+        (["--p", "0.1", "--beside", "mathis"], "is the closed form itself"),
+        (["--p", "1e-320..0", "--out", "x"], "no finite value"),
+        (["--p", "nan..1"], "`nan` is not a ratio"),
+        (["--p", ".."], "is not a ratio"),
+        (["--p", "0.1..0.2:0"], "has no values"),
+        (["--p", "0.1", "--c", "1..inf"], "not a finite number"),
         (["--p", "1", "--beside", "pftk"], "`pftk` has no finite value there"),
         (["--p", "0.001..0.1", "--c", "1..2:13", "--out", "x"], "13 curves"),
     ],
 )
-def test_wrong_input_is_one_sentence(ackclock, tmp_path, arguments, says):
-    done = ackclock("model", "mathis", "--rtt", "100ms", *arguments)
-    assert done.code == 2
-    assert done.is_one_sentence(), done.err
-    assert says in done.err
+def test_wrong_input_is_one_sentence(capsys, monkeypatch, tmp_path, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    assert run(["model", "mathis", "--rtt", "100ms", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert says in err
     assert list(tmp_path.iterdir()) == []
 
 

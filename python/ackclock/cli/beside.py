@@ -35,9 +35,12 @@ class Beside:
             near = difflib.get_close_matches(found[1] if found else text, fitting, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"these do: {', '.join(fitting)}"
             raise InputError(f"`--beside {text}` names no closed form that gives {f.unit or 'a plain number'} for all flows; {hint}")
+        if text.strip() in (f.name, f.id):
+            raise InputError(f"`--beside {text}` is the closed form itself; give it other inputs, as in {f.name}({next(iter(f.inputs))}=VALUE)")
         own: dict[str, float] = {}
         for part in filter(str.strip, (found[2] or "").split(",") if found else []):
             name, _, value = (x.strip() for x in part.partition("="))
+            name = name.replace("-", "_")
             if name not in other.inputs:
                 raise InputError(f"`--beside {text}`: `{other.name}` has no input `{name}`; it has {', '.join(other.inputs)}")
             own[name] = one(f"{other.name}({name})", other.inputs[name], value)

@@ -206,21 +206,22 @@ def _figure(f: Formula, values: dict[str, Values], others: list[Beside], over: s
     x = values[over].fine(kind)
     arrays = {name: x if name == over else np.unique(v.array) if not f.inputs[name].per_flow else v.array for name, v in values.items()}
     rows = table(f, arrays, others)
-    results = [f.result, *(o.text for o in others)]
     fixed = {n: v.array[0] for n, v in values.items() if n != over and v.array.size == 1 and v.array[0] != np.inf}
-    lines: dict[str, list[float]] = {}
+    varied = ["flow"] * ("flow" in rows[0]) + [n for n, v in values.items() if n != over and v.array.size > 1 and n in rows[0]]
+    lines: dict[Any, tuple[str, list[float]]] = {}
     for row in rows:
         # Which line a value belongs to: what varies besides the x axis, and the closed form where there are several.
-        varied = [f"{n} = {quantity(f, n, v)}" for n, v in row.items() if n not in (over, "flows", *fixed, *results) and v != np.inf]
-        for name, text in zip(results, [f.name, *(o.text for o in others)], strict=True):
-            lines.setdefault(", ".join(([text] if others else []) + varied) or f.name, []).append(row[name])
+        names = [f"{n} = {quantity(f, n, row[n])}" for n in varied]
+        for column, name in [(f.result, f.name), *((o.text, o.text) for o in others)]:
+            label = ", ".join([name] * (bool(others) or not names) + names)
+            lines.setdefault((column, *(row[n] for n in varied)), (label, []))[1].append(row[column])
     if len(lines) > MOST_LINES:
         raise InputError(f"that would draw {len(lines)} curves; give at most {MOST_LINES}, or leave `--out` out")
     unit = f" ({f.unit})" if f.unit not in ("", "ratio") else ""
     x_unit = f" ({UNITS[kind]})" if kind in UNITS else ""
     return curves(
         x,
-        {name: np.array(v) for name, v in lines.items()},
+        [(label, np.array(v)) for label, v in lines.values()],
         title=f"{f.name} ({f.id})" + (" and others" if others else ""),
         subtitle=f.about,
         xlabel=f"{over}: {f.inputs[over].about}{x_unit}",

@@ -74,7 +74,7 @@ def _range(name: str, i: Input, text: str, low: float, high: float, steps: str |
         if log and min(low, high) <= 0:
             raise InputError(f"`{name}` has the range `{text}`; a logarithmic one needs values above zero")
         return Values(_spaced(i.kind, low, high, int(steps), log), (low, high), log)
-    decades = abs(math.log10(high / low)) if min(low, high) > 0 else 0.0
+    decades = abs(math.log10(high) - math.log10(low)) if min(low, high) > 0 else 0.0
     log = decades >= 1.0
     count = math.ceil(PER_DECADE * decades - 1e-9) + 1 if log else STEPS + 1
     if i.kind == "count" and abs(high - low) < MOST_COUNTS:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import matplotlib as mpl
 import numpy as np
@@ -14,7 +14,7 @@ MARKED = 30
 
 def curves(
     x: np.ndarray,
-    lines: Mapping[str, np.ndarray],
+    lines: Sequence[tuple[str, np.ndarray]],
     *,
     title: str,
     subtitle: str = "",
@@ -23,14 +23,14 @@ def curves(
     log: bool = False,
     legend: str = "",
 ) -> Figure:
-    """Draws functions of one variable, a line for each.
+    """Draws functions of one variable: names and values at `x`.
 
     log: whether the x axis is logarithmic; the y axis then is too, where every value is above zero. legend: what the lines have in common.
     """
     fig, axes = style.figure(title, subtitle)
-    every = np.concatenate([np.asarray(v, float) for v in lines.values()])
+    every = np.concatenate([np.asarray(v, float) for _, v in lines])
     with mpl.rc_context(style.SETTINGS):
-        for i, (name, values) in enumerate(lines.items()):
+        for i, (name, values) in enumerate(lines):
             look = {"marker": "o", "markersize": 3.5} if x.size < MARKED else {}
             axes.plot(x, values, label=name, **style.line(i), **look)
         if log:

@@ -6,7 +6,8 @@ import numpy as np
 
 from ackclock.models import jacobson88 as j
 from ackclock.models import mathis97 as m
-from ackclock.reproduce.item import Check, at_most, exactly, pinned, six_digits, stated
+from ackclock.reproduce.item import Check, at_most, exactly, pinned, six_digits, stated, within
+from ackclock.reproduce.mathis97.window_alone import constant
 
 GATEWAYS = [1, 2, 3, 4, 5, 6, 8, 10]
 SHORT = [0.5, 0.190744, 0.103517, 0.0666667, 0.0473381, 0.0357854, 0.0230275, 0.0163711]
@@ -26,12 +27,29 @@ FITS = {
     "Tahoe, delayed acks": (0.596, -0.542, [87.7498, 25.1910, 7.23180]),
 }
 
+# C of a window by itself: packets that a window's acks add, random or periodic loss, p, and the register's C, which is known to about 0.01.
+ALONE = [
+    *((1.0, True, p, c) for p, c in ((1e-4, 1.3109), (1e-3, 1.3124), (1e-2, 1.3027))),
+    *((0.5, True, p, c) for p, c in ((1e-4, 0.9271), (1e-3, 0.9281), (1e-2, 0.9212))),
+    (1.0, False, 1e-4, 1.2248),
+    (0.5, False, 1e-4, 0.8662),
+]
+
 SIZES = [536, 1460, 4312]
 """Segment sizes of the research user, bytes (M-F13)."""
 
 
 def bandwidths() -> list[Check]:
     """M-E3."""
+    alone = [
+        within(
+            f"C of a window by itself, {'random' if random else 'periodic'} loss of {p:g}, {'ack per packet' if increase == 1 else 'delayed acks'}",
+            constant(p, increase, random),
+            c,
+            0.01,
+        )
+        for increase, random, p, c in ALONE
+    ]
     return [
         six_digits(
             "BW (bit/s) of 1460 bytes, 0.1 s, p = 0.01, C = 1.22474, 0.866025",
@@ -41,6 +59,7 @@ def bandwidths() -> list[Check]:
         six_digits("BW (bit/s) of 536, 1460, 4312 bytes, 0.1 s, p = 0.03, C = 1", m.bandwidth(0.03, 0.1, SIZES, 1), [247568, 674345, 1.99163e6]),
         six_digits("average window at p = 1e-3, 0.01, 0.03, 0.1", m.average_window([1e-3, 0.01, 0.03, 0.1]), [38.7298, 12.2474, 7.07107, 3.87298]),
         six_digits("the same with C = 0.93", m.average_window([1e-3, 0.01, 0.03, 0.1], 0.93), [29.4092, 9.3, 5.36936, 2.94092]),
+        *alone,
     ]
 
 

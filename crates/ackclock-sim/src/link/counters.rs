@@ -1,0 +1,115 @@
+//! What a link has seen.
+
+use ackclock_policy::Backlog;
+use ackclock_units::{Bytes, Duration, Instant};
+
+use super::Link;
+
+/// What a link has seen so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkCounters {
+    /// Packets offered.
+    pub offered: u64,
+    /// Their bytes.
+    pub offered_bytes: Bytes,
+    /// Packets that the queue refused, pushed out or shed.
+    pub queue_drops: u64,
+    /// Their bytes.
+    pub queue_drop_bytes: Bytes,
+    /// Packets lost on the wire.
+    pub fault_drops: u64,
+    /// Packets damaged on the wire.
+    pub corrupted: u64,
+    /// Packets duplicated on the wire.
+    pub duplicated: u64,
+    /// Packets held back on the wire.
+    pub delayed: u64,
+    /// Packets that the queue marked.
+    pub marked: u64,
+    /// Packets put on the wire, lost there or not.
+    pub served: u64,
+    /// Their bytes.
+    pub served_bytes: Bytes,
+    /// Segments with payload and datagrams among them.
+    pub served_data: u64,
+    /// Time that the wire was busy with them.
+    pub busy: Duration,
+    /// Largest backlog seen by an arriving packet, itself included, bytes; the packet in service is not part of it.
+    pub max_backlog: Bytes,
+    /// The same in packets.
+    pub max_backlog_packets: u32,
+    /// Packets in the queue of which it is settled that the wire will lose them.
+    pub doomed: u64,
+    /// The backlog in bytes, summed over time in nanoseconds.
+    pub byte_ns: u128,
+    /// The backlog in packets, summed over time in nanoseconds.
+    pub packet_ns: u128,
+}
+
+impl Link {
+    /// What waits at `now`, the packet in service not included.
+    pub fn backlog(&mut self, now: Instant) -> Backlog {
+        self.settle(now);
+        self.queue.backlog()
+    }
+
+    /// What is in the queue or in service at `now`.
+    pub fn queued(&mut self, now: Instant) -> Backlog {
+        let waiting = self.backlog(now);
+        let served = match self.in_service {
+            Some((p, _)) => Some(p.bytes),
+            None => (self.fifo && self.free_at > now).then_some(self.ahead.serving.bytes),
+        };
+        Backlog { packets: waiting.packets + u32::from(served.is_some()), bytes: waiting.bytes + u64::from(served.unwrap_or(0)) }
+    }
+
+    /// What it has seen by `now`.
+    pub fn counters(&mut self, now: Instant) -> LinkCounters {
+        self.settle(now);
+        self.integrate(now);
+        let (mut c, ahead) = (self.counters, &self.ahead);
+        // Those in the queue were counted as if they had left, and so was the one in service.
+        let serving = (self.fifo && self.free_at > now).then_some(&ahead.serving);
+        for p in ahead.packets.iter().chain(serving) {
+            c.served -= 1;
+            c.served_bytes -= u64::from(p.bytes);
+            c.served_data -= u64::from(p.data);
+            c.fault_drops -= u64::from(p.lost);
+            c.doomed += u64::from(p.lost);
+        }
+        let mut start = ahead.next_start;
+        for p in &ahead.packets {
+            let to_come = u128::from(start.since(now).as_nanos());
+            c.packet_ns -= to_come;
+            c.byte_ns -= to_come * u128::from(p.bytes);
+            start += self.rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(p.bytes)));
+        }
+        let busy_until = self.in_service.map_or(self.free_at, |(_, departs)| departs);
+        c.busy = c.busy - busy_until.since(now);
+        c
+    }
+
+    /// Segments with payload and datagrams that it has admitted, without those its queue dropped.
+    pub fn served_data(&self) -> u64 {
+        self.counters.served_data
+    }
+
+    /// Adds the backlog of a queue that is not first-in first-out up to `now`.
+    pub(super) fn integrate(&mut self, now: Instant) {
+        if self.fifo {
+            return;
+        }
+        let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), self.queue.backlog());
+        self.counters.packet_ns += span * u128::from(backlog.packets);
+        self.counters.byte_ns += span * u128::from(backlog.bytes);
+        self.changed_at = self.changed_at.max(now);
+    }
+
+    #[inline]
+    pub(super) fn count_served(&mut self, bytes: u32, data: bool, marked: bool) {
+        self.counters.served += 1;
+        self.counters.served_bytes += u64::from(bytes);
+        self.counters.served_data += u64::from(data);
+        self.counters.marked += u64::from(marked);
+    }
+}

@@ -1,0 +1,140 @@
+//! A link with a first-in first-out queue: departures are told as packets arrive.
+
+use std::collections::VecDeque;
+
+use ackclock_policy::{Admit, Backlog, Policy, QueueDiscipline, Queued};
+use ackclock_units::{Bytes, Instant, Rng};
+
+use super::{Link, Offer};
+use crate::fault::Passing;
+
+/// What a link with a first-in first-out queue keeps of packets of which it has told already when they will arrive.
+#[derive(Default)]
+pub(super) struct Ahead {
+    /// Those in the queue, in order.
+    pub(super) packets: VecDeque<Mark>,
+    pub(super) bytes: Bytes,
+    /// When the first of them goes into service: when the one before it has left.
+    pub(super) next_start: Instant,
+    /// The packet that went into service last.
+    pub(super) serving: Mark,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct Mark {
+    pub(super) bytes: u32,
+    /// It carries payload.
+    pub(super) data: bool,
+    /// It will be lost on the wire.
+    pub(super) lost: bool,
+}
+
+impl Link {
+    pub(super) fn offer_fifo(&mut self, packet: Queued, about: &Passing) -> Offer {
+        let Some(marked) = self.admit(packet) else { return self.refuse(packet.bytes) };
+        let departs = self.book(packet, about.kind.is_data());
+        let delivery = self.leave(packet, about, departs, marked);
+        if delivery.lost {
+            // Booked last: it waits at the end of the queue, or it is in service already.
+            self.ahead.packets.back_mut().unwrap_or(&mut self.ahead.serving).lost = true;
+        }
+        Offer::Sent(delivery)
+    }
+
+    /// True for a link of some rate behind a first-in first-out queue and without faults: then [`Link::offer_plain`] does what `offer` does.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Offers a packet to a plain link: when it arrives, and whether it was marked; `None` when it was refused.
+    #[inline]
+    pub(crate) fn offer_plain(&mut self, packet: Queued, data: bool) -> Option<(Instant, bool)> {
+        self.counters.offered += 1;
+        self.counters.offered_bytes += u64::from(packet.bytes);
+        let Some(marked) = self.admit(packet) else {
+            self.refuse(packet.bytes);
+            return None;
+        };
+        let departs = self.book(packet, data);
+        self.count_served(packet.bytes, data, marked);
+        Some((departs + self.delay, marked))
+    }
+
+    /// Asks the queue for admission. Answers whether the packet was marked; `None` when it was refused.
+    #[inline]
+    fn admit(&mut self, packet: Queued) -> Option<bool> {
+        self.settle(packet.at);
+        match self.queue.enqueue(packet, packet.at, &mut self.rng) {
+            Admit::Take => Some(false),
+            Admit::Mark => Some(true),
+            // A queue without a scheduler pushes nothing out (`QueueDiscipline::enqueue`).
+            Admit::Drop | Admit::PushOut(_) => None,
+        }
+    }
+
+    /// Books the service of an admitted packet; answers when it will have left.
+    #[inline]
+    fn book(&mut self, packet: Queued, data: bool) -> Instant {
+        let now = packet.at;
+        let time = self.time_to_send(packet.bytes);
+        self.counters.busy += time;
+        let start = self.free_at.max(now);
+        let idle = self.free_at <= now;
+        self.free_at = start + time;
+        let ahead = &mut self.ahead;
+        ahead.packets.push_back(Mark { bytes: packet.bytes, data, lost: false });
+        ahead.bytes += u64::from(packet.bytes);
+        if idle {
+            ahead.next_start = now;
+            self.settle(now);
+        } else {
+            let wait = u128::from(start.since(now).as_nanos());
+            self.counters.packet_ns += wait;
+            self.counters.byte_ns += wait * u128::from(packet.bytes);
+            self.counters.max_backlog = self.counters.max_backlog.max(ahead.bytes);
+            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(ahead.packets.len() as u32);
+        }
+        self.free_at
+    }
+
+    /// Takes out of the queue what has gone into service by `now`.
+    #[inline]
+    pub(super) fn settle(&mut self, now: Instant) {
+        while self.ahead.next_start <= now {
+            let Some(first) = self.ahead.packets.pop_front() else { break };
+            let start = self.ahead.next_start;
+            self.ahead.next_start = start + self.time_to_send(first.bytes);
+            self.ahead.bytes -= u64::from(first.bytes);
+            self.ahead.serving = first;
+            self.queue.dequeued(first.bytes, start);
+        }
+    }
+}
+
+/// A queue without bounds, first in, first out.
+#[derive(Debug, Default)]
+pub(super) struct Unbounded(Backlog);
+
+impl Policy for Unbounded {
+    fn name(&self) -> &str {
+        "unbounded"
+    }
+}
+
+impl QueueDiscipline for Unbounded {
+    fn enqueue(&mut self, p: Queued, _: Instant, _: &mut Rng) -> Admit {
+        self.0.packets += 1;
+        self.0.bytes += u64::from(p.bytes);
+        Admit::Take
+    }
+
+    fn dequeued(&mut self, bytes: u32, _: Instant) {
+        self.0.packets -= 1;
+        self.0.bytes -= u64::from(bytes);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0
+    }
+}

@@ -1,0 +1,74 @@
+//! A link whose queue chooses what goes next: it is polled when the packet in service has left.
+
+use ackclock_policy::{Admit, PacketId, Queued};
+use ackclock_units::Instant;
+
+use super::{Delivery, Link, Offer};
+use crate::fault::Passing;
+
+impl Link {
+    pub(super) fn offer_other(&mut self, packet: Queued) -> Offer {
+        let now = packet.at;
+        self.integrate(now);
+        let queue = &mut self.queue;
+        let before = queue.backlog().bytes;
+        let marked = match queue.enqueue(packet, now, &mut self.rng) {
+            Admit::Take => false,
+            Admit::Mark => true,
+            Admit::Drop => return self.refuse(packet.bytes),
+            Admit::PushOut(id) => {
+                let pushed = (before + u64::from(packet.bytes)).saturating_sub(queue.backlog().bytes);
+                self.counters.queue_drops += 1;
+                self.counters.queue_drop_bytes += pushed;
+                self.dropped.push(id);
+                false
+            }
+        };
+        self.counters.marked += u64::from(marked);
+        if self.in_service.is_none() {
+            self.serve(now);
+        } else {
+            let backlog = queue.backlog();
+            self.counters.max_backlog = self.counters.max_backlog.max(backlog.bytes);
+            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(backlog.packets);
+        }
+        Offer::Waits { marked }
+    }
+
+    /// Puts the next packet of a queue that is not first-in first-out into service.
+    fn serve(&mut self, now: Instant) {
+        self.integrate(now);
+        let queue = &mut self.queue;
+        let (before, sheds) = (queue.backlog(), self.dropped.len());
+        let next = queue.scheduler().and_then(|s| s.dequeue(now, &mut self.dropped));
+        let shed = (self.dropped.len() - sheds) as u64;
+        if shed > 0 {
+            let served = next.map_or(0, |p| u64::from(p.bytes));
+            self.counters.queue_drops += shed;
+            self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
+        }
+        self.in_service = next.map(|p| (p, now + self.time_to_send(p.bytes)));
+        if let Some((_, departs)) = self.in_service {
+            self.counters.busy += departs.since(now);
+        }
+    }
+
+    /// When the packet in service will have left; `None` when there is none, or when departures are told at once.
+    pub fn next_departure(&self) -> Option<Instant> {
+        self.in_service.map(|(_, departs)| departs)
+    }
+
+    /// The next packet that has left by `now`, if any; the one after it goes into service at that moment. `about` looks a packet up.
+    /// Call until `None`. Packets that a queue dropped meanwhile are told by [`Link::next_dropped`].
+    pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> Passing) -> Option<Delivery> {
+        let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
+        self.free_at = departs;
+        self.serve(departs);
+        Some(self.leave(packet, &about(packet.id), departs, false))
+    }
+
+    /// A packet that was admitted before and has been pushed out or shed since. Call until `None` after [`Link::offer`] and [`Link::poll`].
+    pub fn next_dropped(&mut self) -> Option<PacketId> {
+        self.dropped.pop()
+    }
+}

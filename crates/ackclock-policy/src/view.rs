@@ -342,7 +342,10 @@ pub enum Admit {
     /// Queues it with Congestion Experienced set.
     Mark,
     /// Drops it.
-    Drop,
+    Drop {
+        /// An active queue does so although there was room.
+        early: bool,
+    },
     /// Drops that queued packet instead, and queues this one.
     PushOut(PacketId),
 }

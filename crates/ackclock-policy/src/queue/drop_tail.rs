@@ -18,7 +18,7 @@ impl Policy for DropTail {
 impl QueueDiscipline for DropTail {
     fn enqueue(&mut self, p: Queued, _: Instant, _: &mut Rng) -> Admit {
         if !self.queue.fits(p.bytes, self.limit) {
-            return Admit::Drop;
+            return Admit::Drop { early: false };
         }
         self.queue.push(p.bytes);
         Admit::Take

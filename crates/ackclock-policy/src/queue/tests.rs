@@ -34,7 +34,11 @@ fn every_queue_keeps_its_books_and_its_order() {
                             assert_ne!(ecn, Ecn::NotEct, "{}: only capable packets are marked", entry.name);
                             inside.push_back(p);
                         }
-                        Admit::Drop => dropped += 1,
+                        Admit::Drop { early } => {
+                            let full = if seed % 2 == 0 { inside.len() >= 30 } else { queue.backlog().bytes + u64::from(p.bytes) > 30_000 };
+                            assert_ne!(early, full, "{}: early is what happens while there is room", entry.name);
+                            dropped += 1;
+                        }
                         Admit::PushOut(id) => {
                             assert!(queue.scheduler().is_some(), "{}: the link keeps the packets of a queue without a scheduler", entry.name);
                             inside.retain(|q: &Queued| q.id != id);

@@ -14,7 +14,9 @@ pub struct LinkCounters {
     pub offered_bytes: Bytes,
     /// Packets that the queue refused, pushed out or shed.
     pub queue_drops: u64,
-    /// Their bytes.
+    /// Those of them that the queue refused although there was room.
+    pub early_drops: u64,
+    /// The bytes of all of them.
     pub queue_drop_bytes: Bytes,
     /// Packets lost on the wire.
     pub fault_drops: u64,

@@ -68,8 +68,12 @@ impl Link {
         match self.queue.enqueue(packet, packet.at, &mut self.rng) {
             Admit::Take => Some(false),
             Admit::Mark => Some(true),
+            Admit::Drop { early } => {
+                self.counters.early_drops += u64::from(early);
+                None
+            }
             // A queue without a scheduler pushes nothing out (`QueueDiscipline::enqueue`).
-            Admit::Drop | Admit::PushOut(_) => None,
+            Admit::PushOut(_) => None,
         }
     }
 

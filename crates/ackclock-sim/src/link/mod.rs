@@ -13,7 +13,6 @@ use ackclock_units::{Duration, Instant, Rate, Rng};
 
 pub use self::counters::LinkCounters;
 use self::fifo::{Ahead, Unbounded};
-
 use crate::fault::{Fault, Passing, Verdict};
 
 /// What a link is made of.

@@ -15,7 +15,10 @@ impl Link {
         let marked = match queue.enqueue(packet, now, &mut self.rng) {
             Admit::Take => false,
             Admit::Mark => true,
-            Admit::Drop => return self.refuse(packet.bytes),
+            Admit::Drop { early } => {
+                self.counters.early_drops += u64::from(early);
+                return self.refuse(packet.bytes);
+            }
             Admit::PushOut(id) => {
                 let pushed = (before + u64::from(packet.bytes)).saturating_sub(queue.backlog().bytes);
                 self.counters.queue_drops += 1;

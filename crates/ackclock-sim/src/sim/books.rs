@@ -114,7 +114,7 @@ impl Simulation {
             data_packets: c.served_data,
             delivered: over - corrupted,
             dropped_queue: c.queue_drops,
-            dropped_early: None,
+            dropped_early: Some(c.early_drops),
             dropped_wire: c.fault_drops,
             marked: c.marked,
             duplicated: c.duplicated,

@@ -244,6 +244,8 @@ fn red_marks_capable_stacks_in_place_of_dropping() {
     let s = r.summaries(&scenario);
     let marked: Vec<_> = r.links.iter().filter(|l| &*l.name == "bottleneck").map(|l| l.marked).collect();
     assert!(marked[0] == 0 && marked[1] > 100, "{marked:?}");
+    let early: Vec<_> = r.links.iter().filter(|l| &*l.name == "bottleneck").map(|l| (l.dropped_early, l.dropped_queue)).collect();
+    assert!(early.iter().all(|(early, all)| early.is_some_and(|e| e <= *all)) && early[0].0 > Some(0), "{early:?}");
     assert!(s[1].loss.unwrap() < s[0].loss.unwrap() / 4.0, "{s:?}");
     assert!(s[1].retransmitted_segments < s[0].retransmitted_segments / 4, "{s:?}");
 }

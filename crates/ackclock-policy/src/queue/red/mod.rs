@@ -88,13 +88,13 @@ impl QueueDiscipline for Red {
         let verdict = self.drops.judge(average, p.bytes, rng);
         if !self.queue.fits(p.bytes, self.limit) {
             self.drops.restart();
-            return Admit::Drop;
+            return Admit::Drop { early: false };
         }
         // RFC 3168 section 7: a mark replaces the early drop; above the highest threshold packets are dropped, marked or not.
         let admit = match verdict {
             Verdict::Pass => Admit::Take,
             Verdict::Early if self.ecn && p.ecn != Ecn::NotEct => Admit::Mark,
-            Verdict::Early | Verdict::Forced => return Admit::Drop,
+            Verdict::Early | Verdict::Forced => return Admit::Drop { early: true },
         };
         self.average.on_queued();
         self.queue.push(p.bytes);

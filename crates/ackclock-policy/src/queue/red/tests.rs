@@ -126,17 +126,17 @@ fn capable_packets_are_marked_early_and_dropped_when_forced() {
     let mut q = red(&[("ecn", "true"), ("w_q", "1"), ("max_p", "1"), ("min_th", "1packets"), ("max_th", "2packets"), ("wait", "false")]);
     assert_eq!(q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng), Admit::Take);
     assert_eq!(q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng), Admit::Take, "average at min_th: probability 0");
-    assert_eq!(q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng), Admit::Drop, "max_p = 1 at max_th: forced");
+    assert_eq!(q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng), Admit::Drop { early: true }, "max_p = 1 at max_th: forced");
     q.drops.max_p = 0.999_999;
     assert_eq!(q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng), Admit::Mark);
-    assert_eq!(q.enqueue(packet(500, Ecn::NotEct), at(0), &mut rng), Admit::Drop);
+    assert_eq!(q.enqueue(packet(500, Ecn::NotEct), at(0), &mut rng), Admit::Drop { early: true });
 }
 
 #[test]
 fn a_full_buffer_drops_whatever_the_average() {
     let mut rng = Rng::stream(1, "red", 0);
     let mut q = red(&[("limit", "2packets")]);
-    for admit in [Admit::Take, Admit::Take, Admit::Drop] {
+    for admit in [Admit::Take, Admit::Take, Admit::Drop { early: false }] {
         assert_eq!(q.enqueue(packet(500, Ecn::NotEct), at(0), &mut rng), admit);
     }
 }

@@ -116,9 +116,10 @@ impl Scoreboard {
         }
     }
 
-    /// Bytes that SACKs, losses and retransmissions take off or add to what is outstanding.
-    pub fn in_network(&self, outstanding: u32) -> u32 {
-        (outstanding + self.retransmitted_bytes).saturating_sub(self.sacked_bytes + self.lost_bytes)
+    /// Bytes in the network of those `outstanding`, when `left` bytes have left it that no SACK tells of. What is taken for lost is counted out
+    /// already: these can only be of the others.
+    pub fn in_network(&self, outstanding: u32, left: u32) -> u32 {
+        outstanding.saturating_sub(self.sacked_bytes + self.lost_bytes).saturating_sub(left) + self.retransmitted_bytes
     }
 
     pub fn oldest_sent_at(&self) -> Option<Instant> {

@@ -76,10 +76,10 @@ fn every_stack_delivers_every_byte() {
 
 #[test]
 fn one_loss_is_repaired_by_fast_retransmit() {
-    for (name, resent) in [("tahoe", 16..=64), ("reno", 1..=1), ("newreno", 1..=1), ("sack", 1..=1), ("cubic", 1..=1)] {
+    // Tahoe too: the duplicates that follow release nothing, and the acknowledgment of the one segment resent covers all the others.
+    for name in ["tahoe", "reno", "newreno", "sack", "cubic"] {
         let (stats, _) = lose(name, 200_000, &[40]);
-        assert_eq!((stats.timeouts, stats.fast_recoveries), (0, 1), "{name}");
-        assert!(resent.contains(&stats.retransmitted_segments), "{name}: {}", stats.retransmitted_segments);
+        assert_eq!((stats.timeouts, stats.fast_recoveries, stats.retransmitted_segments), (0, 1, 1), "{name}");
     }
     let (stats, _) = lose("rfc793+init-rto(1s)", 200_000, &[40]);
     assert!(stats.timeouts == 1 && stats.retransmitted_segments >= 16, "go-back-N: {stats:?}");

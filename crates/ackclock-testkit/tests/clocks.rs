@@ -285,6 +285,35 @@ fn fast_retransmit_comes_with_the_third_duplicate() {
 }
 
 #[test]
+fn duplicates_of_what_is_taken_for_lost_release_nothing() {
+    // Go-back-N takes everything outstanding for lost: a duplicate tells of a segment that does not count as in the network any more (J-A14, J-A16,
+    // RFC 5681 §3.1: the loss window is one segment).
+    let setup = |recovery: &str| plain().but(|s| s.recovery = choose(recovery));
+    let mut t = open(&setup("tahoe"));
+    t.write(20_000);
+    assert_eq!(t.take_sent().len(), 10);
+    (1..=3).for_each(|i| t.inject(10 * i, seg(".").ack(1)));
+    let again: Vec<_> = t.take_sent().into_iter().filter(|(_, s)| s.seq.0 < 11_001).collect();
+    assert_eq!(again.len(), 1, "the third duplicate resends the first segment\n{t}");
+    (4..=11).for_each(|i| t.inject(10 * i, seg(".").ack(1)));
+    assert_eq!(t.take_sent().len(), 0, "{t}");
+    t.inject(200, seg(".").ack(2001));
+    assert_eq!(t.take_sent().len(), 2, "slow start from one segment\n{t}");
+
+    for recovery in ["timeout-only", "tahoe", "reno", "newreno"] {
+        let mut t = open(&setup(recovery));
+        t.write(20_000);
+        assert_eq!(t.take_sent().len(), 10);
+        t.run_to(1500);
+        assert_eq!(t.take_sent().len(), 1, "{recovery}: the timer expires\n{t}");
+        (1..=9).for_each(|i| t.inject(1500 + 10 * i, seg(".").ack(1)));
+        assert_eq!(t.take_sent().len(), 0, "{recovery}\n{t}");
+        t.inject(1700, seg(".").ack(2001));
+        assert_eq!(t.take_sent().len(), 2, "{recovery}\n{t}");
+    }
+}
+
+#[test]
 fn a_window_update_is_no_duplicate() {
     // RFC 5681 §2: same window, no data, no SYN or FIN.
     let mut t = open(&plain().but(|s| s.recovery = choose("newreno")));

@@ -439,7 +439,7 @@ impl Connection {
 
     /// Estimate of what is in the network (RFC 6675 §2); without SACK each duplicate ack stands for one segment that has left.
     fn pipe(&self) -> u32 {
-        self.sent.in_network(self.flight_size()).saturating_sub(self.dup_delivered)
+        self.sent.in_network(self.flight_size(), self.dup_delivered)
     }
 
     /// Stream position of sequence number `seq`, which is not below `snd_una`.

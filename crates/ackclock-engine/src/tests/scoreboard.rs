@@ -21,7 +21,7 @@ fn ten() -> Scoreboard {
 
 fn pipe(b: &Scoreboard) -> u32 {
     let outstanding: u32 = b.sent.iter().map(Sent::len).sum();
-    b.in_network(outstanding)
+    b.in_network(outstanding, 0)
 }
 
 #[test]

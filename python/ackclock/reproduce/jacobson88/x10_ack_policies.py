@@ -83,7 +83,8 @@ def reproduce(setting: Setting) -> Outcome:
     for recovery in RECOVERIES:
         for growth in GROWTH:
             values = losses(recovery, growth)
-            way = "rises" if values[-1] > values[0] else "falls"
+            steps = np.diff(values)
+            way = "rises" if (steps > 0).all() else "falls" if (steps < 0).all() else "neither rises nor falls all the way"
             notes.append(f"{recovery}, growth {growth}: loss {', '.join(f'{100 * v:.2f}' for v in values)} %: it {way} with packets per ack.")
     for r in rows:
         if r["receiver"] in OTHERS and (r["recovery"], r["growth"]) == ("timeouts only", "per acked packet"):

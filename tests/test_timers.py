@@ -54,7 +54,7 @@ def test_every_timer_is_replayed_and_marked_losses_are_summed_apart(ackclock, tm
         ("time,rtt\n,1\n", "row 1: `time` is nan"),
         ("time,rtt\n1,inf\n", "row 1: `rtt` is inf"),
         ("time,rtt\n", "has no rows"),
-        ("", "Empty CSV file"),
+        ("", "cannot be read as a series (Empty CSV file); give CSV or Parquet with seconds"),
         ("time,rtt\n1,1\n", "1 valid samples"),
         ("time,rtt,flight\n1,1,1e30\n", "`flight` is 1e+30"),
         ("time,rtt\n1,1,1\n", "columns"),

@@ -40,7 +40,8 @@ def read(path: Path) -> Iterator[dict[str, Array]]:
             last = float(piece["time"][-1]) if batch.num_rows else last
             yield piece
     except pa.ArrowException as e:
-        raise InputError(f"`{path}`: {' '.join(str(e).split())[:300]}") from None
+        why = " ".join(str(e).split())[:300].rstrip(".")
+        raise InputError(f"`{path}` cannot be read as a series ({why}); give CSV or Parquet with seconds in the columns time and rtt") from None
     except UnicodeDecodeError:
         raise InputError(f"`{path}` is neither Parquet nor CSV in UTF-8") from None
     if row == 0:

@@ -320,7 +320,8 @@ impl Simulation {
         self.net.depart(id, 2 * slot + 1);
     }
 
-    /// A source's datagrams and the reports that reach it are traced as segments are, a report with the place of the datagram that it names. Flows number first: [`Simulation::finish`] knows how many.
+    /// A source's datagrams and the reports that reach it are traced as segments are, a report with the place of the datagram that it names. Flows
+    /// number first: [`Simulation::finish`] knows how many.
     fn trace_datagram(&mut self, i: u32, number: u64, bytes: u32, sent: bool) {
         if !self.options.trace.any(Mask::PACKETS) {
             return;

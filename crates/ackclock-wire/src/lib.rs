@@ -12,5 +12,5 @@ mod segment;
 pub use emit::{emit_tcp, emit_tcp_header, emit_tcp_with, emit_udp, emit_udp_header, tcp_packet_len};
 pub use error::WireError;
 pub use options::{MAX_OPTIONS_LEN, emit_options, parse_options};
-pub use parse::{IpPacket, Strictness, TcpView, Transport, UdpView, parse_ip, parse_ip_as};
+pub use parse::{IpPacket, Strictness, TcpView, Transport, UdpView, parse_captured, parse_ip, parse_ip_as};
 pub use segment::{Flags, Options, SackBlocks, Segment, Timestamps};

@@ -20,8 +20,13 @@ pub const MAX_OPTIONS_LEN: usize = 40;
 ///
 /// # Errors
 /// [`WireError::TcpOption`] for a length of 0 or 1, past the end of the header, or wrong for a kind we know.
-pub fn parse_options(mut bytes: &[u8]) -> Result<Options, WireError> {
+pub fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
     let mut options = Options::default();
+    read_options(bytes, &mut options).map(|()| options)
+}
+
+/// The same into `options`, which hold what came before an error.
+pub(crate) fn read_options(mut bytes: &[u8], options: &mut Options) -> Result<(), WireError> {
     while let [kind, rest @ ..] = bytes {
         match *kind {
             END => break,
@@ -31,11 +36,11 @@ pub fn parse_options(mut bytes: &[u8]) -> Result<Options, WireError> {
                 let wrong = WireError::TcpOption { kind, len };
                 let body = bytes.get(2..usize::from(len)).ok_or(wrong)?;
                 bytes = &bytes[usize::from(len)..];
-                take(&mut options, kind, body).ok_or(wrong)?;
+                take(options, kind, body).ok_or(wrong)?;
             }
         }
     }
-    Ok(options)
+    Ok(())
 }
 
 /// Takes one option's body; `None` when its length does not suit its kind.

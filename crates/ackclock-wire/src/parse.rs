@@ -3,12 +3,12 @@ use std::net::{IpAddr, SocketAddr};
 use ackclock_units::{Ecn, SeqNumber};
 use etherparse::err::{LenError, ipv4, ipv6, tcp};
 use etherparse::{
-    IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice, TcpHeaderSlice, UdpHeaderSlice, ip_number,
+    IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice, TcpHeader, TcpHeaderSlice, UdpHeaderSlice, ip_number,
 };
 
 use crate::error::MAX_EXTENSION_HEADERS;
-use crate::options::parse_options;
-use crate::{Flags, Segment, WireError, checksum};
+use crate::options::read_options;
+use crate::{Flags, Options, Segment, WireError, checksum};
 
 /// An IP packet taken apart. Nothing is copied: payloads point into the bytes given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,8 @@ pub struct IpPacket<'a> {
     pub ecn: Ecn,
     /// Hops that it may still make (TTL, hop limit).
     pub hops: u8,
+    /// Identification field; 0 over IPv6.
+    pub id: u16,
     /// Its length on the wire by its own length field, IP header included; bytes after it (link padding) are left out.
     pub total_len: usize,
     /// What it carries.
@@ -112,15 +114,28 @@ pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, WireError> {
 /// # Errors
 /// Whatever is wrong with the bytes; see [`WireError`].
 pub fn parse_ip_as(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, WireError> {
+    parse(bytes, strict, None)
+}
+
+/// Takes apart what a capture kept of an IP packet of `on_wire` bytes, link padding perhaps included, as [`Strictness::CAPTURE`] does. A length field
+/// of zero, as segmentation offload and jumbograms leave it, stands for `on_wire`.
+///
+/// # Errors
+/// Whatever is wrong with the bytes; see [`WireError`].
+pub fn parse_captured(bytes: &[u8], on_wire: usize) -> Result<IpPacket<'_>, WireError> {
+    parse(bytes, Strictness::CAPTURE, Some(on_wire))
+}
+
+fn parse(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpPacket<'_>, WireError> {
     match bytes.first().map(|b| b >> 4) {
-        Some(4) => parse_v4(bytes, strict),
-        Some(6) => parse_v6(bytes, strict),
+        Some(4) => parse_v4(bytes, strict, on_wire),
+        Some(6) => parse_v6(bytes, strict, on_wire),
         Some(version) => Err(WireError::Version(version)),
         None => Err(WireError::Truncated { what: "IP header", needed: 1, got: 0 }),
     }
 }
 
-fn parse_v4(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, WireError> {
+fn parse_v4(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpPacket<'_>, WireError> {
     let header = Ipv4HeaderSlice::from_slice(bytes).map_err(|e| match e {
         ipv4::HeaderSliceError::Len(e) => truncated("IPv4 header", &e),
         ipv4::HeaderSliceError::Content(ipv4::HeaderError::UnexpectedVersion { version_number }) => WireError::Version(version_number),
@@ -135,20 +150,26 @@ fn parse_v4(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, WireError>
     if header.is_fragmenting_payload() {
         return Err(WireError::Fragment);
     }
-    let total_len = usize::from(header.total_len());
+    let total_len = match (usize::from(header.total_len()), on_wire) {
+        (0, Some(n)) => n,
+        (n, _) => n,
+    };
     let body = body(bytes, "IPv4", header_len, total_len, strict)?;
     let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
     let transport = parse_transport(src, dst, header.protocol().0, body, total_len - header_len, strict)?;
-    Ok(IpPacket { src, dst, ecn: Ecn::from_bits(header.ecn().value()), hops: header.ttl(), total_len, transport })
+    Ok(IpPacket { src, dst, ecn: Ecn::from_bits(header.ecn().value()), hops: header.ttl(), id: header.identification(), total_len, transport })
 }
 
-fn parse_v6(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, WireError> {
+fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpPacket<'_>, WireError> {
     let header = Ipv6HeaderSlice::from_slice(bytes).map_err(|e| match e {
         ipv6::HeaderSliceError::Len(e) => truncated("IPv6 header", &e),
         ipv6::HeaderSliceError::Content(ipv6::HeaderError::UnexpectedVersion { version_number }) => WireError::Version(version_number),
     })?;
     let header_len = header.slice().len();
-    let total_len = header_len + usize::from(header.payload_length());
+    let total_len = match (usize::from(header.payload_length()), on_wire) {
+        (0, Some(n)) => n.max(header_len),
+        (n, _) => header_len + n,
+    };
     let mut body = body(bytes, "IPv6", header_len, total_len, strict)?;
     let mut body_len = total_len - header_len;
     let mut next = header.next_header();
@@ -178,7 +199,7 @@ fn parse_v6(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, WireError>
     }
     let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
     let transport = parse_transport(src, dst, next.0, body, body_len, strict)?;
-    Ok(IpPacket { src, dst, ecn: Ecn::from_bits(header.ecn().value()), hops: header.hop_limit(), total_len, transport })
+    Ok(IpPacket { src, dst, ecn: Ecn::from_bits(header.ecn().value()), hops: header.hop_limit(), id: 0, total_len, transport })
 }
 
 /// What lies between an IP header and the end that its length field gives.
@@ -196,23 +217,30 @@ fn body<'a>(bytes: &'a [u8], what: &'static str, header_len: usize, total_len: u
 fn parse_transport(src: IpAddr, dst: IpAddr, protocol: u8, body: &[u8], len: usize, strict: Strictness) -> Result<Transport<'_>, WireError> {
     let check = strict.checksums && body.len() == len;
     match IpNumber(protocol) {
-        ip_number::TCP => parse_tcp(src, dst, body, len, check).map(Transport::Tcp),
+        ip_number::TCP => parse_tcp(src, dst, body, len, check, strict).map(Transport::Tcp),
         ip_number::UDP => parse_udp(src, dst, body, len, check).map(Transport::Udp),
         _ => Ok(Transport::Other { protocol, payload: body }),
     }
 }
 
-fn parse_tcp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool) -> Result<TcpView<'_>, WireError> {
+fn parse_tcp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool, strict: Strictness) -> Result<TcpView<'_>, WireError> {
     let header = TcpHeaderSlice::from_slice(body).map_err(|e| match e {
         tcp::HeaderSliceError::Len(e) => truncated("TCP header", &e),
         tcp::HeaderSliceError::Content(tcp::HeaderError::DataOffsetTooSmall { data_offset }) => {
             WireError::HeaderLength { what: "TCP", len: usize::from(data_offset) * 4 }
         }
-    })?;
+    });
+    let header = match header {
+        Err(WireError::Truncated { .. }) if !strict.whole && body.len() >= TcpHeader::MIN_LEN => return parse_cut_tcp(body, len),
+        other => other?,
+    };
     if check && checksum::transport(src, dst, ip_number::TCP.0, len, body) != [0, 0] {
         return Err(WireError::Checksum { what: "TCP" });
     }
     let header_len = header.slice().len();
+    let mut options = Options::default();
+    // What a capture shows of options that are wrong still tells something.
+    read_options(header.options(), &mut options).or_else(|e| if strict.whole { Err(e) } else { Ok(()) })?;
     let segment = Segment {
         seq: SeqNumber(header.sequence_number()),
         ack: SeqNumber(header.acknowledgment_number()),
@@ -220,9 +248,24 @@ fn parse_tcp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool) -> 
         window: header.window_size(),
         flags: Flags(header.slice()[13]),
         urgent: header.urgent_pointer(),
-        options: parse_options(header.options())?,
+        options,
     };
     Ok(TcpView { src_port: header.source_port(), dst_port: header.destination_port(), segment, payload: &body[header_len..] })
+}
+
+/// A segment of which a capture cut the options: the fixed part, and the options that are there whole.
+fn parse_cut_tcp(body: &[u8], len: usize) -> Result<TcpView<'_>, WireError> {
+    let word = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
+    let long = |at: usize| SeqNumber((u32::from(word(at)) << 16) | u32::from(word(at + 2)));
+    let header_len = usize::from(body[12] >> 4) * 4;
+    if len < header_len {
+        return Err(WireError::Truncated { what: "TCP header", needed: header_len, got: len });
+    }
+    let mut options = Options::default();
+    let _ = read_options(&body[TcpHeader::MIN_LEN..header_len.min(body.len())], &mut options);
+    let segment =
+        Segment { seq: long(4), ack: long(8), len: (len - header_len) as u32, window: word(14), flags: Flags(body[13]), urgent: word(18), options };
+    Ok(TcpView { src_port: word(0), dst_port: word(2), segment, payload: &[] })
 }
 
 fn parse_udp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool) -> Result<UdpView<'_>, WireError> {

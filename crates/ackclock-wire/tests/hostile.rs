@@ -6,7 +6,7 @@ use ackclock_testkit::generate;
 use ackclock_units::Ecn;
 use ackclock_wire::{
     MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, WireError, emit_options, emit_tcp, emit_tcp_header,
-    emit_tcp_with, emit_udp, emit_udp_header, parse_ip, parse_ip_as, parse_options, tcp_packet_len,
+    emit_tcp_with, emit_udp, emit_udp_header, parse_captured, parse_ip, parse_ip_as, parse_options, tcp_packet_len,
 };
 use proptest::prelude::*;
 
@@ -36,6 +36,38 @@ fn every_truncation_is_refused() {
             assert!(matches!(parse_ip(&whole[..n]), Err(WireError::Truncated { .. })), "{n} of {}", whole.len());
         }
         assert!(parse_ip(&whole).is_ok());
+    }
+}
+
+#[test]
+fn what_a_capture_cut_shows_what_is_there() {
+    for (ends, ip) in [(v4(1, 2), 20), (v6(), 40)] {
+        let whole = packet(ends, b"payload");
+        let seen = |n: usize| parse_captured(&whole[..n], whole.len()).map(|p| p.transport);
+        for n in 0..whole.len() {
+            match seen(n) {
+                Err(WireError::Truncated { .. }) => assert!(n < ip + 20, "{n} bytes have the fixed header"),
+                Ok(Transport::Tcp(tcp)) => {
+                    assert!(n >= ip + 20);
+                    // The length comes from the headers, the timestamps are there once all of them are.
+                    assert_eq!((tcp.src_port, tcp.dst_port, tcp.segment.len), (1, 2, 7));
+                    assert_eq!(tcp.segment.options.timestamps.is_some(), n >= ip + 32);
+                    assert_eq!(tcp.payload.len(), n.saturating_sub(ip + 32));
+                }
+                other => panic!("{n} bytes: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_length_of_zero_stands_for_the_length_on_the_wire() {
+    for (ends, at) in [(v4(1, 2), 2), (v6(), 4)] {
+        let mut p = packet(ends, b"payload");
+        p[at..at + 2].copy_from_slice(&[0, 0]);
+        assert!(parse_ip_as(&p, UNCHECKED).is_err(), "elsewhere it is an error");
+        let Ok(Transport::Tcp(tcp)) = parse_captured(&p, 100_000).map(|p| p.transport) else { panic!("not TCP") };
+        assert_eq!(tcp.segment.len as usize, 100_000 - p.len() + 7);
     }
 }
 

@@ -13,6 +13,7 @@ Beside the names below, every policy and every workload is here under its name (
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from ackclock import policy
@@ -21,10 +22,13 @@ from ackclock._core import version as __version__
 from ackclock.scenario import WORKLOADS, Chain, Dumbbell, Edge, Graph, Link, Scenario, Single, Stack, Uniform, simulate
 
 if TYPE_CHECKING:
+    from ackclock import sweep
     from ackclock.results import Run, load
+    from ackclock.sweep import Axis, Sweep
 
 __all__ = [
     "AckclockError",
+    "Axis",
     "Chain",
     "Dumbbell",
     "Edge",
@@ -38,10 +42,12 @@ __all__ = [
     "SimulationError",
     "Single",
     "Stack",
+    "Sweep",
     "Uniform",
     "__version__",
     "load",
     "simulate",
+    "sweep",
 ]
 
 
@@ -51,6 +57,9 @@ def __getattr__(name: str) -> Any:
         from ackclock import results
 
         return getattr(results, name)
+    if name in ("Axis", "Sweep", "sweep"):
+        module = importlib.import_module("ackclock.sweep")
+        return module if name == "sweep" else getattr(module, name)
     if name in WORKLOADS:
         return WORKLOADS[name]
     try:

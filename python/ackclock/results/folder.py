@@ -17,6 +17,7 @@ from ackclock._core import InputError
 
 SUMMARY = "summary.json"
 """The file by which a run folder is known."""
+PARQUET: dict[str, Any] = {"compression": "zstd", "use_dictionary": True, "write_statistics": True}
 
 
 def check_writable(target: Path) -> None:
@@ -57,7 +58,24 @@ def write(target: Path, fill: Callable[[Path], None]) -> Path:
 
 def write_table(table: pa.Table, path: Path) -> None:
     """Writes a table as Parquet. The bytes depend on the table and on the version of pyarrow, on nothing else."""
-    pq.write_table(table, path, compression="zstd", use_dictionary=True, write_statistics=True)
+    pq.write_table(table, path, **PARQUET)
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """The same as bytes."""
+    out = pa.BufferOutputStream()
+    pq.write_table(table, out, **PARQUET)
+    return out.getvalue().to_pybytes()
+
+
+def read_table(path: Path | pa.NativeFile) -> pa.Table:
+    """Reads a table as it was when it was written. Parquet has a name of its own for what a list holds; Arrow's is `item`."""
+    table = pq.read_table(path)
+    for i, field in enumerate(table.schema):
+        if pa.types.is_fixed_size_list(field.type):
+            kind = pa.list_(field.type.value_field.with_name("item"), field.type.list_size)
+            table = table.set_column(i, field.with_type(kind), table.column(i).cast(kind))
+    return table
 
 
 def write_json(value: Any, path: Path) -> None:

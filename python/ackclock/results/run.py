@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ackclock import _core
 from ackclock._core import InputError
@@ -50,6 +49,10 @@ class Run:
         """What `summary.json` holds: `about`, and the numbers of each stack."""
         return {**self.about, "stacks": self.stacks}
 
+    def tables(self) -> dict[str, pa.Table]:
+        """Every table of it, by name."""
+        return {"flows": self.flows, "links": self.links, **self.traces}
+
     @property
     def plot(self) -> Plots:
         """The figures of this run."""
@@ -61,9 +64,7 @@ class Run:
 
     def _fill(self, directory: Path, figures: Mapping[str, Any]) -> None:
         (directory / "scenario.toml").write_text(self.scenario, encoding="utf-8")
-        folder.write_table(self.flows, directory / "flows.parquet")
-        folder.write_table(self.links, directory / "links.parquet")
-        for name, table in self.traces.items():
+        for name, table in self.tables().items():
             folder.write_table(table, directory / f"{name}.parquet")
         if any(row["mean"] for row in self.stacks):
             figures = {"response_time": self.plot.ccdf("response_time", by="stack"), **figures}
@@ -166,8 +167,8 @@ def load(directory: str | Path) -> Run:
         raise InputError(f"`{directory}` is not a run folder: it holds no {folder.SUMMARY}")
     about = json.loads((directory / folder.SUMMARY).read_text(encoding="utf-8"))
     stacks = about.pop("stacks")
-    flows, links = (pq.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
-    traces = {name: pq.read_table(directory / f"{name}.parquet") for name in TRACES if (directory / f"{name}.parquet").exists()}
+    flows, links = (folder.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
+    traces = {name: folder.read_table(directory / f"{name}.parquet") for name in TRACES if (directory / f"{name}.parquet").exists()}
     return Run((directory / "scenario.toml").read_text(encoding="utf-8"), flows, links, stacks, about, traces)
 
 

@@ -15,7 +15,7 @@ from ackclock import _core
 from ackclock._core import InputError
 from ackclock.scenario.path import Path
 from ackclock.scenario.stack import Stack
-from ackclock.scenario.tree import Tree, plain, table, to_toml
+from ackclock.scenario.tree import Tree, inline, plain, table, to_toml
 
 if TYPE_CHECKING:
     from ackclock.results import Run
@@ -64,7 +64,8 @@ class Scenario:
 
     def but(self, overrides: Mapping[str, Any]) -> Scenario:
         """The same scenario with some values changed, by dotted key."""
-        changed = tuple((key, str(plain(value)).lower() if isinstance(value, bool) else str(plain(value))) for key, value in overrides.items())
+        values = {key: plain(value) for key, value in overrides.items()}
+        changed = tuple((key, value if isinstance(value, str) else inline(value)) for key, value in values.items())
         return Scenario(self.text, self.name, self.folder, (*self.overrides, *changed))
 
     def resolve(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,3 +31,17 @@ def plain(value: Any) -> Any:
 def to_toml(tree: Tree) -> str:
     """The scenario file of a tree."""
     return tomli_w.dumps(tree)
+
+
+def inline(value: Any) -> str:
+    """A plain value on one line, as TOML has it: what `--set` takes after the equals sign."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        # JSON's escapes are TOML's, but for DEL, which JSON leaves as it is.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{inline(k)} = {inline(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, list):
+        return f"[{', '.join(map(inline, value))}]"
+    return repr(value)

@@ -1,0 +1,14 @@
+"""Many runs as one: axes, seeds and filters over any key of a scenario, on all cores or a cluster; what is finished is kept.
+
+    found = ac.Sweep(scenario, axes={"path.rtt": "10ms..300ms:5log", "stacks.tcp": ["reno", "sack"]}, seeds=3).run()
+    runs = ac.sweep.run_all([scenario(flows) for flows in (8, 32, 128)])
+
+`docs/sweeps.md` has the rest.
+"""
+
+from ackclock.sweep.axis import Axis
+from ackclock.sweep.result import SweepResult
+from ackclock.sweep.runs import run_all
+from ackclock.sweep.sweep import Sweep
+
+__all__ = ["Axis", "Sweep", "SweepResult", "run_all"]

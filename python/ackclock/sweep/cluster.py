@@ -1,0 +1,121 @@
+"""Where the runs of a sweep are made: workers of this machine, as threads or processes, or those of a cluster that exists."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock._core import InputError
+from ackclock.scenario.scenario import cores
+
+WORKERS_WITHIN = 30.0
+"""Seconds for which workers of a cluster are waited for."""
+CONNECTED_WITHIN = 10.0
+LOGGERS = ("distributed", "tornado", "asyncio", "bokeh")
+SETTINGS = {
+    # Our own runs hold the event loop for no time, but this machine may be busy; nobody wants to read about it.
+    "distributed.admin.tick.limit": "1h",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.diagnostics.nvml": False,
+    "distributed.worker.profile.enabled": False,
+}
+
+
+@dataclass
+class Pool:
+    """Workers."""
+
+    client: Any
+    """Dask's."""
+    threads: bool = False
+    """Whether they are threads of this process."""
+    address: str | None = None
+    """Of the scheduler, where the cluster is not ours."""
+
+    def slots(self) -> int:
+        """Tasks that can run at the same moment."""
+        return sum(self.client.nthreads().values())
+
+
+@contextlib.contextmanager
+def pool(workers: int | None, scheduler: str | None, processes: bool) -> Iterator[Pool]:
+    """Workers for the time of a sweep; none of those that it starts are left behind."""
+    import dask
+    import distributed
+
+    with _quiet(), contextlib.ExitStack() as ending:
+        if scheduler is not None:
+            client = ending.enter_context(_connect(distributed, scheduler))
+            yield Pool(client, address=scheduler)
+            return
+        scratch = ending.enter_context(tempfile.TemporaryDirectory(prefix="ackclock-sweep-", ignore_cleanup_errors=True))
+        preload = ["ackclock.sweep.deaf"] if processes else []
+        ending.enter_context(dask.config.set({**SETTINGS, "temporary-directory": scratch, "distributed.worker.preload": preload}))
+        from ackclock.sweep.local import LocalCluster
+
+        with _deaf_to_interrupts():
+            cluster = LocalCluster(workers or cores(), processes=processes, silence_logs=logging.CRITICAL + 1)
+        ending.callback(cluster.close, timeout=10)
+        client = distributed.Client(cluster, set_as_default=False)
+        ending.callback(client.close, timeout=5)
+        yield Pool(client, threads=not processes)
+
+
+@contextlib.contextmanager
+def _connect(distributed: Any, address: str) -> Iterator[Any]:
+    """A client of the cluster at that address, once it has workers."""
+    try:
+        client = distributed.Client(address, timeout=CONNECTED_WITHIN, set_as_default=False)
+    except (OSError, ValueError, TypeError) as e:
+        would_do = "give the address that `dask scheduler` prints, such as `tcp://host:8786`"
+        raise InputError(f"there is no scheduler at `{address}` ({_first_line(e)}); {would_do}") from None
+    try:
+        try:
+            client.wait_for_workers(1, timeout=WORKERS_WITHIN)
+        except (TimeoutError, asyncio.TimeoutError):
+            raise InputError(f"the scheduler at `{address}` has no workers; start some with `dask worker {address}`") from None
+        yield client
+    finally:
+        client.close(timeout=5)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask's warnings are about its own inner life; what goes wrong is told by the sweep."""
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Children started meanwhile do not hear Ctrl-C while they start; an interrupt of ours is heard afterwards."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _first_line(e: BaseException) -> str:
+    lines = str(e).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(e).__name__

@@ -1,0 +1,141 @@
+"""Many scenarios run, kept, and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ackclock._core import AckclockError, InputError, SimulationError
+from ackclock.results import Run
+from ackclock.scenario import Scenario
+from ackclock.scenario.scenario import Progress
+from ackclock.sweep.cluster import pool
+from ackclock.sweep.schedule import Schedule
+from ackclock.sweep.store import Store
+from ackclock.sweep.work import Done, Failure, Job, decode, engine, key, one
+
+
+class Made:
+    """What a list of jobs came to: a run or a failure for each key."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+        self._runs: dict[str, Run] = {}
+        self._summaries: dict[str, dict[str, Any]] = {}
+        self.failures: dict[str, Failure] = {}
+        self.found = 0
+        """Runs that had been kept before."""
+        self.fresh = 0
+        """Runs that were made now."""
+        self.tasks: list[tuple[int, float]] = []
+        """Runs and seconds of each task."""
+
+    def take(self, done: Done) -> None:
+        """Keeps a result."""
+        if isinstance(done.outcome, Failure):
+            self.failures[done.key] = done.outcome
+            return
+        self.fresh += 1
+        if isinstance(done.outcome, Run):
+            self._runs[done.key] = done.outcome
+        elif self._store:
+            self._store.write(done.key, done.outcome)
+            self.remember(done.key)
+        else:
+            self._runs[done.key] = decode(done.outcome)
+
+    def remember(self, key: str) -> None:
+        """Takes note of a run in the store."""
+        assert self._store, "nothing to remember without a store"
+        self._summaries[key] = self._store.summary(key)
+
+    def summary(self, key: str) -> Mapping[str, Any]:
+        """The summary of a run."""
+        return self._summaries[key] if key in self._summaries else self._runs[key].summary
+
+    def run(self, key: str) -> Run:
+        """A run. Those in the store are read each time: all together may be more than the memory holds."""
+        if key in self._runs:
+            return self._runs[key]
+        assert self._store, "every run is in memory or in the store"
+        return self._store.read(key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._runs or key in self._summaries
+
+
+def make(
+    jobs: Sequence[Job],
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    processes: bool = False,
+    keep: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Made:
+    """Runs jobs, those left out that are kept in the folder `keep`. Jobs with the same key are run once."""
+    store = Store(Path(keep)) if keep is not None else None
+    made = Made(store)
+    missing = {}
+    for job in jobs:
+        if store and job.key not in made and store.has(job.key):
+            made.remember(job.key)
+        elif job.key not in made:
+            missing[job.key] = job
+    made.found = len({job.key for job in jobs}) - len(missing)
+    told = _told(progress, made, len(missing))
+    if len(missing) == 1 and scheduler is None:
+        # No cluster is worth its start for a single run.
+        (job,) = missing.values()
+        made.take(one(job, workers or 0, None if progress is None else lambda share, label: progress(share, label), store is not None))
+    elif missing:
+        with pool(min(workers, len(missing)) if workers else None, scheduler, processes) as p:
+            schedule = Schedule(p, list(missing.values()), engine=engine(), encoded=store is not None or not p.threads)
+            schedule.run(lambda done: (made.take(done), told())[0])
+            made.tasks = schedule.tasks
+    return made
+
+
+def _told(progress: Progress | None, made: Made, of: int) -> Callable[[], None]:
+    def told() -> None:
+        if progress:
+            done = made.fresh + len(made.failures)
+            progress(done / of, f"{done} of {of} runs")
+
+    return told
+
+
+def run_all(
+    scenarios: Sequence[Scenario],
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    processes: bool = False,
+    keep: str | Path | None = None,
+    progress: Progress | None = None,
+) -> list[Run]:
+    """Runs scenarios side by side, and returns their runs in the same order: for what is no product of axes.
+
+        runs = ac.sweep.run_all([scenario(flows) for flows in (8, 32, 128)])
+
+    workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: the address of a Dask cluster in place of
+    workers here. processes: whether workers here are processes; threads start faster, and the simulator needs no more. keep: a folder in which
+    finished runs are kept and looked for. progress: called with the share of the runs that are done, and a label.
+
+    Raises what the first scenario raises that will not do.
+    """
+    jobs = []
+    for scenario in scenarios:
+        text = scenario.resolve()
+        jobs.append(Job(key(text, engine()), text, scenario.name))
+    made = make(jobs, workers=workers, scheduler=scheduler, processes=processes, keep=keep, progress=progress)
+    for job in jobs:
+        if job.key in made.failures:
+            raise error(made.failures[job.key])
+    return [made.run(job.key) for job in jobs]
+
+
+def error(failure: Failure) -> AckclockError:
+    """A failure as the error that it was."""
+    return (InputError if failure.bad_input else SimulationError)(failure.reason)

@@ -1,0 +1,104 @@
+"""Runs that are kept: a run folder each, under the hash of its resolved scenario, its seed and the engine's version."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ackclock._core import InputError
+from ackclock.results import Run, folder, load
+from ackclock.sweep.work import DIGESTS, digest, text
+
+ABANDONED = 3600
+"""Seconds after which a half-written folder belongs to nobody."""
+PARTIAL = ".partial-"
+
+
+class Store:
+    """A folder of kept runs. Any number of sweeps may share one, also at the same time.
+
+    A run is written beside its place and moved there when it is complete. What is damaged all the same (a full disk, a bad one, a curious user) is
+    known by the digests in its summary, and made again.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        if root.exists() and not root.is_dir():
+            raise InputError(f"`{root}` is a file; give a folder in which finished runs may be kept")
+        parent = next(p for p in [root.absolute(), *root.absolute().parents] if p.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            raise InputError(f"`{parent}` cannot be written to; give another folder in which finished runs may be kept")
+        self._tidy()
+
+    def place(self, key: str) -> Path:
+        """Where the run of that key lies, or would."""
+        return self.root / key[:2] / key
+
+    def has(self, key: str) -> bool:
+        """Whether it is there and whole. What is damaged is taken away."""
+        place = self.place(key)
+        if not place.exists():
+            return False
+        if _whole(place):
+            return True
+        self._discard(place)
+        return False
+
+    def summary(self, key: str) -> dict[str, Any]:
+        """The summary of a run that is there."""
+        found = json.loads((self.place(key) / folder.SUMMARY).read_bytes())
+        return {name: value for name, value in found.items() if name != DIGESTS}
+
+    def read(self, key: str) -> Run:
+        """A run that is there."""
+        run = load(self.place(key))
+        run.about.pop(DIGESTS, None)
+        return run
+
+    def write(self, key: str, files: Mapping[str, bytes]) -> None:
+        """Keeps a run. Where somebody else was quicker, theirs stays: it is the same."""
+        place = self.place(key)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=self.root))
+        try:
+            for name, data in files.items():
+                (partial / name).write_bytes(data)
+            partial.chmod(0o755)
+            try:
+                partial.rename(place)
+            except OSError:
+                if not self.has(key):
+                    partial.rename(place)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    def _discard(self, place: Path) -> None:
+        """Takes a folder away in one step, so that nobody sees half of it."""
+        away = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=self.root))
+        place.rename(away / place.name)
+        shutil.rmtree(away, ignore_errors=True)
+
+    def _tidy(self) -> None:
+        """Takes away what sweeps left behind that were killed."""
+        if not self.root.is_dir():
+            return
+        for left in self.root.glob(f"{PARTIAL}*"):
+            if time.time() - left.stat().st_mtime > ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _whole(place: Path) -> bool:
+    try:
+        summary = json.loads((place / folder.SUMMARY).read_bytes())
+        digests = summary.pop(DIGESTS)
+        if digests.pop(folder.SUMMARY) != digest(text(summary)):
+            return False
+        return all(digest((place / name).read_bytes()) == expected for name, expected in digests.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock import _core
+from ackclock._core import InputError, ScenarioError
+from ackclock.scenario import Scenario
+from ackclock.scenario.scenario import Progress
+from ackclock.sweep.axis import Axis, near
+from ackclock.sweep.result import NUMBERS, Case, SweepResult
+from ackclock.sweep.runs import error, make
+from ackclock.sweep.where import Where
+from ackclock.sweep.work import Failure, Job, engine, key
+
+MOST = 10_000
+"""Runs that a sweep may have when it does not say otherwise."""
+MOST_POINTS = 1_000_000
+"""Combinations of values that a filter is asked about."""
+MOST_SEEDS = 100_000
+SEEDS = re.compile(r"^seeds = \[(.*)\]$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value for each axis."""
+
+    values: dict[str, Any]
+    """As the columns have them."""
+    overrides: dict[str, str]
+    """As the scenario takes them."""
+
+
+class Sweep:
+    """A scenario run at every combination of the values of some of its keys, with several seeds.
+
+        loss = {"key": "path.link.faults.0.p", "range": "0.001..0.1", "points": 7, "spacing": "log"}
+        sweep = ac.Sweep("scenarios/lossy-link.toml", axes={"random loss": loss, "path.rtt": ["20ms", "80ms"]}, seeds=5)
+        found = sweep.run()
+        found.table      # a row for each run and stack: the values of the axes, the seed, and the numbers of a run's summary
+        found.flows      # the flows of all runs, with the same columns in front; so found.links, and found.samples and so on where traced
+
+    scenario: a `Scenario`, or the path of its file. axes: by name, which is the key itself or stands for the one that the axis names; `ac.Axis` says
+    what an axis may be. Names in a tuple with values in tuples make axes that go together: `{("path.rtt", "duration"): [("10ms", "10s"), ("1s",
+    "500s")]}`. seeds: how many, or a list, or a range such as `10..14`; by default those of the scenario. where: which combinations are wanted, an
+    expression such as `rtt < "50ms" or loss > 0.01`, or a function of a dictionary. fixed: values of further keys for all runs. most: runs that there
+    may be.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | str | Path,
+        axes: Mapping[str | tuple[str, ...], Any],
+        *,
+        seeds: int | str | Sequence[int] | None = None,
+        where: str | Callable[[Mapping[str, Any]], bool] | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        most: int = MOST,
+    ) -> None:
+        self.scenario = (scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)).but(fixed or {})
+        self.groups = [_group(name, given) for name, given in axes.items()]
+        self.axes = [axis for group in self.groups for axis in group]
+        self._check_names()
+        self.seeds = _seeds(seeds)
+        self.where = Where(where, [*(a.name for a in self.axes), "seed"]) if isinstance(where, str) else where
+        self.most = most
+
+    def _check_names(self) -> None:
+        taken = columns()
+        for i, axis in enumerate(self.axes):
+            if axis.name in taken:
+                raise InputError(f"axis `{axis.name}` has the name of a column of the tables; call it otherwise, such as `{axis.name}_set`")
+            if any(axis.name == other.name for other in self.axes[:i]):
+                raise InputError(f"there are two axes `{axis.name}`; call one otherwise")
+            for key_ in axis.keys:
+                twice = next((other.name for other in self.axes[:i] if key_ in other.keys), None)
+                if twice is not None:
+                    raise InputError(f"the axes `{twice}` and `{axis.name}` both set `{key_}`; leave it to one of them")
+
+    def points(self) -> Iterator[Point]:
+        """Every combination of values, the last axis running fastest; filters not yet applied."""
+        sizes = [len(group[0].values) for group in self.groups]
+        for places in itertools.product(*map(range, sizes)):
+            values, overrides = {}, {}
+            for group, place in zip(self.groups, places, strict=True):
+                for axis in group:
+                    values[axis.name] = axis.values[place].shown
+                    overrides.update(dict.fromkeys(axis.keys, axis.values[place].text))
+            yield Point(values, overrides)
+
+    def cases(self) -> list[Case]:
+        """Every run that is wanted, in the order of the tables. What no scenario can be made of is a case with a failure."""
+        combinations = math.prod(len(group[0].values) for group in self.groups)
+        made_of = " x ".join(f"{len(g[0].values)} of `{'`, `'.join(a.name for a in g)}`" for g in self.groups)
+        if combinations > MOST_POINTS:
+            raise InputError(f"the sweep has {combinations:,} combinations of values ({made_of}); at most {MOST_POINTS:,} would do")
+        wanted = [(point, seed) for point in self.points() for seed in self._seeds_of(point)]
+        if len(wanted) > self.most:
+            raise InputError(
+                f"the sweep has {len(wanted):,} runs ({made_of}, and seeds); at most {self.most:,} would do, or say `most = {len(wanted)}`"
+            )
+        if not wanted:
+            raise InputError(f"the sweep has no runs: its filter leaves none of {combinations:,} combinations")
+        cases: list[Case] = []
+        for _, of_point in itertools.groupby(wanted, key=lambda w: id(w[0])):
+            pairs = list(of_point)
+            cases += self._of_point(pairs[0][0], [seed for _, seed in pairs])
+        return cases
+
+    def _seeds_of(self, point: Point) -> list[int | None]:
+        """The seeds that the filter leaves; None stands for those of the scenario, which is not known yet."""
+        seeds: Sequence[int | None] = self.seeds or [None]
+        if self.where is None:
+            return list(seeds)
+        return [s for s in seeds if self.where({**point.values, "seed": s})]
+
+    def _of_point(self, point: Point, seeds: list[int | None]) -> list[Case]:
+        try:
+            resolved = self.scenario.but(point.overrides).resolve()
+        except InputError as e:
+            reason = re.sub(r"^--set .*?: (?=`)", "", str(e)) if isinstance(e, ScenarioError) else str(e)
+            return [Case(point.values, None, None, Failure(reason, bad_input=True))]
+        found = SEEDS.search(resolved)
+        assert found, "a resolved scenario has its seeds"
+        own = [int(s) for s in found[1].split(",")]
+        cases = []
+        for seed in own if seeds == [None] else [s for s in seeds if s is not None]:
+            text = f"{resolved[: found.start()]}seeds = [{seed}]{resolved[found.end() :]}"
+            cases.append(Case(point.values, seed, Job(key(text, engine()), text, self.scenario.name)))
+        return cases
+
+    def run(
+        self,
+        *,
+        workers: int | None = None,
+        scheduler: str | None = None,
+        processes: bool = False,
+        keep: str | Path | None = None,
+        progress: Progress | None = None,
+        strict: bool = True,
+    ) -> SweepResult:
+        """Runs what is not yet kept, and returns the tables of everything.
+
+        workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: the address of a Dask cluster in place of
+        workers here. processes: whether workers here are processes; threads start faster, and the simulator needs no more. keep: a folder in which
+        finished runs are kept and looked for, under the hash of resolved scenario, seed and engine. progress: called with the share of the runs
+        done, and a label. strict: whether the first run that fails is an error; otherwise it is among the `failures` of the result.
+        """
+        cases = self.cases()
+        failed = next((c.failure for c in cases if c.failure), None)
+        if strict and failed:
+            raise error(failed)
+        made = make([c.job for c in cases if c.job], workers=workers, scheduler=scheduler, processes=processes, keep=keep, progress=progress)
+        if strict and made.failures:
+            raise error(next(iter(made.failures.values())))
+        return SweepResult(self.axes, cases, made)
+
+
+def _group(name: str | tuple[str, ...], given: Any) -> list[Axis]:
+    """One axis, or several that go together."""
+    if isinstance(name, str):
+        return [Axis.of(name, given)]
+    if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(v, Sequence) and len(v) == len(name) for v in given):
+        return zipped({n: [v[i] for v in given] for i, n in enumerate(name)})
+    raise InputError(f"the axes `{'`, `'.join(name)}` go together; give a list of tuples with {len(name)} values each")
+
+
+def zipped(given: Mapping[str, Any]) -> list[Axis]:
+    """Axes that go together: the first values, the second values, and so on."""
+    axes = [Axis.of(n, v, twice=True) for n, v in given.items()]
+    if not axes:
+        raise InputError("axes that go together are a table of axes, which is empty; leave it out")
+    for axis in axes:
+        if len(axis.values) != len(axes[0].values):
+            raise InputError(
+                f"the axes `{axes[0].name}` and `{axis.name}` go together, and have {len(axes[0].values)} and {len(axis.values)} values; give as many"
+            )
+    return axes
+
+
+def _seeds(given: int | str | Sequence[int] | None) -> list[int | None]:
+    """The seeds as a list; empty for those of the scenario."""
+    wanted = "give a number of seeds such as 5, a list such as [1, 2, 7], or a range such as `10..14`"
+    if given is None:
+        return []
+    if isinstance(given, str):
+        found = re.fullmatch(r"\s*(\d{1,18})\s*\.\.\s*(\d{1,18})\s*", given)
+        if not found or not 0 <= int(found[2]) - int(found[1]) < MOST_SEEDS:
+            raise InputError(f"`seeds` is `{given}`; {wanted}")
+        return list(range(int(found[1]), int(found[2]) + 1))
+    if isinstance(given, int) and not isinstance(given, bool):
+        if not 1 <= given <= MOST_SEEDS:
+            raise InputError(f"`seeds` is {given}; 1 to {MOST_SEEDS} would do, for the seeds 1, 2 and so on")
+        return list(range(1, given + 1))
+    if not isinstance(given, Sequence) or not given:
+        raise InputError(f"`seeds` is `{given}`; {wanted}")
+    for seed in given:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+            raise InputError(f"`seeds` has `{seed}`, which is not a whole number of at least 0; {wanted}")
+    if len(set(given)) != len(given):
+        raise InputError("`seeds` has the same seed twice, which would give the same run twice")
+    return list(given)
+
+
+def columns() -> set[str]:
+    """The names that columns of the tables have, which no axis may have."""
+    return {"seed", "run", *NUMBERS, *re.findall(r"^\| `(\w+)` \|", _core.tables_reference(), re.MULTILINE)}
+
+
+__all__ = ["MOST", "Point", "Sweep", "columns", "near", "zipped"]

@@ -1,0 +1,140 @@
+"""What happens where runs are made: on a worker of Dask, which may be a thread here, a process, or another machine."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock import _core
+from ackclock._core import AckclockError, InputError
+from ackclock.results import Run
+from ackclock.scenario import Scenario
+
+DIGESTS = "sha256"
+"""Where the summary of a kept run has the digests of its files; its own is that of the summary without them."""
+STOPPED: dict[str, threading.Event] = {}
+"""Sweeps whose workers are threads of this process, and how to stop them."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A resolved scenario to be run."""
+
+    key: str
+    """By which its result is kept."""
+    text: str
+    name: str = "scenario"
+    """What messages call it."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is no result."""
+
+    reason: str
+    """One sentence."""
+    bad_input: bool = False
+    """Whether the scenario is at fault, not ackclock or a machine."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a worker answers for a job: the run, or the files of its folder, or why there is neither."""
+
+    key: str
+    seconds: float
+    outcome: Run | dict[str, bytes] | Failure
+
+
+@functools.lru_cache(maxsize=1)
+def engine() -> str:
+    """The version of the engine that runs are made with: that of ackclock, and a digest of the compiled part, which holds the whole engine.
+
+    Any other build that differs in a byte is another engine: what an earlier one made is not taken for the work of this one.
+    """
+    digest = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+    return f"{_core.version}+{digest[:16]}"
+
+
+def key(text: str, engine: str) -> str:
+    """By which the run of a resolved scenario (its seed is part of it) is kept."""
+    return hashlib.sha256(f"{engine}\n{text}".encode()).hexdigest()[:40]
+
+
+class Stopped(Exception):
+    """The sweep was interrupted."""
+
+
+def batch(sweep: str, jobs: Sequence[Job], budget: float, threads: int, expected: str, encoded: bool) -> list[Done]:
+    """Runs jobs one after the other until `budget` seconds are used up, and answers for those that were run: the first one at least.
+
+    expected: the engine that the sweep is made with. encoded: whether to answer with the files of run folders in place of runs.
+    """
+    if engine() != expected:
+        raise InputError(f"a worker runs the engine {engine()}, the others {expected}: install the same ackclock on all of them")
+    stopped = STOPPED.get(sweep)
+
+    def watch(share: float, label: str) -> None:
+        if stopped and stopped.is_set():
+            raise Stopped
+
+    began, done = time.monotonic(), []
+    for job in jobs:
+        done.append(one(job, threads, watch if stopped else None, encoded))
+        if time.monotonic() - began >= budget:
+            break
+    return done
+
+
+def one(job: Job, threads: int, progress: Callable[[float, str], None] | None, encoded: bool) -> Done:
+    """Runs one job."""
+    began = time.monotonic()
+    outcome: Run | dict[str, bytes] | Failure
+    try:
+        run = Scenario(job.text, job.name).simulate(workers=threads, progress=progress)
+        outcome = encode(run) if encoded else run
+    except AckclockError as e:
+        outcome = Failure(" ".join(str(e).split()), isinstance(e, InputError))
+    return Done(job.key, time.monotonic() - began, outcome)
+
+
+def encode(run: Run) -> dict[str, bytes]:
+    """The files of its run folder, without figures; the summary comes last, and has the digests of all.
+
+    Runs travel between processes like this as well: pickled Arrow tables forget which of their lists may hold nulls.
+    """
+    from ackclock.results import folder
+
+    files = {"scenario.toml": run.scenario.encode(), **{f"{name}.parquet": folder.table_bytes(table) for name, table in run.tables().items()}}
+    digests = {**{name: digest(data) for name, data in files.items()}, folder.SUMMARY: digest(text(run.summary))}
+    return {**files, folder.SUMMARY: text({**run.summary, DIGESTS: digests})}
+
+
+def decode(files: Mapping[str, bytes]) -> Run:
+    """The run of such files."""
+    import pyarrow as pa
+
+    from ackclock.results import folder
+
+    about = json.loads(files[folder.SUMMARY])
+    del about[DIGESTS]
+    tables = {n.removesuffix(".parquet"): folder.read_table(pa.BufferReader(data)) for n, data in files.items() if n.endswith(".parquet")}
+    stacks = about.pop("stacks")
+    return Run(files["scenario.toml"].decode(), tables.pop("flows"), tables.pop("links"), stacks, about, tables)
+
+
+def digest(data: bytes) -> str:
+    """By which a file is known to be whole."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def text(summary: dict[str, Any]) -> bytes:
+    """A summary as its file has it."""
+    return (json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

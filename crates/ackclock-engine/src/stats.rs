@@ -39,6 +39,9 @@ pub struct Stats {
     pub non_ca_events: u32,
     /// Further retransmissions inside episodes (M-U1).
     pub other_losses: u32,
+    /// Downward adjustments of the congestion window: halvings, collapses, ECN reductions. A timeout of what had timed out before is none; one that
+    /// was taken back is.
+    pub window_cuts: u32,
     /// Reductions on ECN echoes.
     pub ecn_reductions: u32,
     /// Round-trip samples taken.
@@ -57,4 +60,41 @@ pub struct Stats {
     pub closed_at: Option<Instant>,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u32,
+}
+
+impl Stats {
+    /// What was counted since `before`, an earlier state of the same counters. The smallest and largest round-trip time and the moments stay: see
+    /// [`Connection::forget_rtt_extremes`](crate::Connection::forget_rtt_extremes).
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut rounds = self.timeouts_by_round;
+        rounds.iter_mut().zip(before.timeouts_by_round).for_each(|(n, b)| *n -= b);
+        Self {
+            segments_sent: self.segments_sent - before.segments_sent,
+            data_segments_sent: self.data_segments_sent - before.data_segments_sent,
+            bytes_sent: self.bytes_sent - before.bytes_sent,
+            bytes_acked: self.bytes_acked - before.bytes_acked,
+            segments_acked: self.segments_acked - before.segments_acked,
+            retransmitted_segments: self.retransmitted_segments - before.retransmitted_segments,
+            retransmitted_bytes: self.retransmitted_bytes - before.retransmitted_bytes,
+            segments_received: self.segments_received - before.segments_received,
+            bytes_received: self.bytes_received - before.bytes_received,
+            duplicate_segments: self.duplicate_segments - before.duplicate_segments,
+            timeouts: self.timeouts - before.timeouts,
+            timeouts_by_round: rounds,
+            syn_retransmissions: self.syn_retransmissions - before.syn_retransmissions,
+            fast_recoveries: self.fast_recoveries - before.fast_recoveries,
+            spurious_timeouts: self.spurious_timeouts - before.spurious_timeouts,
+            // An episode that was open then and has changed its class since counts for what it is now.
+            ca_events: self.ca_events.saturating_sub(before.ca_events),
+            non_ca_events: self.non_ca_events.saturating_sub(before.non_ca_events),
+            other_losses: self.other_losses - before.other_losses,
+            window_cuts: self.window_cuts - before.window_cuts,
+            ecn_reductions: self.ecn_reductions - before.ecn_reductions,
+            rtt_samples: self.rtt_samples - before.rtt_samples,
+            rtt_sum: self.rtt_sum - before.rtt_sum,
+            challenge_acks: self.challenge_acks - before.challenge_acks,
+            ..self.clone()
+        }
+    }
 }

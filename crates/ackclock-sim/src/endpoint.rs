@@ -14,6 +14,7 @@ use crate::flow::{Access, DatagramSpec, StackFactory};
 use crate::lane::Lane;
 use crate::network::NodeId;
 use crate::packet::Packet;
+use crate::sim::Before;
 use crate::truth::{Arrived, Dropped};
 
 /// What the network needs to know of an endpoint: one cache line.
@@ -195,6 +196,10 @@ pub(crate) struct Flow {
     pub(crate) start: Instant,
     pub(crate) ends: [End; 2],
     pub(crate) info: FlowInfo,
+    /// Loss episodes that must be over before its counters count; 0 when it waits for none.
+    pub(crate) awaited: u32,
+    /// Its books when they began to count, where that was not from the beginning.
+    pub(crate) before: Option<Box<Before>>,
 }
 
 /// What does not change in a flow's life and no packet asks for.
@@ -380,6 +385,8 @@ impl Flow {
             trace: Mask::NONE,
             number: 0,
             start: Instant::ZERO,
+            awaited: 0,
+            before: None,
             ends: [End::new(), End::new()],
             info: FlowInfo {
                 source: place,

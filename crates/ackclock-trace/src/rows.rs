@@ -92,6 +92,9 @@ table! {
         established: Option<Instant>, "s";
         /// When it finished or failed.
         end: Option<Instant>, "s";
+        /// From when on its counters count: its start, or later where the scenario has `measure_from` or `measure_after`. Missing when that has not
+        /// come: then it has counted nothing.
+        measured_from: Option<Instant>, "s";
         /// Application bytes to transfer, as the workload drew them; missing for unlimited flows.
         size: Option<u64>, "B";
         /// From opening (or from the request, on a connection already open) to the last byte of the response; the mean when there were several.
@@ -136,6 +139,8 @@ table! {
         non_ca_events: u32, "";
         /// Further retransmissions inside episodes (M-U1).
         other_losses: u32, "";
+        /// Downward adjustments of its window: halvings, collapses, ECN reductions, those that were taken back included.
+        window_cuts: u32, "";
         /// Window reductions on ECN echoes.
         ecn_reductions: u32, "";
         /// Data segments acknowledged cumulatively.
@@ -150,7 +155,7 @@ table! {
         rtt_max: Option<Duration>, "s";
         /// Round-trip time samples taken.
         rtt_samples: u64, "";
-        /// Payload delivered in order per time from start to end (or to the end of the run).
+        /// Payload delivered in order per time, from `measured_from` to its end or to the end of the run.
         goodput: Option<Rate>, "bit/s";
         /// Challenge ACKs sent by both ends (RFC 5961).
         challenge_acks: u32, "";

@@ -296,6 +296,9 @@ impl Connection {
         self.mark_lost(now, &mut lost);
         self.lost = lost;
         self.enter(now, phase);
+        if self.episode.is_some() && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            self.end_repaired(now);
+        }
         if self.phase == Phase::Open {
             self.dup_delivered = 0;
         }

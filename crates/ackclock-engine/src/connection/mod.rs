@@ -120,12 +120,14 @@ struct Unacked {
     full_segments: u32,
 }
 
-/// A loss episode that is not over (M-U1).
+/// A loss episode that is not over: from the first cut of the window until all that was outstanding then is acknowledged (M-U1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Episode {
     class: ackclock_trace::LossClass,
     /// Retransmissions in it so far; those after the first are "other losses".
     retransmissions: u32,
+    /// Everything below it was outstanding when it began, or at its last timeout.
+    until: SeqNumber,
 }
 
 /// Timestamps in use (RFC 7323 §4.3, §5).
@@ -150,6 +152,8 @@ struct EcnState {
     echo: bool,
     /// Set CWR on the next new data.
     cwr: bool,
+    /// Where the new data begins that carried it last, until an echo comes that is younger.
+    cwr_sent: Option<SeqNumber>,
 }
 
 #[derive(Debug)]
@@ -375,6 +379,16 @@ impl Connection {
     /// Its counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// Loss episodes that are over (M-U1).
+    pub fn episodes_over(&self) -> u32 {
+        self.stats.ca_events + self.stats.non_ca_events - u32::from(self.episode.is_some())
+    }
+
+    /// Lets the smallest and the largest round-trip time be those of the samples from now on, for counting from a moment on ([`Stats::since`]).
+    pub fn forget_rtt_extremes(&mut self) {
+        (self.stats.rtt_min, self.stats.rtt_max) = (None, Duration::ZERO);
     }
 
     /// Largest segment it sends, options not counted.

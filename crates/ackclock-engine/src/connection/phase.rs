@@ -43,9 +43,7 @@ impl Connection {
             Phase::Recovery | Phase::Loss => {
                 // One reduction per window of data: an ECN reduction of the same window counts (RFC 3168 §6.1.2).
                 let reduced = before == Phase::Cwr && self.snd_una < self.recovery_point;
-                if before == Phase::Loss {
-                    self.end_episode(now, false);
-                }
+                self.end_repaired(now);
                 self.recovery_point = self.snd_nxt;
                 self.begin_episode(now, LossClass::Ca);
                 self.stats.fast_recoveries += 1;
@@ -60,7 +58,6 @@ impl Connection {
             }
             Phase::Open | Phase::Disorder => {
                 if matches!(before, Phase::Recovery | Phase::Loss | Phase::Cwr) {
-                    self.end_episode(now, false);
                     self.settle(Settled::Done, now);
                 }
             }
@@ -71,34 +68,73 @@ impl Connection {
     /// ECN echo: one reduction per window of data (RFC 3168 §6.1.2).
     #[cold]
     pub(super) fn echo(&mut self, now: Instant) {
+        // The receiver echoes until it hears CWR, and what it says until that is acknowledged is old (RFC 3168 §6.1.2, §6.1.3).
+        if self.ecn.cwr || self.ecn.cwr_sent.is_some_and(|seq| self.snd_una <= seq) {
+            return;
+        }
+        self.ecn.cwr_sent = None;
         if matches!(self.phase, Phase::Open | Phase::Disorder) && self.flight_size() > 0 {
             self.phase = Phase::Cwr;
             self.recovery_point = self.snd_nxt;
             self.stats.ecn_reductions += 1;
             self.ecn.cwr = true;
+            if self.episode.is_some() {
+                // An episode that its recovery left unrepaired is cut a second time.
+                self.begin_episode(now, LossClass::NonCa);
+            }
             self.reduce(Congestion::Ecn, now);
         }
     }
 
+    /// A loss was inferred or the timer expired. It opens an episode, or cuts the window once more in the one that is open: that was not
+    /// clock-preserving then, whatever it began as, and counts once (M-U1).
     #[inline(never)]
     pub(super) fn begin_episode(&mut self, now: Instant, class: LossClass) {
-        match (&mut self.episode, class) {
-            (Some(e), LossClass::NonCa) if e.class == LossClass::Ca => {
-                // A recovery that failed was not clock-preserving after all.
-                e.class = LossClass::NonCa;
-                self.stats.ca_events -= 1;
-                self.stats.non_ca_events += 1;
-            }
-            (Some(_), _) => {}
-            (None, _) => {
-                self.episode = Some(Episode { class, retransmissions: 0 });
+        let (until, recovery_point) = (self.snd_nxt, self.snd_nxt);
+        let class = match &mut self.episode {
+            None => {
+                self.episode = Some(Episode { class, retransmissions: 0, until });
                 match class {
                     LossClass::Ca => self.stats.ca_events += 1,
                     LossClass::NonCa => self.stats.non_ca_events += 1,
                 }
-                let recovery_point = self.snd_nxt;
-                self.trace(Mask::EPISODES, now, || EventKind::EpisodeBegan { class, recovery_point });
+                class
             }
+            Some(e) => {
+                if class == LossClass::NonCa {
+                    // After a timeout all that is outstanding is in repair.
+                    e.until = until;
+                }
+                if e.class == LossClass::NonCa {
+                    return;
+                }
+                e.class = LossClass::NonCa;
+                self.stats.ca_events -= 1;
+                self.stats.non_ca_events += 1;
+                LossClass::NonCa
+            }
+        };
+        self.trace(Mask::EPISODES, now, || EventKind::EpisodeBegan { class, recovery_point });
+    }
+
+    /// Ends the episode whose losses are all repaired, if there is one. It outlives a recovery that the first new ack ends (Reno): what is found
+    /// missing below its end later belongs to the same window of data.
+    pub(super) fn end_repaired(&mut self, now: Instant) {
+        if self.episode.is_some_and(|e| self.snd_una >= e.until) {
+            self.end_episode(now, false);
+        }
+    }
+
+    /// Puts back the episode that a timeout, now taken back, found open; without one, that of the timeout itself ends as spurious.
+    pub(super) fn restore_episode(&mut self, now: Instant, before: Option<Episode>) {
+        let (Some(before), Some(e)) = (before, &mut self.episode) else { return self.end_episode(now, true) };
+        e.until = before.until;
+        if before.class == LossClass::Ca && e.class == LossClass::NonCa {
+            e.class = LossClass::Ca;
+            self.stats.ca_events += 1;
+            self.stats.non_ca_events -= 1;
+            let recovery_point = before.until;
+            self.trace(Mask::EPISODES, now, || EventKind::EpisodeBegan { class: LossClass::Ca, recovery_point });
         }
     }
 
@@ -124,6 +160,7 @@ impl Connection {
 
     #[inline(never)]
     pub(super) fn reduce(&mut self, c: Congestion, now: Instant) {
+        self.stats.window_cuts += u32::from(c != Congestion::Rto { repeated: true });
         let v = self.view(now);
         let window = self.policies.window.on_congestion(c, &v);
         self.set_window(window, now);

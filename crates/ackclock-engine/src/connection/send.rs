@@ -137,6 +137,7 @@ impl Connection {
         }
         if std::mem::take(&mut self.ecn.cwr) {
             flags |= Flags::CWR;
+            self.ecn.cwr_sent = Some(self.snd_nxt);
         }
         let seq = self.snd_nxt;
         let offset = self.position(seq);

@@ -99,10 +99,6 @@ impl Connection {
         let v = self.view(now);
         let mut lost = std::mem::take(&mut self.lost);
         self.policies.recovery.on_rto(&self.sent, &v, &mut lost);
-        if !repeated && self.phase == Phase::Loss {
-            // New data sent in the last repair timed out in its turn: an episode of its own.
-            self.end_episode(now, false);
-        }
         self.begin_episode(now, LossClass::NonCa);
         // The window is asked before the marks change what `flight_size` and `pipe` say.
         self.reduce(Congestion::Rto { repeated }, now);

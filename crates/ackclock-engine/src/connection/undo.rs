@@ -4,7 +4,7 @@ use ackclock_policy::{AckInfo, Phase, SenderView, Settled, Timeout, Verdict, Win
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
 use ackclock_wire::Segment;
 
-use super::Connection;
+use super::{Connection, Episode};
 
 /// What is kept of the time before a timeout; the scoreboard keeps its marks.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(super) struct Watched {
     quota: Bytes,
     /// Already counted and told to the estimator.
     counted: bool,
+    /// The loss episode that was open.
+    episode: Option<Episode>,
     /// SRTT and RTTVAR, once there are any.
     rtt: Option<(Duration, Duration)>,
 }
@@ -53,7 +55,8 @@ impl Connection {
         };
         // RFC 4015 §3.2, step 0: two granules of the clock more than the smoothed round-trip time.
         let rtt = v.rtt.map(|r| (r.srtt + self.policies.estimator.granularity() * 2, r.rttvar));
-        let watched = Watched { timeout, phase: v.phase, recovery_point: v.recovery_point, probing: false, quota: 0, counted: false, rtt };
+        let episode = self.episode;
+        let watched = Watched { timeout, phase: v.phase, recovery_point: v.recovery_point, probing: false, quota: 0, counted: false, episode, rtt };
         self.watched = Some(Box::new(watched));
     }
 
@@ -116,7 +119,7 @@ impl Connection {
         self.sent.restore_marks();
         (self.dup_acks, self.dup_delivered, self.expiries) = (0, 0, 0);
         (self.phase, self.recovery_point) = (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
-        self.end_episode(now, true);
+        self.restore_episode(now, w.episode);
         if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.policies.undo.adapts_timer()) {
             self.rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
         }

@@ -1,7 +1,9 @@
 //! Two endpoints with plain policies over a pipe in virtual time: enough to test the connection apart from the built-in policies.
 #![allow(dead_code)]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use ackclock_engine::{Config, Connection, ConnectionEvent, Policies, Transmit};
@@ -147,6 +149,10 @@ pub struct Pipe {
     pub ends: [Connection; 2],
     pub events: [Vec<ConnectionEvent>; 2],
     pub log: Vec<(Instant, usize, Segment)>,
+    /// Sequence numbers of segments that arrive with Congestion Experienced set.
+    pub marks: Vec<u32>,
+    /// The present moment, for `fate` to look at.
+    pub clock: Rc<Cell<Instant>>,
     flying: BTreeMap<(Instant, u64), Flying>,
     sent: u64,
     fate: Fate,
@@ -161,7 +167,17 @@ impl Pipe {
 
     pub fn with(client: Connection, server: Connection, fate: impl FnMut(u64, usize, &Segment) -> Vec<Duration> + 'static) -> Self {
         let ends = [client, server];
-        Self { now: Instant::ZERO, ends, events: [vec![], vec![]], log: vec![], flying: BTreeMap::new(), sent: 0, fate: Box::new(fate) }
+        Self {
+            now: Instant::ZERO,
+            ends,
+            events: [vec![], vec![]],
+            log: vec![],
+            marks: vec![],
+            clock: Rc::default(),
+            flying: BTreeMap::new(),
+            sent: 0,
+            fate: Box::new(fate),
+        }
     }
 
     pub fn open(&mut self) {
@@ -202,8 +218,10 @@ impl Pipe {
         };
         assert!(next >= self.now, "time runs backwards");
         self.now = next;
+        self.clock.set(next);
         if arrival == Some(next) {
-            let (_, (to, segment, payload, ecn)) = self.flying.pop_first().expect("an arrival is due");
+            let (_, (to, segment, payload, sent_as)) = self.flying.pop_first().expect("an arrival is due");
+            let ecn = if segment.len > 0 && self.marks.contains(&segment.seq.0) { Ecn::Ce } else { sent_as };
             self.ends[to].handle_segment(next, &segment, &payload, ecn);
         } else {
             for c in &mut self.ends {

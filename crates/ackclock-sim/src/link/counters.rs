@@ -91,6 +91,12 @@ impl Link {
         c
     }
 
+    /// The longest queue is that of what arrives from now on.
+    pub fn forget_longest_queue(&mut self, now: Instant) {
+        let waiting = self.backlog(now);
+        (self.counters.max_backlog, self.counters.max_backlog_packets) = (waiting.bytes, waiting.packets);
+    }
+
     /// Segments with payload and datagrams that it has admitted, without those its queue dropped.
     pub fn served_data(&self) -> u64 {
         self.counters.served_data

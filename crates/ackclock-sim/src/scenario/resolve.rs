@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use ackclock_policy::{Param, Params, Registry, Value};
 use ackclock_trace::Mask;
-use ackclock_units::Duration;
+use ackclock_units::{Duration, Instant};
 
 use super::check;
 use super::error::{Result, ScenarioError};
@@ -14,6 +14,7 @@ use super::stack::{self, StackPlan};
 use super::tree::{self, Item, Node};
 use super::workload::{Body, WorkloadContext, WorkloadPlan};
 use super::write;
+use crate::sim::Measured;
 
 /// Seeds that one scenario may ask for.
 const MOST_SEEDS: u64 = 100_000;
@@ -23,6 +24,18 @@ const LONGEST: Duration = Duration::from_secs(10_000_000);
 const RUN: &[Param] = &[
     Param::duration("duration", Duration::from_secs(100), Duration::from_nanos(1)..=LONGEST, "time over which flows start and are observed"),
     Param::duration("warmup", Duration::ZERO, Duration::ZERO..=LONGEST, "flows that start before this do not count in summaries"),
+    Param::duration(
+        "measure_from",
+        Duration::ZERO,
+        Duration::ZERO..=LONGEST,
+        "the counters of flows and links count from this moment on, so that beginnings need not be part of them (M-U1)",
+    ),
+    Param::count(
+        "measure_after",
+        0,
+        0..=1_000_000,
+        "the counters of a flow count from the end of its so many-th loss episode on: 1 leaves out its first slow start (M-U1)",
+    ),
     Param::duration(
         "drain",
         Duration::ZERO,
@@ -87,6 +100,14 @@ impl Scenario {
                 format!("`warmup` is `{}`, which is not less than `duration`, `{}`", params.duration("warmup"), params.duration("duration"));
             return Err(ScenarioError::at(reader.place(), message));
         }
+        if !params.duration("measure_from").is_zero() && params.count("measure_after") > 0 {
+            return Err(ScenarioError::at(reader.place(), "`measure_from` and `measure_after` are both given: give either"));
+        }
+        if params.duration("measure_from") >= params.duration("duration") {
+            let (from, duration) = (params.duration("measure_from"), params.duration("duration"));
+            let message = format!("`measure_from` is `{from}`, which is not less than `duration`, `{duration}`");
+            return Err(ScenarioError::at(reader.place(), message));
+        }
         let item = reader.require("path", "a table `[path]` with a `kind`: single, dumbbell, chain or graph")?;
         let path = PathPlan::read(item, &LinkContext { registry, rtt: None }, files)?;
         let item = reader.require("stacks", "a table `[stacks]` with a name for each stack, such as `tcp = \"sack\"`")?;
@@ -110,7 +131,7 @@ impl Scenario {
 pub struct Resolved {
     /// What it is called in reports.
     pub title: String,
-    /// `duration`, `warmup`, `drain`.
+    /// `duration`, `warmup`, `measure_from`, `measure_after`, `drain`.
     pub params: Params,
     /// Each run is made once with each of these.
     pub seeds: Vec<u64>,
@@ -155,6 +176,15 @@ impl Resolved {
     /// Flows that start before this do not count in summaries.
     pub fn warmup(&self) -> Duration {
         self.params.duration("warmup")
+    }
+
+    /// From when on flows and links are counted.
+    pub fn measured(&self) -> Measured {
+        match (self.params.duration("measure_from"), self.params.count("measure_after")) {
+            (Duration::ZERO, 0) => Measured::Whole,
+            (Duration::ZERO, n) => Measured::AfterEpisodes(n as u32),
+            (from, _) => Measured::From(Instant::ZERO + from),
+        }
     }
 
     /// Time after [`Resolved::duration`] in which flows under way may finish.

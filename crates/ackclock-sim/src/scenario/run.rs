@@ -139,7 +139,8 @@ fn simulate(scenario: &Resolved, job: Job, slot: &Slot, stop: &AtomicBool) -> Re
     let wrong = |e: crate::SimError| ScenarioError::new(format!("run `{}` with seed {}: {e}", scenario.runs[job.run].label, job.seed));
     let network = build::network(scenario, false)?;
     let sources = build::sources(scenario, job, &network)?;
-    let options = Options { trace: scenario.trace, run: label(scenario, job).as_str().into(), ..Options::default() };
+    let run = label(scenario, job).as_str().into();
+    let options = Options { trace: scenario.trace, run, measured: scenario.measured(), ..Options::default() };
     let mut sim = Simulation::new(network, sources, job.seed, options).map_err(wrong)?;
     let (end, last) = (scenario.duration(), scenario.duration() + scenario.drain());
     let slice = Duration::from_nanos((last.as_nanos() / SLICES).max(1));

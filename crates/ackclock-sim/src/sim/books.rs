@@ -1,6 +1,6 @@
 //! The end of a run: rows, and the proof that nothing was lost from the books.
 
-use ackclock_engine::{AbortReason, Connection, Stats};
+use ackclock_engine::AbortReason;
 use ackclock_trace::{FlowRow, LinkRow, Outcome as FlowOutcome, Side};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
@@ -29,7 +29,7 @@ impl Simulation {
                 rows.push(self.datagram_row(flow, rows.len() as u32));
             }
         }
-        let links = (0..self.net.links.len()).map(|i| self.link_row(i)).collect();
+        let links = self.counted_links();
         Ok(Outcome { flows: rows, links, events: std::mem::take(&mut self.trace), processed: self.processed })
     }
 
@@ -136,12 +136,12 @@ impl Simulation {
     /// The row of a flow as it stands now.
     pub(super) fn flow_row(&self, flow: &Flow) -> FlowRow {
         let info = &flow.info;
-        let none = Stats::default();
-        let stats = flow.ends.each_ref().map(|end| end.connection.as_ref().map_or(&none, Connection::stats));
+        let whole = flow.stats();
         // Who sends most; a flow that has not sent yet counts for the server, as in a download.
-        let sent = |side: usize| (stats[side].bytes_sent, flow.ends[side].io.written);
+        let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].io.written);
         let side = usize::from(sent(1) >= sent(0));
-        let (s, other) = (stats[side], stats[1 - side]);
+        let counted = flow.counted(self.options.measured, self.net.now);
+        let (s, other) = (&counted.stats[side], &counted.stats[1 - side]);
         let over = flow.ends.each_ref().map(|end| end.over);
         let reason = over.iter().flatten().find_map(|o| o.reason);
         let ended = over[0].is_some();
@@ -158,8 +158,8 @@ impl Simulation {
             (0, _, _) => None,
             (n, _, _) => Some(response_sum / u64::from(n)),
         };
-        let delivered = stats[1 - side].bytes_received;
-        let span = end.unwrap_or(self.net.now).since(flow.start);
+        let delivered = other.bytes_received;
+        let span = counted.from.map_or(Duration::ZERO, |from| end.unwrap_or(self.net.now).since(from));
         let stack = match (&info.stacks, self.options.stack.is_empty()) {
             (Some(stacks), true) => stacks[side].label(),
             _ => self.options.stack.clone(),
@@ -174,8 +174,9 @@ impl Simulation {
             server: self.net.routes.node_label(info.server),
             sender: if side == 0 { Side::Client } else { Side::Server },
             start: flow.start,
-            established: stats[0].established_at,
+            established: whole[0].established_at,
             end,
+            measured_from: counted.from,
             size: info.size,
             response_time,
             responses,
@@ -192,12 +193,13 @@ impl Simulation {
             timeouts_by_round: s.timeouts_by_round,
             peer_timeouts: other.timeouts,
             syn_retransmissions: s.syn_retransmissions + other.syn_retransmissions,
-            unneeded_retransmissions: flow.ends[side].sent.unneeded,
-            spurious_timeouts: flow.ends[side].sent.spurious_timeouts,
+            unneeded_retransmissions: counted.unneeded[side],
+            spurious_timeouts: counted.spurious_timeouts[side],
             fast_recoveries: s.fast_recoveries,
             ca_events: s.ca_events,
             non_ca_events: s.non_ca_events,
             other_losses: s.other_losses,
+            window_cuts: s.window_cuts,
             ecn_reductions: s.ecn_reductions,
             segments_acked: s.segments_acked,
             p: (s.segments_acked > 0).then(|| f64::from(s.ca_events) / s.segments_acked as f64),
@@ -212,7 +214,9 @@ impl Simulation {
     }
 
     fn datagram_row(&self, flow: &Flow, number: u32) -> FlowRow {
-        let (info, books) = (&flow.info, flow.ends[0].packets);
+        let info = &flow.info;
+        let counted = flow.counted(self.options.measured, self.net.now);
+        let books = counted.packets;
         FlowRow {
             run: self.options.run.clone(),
             stack: self.options.stack.clone(),
@@ -227,7 +231,8 @@ impl Simulation {
             data_segments_sent: books.sent,
             bytes_sent: books.sent_bytes,
             bytes_delivered: books.delivered_bytes,
-            goodput: rate(books.delivered_bytes, self.net.now.since(flow.start)),
+            measured_from: counted.from,
+            goodput: rate(books.delivered_bytes, counted.from.map_or(Duration::ZERO, |from| self.net.now.since(from))),
             path_rtt: Some(self.path_rtt(flow)),
             ..FlowRow::default()
         }

@@ -8,7 +8,7 @@ use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
 use super::path::Net;
-use super::{DATAGRAM, DatagramPlace, FLOW, Simulation, TRACED_DATAGRAMS, WAKE};
+use super::{DATAGRAM, DatagramPlace, FLOW, Measured, Simulation, TRACED_DATAGRAMS, WAKE};
 use crate::endpoint::{End, Flow, FlowInfo, Port};
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, FlowSpec};
@@ -56,6 +56,11 @@ impl Simulation {
             trace: Mask(self.options.trace.0 | spec.trace.0),
             number,
             start: self.net.now,
+            awaited: match self.options.measured {
+                Measured::AfterEpisodes(n) => n,
+                _ => 0,
+            },
+            before: None,
             ends: [end(spec.client_app, 0), end(spec.server_app, 1)],
             info: FlowInfo {
                 source,
@@ -130,6 +135,9 @@ impl Simulation {
                     return net.fail(SimError::Conservation(format!("flow {number} delivered bytes that had not arrived")));
                 }
                 end.sent.dropped.forget_below(stats.bytes_acked);
+                if flow.awaited > 0 && connection.episodes_over() >= flow.awaited {
+                    flow.begin_counting(net.now);
+                }
             }
             None if e & 1 == 1 && segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK) => {
                 let connection = flow.open(1);

@@ -2,6 +2,7 @@
 
 mod books;
 mod flows;
+mod measured;
 mod path;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
 use ackclock_units::{Duration, Instant, Rng};
 
+pub(crate) use self::measured::Before;
 use self::path::Net;
 use crate::endpoint::Flow;
 use crate::error::SimError;
@@ -22,6 +24,18 @@ use crate::network::Network;
 use crate::queue::Entry;
 use crate::routes::Routes;
 
+/// From when on the counters of the tables count (M-U1: without the initial slow start).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Measured {
+    /// From the beginning.
+    #[default]
+    Whole,
+    /// From this moment, for flows and links.
+    From(Instant),
+    /// For each flow from the end of its so many-th loss episode; for links from the beginning.
+    AfterEpisodes(u32),
+}
+
 /// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -31,11 +45,13 @@ pub struct Options {
     pub run: Label,
     /// Label of the stack under test in every row; where it is empty a flow's row names the stack of its sender.
     pub stack: Label,
+    /// From when on is counted.
+    pub measured: Measured,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { trace: Mask::NONE, run: "".into(), stack: "".into() }
+        Self { trace: Mask::NONE, run: "".into(), stack: "".into(), measured: Measured::Whole }
     }
 }
 
@@ -83,6 +99,8 @@ pub struct Simulation {
     started: u32,
     ended: u64,
     processed: u64,
+    /// The links as they were when counting began, once it has with [`Measured::From`].
+    links_before: Option<Vec<LinkRow>>,
 }
 
 /// A link with what the run keeps beside it.
@@ -174,6 +192,7 @@ impl Simulation {
             started: 0,
             ended: 0,
             processed: 0,
+            links_before: None,
         };
         for spec in sources.datagrams {
             sim.add_datagrams(spec)?;
@@ -195,6 +214,16 @@ impl Simulation {
 
     /// The same for `most` events at most. Returns false when more are left to happen until `end`.
     fn run_some(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
+        if let Some(from) = self.counting_begins().filter(|from| *from <= end) {
+            if !self.run_until_event(from, most)? {
+                return Ok(false);
+            }
+            self.begin_counting();
+        }
+        self.run_until_event(end, most)
+    }
+
+    fn run_until_event(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
         self.check()?;
         for _ in 0..most {
             let Some(Entry { at, what, .. }) = self.net.queue.pop_until(end) else {

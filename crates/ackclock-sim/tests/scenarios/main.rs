@@ -1,6 +1,7 @@
 //! Scenarios from text to results.
 
 mod examples;
+mod measured;
 mod results;
 mod round_trip;
 mod wrong_input;

@@ -21,7 +21,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "seed = 1",
         "sede = 1",
-        "line 2: `sede` is not a known key (did you mean `seed`?); known are duration, warmup, drain, title, seed, repeat, seeds, trace, path, stacks, syn_retries, workload, mix",
+        "line 2: `sede` is not a known key (did you mean `seed`?); known are duration, warmup, measure_from, measure_after, drain, title, seed, repeat, seeds, trace, path, stacks, syn_retries, workload, mix",
     ),
     ("seed = 1", "seed = 2024-01-01", "line 2: `2024-01-01` is a date, which no key takes"),
     ("seed = 1", "seed = 99999999999999999999", "line 2: `99999999999999999999` is a number that is too large"),
@@ -30,6 +30,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("seed = 1", "repeat = 1000000000", "line 2: `repeat` is `1000000000`, which is not between 1 and 100000"),
     ("seed = 1", "title = 3", "line 2: `title` is `3`, which is not text in quotes"),
     ("seed = 1", r#"warmup = "5s""#, "`warmup` is `5s`, which is not less than `duration`, `5s`"),
+    ("seed = 1", r#"measure_from = "9s""#, "`measure_from` is `9s`, which is not less than `duration`, `5s`"),
+    ("seed = 1", "measure_from = \"1s\"\nmeasure_after = 1", "`measure_from` and `measure_after` are both given: give either"),
     (
         "seed = 1",
         r#"trace = ["packet"]"#,

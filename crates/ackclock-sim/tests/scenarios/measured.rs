@@ -72,25 +72,27 @@ fn a_moment_that_does_not_come_leaves_nothing() {
 
 #[test]
 fn the_mean_queue_is_an_average_over_time() {
-    // Two datagrams of 1000 bytes at once every 10 ms; each takes 1 ms to send, so that one of them waits 1 ms: a tenth of the time one packet waits.
+    // A datagram of 1000 bytes every 5 ms for a second, each of which takes 10 ms to send: the k-th, from 0, waits 5 k ms.
     let text = r#"
 duration = "10s"
 [path]
 kind = "single"
 rtt = "links"
-link = { rate = "8Mbit/s", delay = "5ms", queue = { kind = "drop-tail", limit = "20packets" } }
+link = { rate = "800kbit/s", delay = "5ms", queue = { kind = "drop-tail", limit = "200packets" } }
 [workload]
 kind = "udp"
-flows = 2
-rate = "800kbit/s"
+rate = "1600kbit/s"
 bytes = "1000B"
+stop = "1s"
 [stacks]
 tcp = "sack"
 "#;
     let r = results(&resolved(text, &[]), 1);
     let link = &r.links[0];
-    assert!((link.queue_mean_packets - 0.1).abs() < 1e-3, "{link:?}");
-    assert!((link.queue_mean_bytes - 100.0).abs() < 1.0);
-    assert!((link.queue_mean_delay.unwrap().as_secs_f64() - 100.0 * 8.0 / 8e6).abs() < 1e-6);
-    assert_eq!((link.queue_max_packets, link.dropped_queue), (Some(1), 0));
+    let n = link.packets as f64;
+    assert!((199.0..=201.0).contains(&n) && link.dropped_queue == 0, "{link:?}");
+    let mean = 0.005 * n * (n - 1.0) / 2.0 / 10.0;
+    assert!((link.queue_mean_packets - mean).abs() < 1e-6, "{mean}, {link:?}");
+    assert!((link.queue_mean_bytes - 1000.0 * mean).abs() < 1e-3);
+    assert!((link.queue_mean_delay.unwrap().as_secs_f64() - 0.01 * mean).abs() < 1e-8);
 }

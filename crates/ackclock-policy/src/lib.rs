@@ -32,6 +32,6 @@ pub use traits::{
     RttEstimator, Scoreboard, SpuriousTimeout,
 };
 pub use view::{
-    AckAction, AckInfo, AckPending, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView,
-    SentSegment, Settled, Timeout, TimerAction, TimerEvent, Verdict, Wake, Window,
+    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample,
+    SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent, Verdict, Wake, Window,
 };

@@ -118,6 +118,12 @@ pub trait LossRecovery: Policy {
     /// Tells that `sent` was (re)transmitted on this rule's advice.
     fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {}
 
+    /// What happens to the window beyond the reduction that opens an episode. Called after each ack on which the phase is or was not Open, when `v` shows
+    /// everything else that the ack brought, and before [`LossRecovery::quota`].
+    fn adjust(&mut self, _v: &SenderView) -> Adjustment {
+        Adjustment::Keep
+    }
+
     /// Bytes that may be sent now. Called after each ack and expiry outside the Open phase, in which `v.room()` holds; `v.room()` by default. The first
     /// retransmission of a repair goes out whatever the window says (RFC 5681 §3.2 step 3), so rules for fast recovery answer at least one segment then;
     /// PRR and rate-halving override it too, and rules without Limited Transmit do in Disorder.

@@ -43,6 +43,17 @@ pub enum Congestion {
     Ecn,
 }
 
+/// What a loss recovery does to the window beyond the reduction that opens an episode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Adjustment {
+    /// Nothing.
+    Keep,
+    /// Something of a second window of data was lost within the episode: the window's rule reduces it again, and the self-clock is not what it was.
+    Reduce,
+    /// This one, which the recovery's own way of reducing (rate-halving) has come to.
+    To(Window),
+}
+
 /// How an episode ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Settled {

@@ -326,6 +326,9 @@ impl Connection {
         if stale {
             v = self.view(now);
         }
+        if self.phase != Phase::Open || before != Phase::Open {
+            self.adjust(now, &mut v);
+        }
         if self.phase != Phase::Open {
             self.quota = self.policies.recovery.quota(&v);
         }

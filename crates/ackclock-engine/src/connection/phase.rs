@@ -1,6 +1,6 @@
 //! Phases of loss repair, the window reductions they bring, and loss episodes as M-U1 counts them.
 
-use ackclock_policy::{Congestion, Phase, Settled, Window};
+use ackclock_policy::{Adjustment, Congestion, Phase, SenderView, Settled, Window};
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::{Instant, SeqRange};
 
@@ -63,6 +63,24 @@ impl Connection {
             }
             Phase::Cwr => {}
         }
+    }
+
+    /// What the loss recovery does to the window beyond that.
+    pub(super) fn adjust(&mut self, now: Instant, v: &mut SenderView) {
+        match self.policies.recovery.adjust(v) {
+            Adjustment::Keep => return,
+            Adjustment::Reduce => {
+                // A further cut: the episode has not kept the clock (M-U1).
+                self.begin_episode(now, LossClass::NonCa);
+                let before = self.window.cwnd;
+                self.reduce(Congestion::Loss, now);
+                if self.window.cwnd > before {
+                    self.set_window(Window { cwnd: before, ..self.window }, now);
+                }
+            }
+            Adjustment::To(window) => self.set_window(window, now),
+        }
+        v.window = self.window;
     }
 
     /// ECN echo: one reduction per window of data (RFC 3168 §6.1.2).

@@ -66,6 +66,23 @@ pub const PRESETS: &[Preset] = &[
         sets: &[("window.initial_window", "rfc5681")],
     },
     Preset {
+        name: "fack",
+        about: "SACK-based recovery by the forward-most SACK, the window halved at once.",
+        source: "M-A7",
+        sets: &[
+            ("recovery", "fack"),
+            ("recovery.each_hole", "false"),
+            ("recovery.lost_retransmissions", "ignore"),
+            ("window.initial_window", "rfc5681"),
+        ],
+    },
+    Preset {
+        name: "fack-rh",
+        about: "FACK with rate-halving, a threshold for each hole, and lost retransmissions found without the timer.",
+        source: "M-A8, M-A9, M-A10, M-A11",
+        sets: &[("recovery", "fack"), ("recovery.adjustment", "rate-halving"), ("window.initial_window", "rfc5681")],
+    },
+    Preset {
         name: "cubic",
         about: "SACK-based recovery with CUBIC's window, ten segments to begin with.",
         source: "RFC 9438, RFC 6928",

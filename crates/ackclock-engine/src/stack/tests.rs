@@ -88,7 +88,10 @@ fn settings_reach_the_connection() {
 
 #[test]
 fn errors_name_what_would_do() {
-    assert_eq!(refused("newrno"), "`newrno` is not a known stack (did you mean `newreno`?); known are rfc793, tahoe, reno, newreno, sack, cubic");
+    assert_eq!(
+        refused("newrno"),
+        "`newrno` is not a known stack (did you mean `newreno`?); known are rfc793, tahoe, reno, newreno, sack, fack, fack-rh, cubic"
+    );
     assert!(refused("").starts_with("`` is not a known stack; known are rfc793"));
     assert!(refused("sack+sta(3)").starts_with("`+sta` is not a known modifier (did you mean `star`?); known are +star, +no-backoff"));
     assert_eq!(refused("sack+star"), "`+star` is not a modifier: it is written `+star(n)`");

@@ -2,7 +2,7 @@ use ackclock_units::{SeqNumber, SeqRange};
 
 use super::scoreboard::ReferenceScoreboard;
 use super::{ack, view};
-use crate::{AckInfo, LossRecovery, Phase, Scoreboard, SenderView};
+use crate::{AckInfo, Adjustment, LossRecovery, Phase, Scoreboard, SenderView, Window};
 
 /// A sender reduced to what a loss recovery deals with: sequence numbers, marks and phases, by the rules that [`LossRecovery`] states. It checks every
 /// answer.
@@ -67,8 +67,26 @@ impl Sender {
         self.marked.clear();
         let phase = self.recovery.on_ack(&info, &self.board, &self.v, &mut self.marked);
         self.take_marks();
+        let before = self.v.phase;
         self.enter(phase);
+        if before != Phase::Open || phase != Phase::Open {
+            self.adjust();
+        }
         phase
+    }
+
+    fn adjust(&mut self) {
+        match self.recovery.adjust(&self.v) {
+            Adjustment::Keep => {}
+            Adjustment::Reduce => {
+                let half = (self.v.flight_size.min(self.v.window.cwnd) / 2).max(u64::from(2 * LEN));
+                self.v.window = Window { cwnd: half, ssthresh: half };
+            }
+            Adjustment::To(window) => {
+                assert!(window.cwnd >= u64::from(LEN) && window.ssthresh >= u64::from(2 * LEN), "{window:?}");
+                self.v.window = window;
+            }
+        }
     }
 
     /// The timer expires.

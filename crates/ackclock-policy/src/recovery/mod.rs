@@ -1,8 +1,12 @@
 //! Which segments are taken for lost, and what is sent next while repairing.
 
 mod duplicates;
+mod fack;
+mod halving;
+mod holes;
 mod newreno;
 mod reno;
+mod resent;
 mod sack;
 mod tahoe;
 mod timeout_only;
@@ -10,7 +14,10 @@ mod timeout_only;
 use crate::{Entry, LossRecovery};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] = &[&timeout_only::ENTRY, &tahoe::ENTRY, &reno::ENTRY, &newreno::ENTRY, &sack::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] =
+    &[&timeout_only::ENTRY, &tahoe::ENTRY, &reno::ENTRY, &newreno::ENTRY, &sack::ENTRY, &fack::ENTRY];
 
+#[cfg(test)]
+mod fack_tests;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use crate::{AckInfo, Entry, LossRecovery, Params, Phase, Policy, Scoreboard, Sen
 /// Fast recovery that ends only when everything outstanding at its beginning is acknowledged, a hole per round trip.
 #[derive(Debug)]
 pub(super) struct NewReno {
-    duplicates: Duplicates,
+    pub(super) duplicates: Duplicates,
 }
 
 impl NewReno {

@@ -1,6 +1,7 @@
 use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
 use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, calm, mark_first, new_data, settled};
+use super::holes::lost_below;
 use super::newreno::NewReno;
 use crate::{AckInfo, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
 
@@ -27,19 +28,6 @@ enum Advice {
     Retransmission,
     NewData,
     Rescue,
-}
-
-/// Up to where segments are lost: the greatest sequence number below which IsLost() holds for everything un-SACKed (RFC 6675 §4), since `dup_thresh`
-/// discontiguous ranges or more than `dup_thresh - 1` segments' bytes were SACKed above. `None` when nothing is lost.
-fn lost_below(sacked: &[SeqRange], dup_thresh: u32, smss: u32) -> Option<SeqNumber> {
-    let enough_bytes = u64::from(dup_thresh - 1) * u64::from(smss);
-    let (mut ranges, mut bytes) = (0, 0);
-    let above = sacked.iter().rev().find(|range| {
-        ranges += 1;
-        bytes += u64::from(range.len());
-        ranges >= dup_thresh || bytes > enough_bytes
-    })?;
-    Some(above.start)
 }
 
 impl Sack {

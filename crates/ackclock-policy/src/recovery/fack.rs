@@ -1,0 +1,244 @@
+use ackclock_units::{Bytes, SeqNumber, SeqRange};
+
+use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT, calm, lost_or_new, mark_first, settled};
+use super::halving::{ADJUSTMENT, BOUNDS, Halving, WHOLE_SEGS};
+use super::holes::{lost_below, unreported};
+use super::newreno::NewReno;
+use super::resent::{LOST_RETRANSMISSIONS, Resent};
+use crate::{AckInfo, Adjustment, Entry, LossRecovery, Param, Phase, Policy, Probe, Scoreboard, SenderView};
+
+/// Forward acknowledgment: everything below the forward-most SACKed byte has left the network, so `snd_nxt - fack` and what was resent are in it.
+/// Its parts - when a hole is resent, how the window comes down, what becomes of lost retransmissions - are chosen apart.
+#[derive(Debug)]
+struct Fack {
+    /// Also counts duplicates where there is SACK.
+    without_sack: NewReno,
+    /// Set when the rate is halved during a round trip rather than the window at once.
+    halving: Option<Halving>,
+    resent: Resent,
+    /// A hole is resent only with enough segments SACKed above it.
+    each_hole: bool,
+    /// False until the first ack told where the sequence numbers are.
+    following: bool,
+    /// Everything un-SACKed below it is marked lost; never behind `snd_una`.
+    marked_to: SeqNumber,
+    /// The same from before a timeout.
+    marked_before: SeqNumber,
+    /// Forward-most SACKed byte, or `snd_una`.
+    fack: SeqNumber,
+    /// Bytes below `fack` that are neither SACKed nor marked: they left the network all the same.
+    unmarked: u32,
+    reduce: bool,
+    /// The first retransmission of the episode is still to come.
+    owing: bool,
+}
+
+impl Fack {
+    fn follow(&mut self, b: &dyn Scoreboard, v: &SenderView) {
+        self.marked_to = if self.following { self.marked_to.max(v.snd_una) } else { v.snd_una };
+        self.following = true;
+        self.fack = b.sacked().last().map_or(v.snd_una, |range| range.end);
+        self.reduce = false;
+        self.without_sack.duplicates.follow(v);
+    }
+
+    /// Marks what is to be resent; true when the first outstanding byte has been. `all`: without a threshold for each hole, everything below `fack`.
+    fn mark(&mut self, all: bool, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
+        let eligible = if all && !self.each_hole {
+            b.sacked().last().map(|range| range.start)
+        } else {
+            lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v.smss)
+        };
+        if let Some(boundary) = eligible.filter(|seq| *seq > self.marked_to && *seq <= v.snd_nxt) {
+            lost.push(SeqRange::new(self.marked_to, boundary));
+            self.marked_to = boundary;
+        }
+        self.marked_to > v.snd_una
+    }
+
+    /// M-A7: enough duplicates, or the forward-most SACK as far ahead.
+    fn is_lost(&self, v: &SenderView) -> bool {
+        let dup_thresh = self.without_sack.duplicates.dup_thresh();
+        v.dup_acks >= dup_thresh || u64::from(self.fack.bytes_since(v.snd_una)) > u64::from(dup_thresh) * u64::from(v.smss)
+    }
+
+    fn in_flight(&self, v: &SenderView) -> Bytes {
+        v.pipe.saturating_sub(u64::from(self.unmarked))
+    }
+
+    fn take(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+        match v.phase {
+            Phase::Loss if !settled(v) => {
+                self.resent.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
+                self.reduce = self.resent.signals(v);
+                return Phase::Loss;
+            }
+            Phase::Recovery if !settled(v) => {
+                if let Some(halving) = &mut self.halving {
+                    halving.count(a, self.fack, v);
+                }
+                self.mark(true, b, v, lost);
+                self.owe(lost);
+                self.resent.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
+                self.reduce = self.resent.signals(v);
+                if let Some(halving) = self.halving.as_mut().filter(|_| self.reduce) {
+                    halving.again(v);
+                }
+                return Phase::Recovery;
+            }
+            Phase::Recovery => {
+                if let Some(halving) = &mut self.halving {
+                    halving.count(a, self.fack, v);
+                }
+                self.resent.forget();
+                // The next ack may open another episode.
+                return if b.sacked().is_empty() { calm(v) } else { Phase::Disorder };
+            }
+            Phase::Loss => self.resent.forget(),
+            _ => {}
+        }
+        if b.sacked().is_empty() && v.dup_acks == 0 {
+            self.stop_halving();
+            return calm(v);
+        }
+        if let Some(halving) = &mut self.halving {
+            // An ECN echo has halved this window already.
+            if v.phase == Phase::Cwr { halving.stop() } else { halving.suspect(a, self.fack, v) }
+        }
+        if !self.is_lost(v) && !self.mark(false, b, v, lost) {
+            return if calm(v) == Phase::Open { Phase::Disorder } else { calm(v) };
+        }
+        if !self.mark(true, b, v, lost) && v.dup_acks >= self.without_sack.duplicates.dup_thresh() {
+            mark_first(b, v, lost);
+        }
+        self.resent.begin(v);
+        self.owing = self.halving.is_none();
+        if let Some(halving) = &mut self.halving {
+            halving.declare(v);
+        }
+        self.owe(lost);
+        Phase::Recovery
+    }
+
+    /// The first retransmission goes out even if the window is full (RFC 5681 §3.2 step 3); halving the rate, it waits for its turn.
+    fn owe(&mut self, lost: &[SeqRange]) {
+        if self.owing && !lost.is_empty() {
+            self.owing = false;
+            self.without_sack.duplicates.owe();
+        }
+    }
+
+    fn stop_halving(&mut self) {
+        if let Some(halving) = &mut self.halving {
+            halving.stop();
+        }
+    }
+}
+
+impl Policy for Fack {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn probe(&self, probe: &mut Probe) {
+        probe.number("fack", f64::from(self.fack.0));
+        probe.number("marked_to", f64::from(self.marked_to.0));
+    }
+}
+
+impl LossRecovery for Fack {
+    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+        if !v.sack {
+            return self.without_sack.on_ack(a, b, v, lost);
+        }
+        self.follow(b, v);
+        let phase = self.take(a, b, v, lost);
+        self.unmarked = unreported(b.sacked(), self.marked_to);
+        phase
+    }
+
+    fn adjust(&mut self, v: &SenderView) -> Adjustment {
+        if std::mem::take(&mut self.reduce) {
+            return Adjustment::Reduce;
+        }
+        let in_flight = self.in_flight(v);
+        let repaired = v.phase != Phase::Recovery;
+        let window = self.halving.as_mut().filter(|_| v.phase != Phase::Loss).and_then(|halving| halving.window(in_flight, repaired, v));
+        window.map_or(Adjustment::Keep, Adjustment::To)
+    }
+
+    fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+        self.without_sack.on_rto(b, v, lost);
+        self.stop_halving();
+        self.resent.begin(v);
+        if v.expiries <= 1 {
+            self.marked_before = if self.following { self.marked_to } else { v.snd_una };
+        }
+        (self.following, self.marked_to, self.fack, self.unmarked) = (true, v.snd_nxt, v.snd_una, 0);
+    }
+
+    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+        lost_or_new(b, v)
+    }
+
+    fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
+        if !v.sack {
+            return;
+        }
+        self.resent.note(sent, v);
+        if let Some(halving) = &mut self.halving {
+            halving.resent(sent.len());
+        }
+    }
+
+    fn quota(&mut self, v: &SenderView) -> Bytes {
+        if !v.sack {
+            return self.without_sack.quota(v);
+        }
+        let in_flight = self.in_flight(v);
+        let halved = self.halving.as_mut().filter(|_| v.phase == Phase::Disorder).and_then(|halving| halving.quota(in_flight, v));
+        halved.unwrap_or_else(|| self.without_sack.duplicates.quota(&SenderView { pipe: in_flight, ..*v }))
+    }
+
+    fn on_undo(&mut self, v: &SenderView) {
+        self.without_sack.on_undo(v);
+        self.stop_halving();
+        self.resent.begin(v);
+        self.marked_to = self.marked_before.max(v.snd_una);
+    }
+}
+
+/// Forward acknowledgment and rate-halving.
+pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
+    name: "fack",
+    about: "SACK-based recovery that takes everything below the forward-most SACK to have left the network; its parts can be chosen apart. `newreno` without SACK.",
+    source: "M-A7 (definition from common knowledge of FACK), M-A8, M-A9, M-A10, M-A11",
+    params: &[
+        DUP_THRESH,
+        LIMITED_TRANSMIT,
+        ADJUSTMENT,
+        Param::flag(
+            "each_hole",
+            true,
+            "resend a hole only when `dup_thresh` segments above it are SACKed (M-A9), rather than everything below the forward-most SACK once one loss is certain",
+        ),
+        LOST_RETRANSMISSIONS,
+        BOUNDS,
+        WHOLE_SEGS,
+    ],
+    build: |p| {
+        Box::new(Fack {
+            without_sack: NewReno::new(p, true),
+            halving: (p.choice("adjustment") == "rate-halving").then(|| Halving::new(p)),
+            resent: Resent::new(p),
+            each_hole: p.flag("each_hole"),
+            following: false,
+            marked_to: SeqNumber(0),
+            marked_before: SeqNumber(0),
+            fack: SeqNumber(0),
+            unmarked: 0,
+            reduce: false,
+            owing: false,
+        })
+    },
+};

@@ -1,0 +1,163 @@
+use ackclock_units::{Bytes, SeqNumber};
+
+use crate::{AckInfo, Param, Params, SenderView, Window};
+
+/// Rate-halving (M-A8): for one round trip from the first SACK on, a segment leaves for every two acks. It begins before it is known whether anything is
+/// lost, and is called off when nothing is.
+#[derive(Debug)]
+pub(super) struct Halving {
+    bounds: bool,
+    whole_segs: bool,
+    active: bool,
+    /// Room for it, taken when it is needed for the first time.
+    round: Option<Box<Round>>,
+}
+
+/// The round trip in which the rate is halved.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// The hole that began it.
+    una: SeqNumber,
+    /// `snd_nxt` at the first SACK; the round is over when the forward-most SACK reaches it.
+    end: SeqNumber,
+    /// Window at its beginning.
+    cwnd: Bytes,
+    /// What the window had room for at its beginning: not a matter of halving.
+    room: Bytes,
+    /// Bytes that acks stand for, and those of the round trip itself.
+    acked: Bytes,
+    acked_in_time: Bytes,
+    resent: Bytes,
+    /// A loss is certain, and the window is held.
+    declared: bool,
+    over: bool,
+}
+
+impl Round {
+    fn new(v: &SenderView) -> Self {
+        let (una, end, cwnd) = (v.snd_una, v.snd_nxt, v.window.cwnd);
+        let room = cwnd.saturating_sub(v.flight_size);
+        Self { una, end, cwnd, room, acked: 0, acked_in_time: 0, resent: 0, declared: false, over: false }
+    }
+
+    fn sent(&self, v: &SenderView) -> Bytes {
+        self.resent + u64::from(v.snd_nxt.bytes_since(self.end))
+    }
+
+    /// What the acks so far release and was not sent yet.
+    fn credit(&self, v: &SenderView) -> Bytes {
+        (self.room + self.acked / 2).saturating_sub(self.sent(v))
+    }
+
+    fn count(&mut self, bytes: Bytes, fack: SeqNumber) {
+        self.acked += bytes;
+        if !self.over {
+            self.acked_in_time += bytes;
+        }
+        self.over |= fack >= self.end;
+    }
+}
+
+impl Halving {
+    /// Reads [`BOUNDS`] and [`WHOLE_SEGS`].
+    pub fn new(p: &Params) -> Self {
+        Self { bounds: p.flag("bounds"), whole_segs: p.flag("whole_segs"), active: false, round: None }
+    }
+
+    fn round(&mut self) -> Option<&mut Round> {
+        self.round.as_deref_mut().filter(|_| self.active)
+    }
+
+    fn begin(&mut self, round: Round) -> &mut Round {
+        self.active = true;
+        let place = self.round.get_or_insert_with(|| Box::new(round));
+        **place = round;
+        place
+    }
+
+    /// An ack came while something is SACKed up to `fack` and nothing is known to be lost.
+    pub fn suspect(&mut self, a: &AckInfo, fack: SeqNumber, v: &SenderView) {
+        // When the hole that began it was filled, the segments had only changed places. Another one begins another round.
+        let same = self.round().is_some_and(|r| r.una == v.snd_una);
+        let round = if same { self.round.as_deref_mut() } else { Some(self.begin(Round::new(v))) };
+        // What the same ack acknowledges in order has made room already.
+        let least = if a.newly_acked > 0 { 0 } else { u64::from(v.smss) };
+        if let Some(r) = round {
+            r.count(a.newly_sacked.max(least), fack);
+        }
+    }
+
+    /// A segment is lost.
+    pub fn declare(&mut self, v: &SenderView) {
+        if let Some(r) = self.round() {
+            r.declared = true;
+            r.room = r.room.min(r.sent(v));
+        }
+    }
+
+    /// Loss in a second window of data: another round, from the window as it is.
+    pub fn again(&mut self, v: &SenderView) {
+        self.begin(Round { declared: true, room: 0, ..Round::new(v) });
+    }
+
+    /// An ack came during recovery. Where acks get lost, one stands for all the segments that it is the first to report.
+    pub fn count(&mut self, a: &AckInfo, fack: SeqNumber, v: &SenderView) {
+        if let Some(r) = self.round()
+            && (a.has_sack || a.is_dup || a.newly_acked > 0)
+        {
+            r.count(a.delivered.max(u64::from(v.smss)), fack);
+        }
+    }
+
+    /// So much was sent again.
+    pub fn resent(&mut self, bytes: u32) {
+        if let Some(r) = self.round() {
+            r.resent += u64::from(bytes);
+        }
+    }
+
+    /// It ends here, whatever it has come to.
+    pub fn stop(&mut self) {
+        self.active = false;
+    }
+
+    /// Bytes that may be sent before a loss is certain; `None` when the rate is not being halved.
+    pub fn quota(&mut self, in_flight: Bytes, v: &SenderView) -> Option<Bytes> {
+        self.round().map(|r| r.credit(v).min(v.window.cwnd.saturating_sub(in_flight)))
+    }
+
+    /// The window as far as it has come down, once a loss is certain. `repaired`: the episode is over. `None` when there is nothing to set.
+    pub fn window(&mut self, in_flight: Bytes, repaired: bool, v: &SenderView) -> Option<Window> {
+        let r = *self.round().filter(|r| r.declared)?;
+        let smss = u64::from(v.smss);
+        if !r.over && !repaired {
+            let cwnd = (in_flight + r.credit(v)).min(r.cwnd).max(smss);
+            return Some(Window { cwnd, ..v.window });
+        }
+        self.active = false;
+        // Equation (15): of what was sent, the lost segments brought no acks.
+        let mut cwnd = (r.acked_in_time + r.room) / 2;
+        if self.whole_segs {
+            cwnd -= cwnd % smss;
+        }
+        if self.bounds {
+            cwnd = cwnd.min(r.cwnd / 2).max(2 * smss);
+        }
+        let cwnd = cwnd.max(smss);
+        Some(Window { cwnd, ssthresh: cwnd.max(2 * smss) })
+    }
+}
+
+/// How the window comes down.
+pub(super) const ADJUSTMENT: Param = Param::choice(
+    "adjustment",
+    "halve",
+    &["halve", "rate-halving"],
+    "how the window comes down: at once as the window's rule says, or during one round trip by a segment for every two acks, to half of what was \
+     acknowledged in it (M-A8)",
+);
+/// Guards on where rate-halving ends.
+pub(super) const BOUNDS: Param =
+    Param::flag("bounds", true, "rate-halving ends between 2 segments and half of the window that it began with (M-A11)");
+/// Rounding.
+pub(super) const WHOLE_SEGS: Param = Param::flag("whole_segs", true, "rate-halving ends at a whole number of segments, rounded down (M-E15, M-X11)");

@@ -1,0 +1,84 @@
+use ackclock_units::{SeqNumber, SeqRange};
+
+/// Up to where segments are lost: the greatest sequence number below which IsLost() holds for everything un-SACKed (RFC 6675 §4), since `dup_thresh`
+/// discontiguous ranges or more than `dup_thresh - 1` segments' bytes were SACKed above. `None` when nothing is lost.
+pub(super) fn lost_below(sacked: &[SeqRange], dup_thresh: u32, smss: u32) -> Option<SeqNumber> {
+    let enough_bytes = u64::from(dup_thresh - 1) * u64::from(smss);
+    let (mut ranges, mut bytes) = (0, 0);
+    let above = sacked.iter().rev().find(|range| {
+        ranges += 1;
+        bytes += u64::from(range.len());
+        ranges >= dup_thresh || bytes > enough_bytes
+    })?;
+    Some(above.start)
+}
+
+/// The greatest sequence number above which `dup_thresh` segments are SACKed, by the same measure; it may lie inside a range.
+pub(super) fn sacked_above(sacked: &[SeqRange], dup_thresh: u32, smss: u32) -> Option<SeqNumber> {
+    let mut wanted = u64::from(dup_thresh - 1) * u64::from(smss) + 1;
+    let mut ranges = 0;
+    for range in sacked.iter().rev() {
+        ranges += 1;
+        let len = u64::from(range.len());
+        if wanted <= len {
+            return Some(range.end - wanted as u32);
+        }
+        if ranges >= dup_thresh {
+            return Some(range.start);
+        }
+        wanted -= len;
+    }
+    None
+}
+
+/// Bytes from `from` up to the forward-most SACKed byte that no SACK has reported.
+pub(super) fn unreported(sacked: &[SeqRange], from: SeqNumber) -> u32 {
+    let Some(fack) = sacked.last().map(|range| range.end).filter(|fack| *fack > from) else { return 0 };
+    let above = sacked.iter().rev().take_while(|range| range.end > from);
+    let reported: u32 = above.map(|range| range.end.bytes_since(range.start.max(from))).sum();
+    fack.bytes_since(from) - reported
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of 1000 bytes from a number close to the wrap.
+    fn ranges(segs: &[(u32, u32)]) -> Vec<SeqRange> {
+        segs.iter().map(|(from, to)| SeqRange::new(seq(*from), seq(*to))).collect()
+    }
+
+    fn seq(i: u32) -> SeqNumber {
+        SeqNumber(0xffff_f000) + 1000 * i
+    }
+
+    #[test]
+    fn three_later_segments_make_a_hole_a_loss() {
+        for (sacked, lost, above) in [
+            (&[][..], None, None),
+            (&[(1, 3)], None, None),
+            (&[(1, 4)], Some(1), Some(1)),
+            (&[(1, 9)], Some(1), Some(6)),
+            (&[(1, 2), (3, 5)], Some(1), Some(1)),
+            (&[(1, 5), (6, 8)], Some(1), Some(4)),
+            (&[(1, 2), (3, 4), (5, 6)], Some(1), Some(1)),
+        ] {
+            let sacked = ranges(sacked);
+            assert_eq!(lost_below(&sacked, 3, 1000), lost.map(seq), "{sacked:?}");
+            // The number itself may lie one byte short of a whole segment further on.
+            let got = sacked_above(&sacked, 3, 1000);
+            assert_eq!(got.map(|at| at.bytes_since(seq(0)) / 1000), above, "{sacked:?}");
+        }
+        // Small segments count by ranges.
+        assert_eq!(sacked_above(&ranges(&[(1, 2), (3, 4), (5, 6)]), 3, 10_000), Some(seq(1)));
+    }
+
+    #[test]
+    fn what_no_sack_reports_below_the_forward_most() {
+        let sacked = ranges(&[(1, 3), (5, 6)]);
+        for (from, bytes) in [(0, 3000), (1, 2000), (2, 2000), (3, 2000), (4, 1000), (5, 0), (6, 0), (7, 0)] {
+            assert_eq!(unreported(&sacked, seq(from)), bytes, "from {from}");
+        }
+        assert_eq!(unreported(&[], seq(0)), 0);
+    }
+}

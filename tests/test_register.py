@@ -25,7 +25,7 @@ MATHIS = {
 }
 # What of them cannot be run yet. It only shrinks.
 MISSING = MATHIS - {
-    *(f"M-A{n}" for n in (1, 2, 3, 4, 5, 6, 12)),
+    *(f"M-A{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)),
     *(f"M-E{n}" for n in (1, 2, 3, 4, 5, 6, 12, 13, 14, 15, 16, 17)),
     *("M-U2", "M-X1", "M-X5"),
 }

@@ -66,6 +66,13 @@ pub const MODIFIERS: &[Modifier] = &[
     plain("no-limited-transmit", "no new segments on the first duplicate acks (RFC 3042)", &[("recovery.limited_transmit", "false")]),
     // Receiver
     plain("delack", "acknowledges every second segment, others within 200 ms", &[("ack", "delayed")]),
+    with(
+        "stretch-acks",
+        "stretch-acks(4)",
+        "a broken receiver: one ack for so many segments, within 200 ms (M-A2, RFC 2525 2.13)",
+        &[("ack", "delayed")],
+        &["ack.ack_every_segs"],
+    ),
     plain("ack-every", "acknowledges every segment", &[("ack", "every")]),
     plain("bsd43-acks", "acknowledges 35 % of the window or at a 200 ms clock (J-A13)", &[("ack", "bsd43")]),
     // Options

@@ -31,6 +31,15 @@ fn every_second_full_segment_is_acknowledged_at_once() {
 }
 
 #[test]
+fn a_broken_receiver_stretches_its_acks() {
+    // M-A2, RFC 2525 §2.13: fewer than one ack for two segments.
+    let mut choice = chosen("delayed");
+    choice.set("ack_every_segs", "4").expect("a count");
+    let mut p = choice.build();
+    assert_eq!([1, 2, 3, 4].map(|n| p.on_arrival(&arrival(1000), &waiting(n)) == AckAction::Now), [false, false, false, true]);
+}
+
+#[test]
 fn a_quick_start_and_a_heartbeat_can_be_had() {
     let mut choice = chosen("delayed");
     choice.set("quick_segs", "2").expect("a count");

@@ -2,7 +2,7 @@ use ackclock_units::Bytes;
 
 use super::growth::{Remainder, slow_start};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
-use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Phase, Policy, Probe, SenderView, Window};
+use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Phase, Policy, Probe, SenderView, Settled, Window};
 
 /// Slow start and congestion avoidance with AIMD parameters.
 #[derive(Debug)]
@@ -12,6 +12,11 @@ struct Reno {
     increase_segs: f64,
     increase_factor: f64,
     whole_segs: bool,
+    whole_segs_left: bool,
+    /// Segments that the window grows by during the round trip of a repair (M-X11).
+    repair_segs: f64,
+    /// The episode that runs is a loss that acks told of.
+    repairing: bool,
     initial: InitialWindow,
     initial_ssthresh: Bytes,
     min_ssthresh_segs: u32,
@@ -56,11 +61,16 @@ impl Reno {
         self.remainder.take(self.increase_segs * smss + factor * cwnd as f64)
     }
 
-    /// The threshold after a congestion signal. What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window that
-    /// was not used.
+    /// What a reduction leaves of the window in use. What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window
+    /// that was not used.
+    fn left(&self, v: &SenderView) -> Bytes {
+        let left = (v.flight_size.min(v.window.cwnd) as f64 * self.decrease) as u64;
+        if self.whole_segs_left { left - left % u64::from(v.smss) } else { left }
+    }
+
+    /// The threshold after a congestion signal.
     fn reduced(&self, v: &SenderView) -> Bytes {
-        let in_use = v.flight_size.min(v.window.cwnd);
-        ((in_use as f64 * self.decrease) as u64).max(u64::from(self.min_ssthresh_segs) * u64::from(v.smss))
+        self.left(v).max(u64::from(self.min_ssthresh_segs) * u64::from(v.smss))
     }
 }
 
@@ -103,14 +113,14 @@ impl CongestionControl for Reno {
 
     fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
         self.bytes_acked = 0;
+        self.repairing = c == Congestion::Loss;
         let loss_window = u64::from(self.loss_window_segs) * u64::from(v.smss);
         match (c, self.phases) {
             // J-A2: once more from the loss window, without a threshold.
             (_, Phases::SlowStart) => return Window { cwnd: loss_window, ..v.window },
             // J-A9: on a timeout, half of the window in use, whatever timed out before. The floor is unstated; one segment is needed to go on.
             (_, Phases::Avoidance) => {
-                let in_use = v.flight_size.min(v.window.cwnd);
-                return Window { cwnd: ((in_use as f64 * self.decrease) as u64).max(loss_window).min(v.window.cwnd.max(loss_window)), ..v.window };
+                return Window { cwnd: self.left(v).max(loss_window).min(v.window.cwnd.max(loss_window)), ..v.window };
             }
             (_, Phases::Both) => {}
         }
@@ -120,13 +130,19 @@ impl CongestionControl for Reno {
             Congestion::Loss | Congestion::Ecn => Window { cwnd: self.reduced(v), ssthresh: self.reduced(v) },
         }
     }
+
+    fn on_settled(&mut self, s: Settled, v: &SenderView) -> Window {
+        let grown =
+            if std::mem::take(&mut self.repairing) && s == Settled::Done { self.remainder.take(self.repair_segs * f64::from(v.smss)) } else { 0 };
+        Window { cwnd: v.window.cwnd.saturating_add(grown), ..v.window }
+    }
 }
 
 /// The standard window.
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "reno",
     about: "Slow start, then additive increase and multiplicative decrease: one segment a round trip, half at a loss.",
-    source: "J-A2, J-A9, J-A10, J-A11, J-A17, M-A1; RFC 5681 3.1, RFC 3465",
+    source: "J-A2, J-A9, J-A10, J-A11, J-A17, M-A1, M-X11; RFC 5681 3.1, RFC 3465",
     params: &[
         Param::choice(
             "phases",
@@ -143,6 +159,14 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             "b, by which the window grows per round trip besides (multiplicative increase, J-A17); 1 for none",
         ),
         Param::flag("whole_segs", false, "a window in whole segments: an increment of less is lost, and never adds up (J-A11's negative control)"),
+        Param::flag("whole_segs_left", false, "a reduction leaves whole segments, rounded down as M-A1 has it (M-X11), rather than bytes"),
+        Param::ratio(
+            "repair_segs",
+            0.0,
+            0.0..=1000.0,
+            "segments added for the round trip in which a loss is repaired, at its end; 0 for a window held meanwhile (RFC 5681 3.2), `increase_segs` for one \
+             that is not (M-X11)",
+        ),
         INITIAL_WINDOW,
         INITIAL_SEGS,
         Param::bytes("initial_ssthresh", 0, 0..=1 << 40, "slow-start threshold of a new connection; 0B for none"),
@@ -165,6 +189,9 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             increase_segs: p.ratio("increase_segs"),
             increase_factor: p.ratio("increase_factor"),
             whole_segs: p.flag("whole_segs"),
+            whole_segs_left: p.flag("whole_segs_left"),
+            repair_segs: p.ratio("repair_segs"),
+            repairing: false,
             initial: InitialWindow::new(p),
             initial_ssthresh: p.bytes("initial_ssthresh"),
             min_ssthresh_segs: p.count("min_ssthresh_segs") as u32,

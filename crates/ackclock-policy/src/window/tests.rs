@@ -148,6 +148,36 @@ fn reductions() {
 }
 
 #[test]
+fn a_reduction_may_leave_whole_segments() {
+    // M-A1, M-X11.
+    for (whole, left) in [("false", 9500), ("true", 9000)] {
+        let mut w = with("reno", &[("whole_segs_left", whole)]);
+        assert_eq!(w.on_congestion(Congestion::Loss, &window(19_000, u64::MAX)), Window { cwnd: left, ssthresh: left });
+        assert_eq!(w.on_congestion(Congestion::Rto { repeated: false }, &window(19_000, u64::MAX)).ssthresh, left);
+        assert_eq!(w.on_congestion(Congestion::Loss, &window(2900, 0)).cwnd, 2000, "the floor stays");
+    }
+}
+
+#[test]
+fn a_window_may_grow_during_a_repair() {
+    // M-X11: what the round trip would have added comes at its end, once for a loss found by acks.
+    for (segs, grown) in [("0", 0), ("1", 1000), ("0.5", 500)] {
+        let mut w = with("reno", &[("repair_segs", segs)]);
+        for (cause, more) in [(Congestion::Loss, grown), (Congestion::Ecn, 0), (Congestion::Rto { repeated: false }, 0)] {
+            let mut v = window(16_000, u64::MAX);
+            v.window = w.on_congestion(cause, &v);
+            let before = v.window.cwnd;
+            v.window = w.on_settled(Settled::Done, &v);
+            assert_eq!(v.window.cwnd, before + more, "{segs} after {cause:?}");
+            assert_eq!(w.on_settled(Settled::Done, &v), v.window, "once");
+        }
+        w.on_congestion(Congestion::Loss, &window(16_000, u64::MAX));
+        let v = window(16_000, u64::MAX);
+        assert_eq!(w.on_settled(Settled::Spurious, &v), v.window);
+    }
+}
+
+#[test]
 fn avoidance_alone_halves_and_adds_a_segment_per_round_trip() {
     // J-A9: no slow start at any window, and a timeout halves, a repeated one too.
     let mut w = with("reno", &[("phases", "avoidance"), ("initial_window", "segments")]);

@@ -10,6 +10,8 @@ KIT = "crates/ackclock-testkit/tests"
 SIM = "crates/ackclock-sim/tests"
 WINDOW = f"{POLICY}/window/tests.rs"
 RECOVERY = f"{POLICY}/recovery/tests.rs"
+FACK_TESTS = f"{POLICY}/recovery/fack_tests.rs"
+HALVING = f"{KIT}/rate_halving.rs"
 RED = f"{POLICY}/queue/red/tests.rs"
 
 rule(
@@ -19,20 +21,25 @@ rule(
     tests=[
         f"{WINDOW}::per_ack_increments_are_exact",
         f"{WINDOW}::reductions",
+        f"{WINDOW}::a_reduction_may_leave_whole_segments",
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
         f"{SIM}/runs.rs::the_window_draws_its_saw_teeth",
     ],
-    choices={"half a window": "in bytes, not rounded down to whole segments; what may be sent is whole segments all the same"},
+    choices={"half a window": "in bytes; `whole_segs_left` rounds it down to whole segments, which what may be sent is all the same"},
 )
 rule(
     "M-A2",
     "Delayed acknowledgment",
     "ack delayed(ack_every_segs=2, ack_delay=200ms)",
+    "ack delayed(ack_every_segs=4)",
+    "stack reno+stretch-acks(4)",
     tests=[
         f"{POLICY}/ack/tests.rs::every_second_full_segment_is_acknowledged_at_once",
         f"{KIT}/clocks.rs::every_second_full_segment_is_acknowledged_at_once_and_the_last_one_after_a_while",
         f"{KIT}/clocks.rs::gaps_and_their_filling_are_acknowledged_at_once",
+        f"{POLICY}/ack/tests.rs::a_broken_receiver_stretches_its_acks",
     ],
+    choices={"broken variants": "`+stretch-acks(n)`: one ack for n segments (RFC 2525 2.13)"},
 )
 rule(
     "M-A3",
@@ -86,6 +93,84 @@ rule(
     choices={
         "pipe": "counted from the scoreboard (RFC 6675), which gives what one less for each duplicate ack and two less for a partial one stand for"
     },
+)
+FACK = "a definition from common knowledge of FACK: the paper names it and cites its own"
+rule(
+    "M-A7",
+    "FACK",
+    "recovery fack(adjustment=halve, each_hole=false, lost_retransmissions=ignore)",
+    "stack fack",
+    tests=[
+        f"{FACK_TESTS}::the_forward_most_sack_opens_recovery",
+        f"{FACK_TESTS}::holes_count_as_gone_before_they_are_resent",
+        f"{HALVING}::several_holes_are_repaired_in_one_episode",
+    ],
+    choices={
+        "definition": FACK,
+        "in flight": "snd.nxt - snd.fack and what was resent and is not acknowledged",
+        "without SACK": "NewReno",
+    },
+)
+rule(
+    "M-A8",
+    "FACK-RH: rate-halving",
+    "recovery fack(adjustment=rate-halving)",
+    "stack fack-rh",
+    tests=[
+        f"{HALVING}::the_window_after_the_round_trip_is_half_of_what_was_not_lost",
+        f"{HALVING}::one_loss_is_repaired_without_losing_the_clock",
+        f"{HALVING}::three_packets_are_enough_for_rate_halving_and_four_for_the_others",
+        f"{HALVING}::reordering_below_the_threshold_costs_nothing",
+        f"{HALVING}::an_echo_and_a_loss_of_one_window_reduce_it_once",
+        f"{HALVING}::a_timeout_in_the_round_trip_begins_from_one_segment",
+        f"{FACK_TESTS}::a_segment_leaves_for_every_two_acks_and_a_new_one_before_the_first_retransmission",
+        f"{FACK_TESTS}::lost_acks_do_not_count_as_lost_segments",
+        f"{FACK_TESTS}::reordering_that_goes_on_halves_once_per_hole",
+    ],
+    choices={
+        "window during the round trip": "what is in flight and what acks have released of it; afterwards half of the segments acknowledged in it (M-E15)",
+        "lost acks": "an ack counts for every segment that it is the first to report",
+        "nothing lost after all": "the window stays, and what was held back may go once the hole is filled",
+        "slow-start threshold": "the window that the round trip ends with",
+    },
+)
+rule(
+    "M-A9",
+    "Thresholded retransmission",
+    "recovery fack(each_hole=true, dup_thresh=3)",
+    "recovery fack(each_hole=false)",
+    tests=[
+        f"{HALVING}::a_hole_waits_for_three_segments_above_it",
+        f"{FACK_TESTS}::holes_count_as_gone_before_they_are_resent",
+        f"{POLICY}/recovery/holes.rs::three_later_segments_make_a_hole_a_loss",
+    ],
+    choices={"three later segments": "counted as RFC 6675 counts them: three ranges, or more bytes than two segments have"},
+)
+rule(
+    "M-A10",
+    "Lost-retransmission detection",
+    "recovery fack(lost_retransmissions=reduce)",
+    "recovery fack(lost_retransmissions=resend)",
+    tests=[
+        f"{HALVING}::a_lost_retransmission_is_found_without_the_timer",
+        f"{FACK_TESTS}::a_lost_retransmission_is_resent_after_three_segments_sent_later",
+    ],
+    choices={
+        "the rule": "lost when three segments sent for the first time after the retransmission are SACKed and its hole is still there",
+        "the window": "reduced again, once per round trip (RFC 5681 4.3), which makes the episode a non-CA event; `resend` leaves it",
+    },
+)
+rule(
+    "M-A11",
+    "Bounding parameters",
+    "recovery fack(adjustment=rate-halving, bounds=true)",
+    "fault duplicate(p=1, of=acks)",
+    tests=[
+        f"{HALVING}::a_receiver_that_repeats_every_ack_leaves_no_more_than_half",
+        f"{FACK_TESTS}::superfluous_acks_leave_no_more_than_half",
+        f"{FACK_TESTS}::rate_halving_ends_at_half_of_what_arrived",
+    ],
+    choices={"bounds": "2 segments, and half of the window at the first SACK; 2 segments where that is more"},
 )
 rule(
     "M-A12",

@@ -7,14 +7,17 @@ use ackclock_capture::read::{LinkType, Packets, decompressed};
 use ackclock_trace::Pcapng;
 use ackclock_units::{Duration, Instant};
 
-/// Packets as they are wanted: time in ns, length on the wire, bytes kept.
-fn wanted() -> Vec<(u64, u32, Vec<u8>)> {
+/// A packet: time in ns, length on the wire, bytes kept.
+type Plain = (u64, u32, Vec<u8>);
+
+/// Packets as they are wanted.
+fn wanted() -> Vec<Plain> {
     (0..5_u8)
         .map(|i| (1_700_000_000_000_000_000 + u64::from(i) * 1_234_567_000, 60 + u32::from(i) * 1000, vec![0x45 + i; 17 + usize::from(i)]))
         .collect()
 }
 
-fn read(bytes: &[u8]) -> (Vec<(u64, u32, Vec<u8>)>, Option<CaptureError>) {
+fn read(bytes: &[u8]) -> (Vec<Plain>, Option<CaptureError>) {
     let mut got = Vec::new();
     let mut packets = match Packets::new(bytes) {
         Ok(packets) => packets,

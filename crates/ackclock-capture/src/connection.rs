@@ -1,0 +1,197 @@
+//! One connection: its two directions and its standing.
+
+use std::net::SocketAddr;
+
+use ackclock_policy::{Chosen, RttEstimator};
+use ackclock_units::{Duration, Instant};
+use ackclock_wire::{Flags, Options};
+
+use crate::half::{Half, segment_size};
+use crate::report::{Connection, Standing};
+use crate::resolve::resolve;
+use crate::segment::Seen;
+
+/// A connection in the making.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// Who sent the first packet, and the other one.
+    pub ends: [SocketAddr; 2],
+    pub halves: [Half; 2],
+    /// Which of them is the client.
+    client: usize,
+    opening_seen: bool,
+    start: Instant,
+    end: Instant,
+    syn_at: Option<Instant>,
+    syn_ack: bool,
+    handshake: Option<Duration>,
+    reset: bool,
+    /// A direction is analysed as one interface saw it.
+    interfaces: [Option<u32>; 2],
+    /// Hops left in the first packets, to tell copies from both sides of a router.
+    hops: [u8; 2],
+    copies: [u64; 2],
+}
+
+impl Flow {
+    pub(crate) fn new(seen: &Seen, estimator: &Chosen<dyn RttEstimator>, samples: bool) -> Self {
+        // A SYN-ACK that comes first tells that the other one opened it.
+        let client = usize::from(seen.segment.flags.has(Flags::SYN | Flags::ACK));
+        Self {
+            ends: [seen.src, seen.dst],
+            halves: [Half::new(estimator.build(), samples), Half::new(estimator.build(), samples)],
+            client,
+            opening_seen: false,
+            start: seen.at,
+            end: seen.at,
+            syn_at: None,
+            syn_ack: false,
+            handshake: None,
+            reset: false,
+            interfaces: [None; 2],
+            hops: [0; 2],
+            copies: [0; 2],
+        }
+    }
+
+    /// True when `seen`, which has a SYN, cannot belong to this connection.
+    pub(crate) fn is_over_for(&self, seen: &Seen, side: usize) -> bool {
+        let syn_ack = seen.segment.flags.has(Flags::ACK);
+        let half = &self.halves[side];
+        match half.syn {
+            Some(at) => at as u32 != seen.segment.seq.0 && (!syn_ack || self.reset || self.closed()),
+            // A SYN in the middle of what was open.
+            None => half.base.is_some() && !syn_ack && half.coordinate(seen.segment.seq) != half.max.wrapping_sub(1),
+        }
+    }
+
+    pub(crate) fn on_segment(&mut self, seen: &Seen, side: usize) {
+        let s = &seen.segment;
+        self.end = self.end.max(seen.at);
+        let interface = *self.interfaces[side].get_or_insert(seen.interface);
+        if interface != seen.interface {
+            self.halves[side].out.capture_duplicates += 1;
+            return;
+        }
+        if self.hops[side] == 0 {
+            self.hops[side] = seen.hops;
+        }
+        if self.halves[side].is_copy(seen) {
+            if self.hops[side] == seen.hops {
+                self.copies[side] += 1;
+            } else {
+                self.halves[side].out.capture_duplicates += 1;
+            }
+            return;
+        }
+        self.halves[1 - side].on_ack(s, seen.at);
+        self.halves[side].on_segment(seen);
+        if s.flags.has(Flags::SYN) {
+            self.on_syn(seen, side);
+        } else if side == self.client && self.syn_ack && self.handshake.is_none() && s.flags.has(Flags::ACK) {
+            self.handshake = self.syn_at.map(|at| seen.at.since(at));
+        }
+        self.reset |= s.flags.has(Flags::RST);
+        for i in 0..2 {
+            self.halves[i].near = self.halves[1 - i].far.unwrap_or(Duration::ZERO);
+        }
+    }
+
+    fn on_syn(&mut self, seen: &Seen, side: usize) {
+        if seen.segment.flags.has(Flags::ACK) {
+            self.syn_ack = true;
+            self.client = 1 - side;
+        } else {
+            self.client = side;
+            self.opening_seen = true;
+            self.syn_at.get_or_insert(seen.at);
+        }
+        let [Some(a), Some(b)] = [0, 1].map(|i| self.halves[i].out.options) else { return };
+        let (scale, sack) = (|o: &Options| o.window_scale.unwrap_or(0).min(14), a.sack_permitted && b.sack_permitted);
+        let scaled = a.window_scale.is_some() && b.window_scale.is_some();
+        for (i, (own, peer)) in [(a, b), (b, a)].into_iter().enumerate() {
+            let half = &mut self.halves[i];
+            half.mss = segment_size(&own, &peer);
+            // RFC 7323 §2.3: at most 14.
+            half.peer_scale = if scaled { scale(&peer) } else { 0 };
+            half.sack_agreed = sack;
+        }
+    }
+
+    fn closed(&self) -> bool {
+        self.halves.iter().all(|h| h.fin.is_some_and(|f| h.una > f))
+    }
+
+    fn standing(&self) -> Standing {
+        let answered = self.halves.iter().all(|h| h.out.packets > 0);
+        let opened = self.opening_seen && !self.syn_ack;
+        match () {
+            () if self.reset && opened => Standing::Refused,
+            () if self.closed() => Standing::Closed,
+            () if self.reset => Standing::Reset,
+            () if opened && !answered => Standing::Opening,
+            () if self.halves.iter().any(|h| h.fin.is_some()) => Standing::HalfClosed,
+            () => Standing::Open,
+        }
+    }
+
+    /// Puts the sum under it.
+    pub(crate) fn finish(mut self) -> Connection {
+        let standing = self.standing();
+        let fars = [0, 1].map(|i| self.halves[i].far);
+        let mut notes = Vec::new();
+        if !self.opening_seen && !self.syn_ack {
+            notes.push("the capture begins in the middle of it: window scales and segment sizes are not known".to_owned());
+        }
+        for (i, half) in self.halves.iter_mut().enumerate() {
+            // A capture that doubles packets doubles most of them, a network a few.
+            let copies = self.copies[i];
+            if copies * 5 > half.out.packets {
+                half.out.capture_duplicates += copies;
+            } else {
+                half.out.network_duplicates += copies;
+            }
+            half.out.share = match (fars[i], fars[1 - i]) {
+                (Some(far), Some(near)) if far + near > Duration::ZERO => Some(far.as_secs_f64() / (far + near).as_secs_f64()),
+                _ => None,
+            };
+        }
+        let [a, b] = self.halves;
+        let sides = [self.client, 1 - self.client];
+        let mut halves = [Some(resolve(a)), Some(resolve(b))];
+        let directions = sides.map(|i| halves[i].take().expect("two different sides"));
+        for (d, way) in directions.iter().zip(["client", "server"]) {
+            if d.1 {
+                notes.push(format!("the {way} had more outstanding than is kept: the oldest of it was forgotten"));
+            }
+            let d = &d.0;
+            if d.missing_bytes > 0 {
+                notes.push(format!("{} bytes of the {way} were acknowledged and are not in the capture", d.missing_bytes));
+            }
+            if d.capture_duplicates > 0 {
+                notes.push(format!("the capture holds {} packets of the {way} more than once; copies are left out", d.capture_duplicates));
+            }
+            if d.super_segments > 0 {
+                notes.push(format!("{} frames of the {way} hold several packets each (segmentation offload)", d.super_segments));
+            }
+            if d.massive_reordering() {
+                notes.push(format!("most retransmissions that acks called forth from the {way} were not needed: packets overtake each other"));
+            }
+            let outages = d.episodes.iter().filter(|e| e.outage).count();
+            if outages > 0 {
+                notes.push(format!("{outages} whole windows of the {way} were lost without a trace"));
+            }
+        }
+        Connection {
+            client: self.ends[self.client],
+            server: self.ends[1 - self.client],
+            start: self.start,
+            end: self.end,
+            opening_seen: self.opening_seen,
+            handshake: self.handshake,
+            standing,
+            directions: directions.map(|d| d.0),
+            notes,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What the other end's acknowledgments tell.
+
+use ackclock_policy::{RttSample, Window};
+use ackclock_units::{Duration, Instant, SeqRange};
+use ackclock_wire::{Flags, Segment};
+
+use super::{FARTHEST, Half};
+use crate::report::Sample;
+use crate::sent::Piece;
+
+impl Half {
+    /// Takes an acknowledgment of this direction's data.
+    pub(crate) fn on_ack(&mut self, s: &Segment, at: Instant) {
+        if !s.flags.has(Flags::ACK) || s.flags.has(Flags::RST) {
+            return;
+        }
+        if self.base.is_none() {
+            // The other direction begins the capture: this one starts at what it acknowledges.
+            self.begin(s.ack);
+        }
+        let ack = self.coordinate(s.ack);
+        if ack.abs_diff(self.max) > FARTHEST {
+            return;
+        }
+        let scale = if s.flags.has(Flags::SYN) { 0 } else { self.peer_scale };
+        let window = u64::from(s.window) << scale;
+        let same_window = self.peer_window == Some(window);
+        self.peer_window = Some(window);
+        if ack > self.max {
+            // Of data that the capture does not show.
+            self.out.missing_bytes += ack - self.max;
+            self.max = ack;
+        }
+        let in_vain = self.dsacks(s, ack, at);
+        let sacked = self.sacks(s, ack, at);
+        let tsecr = s.options.timestamps.map(|t| t.tsecr);
+        if let Some(v) = tsecr {
+            self.timestamp_sample(v, at, ack > self.una);
+        }
+        if ack > self.una {
+            self.advance(ack, at, tsecr, in_vain);
+        } else if ack == self.una && self.flight() > 0 && s.len == 0 && (sacked || same_window) && !s.flags.any(Flags::SYN | Flags::FIN) {
+            self.dup_acks += 1;
+            self.out.dup_acks += 1;
+            (self.news_at, self.news_was_advance) = (Some(at), false);
+            if self.dup_acks == 3 {
+                self.third_at = Some(at);
+            }
+        } else if sacked {
+            (self.news_at, self.news_was_advance) = (Some(at), false);
+        }
+    }
+
+    /// Marks what SACK blocks cover; true when any of it is new.
+    fn sacks(&mut self, s: &Segment, ack: u64, at: Instant) -> bool {
+        let mut any = false;
+        for block in s.options.sack.as_slice() {
+            let (start, end) = self.block(*block);
+            let plausible = start < end && start >= ack && end <= self.max;
+            if !plausible {
+                continue;
+            }
+            let (outstanding, delivered) = (&mut self.outstanding, &mut self.delivered_sent);
+            let far = self.far;
+            let room = self.sacked.add(start, end, |from, to| {
+                any = true;
+                for p in outstanding.overlapping(from, to) {
+                    p.sacked = true;
+                    note_delivered(delivered, p, at, far);
+                }
+            });
+            self.overrun |= !room;
+        }
+        any
+    }
+
+    /// Duplicate SACK blocks (RFC 2883): what arrived twice. Returns the range of the block, if there is one.
+    fn dsacks(&mut self, s: &Segment, ack: u64, at: Instant) -> Option<(u64, u64)> {
+        let blocks = s.options.sack.as_slice();
+        let (start, end) = self.block(*blocks.first()?);
+        let inside = blocks.get(1).map(|b| self.block(*b)).is_some_and(|(s, e)| s <= start && end <= e && (s, e) != (start, end));
+        if start >= end || !(end <= ack || inside) || ack - start.min(ack) > FARTHEST {
+            return None;
+        }
+        self.arrived_twice(start, end, at);
+        Some((start, end))
+    }
+
+    fn block(&self, b: SeqRange) -> (u64, u64) {
+        (self.coordinate(b.start), self.coordinate(b.end))
+    }
+
+    /// The acknowledgment number moves forward.
+    fn advance(&mut self, ack: u64, at: Instant, tsecr: Option<u32>, in_vain: Option<(u64, u64)>) {
+        let calm = self.dup_acks == 0 && self.sacked.is_empty() && self.episode.is_none();
+        let (mut newest, mut repeated) = (None::<Piece>, false);
+        let mut gone = Vec::new();
+        let (out, syn, fin) = (&mut self.out, self.syn, self.fin);
+        let size = if self.mss > 0 { self.mss } else { 1460 };
+        let (delivered, far) = (&mut self.delivered_sent, self.far);
+        self.outstanding.acknowledge(ack, |p| {
+            repeated |= p.copies > 1 || p.sacked || !p.seen;
+            newest = Some(p);
+            note_delivered(delivered, &p, at, far);
+            let controls = u64::from(syn == Some(p.start)) + u64::from(fin.is_some_and(|f| p.start <= f && f < p.end));
+            let bytes = (p.end - p.start).saturating_sub(controls);
+            out.packets_acked += bytes.div_ceil(u64::from(size.max(1)));
+            out.bytes_acked += bytes;
+            if p.again.is_some() {
+                gone.push(p);
+            }
+        });
+        for p in gone {
+            self.judge_covered(p, at, tsecr, in_vain);
+        }
+        // Karn's rule: none of what is acknowledged was sent twice, and nothing was waited for.
+        if let Some(p) = newest.filter(|p| calm && !repeated && p.end == ack) {
+            self.rtt_sample(at.since(p.first), at);
+        }
+        self.una = ack;
+        self.sacked.forget_below(ack);
+        self.holes.retain(|h| h.end > ack);
+        self.advanced_at = Some(at);
+        (self.news_at, self.news_was_advance) = (Some(at), true);
+        (self.dup_acks, self.third_at) = (0, None);
+        self.chain += 1;
+        self.expired_at = None;
+        if self.probed_to.is_some_and(|to| ack >= to) {
+            self.probed_to = None;
+        }
+        if let Some((i, point)) = self.episode
+            && ack >= point
+        {
+            if let Some(e) = self.episodes.get_mut(i as usize) {
+                e.ended = Some(at);
+            }
+            (self.episode, self.episode_tsval) = (None, None);
+        }
+        if ack >= self.round_end {
+            (self.last_round_flight, self.round_flight) = (self.round_flight, self.flight());
+            self.round_end = self.max;
+        }
+    }
+
+    fn rtt_sample(&mut self, rtt: Duration, at: Instant) {
+        self.out.rtt.add(rtt);
+        self.far = Some(self.far.map_or(rtt, |f| f.min(rtt)));
+        let flight = self.flight();
+        self.estimator.on_sample(RttSample {
+            now: at,
+            rtt,
+            flight_size: flight,
+            window: Window { cwnd: flight, ssthresh: u64::MAX },
+            smss: self.mss.max(1),
+            sampling_rate: 1.0,
+        });
+        if self.samples
+            && let Some(r) = self.estimator.rtt()
+        {
+            let cwnd = self.last_round_flight.max(self.round_flight);
+            self.out.samples.push(Sample { at, rtt, srtt: r.srtt, rttvar: r.rttvar, flight, cwnd });
+        }
+    }
+
+    /// The echo of a timestamp: the first one of each counts, and for the distribution only where data was acknowledged.
+    fn timestamp_sample(&mut self, tsecr: u32, at: Instant, advances: bool) {
+        while let Some(&(v, sent, data)) = self.tsvals.front() {
+            match (tsecr.wrapping_sub(v) as i32).cmp(&0) {
+                std::cmp::Ordering::Less => break,
+                std::cmp::Ordering::Greater => {
+                    self.tsvals.pop_front();
+                }
+                std::cmp::Ordering::Equal => {
+                    self.tsvals.pop_front();
+                    let rtt = at.since(sent);
+                    if data && advances {
+                        self.out.rtt_timestamps.add(rtt);
+                    }
+                    self.far = Some(self.far.map_or(rtt, |f| f.min(rtt)));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The latest sending among copies that arrived; one that was acknowledged too soon to be the last copy tells nothing (RFC 8985 §6.2 step 2).
+fn note_delivered(delivered: &mut Option<Instant>, p: &Piece, at: Instant, far: Option<Duration>) {
+    if p.copies == 1 || at.since(p.last) >= far.unwrap_or(Duration::ZERO) {
+        *delivered = Some(delivered.map_or(p.last, |d| d.max(p.last)));
+    }
+}

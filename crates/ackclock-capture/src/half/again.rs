@@ -1,0 +1,335 @@
+//! Segments sent again: why, and whether that was needed.
+
+use ackclock_units::{Duration, Instant, SeqNumber};
+use ackclock_wire::Flags;
+
+use super::{Again, Expiry, Half};
+use crate::cause::{Situation, span};
+use crate::report::{Episode, Retransmission, TimedOut};
+use crate::segment::Seen;
+use crate::sent::Piece;
+use crate::{Cause, cause};
+
+/// What is known of earlier copies of a range.
+struct Before {
+    last: Option<Instant>,
+    copies: u32,
+    again: Option<u32>,
+    id: u16,
+    tsval: Option<u32>,
+    seen: bool,
+    sacked: bool,
+    /// What of it was outstanding.
+    bytes: u64,
+}
+
+impl Half {
+    /// Sequence space below what was sent: sent again, late, or a copy.
+    pub(super) fn on_old(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) {
+        let late = self.fill_holes(seen, start, end, tsval);
+        self.outstanding.split(start);
+        self.outstanding.split(end);
+        let mut before = Before { last: None, copies: 0, again: None, id: 0, tsval: None, seen: false, sacked: true, bytes: 0 };
+        for p in self.outstanding.overlapping(start, end) {
+            before.last = before.last.max(Some(p.last));
+            before.copies = before.copies.max(p.copies);
+            before.again = before.again.max(p.again);
+            before.seen |= p.seen;
+            before.sacked &= p.sacked;
+            before.bytes += p.end - p.start;
+            (before.id, before.tsval) = (p.id, p.tsval);
+        }
+        before.sacked &= before.bytes > 0;
+        if late || self.is_duplicate(seen, &before, tsval) {
+            return;
+        }
+        self.repeated(seen, start, end, tsval, &before);
+    }
+
+    /// What was skipped and comes now; true when all of it is late rather than sent again.
+    fn fill_holes(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) -> bool {
+        let touched = |h: &super::Hole| h.start < end && start < h.end;
+        let Some(i) = self.holes.iter().position(touched) else { return false };
+        let hole = self.holes[i];
+        let waited = seen.at.since(hole.at);
+        let after = |a: u32, b: u32| (a.wrapping_sub(b) as i32).signum();
+        // Identifications count up, timestamps do not go back: what was sent before the one that overtook it is merely late.
+        let by_id = (seen.id != 0 && hole.id != 0).then(|| i32::from(seen.id.wrapping_sub(hole.id) as i16)).filter(|d| d.abs() < 4096);
+        let by_time = tsval.zip(hole.tsval).map(|(a, b)| after(a, b)).filter(|order| *order != 0);
+        let late = match (by_id.map(i32::signum), by_time) {
+            (Some(order), _) | (None, Some(order)) => order < 0,
+            (None, None) => waited < self.rtt().map_or(Duration::from_millis(3), |(srtt, _)| srtt / 2),
+        };
+        let (first, last) = (hole.start.max(start), hole.end.min(end));
+        self.holes.swap_remove(i);
+        for (s, e) in [(hole.start, first), (last, hole.end)] {
+            if s < e {
+                self.holes.push(super::Hole { start: s, end: e, ..hole });
+            }
+        }
+        if last > self.una && first < last {
+            let first = first.max(self.una);
+            let when = if late { seen.at } else { hole.at };
+            let piece =
+                Piece { start: first, end: last, first: when, last: when, copies: 1, tsval, id: seen.id, again: None, seen: late, sacked: false };
+            self.overrun |= !self.outstanding.insert(piece);
+        }
+        self.out.unique_bytes += last - first;
+        self.out.reordered += u64::from(late);
+        late && start >= hole.start && end <= hole.end
+    }
+
+    /// The same segment once more, without its sender having sent it again.
+    fn is_duplicate(&mut self, seen: &Seen, before: &Before, tsval: Option<u32>) -> bool {
+        let Some(last) = before.last else { return false };
+        let since = seen.at.since(last);
+        let known = before.id != 0 && seen.id != 0;
+        let soon = self.rtt().map_or(Duration::from_millis(1), |(srtt, _)| srtt.mul_f64(0.3));
+        let copy = if known { before.id == seen.id && before.tsval == tsval } else { before.tsval == tsval && since < soon && before.seen };
+        if copy {
+            self.out.network_duplicates += 1;
+        }
+        copy
+    }
+
+    /// Data, SYN or FIN that was sent before.
+    fn repeated(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>, before: &Before) {
+        let (at, s) = (seen.at, &seen.segment);
+        let situation = self.situation(at, start, end, before);
+        let syn = s.flags.has(Flags::SYN);
+        let judged = match () {
+            () if syn => cause::Judged { cause: Cause::Syn, probe_or_timeout: false },
+            () if s.len <= 1 && end - start <= 1 && self.closed_window() && !s.flags.has(Flags::FIN) => {
+                cause::Judged { cause: Cause::ZeroWindowProbe, probe_or_timeout: false }
+            }
+            () if s.len <= 1 && end == self.una && end == self.max && !s.flags.has(Flags::FIN) && self.quiet_for(at) >= KEEPALIVE => {
+                cause::Judged { cause: Cause::Keepalive, probe_or_timeout: false }
+            }
+            () => situation.judge(),
+        };
+        let cause = judged.cause;
+        let evidence = match cause {
+            Cause::Syn => format!("the SYN again, {} after the one before", span(situation.since_set)),
+            Cause::ZeroWindowProbe => "one byte while the receiver's window is closed".into(),
+            Cause::Keepalive => format!("an acknowledged byte after {} of silence", span(self.quiet_for(at))),
+            _ => situation.evidence(cause),
+        };
+        let packets = if cause.counts() { self.packets((end - start) as u32) } else { 0 };
+        if cause.counts() {
+            self.out.retransmitted_packets += u64::from(packets);
+            self.out.retransmitted_bytes += super::payload(s, start, end, self.fin);
+        }
+        if cause.counts() && !syn {
+            self.in_episode(at, tsval);
+        }
+        let needless = if situation.below {
+            Some("it was acknowledged already")
+        } else if before.sacked {
+            Some("SACK had covered it")
+        } else {
+            None
+        };
+        let again = Again {
+            row: Retransmission {
+                at,
+                seq: SeqNumber(start as u32),
+                offset: self.offset(start),
+                len: super::payload(s, start, end, self.fin) as u32,
+                packets,
+                cause,
+                needed: needless.map(|_| false),
+                original_seen: before.seen || situation.below,
+                evidence: needless.map_or(evidence.clone(), |why| format!("{evidence}; not needed: {why}")),
+            },
+            start,
+            end,
+            tsval,
+            before: before.again,
+            episode: self.episode.map(|e| e.0).filter(|_| cause.counts() && !syn),
+            expiry: None,
+            covered: false,
+        };
+        let place = self.list(again);
+        for p in self.outstanding.overlapping(start, end) {
+            (p.last, p.copies, p.tsval, p.id) = (at, p.copies + 1, tsval, seen.id);
+            p.again = place.or(p.again);
+        }
+        match cause {
+            Cause::Timeout | Cause::Syn => self.expired(at, start, judged.probe_or_timeout, &situation, place, syn),
+            Cause::TailLossProbe => (self.probed_at, self.probed_to) = (Some(at), Some(self.max)),
+            _ => {}
+        }
+    }
+
+    fn list(&mut self, again: Again) -> Option<u32> {
+        if !self.may_list {
+            self.out.unlisted += 1;
+            return None;
+        }
+        self.agains.push(again);
+        Some(self.agains.len() as u32 - 1)
+    }
+
+    fn situation(&self, at: Instant, start: u64, end: u64, before: &Before) -> Situation {
+        // What was heard reached the sender later by half the round trip between, and its answer took the other half.
+        let heard = |i: Option<Instant>| i.map(|i| at.since(i).saturating_sub(self.near));
+        let done = |i: Option<Instant>| i.map(|i| at.since(i));
+        let least = |times: &[Option<Duration>]| times.iter().flatten().min().copied().unwrap_or(Duration::MAX);
+        let head = start <= self.una && self.una < end;
+        let first = self.outstanding.front().filter(|_| head).map(|p| p.first);
+        let progress = [heard(self.advanced_at), done(self.expired_at), done(self.probed_at), done(first)];
+        let set = least(&[progress[0], progress[1], progress[2], done(before.last)]);
+        Situation {
+            head,
+            tail: end >= self.max,
+            sole: self.packets((self.max - self.una.min(self.max)).min(u64::from(u32::MAX)) as u32) <= 1 && self.outstanding.len() <= 1,
+            below: end <= self.una,
+            rtt: self.rtt(),
+            since_news: heard(self.news_at).unwrap_or(set),
+            since_sent: done(self.sent_at).unwrap_or(Duration::MAX),
+            since_set: set,
+            since_progress: least(&progress),
+            dup_acks: self.dup_acks,
+            since_third: heard(self.third_at),
+            sack: self.sack_agreed,
+            sacked_above: self.sacked.bytes_above(end),
+            highest_sack: self.sacked.last_end().map_or(0, |e| e.saturating_sub(start)),
+            overtaken: self.delivered_sent.zip(before.last).is_some_and(|(d, last)| d > last),
+            again: before.copies > 1,
+            recovering: self.episode.is_some(),
+            after_timeout: self.episode.is_some_and(|e| self.episodes.get(e.0 as usize).is_some_and(|e| e.timeouts > 0)),
+            partial: self.news_was_advance,
+            probed: self.probed_to.is_some(),
+            mss: if self.mss > 0 { self.mss } else { 1460 },
+        }
+    }
+
+    /// Counts a retransmission into the episode that is under way, or begins one (M-U1).
+    fn in_episode(&mut self, at: Instant, tsval: Option<u32>) {
+        if self.episode.is_none() && self.flight() > 0 {
+            self.episodes.push(Episode { began: at, flight: self.flight(), ..Episode::default() });
+            self.episode = Some((self.episodes.len() as u32 - 1, self.max));
+            self.episode_tsval = tsval;
+        }
+        if let Some(e) = self.episode.and_then(|e| self.episodes.get_mut(e.0 as usize)) {
+            e.retransmissions += 1;
+        }
+    }
+
+    fn expired(&mut self, at: Instant, start: u64, maybe_probe: bool, s: &Situation, place: Option<u32>, syn: bool) {
+        // A whole window is gone without a trace: nothing of it was acknowledged, singly or selectively (M-F11).
+        let outage = !syn && s.dup_acks == 0 && s.sacked_above == 0 && s.head && !s.tail;
+        let Some(again) = place else { return };
+        let episode = self.episode.map(|e| e.0).filter(|_| !syn);
+        self.expiries.push(Expiry {
+            at,
+            seq: SeqNumber(start as u32),
+            of: if syn { TimedOut::Syn } else { TimedOut::Data },
+            waited: s.since_set,
+            waited_longer: s.since_progress,
+            chain: self.chain,
+            maybe_probe,
+            again,
+            episode,
+            eifel_spurious: s.below.then(|| self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(1.5))),
+            outage,
+            unprobed: s.sack && s.head && !s.sole && !s.probed && !s.again && s.dup_acks == 0 && s.sacked_above == 0 && !syn,
+            probe_after: self.expected().map(|e| e.0),
+            timeout_after: self.expected().map(|e| e.1),
+        });
+        self.agains[again as usize].expiry = Some(self.expiries.len() as u32 - 1);
+        self.expired_at = Some(at);
+        if maybe_probe {
+            self.probed_to = Some(self.max);
+        }
+        if let Some(e) = episode.and_then(|e| self.episodes.get_mut(e as usize)).filter(|_| !maybe_probe) {
+            e.timeouts += 1;
+        }
+    }
+
+    /// An empty segment just below what is acknowledged.
+    pub(super) fn probe_without_data(&mut self, seen: &Seen, start: u64) {
+        let quiet = self.quiet_for(seen.at);
+        let cause = if self.closed_window() { Cause::ZeroWindowProbe } else { Cause::Keepalive };
+        if cause == Cause::Keepalive && quiet < KEEPALIVE {
+            return;
+        }
+        let evidence = match cause {
+            Cause::ZeroWindowProbe => "an empty segment below the window while it is closed".into(),
+            _ => format!("an empty segment below the window after {} of silence", span(quiet)),
+        };
+        let row = Retransmission {
+            at: seen.at,
+            seq: seen.segment.seq,
+            offset: self.offset(start),
+            cause,
+            original_seen: true,
+            evidence,
+            ..Retransmission::default()
+        };
+        self.list(Again { row, start, end: start, tsval: None, before: None, episode: None, expiry: None, covered: true });
+    }
+
+    /// An ack covers a piece that was sent again: did an earlier copy bring it about?
+    pub(super) fn judge_covered(&mut self, p: Piece, at: Instant, tsecr: Option<u32>, in_vain: Option<(u64, u64)>) {
+        let mut next = p.again;
+        let first_again = self.episode_tsval;
+        while let Some(i) = next {
+            let Some(a) = self.agains.get_mut(i as usize) else { return };
+            next = a.before;
+            if a.covered {
+                continue;
+            }
+            a.covered = true;
+            let sent = first_again.filter(|_| a.episode.is_some()).or(a.tsval);
+            let echo = tsecr.zip(sent).map(|(echo, sent)| (echo.wrapping_sub(sent) as i32) < 0);
+            let soon = self.far.is_some_and(|far| at.since(a.row.at) < far.mul_f64(0.6));
+            let why = match () {
+                () if echo == Some(true) => Some("its ack echoes an earlier timestamp: an earlier copy had arrived"),
+                () if soon => Some("its ack came sooner than a round trip: an earlier copy had arrived"),
+                () => None,
+            };
+            if let Some(why) = why {
+                needless(&mut a.row, why);
+            } else if a.row.needed.is_none() {
+                a.row.needed = Some(true);
+            }
+            if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)) {
+                // A duplicate SACK with the very first ack: the one that the original called forth was lost.
+                let ack_lost = in_vain.is_some_and(|(s, e)| s < a.end && a.start < e);
+                e.eifel_spurious = Some(why.is_some() && !ack_lost);
+            }
+        }
+    }
+
+    /// The receiver says that it got `start..end` twice (RFC 2883).
+    pub(super) fn arrived_twice(&mut self, start: u64, end: u64, at: Instant) {
+        // The latest retransmission of any of it that is not yet known to have been in vain.
+        let of_it = |a: &Again| a.start < end && start < a.end && a.row.cause.counts() && at > a.row.at;
+        let look_back = self.agains.len().saturating_sub(LOOK_BACK);
+        let recent = &mut self.agains[look_back..];
+        let found = recent.iter().rposition(|a| of_it(a) && a.row.needed != Some(false)).or_else(|| recent.iter().rposition(of_it));
+        match found.map(|i| &mut recent[i]) {
+            Some(a) => {
+                if a.row.needed != Some(false) {
+                    needless(&mut a.row, "a duplicate SACK says that it arrived twice");
+                }
+                if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|_| a.covered) {
+                    // Acknowledged before, without a word of this copy: the original's ack came after the timer had expired.
+                    e.eifel_spurious = Some(true);
+                }
+            }
+            None => self.out.network_duplicates += 1,
+        }
+    }
+}
+
+fn needless(row: &mut Retransmission, why: &str) {
+    row.needed = Some(false);
+    row.evidence = format!("{}; not needed: {why}", row.evidence);
+}
+
+/// Shortest silence before a keepalive (their times are seconds, RFC 9293 §3.8.4 wants two hours).
+const KEEPALIVE: Duration = Duration::from_millis(500);
+/// How many retransmissions back a duplicate SACK is looked up.
+const LOOK_BACK: usize = 2048;

@@ -1,0 +1,296 @@
+//! What is found: plain data.
+
+use std::net::SocketAddr;
+
+use ackclock_trace::LossClass;
+use ackclock_units::{Duration, Instant, SeqNumber};
+use ackclock_wire::Options;
+
+use crate::{Cause, Spread};
+
+/// From where a direction was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum View {
+    /// Nearer to the data's sender: what it does is seen as it does it.
+    #[default]
+    Sender,
+    /// Nearer to its receiver.
+    Receiver,
+}
+
+impl View {
+    /// The word in tables and JSON; a receiver of data is what papers call the client.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "client",
+        }
+    }
+}
+
+/// A segment sent again, or a probe.
+#[derive(Clone, Debug, Default)]
+pub struct Retransmission {
+    /// When it was seen.
+    pub at: Instant,
+    /// Its first sequence number.
+    pub seq: SeqNumber,
+    /// The same counted from the initial one.
+    pub offset: u64,
+    /// Its payload, bytes.
+    pub len: u32,
+    /// Packets on the wire: more than one for a super-segment of segmentation offload; 0 for probes and keepalives, which repeat nothing.
+    pub packets: u32,
+    /// Why it was sent.
+    pub cause: Cause,
+    /// False when an earlier copy had arrived; missing while nothing tells.
+    pub needed: Option<bool>,
+    /// An earlier copy is in the capture.
+    pub original_seen: bool,
+    /// Why we think so.
+    pub evidence: String,
+}
+
+/// What timed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TimedOut {
+    /// A SYN or SYN-ACK.
+    Syn,
+    /// Data or a FIN.
+    #[default]
+    Data,
+}
+
+impl TimedOut {
+    /// The word in tables and JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Syn => "syn",
+            Self::Data => "data",
+        }
+    }
+}
+
+/// An expiry of the retransmission timer.
+#[derive(Clone, Debug, Default)]
+pub struct Timeout {
+    /// When its retransmission was seen.
+    pub at: Instant,
+    /// First sequence number of it.
+    pub seq: SeqNumber,
+    /// What timed out.
+    pub of: TimedOut,
+    /// Expiries without progress: 1 for the first.
+    pub round: u32,
+    /// The timeout that the sender must have had, backoff included.
+    pub rto: Duration,
+    /// True when a longer timer would have avoided it; missing while nothing tells.
+    pub eifel_spurious: Option<bool>,
+    /// A whole window was outstanding and nothing of it was heard of: an outage.
+    pub outage: bool,
+}
+
+/// A loss episode (M-U1, M-U4).
+#[derive(Clone, Debug, Default)]
+pub struct Episode {
+    /// First retransmission.
+    pub began: Instant,
+    /// When everything outstanding then was acknowledged.
+    pub ended: Option<Instant>,
+    /// Class.
+    pub class: LossClass,
+    /// Retransmissions in it.
+    pub retransmissions: u32,
+    /// Those of them that were not needed.
+    pub unneeded: u32,
+    /// Timeouts in it.
+    pub timeouts: u32,
+    /// Highest backoff round.
+    pub rounds: u32,
+    /// A timeout in it followed the loss of a whole window: no SACK, no ack step.
+    pub outage: bool,
+    /// It holds probes and nothing else, and nothing had been lost: no signal.
+    pub nothing_lost: bool,
+    /// Bytes outstanding when it began.
+    pub flight: u64,
+}
+
+/// The state at one moment, whenever a round-trip time was sampled.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// When the ack was seen.
+    pub at: Instant,
+    /// From the capture to the receiver and back.
+    pub rtt: Duration,
+    /// Smoothed (RFC 6298).
+    pub srtt: Duration,
+    /// Smoothed deviation.
+    pub rttvar: Duration,
+    /// Outstanding, bytes, after the ack.
+    pub flight: u64,
+    /// Most bytes outstanding in the round trip before: what the congestion window must have allowed.
+    pub cwnd: u64,
+}
+
+/// One direction of a connection.
+#[derive(Clone, Debug, Default)]
+pub struct Direction {
+    /// Packets on the wire, acks included.
+    pub packets: u64,
+    /// Packets with payload.
+    pub data_packets: u64,
+    /// Captured frames that hold several packets (segmentation offload).
+    pub super_segments: u64,
+    /// Payload on the wire, repeated bytes included.
+    pub bytes: u64,
+    /// Payload, each byte once.
+    pub unique_bytes: u64,
+    /// Payload acknowledged cumulatively.
+    pub bytes_acked: u64,
+    /// Data packets acknowledged cumulatively.
+    pub packets_acked: u64,
+    /// Packets that repeat payload, SYN or FIN.
+    pub retransmitted_packets: u64,
+    /// Payload that they repeat.
+    pub retransmitted_bytes: u64,
+    /// Those of them that were not needed.
+    pub unneeded_packets: u64,
+    /// SYN options.
+    pub options: Option<Options>,
+    /// Largest payload of a packet.
+    pub mss: u32,
+    /// Round-trip times from the capture to the receiver and back, by sequence and ack numbers, Karn's rule applied.
+    pub rtt: Spread,
+    /// The same by timestamps (RFC 7323).
+    pub rtt_timestamps: Spread,
+    /// Share of the round-trip time that lies between the capture and the receiver; 1 for a capture at the sender.
+    pub share: Option<f64>,
+    /// From where it was seen.
+    pub view: View,
+    /// Retransmissions and probes, in order of time.
+    pub retransmissions: Vec<Retransmission>,
+    /// Expiries, in order of time.
+    pub timeouts: Vec<Timeout>,
+    /// Loss episodes, in order of time.
+    pub episodes: Vec<Episode>,
+    /// Samples, where they were asked for.
+    pub samples: Vec<Sample>,
+    /// CA events (M-U1).
+    pub ca_events: u32,
+    /// Non-CA events.
+    pub non_ca_events: u32,
+    /// Retransmissions beyond the first of each episode.
+    pub other_losses: u32,
+    /// Most bytes outstanding.
+    pub max_flight: u64,
+    /// Packets that arrived behind later ones.
+    pub reordered: u64,
+    /// Copies that the network made.
+    pub network_duplicates: u64,
+    /// Copies that the capture made.
+    pub capture_duplicates: u64,
+    /// Bytes that were acknowledged and are not in the capture.
+    pub missing_bytes: u64,
+    /// Duplicate acks that its sender got.
+    pub dup_acks: u64,
+    /// Retransmissions that are counted, but not listed.
+    pub unlisted: u64,
+}
+
+impl Direction {
+    /// CA events per acknowledged packet (M-U1); missing before the first.
+    pub fn p(&self) -> Option<f64> {
+        (self.packets_acked > 0).then(|| f64::from(self.ca_events) / self.packets_acked as f64)
+    }
+
+    /// True when there are too few CA events for `p` to mean much: fewer than four (M-F11).
+    pub fn p_uncertain(&self) -> bool {
+        self.ca_events < FEWEST_EVENTS
+    }
+
+    /// Listed retransmissions of one cause.
+    pub fn of(&self, cause: Cause) -> impl Iterator<Item = &Retransmission> {
+        self.retransmissions.iter().filter(move |r| r.cause == cause)
+    }
+
+    /// True when most retransmissions that acks called for repeated what had arrived: the path reorders massively (M-X14).
+    pub fn massive_reordering(&self) -> bool {
+        let called = |r: &&Retransmission| matches!(r.cause, Cause::Fast | Cause::Sack | Cause::Fack | Cause::Rack);
+        let all = self.retransmissions.iter().filter(called).count();
+        let vain = self.retransmissions.iter().filter(called).filter(|r| r.needed == Some(false)).count();
+        vain >= FEWEST_EVENTS as usize && 2 * vain > all
+    }
+}
+
+/// Fewer CA events than this make p uncertain (M-F11: k < 4).
+const FEWEST_EVENTS: u32 = 4;
+
+/// How a connection stands at the end of the capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Standing {
+    /// A SYN without answer.
+    Opening,
+    /// Refused by a reset.
+    Refused,
+    /// Open.
+    #[default]
+    Open,
+    /// One side has closed.
+    HalfClosed,
+    /// Both have closed in order.
+    Closed,
+    /// Reset.
+    Reset,
+}
+
+impl Standing {
+    /// The word in tables and JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::Refused => "refused",
+            Self::Open => "open",
+            Self::HalfClosed => "half-closed",
+            Self::Closed => "closed",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// One connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Who opened it, as far as the capture shows.
+    pub client: SocketAddr,
+    /// The other one.
+    pub server: SocketAddr,
+    /// First packet.
+    pub start: Instant,
+    /// Last packet.
+    pub end: Instant,
+    /// The SYN is in the capture.
+    pub opening_seen: bool,
+    /// From the first SYN to the ack of the SYN-ACK.
+    pub handshake: Option<Duration>,
+    /// How it stands.
+    pub standing: Standing,
+    /// From the client, from the server.
+    pub directions: [Direction; 2],
+    /// What was met that a reader should know, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A whole capture.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Packets read.
+    pub packets: u64,
+    /// Those that are TCP segments.
+    pub segments: u64,
+    /// First and last packet.
+    pub span: Option<(Instant, Instant)>,
+    /// Connections in the order in which they appear.
+    pub connections: Vec<Connection>,
+    /// What was met that a reader should know, one sentence each.
+    pub notes: Vec<String>,
+}

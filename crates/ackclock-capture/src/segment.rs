@@ -1,0 +1,54 @@
+//! One TCP segment as a capture shows it.
+
+use std::net::SocketAddr;
+
+use ackclock_units::Instant;
+use ackclock_wire::{Segment, Transport, WireError, parse_captured};
+
+use crate::read::Packet;
+
+/// A TCP segment as a capture shows it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Seen {
+    /// When.
+    pub at: Instant,
+    /// Sender.
+    pub src: SocketAddr,
+    /// Receiver.
+    pub dst: SocketAddr,
+    /// IPv4 identification; 0 where there is none.
+    pub id: u16,
+    /// Hops left.
+    pub hops: u8,
+    /// Interface of the capture.
+    pub interface: u32,
+    /// The segment. Its length is that on the wire.
+    pub segment: Segment,
+}
+
+/// Why a packet has no segment to show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unseen {
+    /// Not TCP over IP, or a link that is not understood.
+    Other,
+    /// A fragment of an IP packet.
+    Fragment,
+    /// Cut before the TCP header's end, or not what it says it is.
+    Unreadable,
+}
+
+impl Seen {
+    /// The TCP segment in a packet.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn in_packet(p: &Packet<'_>) -> Result<Self, Unseen> {
+        let offset = p.link.ip_offset(p.data).ok_or(Unseen::Other)?;
+        let on_wire = (p.original_len as usize).saturating_sub(offset);
+        let bytes = p.data.get(offset..).unwrap_or_default();
+        let packet = parse_captured(bytes, on_wire).map_err(|e| if e == WireError::Fragment { Unseen::Fragment } else { Unseen::Unreadable })?;
+        let (src, dst) = packet.endpoints();
+        let Transport::Tcp(tcp) = packet.transport else { return Err(Unseen::Other) };
+        Ok(Self { at: p.at, src, dst, id: packet.id, hops: packet.hops, interface: p.interface, segment: tcp.segment })
+    }
+}

@@ -35,12 +35,13 @@ pub(crate) struct SendBuffer {
     start: u64,
     /// Stream position past the last byte written.
     end: u64,
-    bytes: Option<VecDeque<u8>>,
+    /// Out of line: simulated connections hold none.
+    bytes: Option<Box<VecDeque<u8>>>,
 }
 
 impl SendBuffer {
     pub fn new(counted: bool) -> Self {
-        Self { start: 0, end: 0, bytes: (!counted).then(VecDeque::new) }
+        Self { start: 0, end: 0, bytes: (!counted).then(Box::default) }
     }
 
     pub fn start(&self) -> u64 {
@@ -111,12 +112,12 @@ pub(crate) struct ReceiveBuffer {
     readable: Bytes,
     out_of_order: Option<Box<OutOfOrder>>,
     /// Bytes from the read position on, those out of order at their place.
-    bytes: Option<VecDeque<u8>>,
+    bytes: Option<Box<VecDeque<u8>>>,
 }
 
 impl ReceiveBuffer {
     pub fn new(counted: bool) -> Self {
-        Self { readable: 0, out_of_order: None, bytes: (!counted).then(VecDeque::new) }
+        Self { readable: 0, out_of_order: None, bytes: (!counted).then(Box::default) }
     }
 
     pub fn readable(&self) -> Bytes {

@@ -1,4 +1,39 @@
+use std::ops::{Deref, DerefMut};
+
 use ackclock_units::{Duration, Instant};
+
+/// Backoff rounds told apart.
+const ROUNDS: usize = 8;
+
+/// A count for each backoff round, the last for all from there on. Without memory until there is something to count: most connections never time out.
+#[derive(Clone, Default)]
+pub struct Rounds(Option<Box<[u32; ROUNDS]>>);
+
+impl Deref for Rounds {
+    type Target = [u32; ROUNDS];
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_deref().unwrap_or(&[0; ROUNDS])
+    }
+}
+
+impl DerefMut for Rounds {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl PartialEq for Rounds {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl std::fmt::Debug for Rounds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
 
 /// Counters of one connection, kept whether tracing is on or off.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -26,7 +61,7 @@ pub struct Stats {
     /// Expiries of the retransmission timer, SYNs included.
     pub timeouts: u32,
     /// Expiries of the retransmission timer by backoff round: `[0]` first expiries, `[1]` second in a row, ... the last one collects the rest.
-    pub timeouts_by_round: [u32; 8],
+    pub timeouts_by_round: Rounds,
     /// SYN or SYN-ACK retransmissions.
     pub syn_retransmissions: u32,
     /// Fast retransmits: recovery episodes entered.
@@ -52,8 +87,6 @@ pub struct Stats {
     pub rtt_min: Option<Duration>,
     /// The largest.
     pub rtt_max: Duration,
-    /// When the first SYN was sent or received.
-    pub opened_at: Option<Instant>,
     /// When the handshake was complete.
     pub established_at: Option<Instant>,
     /// When both sides were closed, or the connection was aborted.
@@ -67,8 +100,8 @@ impl Stats {
     /// [`Connection::forget_rtt_extremes`](crate::Connection::forget_rtt_extremes).
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
-        let mut rounds = self.timeouts_by_round;
-        rounds.iter_mut().zip(before.timeouts_by_round).for_each(|(n, b)| *n -= b);
+        let mut rounds = self.timeouts_by_round.clone();
+        rounds.iter_mut().zip(*before.timeouts_by_round).for_each(|(n, b)| *n -= b);
         Self {
             segments_sent: self.segments_sent - before.segments_sent,
             data_segments_sent: self.data_segments_sent - before.data_segments_sent,

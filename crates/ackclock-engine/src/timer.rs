@@ -7,10 +7,10 @@ use ackclock_units::Instant;
 pub(crate) enum Timer {
     /// Retransmission (RFC 6298), SYNs included.
     Retransmission,
-    /// Zero-window probe (RFC 9293 §3.8.6.1), and the override of silly-window avoidance (§3.8.6.2.1).
-    Persist,
     /// Delayed acknowledgment (RFC 9293 §3.8.6.3).
     Ack,
+    /// Zero-window probe (RFC 9293 §3.8.6.1), and the override of silly-window avoidance (§3.8.6.2.1).
+    Persist,
     /// Reordering or probe timer of the loss recovery.
     Recovery,
     /// Next segment of a paced window.
@@ -23,46 +23,75 @@ pub(crate) enum Timer {
     TimeWait,
 }
 
-const COUNT: usize = 8;
+/// The first so many are used by every connection; the others have memory from when one of them is first armed.
+const USUAL: usize = 2;
+const UNUSUAL: usize = 6;
 
 #[derive(Debug)]
-pub(crate) struct Timers([Instant; COUNT]);
+pub(crate) struct Timers {
+    usual: [Instant; USUAL],
+    unusual: Option<Box<[Instant; UNUSUAL]>>,
+}
 
 impl Timers {
     pub fn new() -> Self {
-        Self([Instant::FAR_FUTURE; COUNT])
+        Self { usual: [Instant::FAR_FUTURE; USUAL], unusual: None }
     }
 
+    #[inline]
+    fn at(&self, timer: Timer) -> Instant {
+        let i = timer as usize;
+        match &self.unusual {
+            _ if i < USUAL => self.usual[i],
+            Some(unusual) => unusual[i - USUAL],
+            None => Instant::FAR_FUTURE,
+        }
+    }
+
+    #[inline]
     pub fn arm(&mut self, timer: Timer, at: Instant) {
-        self.0[timer as usize] = at;
+        match timer as usize {
+            i if i < USUAL => self.usual[i] = at,
+            i => self.unusual.get_or_insert_with(|| Box::new([Instant::FAR_FUTURE; UNUSUAL]))[i - USUAL] = at,
+        }
     }
 
+    #[inline]
     pub fn disarm(&mut self, timer: Timer) {
-        self.0[timer as usize] = Instant::FAR_FUTURE;
+        match (timer as usize, &mut self.unusual) {
+            (i, _) if i < USUAL => self.usual[i] = Instant::FAR_FUTURE,
+            (i, Some(unusual)) => unusual[i - USUAL] = Instant::FAR_FUTURE,
+            (_, None) => {}
+        }
     }
 
     pub fn disarm_all(&mut self) {
         *self = Self::new();
     }
 
+    #[inline]
     pub fn deadline(&self, timer: Timer) -> Option<Instant> {
-        let at = self.0[timer as usize];
+        let at = self.at(timer);
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
+    #[inline]
     pub fn is_armed(&self, timer: Timer) -> bool {
-        self.0[timer as usize] != Instant::FAR_FUTURE
+        self.at(timer) != Instant::FAR_FUTURE
     }
 
     /// The earliest deadline.
+    #[inline]
     pub fn next(&self) -> Option<Instant> {
-        let at = self.0.iter().copied().fold(Instant::FAR_FUTURE, Instant::min);
+        let unusual = self.unusual.as_deref().into_iter().flatten();
+        let at = self.usual.iter().chain(unusual).copied().fold(Instant::FAR_FUTURE, Instant::min);
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
     /// Disarms `timer` and returns true when its deadline has come.
+    #[inline]
     pub fn expire(&mut self, timer: Timer, now: Instant) -> bool {
-        let due = self.0[timer as usize] <= now;
+        let due = self.at(timer) <= now;
         if due {
             self.disarm(timer);
         }

@@ -3,6 +3,8 @@
 mod dumbbell;
 mod measure;
 
+use std::sync::Arc;
+
 use ackclock_sim::{FlowSource, FlowSpec, NodeId, Options, Simulation, Sources};
 use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rng};
@@ -15,7 +17,8 @@ struct Bulk {
     next: u64,
     left: NodeId,
     right: NodeId,
-    stack: std::sync::Arc<Tcp>,
+    stack: Arc<Tcp>,
+    group: Arc<str>,
     arguments: Arguments,
 }
 
@@ -35,7 +38,7 @@ impl FlowSource for Bulk {
             server_app: application("sink").build(),
             access: self.arguments.access(i % self.arguments.classes, self.flows.min(self.arguments.classes)),
             start: Instant::ZERO + Duration::from_secs(1) * i / self.flows,
-            group: "bulk".into(),
+            group: self.group.clone(),
             size: None,
             trace: Mask::NONE,
         })
@@ -48,7 +51,7 @@ fn main() {
     let (network, left, right) = dumbbell::dumbbell(&arguments);
     let flows = arguments.first.parse().unwrap_or(1);
     let stack = Tcp::new(arguments.window);
-    let bulk = Bulk { flows, next: 0, left, right, stack, arguments: Arguments::read("bench_dumbbell", "FLOWS") };
+    let bulk = Bulk { flows, next: 0, left, right, stack, group: "bulk".into(), arguments: Arguments::read("bench_dumbbell", "FLOWS") };
     let sources = Sources { flows: vec![Box::new(bulk)], datagrams: vec![] };
     let sim = Simulation::new(network, sources, 1, Options::default()).expect("a network with paths");
     measured(sim, &arguments, began, before_kb);

@@ -10,7 +10,7 @@ use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::Flags;
 
 use crate::error::SimError;
-use crate::flow::{Access, DatagramSpec, StackFactory};
+use crate::flow::{DatagramSpec, StackFactory};
 use crate::lane::Lane;
 use crate::network::NodeId;
 use crate::packet::Packet;
@@ -211,7 +211,6 @@ pub(crate) struct FlowInfo {
     pub(crate) server: NodeId,
     /// The client's and the server's; `None` for datagrams.
     pub(crate) stacks: Option<[Arc<dyn StackFactory>; 2]>,
-    pub(crate) access: Access,
     pub(crate) group: Arc<str>,
     pub(crate) size: Option<Bytes>,
     /// Seed of its random streams: follows from the group and the flow's number within it, so that other groups change nothing.
@@ -388,16 +387,7 @@ impl Flow {
             awaited: 0,
             before: None,
             ends: [End::new(), End::new()],
-            info: FlowInfo {
-                source: place,
-                client: spec.from,
-                server: spec.to,
-                stacks: None,
-                access: Access { client_up: spec.up, server_down: spec.down, server_up: spec.back, ..Access::default() },
-                group: spec.group.clone(),
-                size: None,
-                seed: 0,
-            },
+            info: FlowInfo { source: place, client: spec.from, server: spec.to, stacks: None, group: spec.group.clone(), size: None, seed: 0 },
         }
     }
 

@@ -34,7 +34,6 @@ impl Connection {
 
     fn begin(&mut self, state: State, now: Instant) {
         self.state = state;
-        self.stats.opened_at.get_or_insert(now);
         self.timestamps.offset = self.rng.next_u64() as u32;
         self.last_received_at = now;
         self.waiting_since = now;

@@ -60,7 +60,7 @@ impl Link {
         let waiting = self.backlog(now);
         let served = match self.in_service {
             Some((p, _)) => Some(p.bytes),
-            None => (self.fifo && self.free_at > now).then_some(self.ahead.serving.bytes),
+            None => (self.fifo && self.free_at > now).then_some(self.ahead.serving.bytes()),
         };
         Backlog { packets: waiting.packets + u32::from(served.is_some()), bytes: waiting.bytes + u64::from(served.unwrap_or(0)) }
     }
@@ -74,17 +74,17 @@ impl Link {
         let serving = (self.fifo && self.free_at > now).then_some(&ahead.serving);
         for p in ahead.packets.iter().chain(serving) {
             c.served -= 1;
-            c.served_bytes -= u64::from(p.bytes);
-            c.served_data -= u64::from(p.data);
-            c.fault_drops -= u64::from(p.lost);
-            c.doomed += u64::from(p.lost);
+            c.served_bytes -= u64::from(p.bytes());
+            c.served_data -= u64::from(p.is_data());
+            c.fault_drops -= u64::from(p.is_lost());
+            c.doomed += u64::from(p.is_lost());
         }
         let mut start = ahead.next_start;
         for p in &ahead.packets {
             let to_come = u128::from(start.since(now).as_nanos());
             c.packet_ns -= to_come;
-            c.byte_ns -= to_come * u128::from(p.bytes);
-            start += self.rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(p.bytes)));
+            c.byte_ns -= to_come * u128::from(p.bytes());
+            start += self.rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(p.bytes())));
         }
         let busy_until = self.in_service.map_or(self.free_at, |(_, departs)| departs);
         c.busy = c.busy - busy_until.since(now);

@@ -20,13 +20,37 @@ pub(super) struct Ahead {
     pub(super) serving: Mark,
 }
 
+/// A packet's size, and two bits: a long queue holds many of these.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Mark {
-    pub(super) bytes: u32,
+pub(super) struct Mark(u32);
+
+impl Mark {
+    const DATA: u32 = 1 << 31;
+    const LOST: u32 = 1 << 30;
+
+    /// Of a packet of `bytes`, below 2^30; `data` when it carries payload.
+    pub(super) fn new(bytes: u32, data: bool) -> Self {
+        debug_assert!(bytes < Self::LOST, "no packet has more than 65,535 bytes");
+        Self(bytes | if data { Self::DATA } else { 0 })
+    }
+
+    pub(super) fn bytes(self) -> u32 {
+        self.0 & (Self::LOST - 1)
+    }
+
     /// It carries payload.
-    pub(super) data: bool,
+    pub(super) fn is_data(self) -> bool {
+        self.0 & Self::DATA != 0
+    }
+
     /// It will be lost on the wire.
-    pub(super) lost: bool,
+    pub(super) fn is_lost(self) -> bool {
+        self.0 & Self::LOST != 0
+    }
+
+    fn set_lost(&mut self) {
+        self.0 |= Self::LOST;
+    }
 }
 
 impl Link {
@@ -36,7 +60,7 @@ impl Link {
         let delivery = self.leave(packet, about, departs, marked);
         if delivery.lost {
             // Booked last: it waits at the end of the queue, or it is in service already.
-            self.ahead.packets.back_mut().unwrap_or(&mut self.ahead.serving).lost = true;
+            self.ahead.packets.back_mut().unwrap_or(&mut self.ahead.serving).set_lost();
         }
         Offer::Sent(delivery)
     }
@@ -87,7 +111,7 @@ impl Link {
         let idle = self.free_at <= now;
         self.free_at = start + time;
         let ahead = &mut self.ahead;
-        ahead.packets.push_back(Mark { bytes: packet.bytes, data, lost: false });
+        ahead.packets.push_back(Mark::new(packet.bytes, data));
         ahead.bytes += u64::from(packet.bytes);
         if idle {
             ahead.next_start = now;
@@ -108,10 +132,10 @@ impl Link {
         while self.ahead.next_start <= now {
             let Some(first) = self.ahead.packets.pop_front() else { break };
             let start = self.ahead.next_start;
-            self.ahead.next_start = start + self.time_to_send(first.bytes);
-            self.ahead.bytes -= u64::from(first.bytes);
+            self.ahead.next_start = start + self.time_to_send(first.bytes());
+            self.ahead.bytes -= u64::from(first.bytes());
             self.ahead.serving = first;
-            self.queue.dequeued(first.bytes, start);
+            self.queue.dequeued(first.bytes(), start);
         }
     }
 }

@@ -13,10 +13,10 @@ impl Simulation {
     pub(super) fn close_books(mut self) -> Result<Outcome, SimError> {
         self.check_packets_in_flight()?;
         let mut rows = std::mem::take(&mut self.rows);
-        let open = self.flows.iter().flatten().filter(|f| !f.ended && f.info.stacks.is_some());
-        for flow in open {
+        let open = (0..).zip(&self.flows).filter_map(|(slot, f)| Some((slot, f.as_ref()?))).filter(|(_, f)| !f.ended && f.info.stacks.is_some());
+        for (slot, flow) in open {
             flow.check_bytes()?;
-            rows.push(self.flow_row(flow));
+            rows.push(self.flow_row(slot, flow));
         }
         rows.sort_by_key(|row| row.flow);
         let flows = rows.len() as u32;
@@ -26,7 +26,7 @@ impl Simulation {
         for place in &self.datagrams {
             // A source keeps its place for the whole run.
             if let Some(flow) = &self.flows[place.flow as usize] {
-                rows.push(self.datagram_row(flow, rows.len() as u32));
+                rows.push(self.datagram_row(place.flow, flow, rows.len() as u32));
             }
         }
         let links = self.counted_links();
@@ -133,8 +133,8 @@ impl Simulation {
         }
     }
 
-    /// The row of a flow as it stands now.
-    pub(super) fn flow_row(&self, flow: &Flow) -> FlowRow {
+    /// The row of a flow as it stands now, in that place.
+    pub(super) fn flow_row(&self, slot: u32, flow: &Flow) -> FlowRow {
         let info = &flow.info;
         let whole = flow.stats();
         // Who sends most; a flow that has not sent yet counts for the server, as in a download.
@@ -190,7 +190,7 @@ impl Simulation {
             bytes_acked: s.bytes_acked,
             bytes_delivered: delivered,
             timeouts: s.timeouts,
-            timeouts_by_round: s.timeouts_by_round,
+            timeouts_by_round: *s.timeouts_by_round,
             peer_timeouts: other.timeouts,
             syn_retransmissions: s.syn_retransmissions + other.syn_retransmissions,
             unneeded_retransmissions: counted.unneeded[side],
@@ -209,11 +209,11 @@ impl Simulation {
             rtt_samples: s.rtt_samples,
             goodput: rate(delivered, span),
             challenge_acks: s.challenge_acks + other.challenge_acks,
-            path_rtt: Some(self.path_rtt(flow)),
+            path_rtt: Some(self.path_rtt(slot, flow)),
         }
     }
 
-    fn datagram_row(&self, flow: &Flow, number: u32) -> FlowRow {
+    fn datagram_row(&self, slot: u32, flow: &Flow, number: u32) -> FlowRow {
         let info = &flow.info;
         let counted = flow.counted(self.options.measured, self.net.now);
         let books = counted.packets;
@@ -233,15 +233,16 @@ impl Simulation {
             bytes_delivered: books.delivered_bytes,
             measured_from: counted.from,
             goodput: rate(books.delivered_bytes, counted.from.map_or(Duration::ZERO, |from| self.net.now.since(from))),
-            path_rtt: Some(self.path_rtt(flow)),
+            path_rtt: Some(self.path_rtt(slot, flow)),
             ..FlowRow::default()
         }
     }
 
-    fn path_rtt(&self, flow: &Flow) -> Duration {
+    fn path_rtt(&self, slot: u32, flow: &Flow) -> Duration {
         let ways =
             self.net.routes.delay_between(flow.info.client, flow.info.server) + self.net.routes.delay_between(flow.info.server, flow.info.client);
-        ways + flow.info.access.round_trip()
+        let access = self.net.ports[2 * slot as usize..][..2].iter();
+        access.fold(ways, |sum, port| sum + port.up + port.down)
     }
 }
 

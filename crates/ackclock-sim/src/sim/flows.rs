@@ -67,7 +67,6 @@ impl Simulation {
                 client: spec.client,
                 server: spec.server,
                 stacks: Some([spec.client_stack, spec.server_stack]),
-                access: spec.access,
                 group: spec.group,
                 size: spec.size,
                 seed,
@@ -249,7 +248,7 @@ impl Simulation {
         if let Err(error) = flow.check_bytes() {
             return self.net.fail(error);
         }
-        let row = self.flow_row(flow);
+        let row = self.flow_row(slot, flow);
         self.rows.push(row);
         self.ended += 1;
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };

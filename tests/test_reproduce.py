@@ -64,28 +64,3 @@ def test_a_check_that_falls_short_is_exit_1(ackclock, tmp_path, monkeypatch):
 
     monkeypatch.setitem(f1_multipliers.EXPECTED, "TCP", [1, 2, 4, 8, 16, 32, 63])
     assert run(["reproduce", "B-F1", "--json", "--out", str(tmp_path)]) == 1
-
-
-def test_the_first_figure_holds_and_says_what_was_chosen(ackclock):
-    done = ackclock("reproduce", "B-F2a", "--json", timeout=900)
-    assert done.code == 0, done
-    result = done.json
-    assert [c["holds"] for c in result["checks"]] == [True] * 4
-    assert {"flow sizes", "queue", "RED", "duration"} <= set(result["choices"])
-    assert {Path(p).name for p in result["figures"]} == {"ccdf.png", "ccdf.svg"}
-    stacks = pq.read_table(next(p for p in result["data"] if p.endswith("stacks.parquet"))).to_pylist()
-    assert [row["stack"] for row in stacks] == ["TCP", "TCP*(3)", "TCP*(inf)", "uncongested (50 Mbit/s)"]
-    assert all(row["finished"] == row["flows"] for row in stacks)
-
-
-def test_the_checks_of_the_first_figure_can_fall_short():
-    import numpy as np
-
-    from ackclock.reproduce.backoff2008 import f2a_short_flows as f2a
-
-    times = {"TCP": np.arange(1, 101.0), "TCP*(3)": np.arange(1, 101.0), "TCP*(inf)": np.arange(1, 101.0), f2a.UNCONGESTED: np.full(100, 0.5)}
-    assert all(c.holds for c in f2a.checks(times))
-    assert [c.holds for c in f2a.checks({**times, "TCP*(inf)": np.arange(1, 101.0) * 1.06})] == [False, True, False, True]
-    assert [c.holds for c in f2a.checks({**times, "TCP*(3)": np.arange(1, 101.0) * 1.06})] == [True, False, True, True]
-    assert [c.holds for c in f2a.checks({**times, f2a.UNCONGESTED: np.full(100, 1.5)})] == [True, True, True, False]
-    assert [c.holds for c in f2a.checks({**times, "TCP": np.array([])})] == [False]

@@ -23,16 +23,16 @@ DOWNLOAD = "a 20 MB file from python3 -m http.server on the kernel's TCP, throug
 def command(out: Path, seconds: int, as_json: bool) -> int | None:
     """Show what ackclock does: the congested dumbbell of B-F2a, simulated, and a download over real packets."""
     from ackclock.cli.run import show
-    from ackclock.reproduce.backoff2008 import f2a_short_flows
+    from ackclock.reproduce.backoff2008 import tails
     from ackclock.results import folder
 
-    target = out / "backoff"
+    target, title = out / "backoff", tails.words("I", "1s")
     folder.check_writable(target)
-    note(f"1. Simulated: {f2a_short_flows.SUBTITLE}.")
-    scenario = f2a_short_flows.congested(seconds)
+    note(f"1. Simulated: {title}.")
+    scenario = tails.demonstration(seconds)
     with bar("simulating") as progress:
         run = scenario.simulate(progress=progress)
-    run.about["title"] = f2a_short_flows.SUBTITLE
+    run.about["title"] = title
     written = run.save(target)
     if not as_json:
         show(run)

@@ -27,6 +27,7 @@ RATE = {
 FLOWS = {
     **STACK,
     "flows": "how many",
+    "per_server": "flows to each node of `server`, from so many different nodes of `client`, in place of `flows`",
     "start": "when the first begins",
     "stagger": "time between one's beginning and the next's",
     "spread": "random time, uniform up to this, added to each beginning",

@@ -85,8 +85,8 @@ fn flows(w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId
     let places = Places::new(&w.name, job.seed, ends, Box::new(access), shares.clone(), server_sends);
     match &w.body {
         Body::Flows { params: p, app, peer } => {
-            let starts = (p.count("flows"), p.duration("start"), p.duration("stagger"), p.duration("spread"));
-            Box::new(Group::new(places, job.seed, starts, (app.clone(), peer.clone())))
+            let starts = (p.duration("start"), p.duration("stagger"), p.duration("spread"));
+            Box::new(Group::new(places, job.seed, (p.count("flows"), p.count("per_server")), starts, (app.clone(), peer.clone())))
         }
         Body::Web(web) => {
             let p = &web.params;

@@ -53,6 +53,13 @@ impl Ways {
         }
         let links: Vec<_> = resolved.path.links().map(|(_, _, _, l)| (l.delay, l.rate)).collect();
         let mut ways = BTreeMap::new();
+        if let Body::Flows { params, .. } = &w.body {
+            let (wanted, short) = (params.count("per_server") as usize, |s: &&String| w.clients.iter().filter(|c| c != s).count());
+            if let Some(server) = w.servers.iter().find(|s| short(s) < wanted) {
+                let message = format!("workload `{}` wants {wanted} flows `per_server` from different clients", w.name);
+                return Err(ScenarioError::new(format!("{message}, and for `{server}` there are {}: give more of `client`", short(&server))));
+            }
+        }
         for client in &w.clients {
             if w.servers.iter().all(|server| server == client) {
                 return Err(ScenarioError::new(format!("workload `{}` leads from node `{client}` to itself: give a `server` elsewhere", w.name)));

@@ -328,6 +328,7 @@ impl WorkloadPlan {
                 let until = web.params.duration("stop").min(duration);
                 web.params.ratio("arrival_rate") * until.saturating_sub(web.params.duration("start")).as_secs_f64()
             }
+            Body::Flows { params, .. } if params.count("per_server") > 0 => params.count("per_server") as f64 * self.servers.len() as f64,
             Body::Flows { params, .. } | Body::Udp { params, .. } => params.count("flows") as f64,
         }
     }

@@ -43,6 +43,12 @@ pub(crate) const WEB: Declaration = Declaration {
 /// Keys of a number of flows that run an application.
 pub(crate) const FLOWS: &[Param] = &[
     Param::count("flows", 1, 1..=1_000_000, "how many"),
+    Param::count(
+        "per_server",
+        0,
+        0..=1000,
+        "flows to each node of `server`, from so many different nodes of `client`, in place of `flows` (B-A11); 0 for none",
+    ),
     Param::duration("start", Duration::ZERO, Duration::ZERO..=LONGEST, "when the first begins"),
     Param::duration("stagger", Duration::ZERO, Duration::ZERO..=LONGEST, "time between one's beginning and the next's"),
     Param::duration("spread", Duration::ZERO, Duration::ZERO..=LONGEST, "random time, uniform up to this, added to each beginning"),

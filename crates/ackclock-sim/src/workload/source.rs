@@ -57,6 +57,17 @@ impl Places {
         let client = *self.clients.get(c as usize)?;
         // Nobody is his own peer: the next one in the list is taken instead.
         let server = peer(&self.servers, s as usize, client)?;
+        self.between((client, server), start, (client_app, server_app), size)
+    }
+
+    /// A flow between two nodes that are chosen already.
+    fn between(
+        &mut self,
+        (client, server): (NodeId, NodeId),
+        start: Instant,
+        (client_app, server_app): (Box<dyn Application>, Box<dyn Application>),
+        size: Option<Bytes>,
+    ) -> Option<FlowSpec> {
         let extra = (self.access)(self.count, client, server, &mut self.rtt_rng);
         self.count += 1;
         // The same number decides whatever the shares are, so that a larger share keeps all flows that a smaller one had.
@@ -81,6 +92,20 @@ impl Places {
             trace: Mask::NONE,
         })
     }
+}
+
+/// Pairs of client and server: `each` different clients for every server, drawn at random. Nobody is his own peer (B-A11).
+pub(crate) fn peers(clients: &[NodeId], servers: &[NodeId], each: usize, rng: &mut Rng) -> Vec<(NodeId, NodeId)> {
+    let mut pairs = Vec::new();
+    for &server in servers {
+        let mut others: Vec<NodeId> = clients.iter().copied().filter(|node| *node != server).collect();
+        for i in 0..each.min(others.len()) {
+            let drawn = i + rng.below((others.len() - i) as u64) as usize;
+            others.swap(i, drawn);
+            pairs.push((others[i], server));
+        }
+    }
+    pairs
 }
 
 /// The node at position `at`, or the first one after it, from the beginning again at the end, that is not `other`.
@@ -130,19 +155,27 @@ pub struct Group {
     pub places: Places,
     /// Starts that are still to come, the next one last.
     starts: Vec<Instant>,
+    /// Between which nodes, in the same order, where that was drawn ahead.
+    pairs: Vec<(NodeId, NodeId)>,
     client: Chosen<dyn Application>,
     server: Chosen<dyn Application>,
     size: Option<Bytes>,
 }
 
 impl Group {
-    /// `flows` flows: the n-th starts at `start + n * stagger` and a random part of `spread` more.
+    /// `flows` flows, or so many to each server from different clients (`per_server`, unless 0): the n-th starts at `start + n * stagger` and a
+    /// random part of `spread` more.
     pub fn new(
         places: Places,
         seed: u64,
-        (flows, start, stagger, spread): (u64, Duration, Duration, Duration),
+        (flows, per_server): (u64, u64),
+        (start, stagger, spread): (Duration, Duration, Duration),
         (client, server): (Chosen<dyn Application>, Chosen<dyn Application>),
     ) -> Self {
+        let mut peers_rng = Rng::stream(seed, &format!("{}.peers", places.group), 0);
+        let mut pairs = peers(&places.clients, &places.servers, per_server as usize, &mut peers_rng);
+        pairs.reverse();
+        let flows = if per_server > 0 { pairs.len() as u64 } else { flows };
         let mut rng = Rng::stream(seed, &format!("{}.starts", places.group), 0);
         let mut starts: Vec<_> = (0..flows).map(|n| Instant::ZERO + start + stagger * n + spread.mul_f64(rng.unit())).collect();
         starts.sort_unstable_by(|a, b| b.cmp(a));
@@ -150,14 +183,18 @@ impl Group {
             Value::Bytes(n) if name == "size" => Some(n),
             _ => None,
         });
-        Self { places, starts, client, server, size }
+        Self { places, starts, pairs, client, server, size }
     }
 }
 
 impl FlowSource for Group {
     fn next(&mut self, _: Instant, _: &mut Rng) -> Option<FlowSpec> {
         let start = self.starts.pop()?;
-        self.places.next(start, self.client.build(), self.server.build(), self.size)
+        let (client, server) = (self.client.build(), self.server.build());
+        match self.pairs.pop() {
+            Some(pair) => self.places.between(pair, start, (client, server), self.size),
+            None => self.places.next(start, client, server, self.size),
+        }
     }
 }
 

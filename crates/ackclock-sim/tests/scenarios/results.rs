@@ -206,6 +206,12 @@ tcp = "sack"
     let r = results(&resolved(text, &[]), 1);
     assert_eq!(r.flows.len(), 15);
     assert!(r.flows.iter().all(|f| f.client != f.server && f.bytes_delivered > 0));
+    // So many each, from different ones.
+    let r = results(&resolved(text, &[("workload.per_server", "2")]), 1);
+    let mut pairs: Vec<_> = r.flows.iter().map(|f| (f.server.to_string(), f.client.to_string())).collect();
+    pairs.sort();
+    let all = [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "a"), ("c", "b")];
+    assert_eq!(pairs, all.map(|(s, c)| (s.to_owned(), c.to_owned())));
 }
 
 const BULK: &str = r#"

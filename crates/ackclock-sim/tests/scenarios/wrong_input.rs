@@ -208,6 +208,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("seed = 1", "mix = { tpc = 1.0 }", "line 2: `mix.tpc` is not one of `[stacks]` (did you mean `tcp`?); known are tcp, no backoff"),
     ("seed = 1", "syn_retries = 1000", "line 2: `syn_retries` is `1000`, which is not between 0 and 255"),
     ("load = 1.2", "arrival_rate = 1e9", "the workloads would start about 5000000000 flows; at most 1000000000 would do"),
+    (
+        WORKLOAD,
+        "kind = \"bulk\"\nper_server = 2",
+        "workload `bulk` wants 2 flows `per_server` from different clients, and for `right` there are 1: give more of `client`",
+    ),
     (WORKLOAD, "kind = \"bulk\"\nflows = 2000000000", "line 10: `workload.flows` is `2000000000`, which is not between 1 and 1000000"),
     (
         WORKLOAD,

@@ -1,6 +1,7 @@
 """Mondal & Kuzmanovic, "Removing Exponential Backoff from TCP" (2008). The order of the imports is that of the register."""
 
 from ackclock.reproduce.backoff2008 import (  # isort: skip
+    algorithms,
     e1_loss_ratio,
     e2_response_time,
     e3_without_backoff,
@@ -9,11 +10,21 @@ from ackclock.reproduce.backoff2008 import (  # isort: skip
     e6_with_backoff,
     e7_dead_packets,
     e8_syn_rejection,
+    e9_survey,
     f1_multipliers,
+    t1_theorem,
     f2a_short_flows,
+    f2b_heavy_tail,
+    f2c_long_flows,
+    f7_two_bottlenecks,
+    f8_dead_packets,
+    x1_minimum_rto,
+    x7_admission,
+    x9_freebsd_syn,
 )
 
 __all__ = [
+    "algorithms",
     "e1_loss_ratio",
     "e2_response_time",
     "e3_without_backoff",
@@ -22,6 +33,15 @@ __all__ = [
     "e6_with_backoff",
     "e7_dead_packets",
     "e8_syn_rejection",
+    "e9_survey",
     "f1_multipliers",
     "f2a_short_flows",
+    "f2b_heavy_tail",
+    "f2c_long_flows",
+    "f7_two_bottlenecks",
+    "f8_dead_packets",
+    "t1_theorem",
+    "x1_minimum_rto",
+    "x7_admission",
+    "x9_freebsd_syn",
 ]

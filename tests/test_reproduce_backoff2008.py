@@ -1,0 +1,94 @@
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ackclock._core import InputError
+from ackclock.models.backoff2008 import Retransmitters, response_time_without_backoff, retransmission_loss
+from ackclock.reproduce.backoff2008 import algorithms, comparison, t1_theorem, tails, testbed
+from ackclock.reproduce.backoff2008.comparison import Comparison, ratio
+
+
+def found(**times):
+    """A comparison of stacks whose response times are given, one list for each run."""
+    rows = [(stack, f"{stack} #{i}", t) for stack, runs in times.items() for i, run in enumerate(runs) for t in run]
+    columns = {
+        "stack": [r[0] for r in rows],
+        "run": [r[1] for r in rows],
+        "group": ["web"] * len(rows),
+        "outcome": ["failed" if np.isnan(r[2]) else "finished" for r in rows],
+        "response_time": [float(r[2]) for r in rows],
+    }
+    return Comparison(pa.table(columns), pa.table({}), [{"stack": stack, "seed": i} for stack, runs in times.items() for i in range(len(runs))])
+
+
+def test_the_checks_of_the_first_figure_can_fall_short():
+    base = [np.arange(1, 101.0), np.arange(1, 101.0)]
+    fast = [np.full(100, 0.5)] * 2
+
+    def holds(tcp=base, star=base, none=base, wide=fast):
+        given = {"TCP": tcp, "TCP*(3)": star, "TCP*(inf)": none, tails.UNCONGESTED: wide}
+        return [c.holds for c in tails.lowest_tail(found(**given))]
+
+    assert holds() == [True] * 4
+    assert holds(none=[v * 1.06 for v in base]) == [False, True, False, True]
+    assert holds(star=[v * 1.06 for v in base]) == [True, False, True, True]
+    assert holds(wide=[v * 3 for v in fast]) == [True, True, True, False]
+    assert holds(none=[np.array([0.5]), np.array([np.nan])]) == [False]
+
+
+def test_a_ratio_is_one_of_means_and_shows_its_spread():
+    check = ratio("x", [2.0, 4.0], [2.0, 2.0], most=1.4)
+    assert not check.holds
+    assert check.got.startswith("1.5 +/- ")
+    assert check.expected == "at most 1.4"
+    assert ratio("x", [2.0, 4.0], [2.0, 2.0], least=1.0, most=1.5).holds
+    assert not ratio("x", [np.nan], [1.0], most=9).holds
+    assert comparison.shown([3.0]) == "3"
+
+
+def test_the_testbed_is_that_of_the_register():
+    resolved = testbed.scenario(testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("200ms"), 10).resolve()
+    assert "uniform" in resolved
+    for words in ("10ms", "200ms", "10Mbit/s", "262500B", "karn_backoff = false", "sack = true"):
+        assert words in resolved, words
+    wide = testbed.scenario(testbed.dumbbell(50, "drop-tail"), testbed.web("I", 50), testbed.stacks("1s"), 10).resolve()
+    rates = [float(re.search(r"That is ([\d.]+) flows", text)[1]) for text in (resolved, wide)]
+    assert rates[0] == pytest.approx(rates[1]), "the same arrivals at either rate"
+    assert rates[0] * 3351.19 * 8 == pytest.approx(testbed.OFFERED_MBIT * 1e6, rel=1e-5)
+    assert "1312500B" in wide
+
+
+def test_the_backoff_of_the_testbed_is_that_of_its_labels():
+    resolved = testbed.scenario(testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("1s"), 10).resolve()
+    assert [m in resolved for m in ('kind = "exponential"', 'kind = "sub-exponential"', 'kind = "none"')] == [True] * 3
+    assert all(c.holds for c in algorithms.multipliers() + algorithms.ethernet() + algorithms.traces())
+
+
+def test_the_model_of_the_theorem_agrees_with_the_closed_forms():
+    rto, packets = (0.2, 0.5, 1.0, 3.0), (10, 10, 10, 10)
+    response, loss = Retransmitters(rto, packets, 5.0).run(20_000)
+    assert loss == pytest.approx(float(retransmission_loss(rto, 5.0)), abs=0.01)
+    assert response == pytest.approx(response_time_without_backoff(packets, rto, 5.0), rel=0.05)
+    # Backed off once, nothing is lost, and a file takes as many doubled timeouts as it has packets.
+    response, loss = Retransmitters(rto, packets, 5.0).run(20_000, 1.0)
+    assert loss < 0.01
+    assert response == pytest.approx([4, 10, 20, 60], rel=0.05)
+
+
+@pytest.mark.parametrize("wrong", [((), ()), ((1.0,), (1, 2)), ((0.0,), (1,)), ((1.0,), (0,))])
+def test_a_model_of_nothing_is_refused(wrong):
+    with pytest.raises(InputError):
+        Retransmitters(*wrong, 1.0)
+
+
+def test_a_model_of_too_many_packets_is_refused():
+    with pytest.raises(InputError, match="at most"):
+        Retransmitters((1e-6,), (1,), 1.0).run(1e6)
+
+
+def test_the_property_fails_where_backoff_is_too_small(monkeypatch):
+    assert t1_theorem.property_holds(200)[0].holds
+    monkeypatch.setattr(t1_theorem, "required_exponent", lambda rto, capacity: 0.5)
+    assert not t1_theorem.property_holds(200)[0].holds

@@ -86,7 +86,13 @@ def test_formulas_broadcast_over_leading_axes():
 def test_each_formula_declares_every_argument():
     import inspect
 
-    assert sum(f.paper == "backoff2008" for f in FORMULAS.values()) == 8
+    assert sum(f.paper == "backoff2008" for f in FORMULAS.values()) == 9
     for f in FORMULAS.values():
         assert list(inspect.signature(f.function).parameters) == list(f.inputs)
         assert f.id in f.function.__doc__
+
+
+def test_e9_a_survey_counts_connections_that_see_backoff():
+    # B-E9
+    assert b.survey_backoff() == pytest.approx(0.0416)
+    assert b.survey_backoff([0.08, 0.5], 1.0) == pytest.approx([0.08, 0.5])

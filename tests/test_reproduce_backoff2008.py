@@ -92,3 +92,15 @@ def test_the_property_fails_where_backoff_is_too_small(monkeypatch):
     assert t1_theorem.property_holds(200)[0].holds
     monkeypatch.setattr(t1_theorem, "required_exponent", lambda rto, capacity: 0.5)
     assert not t1_theorem.property_holds(200)[0].holds
+
+
+def test_seeds_shared_out_give_what_one_scenario_gives():
+    from ackclock.reproduce.item import Setting
+
+    scenario = testbed.scenario(testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("1s", "TCP"), 1, repeat=2)
+    together = comparison.run(scenario, Setting(), "x")
+    apart = comparison.run([scenario, testbed.scenario(testbed.dumbbell(50), testbed.web("I", 50), {"wide": "sack"}, 1, repeat=2)], Setting(), "x")
+    assert apart.stacks == ["TCP", "wide"]
+    for a, b in zip(together.times("TCP"), apart.times("TCP"), strict=True):
+        assert (a == b).all()
+    assert [row["run"] for row in apart.rows] == ["TCP #1", "TCP #2", "wide #1", "wide #2"]

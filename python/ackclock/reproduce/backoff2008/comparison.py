@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import ackclock as ac
 from ackclock.plot.bands import half_width
 from ackclock.reproduce.item import Check, Setting
+from ackclock.results import Run
 from ackclock.results.summary import response_times
 
 KEPT = [
@@ -81,16 +83,42 @@ class Comparison:
 
 
 def run(scenarios: ac.Scenario | Iterable[ac.Scenario], setting: Setting, label: str, *, share: tuple[float, float] = (0.0, 1.0)) -> Comparison:
-    """Runs scenarios whose stacks have different labels. share: the part of the item's work that this is."""
+    """Runs scenarios whose stacks have different labels, each with its seeds. share: the part of the item's work that this is."""
+
+    def tell(part: float, _: str) -> None:
+        setting.progress(share[0] + part * (share[1] - share[0]), label)
+
     todo = [scenarios] if isinstance(scenarios, ac.Scenario) else list(scenarios)
-    low, step = share[0], (share[1] - share[0]) / len(todo)
-    runs = []
-    for i, scenario in enumerate(todo):
-        tell = lambda part, _, i=i: setting.progress(low + step * (i + part), label)  # noqa: E731
-        r = scenario.simulate(workers=setting.workers, progress=tell)
-        runs.append((r.flows.select(KEPT), r.links, r.stacks))
-    flows, links, rows = zip(*runs, strict=True)
-    return Comparison(pa.concat_tables(flows), pa.concat_tables(links), [row for some in rows for row in some])
+    if len(todo) == 1:
+        return gather([todo[0].simulate(workers=setting.workers, progress=tell)])
+    return gather(ac.sweep.run_all([one for s in todo for one in seeds(s)], workers=setting.workers, progress=tell))
+
+
+def seeds(scenario: ac.Scenario) -> list[ac.Scenario]:
+    """The scenario once for each of its seeds, so that a sweep can share them out."""
+    count = int(re.findall(r"(?m)^repeat = (\d+)$", scenario.text)[0])
+    return [scenario.but({"seed": seed, "repeat": 1}) for seed in range(1, count + 1)]
+
+
+def gather(runs: Iterable[Run]) -> Comparison:
+    """Runs with one seed or several as one comparison."""
+    flows, links, rows = [], [], []
+    for r in runs:
+        seed = r.about["seeds"][0]
+        single = len(r.about["seeds"]) == 1
+        tables = [r.flows.select(KEPT), r.links]
+        flows_links = [_numbered(t, seed) if single else t for t in tables]
+        flows.append(flows_links[0])
+        links.append(flows_links[1])
+        rows += [{**row, "run": f"{row['run']} #{seed}"} if single else row for row in r.stacks]
+    return Comparison(pa.concat_tables(flows), pa.concat_tables(links), rows)
+
+
+def _numbered(table: pa.Table, seed: int) -> pa.Table:
+    """With the seed in the label of the run, as runs with several seeds have it."""
+    at = table.column_names.index("run")
+    labels = pc.binary_join_element_wise(table["run"].cast(pa.string()), pa.scalar(str(seed)), " #")
+    return table.set_column(at, table.schema.field(at).with_type(pa.string()), labels)
 
 
 def shown(values: Any, digits: int = 4) -> str:

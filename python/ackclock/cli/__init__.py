@@ -16,6 +16,7 @@ DONE, FELL_SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 # One file each; imported when asked for, since some need libraries that take a second to load.
 COMMANDS = {
     "run": "Simulate a scenario.",
+    "sweep": "Run a scenario over axes, seeds and filters; what is finished is kept.",
     "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",
     "policies": "List every policy with its parameters.",
     "model": "Evaluate a closed form, or run a row model.",

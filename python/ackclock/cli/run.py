@@ -32,7 +32,7 @@ def command(scenario: Path, overrides: tuple[str, ...], out: Path | None, worker
     """Simulate SCENARIO (a TOML file), print a table and write a run folder."""
     from ackclock.results import folder
 
-    given = Scenario.read(scenario).but(dict(map(_override, overrides)))
+    given = Scenario.read(scenario).but(dict(map(override, overrides)))
     resolved = given.resolve()
     if plots:
         given = given.but({"trace": traced(resolved, "packets")})
@@ -82,7 +82,8 @@ def row(r: dict[str, Any]) -> list[str]:
     return [stack, finished, *times, percent(r["loss"]), rate(r["goodput"]), count(r["timeouts"]), count(r["spurious_retransmissions"])]
 
 
-def _override(text: str) -> tuple[str, str]:
+def override(text: str) -> tuple[str, str]:
+    """Reads what `--set` takes."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(f"`--set {text}` is not a key and a value such as `--set path.rtt=50ms`")

@@ -116,7 +116,7 @@ def _axis(name: str, keys: tuple[str, ...], given: Any, twice: bool) -> Axis:
     seen: set[Any] = set()
     for v in values:
         if v.shown in seen and not twice:
-            raise InputError(f"axis `{name}` has `{v.shown}` twice, which would give the same runs twice")
+            raise InputError(f"axis `{name}` has `{v.text}` twice, which would give the same runs twice")
         seen.add(v.shown)
     return Axis(name, keys, tuple(values), unit)
 
@@ -219,3 +219,15 @@ def near(met: str, names: Sequence[str]) -> str:
     """What to say after an unknown name."""
     close = difflib.get_close_matches(met, names, 1)
     return f" (did you mean `{close[0]}`?); known are {', '.join(names)}" if close else f"; known are {', '.join(names)}"
+
+
+def shown(value: Any, unit: str) -> str:
+    """An axis' value with its unit."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return str(value)
+    if unit == "s" and value < 1:
+        return f"{value * 1e3:.6g} ms"
+    if unit == "bit/s" and value >= 1e3:
+        scale, word = next((s, w) for s, w in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")) if value >= s)
+        return f"{value / scale:.6g} {word}"
+    return f"{value:.6g} {unit}" if unit else f"{value:.6g}"

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ackclock._core import InputError
 from ackclock.results import Run
 from ackclock.results.run import TRACES
-from ackclock.sweep.axis import Axis
+from ackclock.sweep.axis import Axis, shown
 from ackclock.sweep.runs import Made
 from ackclock.sweep.work import Failure, Job
 
@@ -44,10 +44,10 @@ class Case:
     job: Job | None
     failure: Failure | None = None
 
-    def named(self) -> str:
+    def named(self, axes: Iterable[Axis]) -> str:
         """Which one it is, in words."""
         seed = [] if self.seed is None else [f"seed {self.seed}"]
-        return ", ".join([f"{k} = {v:g}" if isinstance(v, float) else f"{k} = {v}" for k, v in self.values.items()] + seed)
+        return ", ".join([f"{a.name} = {shown(self.values[a.name], a.unit)}" for a in axes] + seed)
 
 
 class SweepResult:
@@ -144,8 +144,8 @@ class SweepResult:
     def _fields(self) -> list[pa.Field]:
         found = []
         for axis in self.axes:
-            shown = [v.shown for v in axis.values]
-            kind = next(t for k, t in KINDS.items() if all(type(v) is k for v in shown) or k is str)
+            values = [v.shown for v in axis.values]
+            kind = next(t for k, t in KINDS.items() if all(type(v) is k for v in values) or k is str)
             found.append(pa.field(axis.name, kind, metadata=_unit(axis.unit)))
         return [*found, pa.field("seed", pa.uint64())]
 

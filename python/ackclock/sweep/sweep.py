@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _core
-from ackclock._core import InputError, ScenarioError
+from ackclock._core import AckclockError, InputError, ScenarioError
 from ackclock.scenario import Scenario
 from ackclock.scenario.scenario import Progress
-from ackclock.sweep.axis import Axis, near
+from ackclock.sweep.axis import Axis
 from ackclock.sweep.result import NUMBERS, Case, SweepResult
 from ackclock.sweep.runs import error, make
 from ackclock.sweep.where import Where
@@ -143,6 +143,7 @@ class Sweep:
         keep: str | Path | None = None,
         progress: Progress | None = None,
         strict: bool = True,
+        cases: Sequence[Case] | None = None,
     ) -> SweepResult:
         """Runs what is not yet kept, and returns the tables of everything.
 
@@ -150,21 +151,29 @@ class Sweep:
         workers here. processes: whether workers here are processes; threads start faster, and the simulator needs no more. keep: a folder in which
         finished runs are kept and looked for, under the hash of resolved scenario, seed and engine. progress: called with the share of the runs
         done, and a label. strict: whether the first run that fails is an error; otherwise it is among the `failures` of the result.
+        cases: what `cases` answered, where it was asked before.
         """
-        cases = self.cases()
-        failed = next((c.failure for c in cases if c.failure), None)
-        if strict and failed:
-            raise error(failed)
+        cases = self.cases() if cases is None else cases
+        if strict and any(c.failure for c in cases):
+            raise self.error([(c, c.failure) for c in cases if c.failure])
         made = make([c.job for c in cases if c.job], workers=workers, scheduler=scheduler, processes=processes, keep=keep, progress=progress)
         if strict and made.failures:
-            raise error(next(iter(made.failures.values())))
+            raise self.error([(c, made.failures[c.job.key]) for c in cases if c.job and c.job.key in made.failures])
         return SweepResult(self.axes, cases, made)
+
+    def error(self, failures: Sequence[tuple[Case, Failure]]) -> AckclockError:
+        """The first failure as the error that it was, with where it happened."""
+        case, failure = failures[0]
+        named = case.named(self.axes)
+        return error(Failure(f"{named}: {failure.reason}" if named else failure.reason, failure.bad_input))
 
 
 def _group(name: str | tuple[str, ...], given: Any) -> list[Axis]:
     """One axis, or several that go together."""
     if isinstance(name, str):
         return [Axis.of(name, given)]
+    if isinstance(given, Sequence) and given and all(isinstance(v, Axis) for v in given):
+        return list(given)
     if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(v, Sequence) and len(v) == len(name) for v in given):
         return zipped({n: [v[i] for v in given] for i, n in enumerate(name)})
     raise InputError(f"the axes `{'`, `'.join(name)}` go together; give a list of tuples with {len(name)} values each")
@@ -210,6 +219,3 @@ def _seeds(given: int | str | Sequence[int] | None) -> list[int | None]:
 def columns() -> set[str]:
     """The names that columns of the tables have, which no axis may have."""
     return {"seed", "run", *NUMBERS, *re.findall(r"^\| `(\w+)` \|", _core.tables_reference(), re.MULTILINE)}
-
-
-__all__ = ["MOST", "Point", "Sweep", "columns", "near", "zipped"]

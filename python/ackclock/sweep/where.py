@@ -54,7 +54,7 @@ class Where:
             answer = self._value(self._root, values)
         except (ArithmeticError, TypeError, ValueError) as e:
             shown = ", ".join(f"{k} = {v}" for k, v in values.items())
-            raise InputError(f"`where` is `{_cut(self.text)}`, which has no value at {shown} ({e}); {WOULD_DO}") from None
+            raise InputError(f"`where` is `{_cut(self.text)}`, which has no value at {shown} ({e.args[-1]}); {WOULD_DO}") from None
         if not isinstance(answer, bool):
             raise InputError(f"`where` is `{_cut(self.text)}`, which is neither true nor false; {WOULD_DO}")
         return answer

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ackclock._core import InputError
+from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.cli.quantities import percent, rate, seconds
+from ackclock.cli.run import override
+
+if TYPE_CHECKING:
+    from ackclock.sweep import SweepResult
+    from ackclock.sweep.plan import Plan
+    from ackclock.sweep.result import Case
+    from ackclock.sweep.work import Failure
+
+SHOWN = ("finished", "mean", "p99", "loss", "goodput", "timeouts")
+"""Numbers that the table shows when it is not told which."""
+MOST_ROWS, MOST_FAILURES = 200, 20
+FORMATS = {
+    "mean": seconds,
+    "median": seconds,
+    "p90": seconds,
+    "p99": seconds,
+    "max": seconds,
+    "goodput": rate,
+    "loss": percent,
+    "utilisation": percent,
+}
+SCENARIO_FAILED, RUN_FAILED = 2, 1
+
+
+@click.command("sweep")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario in all runs, by dotted key. May be repeated."
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 1024), help="Runs side by side, a process each; one per core by default. Results do not depend on it."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers make the runs, such as tcp://host:8786.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the tables; runs/NAME by default.")
+@click.option(
+    "--keep", type=click.Path(path_type=Path), default=Path("runs/kept"), show_default=True, help="Folder where finished runs are kept and found."
+)
+@click.option("--show", metavar="NUMBER,...", help=f"Numbers in the table; {','.join(SHOWN)} by default.")
+@click.option(
+    "--plot", "plots", multiple=True, metavar="X,Y[,BY]", help="A figure of the number Y over the axis X, a line for each BY. May be repeated."
+)
+@click.option("--count", "only_count", is_flag=True, help="Only say how many runs there are, and how many are kept already.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    plan: Path,
+    overrides: tuple[str, ...],
+    workers: int | None,
+    scheduler: str | None,
+    out: Path | None,
+    keep: Path,
+    show: str | None,
+    plots: tuple[str, ...],
+    only_count: bool,
+    as_json: bool,
+) -> int | None:
+    """Run what PLAN (a TOML file) asks for: a scenario with its axes, seeds and filters.
+
+    Finished runs are kept: what was interrupted or extended runs only what is missing. The result is one table, and one each of all flows and links.
+    Exit code 2 where the plan makes scenarios that will not do, 1 where a run failed otherwise; the others are run all the same.
+    """
+    if workers and scheduler:
+        raise click.UsageError("`--workers` is for this machine, and `--scheduler` has workers of its own; give either")
+    from ackclock.results import folder
+    from ackclock.sweep import plan as plans
+    from ackclock.sweep.picture import check
+
+    given = plans.read(plan, dict(map(override, overrides)))
+    shown = _shown(show)
+    for text in plots:
+        check(text, [a.name for a in given.sweep.axes])
+    target = out or Path("runs") / plan.stem
+    folder.check_writable(target)
+    began = time.monotonic()
+    cases = given.cases()
+    refused = [(c, c.failure) for c in cases if c.failure]
+    if len(refused) == len(cases):
+        raise InputError(f"{plan}: {given.sweep.error(refused)}")
+    _complain("Will not do", given, refused)
+    if only_count:
+        return _count(cases, keep, as_json)
+    found = _run(given, cases, workers, scheduler, keep)
+    failed = [(c, f) for c, f in found.failures if not c.failure]
+    if not len(found):
+        raise given.sweep.error(failed)
+    result = _save(given, found, target, plots, time.monotonic() - began)
+    _complain("Failed", given, failed)
+    if as_json:
+        print_json(result)
+    else:
+        _show(found, shown)
+        note(f"Runs made: {found.fresh}; found in {keep}: {found.found}. Tables in {result['folder']}")
+    return _code(found)
+
+
+def _complain(what: str, given: Plan, failures: list[tuple[Case, Failure]]) -> None:
+    """Says what failed and why, in one sentence each."""
+    for case, failure in failures[:MOST_FAILURES]:
+        note(f"{what}: {case.named(given.sweep.axes)}: {failure.reason}")
+    if len(failures) > MOST_FAILURES:
+        note(f"{what}: {len(failures) - MOST_FAILURES} more.")
+
+
+def _run(given: Plan, cases: list[Case], workers: int | None, scheduler: str | None, keep: Path) -> SweepResult:
+    done = [0.0]
+    with bar(given.title) as progress:
+
+        def told(share: float, label: str) -> None:
+            done[0] = share
+            progress(share, label)
+
+        try:
+            return given.sweep.run(workers=workers, scheduler=scheduler, processes=True, keep=keep, progress=told, strict=False, cases=cases)
+        except KeyboardInterrupt:
+            progress.close()
+            note(f"Interrupted after {100 * done[0]:.0f} % of what was missing. It is kept in {keep}, and the same command goes on from there.")
+            raise
+
+
+def _shown(show: str | None) -> list[str]:
+    from ackclock.sweep.axis import near
+    from ackclock.sweep.result import NUMBERS
+
+    names = [name.strip() for name in show.split(",")] if show else list(SHOWN)
+    for name in names:
+        if name not in NUMBERS:
+            raise InputError(f"`--show`: `{name}` is not a number of the runs{near(name, NUMBERS)}")
+    return names
+
+
+def _count(cases: list[Case], keep: Path, as_json: bool) -> int | None:
+    from ackclock.sweep.store import Store
+
+    keys = {c.job.key for c in cases if c.job}
+    store = Store(keep)
+    kept = sum(store.has(key) for key in keys)
+    refused = sum(c.failure is not None for c in cases)
+    if as_json:
+        print_json({"runs": len(keys), "kept": kept, "refused": refused})
+    else:
+        print(f"{len(keys):,} runs, {kept:,} of them in {keep}.")
+    return SCENARIO_FAILED if refused else None
+
+
+def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...], took: float) -> dict[str, Any]:
+    """Writes the folder, and returns what `--json` prints, which the folder holds as well."""
+    from ackclock import _core
+    from ackclock.plot import save
+    from ackclock.results import folder
+    from ackclock.sweep.picture import picture
+    from ackclock.sweep.work import engine
+
+    figures = {f"plot-{i}" if len(plots) > 1 else "plot": picture(found, text, given.title) for i, text in enumerate(plots, start=1)}
+    result = {
+        "plan": given.name,
+        "title": given.title,
+        "runs": len(found),
+        "made": found.fresh,
+        "found": found.found,
+        "failures": [{"where": c.named(found.axes), "values": c.values, "seed": c.seed, "reason": f.reason} for c, f in found.failures],
+        "axes": [{"name": a.name, "keys": list(a.keys), "unit": a.unit, "values": [v.shown for v in a.values]} for a in found.axes],
+        "rows": found.over_seeds(),
+        "seconds": round(took, 3),
+        "version": _core.version,
+        "engine": engine(),
+        "folder": str(target.absolute()),
+    }
+
+    def fill(directory: Path) -> None:
+        (directory / "plan.toml").write_text(given.text, encoding="utf-8")
+        (directory / "scenario.toml").write_text(given.sweep.scenario.text, encoding="utf-8")
+        for name in ("table", "flows", "links", *found.traces()):
+            folder.write_table(getattr(found, name), directory / f"{'sweep' if name == 'table' else name}.parquet")
+        for name, figure in figures.items():
+            save(figure, directory / name)
+        folder.write_json(result, directory / folder.SUMMARY)
+
+    folder.write(target, fill)
+    return result
+
+
+def _show(found: SweepResult, numbers: list[str]) -> None:
+    """Prints a row for each combination of values and stack: means over the seeds, and their standard deviations."""
+    from ackclock.sweep.axis import shown
+
+    rows = found.over_seeds(numbers)
+    # What is nought or missing everywhere says nothing.
+    numbers = [n for n in numbers if any(row[n]["mean"] for row in rows)]
+    axes = found.axes
+    stacks = len({row["stack"] for row in rows}) > 1
+    columns = [(a.name, "left" if isinstance(a.values[0].shown, str) else "right") for a in axes]
+    columns += [("stack", "left")] * stacks + [("runs", "right")] + [(n.replace("_", " "), "right") for n in numbers]
+    lines = []
+    for row in rows[:MOST_ROWS]:
+        line = [shown(row[a.name], a.unit) for a in axes] + [str(row["stack"])] * stacks + [str(row["runs"])]
+        lines.append(line + [_with_spread(n, row[n]) for n in numbers])
+    print_table(columns, lines)
+    if len(rows) > MOST_ROWS:
+        note(f"{len(rows) - MOST_ROWS} more rows are in sweep.parquet.")
+
+
+def _with_spread(name: str, of: dict[str, float | None]) -> str:
+    text = FORMATS.get(name, "{:.3g}".format)
+    if of["mean"] is None:
+        return "-"
+    return text(of["mean"]) if of["sd"] is None else f"{text(of['mean'])} ± {text(of['sd'])}"
+
+
+def _code(found: SweepResult) -> int | None:
+    if any(f.bad_input for _, f in found.failures):
+        return SCENARIO_FAILED
+    return RUN_FAILED if found.failures else None

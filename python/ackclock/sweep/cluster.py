@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+import sys
 import tempfile
 import threading
 import warnings
@@ -19,6 +20,7 @@ from ackclock.scenario.scenario import cores
 WORKERS_WITHIN = 30.0
 """Seconds for which workers of a cluster are waited for."""
 CONNECTED_WITHIN = 10.0
+MUTE = logging.CRITICAL + 1
 LOGGERS = ("distributed", "tornado", "asyncio", "bokeh")
 SETTINGS = {
     # Our own runs hold the event loop for no time, but this machine may be busy; nobody wants to read about it.
@@ -48,10 +50,11 @@ class Pool:
 @contextlib.contextmanager
 def pool(workers: int | None, scheduler: str | None, processes: bool) -> Iterator[Pool]:
     """Workers for the time of a sweep; none of those that it starts are left behind."""
+    known = "distributed" in sys.modules
     import dask
     import distributed
 
-    with _quiet(), contextlib.ExitStack() as ending:
+    with _quiet(known), contextlib.ExitStack() as ending:
         if scheduler is not None:
             client = ending.enter_context(_connect(distributed, scheduler))
             yield Pool(client, address=scheduler)
@@ -62,7 +65,7 @@ def pool(workers: int | None, scheduler: str | None, processes: bool) -> Iterato
         from ackclock.sweep.local import LocalCluster
 
         with _deaf_to_interrupts():
-            cluster = LocalCluster(workers or cores(), processes=processes, silence_logs=logging.CRITICAL + 1)
+            cluster = LocalCluster(workers or cores(), processes=processes, silence_logs=MUTE)
         ending.callback(cluster.close, timeout=10)
         client = distributed.Client(cluster, set_as_default=False)
         ending.callback(client.close, timeout=5)
@@ -88,19 +91,23 @@ def _connect(distributed: Any, address: str) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Dask's warnings are about its own inner life; what goes wrong is told by the sweep."""
-    loggers = [logging.getLogger(name) for name in LOGGERS]
-    levels = [logger.level for logger in loggers]
+def _quiet(known: bool) -> Iterator[None]:
+    """Dask's warnings are about its own inner life; what goes wrong is told by the sweep.
+
+    known: whether somebody else uses Dask in this process. They get its voice back afterwards; else it stays mute, since it may complain until the end.
+    """
+    loggers = [logging.getLogger(name) for name in [*LOGGERS, *logging.root.manager.loggerDict] if name.split(".")[0] in LOGGERS]
+    before = [logger.level for logger in loggers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for logger in loggers:
-            logger.setLevel(logging.CRITICAL + 1)
+            logger.setLevel(MUTE)
         try:
             yield
         finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
+            for logger, level in zip(loggers, before, strict=True):
+                if known:
+                    logger.setLevel(level)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import uuid
 from collections import deque
@@ -66,7 +67,10 @@ class Schedule:
 
     def _hand_out(self, finished: Any) -> None:
         """Keeps every worker busy, with one more task at hand for each."""
-        slots = max(self._pool.slots(), 1)
+        try:
+            slots = max(self._pool.slots(), 1)
+        except (OSError, TimeoutError):
+            raise self._lost() from None
         threads = max(1, slots // max(len(self._waiting) + len(self._running), 1)) if self._pool.threads else 1
         while self._waiting and len(self._running) < 2 * slots:
             jobs = [self._waiting.popleft() for _ in range(min(self._size(slots), len(self._waiting)))]
@@ -101,7 +105,10 @@ class Schedule:
 
         problem = future.exception() if future.status == "error" else None
         if future.status == "finished":
-            answers: list[Done] = future.result()
+            try:
+                answers: list[Done] = future.result()
+            except (OSError, TimeoutError, asyncio.CancelledError):
+                raise self._lost() from None
             self._spent += sum(d.seconds for d in answers)
             self._done += len(answers)
             self.tasks.append((len(answers), sum(d.seconds for d in answers)))
@@ -117,8 +124,11 @@ class Schedule:
         if isinstance(problem, InputError):
             raise problem
         if problem is None:
-            at = f"the scheduler at `{self._pool.address}`" if self._pool.address else "the scheduler"
-            raise InputError(f"{at} went away; what was finished is kept, and the same sweep goes on from there")
+            raise self._lost()
         raise InputError(
             f"a worker cannot run the sweep ({type(problem).__name__}: {' '.join(str(problem).split())}); install ackclock on all of them"
         )
+
+    def _lost(self) -> InputError:
+        at = f"the scheduler at `{self._pool.address}`" if self._pool.address else "the scheduler"
+        return InputError(f"{at} went away; what was finished is kept, and the same sweep goes on from there")

@@ -9,7 +9,7 @@ import pytest
 def test_help_names_every_command(ackclock):
     done = ackclock("--help")
     assert done.code == 0
-    for name in ("run", "reproduce", "policies", "model", "demo"):
+    for name in ("run", "sweep", "reproduce", "policies", "model", "demo"):
         assert name in done.out
         assert ackclock(name, "--help").code == 0
 

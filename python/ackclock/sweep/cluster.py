@@ -94,7 +94,7 @@ def _connect(distributed: Any, address: str) -> Iterator[Any]:
 def _quiet(known: bool) -> Iterator[None]:
     """Dask's warnings are about its own inner life; what goes wrong is told by the sweep.
 
-    known: whether somebody else uses Dask in this process. They get its voice back afterwards; else it stays mute, since it may complain until the end.
+    known: whether somebody else uses Dask in this process. They get its voice back afterwards; else it stays mute, as it may complain until the end.
     """
     loggers = [logging.getLogger(name) for name in [*LOGGERS, *logging.root.manager.loggerDict] if name.split(".")[0] in LOGGERS]
     before = [logger.level for logger in loggers]

@@ -19,20 +19,32 @@ from ackclock.sweep.runs import Made
 from ackclock.sweep.work import Failure, Job
 
 UNITS = {"mean": "s", "median": "s", "p90": "s", "p99": "s", "max": "s", "goodput": "bit/s", "mean_size": "B"}
-WHOLE = (
-    "flows",
-    "finished",
-    "failed",
-    "unfinished",
-    "timeouts",
-    "spurious_timeouts",
-    "segments",
-    "retransmissions",
-    "spurious_retransmissions",
-)
-REAL = ("mean", "median", "p90", "p99", "max", "loss", "goodput", "utilisation", "mean_size", "load")
-NUMBERS = (*WHOLE, *REAL)
-"""The numbers of a run's summary, which `docs/usage.md` explains."""
+WHOLE = {
+    "flows": "flows begun after the warm-up",
+    "finished": "those that finished",
+    "failed": "those that failed",
+    "unfinished": "those under way at the end",
+    "timeouts": "expiries of the data sender's retransmission timer",
+    "spurious_timeouts": "those whose original segment had arrived",
+    "segments": "segments with payload sent, retransmissions included",
+    "retransmissions": "segments retransmitted",
+    "spurious_retransmissions": "those whose original had arrived or was still to arrive",
+}
+REAL = {
+    "mean": "response time of the flows that finished, mean",
+    "median": "the same, median",
+    "p90": "the same, 90th percentile",
+    "p99": "the same, 99th percentile",
+    "max": "the same, longest",
+    "loss": "share of the packets offered to the congested link that it dropped",
+    "goodput": "payload put on that link, repeated bytes not counted",
+    "utilisation": "share of the time in which that link was sending",
+    "mean_size": "mean size of the flows",
+    "load": "payload over the rate of the bottleneck, for workloads with a load",
+}
+MEANINGS = {**WHOLE, **REAL}
+"""The numbers of a run's summary."""
+NUMBERS = tuple(MEANINGS)
 
 
 @dataclass(frozen=True)

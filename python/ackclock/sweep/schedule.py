@@ -20,6 +20,9 @@ BUDGET = 0.3
 """Seconds of work after which a task begins no further run."""
 FIRST = 4
 """Jobs that go along with a task as long as nobody knows how long they take."""
+RECENT, SPARE = 8, 8
+"""Tasks by which the length of the next runs is judged, since neighbours in a plan are alike; and how many times the jobs that it should need a task
+takes along, since some are short."""
 MOST = 256
 """Jobs that go along with one task."""
 
@@ -27,8 +30,8 @@ MOST = 256
 class Schedule:
     """Hands jobs out until all are done.
 
-    A task takes as many jobs along as it will need by the mean time of those that are done, and a few more; its worker stops after `BUDGET` seconds
-    and gives back what it did not come to. So tasks are long enough whatever their jobs take, and none is much longer than one job. Towards the end
+    A task takes more jobs along than it will need by the time that the last ones took; its worker stops after `BUDGET` seconds and gives back what it
+    did not come to. So tasks are long enough whatever their jobs take, and none is much longer than one job. Towards the end
     what is left is shared out evenly, in tasks of `TASK` seconds at least.
     """
 
@@ -40,7 +43,6 @@ class Schedule:
         self._running: dict[Any, list[Job]] = {}
         self._alone: set[str] = set()
         """Jobs whose worker died when they were with others."""
-        self._spent, self._done = 0.0, 0
         self.tasks: list[tuple[int, float]] = []
         """Runs and seconds of each task that is done."""
 
@@ -93,11 +95,12 @@ class Schedule:
         if self._waiting[0].key in self._alone:
             return 1
         fair = math.ceil(len(self._waiting) / (2 * slots))
-        if not self._done:
+        if not self.tasks:
             return max(1, min(fair, FIRST))
-        each = max(self._spent / self._done, 1e-6)
+        recent = self.tasks[-RECENT:]
+        each = max(sum(spent for _, spent in recent) / sum(runs for runs, _ in recent), 1e-6)
         # A share that is no task's worth of work is not worth a task.
-        return max(1, min(max(fair, math.ceil(TASK / each)), math.ceil(1.5 * BUDGET / each), MOST))
+        return max(1, min(max(fair, math.ceil(TASK / each)), math.ceil(SPARE * BUDGET / each), MOST))
 
     def _answer(self, future: Any, jobs: list[Job]) -> Iterable[Done]:
         """What a task came to. Jobs that it did not come to wait again."""
@@ -109,8 +112,6 @@ class Schedule:
                 answers: list[Done] = future.result()
             except (OSError, TimeoutError, asyncio.CancelledError):
                 raise self._lost() from None
-            self._spent += sum(d.seconds for d in answers)
-            self._done += len(answers)
             self.tasks.append((len(answers), sum(d.seconds for d in answers)))
             self._waiting.extendleft(reversed(jobs[len(answers) :]))
             return answers

@@ -1,0 +1,471 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import ackclock as ac
+from ackclock.results.folder import table_bytes
+from ackclock.sweep import plan as plans
+from ackclock.sweep import runs, work
+from ackclock.sweep.axis import Axis
+from ackclock.sweep.schedule import BUDGET, Schedule
+from ackclock.sweep.where import Where
+
+ROOT = Path(__file__).parents[1]
+AXES = {
+    "random_loss": {"key": "path.link.faults.0.p", "values": [0.001, 0.02]},
+    ("stacks.tcp.mss", "path.rtt"): [("536B", "20ms"), ("1460B", "60ms")],
+}
+
+
+def scenario(**options) -> ac.Scenario:
+    path = ac.Single(ac.Link("10Mbit/s", faults=[ac.fault.Loss(p=0.01)]), rtt="20ms")
+    return ac.Scenario.of(path, ac.Fixed(flows=3, size="100kB"), {"tcp": ac.Stack("sack")}, **{"duration": "5s", **options})
+
+
+def names(result) -> list[bytes]:
+    return [table_bytes(t) for t in (result.table, result.flows, result.links)]
+
+
+# Axes
+
+
+@pytest.mark.parametrize(
+    ("given", "texts", "shown", "unit"),
+    [
+        (["10ms", "1s"], ["10ms", "1s"], [0.01, 1.0], "s"),
+        (["reno", "sack"], ["reno", "sack"], ["reno", "sack"], ""),
+        ([1, 2], ["1", "2"], [1, 2], ""),
+        ([0.1, "1%"], ["0.1", "1%"], [0.1, 0.01], ""),
+        ([True, False], ["true", "false"], [True, False], ""),
+        (["2bdp", "0.5bdp"], ["2bdp", "0.5bdp"], [2.0, 0.5], "bdp"),
+        (["10ms", "1Mbit/s"], ["10ms", "1Mbit/s"], ["10ms", "1Mbit/s"], ""),
+        ("10ms..30ms:3", ["10000000ns", "20000000ns", "30000000ns"], [0.01, 0.02, 0.03], "s"),
+        ("0.001..0.1:3log", ["0.001", "0.01", "0.1"], [0.001, 0.01, 0.1], ""),
+        ("1..4", ["1", "2", "3", "4"], [1, 2, 3, 4], ""),
+        ("0..1:3", ["0.0", "0.5", "1.0"], [0.0, 0.5, 1.0], ""),
+        ("1..100:3log", ["1", "10", "100"], [1, 10, 100], ""),
+        ("1KiB..4KiB:2", ["1024B", "4096B"], [1024, 4096], "B"),
+        ("30ms..10ms:2", ["30000000ns", "10000000ns"], [0.03, 0.01], "s"),
+        (
+            {"range": ["1Mbit/s", "100Mbit/s"], "points": 3, "spacing": "log"},
+            ["1000000bit/s", "10000000bit/s", "100000000bit/s"],
+            [1e6, 1e7, 1e8],
+            "bit/s",
+        ),
+        ({"values": {"a": "red", "b": {"kind": "red", "min_th": "3packets"}}}, ["red", '{ "kind" = "red", "min_th" = "3packets" }'], ["a", "b"], ""),
+    ],
+)
+def test_an_axis_takes_lists_and_ranges_with_units(given, texts, shown, unit):
+    axis = Axis.of("x", given)
+    assert [v.text for v in axis.values] == texts
+    assert [v.shown for v in axis.values] == shown
+    assert [type(v.shown) for v in axis.values] == [type(v) for v in shown]
+    assert axis.unit == unit
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("10ms", "give a list of values, or a range such as `10ms..300ms:7log`"),
+        ("10ms..3", "different units (s and none)"),
+        ("a..b", "`a` is not a number"),
+        ("0s..1s:4log", "above zero"),
+        ("1..2:200000", "200000 values; 1 to 100000"),
+        ([], "0 values"),
+        (["1s", "1s"], "`1s` twice"),
+        (["1s", "1000ms"], "`1000ms` twice"),
+        ({"values": [1], "range": "1..2"}, "either `values`"),
+        ({"key": "a", "keys": ["b"], "values": [1]}, "both `key` and `keys`"),
+        ({"kez": "a", "values": [1]}, "did you mean `key`?"),
+        ({"range": ["1s", "2s"], "points": 2, "spacing": "lin"}, "`lin`; known are linear, log"),
+        ({"range": ["1s", "2s", "3s"]}, "range of 3 values"),
+        (5, "give a list of values"),
+    ],
+)
+def test_an_axis_that_will_not_do_is_one_sentence(given, says):
+    with pytest.raises(ac.InputError) as e:
+        Axis.of("x", given)
+    assert says in str(e.value)
+    assert "`x`" in str(e.value)
+
+
+# Filters
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("rtt < 0.1", True),
+        ('rtt < "50ms"', False),
+        ('"10ms" < rtt <= "60ms" and not stack == "reno"', True),
+        ("rtt * 2 ** 3 - 1 / 4 > 0.2 or seed % 2 == 0", True),
+        ("mss in (536, 1460) and stack not in ('reno', 'tahoe')", True),
+        ('mss in ["536B"]', False),
+        ("log10(mss) > 3 and min(mss, 10) == 10 and path.rtt == rtt", True),
+    ],
+)
+def test_a_filter_compares_axes(text, wanted):
+    values = {"rtt": 0.06, "mss": 1460, "stack": "sack", "seed": 3, "path.rtt": 0.06}
+    assert Where(text, list(values))(values) is wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("rt < 1", "did you mean `rtt`?"),
+        ("__import__('os').system('true') == 0", "has no place"),
+        ("rtt.__class__ == 1", "`rtt.__class__` is not an axis"),
+        ("(lambda: 1)() == 1", "has no place"),
+        ("[x for x in (1, 2)] == 1", "has no place"),
+        ("open('x') == 1", "has no place"),
+        ("rtt <", "is no expression"),
+        ("rtt", "neither true nor false"),
+        ("9 ** 9 ** 9 ** 9 > rtt", "has no value"),
+        ("1 / (rtt - rtt) > 1", "has no value"),
+        ("rtt < 'x'", "`x` is not a number"),
+        ("stack + 1 > 2", "`sack` is not a number"),
+        ("(" * 300 + "1" + ")" * 300 + " == 1", "is no expression"),
+        ("not " * 240 + "rtt == 1", None),
+        ("rtt == 1 or " * 200 + "rtt == 1", "characters long"),
+    ],
+)
+def test_a_filter_that_will_not_do_is_one_sentence_and_runs_nothing(text, says):
+    values = {"rtt": 0.06, "stack": "sack"}
+    if says is None:
+        assert Where(text, list(values))(values) is False
+        return
+    with pytest.raises(ac.InputError) as e:
+        Where(text, list(values))(values)
+    assert says in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+# Sweeps
+
+
+def test_tables_have_the_axes_and_the_seed_in_front_in_the_order_of_the_plan():
+    found = ac.Sweep(scenario(trace=["samples", "episodes"]), AXES, seeds=2).run(workers=2)
+    front = ["random_loss", "stacks.tcp.mss", "path.rtt", "seed"]
+    for table in (found.table, found.flows, found.links, found.samples, found.episodes):
+        assert table.column_names[:4] == front
+    rows = found.table.select(front).to_pylist()
+    assert [tuple(r.values()) for r in rows] == [
+        (p, mss, rtt, seed) for p in (0.001, 0.02) for mss, rtt in ((536, 0.02), (1460, 0.06)) for seed in (1, 2)
+    ]
+    assert found.table.schema.field("path.rtt").metadata == {b"unit": b"s"}
+    # What an axis says is what was run.
+    for row in found.flows.to_pylist():
+        assert row["path_rtt"] == row["path.rtt"]
+    with pytest.raises(ac.InputError, match="packets"):
+        _ = found.segments
+
+
+def test_a_sweep_is_what_its_runs_are_one_by_one():
+    found = ac.Sweep(scenario(), AXES, seeds=[7]).run(workers=2)
+    one = scenario(seed=7).but({"path.link.faults.0.p": 0.02, "stacks.tcp.mss": "1460B", "path.rtt": "60ms"}).simulate()
+    values, last = list(found.runs())[-1]
+    assert values == {"random_loss": 0.02, "stacks.tcp.mss": 1460, "path.rtt": 0.06, "seed": 7}
+    assert last.flows.equals(one.flows)
+    assert last.links.equals(one.links)
+    assert last.stacks == one.stacks
+
+
+def test_tables_do_not_depend_on_workers_kept_runs_or_their_order(tmp_path):
+    sweep = ac.Sweep(scenario(), AXES, seeds=3, where="seed < 3 or random_loss > 0.01")
+    wanted = sweep.run(workers=1)
+    assert len(wanted) == 10
+    # Part of it was made before, by another sweep, in another order.
+    ac.Sweep(scenario(), {**dict(reversed(AXES.items()))}, seeds=[2, 1]).run(keep=tmp_path)
+    resumed = sweep.run(workers=3, keep=tmp_path)
+    assert (resumed.found, resumed.fresh) == (8, 2)
+    again = sweep.run(keep=tmp_path)
+    assert (again.found, again.fresh) == (10, 0)
+    assert names(wanted) == names(resumed) == names(again)
+
+
+def test_a_run_that_is_kept_is_a_run_folder(tmp_path):
+    ac.Sweep(scenario(), {}).run(keep=tmp_path)
+    (place,) = tmp_path.glob("*/*")
+    run = ac.load(place)
+    assert run.flows.equals(scenario().simulate().flows)
+    assert run.scenario == scenario().resolve()
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "remove", "summary", "empty"])
+def test_what_is_damaged_or_half_written_is_made_again(tmp_path, harm):
+    sweep = ac.Sweep(scenario(), {"path.rtt": ["20ms", "40ms"]})
+    wanted = sweep.run(keep=tmp_path)
+    place = sorted(tmp_path.glob("*/*"))[0]
+    file = place / ("summary.json" if harm in ("summary", "empty") else "flows.parquet")
+    data = file.read_bytes()
+    match harm:
+        case "truncate":
+            file.write_bytes(data[: len(data) // 2])
+        case "flip":
+            file.write_bytes(data[:500] + bytes([data[500] ^ 1]) + data[501:])
+        case "remove":
+            file.unlink()
+        case "summary":
+            file.write_bytes(data.replace(b'"flows": 3', b'"flows": 4', 1))
+            assert file.read_bytes() != data
+        case "empty":
+            file.write_bytes(b"")
+    found = sweep.run(keep=tmp_path)
+    assert (found.found, found.fresh) == (1, 1)
+    assert names(found) == names(wanted)
+    assert not list(tmp_path.glob(".partial-*"))
+
+
+def test_runs_of_another_engine_are_not_taken(tmp_path, monkeypatch):
+    sweep = ac.Sweep(scenario(), {})
+    sweep.run(keep=tmp_path)
+    assert work.engine().startswith(ac.__version__ + "+")
+    monkeypatch.setattr("ackclock.sweep.sweep.engine", lambda: "another")
+    monkeypatch.setattr(runs, "engine", lambda: "another")
+    assert sweep.run(keep=tmp_path).found == 0
+    with pytest.raises(ac.InputError, match="install the same ackclock"):
+        work.batch("", [work.Job("k", scenario().resolve())], 1.0, 1, "another", False)
+
+
+def test_points_that_resolve_to_the_same_scenario_are_run_once(tmp_path):
+    found = ac.Sweep(scenario(), {"tcp": {"key": "stacks.tcp", "values": {"a": "sack", "b": {"preset": "sack"}}}}).run(keep=tmp_path)
+    assert len(found) == 2
+    assert found.fresh == 1
+
+
+def test_a_failure_is_said_and_the_others_are_run():
+    sweep = ac.Sweep(scenario(), {"path.rtt": ["20ms", "forty", "60ms"]})
+    with pytest.raises(ac.InputError, match=r"path.rtt = forty: `path.rtt` is `forty`, which is not a time"):
+        sweep.run()
+    found = sweep.run(strict=False)
+    assert found.table["path.rtt"].to_pylist() == ["20ms", "60ms"]
+    ((case, failure),) = found.failures
+    assert case.values == {"path.rtt": "forty"}
+    assert failure.bad_input
+
+
+def test_a_run_that_fails_on_its_worker_leaves_the_others_alone(monkeypatch):
+    made = ac.Scenario.simulate
+
+    def simulate(self, **options):
+        if 'rtt = "40ms"' in self.text:
+            raise ac.SimulationError("the books do not balance")
+        return made(self, **options)
+
+    monkeypatch.setattr(ac.Scenario, "simulate", simulate)
+    sweep = ac.Sweep(scenario(), {"path.rtt": ["20ms", "40ms", "60ms"]}, seeds=2)
+    found = sweep.run(workers=2, strict=False)
+    assert [(c.seed, f.reason, f.bad_input) for c, f in found.failures] == [(s, "the books do not balance", False) for s in (1, 2)]
+    assert len(found) == 4
+    with pytest.raises(ac.SimulationError, match=r"path\.rtt = 40 ms, seed 1: the books do not balance"):
+        sweep.run(workers=2)
+
+
+def test_what_is_no_product_is_a_list_of_scenarios(tmp_path):
+    wanted = [scenario(seed=s, duration=f"{s}s") for s in (3, 1, 2)]
+    told = []
+    found = ac.sweep.run_all(wanted, keep=tmp_path, progress=lambda share, label: told.append((share, label)))
+    assert [r.flows for r in found] == [s.simulate().flows for s in wanted]
+    assert told[-1] == (1.0, "3 of 3 runs")
+    assert ac.sweep.run_all([]) == []
+    with pytest.raises(ac.InputError, match="rttt"):
+        ac.sweep.run_all([wanted[0], scenario().but({"path.rttt": "1s"})])
+
+
+def test_seeds_are_a_number_a_list_a_range_or_those_of_the_scenario():
+    def seeds(given, **options):
+        return [c.seed for c in ac.Sweep(scenario(**options), {}, seeds=given).cases()]
+
+    assert seeds(3) == [1, 2, 3]
+    assert seeds([5, 2]) == [5, 2]
+    assert seeds("10..12") == [10, 11, 12]
+    assert seeds(None, seed=9) == [9]
+    assert seeds(None, seeds=[4, 6]) == [4, 6]
+    for wrong in (0, True, "1-3", [], [1, 1], [-1], "9..1"):
+        with pytest.raises(ac.InputError, match="seed"):
+            seeds(wrong)
+
+
+def test_a_sweep_that_is_too_large_says_how_large_it_is():
+    with pytest.raises(ac.InputError, match=r"18,000 runs \(9000 of `path.rtt`, and seeds\); at most 10,000 would do, or say `most = 18000`"):
+        ac.Sweep(scenario(), {"path.rtt": "1ms..1s:9000"}, seeds=2).cases()
+    with pytest.raises(ac.InputError, match="27,000,000 combinations"):
+        ac.Sweep(scenario(), {"path.rtt": "1ms..1s:9000", "duration": "1s..9s:3000"}).cases()
+    with pytest.raises(ac.InputError, match="leaves none of 2"):
+        ac.Sweep(scenario(), {"path.rtt": ["1ms", "2ms"]}, where="path.rtt > 1").cases()
+
+
+def test_axes_that_get_in_each_others_way_are_refused():
+    for axes, says in (
+        ({"p": {"key": "path.link.faults.0.p", "values": [0.1]}}, "name of a column"),
+        ({"path.rtt": ["1ms"], "again": {"key": "path.rtt", "values": ["2ms"]}}, "both set `path.rtt`"),
+        ({("path.rtt", "duration"): [("1ms",)]}, "go together"),
+    ):
+        with pytest.raises(ac.InputError, match=says):
+            ac.Sweep(scenario(), axes)
+
+
+# Batches
+
+
+class Workers:
+    """Workers that only say what they would do, one task after the other, on a clock of their own."""
+
+    threads = False
+    address = None
+
+    def __init__(self, seconds, slots=2):
+        self.client, self.seconds, self.count = self, seconds, slots
+        self.loop = None
+
+    def slots(self):
+        return self.count
+
+    def submit(self, function, sweep, jobs, budget, *rest, **options):
+        return Task([work.Done(j.key, self.seconds[j.key], work.Failure("")) for j in jobs], budget)
+
+
+class Task:
+    status = "finished"
+
+    def __init__(self, done, budget):
+        spent, self.answer = 0.0, []
+        for d in done:
+            self.answer.append(d)
+            spent += d.seconds
+            if spent >= budget:
+                break
+
+    def result(self):
+        return self.answer
+
+    def cancel(self):
+        raise AssertionError("nothing is left to be cancelled")
+
+
+@pytest.mark.parametrize("kind", ["short", "long", "mixed", "growing", "falling"])
+def test_tasks_have_200_ms_of_work_and_everything_is_done_once(kind, monkeypatch):
+    chance = random.Random(1)
+    draw = {
+        "short": lambda n: 0.001,
+        "long": lambda n: 2.0,
+        "mixed": lambda n: 10 ** chance.uniform(-3, 0),
+        "growing": lambda n: 10 ** (n / 500 - 3),
+        "falling": lambda n: 10 ** (-n / 500),
+    }[kind]
+    seconds = {str(n): draw(n) for n in range(1500)}
+
+    class InTurn(list):
+        def __init__(self, loop=None):
+            super().__init__()
+
+        add = list.append
+
+        def __next__(self):
+            return self.pop(0)
+
+    monkeypatch.setattr("distributed.as_completed", InTurn)
+    schedule = Schedule(Workers(seconds), [work.Job(key, "") for key in seconds], engine="", encoded=False)
+    done = []
+    schedule.run(lambda d: done.append(d.key))
+    assert sorted(done) == sorted(seconds)
+    # The first ones are there to learn how long runs take, and the last ones are what is left.
+    middle = schedule.tasks[4:-4]
+    assert sum(spent < 0.2 for _, spent in middle) <= 0.02 * len(middle)
+    longest = max(seconds.values())
+    assert all(spent <= BUDGET + longest for _, spent in schedule.tasks)
+
+
+# The command
+
+
+PLAN = """
+title = "Two delays"
+seeds = 2
+where = 'path.rtt < "50ms"'
+[scenario]
+duration = "3s"
+path = { kind = "single", rtt = "20ms", link = { rate = "5Mbit/s" } }
+workload = { kind = "fixed", size = "50kB" }
+stacks = { reno = "reno", sack = "sack" }
+[axes]
+path.rtt = ["20ms", "40ms", "60ms"]
+"""
+
+
+@pytest.mark.slow
+def test_the_command_writes_tables_prints_means_and_keeps_runs(ackclock, tmp_path):
+    (tmp_path / "two.toml").write_text(PLAN)
+    done = ackclock("sweep", "two.toml", "--plot", "path.rtt,mean", "--workers", "1")
+    assert done.code == 0, done.err
+    first = [line.split()[:4] for line in done.out.splitlines()[1:]]
+    assert first == [[rtt, "ms", stack, "2"] for rtt in ("20", "40") for stack in ("reno", "sack")]
+    assert "±" in done.out
+    assert done.err.startswith("Runs made: 4; found in runs/kept: 0. Tables in ")
+    folder = tmp_path / "runs/two"
+    assert {p.name for p in folder.iterdir()} == {
+        *("plan.toml", "scenario.toml", "summary.json", "sweep.parquet", "flows.parquet", "links.parquet", "plot.png", "plot.svg")
+    }
+    assert pq.read_table(folder / "sweep.parquet").num_rows == 8
+    again = ackclock("sweep", "two.toml", "--json")
+    assert (again.code, again.err) == (0, "")
+    assert (again.json["made"], again.json["found"]) == (0, 4)
+    assert again.json["rows"][0]["mean"]["sd"] is not None
+    assert json.loads((folder / "summary.json").read_text()) == again.json
+    counted = ackclock("sweep", "two.toml", "--count", "--json", "--set", "duration=4s")
+    assert counted.json == {"runs": 4, "kept": 0, "refused": 0}
+
+
+@pytest.mark.slow
+def test_the_command_runs_what_will_do_and_says_what_will_not(ackclock, tmp_path):
+    (tmp_path / "two.toml").write_text(PLAN.replace('"60ms"]', '"soon"]').replace("where", "# where"))
+    done = ackclock("sweep", "two.toml", "--workers", "1", "--json")
+    assert done.code == 2
+    assert done.err == "Will not do: path.rtt = soon: `path.rtt` is `soon`, which is not a time: give a number with a unit, such as `10ms`, " + (
+        "`1.5s`, `200us` or `2min`\n"
+    )
+    assert [f["where"] for f in done.json["failures"]] == ["path.rtt = soon"]
+    assert done.json["runs"] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "says"),
+    [
+        (("title", "titel"), [], "two.toml: `titel` is not a known key (did you mean `title`?)"),
+        (("[scenario]", "[other]"), [], "two.toml: `other` is not a known key"),
+        (("seeds = 2", "seeds = 2.5"), [], "two.toml: `seeds` is `2.5`"),
+        (("path.rtt < ", "rtt < "), [], "two.toml: `where` is `rtt < "),
+        (("where = 'path.rtt < \"50ms\"'", "where = 3"), [], "`where` is `3`, which is not an expression"),
+        (('["20ms", "40ms", "60ms"]', '"20ms"'), [], "two.toml: axis `path.rtt` is `20ms`"),
+        (("path.rtt = [", "path.rrt = ["), [], "is not an axis"),
+        (("stacks = {", "stack = {"), [], "`stack` is not a known key (did you mean `stacks`?)"),
+        (("[axes]", "[axes"), [], "two.toml: this is not TOML"),
+        (("title", "most = 3\ntitle"), [], "4 runs (3 of `path.rtt`, and seeds); at most 3 would do"),
+        (("title", "title"), ["--plot", "path.rtt"], "is not an axis and a number"),
+        (("title", "title"), ["--plot", "mss,goodput"], "`mss` is not an axis"),
+        (("title", "title"), ["--show", "goodputt"], "did you mean `goodput`?"),
+        (("title", "title"), ["--workers", "2", "--scheduler", "tcp://x:1"], "give either"),
+        (("title", "title"), ["--keep", "two.toml"], "`two.toml` is a file"),
+        (("title", "title"), ["--out", "two.toml"], "`two.toml` is a file"),
+        (("title", "title"), ["--set", "duration"], "`--set duration`"),
+    ],
+)
+def test_a_plan_that_will_not_do_is_one_sentence_and_exit_2(ackclock, tmp_path, change, arguments, says):
+    (tmp_path / "two.toml").write_text(PLAN.replace(*change))
+    done = ackclock("sweep", "two.toml", *arguments)
+    assert done.code == 2
+    assert done.is_one_sentence(), done.err
+    assert says in done.err
+    assert [p.name for p in tmp_path.iterdir()] == ["two.toml"]
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "scenarios/sweeps").glob("*.toml")), ids=lambda f: f.stem)
+def test_every_plan_of_the_project_is_one(file):
+    cases = plans.read(file).cases()
+    assert len(cases) > 10
+    assert all(c.failure is None for c in cases)

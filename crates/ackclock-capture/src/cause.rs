@@ -81,8 +81,9 @@ pub(crate) struct Situation {
     pub sack: bool,
     pub sacked_above: u64,
     pub highest_sack: u64,
-    /// Something sent later than its last copy was delivered.
+    /// Something sent later than its last copy was delivered, and how long that is known of the oldest segment.
     pub overtaken: bool,
+    pub since_overtaken: Option<Duration>,
     /// It was sent again before, since progress.
     pub again: bool,
     /// A recovery is under way, and whether a timeout is in it.
@@ -105,6 +106,10 @@ pub(crate) struct Judged {
 
 /// Least time without progress that is taken for a timer's: below the smallest timeouts in use (10 ms is a kernel's two to three ticks).
 const LEAST_TIMEOUT: Duration = Duration::from_millis(10);
+/// What timeouts in use are not much shorter than: Linux has at least 200 ms.
+const USUAL_TIMEOUT: Duration = Duration::from_millis(180);
+/// In which a sender that is not busy answers an ack.
+const AT_ONCE: Duration = Duration::from_micros(500);
 /// Round-trip time where none was measured.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 /// Duplicate acks that make a loss (RFC 5681 §3.2).
@@ -148,19 +153,21 @@ impl Situation {
                 return Judged { cause: Cause::Timeout, probe_or_timeout: open };
             }
         }
-        if self.head && self.again && expired && !self.overtaken {
-            // Sent again once, and nothing shows that this copy was lost too.
+        let slow = |since: Duration| since > self.prompt().max(self.srtt() / 2);
+        // Sent again once, and nothing shows that this copy was lost too; or that was known for long, and nothing came of it.
+        let ignored = self.since_overtaken.is_some_and(slow) && self.since_set >= USUAL_TIMEOUT;
+        if self.head && self.again && expired && (!self.overtaken || ignored) {
             return sure(Cause::Timeout);
         }
-        let slow = |since: Duration| since > self.prompt().max(self.srtt() / 2);
         if self.head
             && !self.after_timeout
             && self.sacked_above == 0
             && !(self.partial && self.recovering)
             && self.since_progress >= self.least_timeout()
         {
-            // Three duplicate acks and no answer to the third, or fewer: the timer.
-            let unanswered = self.since_third.map_or(self.dup_acks == 0 || !self.sole && self.dup_acks < 2, slow);
+            // Three duplicate acks and no answer to the third nor to the last, or fewer: the timer.
+            let third = |since| slow(since) && self.since_news > AT_ONCE;
+            let unanswered = self.since_third.map_or(self.dup_acks == 0 || !self.sole && self.dup_acks < 2, third);
             if unanswered {
                 return sure(Cause::Timeout);
             }

@@ -103,6 +103,8 @@ pub(crate) struct Half {
     third_at: Option<Instant>,
     /// Send time of the latest copy that is known to be delivered.
     delivered_sent: Option<Instant>,
+    /// Since when the oldest piece is known to have been overtaken.
+    overtaken_at: Option<Instant>,
     // What it did.
     sent_at: Option<Instant>,
     expired_at: Option<Instant>,
@@ -114,6 +116,8 @@ pub(crate) struct Half {
     episode_tsval: Option<u32>,
     tsvals: VecDeque<(u32, Instant, bool)>,
     recent: [u64; 8],
+    twin_at: Option<Instant>,
+    doubled: bool,
     round_end: u64,
     round_flight: u64,
     last_round_flight: u64,
@@ -154,6 +158,7 @@ impl Half {
             dup_acks: 0,
             third_at: None,
             delivered_sent: None,
+            overtaken_at: None,
             sent_at: None,
             expired_at: None,
             probed_at: None,
@@ -163,6 +168,8 @@ impl Half {
             episode_tsval: None,
             tsvals: VecDeque::new(),
             recent: [0; 8],
+            twin_at: None,
+            doubled: false,
             round_end: 0,
             round_flight: 0,
             last_round_flight: 0,
@@ -220,14 +227,18 @@ impl Half {
     /// True when it repeats one of the segments just before, identification included.
     pub(crate) fn is_copy(&mut self, seen: &Seen) -> bool {
         use std::hash::{DefaultHasher, Hash, Hasher};
-        if seen.id == 0 {
-            return false;
-        }
         let s = &seen.segment;
         let mut hasher = DefaultHasher::new();
         let times = s.options.timestamps.map(|t| (t.tsval, t.tsecr));
         (seen.id, s.seq, s.ack, s.len, s.flags, s.window, times).hash(&mut hasher);
         let print = hasher.finish();
+        if seen.id == 0 {
+            // Without identification, acks in a burst look the same. A SYN does not come twice at once: this capture doubles packets.
+            let twin = self.recent[0] == print && self.twin_at.is_some_and(|t| seen.at.since(t) < AT_ONCE);
+            (self.recent[0], self.twin_at) = (print, Some(seen.at));
+            self.doubled |= twin && s.flags.has(Flags::SYN);
+            return twin && self.doubled;
+        }
         if self.recent.contains(&print) {
             return true;
         }
@@ -351,6 +362,8 @@ impl Half {
     }
 }
 
+/// In which a capture that doubles packets shows the second one.
+const AT_ONCE: Duration = Duration::from_micros(200);
 /// Farther from what was sent last no window reaches (RFC 7323 §2.3: below 2^30).
 const FARTHEST: u64 = 1 << 30;
 

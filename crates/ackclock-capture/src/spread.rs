@@ -51,6 +51,9 @@ impl Spread {
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let (min, max) = (self.min?, self.max);
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
+        if rank >= self.count {
+            return Some(max);
+        }
         let mut below = 0;
         let (place, _) = self.buckets.iter().find(|(_, n)| {
             below += **n;

@@ -40,6 +40,15 @@ impl Side {
     }
 }
 
+/// A capture at one side.
+#[derive(Debug, Default)]
+pub struct Tap {
+    /// Which.
+    pub side: usize,
+    /// What was seen, and when.
+    pub seen: Vec<(Instant, Vec<u8>)>,
+}
+
 /// Client (0) and server (1), and the path between them.
 #[derive(Debug)]
 pub struct Pipe {
@@ -53,6 +62,8 @@ pub struct Pipe {
     pub fates: Fates,
     /// Every packet sent, by time and side, once recording is on.
     pub record: Option<Vec<(Instant, usize, Vec<u8>)>>,
+    /// Every packet that one side sends or that reaches it, once it is on.
+    pub tap: Option<Tap>,
     /// The last segments sent or taken, for a failing test.
     recent: VecDeque<(Instant, usize, bool, Segment)>,
     rng: [Rng; 2],
@@ -87,6 +98,7 @@ impl Pipe {
             paths,
             fates: Fates::default(),
             record: None,
+            tap: None,
             recent: VecDeque::new(),
             rng: [Rng::stream(seed, "path", 0), Rng::stream(seed, "path", 1)],
             free_at: [Instant::ZERO; 2],
@@ -156,7 +168,14 @@ impl Pipe {
         self.recent.push_back((self.now, side, sent, segment));
     }
 
+    fn show(&mut self, side: usize, bytes: &[u8]) {
+        if let Some(tap) = self.tap.as_mut().filter(|tap| tap.side == side) {
+            tap.seen.push((self.now, bytes.to_vec()));
+        }
+    }
+
     fn deliver(&mut self, to: usize, bytes: &[u8]) {
+        self.show(to, bytes);
         let segment = segment_of(bytes);
         if let Some(segment) = segment {
             self.note(to, false, segment);
@@ -188,6 +207,7 @@ impl Pipe {
         if let Some(segment) = segment_of(&bytes) {
             self.note(from, true, segment);
         }
+        self.show(from, &bytes);
         let (path, rng) = (self.paths[from], &mut self.rng[from]);
         assert!(bytes.len() <= path.mtu, "a packet of {} bytes exceeds the MTU {}", bytes.len(), path.mtu);
         if let Some(record) = &mut self.record {

@@ -38,6 +38,7 @@ impl Half {
             self.timestamp_sample(v, at, ack > self.una);
         }
         if ack > self.una {
+            self.overtaken_at = None;
             self.advance(ack, at, tsecr, in_vain);
         } else if ack == self.una && self.flight() > 0 && s.len == 0 && (sacked || same_window) && !s.flags.any(Flags::SYN | Flags::FIN) {
             self.dup_acks += 1;
@@ -48,6 +49,9 @@ impl Half {
             }
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
+        }
+        if self.overtaken_at.is_none() && self.outstanding.front().is_some_and(|p| self.delivered_sent > Some(p.last)) {
+            self.overtaken_at = Some(at);
         }
     }
 
@@ -111,7 +115,7 @@ impl Half {
             }
         });
         for p in gone {
-            self.judge_covered(p, at, tsecr, in_vain);
+            self.judge_covered(p, ack, at, tsecr, in_vain);
         }
         // Karn's rule: none of what is acknowledged was sent twice, and nothing was waited for.
         if let Some(p) = newest.filter(|p| calm && !repeated && p.end == ack) {

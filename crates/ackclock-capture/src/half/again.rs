@@ -84,7 +84,13 @@ impl Half {
         let Some(last) = before.last else { return false };
         let since = seen.at.since(last);
         let known = before.id != 0 && seen.id != 0;
-        let soon = self.rtt().map_or(Duration::from_millis(1), |(srtt, _)| srtt.mul_f64(0.3));
+        let at_sender = self.far.is_none_or(|far| self.near < far / 8);
+        let soon = match self.rtt() {
+            // No network lies between that could have made a copy.
+            _ if at_sender => Duration::ZERO,
+            Some((srtt, _)) => srtt.mul_f64(0.3),
+            None => Duration::from_millis(1),
+        };
         let copy = if known { before.id == seen.id && before.tsval == tsval } else { before.tsval == tsval && since < soon && before.seen };
         if copy {
             self.out.network_duplicates += 1;
@@ -114,10 +120,11 @@ impl Half {
             Cause::Keepalive => format!("an acknowledged byte after {} of silence", span(self.quiet_for(at))),
             _ => situation.evidence(cause),
         };
-        let packets = if cause.counts() { self.packets((end - start) as u32) } else { 0 };
+        let payload = super::payload(s, start, end, self.fin);
+        let packets = if cause.counts() { self.packets(payload as u32) } else { 0 };
         if cause.counts() {
             self.out.retransmitted_packets += u64::from(packets);
-            self.out.retransmitted_bytes += super::payload(s, start, end, self.fin);
+            self.out.retransmitted_bytes += payload;
         }
         if cause.counts() && !syn {
             self.in_episode(at, tsval);
@@ -134,7 +141,7 @@ impl Half {
                 at,
                 seq: SeqNumber(start as u32),
                 offset: self.offset(start),
-                len: super::payload(s, start, end, self.fin) as u32,
+                len: payload as u32,
                 packets,
                 cause,
                 needed: needless.map(|_| false),
@@ -153,6 +160,9 @@ impl Half {
         for p in self.outstanding.overlapping(start, end) {
             (p.last, p.copies, p.tsval, p.id) = (at, p.copies + 1, tsval, seen.id);
             p.again = place.or(p.again);
+        }
+        if situation.head {
+            self.overtaken_at = None;
         }
         match cause {
             Cause::Timeout | Cause::Syn => self.expired(at, start, judged.probe_or_timeout, &situation, place, syn),
@@ -195,6 +205,7 @@ impl Half {
             sacked_above: self.sacked.bytes_above(end),
             highest_sack: self.sacked.last_end().map_or(0, |e| e.saturating_sub(start)),
             overtaken: self.delivered_sent.zip(before.last).is_some_and(|(d, last)| d > last),
+            since_overtaken: heard(self.overtaken_at),
             again: before.copies > 1,
             recovering: self.episode.is_some(),
             after_timeout: self.episode.is_some_and(|e| self.episodes.get(e.0 as usize).is_some_and(|e| e.timeouts > 0)),
@@ -239,6 +250,10 @@ impl Half {
         });
         self.agains[again as usize].expiry = Some(self.expiries.len() as u32 - 1);
         self.expired_at = Some(at);
+        if let Some((_, point)) = self.episode.as_mut().filter(|_| !syn) {
+            // Everything outstanding now is in doubt (RFC 6582 §4).
+            *point = self.max;
+        }
         if maybe_probe {
             self.probed_to = Some(self.max);
         }
@@ -271,7 +286,9 @@ impl Half {
     }
 
     /// An ack covers a piece that was sent again: did an earlier copy bring it about?
-    pub(super) fn judge_covered(&mut self, p: Piece, at: Instant, tsecr: Option<u32>, in_vain: Option<(u64, u64)>) {
+    pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, at: Instant, tsecr: Option<u32>, in_vain: Option<(u64, u64)>) {
+        // Without SACK nobody says that a piece in the middle of what an ack covers had arrived before.
+        let told = self.sack_agreed || p.start <= self.una || p.end >= ack;
         let mut next = p.again;
         let first_again = self.episode_tsval;
         while let Some(i) = next {
@@ -291,7 +308,7 @@ impl Half {
             };
             if let Some(why) = why {
                 needless(&mut a.row, why);
-            } else if a.row.needed.is_none() {
+            } else if a.row.needed.is_none() && told {
                 a.row.needed = Some(true);
             }
             if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)) {

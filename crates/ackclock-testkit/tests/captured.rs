@@ -1,0 +1,208 @@
+//! What the capture room says of transfers, against what the engines at their ends know.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use ackclock_capture::read::Packets;
+use ackclock_capture::{Analysis, Cause, Direction, Options, Report};
+use ackclock_testkit::pipe::{Path, Pipe, Plan, Tap};
+use ackclock_testkit::{Setup, choose};
+use ackclock_trace::{Event, EventKind, Mask, Pcapng, SendKind};
+use ackclock_units::{Duration, Instant, Rate};
+
+const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A transfer captured at one end: what the analysis says, and what the client did.
+struct Captured {
+    report: Report,
+    events: Vec<Event>,
+    pipe: Pipe,
+}
+
+fn captured(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64, at: usize) -> Captured {
+    let mut pipe = Pipe::new(setups, plans, paths, seed);
+    pipe.tap = Some(Tap { side: at, seen: Vec::new() });
+    pipe.sides[0].endpoint.connection.set_trace(Mask::ALL);
+    pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
+    let mut events = Vec::new();
+    pipe.sides[0].endpoint.connection.drain_trace(&mut events);
+    let mut file = Pcapng::new(Vec::new(), Duration::from_secs(1_000_000_000)).unwrap();
+    let link = file.interface("tap", None).unwrap();
+    let packets = pipe.tap.take().unwrap().seen;
+    for (at, bytes) in &packets {
+        // As a capture that keeps headers alone.
+        file.packet(link, *at, &bytes[..bytes.len().min(96)], bytes.len() as u32, None).unwrap();
+    }
+    let file = file.finish().unwrap();
+    let mut packets = Packets::new(&file[..]).unwrap();
+    let mut analysis = Analysis::new(Options::default());
+    assert!(analysis.read(&mut packets, |_| ControlFlow::Continue(())).unwrap());
+    Captured { report: analysis.finish(), events, pipe }
+}
+
+impl Captured {
+    /// What the client sent, as the capture has it.
+    fn client(&self) -> &Direction {
+        assert_eq!(self.report.connections.len(), 1);
+        &self.report.connections[0].directions[0]
+    }
+
+    fn client_sent(&self) -> impl Iterator<Item = (Instant, SendKind, u32)> {
+        self.events.iter().filter_map(|e| if let EventKind::Sent { kind, seq, .. } = e.kind { Some((e.at, kind, seq.0)) } else { None })
+    }
+
+    /// Segments that the client sent again, SYN and FIN included.
+    fn sent_again(&self) -> u64 {
+        let again = |k: &SendKind| matches!(k, SendKind::FastRetransmit | SendKind::TimeoutRetransmit | SendKind::Syn { repeat: 1.. });
+        self.client_sent().filter(|(_, kind, _)| again(kind)).count() as u64
+    }
+
+    /// Expiries of the client's timer: moment and round.
+    fn timeouts(&self) -> BTreeSet<(u64, u32)> {
+        let of = |e: &Event| if let EventKind::Timeout { round, .. } = e.kind { Some((e.at.as_nanos(), round)) } else { None };
+        self.events.iter().filter_map(of).collect()
+    }
+
+    fn timeouts_found(&self) -> BTreeSet<(u64, u32)> {
+        self.client().timeouts.iter().map(|t| (t.at.as_nanos() - 1_000_000_000_000_000_000, t.round)).collect()
+    }
+}
+
+fn setup(recovery: &str, timestamps: bool, sack: bool) -> Setup {
+    Setup { recovery: choose(recovery), ..Setup::default() }.with(|c| {
+        (c.timestamps, c.sack, c.mss) = (timestamps, sack, 1000);
+        c.syn_retries = 20;
+    })
+}
+
+fn paths() -> Vec<(&'static str, Path, Path)> {
+    let way = Path { rate: Some(Rate::from_bits_per_sec(8_000_000)), ..Path::clean(ms(20)) };
+    let slow = Path { rate: Some(Rate::from_bits_per_sec(200_000)), ..Path::clean(ms(40)) };
+    vec![
+        ("losses", Path { loss: 0.02, ..way }, way),
+        ("many losses", Path { loss: 0.1, ..way }, way),
+        ("losses both ways", Path { loss: 0.05, ..way }, Path { loss: 0.15, ..way }),
+        ("reordering", Path { reorder: 0.03, held: ms(15), ..way }, way),
+        ("copies", Path { duplicate: 0.05, loss: 0.02, ..way }, Path { duplicate: 0.05, ..way }),
+        ("jitter and losses", Path { jitter: ms(4), loss: 0.03, ..way }, Path { jitter: ms(4), ..way }),
+        ("a slow link", Path { loss: 0.03, ..slow }, slow),
+    ]
+}
+
+/// Found, true, and both.
+#[derive(Default, Debug)]
+struct Score {
+    found: usize,
+    real: usize,
+    both: usize,
+}
+
+impl Score {
+    fn add<T: Ord>(&mut self, found: &BTreeSet<T>, real: &BTreeSet<T>) {
+        self.found += found.len();
+        self.real += real.len();
+        self.both += found.intersection(real).count();
+    }
+}
+
+#[test]
+fn retransmissions_timeouts_and_rounds_are_those_of_the_sender() {
+    let mut all = Score::default();
+    let mut wrong = Vec::new();
+    for recovery in ["timeout-only", "tahoe", "reno", "newreno", "sack", "fack"] {
+        for (name, forth, back) in paths() {
+            for timestamps in [false, true] {
+                let mut score = Score::default();
+                for seed in 0..6 {
+                    let setup = setup(recovery, timestamps, matches!(recovery, "sack" | "fack"));
+                    let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 0);
+                    let d = c.client();
+                    let what = format!("{recovery}, {name}, timestamps {timestamps}, seed {seed}");
+                    if d.retransmitted_packets != c.sent_again() {
+                        wrong.push(format!("{what}: {} retransmitted, {} found", c.sent_again(), d.retransmitted_packets));
+                    }
+                    assert_eq!(d.of(Cause::TailLossProbe).count(), 0, "{what}: the engine does not probe");
+                    let (found, real) = (c.timeouts_found(), c.timeouts());
+                    score.add(&found, &real);
+                }
+                if score.both != score.found || score.both != score.real {
+                    println!("{recovery}, {name}, timestamps {timestamps}: {score:?}");
+                }
+                (all.found, all.real, all.both) = (all.found + score.found, all.real + score.real, all.both + score.both);
+            }
+        }
+    }
+    println!("{all:?}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let (precision, recall) = (all.both as f64 / all.found as f64, all.both as f64 / all.real as f64);
+    assert!(all.real > 500 && precision >= 0.95 && recall >= 0.95, "{all:?}");
+}
+
+#[test]
+fn unneeded_retransmissions_are_those_that_arrived_twice() {
+    for recovery in ["tahoe", "newreno", "sack"] {
+        let (mut real, mut found, mut untold) = (0, 0, 0);
+        for (name, forth, back) in paths() {
+            for seed in 0..6 {
+                let setup = setup(recovery, true, recovery == "sack");
+                if name == "copies" {
+                    continue;
+                }
+                let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 0);
+                // Data that reached the server and brought nothing new: no copies are made on the way, so the client sent them in vain.
+                real += c.pipe.connection(1).stats().duplicate_segments;
+                let count = |needed| c.client().retransmissions.iter().filter(|r| r.needed == needed && r.len > 0).count() as u64;
+                (found, untold) = (found + count(Some(false)), untold + count(None));
+            }
+        }
+        println!("{recovery}: {real} segments arrived twice, {found} found, {untold} not told");
+        // With SACK the receiver tells of each, as long as its ack is not lost. Without it some cannot be told, and then nothing is claimed.
+        assert!(found <= real + real / 20 && found * 2 > real, "{recovery}: {found} of {real}");
+        assert!(found + untold >= real * 9 / 10, "{recovery}: {found} and {untold} of {real}");
+        assert!(recovery != "sack" || found * 20 >= real * 19, "{recovery}: {found} of {real}");
+    }
+}
+
+#[test]
+fn episodes_are_classed_as_the_sender_does() {
+    let mut off = Vec::new();
+    let mut sum = [0; 3];
+    for (name, forth, back) in paths() {
+        for recovery in ["newreno", "sack", "fack"] {
+            for seed in 0..6 {
+                let setup = setup(recovery, true, recovery != "newreno");
+                let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 0);
+                let (d, real) = (c.client(), c.pipe.connection(0).stats());
+                let (found, real) = ([d.ca_events, d.non_ca_events, d.other_losses], [real.ca_events, real.non_ca_events, real.other_losses]);
+                (0..3).for_each(|i| sum[i] += real[i]);
+                if found != real {
+                    off.push(format!("{recovery}, {name}, seed {seed}: {found:?} instead of {real:?}"));
+                }
+            }
+        }
+    }
+    println!("{sum:?}; {} differ", off.len());
+    // Where FACK finds a retransmission lost, it cuts its window once more without a sign of it on the wire.
+    assert!(sum[0] > 400 && sum[1] > 100 && off.len() <= 12, "{} differ: {off:#?}", off.len());
+}
+
+#[test]
+fn round_trip_times_are_those_of_the_path() {
+    let way = Path { rate: Some(Rate::from_bits_per_sec(8_000_000)), ..Path::clean(ms(20)) };
+    for (at, seen) in [(0, 1.0), (1, 0.0)] {
+        let setup = setup("sack", true, true);
+        let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [way, way], 1, at);
+        let (d, stats) = (c.client(), c.pipe.connection(0).stats());
+        let share = d.share.unwrap();
+        assert!((share - seen).abs() < 0.05, "captured at side {at}: {share} of the round trip lies beyond");
+        if at == 0 {
+            let (least, mean) = (d.rtt.min().unwrap(), d.rtt.mean().unwrap());
+            assert_eq!(Some(least), stats.rtt_min);
+            let engine = stats.rtt_sum.as_secs_f64() / stats.rtt_samples as f64;
+            assert!((mean.as_secs_f64() / engine - 1.0).abs() < 0.05, "{mean} and {engine} s");
+            assert!(d.rtt_timestamps.count() > 10);
+        }
+    }
+}

@@ -3,8 +3,33 @@
 from ackclock.reproduce.mathis97 import (  # isort: skip
     algorithms,
     equations,
+    t2_phase_effects,
+    t3_long_queue,
+    f5_propagation_rtt,
+    f6_measured_rtt,
+    f7_phase_topology,
     x1_model_arithmetic,
+    x2_link_statistics,
     x5_segment_size,
+    x9_local_constant,
+    x10_one_drop,
+    x12_tahoe,
+    x15_red_side_effects,
 )
 
-__all__ = ["algorithms", "equations", "x1_model_arithmetic", "x5_segment_size"]
+__all__ = [
+    "algorithms",
+    "equations",
+    "t2_phase_effects",
+    "t3_long_queue",
+    "f5_propagation_rtt",
+    "f6_measured_rtt",
+    "f7_phase_topology",
+    "x1_model_arithmetic",
+    "x2_link_statistics",
+    "x5_segment_size",
+    "x9_local_constant",
+    "x10_one_drop",
+    "x12_tahoe",
+    "x15_red_side_effects",
+]

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.figure import Figure
+
+import ackclock as ac
+from ackclock.plot import style
+from ackclock.reproduce.item import Check, Outcome, Setting, item, within
+from ackclock.reproduce.mathis97 import phase
+
+LIMIT = 15
+EQUAL = 1.25
+"""Bandwidths that differ by less count as equal."""
+
+
+def minima() -> list[Check]:
+    """The least round-trip time of each source alone, as its connection measures it."""
+    checks = []
+    for i, delay in enumerate((phase.NEAR, phase.DELTA)):
+        s = ac.Scenario.of(
+            phase.path(phase.DELTA, phase.queue("drop-tail", LIMIT)), phase.flows()[i], {"tcp": phase.tcp(ack="every")}, duration="20s", trace="samples"
+        )
+        samples = s.simulate(workers=1).traces["samples"]
+        # The handshake's sample carries no data.
+        rtt = samples.filter(pc.and_(pc.equal(samples["connection"], 0), pc.is_valid(samples["rtt"])))["rtt"].to_numpy()[1:]
+        checks.append(within(f"least round-trip time (ms) of {phase.NAMES[i]}", 1e3 * float(rtt.min()), phase.minimum(delay), 1))
+    return checks
+
+
+def sweep(setting: Setting) -> list[dict[str, Any]]:
+    """The ratio of bandwidths against delta, for each queue and several starts."""
+    deltas = np.round(np.arange(0.1, 40.05, 0.1) if setting.full else np.arange(0.3, 25.1, 0.4), 1)
+    seeds = range(1, 11) if setting.full else (1, 2)
+    jobs = {
+        (kind, float(delta), seed): phase.scenario(phase.queue(kind, LIMIT), delta=float(delta), seed=seed)
+        for kind in phase.QUEUES
+        for delta in deltas
+        for seed in seeds
+    }
+    found = phase.columns(setting, jobs, "M-F7", seconds=phase.SECONDS if setting.full else 200)
+    return [
+        {
+            "queue": kind,
+            "delta": delta,
+            "seed": seed,
+            "ratio": c.ratio,
+            "TCP1": c.bandwidths[0],
+            "TCP2": c.bandwidths[1],
+            "timeouts1": c.tcp[0].timeouts,
+            "timeouts2": c.tcp[1].timeouts,
+        }
+        for (kind, delta, seed), c in found.items()
+    ]
+
+
+@item(
+    "M-F7",
+    kind="SIM",
+    title="Topology of phase effects, and where they come and go",
+    choices={
+        **phase.CHOICES,
+        "sweep of delta": f"queue of {LIMIT} packets, 0.3 to 25 ms in steps of 0.4, 200 s, two starts (--full: 0.1 to 40 ms in steps of 0.1, 500 s, "
+        "ten)",
+    },
+)
+def reproduce(setting: Setting) -> Outcome:
+    """Round-trip times of each source alone; bandwidths of both for a range of delta."""
+    rows = sweep(setting)
+    notes = []
+    for kind in phase.QUEUES:
+        deltas, ratios = means(rows, kind)
+        apart = np.maximum(ratios, 1 / ratios)
+        notes.append(
+            f"{kind}: TCP2/TCP1 from {ratios.min():.2f} (delta {deltas[ratios.argmin()]:g} ms) to {ratios.max():.2f} ({deltas[ratios.argmax()]:g} ms); "
+            f"within a factor {EQUAL:g} of each other at {int((apart <= EQUAL).sum())} of {deltas.size} values of delta"
+        )
+    return Outcome(minima(), {"delta": pa.Table.from_pylist(rows)}, {"delta": picture(rows)}, notes)
+
+
+def means(rows: list[dict[str, Any]], kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Geometric mean of the ratio over the starts, by delta."""
+    deltas = sorted({r["delta"] for r in rows})
+    logs = [np.mean([np.log(r["ratio"]) for r in rows if (r["queue"], r["delta"]) == (kind, d)]) for d in deltas]
+    return np.array(deltas), np.exp(logs)
+
+
+def picture(rows: list[dict[str, Any]]) -> Figure:
+    """The ratio against delta; below, how the difference of round-trip times lies to the service time."""
+    fig, axes = style.figure(
+        "Phase effects come and go with delta",
+        f"Two SACK TCPs, queue of {LIMIT} packets at 800 kbit/s; lines are means over starts, points single runs",
+    )
+    top = max(r["delta"] for r in rows)
+    for n in range(int(2 * (top - phase.NEAR) / phase.SERVICE) + 1):
+        axes.axvline(phase.NEAR + n * phase.SERVICE / 2, color="#cccccc", linewidth=0.9, linestyle=(0, (2, 2)))
+    axes.axhline(1, color="#999999", linewidth=0.9)
+    for i, kind in enumerate(phase.QUEUES):
+        mine = [r for r in rows if r["queue"] == kind]
+        axes.plot([r["delta"] for r in mine], [r["ratio"] for r in mine], ".", color=style.COLOURS[i], markersize=3, alpha=0.6)
+        axes.plot(*means(rows, kind), label=kind, **style.line(i))
+    axes.plot([phase.DELTA], [648 / 133], "k*", markersize=11, label="table 2, drop-tail")
+    axes.set(yscale="log", xlabel="delta (ms); dotted: round-trip times differ by whole service times of L", ylabel="bandwidth of TCP2 over TCP1", xlim=(0, top))
+    axes.set_yticks([0.2, 0.5, 1, 2, 5, 10], ["0.2", "0.5", "1", "2", "5", "10"])
+    axes.minorticks_off()
+    axes.grid(True, axis="y")
+    axes.legend(loc="best", fontsize=9)
+    return fig

@@ -1,0 +1,35 @@
+"""The TCPs of the simulations with queues, as implementations of 1997 were, and what they have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ackclock as ac
+
+HEADERS = 52
+"""Bytes of headers: 40, and 12 for timestamps, from which round-trip times come (RTTM, M-U1)."""
+TICK = "500ms"
+
+CHOICES = {
+    "packets": f"sizes are those on the wire, {HEADERS} bytes of headers included",
+    "timer": f"4.4BSD-Lite's, in ticks of {TICK}; a fast retransmission restarts it (E-A1)",
+    "window": "one segment to begin with, slow-start without bound; half of the window need not be whole segments; receiver's window 16 MB",
+    "recovery": "without limited transmit, which came in 2001",
+    "round-trip times": "from timestamps, a sample for each ack of new data",
+}
+
+
+def tcp(preset: str, packet: int, **changes: Any) -> ac.Stack:
+    """The stack of a preset with packets of so many bytes and delayed acks."""
+    stack = ac.Stack(
+        f"{preset}+no-limited-transmit",
+        mss=f"{packet - HEADERS}B",
+        estimator=ac.Lite(tick=TICK),
+        timer=ac.timer.RestartOnAck(heartbeat=TICK, fast_retransmit=True),
+        window=ac.window.Reno(initial_window="segments", initial_segs=1),
+        ack=ac.Delayed(),
+        timestamps=True,
+        rcv_buf="16MiB",
+        snd_buf="16MiB",
+    )
+    return stack.but(**changes)

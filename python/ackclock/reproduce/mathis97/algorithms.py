@@ -13,6 +13,7 @@ RECOVERY = f"{POLICY}/recovery/tests.rs"
 FACK_TESTS = f"{POLICY}/recovery/fack_tests.rs"
 HALVING = f"{KIT}/rate_halving.rs"
 RED = f"{POLICY}/queue/red/tests.rs"
+PHASE = "tests/test_reproduce_mathis97_phase.py"
 
 rule(
     "M-A1",
@@ -187,6 +188,19 @@ rule(
         f"{SIM}/scenarios/results.rs::a_lossy_link_loses_its_share",
     ],
     choices={"RED": "ns-2's parameters: thresholds of 5 and 15 packets, weight 0.002, probability 0.1, gentle"},
+)
+rule(
+    "M-A13",
+    "Floyd-Jacobson phase topology with instruments",
+    "item M-F7",
+    "item M-T2",
+    "command run",
+    tests=[
+        f"{PHASE}::test_round_trip_times_are_those_that_the_tables_imply",
+        f"{PHASE}::test_the_models_of_the_printed_inputs_are_the_registers",
+        f"{PHASE}::test_link_and_connections_count_the_same_losses",
+    ],
+    choices={"as a file": "scenarios/phase-effects.toml"},
 )
 rule(
     "M-U2",

@@ -55,7 +55,10 @@ def reproduce(setting: Setting) -> Outcome:
         ),
         *(
             between(
-                f"outliers over the fit, queue {queue}", [f for f, r in zip(far, slow, strict=True) if r["queue"] == queue], 0.88 * ROOT2, 1.12 * ROOT2
+                f"outliers over the fit, queue {queue}",
+                [f for f, r in zip(far, slow, strict=True) if r["queue"] == queue],
+                0.88 * ROOT2,
+                1.12 * ROOT2,
             )
             for queue in bottleneck.QUEUES
         ),

@@ -22,7 +22,11 @@ def minima() -> list[Check]:
     checks = []
     for i, delay in enumerate((phase.NEAR, phase.DELTA)):
         s = ac.Scenario.of(
-            phase.path(phase.DELTA, phase.queue("drop-tail", LIMIT)), phase.flows()[i], {"tcp": phase.tcp(ack="every")}, duration="20s", trace="samples"
+            phase.path(phase.DELTA, phase.queue("drop-tail", LIMIT)),
+            phase.flows()[i],
+            {"tcp": phase.tcp(ack="every")},
+            duration="20s",
+            trace="samples",
         )
         samples = s.simulate(workers=1).traces["samples"]
         # The handshake's sample carries no data.
@@ -103,7 +107,12 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
         axes.plot([r["delta"] for r in mine], [r["ratio"] for r in mine], ".", color=style.COLOURS[i], markersize=3, alpha=0.6)
         axes.plot(*means(rows, kind), label=kind, **style.line(i))
     axes.plot([phase.DELTA], [648 / 133], "k*", markersize=11, label="table 2, drop-tail")
-    axes.set(yscale="log", xlabel="delta (ms); dotted: round-trip times differ by whole service times of L", ylabel="bandwidth of TCP2 over TCP1", xlim=(0, top))
+    axes.set(
+        yscale="log",
+        xlabel="delta (ms); dotted: round-trip times differ by whole service times of L",
+        ylabel="bandwidth of TCP2 over TCP1",
+        xlim=(0, top),
+    )
     axes.set_yticks([0.2, 0.5, 1, 2, 5, 10], ["0.2", "0.5", "1", "2", "5", "10"])
     axes.minorticks_off()
     axes.grid(True, axis="y")

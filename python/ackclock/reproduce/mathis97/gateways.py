@@ -33,7 +33,11 @@ class Chain:
             congested = k % 2 == 0
             line = {"rate": f"{self.rate * (1 if congested else 10):.0f}bit/s", "delay": f"{1e3 * self.delay:.0f}us"}
             there = ac.Link(**line, queue=self.queue if congested else wide)
-            edges.append(ac.Edge(f"g{k}", f"g{k + 1}", there, name=f"line {k // 2 + 1}" if congested else f"between {k // 2 + 1}", back=ac.Link(**line, queue=wide)))
+            edges.append(
+                ac.Edge(
+                    f"g{k}", f"g{k + 1}", there, name=f"line {k // 2 + 1}" if congested else f"between {k // 2 + 1}", back=ac.Link(**line, queue=wide)
+                )
+            )
         return ac.Graph(edges)
 
     def workload(self) -> list[Any]:

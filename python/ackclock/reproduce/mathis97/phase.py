@@ -56,8 +56,7 @@ def path(delta: float, queue: Any) -> ac.Graph:
     """Two sources, the router, and the sink behind L; delta in ms."""
     wide = ac.DropTail(limit="1000packets")
     access = [
-        ac.Edge(f"S{i}", "R", ac.Link(f"{ACCESS:.0f}bit/s", f"{1e3 * d:.0f}us", queue=wide), name=f"access {i}")
-        for i, d in ((1, NEAR), (2, delta))
+        ac.Edge(f"S{i}", "R", ac.Link(f"{ACCESS:.0f}bit/s", f"{1e3 * d:.0f}us", queue=wide), name=f"access {i}") for i, d in ((1, NEAR), (2, delta))
     ]
     slow = {"rate": f"{RATE:.0f}bit/s", "delay": f"{L:g}ms"}
     return ac.Graph([*access, ac.Edge("R", "K1", ac.Link(**slow, queue=queue), name="L", back=ac.Link(**slow, queue=wide))])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import ackclock as ac
 from ackclock.reproduce.item import Setting
 from ackclock.results import Run
-from ackclock.scenario.scenario import cores
+from ackclock.sweep import run_all
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -142,18 +141,9 @@ def _line(x: dict[str, Any], was: dict[str, Any]) -> Line:
     )
 
 
-def simulate(scenario: ac.Scenario, warm: float, seconds: float) -> Span:
-    """Simulates `warm` + `seconds` and returns what happened in the latter."""
-    begin, end = (scenario.but({"duration": f"{t:.6f}s"}).simulate(workers=1) for t in (warm, warm + seconds))
-    return span(begin, end, warm)
-
-
 def each(setting: Setting, jobs: Mapping[Key, tuple[ac.Scenario, float, float]], label: str) -> dict[Key, Span]:
-    """Simulates many, side by side: scenarios with their two times, by key."""
-    found: dict[Key, Span] = {}
-    with ThreadPoolExecutor(setting.workers or cores()) as pool:
-        futures = {key: pool.submit(simulate, *job) for key, job in jobs.items()}
-        for n, (key, future) in enumerate(futures.items(), start=1):
-            found[key] = future.result()
-            setting.progress(n / len(jobs), label)
-    return found
+    """Simulates many: scenarios with the seconds that do not count and those that do, by key."""
+    ends = [s.but({"duration": f"{warm + seconds:.6f}s"}) for s, warm, seconds in jobs.values()]
+    begins = [s.but({"duration": f"{warm:.6f}s"}) for s, warm, _ in jobs.values()]
+    runs = run_all([*begins, *ends], workers=setting.workers, progress=lambda share, _: setting.progress(share, label))
+    return {key: span(runs[i], runs[len(jobs) + i], warm) for i, (key, (_, warm, _)) in enumerate(jobs.items())}

@@ -14,7 +14,11 @@ CASES = {"drop-tail, SACK": ("drop-tail", "sack"), "RED, SACK": ("RED", "sack"),
     "M-X15",
     kind="SIM",
     title="What RED brings besides (footnote 12)",
-    choices={**phase.CHOICES, "start": "at random within the first second; means over 5 seeds (20 with --full)", "within 10 %": "of both connections together"},
+    choices={
+        **phase.CHOICES,
+        "start": "at random within the first second; means over 5 seeds (20 with --full)",
+        "within 10 %": "of both connections together",
+    },
 )
 def reproduce(setting: Setting) -> Outcome:
     """The scenario of table 2 with drop-tail and with RED, and Reno under RED."""

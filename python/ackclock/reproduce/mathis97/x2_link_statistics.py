@@ -20,7 +20,13 @@ def reproduce(setting: Setting) -> Outcome:
     errors = {kind: float(np.mean(c.errors(c.link_models))) for kind, c in found.items()}
     checks = [at_least("mean error of the link models, drop-tail", errors["drop-tail"], 5 * errors["RED"], "above 5 times that with RED")]
     rows = [
-        {"queue": kind, "connection": phase.NAMES[i], "measured": c.bandwidths[i], "link_model": c.link_models[i], "error": c.errors(c.link_models)[i]}
+        {
+            "queue": kind,
+            "connection": phase.NAMES[i],
+            "measured": c.bandwidths[i],
+            "link_model": c.link_models[i],
+            "error": c.errors(c.link_models)[i],
+        }
         for kind, c in found.items()
         for i in range(2)
     ]

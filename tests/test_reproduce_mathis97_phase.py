@@ -13,7 +13,7 @@ from ackclock.reproduce.mathis97.steady import Connection, Line
 
 def connection(name, ca, segments, rtt, kbit):
     """A connection whose bandwidth is so many kbit/s."""
-    return Connection("tcp", name, segments * 8 / kbit, segments, 0, ca, 0, 0, 0, 0, rtt)
+    return Connection("tcp", name, segments * 8 / kbit, segments, ca, 0, 0, 0, rtt)
 
 
 def test_round_trip_times_are_those_that_the_tables_imply():

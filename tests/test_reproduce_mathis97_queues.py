@@ -15,7 +15,7 @@ from ackclock.reproduce.mathis97 import f15_research_user as f15
 
 def test_what_happened_after_the_warm_up_leaves_the_slow_start_out():
     scenario = ac.Scenario.of(bottleneck.path(1e6, 20), ac.Bulk(), {"Reno": bottleneck.reno()})
-    found = steady.each(Setting(workers=1), {"late": (scenario, 30.0, 60.0), "whole": (scenario, 0.001, 89.999)}, "x")
+    found = steady.each(Setting(workers=1), {"late": (scenario, 30.0, 60.0), "whole": (scenario, 0.0, 90.0)}, "x")
     late, whole = (found[key].of("Reno")[0] for key in ("late", "whole"))
     line = found["late"].lines["Reno", "link"]
     # The slow-start overflows the queue by far, and Reno needs a timeout for that.
@@ -25,7 +25,7 @@ def test_what_happened_after_the_warm_up_leaves_the_slow_start_out():
     assert late.other == 0
     assert line.dropped == late.ca
     # A line that is never idle: the window is what round trips hold, and packets cross at its rate.
-    assert late.rate == pytest.approx(1e6 / 8 / bottleneck.PACKET, rel=0.01)
+    assert late.rate == pytest.approx(1e6 / 8 / bottleneck.PACKET, rel=0.02)
     assert late.rtt == pytest.approx(bottleneck.RTT + line.delay, rel=0.1)
     assert late.c == pytest.approx(late.window * math.sqrt(late.p))
 
@@ -91,7 +91,7 @@ def test_every_second_line_of_the_chain_is_congested_and_has_its_local_connectio
     rtt = {f["group"]: f["path_rtt"] for f in run.flows.to_pylist()}
     assert rtt == pytest.approx({"connection 0": 0.1, "connection 1": 0.02, "connection 2": 0.02, "connection 3": 0.02})
     # The lines between carry the long connection alone.
-    measured = chain.measured(steady.span(None, run, 0.0))
+    measured = chain.measured(steady.span(run))
     assert lines["between 1"]["data_packets"] < lines["line 1"]["data_packets"]
     assert 0 < measured["share"] < 0.5
     assert measured["share"] == pytest.approx(measured["share_of_carried"] * measured["utilisation"], rel=0.1)

@@ -27,8 +27,6 @@ from ackclock.reproduce.mathis97 import (  # isort: skip
 __all__ = [
     "algorithms",
     "equations",
-    "t2_phase_effects",
-    "t3_long_queue",
     "f5_propagation_rtt",
     "f6_measured_rtt",
     "f7_phase_topology",
@@ -36,6 +34,8 @@ __all__ = [
     "f13_two_users",
     "f14_modem_user",
     "f15_research_user",
+    "t2_phase_effects",
+    "t3_long_queue",
     "x1_model_arithmetic",
     "x2_link_statistics",
     "x3_changed_path",

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+import ackclock as ac
 from ackclock.models import mathis97 as m
 from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, between, item, six_digits
@@ -15,6 +16,8 @@ LOSSES = (0.0003, 0.0006, 0.001, 0.0013, 0.0016, 0.002, 0.003, 0.005, 0.007, 0.0
 TARGET, RTT = 1e6, modem.SHARED / 1e3
 C = 0.93
 """Of random loss and delayed acks (M-T1d)."""
+C_EVERY = 1.31
+"""Of random loss and an ack per packet (M-T1c)."""
 FACTOR = 1.6
 WARM = 30
 
@@ -39,6 +42,33 @@ def rows(setting: Setting) -> list[dict[str, Any]]:
                     "timeouts": sum(c.timeouts for c in every),
                 }
             )
+    return found
+
+
+def readings() -> dict[str, tuple[dict[str, Any], float]]:
+    """What else the research user may be: what is changed in its stack, and the constant that goes with it."""
+    fine = {"estimator": ac.Rfc6298(min_rto="200ms", initial_rto="3s"), "timer": ac.timer.RestartOnAck()}
+    return {
+        "as declared": ({}, C),
+        "timeouts from 200 ms": (fine, C),
+        "an ack per packet": ({"ack": "every"}, C_EVERY),
+        "an ack per packet, timeouts from 200 ms": ({"ack": "every", **fine}, C_EVERY),
+    }
+
+
+def variants(setting: Setting) -> list[dict[str, Any]]:
+    """Where each reading crosses 1 Mbit/s, over the scaled M-E14."""
+    seconds = 2000 if setting.full else 200
+    losses = [loss for loss in LOSSES if loss > 5e-4]
+    jobs = {(name, loss): (modem.research(loss, changes=changes), WARM, seconds) for name, (changes, _) in readings().items() for loss in losses}
+    spans = steady.each(setting, jobs, "M-F15")
+    found = []
+    for name, (_, c) in readings().items():
+        for mss in modem.SIZES:
+            mine = [(loss, span.connections[f"{mss} bytes", modem.RESEARCH]) for (n, loss), span in spans.items() if n == name]
+            at = crossing([{"mss": mss, "loss": loss, "bandwidth": 8 * mss * x.rate} for loss, x in mine], mss)
+            limit = c**2 * float(m.loss_for_rate(TARGET, RTT, mss))
+            found.append({"reading": name, "mss": mss, "crossing": at, "over": at / limit})
     return found
 
 
@@ -76,7 +106,12 @@ def reproduce(setting: Setting) -> Outcome:
     notes.append(
         f"3 % loss, 536 bytes: window {at['window']:.2f}, {at['bandwidth'] / 1e3:.0f} kbit/s, {at['timeouts']} timeouts (the paper: 5, about 250)"
     )
-    return Outcome(checks, {"losses": pa.Table.from_pylist(found)}, {"research": picture(found)}, notes)
+    tried = variants(setting)
+    for name in readings():
+        over = ", ".join(f"{r['over']:.2f}" for r in tried if r["reading"] == name)
+        notes.append(f"{name}: loss at the crossing over C^2 p, {', '.join(map(str, modem.SIZES))} bytes: {over}")
+    tables = {"losses": pa.Table.from_pylist(found), "readings": pa.Table.from_pylist(tried)}
+    return Outcome(checks, tables, {"research": picture(found)}, notes)
 
 
 def picture(found: list[dict[str, Any]]) -> Figure:

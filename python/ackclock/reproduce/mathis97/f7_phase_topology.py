@@ -78,8 +78,9 @@ def reproduce(setting: Setting) -> Outcome:
     for kind in phase.QUEUES:
         deltas, ratios = means(rows, kind)
         apart = np.maximum(ratios, 1 / ratios)
+        least, most = ratios.argmin(), ratios.argmax()
         notes.append(
-            f"{kind}: TCP2/TCP1 from {ratios.min():.2f} (delta {deltas[ratios.argmin()]:g} ms) to {ratios.max():.2f} ({deltas[ratios.argmax()]:g} ms); "
+            f"{kind}: TCP2/TCP1 from {ratios[least]:.2f} (delta {deltas[least]:g} ms) to {ratios[most]:.2f} ({deltas[most]:g} ms); "
             f"within a factor {EQUAL:g} of each other at {int((apart <= EQUAL).sum())} of {deltas.size} values of delta"
         )
     return Outcome(minima(), {"delta": pa.Table.from_pylist(rows)}, {"delta": picture(rows)}, notes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import ackclock as ac
 from ackclock.models import jacobson88 as j
@@ -18,7 +19,7 @@ UNLOADED, SHARED = 400.0, 100.0
 """Round-trip times of the modem user and over the shared part of the path, ms."""
 SIZES = (536, 1460, 4312)
 """MSS of the research user, bytes."""
-PRESET = "sack"
+PRESET = "fack-rh"
 MODEM, RESEARCH = "modem user", "research user"
 
 CHOICES = {
@@ -27,7 +28,8 @@ CHOICES = {
     "modem": f"{LINE / 1e3:g} kbit/s both ways; packets of {PACKET} bytes, acks of {ACK}; {QUEUE} packets wait at most, the one in service not "
     "counted; what is missing to a round trip of 400 ms is delay of its line (11.1 ms, M-E17)",
     "users": "each alone: L has room for both",
-    "acks": "delayed; those of the modem user are not, since its packets come more than 200 ms apart",
+    "acks": "delayed; those of the modem user come at once, since its packets are more than 200 ms apart, and its unloaded round trip of 400 ms "
+    "leaves no time for a delay",
 }
 
 
@@ -52,21 +54,21 @@ def path(loss: float) -> ac.Graph:
 
 
 def modem_stack() -> ac.Stack:
-    """Of the modem user: its acks have 40 bytes, so that it goes without timestamps."""
-    return stock.tcp(PRESET, PACKET, timestamps=False, mss=f"{PACKET - ACK}B")
+    """Of the modem user: its acks have 40 bytes, so that it goes without timestamps, and each packet is acknowledged at once (M-F14)."""
+    return stock.tcp(PRESET, PACKET, timestamps=False, mss=f"{PACKET - ACK}B", ack="every")
 
 
-def research_stack(mss: int) -> ac.Stack:
+def research_stack(mss: int, **changes: Any) -> ac.Stack:
     """Of the research user."""
-    return stock.tcp(PRESET, mss + stock.HEADERS)
+    return stock.tcp(PRESET, mss + stock.HEADERS, **changes)
 
 
-def modem(loss: float, seed: int = 1) -> ac.Scenario:
-    """The modem user downloads."""
-    return ac.Scenario.of(path(loss), ac.Bulk(name=MODEM, client="server", server="home"), {"tcp": modem_stack()}, seed=seed)
+def modem(loss: float, seed: int = 1, stacks: Mapping[str, ac.Stack] | None = None) -> ac.Scenario:
+    """The modem user downloads, once with each stack."""
+    return ac.Scenario.of(path(loss), ac.Bulk(name=MODEM, client="server", server="home"), dict(stacks or {"tcp": modem_stack()}), seed=seed)
 
 
-def research(loss: float, sizes: Sequence[int] = SIZES, seed: int = 1) -> ac.Scenario:
+def research(loss: float, sizes: Sequence[int] = SIZES, seed: int = 1, changes: Mapping[str, Any] | None = None) -> ac.Scenario:
     """The research user downloads, once with each size of segments."""
-    stacks = {f"{mss} bytes": research_stack(mss) for mss in sizes}
+    stacks = {f"{mss} bytes": research_stack(mss, **(changes or {})) for mss in sizes}
     return ac.Scenario.of(path(loss), ac.Bulk(name=RESEARCH, client="server", server="laboratory"), stacks, seed=seed)

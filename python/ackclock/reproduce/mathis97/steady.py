@@ -23,13 +23,10 @@ class Connection:
     seconds: float
     segments: int
     """Acknowledged."""
-    bytes: int
-    """Acknowledged, payload."""
     ca: int
     timeouts: int
     non_ca: int
     other: int
-    resent: int
     rtt: float
     """Mean of the samples, seconds."""
 
@@ -86,64 +83,45 @@ class Span:
         return [c for (r, _), c in self.connections.items() if r == run]
 
 
-def span(begin: Run | None, end: Run, warm: float) -> Span:
-    """What happened between the ends of two runs that are alike but for their lengths: the longer one repeats the shorter one.
-
-    begin: the shorter one, `warm` seconds long; None to count from the beginning.
-    """
-    early = {(f["run"], f["flow"]): f for f in begin.flows.to_pylist()} if begin else {}
-    links = {(x["run"], x["link"]): x for x in begin.links.to_pylist()} if begin else {}
-    flows = [(f, early.get((f["run"], f["flow"]), {})) for f in end.flows.to_pylist()]
-    lines = [(x, links.get((x["run"], x["link"]), {})) for x in end.links.to_pylist()]
+def span(run: Run) -> Span:
+    """What was counted in a run, from its `measure_from` on."""
+    flows, links = run.flows.to_pylist(), run.links.to_pylist()
+    seconds = links[0]["observed"]
     return Span(
-        {(f["run"], f["group"]): _connection(f, was, warm if begin else f["start"], end) for f, was in flows},
-        {(x["run"], x["name"]): _line(x, was) for x, was in lines},
+        {(f["run"], f["group"]): _connection(f, seconds) for f in flows},
+        {(x["run"], x["name"]): _line(x) for x in links},
     )
 
 
-def _connection(f: dict[str, Any], was: dict[str, Any], since: float, end: Run) -> Connection:
-    def more(key: str) -> int:
-        return (f[key] or 0) - (was.get(key) or 0)
-
-    until = end.links["observed"][0].as_py()
-    total = (f["rtt_mean"] or 0.0) * f["rtt_samples"] - (was.get("rtt_mean") or 0.0) * (was.get("rtt_samples") or 0)
-    samples = more("rtt_samples")
+def _connection(f: dict[str, Any], seconds: float) -> Connection:
     return Connection(
         run=f["run"],
         name=f["group"],
-        seconds=until - since,
-        segments=more("segments_acked"),
-        bytes=more("bytes_acked"),
-        ca=more("ca_events"),
-        timeouts=more("timeouts"),
-        non_ca=more("non_ca_events"),
-        other=more("other_losses"),
-        resent=more("retransmitted_segments"),
-        rtt=total / samples if samples else float("nan"),
+        seconds=seconds,
+        segments=f["segments_acked"],
+        ca=f["ca_events"],
+        timeouts=f["timeouts"],
+        non_ca=f["non_ca_events"],
+        other=f["other_losses"],
+        rtt=f["rtt_mean"] or float("nan"),
     )
 
 
-def _line(x: dict[str, Any], was: dict[str, Any]) -> Line:
-    seconds = x["observed"] - was.get("observed", 0.0)
-
-    def mean(key: str) -> float:
-        return ((x[key] or 0.0) * x["observed"] - (was.get(key) or 0.0) * was.get("observed", 0.0)) / seconds
-
+def _line(x: dict[str, Any]) -> Line:
     return Line(
         run=x["run"],
         name=x["name"],
-        seconds=seconds,
-        packets=x["packets"] - was.get("packets", 0),
-        bytes=x["bytes"] - was.get("bytes", 0),
-        dropped=x["dropped_queue"] - was.get("dropped_queue", 0),
-        delay=mean("queue_mean_delay"),
-        utilisation=mean("utilisation"),
+        seconds=x["observed"],
+        packets=x["packets"],
+        bytes=x["bytes"],
+        dropped=x["dropped_queue"],
+        delay=x["queue_mean_delay"] or 0.0,
+        utilisation=x["utilisation"] or 0.0,
     )
 
 
 def each(setting: Setting, jobs: Mapping[Key, tuple[ac.Scenario, float, float]], label: str) -> dict[Key, Span]:
     """Simulates many: scenarios with the seconds that do not count and those that do, by key."""
-    ends = [s.but({"duration": f"{warm + seconds:.6f}s"}) for s, warm, seconds in jobs.values()]
-    begins = [s.but({"duration": f"{warm:.6f}s"}) for s, warm, _ in jobs.values()]
-    runs = run_all([*begins, *ends], workers=setting.workers, progress=lambda share, _: setting.progress(share, label))
-    return {key: span(runs[i], runs[len(jobs) + i], warm) for i, (key, (_, warm, _)) in enumerate(jobs.items())}
+    scenarios = [s.but({"measure_from": f"{warm:.6f}s", "duration": f"{warm + seconds:.6f}s"}) for s, warm, seconds in jobs.values()]
+    runs = run_all(scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, label))
+    return {key: span(run) for key, run in zip(jobs, runs, strict=True)}

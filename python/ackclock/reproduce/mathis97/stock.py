@@ -13,8 +13,8 @@ TICK = "500ms"
 CHOICES = {
     "packets": f"sizes are those on the wire, {HEADERS} bytes of headers included",
     "timer": f"4.4BSD-Lite's, in ticks of {TICK}; a fast retransmission restarts it (E-A1)",
-    "window": "one segment to begin with, slow-start without bound; half of the window need not be whole segments; receiver's window 16 MB",
-    "recovery": "without limited transmit, which came in 2001",
+    "window": "one segment to begin with, slow-start without bound; halves are whole segments, rounded down (M-A1); receiver's window 16 MB",
+    "recovery": "no limited transmit, which came in 2001, but in FACK-RH, whose first duplicate acks release a segment (M-A8)",
     "round-trip times": "from timestamps, a sample for each ack of new data",
 }
 
@@ -22,14 +22,19 @@ CHOICES = {
 def tcp(preset: str, packet: int, **changes: Any) -> ac.Stack:
     """The stack of a preset with packets of so many bytes and delayed acks."""
     stack = ac.Stack(
-        f"{preset}+no-limited-transmit",
+        preset if preset == "fack-rh" else f"{preset}+no-limited-transmit",
         mss=f"{packet - HEADERS}B",
         estimator=ac.Lite(tick=TICK),
         timer=ac.timer.RestartOnAck(heartbeat=TICK, fast_retransmit=True),
-        window=ac.window.Reno(initial_window="segments", initial_segs=1),
+        window=window(),
         ack=ac.Delayed(),
         timestamps=True,
         rcv_buf="16MiB",
         snd_buf="16MiB",
     )
     return stack.but(**changes)
+
+
+def window(**params: Any) -> Any:
+    """Slow-start from one segment and congestion avoidance."""
+    return ac.window.Reno(initial_window="segments", initial_segs=1, whole_segs_left=True, **params)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,8 @@ import ackclock as ac
 from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, item, stated
 from ackclock.reproduce.mathis97 import bottleneck, drops, stock
-from ackclock.scenario.scenario import cores
+from ackclock.results import Run
+from ackclock.sweep import run_all
 
 STACKS = {"Reno": "reno", "SACK": "sack"}
 PLACES = [(100e3, 10), (500e3, 10), (1e6, 10), (1e6, 20), (1e6, 30), (5e6, 10), (10e6, 20)]
@@ -29,21 +29,25 @@ def workload(case: str, rate: float) -> list[Any]:
     return [data]
 
 
-def run(place: tuple[float, int], case: str, cycles: int) -> list[dict[str, Any]]:
-    """A row for each TCP: drops by cycle of the saw-tooth."""
+def scenario(place: tuple[float, int], case: str, cycles: int) -> ac.Scenario:
+    """Both TCPs, each in a run of its own."""
     rate, queue = place
     path = bottleneck.path(rate, queue)
     if case == COMPRESSION:
         # Data takes the way back as well, through a queue of its own.
         path = ac.Single(path.link)
     stacks = {name: stock.tcp(preset, bottleneck.PACKET) for name, preset in STACKS.items()}
-    cycle = bottleneck.cycle(rate, queue)
-    warm = bottleneck.WARM * cycle
-    traces = ["packets", "episodes"]
-    r = ac.simulate(path, workload(case, rate), stacks, duration=f"{warm + cycles * cycle:.3f}s", trace=traces, workers=1)
+    duration = f"{(bottleneck.WARM + cycles) * bottleneck.cycle(rate, queue):.3f}s"
+    return ac.Scenario.of(path, workload(case, rate), stacks, duration=duration, trace=["packets", "episodes"])
+
+
+def counted(run: Run, place: tuple[float, int], case: str) -> list[dict[str, Any]]:
+    """A row for each TCP: drops by cycle of the saw-tooth."""
+    rate, queue = place
+    warm = bottleneck.WARM * bottleneck.cycle(rate, queue)
     rows = []
     for name in STACKS:
-        segments, episodes = (drops.of_run(r.traces[t], name) for t in ("segments", "episodes"))
+        segments, episodes = (drops.of_run(run.traces[t], name) for t in ("segments", "episodes"))
         mine = episodes.filter(pc.equal(episodes["connection"], 0))
         begins = mine["begin"].to_numpy()
         lost = drops.dropped(segments, 0, bottleneck.RTT / 2)
@@ -76,7 +80,7 @@ def share(rows: list[dict[str, Any]]) -> float:
     choices={
         **stock.CHOICES,
         "places": "100 kbit/s to 10 Mbit/s with queues of 10 to 30 packets, where a delayed ack does not wait for its timer",
-        "cycle": f"from one repair to the next; 40 of them (400 with --full) after {bottleneck.WARM} that do not count; other traffic makes them shorter",
+        "cycle": f"from one repair to the next; time for 40 of them (400 with --full) after {bottleneck.WARM} that do not count",
         "jitter": "datagrams of 1024 bytes at half the line's rate in bursts of 30 ms on average, 300 ms apart on average, both exponential",
         "ack compression": "a second transfer in the other direction, so that acks wait behind data, with as long a queue there",
     },
@@ -85,11 +89,9 @@ def reproduce(setting: Setting) -> Outcome:
     """A transfer alone, with cross traffic and with a transfer in the other direction."""
     cycles = 400 if setting.full else 40
     jobs = [(place, case) for case in (IDEAL, JITTER, COMPRESSION) for place in PLACES]
-    rows: list[dict[str, Any]] = []
-    with ThreadPoolExecutor(setting.workers or cores()) as pool:
-        for n, found in enumerate(pool.map(lambda job: run(*job, cycles), jobs), start=1):
-            rows += found
-            setting.progress(n / len(jobs), "M-X10")
+    scenarios = [scenario(*job, cycles) for job in jobs]
+    runs = run_all(scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, "M-X10"))
+    rows = [row for run, job in zip(runs, jobs, strict=True) for row in counted(run, *job)]
 
     def of(case: str, stack: str) -> list[dict[str, Any]]:
         return [r for r in rows if (r["case"], r["stack"]) == (case, stack)]

@@ -16,7 +16,7 @@ def readings() -> dict[str, ac.Stack]:
     """Reno, Tahoe, and what else may be meant by Tahoe (M-A3)."""
     tahoe = stock.tcp("tahoe", bottleneck.PACKET)
     one = ac.recovery.Tahoe(limited_transmit=False, go_back_n=False)
-    keep = ac.window.Reno(initial_window="segments", initial_segs=1, keep_ssthresh=True)
+    keep = stock.window(keep_ssthresh=True)
     return {
         "Reno": bottleneck.reno(),
         "Tahoe": tahoe,

@@ -1,10 +1,11 @@
 use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
+use super::cut::Cut;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT, calm, lost_or_new, mark_first, settled};
-use super::halving::{ADJUSTMENT, BOUNDS, Halving, WHOLE_SEGS};
+use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
 use super::holes::{lost_below, unreported};
 use super::newreno::NewReno;
-use super::resent::{LOST_RETRANSMISSIONS, Resent};
+use super::resent::lost_retransmissions;
 use crate::{AckInfo, Adjustment, Entry, LossRecovery, Param, Phase, Policy, Probe, Scoreboard, SenderView};
 
 /// Forward acknowledgment: everything below the forward-most SACKed byte has left the network, so `snd_nxt - fack` and what was resent are in it.
@@ -13,9 +14,7 @@ use crate::{AckInfo, Adjustment, Entry, LossRecovery, Param, Phase, Policy, Prob
 struct Fack {
     /// Also counts duplicates where there is SACK.
     without_sack: NewReno,
-    /// Set when the rate is halved during a round trip rather than the window at once.
-    halving: Option<Halving>,
-    resent: Resent,
+    cut: Cut,
     /// A hole is resent only with enough segments SACKed above it.
     each_hole: bool,
     /// False until the first ack told where the sequence numbers are.
@@ -28,7 +27,6 @@ struct Fack {
     fack: SeqNumber,
     /// Bytes below `fack` that are neither SACKed nor marked: they left the network all the same.
     unmarked: u32,
-    reduce: bool,
     /// The first retransmission of the episode is still to come.
     owing: bool,
 }
@@ -38,7 +36,6 @@ impl Fack {
         self.marked_to = if self.following { self.marked_to.max(v.snd_una) } else { v.snd_una };
         self.following = true;
         self.fack = b.sacked().last().map_or(v.snd_una, |range| range.end);
-        self.reduce = false;
         self.without_sack.duplicates.follow(v);
     }
 
@@ -67,55 +64,42 @@ impl Fack {
     }
 
     fn take(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+        let dup_thresh = self.without_sack.duplicates.dup_thresh();
         match v.phase {
             Phase::Loss if !settled(v) => {
-                self.resent.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
-                self.reduce = self.resent.signals(v);
+                self.cut.find(dup_thresh, b, v, lost);
                 return Phase::Loss;
             }
             Phase::Recovery if !settled(v) => {
-                if let Some(halving) = &mut self.halving {
-                    halving.count(a, self.fack, v);
-                }
+                self.cut.count(a, self.fack, v);
                 self.mark(true, b, v, lost);
                 self.owe(lost);
-                self.resent.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
-                self.reduce = self.resent.signals(v);
-                if let Some(halving) = self.halving.as_mut().filter(|_| self.reduce) {
-                    halving.again(v);
-                }
+                self.cut.find(dup_thresh, b, v, lost);
                 return Phase::Recovery;
             }
             Phase::Recovery => {
-                if let Some(halving) = &mut self.halving {
-                    halving.count(a, self.fack, v);
-                }
-                self.resent.forget();
+                self.cut.count(a, self.fack, v);
+                self.cut.close();
                 // The next ack may open another episode.
                 return if b.sacked().is_empty() { calm(v) } else { Phase::Disorder };
             }
-            Phase::Loss => self.resent.forget(),
+            Phase::Loss => self.cut.close(),
             _ => {}
         }
         if b.sacked().is_empty() && v.dup_acks == 0 {
-            self.stop_halving();
+            self.cut.stop();
             return calm(v);
         }
-        if let Some(halving) = &mut self.halving {
-            // An ECN echo has halved this window already.
-            if v.phase == Phase::Cwr { halving.stop() } else { halving.suspect(a, self.fack, v) }
-        }
+        self.cut.suspect(a, self.fack, v);
         if !self.is_lost(v) && !self.mark(false, b, v, lost) {
             return if calm(v) == Phase::Open { Phase::Disorder } else { calm(v) };
         }
         if !self.mark(true, b, v, lost) && v.dup_acks >= self.without_sack.duplicates.dup_thresh() {
             mark_first(b, v, lost);
+            self.marked_to = lost.last().map_or(self.marked_to, |first| first.end);
         }
-        self.resent.begin(v);
-        self.owing = self.halving.is_none();
-        if let Some(halving) = &mut self.halving {
-            halving.declare(v);
-        }
+        self.cut.open(v);
+        self.owing = !self.cut.is_gradual();
         self.owe(lost);
         Phase::Recovery
     }
@@ -125,12 +109,6 @@ impl Fack {
         if self.owing && !lost.is_empty() {
             self.owing = false;
             self.without_sack.duplicates.owe();
-        }
-    }
-
-    fn stop_halving(&mut self) {
-        if let Some(halving) = &mut self.halving {
-            halving.stop();
         }
     }
 }
@@ -158,19 +136,12 @@ impl LossRecovery for Fack {
     }
 
     fn adjust(&mut self, v: &SenderView) -> Adjustment {
-        if std::mem::take(&mut self.reduce) {
-            return Adjustment::Reduce;
-        }
-        let in_flight = self.in_flight(v);
-        let repaired = v.phase != Phase::Recovery;
-        let window = self.halving.as_mut().filter(|_| v.phase != Phase::Loss).and_then(|halving| halving.window(in_flight, repaired, v));
-        window.map_or(Adjustment::Keep, Adjustment::To)
+        self.cut.adjust(self.in_flight(v), v)
     }
 
     fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.without_sack.on_rto(b, v, lost);
-        self.stop_halving();
-        self.resent.begin(v);
+        self.cut.restart(v);
         if v.expiries <= 1 {
             self.marked_before = if self.following { self.marked_to } else { v.snd_una };
         }
@@ -182,13 +153,7 @@ impl LossRecovery for Fack {
     }
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
-        if !v.sack {
-            return;
-        }
-        self.resent.note(sent, v);
-        if let Some(halving) = &mut self.halving {
-            halving.resent(sent.len());
-        }
+        self.cut.note(sent, v);
     }
 
     fn quota(&mut self, v: &SenderView) -> Bytes {
@@ -196,14 +161,13 @@ impl LossRecovery for Fack {
             return self.without_sack.quota(v);
         }
         let in_flight = self.in_flight(v);
-        let halved = self.halving.as_mut().filter(|_| v.phase == Phase::Disorder).and_then(|halving| halving.quota(in_flight, v));
+        let halved = self.cut.quota(in_flight, v);
         halved.unwrap_or_else(|| self.without_sack.duplicates.quota(&SenderView { pipe: in_flight, ..*v }))
     }
 
     fn on_undo(&mut self, v: &SenderView) {
         self.without_sack.on_undo(v);
-        self.stop_halving();
-        self.resent.begin(v);
+        self.cut.restart(v);
         self.marked_to = self.marked_before.max(v.snd_una);
     }
 }
@@ -222,22 +186,20 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
             true,
             "resend a hole only when `dup_thresh` segments above it are SACKed (M-A9), rather than everything below the forward-most SACK once one loss is certain",
         ),
-        LOST_RETRANSMISSIONS,
+        lost_retransmissions("reduce"),
         BOUNDS,
         WHOLE_SEGS,
     ],
     build: |p| {
         Box::new(Fack {
             without_sack: NewReno::new(p, true),
-            halving: (p.choice("adjustment") == "rate-halving").then(|| Halving::new(p)),
-            resent: Resent::new(p),
+            cut: Cut::new(p),
             each_hole: p.flag("each_hole"),
             following: false,
             marked_to: SeqNumber(0),
             marked_before: SeqNumber(0),
             fack: SeqNumber(0),
             unmarked: 0,
-            reduce: false,
             owing: false,
         })
     },

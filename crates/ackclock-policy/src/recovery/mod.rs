@@ -1,5 +1,6 @@
 //! Which segments are taken for lost, and what is sent next while repairing.
 
+mod cut;
 mod duplicates;
 mod fack;
 mod halving;

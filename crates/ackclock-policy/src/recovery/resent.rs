@@ -9,6 +9,8 @@ use crate::{Param, Params, Scoreboard, SenderView};
 #[derive(Debug)]
 pub(super) struct Resent {
     rule: Rule,
+    /// What was found calls for another reduction.
+    reduce: bool,
     /// Room for them, taken when it is needed for the first time.
     list: Option<Box<List>>,
 }
@@ -19,8 +21,6 @@ struct List {
     sent: VecDeque<(SeqRange, SeqNumber)>,
     /// What was resent before this point was of a window for which the congestion window was reduced already.
     reduced_at: SeqNumber,
-    /// A retransmission of a window of its own was lost.
-    signal: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ impl Resent {
             "resend" => Rule::Resend,
             _ => Rule::Reduce,
         };
-        Self { rule, list: None }
+        Self { rule, reduce: false, list: None }
     }
 
     /// An episode begins, or the timer expired: what comes is of a new window, and what was resent before is of no interest.
@@ -51,8 +51,8 @@ impl Resent {
 
     /// Nothing is missing any more.
     pub fn forget(&mut self) {
+        self.reduce = false;
         if let Some(list) = &mut self.list {
-            list.signal = false;
             list.sent.clear();
             list.sent.shrink_to(SPARE);
         }
@@ -65,29 +65,31 @@ impl Resent {
         }
     }
 
-    /// Adds to `lost` what was resent and is still missing although `dup_thresh` segments sent after it were SACKed.
-    pub fn find(&mut self, dup_thresh: u32, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
-        let Some(list) = self.list.as_deref_mut().filter(|list| !list.sent.is_empty()) else { return };
-        let Some(limit) = sacked_above(b.sacked(), dup_thresh, v.smss) else { return };
+    /// Adds to `lost` what was resent and is still missing although `dup_thresh` segments sent after it were SACKed. True when that is a congestion
+    /// signal of its own: the loss of a retransmission is one, and the window is reduced a second time (RFC 5681 §4.3), once for all that were sent in
+    /// one round trip.
+    pub fn find(&mut self, dup_thresh: u32, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
+        let Some(list) = self.list.as_deref_mut().filter(|list| !list.sent.is_empty()) else { return false };
+        let Some(limit) = sacked_above(b.sacked(), dup_thresh, v.smss) else { return false };
+        let mut signal = false;
         while let Some((range, then)) = list.sent.front().copied().filter(|(_, then)| *then <= limit) {
             list.sent.pop_front();
             let start = range.start.max(v.snd_una);
             if start < range.end && b.segment(start).is_some_and(|s| !s.sacked) {
                 lost.push(SeqRange::new(start, range.end));
-                list.signal |= then >= list.reduced_at;
+                signal |= then >= list.reduced_at;
             }
         }
+        if signal && self.rule == Rule::Reduce {
+            list.reduced_at = v.snd_nxt;
+            self.reduce = true;
+        }
+        self.reduce
     }
 
-    /// True when what was found is a congestion signal of its own: the loss of a retransmission is one, and the window is reduced a second time
-    /// (RFC 5681 §4.3), once for all that were sent in one round trip.
-    pub fn signals(&mut self, v: &SenderView) -> bool {
-        let Some(list) = &mut self.list else { return false };
-        let signal = std::mem::take(&mut list.signal) && self.rule == Rule::Reduce;
-        if signal {
-            list.reduced_at = v.snd_nxt;
-        }
-        signal
+    /// True, once, when what was found is a congestion signal of its own.
+    pub fn take_signal(&mut self) -> bool {
+        std::mem::take(&mut self.reduce)
     }
 }
 
@@ -95,10 +97,12 @@ impl Resent {
 const SPARE: usize = 32;
 
 /// What happens to them.
-pub(super) const LOST_RETRANSMISSIONS: Param = Param::choice(
-    "lost_retransmissions",
-    "reduce",
-    &["ignore", "resend", "reduce"],
-    "a retransmission still missing when `dup_thresh` segments sent for the first time after it were SACKed: left to the timer, resent, or resent and the \
-     window reduced again, as RFC 5681 4.3 has it (M-A10)",
-);
+pub(super) const fn lost_retransmissions(default: &'static str) -> Param {
+    Param::choice(
+        "lost_retransmissions",
+        default,
+        &["ignore", "resend", "reduce"],
+        "a retransmission still missing when `dup_thresh` segments sent for the first time after it were SACKed: left to the timer, resent, or resent and \
+         the window reduced again, as RFC 5681 4.3 has it (M-A10)",
+    )
+}

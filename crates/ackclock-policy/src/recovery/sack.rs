@@ -1,16 +1,20 @@
 use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
-use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, calm, mark_first, new_data, settled};
+use super::cut::Cut;
+use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT, calm, mark_first, new_data, settled};
+use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
 use super::holes::lost_below;
 use super::newreno::NewReno;
-use crate::{AckInfo, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
+use super::resent::lost_retransmissions;
+use crate::{AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
 
 /// RFC 6675. Marks on the scoreboard say what IsLost() would: each byte is marked at most once on the way up, so an ack costs the few SACKed ranges at the
 /// top and whatever is newly lost, not the whole scoreboard.
 #[derive(Debug)]
 struct Sack {
-    duplicates: Duplicates,
+    /// Also counts duplicates where there is SACK.
     without_sack: NewReno,
+    cut: Cut,
     /// False until the first ack told where the sequence numbers are.
     following: bool,
     /// Everything un-SACKed below it is marked lost; never behind `snd_una`.
@@ -39,7 +43,9 @@ impl Sack {
 
     /// Marks what has become lost; true when that is the case for the first outstanding byte.
     fn mark(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
-        let Some(boundary) = lost_below(b.sacked(), self.duplicates.dup_thresh(), v.smss).filter(|seq| *seq <= v.snd_nxt) else { return false };
+        let Some(boundary) = lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v.smss).filter(|seq| *seq <= v.snd_nxt) else {
+            return false;
+        };
         // What was resent before it was known to be lost (rule 3) is not marked again.
         let from = self.marked_to.max(self.high_rxt);
         if boundary > from {
@@ -84,27 +90,48 @@ impl LossRecovery for Sack {
             return self.without_sack.on_ack(a, b, v, lost);
         }
         self.follow(v);
+        let fack = b.sacked().last().map_or(v.snd_una, |range| range.end);
         match v.phase {
             // RFC 6675 §5.1: no other episode before the timeout's is over.
-            Phase::Loss if !settled(v) => return Phase::Loss,
+            Phase::Loss if !settled(v) => {
+                self.cut.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
+                return Phase::Loss;
+            }
             Phase::Recovery if !settled(v) => {
+                self.cut.count(a, fack, v);
                 self.mark(b, v, lost);
+                self.cut.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
                 return Phase::Recovery;
             }
             // Step A. The next ack may open another episode.
-            Phase::Recovery => return if b.sacked().is_empty() { calm(v) } else { Phase::Disorder },
-            _ if !a.has_sack && v.dup_acks == 0 => return calm(v),
+            Phase::Recovery => {
+                self.cut.count(a, fack, v);
+                self.cut.close();
+                return if b.sacked().is_empty() { calm(v) } else { Phase::Disorder };
+            }
+            Phase::Loss => self.cut.close(),
             _ => {}
+        }
+        if b.sacked().is_empty() && v.dup_acks == 0 {
+            self.cut.stop();
+        } else {
+            self.cut.suspect(a, fack, v);
+        }
+        if !a.has_sack && v.dup_acks == 0 {
+            return calm(v);
         }
         self.high_rxt = v.snd_una;
         // §5: step 2, or step 1 without enough bytes SACKed.
         let first_is_lost = self.mark(b, v, lost);
-        if first_is_lost || v.dup_acks >= self.duplicates.dup_thresh() {
+        if first_is_lost || v.dup_acks >= self.without_sack.duplicates.dup_thresh() {
             if !first_is_lost {
                 mark_first(b, v, lost);
             }
             self.rescue_rxt = None;
-            self.duplicates.begin(v);
+            self.cut.open(v);
+            if !self.cut.is_gradual() {
+                self.without_sack.duplicates.begin(v);
+            }
             return Phase::Recovery;
         }
         match calm(v) {
@@ -113,9 +140,13 @@ impl LossRecovery for Sack {
         }
     }
 
+    fn adjust(&mut self, v: &SenderView) -> Adjustment {
+        self.cut.adjust(v.pipe, v)
+    }
+
     fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.without_sack.on_rto(b, v, lost);
-        self.duplicates.expired(v);
+        self.cut.restart(v);
         (self.following, self.marked_to, self.high_rxt, self.rescue_rxt) = (true, v.snd_nxt, v.snd_una, None);
     }
 
@@ -145,6 +176,7 @@ impl LossRecovery for Sack {
     }
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
+        self.cut.note(sent, v);
         match self.advice {
             Advice::NewData => {}
             Advice::Retransmission => self.high_rxt = self.high_rxt.max(sent.end),
@@ -157,16 +189,19 @@ impl LossRecovery for Sack {
         if !v.sack {
             return self.without_sack.quota(v);
         }
+        if let Some(halved) = self.cut.quota(v.pipe, v) {
+            return halved;
+        }
         // §5 step 3: in Disorder `pipe` alone limits, when Limited Transmit is on.
-        if v.phase == Phase::Disorder && self.duplicates.limited_transmit() {
+        if v.phase == Phase::Disorder && self.without_sack.duplicates.limited_transmit() {
             return v.room();
         }
-        self.duplicates.quota(v)
+        self.without_sack.duplicates.quota(v)
     }
 
     fn on_undo(&mut self, v: &SenderView) {
         self.without_sack.on_undo(v);
-        self.duplicates.undo();
+        self.cut.restart(v);
         (self.marked_to, self.high_rxt) = (v.snd_una, v.snd_una);
     }
 }
@@ -175,12 +210,12 @@ impl LossRecovery for Sack {
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "sack",
     about: "SACK-based recovery (RFC 6675): resends holes with three segments SACKed above them, as the estimate of what is in the network allows; `newreno` without SACK.",
-    source: "M-A6; RFC 6675",
-    params: &[DUP_THRESH, LIMITED_TRANSMIT],
+    source: "M-A6, M-A8, M-A10, M-A11; RFC 6675",
+    params: &[DUP_THRESH, LIMITED_TRANSMIT, ADJUSTMENT, lost_retransmissions("ignore"), BOUNDS, WHOLE_SEGS],
     build: |p| {
         Box::new(Sack {
-            duplicates: Duplicates::new(p, false),
             without_sack: NewReno::new(p, true),
+            cut: Cut::new(p),
             following: false,
             marked_to: SeqNumber(0),
             high_rxt: SeqNumber(0),

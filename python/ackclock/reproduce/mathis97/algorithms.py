@@ -116,6 +116,7 @@ rule(
     "M-A8",
     "FACK-RH: rate-halving",
     "recovery fack(adjustment=rate-halving)",
+    "recovery sack(adjustment=rate-halving)",
     "stack fack-rh",
     tests=[
         f"{HALVING}::the_window_after_the_round_trip_is_half_of_what_was_not_lost",
@@ -127,6 +128,8 @@ rule(
         f"{FACK_TESTS}::a_segment_leaves_for_every_two_acks_and_a_new_one_before_the_first_retransmission",
         f"{FACK_TESTS}::lost_acks_do_not_count_as_lost_segments",
         f"{FACK_TESTS}::reordering_that_goes_on_halves_once_per_hole",
+        f"{FACK_TESTS}::any_losses_of_a_window_bring_it_to_half_of_the_rest",
+        f"{FACK_TESTS}::no_more_is_in_the_network_than_the_window_allows",
     ],
     choices={
         "window during the round trip": "what is in flight and what acks have released of it; afterwards half of the segments acknowledged in it (M-E15)",
@@ -152,6 +155,7 @@ rule(
     "Lost-retransmission detection",
     "recovery fack(lost_retransmissions=reduce)",
     "recovery fack(lost_retransmissions=resend)",
+    "recovery sack(lost_retransmissions=reduce)",
     tests=[
         f"{HALVING}::a_lost_retransmission_is_found_without_the_timer",
         f"{FACK_TESTS}::a_lost_retransmission_is_resent_after_three_segments_sent_later",

@@ -13,9 +13,12 @@ mod error;
 #[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
+mod kernels;
+#[cfg(target_os = "linux")]
 mod lab;
 #[cfg(target_os = "linux")]
 mod linux;
+mod probe;
 
 pub use clock::Clock;
 #[cfg(target_os = "linux")]
@@ -26,11 +29,17 @@ pub use error::DriveError;
 #[cfg(target_os = "linux")]
 pub use host::*;
 #[cfg(target_os = "linux")]
+pub use kernels::{Kernels, KernelsOptions};
+#[cfg(target_os = "linux")]
 pub use lab::{Lab, LabOptions};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::Offload;
 #[cfg(target_os = "linux")]
 pub use linux::*;
+pub use probe::*;
+
+/// Makes the policies of a new connection.
+pub type PolicyFactory = std::sync::Arc<dyn Fn() -> ackclock_engine::Policies + Send + Sync>;
 
 /// How network namespaces and TUN devices can be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

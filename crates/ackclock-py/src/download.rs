@@ -10,7 +10,7 @@ use ackclock_policy::Registry;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::error::{self, InputError, MissingRightError};
+use crate::error;
 
 /// Downloads a file from `python -m http.server` on the kernel's TCP through our engine, over an emulated path, and answers what it found, as JSON.
 /// Captures go to `folder`. `progress` is called with the share of the file received and a label. To be called in a process with one thread, which
@@ -28,12 +28,9 @@ pub fn download_demo(py: Python<'_>, folder: PathBuf, python: PathBuf, progress:
         })
     };
     let report = py.detach(|| run(folder, python, &mut told));
-    match (stopped_by, report) {
-        (Some(e), _) => Err(e),
-        (None, Ok(report)) => Ok(describe(&report)),
-        (None, Err(DriveError::Missing(sentence))) => Err(MissingRightError::new_err(sentence)),
-        (None, Err(DriveError::Input(sentence))) => Err(InputError::new_err(sentence)),
-        (None, Err(e)) => Err(error::DriveError::new_err(e.to_string())),
+    match stopped_by {
+        Some(e) => Err(e),
+        None => report.map(|r| describe(&r)).map_err(error::drive),
     }
 }
 

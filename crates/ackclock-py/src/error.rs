@@ -28,6 +28,16 @@ pub fn policy(e: RegistryError) -> PyErr {
     PolicyError::new_err(e.to_string())
 }
 
+/// The exception for an error of the real network.
+#[cfg(target_os = "linux")]
+pub fn drive(e: ackclock_drive::DriveError) -> PyErr {
+    match e {
+        ackclock_drive::DriveError::Missing(sentence) => MissingRightError::new_err(sentence),
+        ackclock_drive::DriveError::Input(sentence) => InputError::new_err(sentence),
+        e => DriveError::new_err(e.to_string()),
+    }
+}
+
 /// Adds the tree to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();

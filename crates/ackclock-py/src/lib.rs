@@ -4,6 +4,7 @@ mod declarations;
 #[cfg(target_os = "linux")]
 mod download;
 mod error;
+mod probe;
 mod quantity;
 mod simulate;
 mod table;
@@ -21,6 +22,11 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::download::download_demo;
+    #[pymodule_export]
+    use super::probe::probe_simulated;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::probe::{probe, probe_emulated};
     #[pymodule_export]
     use super::quantity::quantity;
     #[pymodule_export]

@@ -14,16 +14,13 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Config, Policies};
+use ackclock_engine::{AbortReason, Config};
 
 pub use listener::Listener;
 pub use stream::Stream;
 
-use crate::{Clock, DriveError, Port};
+use crate::{Clock, DriveError, PolicyFactory, Port};
 use run::Shared;
-
-/// Makes the policies of a new connection.
-pub type PolicyFactory = Arc<dyn Fn() -> Policies + Send + Sync>;
 
 /// What a host is made with.
 #[derive(Clone)]

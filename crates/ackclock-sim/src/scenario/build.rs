@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ackclock_policy::{Chosen, QueueDiscipline, Registry, Value};
+use ackclock_policy::{Registry, Value};
 use ackclock_units::{Duration, Instant, Rng};
 
 use super::check::Ways;
 use super::error::{Result, ScenarioError};
-use super::link::LinkPlan;
 use super::resolve::{Job, Resolved};
 use super::workload::{Body, WorkloadPlan};
 use crate::flow::{DatagramSource, DatagramSpec, FlowSource, Sources, StackFactory};
@@ -31,20 +30,10 @@ pub(super) fn network(r: &Resolved, bare: bool) -> Result<Network> {
         nodes.insert(name.as_str(), builder.node(name).map_err(wrong)?);
     }
     for (name, from, to, plan) in r.path.links() {
-        let spec = if bare { LinkSpec::delay(plan.delay) } else { spec(plan) };
+        let spec = if bare { LinkSpec::delay(plan.delay) } else { plan.spec() };
         builder.link(&name, nodes[from], nodes[to], spec).map_err(wrong)?;
     }
     Ok(builder.build())
-}
-
-/// A link to be built, from its plan.
-pub(super) fn spec(plan: &LinkPlan) -> LinkSpec {
-    LinkSpec {
-        rate: plan.rate,
-        delay: plan.delay,
-        queue: plan.queue.as_ref().map(Chosen::<dyn QueueDiscipline>::build),
-        faults: plan.faults.iter().map(Chosen::build).collect(),
-    }
 }
 
 /// All that runs over the network in one job.

@@ -7,6 +7,7 @@ use super::error::{Result, ScenarioError};
 use super::reader::{Reader, hint};
 use super::tree::{Item, Node};
 use crate::fault::{self, Fault};
+use crate::link::LinkSpec;
 
 const LOWEST: Rate = Rate::from_bits_per_sec(1);
 const HIGHEST: Rate = Rate::from_bits_per_sec(1_000_000_000_000_000);
@@ -29,6 +30,16 @@ pub struct LinkPlan {
 }
 
 impl LinkPlan {
+    /// The link itself, to be built.
+    pub fn spec(&self) -> LinkSpec {
+        LinkSpec {
+            rate: self.rate,
+            delay: self.delay,
+            queue: self.queue.as_ref().map(Chosen::<dyn QueueDiscipline>::build),
+            faults: self.faults.iter().map(Chosen::build).collect(),
+        }
+    }
+
     /// A pure delay.
     pub(super) fn pure_delay(delay: Duration) -> Self {
         Self { rate: None, delay, queue: None, faults: Vec::new() }

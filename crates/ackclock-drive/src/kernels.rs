@@ -1,0 +1,73 @@
+//! Two kernels and an emulated path between them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ackclock_sim::LinkSpec;
+
+use crate::{Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions};
+
+/// What [`Kernels`] are made of.
+pub struct KernelsOptions {
+    /// Largest IP packet, bytes.
+    pub mtu: u16,
+    /// The link from the near kernel to the far one.
+    pub there: LinkSpec,
+    /// The link back.
+    pub back: LinkSpec,
+    /// Seed of the links' random streams.
+    pub seed: u64,
+    /// The clock of the emulator.
+    pub clock: Clock,
+}
+
+/// Two kernels, each in a namespace of its own, with the emulator between them.
+///
+/// The far one is also a router on the way to [`Kernels::BEYOND`], where nobody is. Dropping it removes everything.
+pub struct Kernels {
+    /// The near kernel's namespace, in which it is [`Kernels::NEAR`] and [`Kernels::NEAR6`].
+    pub near: Namespace,
+    /// The far kernel's namespace, in which it is [`Kernels::FAR`] and [`Kernels::FAR6`].
+    pub far: Namespace,
+    /// The path.
+    pub emulator: Emulator,
+}
+
+impl Kernels {
+    /// The near kernel's address.
+    pub const NEAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 1));
+    /// The far kernel's address.
+    pub const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 2));
+    /// An address behind the far kernel.
+    pub const BEYOND: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 1, 9));
+    /// The near kernel's IPv6 address.
+    pub const NEAR6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 1));
+    /// The far kernel's IPv6 address.
+    pub const FAR6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 2));
+
+    /// Sets them up.
+    ///
+    /// # Errors
+    /// A right that is missing (see [`crate::check`]), or a system call that failed.
+    pub fn new(options: KernelsOptions) -> Result<Self, DriveError> {
+        let kernel = |v4, v6| -> Result<(Namespace, Port), DriveError> {
+            let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else { unreachable!("constants above") };
+            let namespace = Namespace::new(true)?;
+            // A prefix in which [`Kernels::BEYOND`] lies as well: whatever is not the other kernel itself goes through it.
+            let tun = TunOptions { ipv4: (v4, 16), ipv6: Some((v6, 64)), mtu: options.mtu, ..TunOptions::default() };
+            let port = Port::from(Tun::new(&namespace, &tun)?);
+            Ok((namespace, port))
+        };
+        let (near, near_port) = kernel(Self::NEAR, Self::NEAR6)?;
+        let (far, far_port) = kernel(Self::FAR, Self::FAR6)?;
+        far.set_sysctl("net.ipv4.ip_forward", "1")?;
+        // Answers to probes are not to be throttled, unless a test wants them so.
+        far.set_sysctl("net.ipv4.icmp_ratelimit", "0")?;
+        far.set_sysctl("net.ipv6.icmp.ratelimit", "0")?;
+        // Where this is the machine's own, it is not ours to change.
+        let _ = far.set_sysctl("net.ipv4.icmp_msgs_per_sec", "1000000");
+        let _ = far.set_sysctl("net.ipv4.icmp_msgs_burst", "1000000");
+        let links = EmulatorOptions { forward: options.there, backward: options.back, seed: options.seed, clock: options.clock };
+        let emulator = Emulator::start(near_port, far_port, links)?;
+        Ok(Self { near, far, emulator })
+    }
+}

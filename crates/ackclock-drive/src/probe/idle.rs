@@ -1,0 +1,158 @@
+//! The background probe (M-U5): small packets, evenly spaced, before, during and after the test.
+
+use ackclock_policy::replay::Distribution;
+use ackclock_units::{Duration, Instant};
+
+/// When a background probe was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// Before the test.
+    Before,
+    /// While it ran.
+    During,
+    /// After it.
+    After,
+}
+
+/// Round-trip times of background probes.
+#[derive(Clone, Debug, Default)]
+pub struct Background {
+    /// Probes sent.
+    pub sent: u64,
+    /// Those that came back.
+    pub answered: u64,
+    /// Their round-trip times, seconds.
+    pub rtt: Distribution,
+    batch: (u32, f64),
+    means: Vec<f64>,
+}
+
+/// Samples of which a mean is taken; the register's 200 make ten of them.
+const BATCH: u32 = 20;
+/// Means that are kept.
+const MOST_MEANS: usize = 100_000;
+
+impl Background {
+    /// The median of the means of [`BATCH`] samples each, seconds; `None` before the first batch is full.
+    pub fn median_of_means(&self) -> Option<f64> {
+        let mut means = self.means.clone();
+        means.sort_unstable_by(f64::total_cmp);
+        let n = means.len();
+        (n > 0).then(|| (means[(n - 1) / 2] + means[n / 2]) / 2.0)
+    }
+
+    fn sample(&mut self, rtt: Duration) {
+        let rtt = rtt.as_secs_f64();
+        self.answered += 1;
+        self.rtt.add(rtt);
+        self.batch = (self.batch.0 + 1, self.batch.1 + rtt);
+        if self.batch.0 == BATCH {
+            if self.means.len() < MOST_MEANS {
+                self.means.push(self.batch.1 / f64::from(BATCH));
+            }
+            self.batch = (0, 0.0);
+        }
+    }
+}
+
+/// Says when the next background probe is due, and keeps what the replies told.
+#[derive(Debug)]
+pub(super) struct Pinger {
+    interval: Duration,
+    /// The next one; `None` while none is to be sent.
+    next: Option<Instant>,
+    phase: When,
+    /// Probes left in this phase.
+    left: u64,
+    pub before: Background,
+    pub during: Background,
+    pub after: Background,
+}
+
+impl Pinger {
+    pub fn new(interval: Duration) -> Self {
+        let [before, during, after] = [(); 3].map(|()| Background::default());
+        Self { interval, next: None, phase: When::Before, left: 0, before, during, after }
+    }
+
+    /// Sends `count` probes from now on.
+    pub fn start(&mut self, now: Instant, phase: When, count: u64) {
+        self.phase = phase;
+        self.left = count;
+        self.next = (count > 0).then_some(now);
+    }
+
+    /// Sends no more.
+    pub fn stop(&mut self) {
+        self.next = None;
+        self.left = 0;
+    }
+
+    /// True when all of this phase are sent.
+    pub fn is_done(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// When the next one is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// The phase of the probe to send now, if one is due.
+    pub fn poll(&mut self, now: Instant) -> Option<When> {
+        let due = self.next.filter(|at| *at <= now)?;
+        self.left -= 1;
+        // Evenly spaced where the machine can keep up; what it missed is not made up for in a burst.
+        self.next = (self.left > 0).then(|| (due + self.interval).max(now));
+        self.of(self.phase).sent += 1;
+        Some(self.phase)
+    }
+
+    /// A probe of `phase` came back.
+    pub fn answer(&mut self, phase: When, rtt: Duration) {
+        self.of(phase).sample(rtt);
+    }
+
+    fn of(&mut self, phase: When) -> &mut Background {
+        match phase {
+            When::Before => &mut self.before,
+            When::During => &mut self.during,
+            When::After => &mut self.after,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_are_evenly_spaced_and_their_means_have_a_median() {
+        let (mut pinger, every) = (Pinger::new(Duration::from_millis(50)), Duration::from_millis(50));
+        pinger.start(Instant::ZERO + every, When::Before, 60);
+        let mut sent = Vec::new();
+        while let Some(at) = pinger.poll_timeout() {
+            assert_eq!(pinger.poll(at.saturating_sub(Duration::from_nanos(1))), None);
+            assert_eq!(pinger.poll(at), Some(When::Before));
+            sent.push(at);
+            // Three batches: 1 ms, 2 ms and 9 ms.
+            pinger.answer(When::Before, Duration::from_millis([1, 2, 9][(sent.len() - 1) / 20]));
+        }
+        assert!(pinger.is_done() && sent.windows(2).all(|w| w[1].since(w[0]) == every) && sent.len() == 60);
+        assert!((pinger.before.median_of_means().expect("full batches") - 2e-3).abs() < 1e-12);
+        assert!((pinger.before.rtt.mean().expect("samples") - 4e-3).abs() < 1e-12);
+        assert_eq!((pinger.before.sent, pinger.before.answered, pinger.during.sent), (60, 60, 0));
+        assert_eq!(pinger.during.median_of_means(), None);
+    }
+
+    #[test]
+    fn what_was_missed_is_not_made_up_for() {
+        let mut pinger = Pinger::new(Duration::from_millis(50));
+        pinger.start(Instant::ZERO, When::During, 100);
+        let late = Instant::ZERO + Duration::from_secs(1);
+        assert!(pinger.poll(late).is_some());
+        assert_eq!(pinger.poll_timeout(), Some(late));
+        assert!(pinger.poll(late).is_some());
+        assert_eq!(pinger.poll_timeout(), Some(late + Duration::from_millis(50)));
+    }
+}

@@ -1,0 +1,158 @@
+//! A probe's bytes: an ICMP echo header where it is one, then a token, the probe's number, and filling.
+
+use std::net::IpAddr;
+
+/// Token and number.
+pub(super) const LEAST_PAYLOAD: usize = 16;
+/// ICMP echo header.
+const ECHO_HEADER: usize = 8;
+
+/// ICMP types of echo request and reply (RFC 792, RFC 4443 §4).
+const ECHO: [(u8, u8); 2] = [(8, 0), (128, 129)];
+
+/// Writes and reads the payload of probes. The token is random: replies to others, and those of somebody who guesses, do not have it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Payload {
+    pub token: u64,
+}
+
+impl Payload {
+    /// Writes `len` bytes, no fewer than [`LEAST_PAYLOAD`], for probe `number`.
+    pub fn write(self, number: u64, len: u32, out: &mut Vec<u8>) {
+        let end = out.len() + (len as usize).max(LEAST_PAYLOAD);
+        out.extend_from_slice(&self.token.to_be_bytes());
+        out.extend_from_slice(&number.to_be_bytes());
+        out.resize(end, b'a');
+    }
+
+    /// The number of the probe whose payload this begins with.
+    pub fn read(self, bytes: &[u8]) -> Option<u64> {
+        let (token, rest) = bytes.split_first_chunk()?;
+        (u64::from_be_bytes(*token) == self.token).then_some(())?;
+        rest.first_chunk().map(|number| u64::from_be_bytes(*number))
+    }
+}
+
+/// Writes an ICMP echo request before a payload. The kernel sets identifier and checksum on unprivileged sockets, and the checksum of ICMPv6 always.
+pub(super) fn write_echo(v6: bool, identifier: u16, payload: Payload, number: u64, len: u32, out: &mut Vec<u8>) {
+    out.clear();
+    let [id, sequence] = [identifier, number as u16].map(u16::to_be_bytes);
+    out.extend_from_slice(&[ECHO[usize::from(v6)].0, 0, 0, 0, id[0], id[1], sequence[0], sequence[1]]);
+    payload.write(number, len, out);
+    if !v6 {
+        let sum = checksum(out);
+        out[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// The number in an ICMP echo reply of ours; `None` for anything else. `identifier` where the kernel does not look at it for us.
+pub(super) fn read_echo(v6: bool, identifier: Option<u16>, payload: Payload, bytes: &[u8]) -> Option<u64> {
+    let (header, rest) = bytes.split_first_chunk::<ECHO_HEADER>()?;
+    let ours = identifier.is_none_or(|id| header[4..6] == id.to_be_bytes());
+    let number = payload.read(rest)?;
+    let sequence = u16::from_be_bytes([header[6], header[7]]);
+    (header[0] == ECHO[usize::from(v6)].1 && header[1] == 0 && ours && sequence == number as u16).then_some(number)
+}
+
+/// What follows the header of an IPv4 packet, as raw sockets give it.
+pub(super) fn without_ipv4_header(bytes: &[u8]) -> &[u8] {
+    let len = bytes.first().map_or(0, |b| usize::from(b & 0xf) * 4);
+    bytes.get(len..).unwrap_or_default()
+}
+
+/// RFC 1071.
+fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = bytes.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Why this address is not probed, if it is not: only single hosts are.
+pub(super) fn refused(to: IpAddr) -> Option<String> {
+    let kind = match to {
+        IpAddr::V4(a) if a.is_broadcast() => "the broadcast address",
+        IpAddr::V4(a) if a.octets()[0] == 0 => "no address of a host",
+        _ if to.is_multicast() => "a multicast address",
+        _ if to.is_unspecified() => "no address of a host",
+        _ => return None,
+    };
+    Some(format!("`{to}` is {kind}: give the address of one host"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: Payload = Payload { token: 0x0123_4567_89ab_cdef };
+
+    fn reply(v6: bool, number: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_echo(v6, 77, OURS, number, 100, &mut bytes);
+        bytes[0] = ECHO[usize::from(v6)].1;
+        bytes
+    }
+
+    #[test]
+    fn a_reply_names_its_probe() {
+        for v6 in [false, true] {
+            for number in [0, 1, 65_535, 65_536, u64::MAX] {
+                let bytes = reply(v6, number);
+                assert_eq!(bytes.len(), ECHO_HEADER + 100);
+                assert_eq!(read_echo(v6, Some(77), OURS, &bytes), Some(number));
+                assert_eq!(read_echo(v6, None, OURS, &bytes), Some(number));
+            }
+        }
+    }
+
+    #[test]
+    fn the_checksum_of_what_is_sent_is_right() {
+        let mut bytes = Vec::new();
+        for len in [16, 17, 1460] {
+            write_echo(false, 0xbeef, OURS, 12, len, &mut bytes);
+            assert_eq!(checksum(&bytes), 0);
+        }
+    }
+
+    #[test]
+    fn foreign_forged_and_cut_replies_are_ignored() {
+        let good = reply(false, 5);
+        assert_eq!(read_echo(false, Some(78), OURS, &good), None, "another program's identifier");
+        assert_eq!(read_echo(false, Some(77), Payload { token: 1 }, &good), None, "another token");
+        assert_eq!(read_echo(true, Some(77), OURS, &good), None, "a type of the other family");
+        for len in 0..ECHO_HEADER + LEAST_PAYLOAD {
+            assert_eq!(read_echo(false, None, OURS, &good[..len]), None, "{len} bytes");
+        }
+        // The request itself, as it arrives over the loopback device; another code; a sequence number that is not the probe's.
+        for (place, value) in [(0, 8), (1, 1), (7, 9)] {
+            let mut bad = good.clone();
+            bad[place] = value;
+            assert_eq!(read_echo(false, None, OURS, &bad), None, "byte {place}");
+        }
+        for i in 0..8 {
+            let mut bad = good.clone();
+            bad[ECHO_HEADER + i] ^= 1;
+            assert_eq!(read_echo(false, None, OURS, &bad), None, "byte {i} of the token");
+        }
+    }
+
+    #[test]
+    fn the_header_of_a_raw_packet_may_be_anything() {
+        assert_eq!(without_ipv4_header(&[]), &[] as &[u8]);
+        assert_eq!(without_ipv4_header(&[0x4f, 1, 2]), &[] as &[u8]);
+        let mut packet = vec![0x46; 24];
+        packet.push(9);
+        assert_eq!(without_ipv4_header(&packet), &[9]);
+    }
+
+    #[test]
+    fn only_single_hosts_are_probed() {
+        for no in ["255.255.255.255", "224.0.0.1", "239.1.2.3", "0.0.0.0", "0.1.2.3", "::", "ff02::1"] {
+            assert!(refused(no.parse().unwrap()).unwrap().contains(no), "{no}");
+        }
+        for yes in ["127.0.0.1", "10.0.0.1", "::1", "fd00::1", "192.0.2.255"] {
+            assert_eq!(refused(yes.parse().unwrap()), None, "{yes}");
+        }
+    }
+}

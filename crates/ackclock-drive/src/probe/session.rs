@@ -1,0 +1,386 @@
+//! A whole probe run as a state machine without clock or sockets: background probes, the test, the look for a limit on replies, background probes again.
+
+use ackclock_engine::Stats;
+use ackclock_policy::replay::Distribution;
+use ackclock_units::{Duration, Instant, Rate};
+use ackclock_wire::Segment;
+
+use super::flying::{Flying, Found};
+use super::idle::{Pinger, When};
+use super::limit::{Fate, LimitSign, ReplyLimit, Suspicion, even_replies, losses_without_queue};
+use super::report::{Measured, ProbePhase, ProbeProgress, ProbeReport, Replies};
+use super::treno::Treno;
+use super::{PING_PAYLOAD, ProbeOptions};
+
+/// What a probe stands for.
+#[derive(Clone, Copy, Debug)]
+enum Load {
+    Segment(Segment),
+    Ping(When),
+}
+
+/// A probe to send now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Out {
+    /// Its number, by which its reply is known.
+    pub number: u64,
+    /// Payload, bytes.
+    pub payload: u32,
+}
+
+/// Probes of the test and what came back.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    /// The first of them.
+    from: u64,
+    sent: u64,
+    answered: u64,
+    rtt: Distribution,
+}
+
+/// From where on the numbers count.
+#[derive(Debug)]
+struct Mark {
+    at: Instant,
+    stats: Stats,
+    held: Duration,
+    tally: Tally,
+}
+
+/// The look for a limit on replies, at half the rate.
+#[derive(Debug)]
+struct Check {
+    suspicion: Suspicion,
+    from: u64,
+    until: Instant,
+}
+
+pub(super) struct Session {
+    options: ProbeOptions,
+    headers: u32,
+    treno: Treno,
+    pinger: Pinger,
+    flying: Flying<Load>,
+    replies: Replies,
+    phase: ProbePhase,
+    phase_began: Instant,
+    /// What is on its way is waited for until then, in phases that wait.
+    waits_until: Option<Instant>,
+    longest_rtt: Duration,
+    /// The test from its first probe on, and from the end of the initial slow start on.
+    whole: Option<Mark>,
+    steady: Option<Mark>,
+    /// When the test ended, and its counters then.
+    ended: Option<(Instant, Stats, Duration)>,
+    check: Option<Check>,
+    limit: Option<ReplyLimit>,
+}
+
+/// How long replies are waited for: so many times the longest round trip, within bounds.
+const PATIENCE: u64 = 3;
+const LEAST_PATIENCE: Duration = Duration::from_millis(100);
+const MOST_PATIENCE: Duration = Duration::from_secs(2);
+/// The look for a limit lasts no longer than this, or a quarter of the test.
+const CHECK_AT_MOST: Duration = Duration::from_secs(10);
+/// Background probes without any answer after which nothing else is tried.
+const SILENT: u64 = 10;
+
+impl Session {
+    /// `headers` are those of a probe on the wire, bytes.
+    pub fn new(options: ProbeOptions, headers: u32, seed: u64) -> Self {
+        let policies = [(options.policies)(), (options.policies)()];
+        Self {
+            treno: Treno::new(&options.engine_config(), policies, options.max_rate, headers, seed),
+            pinger: Pinger::new(options.interval),
+            options,
+            headers,
+            flying: Flying::new(),
+            replies: Replies::default(),
+            phase: ProbePhase::Done,
+            phase_began: Instant::ZERO,
+            waits_until: None,
+            longest_rtt: Duration::ZERO,
+            whole: None,
+            steady: None,
+            ended: None,
+            check: None,
+            limit: None,
+        }
+    }
+
+    /// Begins.
+    pub fn start(&mut self, now: Instant) {
+        if self.options.background > 0 {
+            self.enter(now, ProbePhase::Before);
+            self.pinger.start(now, When::Before, self.options.background);
+        } else {
+            self.begin_test(now);
+        }
+    }
+
+    /// True when there is nothing more to do.
+    pub fn is_done(&self) -> bool {
+        self.phase == ProbePhase::Done
+    }
+
+    /// Ends it here, with what there is.
+    pub fn stop(&mut self, now: Instant) {
+        if self.phase == ProbePhase::Test {
+            self.end_test(now);
+        }
+        self.enter(now, ProbePhase::Done);
+    }
+
+    /// The next probe to send now, if any.
+    pub fn poll_send(&mut self, now: Instant) -> Option<Out> {
+        if let Some(when) = self.pinger.poll(now) {
+            if self.pinger.is_done() {
+                self.waits_until = Some(now + self.patience());
+            }
+            return Some(Out { number: self.flying.send(now, Load::Ping(when)), payload: PING_PAYLOAD });
+        }
+        if !matches!(self.phase, ProbePhase::Test | ProbePhase::Check) {
+            return None;
+        }
+        let segment = self.treno.poll_segment(now)?;
+        let number = self.flying.send(now, Load::Segment(segment));
+        if self.phase == ProbePhase::Test {
+            [&mut self.whole, &mut self.steady].into_iter().flatten().for_each(|mark| mark.tally.sent += 1);
+        }
+        // The SYN is as long as the segments after it, so that it meets the same path.
+        Some(Out { number, payload: if segment.len > 0 { segment.len } else { self.options.mss } })
+    }
+
+    /// The reply to probe `number` came.
+    pub fn reply(&mut self, now: Instant, number: u64) {
+        let sent = match self.flying.answer(now, number) {
+            Found::First(sent) => sent,
+            Found::Again => return self.replies.again += 1,
+            Found::Unknown => return self.replies.unknown += 1,
+        };
+        let rtt = sent.rtt.unwrap_or_default();
+        self.longest_rtt = self.longest_rtt.max(rtt);
+        match sent.load {
+            Load::Ping(when) => self.pinger.answer(when, rtt),
+            Load::Segment(segment) => {
+                self.replies.late += u64::from(self.treno.has_acked(now, &segment));
+                for mark in [&mut self.whole, &mut self.steady].into_iter().flatten() {
+                    if number >= mark.tally.from && self.check.is_none() {
+                        mark.tally.answered += 1;
+                        mark.tally.rtt.add(rtt.as_secs_f64());
+                    }
+                }
+                self.treno.arrive(now, &segment);
+                self.watch_start(now);
+            }
+        }
+    }
+
+    /// The number that the next probe will have.
+    pub fn next_number(&self) -> u64 {
+        self.flying.next()
+    }
+
+    /// A probe could not be sent: it counts as lost at this end.
+    pub fn not_sent(&mut self) {
+        self.replies.not_sent += 1;
+    }
+
+    /// When something will have to be done next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let treno = matches!(self.phase, ProbePhase::Test | ProbePhase::Check).then(|| self.treno.poll_timeout()).flatten();
+        let phase = match self.phase {
+            ProbePhase::Test => Some(self.phase_began + self.options.duration),
+            ProbePhase::Check => self.check.as_ref().map(|c| c.until),
+            _ => self.waits_until,
+        };
+        [treno, phase, self.pinger.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// Acts on what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match self.phase {
+            ProbePhase::Before if self.has_waited(now) => self.end_before(now),
+            ProbePhase::Test => {
+                self.drive(now);
+                if now >= self.phase_began + self.options.duration || self.treno.ended().is_some() {
+                    self.end_test(now);
+                }
+            }
+            ProbePhase::Drain if self.has_waited(now) => self.end_drain(now),
+            ProbePhase::Check => {
+                self.drive(now);
+                let c = self.check.as_ref().expect("set on entering");
+                if now >= c.until || self.flying.next() - c.from >= u64::from(c.suspicion.probes_to_tell()) || self.treno.ended().is_some() {
+                    self.enter(now, ProbePhase::Drain);
+                }
+            }
+            ProbePhase::After if self.has_waited(now) => self.enter(now, ProbePhase::Done),
+            _ => {}
+        }
+    }
+
+    /// How far it is.
+    pub fn progress(&self, now: Instant) -> ProbeProgress {
+        ProbeProgress {
+            phase: self.phase,
+            elapsed: now.since(self.phase_began),
+            of: if self.phase == ProbePhase::Test { self.options.duration } else { self.options.interval * self.options.background },
+            window_segs: self.treno.window(now).cwnd as f64 / f64::from(self.options.mss),
+            background: self.pinger.before.clone(),
+            measured: self.measured(now),
+        }
+    }
+
+    /// What was found.
+    pub fn report(&self, now: Instant) -> ProbeReport {
+        ProbeReport {
+            mss: self.options.mss,
+            headers: self.headers,
+            measured: self.measured(now),
+            replies: self.replies,
+            before: self.pinger.before.clone(),
+            during: self.pinger.during.clone(),
+            after: self.pinger.after.clone(),
+            limit: self.limit,
+            gave_up: self.treno.ended(),
+            answered: self.treno.established() || self.pinger.before.answered > 0,
+        }
+    }
+
+    fn drive(&mut self, now: Instant) {
+        if self.treno.poll_timeout().is_some_and(|at| at <= now) {
+            self.treno.handle_timeout(now);
+        }
+    }
+
+    fn enter(&mut self, now: Instant, phase: ProbePhase) {
+        (self.phase, self.phase_began, self.waits_until) = (phase, now, None);
+        if matches!(phase, ProbePhase::Drain | ProbePhase::Done) {
+            self.pinger.stop();
+        }
+        if phase == ProbePhase::Drain {
+            self.waits_until = Some(now + self.patience());
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        if self.longest_rtt.is_zero() { MOST_PATIENCE } else { (self.longest_rtt * PATIENCE).clamp(LEAST_PATIENCE, MOST_PATIENCE) }
+    }
+
+    /// True once the phase's background probes are sent and there was time for their replies.
+    fn has_waited(&self, now: Instant) -> bool {
+        self.waits_until.is_some_and(|at| at <= now)
+    }
+
+    fn end_before(&mut self, now: Instant) {
+        let b = &self.pinger.before;
+        if b.sent >= SILENT && b.answered == 0 {
+            return self.enter(now, ProbePhase::Done);
+        }
+        let answered: Vec<bool> = self.flying.since(0).map(|s| s.rtt.is_some()).collect();
+        self.limit = even_replies(&answered, self.options.interval);
+        self.begin_test(now);
+    }
+
+    fn begin_test(&mut self, now: Instant) {
+        self.enter(now, ProbePhase::Test);
+        self.whole = Some(self.mark(now));
+        if self.options.background > 0 {
+            self.pinger.start(now, When::During, u64::MAX);
+        }
+        self.treno.start(now);
+    }
+
+    fn mark(&self, now: Instant) -> Mark {
+        let tally = Tally { from: self.flying.next(), ..Tally::default() };
+        Mark { at: now, stats: self.treno.stats().clone(), held: self.treno.held(), tally }
+    }
+
+    /// The initial slow start ends with the first congestion signal (M-U1).
+    fn watch_start(&mut self, now: Instant) {
+        let over = self.phase == ProbePhase::Test
+            && self.steady.is_none()
+            && self.treno.window(now).ssthresh < u64::MAX
+            && now.since(self.phase_began) >= self.options.warmup;
+        if over {
+            self.steady = Some(self.mark(now));
+        }
+    }
+
+    fn end_test(&mut self, now: Instant) {
+        self.ended = Some((now, self.treno.stats().clone(), self.treno.held()));
+        self.enter(now, ProbePhase::Drain);
+    }
+
+    /// Everything under test has come back or is lost: was it a limit on replies?
+    fn end_drain(&mut self, now: Instant) {
+        match &self.check {
+            Some(c) => {
+                let probes = self.flying.since(c.from).count() as u32;
+                if probes >= c.suspicion.probes_to_tell() && self.flying.since(c.from).all(|s| s.rtt.is_some()) {
+                    let sign = LimitSign::NoneAtHalfRate { probes };
+                    self.limit = Some(ReplyLimit { per_second: c.suspicion.per_second, sign });
+                }
+            }
+            None if self.limit.is_none() && self.treno.ended().is_none() => {
+                let from = self.mark_of_test().map_or(0, |m| m.tally.from);
+                let fates: Vec<Fate> = self.flying.since(from).filter(|s| matches!(s.load, Load::Segment(_))).map(fate).collect();
+                if let Some(suspicion) = losses_without_queue(&fates) {
+                    return self.begin_check(now, suspicion);
+                }
+            }
+            None => {}
+        }
+        if self.options.background > 0 {
+            self.enter(now, ProbePhase::After);
+            self.pinger.start(now, When::After, self.options.background);
+        } else {
+            self.enter(now, ProbePhase::Done);
+        }
+    }
+
+    fn begin_check(&mut self, now: Instant, suspicion: Suspicion) {
+        self.enter(now, ProbePhase::Check);
+        let bits = f64::from(self.options.mss + self.headers) * 8.0;
+        let half = Rate::from_bits_per_sec((bits * suspicion.per_second / 2.0).max(1.0) as u64);
+        self.treno.set_max_rate(half);
+        let until = now + CHECK_AT_MOST.max(self.options.duration / 4);
+        self.check = Some(Check { suspicion, from: self.flying.next(), until });
+    }
+
+    fn mark_of_test(&self) -> Option<&Mark> {
+        self.steady.as_ref().or(self.whole.as_ref())
+    }
+
+    fn measured(&self, now: Instant) -> Option<Measured> {
+        let mark = self.mark_of_test()?;
+        let (end, stats, held) = match &self.ended {
+            Some((end, stats, held)) => (*end, stats, *held),
+            None => (now, self.treno.stats(), self.treno.held()),
+        };
+        Some(Measured {
+            after: mark.at.since(self.whole.as_ref().map_or(mark.at, |w| w.at)),
+            slow_start_excluded: self.steady.is_some(),
+            time: end.since(mark.at),
+            bytes_acked: stats.bytes_acked - mark.stats.bytes_acked,
+            segments_acked: stats.segments_acked - mark.stats.segments_acked,
+            // A recovery that fails turns the CA event that it was into another one, even if that was counted before the mark.
+            ca_events: stats.ca_events.saturating_sub(mark.stats.ca_events),
+            non_ca_events: stats.non_ca_events.saturating_sub(mark.stats.non_ca_events),
+            other_losses: stats.other_losses - mark.stats.other_losses,
+            timeouts: stats.timeouts - mark.stats.timeouts,
+            rtt_samples: stats.rtt_samples - mark.stats.rtt_samples,
+            rtt_sum: stats.rtt_sum.saturating_sub(mark.stats.rtt_sum),
+            sent: mark.tally.sent,
+            answered: mark.tally.answered,
+            rtt: mark.tally.rtt.clone(),
+            held: held.saturating_sub(mark.held),
+            rto: self.treno.rto(),
+        })
+    }
+}
+
+fn fate(sent: &super::flying::Sent<Load>) -> Fate {
+    Fate { at: sent.at, rtt: sent.rtt }
+}

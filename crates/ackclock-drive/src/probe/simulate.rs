@@ -1,0 +1,150 @@
+//! A probe run in virtual time over two of the simulator's links.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use ackclock_policy::{PacketId, Queued};
+use ackclock_sim::{Delivery, Link, LinkCounters, LinkSpec, Offer, Passing};
+use ackclock_units::{Ecn, Instant};
+
+use super::session::Session;
+use super::{ProbeOptions, ProbeReport};
+
+/// Headers of an ICMP echo over IPv4.
+const HEADERS: u32 = 28;
+
+/// A path of two links with a host at its end that answers every probe, unless `answers` says otherwise for a moment.
+pub struct SimulatedPath<'a> {
+    /// The link there.
+    pub forward: LinkSpec,
+    /// The link back.
+    pub backward: LinkSpec,
+    /// Seed of the links' random streams.
+    pub seed: u64,
+    /// Whether the host answers a probe that arrives now.
+    pub answers: &'a mut dyn FnMut(Instant) -> bool,
+}
+
+/// What a simulated probe run gives.
+#[derive(Clone, Debug)]
+pub struct SimulatedProbe {
+    /// What the probe found.
+    pub report: ProbeReport,
+    /// What the link there saw.
+    pub forward: LinkCounters,
+    /// What the link back saw.
+    pub backward: LinkCounters,
+}
+
+/// Runs a probe over a simulated path: the same state machine as over a real one, deterministic in every bit.
+pub fn simulate_probe(options: ProbeOptions, path: SimulatedPath<'_>) -> SimulatedProbe {
+    let mut session = Session::new(options, HEADERS, path.seed);
+    let links = [Way::new(Link::new(path.forward, path.seed, 0)), Way::new(Link::new(path.backward, path.seed, 1))];
+    let mut world = World { now: Instant::ZERO, links };
+    session.start(world.now);
+    while !session.is_done() {
+        world.send(&mut session);
+        let [there, back] = &world.links;
+        let Some(next) = [session.poll_timeout(), there.next(), back.next()].into_iter().flatten().min() else { break };
+        world.now = world.now.max(next);
+        for (number, bytes) in world.links[0].arrived(world.now) {
+            if (path.answers)(world.now) {
+                world.links[1].offer(world.now, number, bytes);
+            }
+        }
+        for (number, _) in world.links[1].arrived(world.now) {
+            session.reply(world.now, number);
+            // Each acknowledgment releases what it allows before the next one comes.
+            world.send(&mut session);
+        }
+        if session.poll_timeout().is_some_and(|at| at <= world.now) {
+            session.handle_timeout(world.now);
+        }
+    }
+    let now = world.now;
+    let [forward, backward] = &mut world.links;
+    SimulatedProbe { report: session.report(now), forward: forward.link.counters(now), backward: backward.link.counters(now) }
+}
+
+struct World {
+    now: Instant,
+    links: [Way; 2],
+}
+
+impl World {
+    fn send(&mut self, session: &mut Session) {
+        while let Some(out) = session.poll_send(self.now) {
+            self.links[0].offer(self.now, out.number, out.payload + HEADERS);
+        }
+    }
+}
+
+/// One direction: a link, and what it carries.
+struct Way {
+    link: Link,
+    /// Number and size of the probes that wait, by their place in the queue.
+    waiting: HashMap<u32, (u64, u32)>,
+    next_id: u32,
+    /// Arrivals, then the order of sending.
+    due: BinaryHeap<Reverse<(Instant, u64, u64, u32)>>,
+    order: u64,
+}
+
+impl Way {
+    fn new(link: Link) -> Self {
+        Self { link, waiting: HashMap::new(), next_id: 0, due: BinaryHeap::new(), order: 0 }
+    }
+
+    fn offer(&mut self, now: Instant, number: u64, bytes: u32) {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        self.waiting.insert(id, (number, bytes));
+        let queued = Queued { id: PacketId(id), bytes, ecn: Ecn::NotEct, at: now };
+        match self.link.offer(queued, &Passing::opaque(bytes)) {
+            Offer::Sent(delivery) => self.sent(delivery),
+            Offer::Waits { .. } => {}
+            Offer::Refused => _ = self.waiting.remove(&id),
+        }
+        self.drop_shed();
+    }
+
+    /// What has arrived by `now`.
+    fn arrived(&mut self, now: Instant) -> Vec<(u64, u32)> {
+        loop {
+            let waiting = &self.waiting;
+            let Some(delivery) = self.link.poll(now, |id| Passing::opaque(waiting.get(&id.0).map_or(0, |w| w.1))) else { break };
+            self.sent(delivery);
+            self.drop_shed();
+        }
+        let mut all = Vec::new();
+        while let Some(&Reverse((at, _, number, bytes))) = self.due.peek()
+            && at <= now
+        {
+            self.due.pop();
+            all.push((number, bytes));
+        }
+        all
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.due.peek().map(|Reverse((at, ..))| *at).into_iter().chain(self.link.next_departure()).min()
+    }
+
+    fn sent(&mut self, delivery: Delivery) {
+        let Some((number, bytes)) = self.waiting.remove(&delivery.id.0) else { return };
+        // What is damaged fails its checksum at the far end.
+        if delivery.lost || delivery.corrupt {
+            return;
+        }
+        for at in [Some(delivery.at), delivery.copy_at].into_iter().flatten() {
+            self.due.push(Reverse((at, self.order, number, bytes)));
+            self.order += 1;
+        }
+    }
+
+    fn drop_shed(&mut self) {
+        while let Some(PacketId(id)) = self.link.next_dropped() {
+            self.waiting.remove(&id);
+        }
+    }
+}

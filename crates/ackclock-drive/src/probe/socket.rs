@@ -1,0 +1,312 @@
+//! The sockets of a probe: ICMP echo, unprivileged where the system allows it, or UDP whose errors the kernel hands back.
+
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::cmsg_space;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt as nixopt};
+use nix::sys::time::TimeSpec;
+use rustix::io::Errno;
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, connect, ipproto, send, sendto, socket_with};
+
+use super::ProbeMethod;
+use super::packet::{Payload, read_echo, refused, without_ipv4_header, write_echo};
+use crate::DriveError;
+
+/// A reply.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Received {
+    /// Its probe's number.
+    pub number: u64,
+    /// When the kernel received it, nanoseconds since 1970, where it says so.
+    pub unix_ns: Option<u64>,
+    /// Who answered, where that is not the host itself.
+    pub from: Option<IpAddr>,
+}
+
+/// What came in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Incoming {
+    /// A reply to a probe.
+    Reply(Received),
+    /// Something else, which does not count.
+    Foreign,
+    /// A datagram of that size fits nowhere on the way.
+    TooLarge,
+    /// Nothing more.
+    Nothing,
+}
+
+/// Where probes go out and replies come in. Nothing here ever waits.
+pub(super) struct ProbeSocket {
+    fd: OwnedFd,
+    to: SocketAddr,
+    kind: Kind,
+    payload: Payload,
+    out: Vec<u8>,
+    buffer: Vec<u8>,
+    control: Vec<u8>,
+    /// Replies that this machine dropped because its own buffer was full.
+    pub overflowed: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// The kernel minds the identifier.
+    Unprivileged,
+    Raw {
+        identifier: u16,
+    },
+    Udp {
+        /// Errors quote too little to hold the number: the port says it.
+        by_port: bool,
+    },
+}
+
+/// Traceroute's first port, to which nobody listens.
+const FIRST_PORT: u16 = 33_434;
+/// Ports by which probes are told apart where errors quote next to nothing.
+const PORTS: u64 = 16_384;
+/// Room for what waits to be sent or read, bytes asked for.
+const ROOM: usize = 8 << 20;
+
+const NO_ICMP: &str = "ICMP echo needs a right that is missing: let your group use unprivileged ICMP sockets (sysctl net.ipv4.ping_group_range=\"0 \
+                       2147483647\"), run with CAP_NET_RAW, or probe with `--udp-ttl N`, which needs none";
+
+impl ProbeSocket {
+    /// Opens it in the calling thread's namespace.
+    pub fn open(to: IpAddr, method: ProbeMethod, token: u64) -> Result<Self, DriveError> {
+        if let Some(sentence) = refused(to) {
+            return Err(DriveError::Input(sentence));
+        }
+        let failed = |e: Errno| DriveError::System("set a probe socket up", e.into());
+        let (fd, kind) = match method {
+            ProbeMethod::Icmp => open_icmp(to, token)?,
+            ProbeMethod::Udp { ttl } => {
+                (open_udp(to, ttl).map_err(|e| DriveError::System("open a UDP socket", e.into()))?, Kind::Udp { by_port: false })
+            }
+        };
+        match to {
+            // No fragments: a probe is one packet, and larger ones are refused.
+            IpAddr::V4(_) => sockopt::set_ip_mtu_discover(&fd, Ipv4PathMtuDiscovery::DO).map_err(failed)?,
+            IpAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&fd, Ipv6PathMtuDiscovery::DO).map_err(failed)?,
+        }
+        if sockopt::set_socket_send_buffer_size_force(&fd, ROOM).is_err() {
+            sockopt::set_socket_send_buffer_size(&fd, ROOM).map_err(failed)?;
+        }
+        if sockopt::set_socket_recv_buffer_size_force(&fd, ROOM).is_err() {
+            sockopt::set_socket_recv_buffer_size(&fd, ROOM).map_err(failed)?;
+        }
+        // Both are comforts: without the first the clock is read here, without the second drops of this machine count as the path's.
+        let _ = setsockopt(&fd, nixopt::ReceiveTimestampns, &true);
+        let _ = setsockopt(&fd, nixopt::RxqOvfl, &1);
+        let destination = SocketAddr::new(to, if matches!(kind, Kind::Udp { .. }) { FIRST_PORT } else { 0 });
+        if !matches!(kind, Kind::Udp { .. }) {
+            connect(&fd, &destination).map_err(|e| unreachable(to, e.into()))?;
+        }
+        let control = cmsg_space!(TimeSpec, u32, libc::sock_extended_err, libc::sockaddr_in6);
+        Ok(Self { fd, to: destination, kind, payload: Payload { token }, out: Vec::new(), buffer: vec![0; 65_536], control, overflowed: 0 })
+    }
+
+    /// Sends a probe. False where this machine's own queue did not take it.
+    pub fn send(&mut self, number: u64, len: u32) -> Result<bool, DriveError> {
+        let v6 = self.to.is_ipv6();
+        if let Kind::Udp { by_port } = self.kind {
+            self.out.clear();
+            self.payload.write(number, len, &mut self.out);
+            if by_port {
+                self.to.set_port(FIRST_PORT + (number % PORTS) as u16);
+            }
+        } else {
+            let identifier = if let Kind::Raw { identifier } = self.kind { identifier } else { 0 };
+            write_echo(v6, identifier, self.payload, number, len, &mut self.out);
+        }
+        // An error that came for an earlier probe is reported here as well, once each: try again.
+        for _ in 0..8 {
+            let done = match self.kind {
+                Kind::Udp { .. } => sendto(&self.fd, &self.out, SendFlags::empty(), &self.to),
+                _ => send(&self.fd, &self.out, SendFlags::empty()),
+            };
+            match done {
+                Ok(_) => return Ok(true),
+                Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(false),
+                Err(Errno::INTR | Errno::HOSTUNREACH | Errno::CONNREFUSED | Errno::NOPROTOOPT | Errno::HOSTDOWN | Errno::PROTO) => {}
+                Err(Errno::MSGSIZE) => return Err(too_large(len)),
+                Err(e) => return Err(unreachable(self.to.ip(), e.into())),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The next thing that came in.
+    pub fn receive(&mut self, next_number: u64) -> io::Result<Incoming> {
+        if let Kind::Udp { .. } = self.kind {
+            // Data from a port that somebody listens to after all: nothing that we know how to count.
+            while self.take(MsgFlags::MSG_DONTWAIT)?.is_some() {}
+            return Ok(self.take(MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_ERRQUEUE)?.map_or(Incoming::Nothing, |m| self.quoted(m, next_number)));
+        }
+        let Some(m) = self.take(MsgFlags::MSG_DONTWAIT)? else { return Ok(Incoming::Nothing) };
+        let bytes = &self.buffer[..m.len];
+        let found = match (self.kind, self.to.is_ipv6()) {
+            (Kind::Raw { identifier }, false) => read_echo(false, Some(identifier), self.payload, without_ipv4_header(bytes)),
+            (Kind::Raw { identifier }, true) => read_echo(true, Some(identifier), self.payload, bytes),
+            (_, v6) => read_echo(v6, None, self.payload, bytes),
+        };
+        Ok(found.map_or(Incoming::Foreign, |number| Incoming::Reply(Received { number, unix_ns: m.unix_ns, from: None })))
+    }
+
+    /// An error that quotes a probe.
+    fn quoted(&mut self, m: Message, next_number: u64) -> Incoming {
+        let Some(error) = m.error else { return Incoming::Foreign };
+        if error.too_large {
+            return Incoming::TooLarge;
+        }
+        if !error.answers {
+            return Incoming::Foreign;
+        }
+        let by_port = || {
+            // The latest probe that went to that port.
+            let place = u64::from(m.port?.checked_sub(FIRST_PORT)?);
+            let back = (next_number.wrapping_sub(1) % PORTS + PORTS).checked_sub(place)? % PORTS;
+            (place < PORTS).then(|| next_number.checked_sub(1 + back)).flatten()
+        };
+        let number = match self.payload.read(&self.buffer[..m.len]) {
+            Some(number) => Some(number),
+            None if m.len >= 8 => None,
+            None => match &mut self.kind {
+                Kind::Udp { by_port: on @ false } => {
+                    // From the next probe on.
+                    *on = true;
+                    None
+                }
+                _ => by_port(),
+            },
+        };
+        number.map_or(Incoming::Foreign, |number| Incoming::Reply(Received { number, unix_ns: m.unix_ns, from: error.from }))
+    }
+
+    fn take(&mut self, flags: MsgFlags) -> io::Result<Option<Message>> {
+        loop {
+            let mut parts = [IoSliceMut::new(&mut self.buffer)];
+            let got = match recvmsg::<SockaddrStorage>(self.fd.as_raw_fd(), &mut parts, Some(&mut self.control), flags) {
+                Ok(got) => got,
+                Err(nix::Error::EAGAIN) => return Ok(None),
+                // An error for an earlier probe, which the queue of errors tells in full where it is used.
+                Err(nix::Error::EINTR | nix::Error::EHOSTUNREACH | nix::Error::ECONNREFUSED | nix::Error::EHOSTDOWN | nix::Error::ENETUNREACH) => {
+                    continue;
+                }
+                Err(nix::Error::EPROTO | nix::Error::ENOPROTOOPT | nix::Error::EMSGSIZE | nix::Error::EACCES) => continue,
+                Err(e) => return Err(e.into()),
+            };
+            let port = got.address.and_then(|a| a.as_sockaddr_in().map(|a| a.port()).or_else(|| a.as_sockaddr_in6().map(|a| a.port())));
+            let mut message = Message { len: got.bytes, unix_ns: None, error: None, port };
+            for control in got.cmsgs().map_err(io::Error::from)? {
+                match control {
+                    ControlMessageOwned::ScmTimestampns(t) => {
+                        let parts = (u64::try_from(t.tv_sec()).ok(), u64::try_from(t.tv_nsec()).ok());
+                        message.unix_ns =
+                            if let (Some(s), Some(ns)) = parts { s.checked_mul(1_000_000_000).and_then(|s| s.checked_add(ns)) } else { None };
+                    }
+                    ControlMessageOwned::RxqOvfl(n) => self.overflowed = n,
+                    ControlMessageOwned::Ipv4RecvErr(e, from) => {
+                        message.error = Some(Quoted::of(e, from.map(|a| IpAddr::V4(Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr))))));
+                    }
+                    ControlMessageOwned::Ipv6RecvErr(e, from) => {
+                        message.error = Some(Quoted::of(e, from.map(|a| IpAddr::V6(Ipv6Addr::from(a.sin6_addr.s6_addr)))));
+                    }
+                    _ => {}
+                }
+            }
+            return Ok(Some(message));
+        }
+    }
+}
+
+impl AsFd for ProbeSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// What was read, its bytes aside.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    len: usize,
+    unix_ns: Option<u64>,
+    error: Option<Quoted>,
+    /// Of an error: the port that the probe went to.
+    port: Option<u16>,
+}
+
+/// An ICMP error for a probe.
+#[derive(Clone, Copy, Debug)]
+struct Quoted {
+    /// It says that the probe got as far as it should: its time to live was over, or nobody listens to the port.
+    answers: bool,
+    too_large: bool,
+    from: Option<IpAddr>,
+}
+
+impl Quoted {
+    fn of(e: libc::sock_extended_err, from: Option<IpAddr>) -> Self {
+        let (answers, too_large) = match (e.ee_origin, e.ee_type, e.ee_code) {
+            // Time exceeded, and destination unreachable of whatever kind, but "fragmentation needed" (RFC 792).
+            (libc::SO_EE_ORIGIN_ICMP, 3, 4) => (false, true),
+            (libc::SO_EE_ORIGIN_ICMP, 3 | 11, _) => (true, false),
+            // RFC 4443 §3: unreachable, too big, time exceeded.
+            (libc::SO_EE_ORIGIN_ICMP6, 2, _) => (false, true),
+            (libc::SO_EE_ORIGIN_ICMP6, 1 | 3, _) => (true, false),
+            (libc::SO_EE_ORIGIN_LOCAL, ..) if e.ee_errno == libc::EMSGSIZE as u32 => (false, true),
+            _ => (false, false),
+        };
+        Self { answers, too_large, from }
+    }
+}
+
+fn open_icmp(to: IpAddr, token: u64) -> Result<(OwnedFd, Kind), DriveError> {
+    let (family, protocol) = if to.is_ipv4() { (AddressFamily::INET, ipproto::ICMP) } else { (AddressFamily::INET6, ipproto::ICMPV6) };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let refused = |e: Errno| matches!(e, Errno::ACCESS | Errno::PERM | Errno::PROTONOSUPPORT);
+    let failed = |e: Errno| DriveError::System("open an ICMP socket", e.into());
+    match socket_with(family, SocketType::DGRAM, flags, Some(protocol)) {
+        Ok(fd) => return Ok((fd, Kind::Unprivileged)),
+        Err(e) if refused(e) => {}
+        Err(e) => return Err(failed(e)),
+    }
+    match socket_with(family, SocketType::RAW, flags, Some(protocol)) {
+        Ok(fd) => Ok((fd, Kind::Raw { identifier: (token >> 48) as u16 })),
+        Err(e) if refused(e) => Err(DriveError::Missing(NO_ICMP.into())),
+        Err(e) => Err(failed(e)),
+    }
+}
+
+fn open_udp(to: IpAddr, ttl: u8) -> io::Result<OwnedFd> {
+    let any: SocketAddr = if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let socket = UdpSocket::bind(any)?;
+    socket.set_nonblocking(true)?;
+    if to.is_ipv4() {
+        sockopt::set_ip_ttl(&socket, u32::from(ttl))?;
+        setsockopt(&socket, nixopt::Ipv4RecvErr, &true)?;
+    } else {
+        sockopt::set_ipv6_unicast_hops(&socket, Some(ttl))?;
+        setsockopt(&socket, nixopt::Ipv6RecvErr, &true)?;
+    }
+    Ok(socket.into())
+}
+
+fn too_large(len: u32) -> DriveError {
+    DriveError::Input(format!("a probe of {len} bytes does not fit into one packet on this way: give a smaller `--mss`"))
+}
+
+/// The kernel knows no way there, or does not allow it.
+fn unreachable(to: IpAddr, e: io::Error) -> DriveError {
+    match e.raw_os_error() {
+        Some(libc::EACCES) => {
+            DriveError::Input(format!("`{to}` is a broadcast address, or this machine forbids sending to it: give the address of one host"))
+        }
+        Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => DriveError::Input(format!("there is no way from this machine to `{to}`: {e}")),
+        _ => DriveError::System("send a probe", e),
+    }
+}

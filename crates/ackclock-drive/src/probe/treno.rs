@@ -1,0 +1,181 @@
+//! TReno's TCP: an ordinary sender and an ordinary receiver of the engine, both at the near end.
+
+use std::sync::Arc;
+
+use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, Policies, State, Stats};
+use ackclock_policy::Window;
+use ackclock_units::{Bytes, Duration, Ecn, Instant, Rate, Rng, SeqNumber};
+use ackclock_wire::Segment;
+
+/// Two connections between which segments with sequence space leave the machine, and acknowledgments do not.
+///
+/// What the sender sends comes out of [`Treno::poll_segment`]; whoever drives it lets a probe of that size pass the path, and says with
+/// [`Treno::arrive`] that it came back. The receiver's acknowledgments, delayed as its policy says, reach the sender at once. So a lost probe is a lost
+/// segment, a probe's round trip is a segment's, and every rule of recovery, window, timer and acknowledgment is the engine's own (M-U3).
+#[derive(Debug)]
+pub(super) struct Treno {
+    sender: Connection,
+    receiver: Connection,
+    pace: Pace,
+    ended: Option<AbortReason>,
+}
+
+impl Treno {
+    /// Both ends, closed. `headers` are those of a probe on the wire, which count towards `max_rate`.
+    pub fn new(config: &Config, policies: [Policies; 2], max_rate: Rate, headers: u32, seed: u64) -> Self {
+        let config = Arc::new(config.clone());
+        let [ours, theirs] = policies;
+        let mut rng = Rng::stream(seed, "treno", 0);
+        let [iss, irs] = [0, 1].map(|_| SeqNumber(rng.next_u64() as u32));
+        let mut receiver = Connection::counted(config.clone(), theirs, irs, Rng::stream(seed, "treno", 2));
+        receiver.listen();
+        let sender = Connection::counted(config, ours, iss, Rng::stream(seed, "treno", 1));
+        Self { sender, receiver, pace: Pace::new(max_rate, headers), ended: None }
+    }
+
+    /// Begins: the SYN comes out first, and rides on a probe like everything else, so that the first sample is a round trip of the path.
+    pub fn start(&mut self, now: Instant) {
+        self.sender.connect(now);
+        self.settle(now);
+    }
+
+    /// The next segment to be carried over the path; `None` while the window or the largest rate forbids one.
+    pub fn poll_segment(&mut self, now: Instant) -> Option<Segment> {
+        if !self.pace.allows(now) {
+            return None;
+        }
+        while let Some(t) = self.sender.poll_transmit(now) {
+            if t.segment.seq_len() > 0 {
+                self.pace.sent(now, t.segment.len);
+                return Some(t.segment);
+            }
+            // What only acknowledges stays at this end.
+            self.receiver.handle_segment(now, &t.segment, &[], Ecn::NotEct);
+            self.settle(now);
+        }
+        self.pace.had_nothing();
+        None
+    }
+
+    /// A segment has been over the path and back.
+    pub fn arrive(&mut self, now: Instant, segment: &Segment) {
+        self.receiver.handle_segment(now, segment, &[], Ecn::NotEct);
+        self.settle(now);
+    }
+
+    /// When something will have to be done next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let ends = [self.sender.poll_timeout(), self.receiver.poll_timeout(), self.pace.held_until()];
+        ends.into_iter().flatten().min()
+    }
+
+    /// Acts on the deadlines that have come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for end in [&mut self.sender, &mut self.receiver] {
+            if end.poll_timeout().is_some_and(|at| at <= now) {
+                end.handle_timeout(now);
+            }
+        }
+        self.settle(now);
+    }
+
+    /// The largest rate from now on.
+    pub fn set_max_rate(&mut self, rate: Rate) {
+        self.pace.rate = rate;
+    }
+
+    /// The sender's counters.
+    pub fn stats(&self) -> &Stats {
+        self.sender.stats()
+    }
+
+    /// The sender's window.
+    pub fn window(&self, now: Instant) -> Window {
+        self.sender.view(now).window
+    }
+
+    /// True when the sender needs no copy of the segment any more: all of it is acknowledged.
+    pub fn has_acked(&self, now: Instant, segment: &Segment) -> bool {
+        segment.end() <= self.sender.view(now).snd_una
+    }
+
+    /// The retransmission timeout before backoff.
+    pub fn rto(&self) -> Duration {
+        self.sender.policies().estimator.rto()
+    }
+
+    /// True once the first segment came back.
+    pub fn established(&self) -> bool {
+        self.sender.state() == State::Established
+    }
+
+    /// Why the connection has ended, if it has: nothing came back for too long.
+    pub fn ended(&self) -> Option<AbortReason> {
+        self.ended
+    }
+
+    /// For how long the largest rate held segments back.
+    pub fn held(&self) -> Duration {
+        self.pace.held
+    }
+
+    /// Hands over what stays at this end, until there is nothing.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            // An endless transfer: there is always something to send, and somebody who reads it.
+            self.receiver.read_counted(now, Bytes::MAX);
+            self.sender.write_counted(now, self.sender.writable());
+            while let Some(event) = self.sender.poll_event() {
+                if let ConnectionEvent::Aborted(reason) = event {
+                    self.ended.get_or_insert(reason);
+                }
+            }
+            while self.receiver.poll_event().is_some() {}
+            let Some(answer) = self.receiver.poll_transmit(now) else { break };
+            self.sender.handle_segment(now, &answer.segment, &[], Ecn::NotEct);
+        }
+    }
+}
+
+/// The largest rate, by the generic cell rate algorithm: a burst may run ahead of it by [`AHEAD`] and no more.
+#[derive(Debug)]
+struct Pace {
+    rate: Rate,
+    headers: u32,
+    /// When all that was sent will have been due.
+    due: Instant,
+    held_since: Option<Instant>,
+    held: Duration,
+}
+
+const AHEAD: Duration = Duration::from_millis(10);
+
+impl Pace {
+    fn new(rate: Rate, headers: u32) -> Self {
+        Self { rate, headers, due: Instant::ZERO, held_since: None, held: Duration::ZERO }
+    }
+
+    fn allows(&mut self, now: Instant) -> bool {
+        if self.due <= now + AHEAD {
+            return true;
+        }
+        self.held_since.get_or_insert(now);
+        false
+    }
+
+    fn sent(&mut self, now: Instant, payload: u32) {
+        if let Some(since) = self.held_since.take() {
+            self.held += now.since(since);
+        }
+        self.due = self.due.max(now) + self.rate.time_to_send(u64::from(payload + self.headers));
+    }
+
+    /// There was nothing to hold back after all.
+    fn had_nothing(&mut self) {
+        self.held_since = None;
+    }
+
+    fn held_until(&self) -> Option<Instant> {
+        self.held_since.map(|_| self.due.saturating_sub(AHEAD))
+    }
+}

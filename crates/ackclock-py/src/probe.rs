@@ -1,0 +1,280 @@
+//! TReno: over a real network, over an emulated path, and over a simulated one.
+
+#[cfg(target_os = "linux")]
+use std::net::IpAddr;
+#[cfg(target_os = "linux")]
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ackclock_drive::{Background, LimitSign, Measured, ProbeOptions, ProbePhase, ProbeProgress, ProbeReport, SimulatedPath};
+#[cfg(target_os = "linux")]
+use ackclock_drive::{Clock, DriveError, Kernels, KernelsOptions, Means, ProbeMethod, ProbeTarget, RealProbe};
+use ackclock_engine::Stack;
+use ackclock_policy::Registry;
+use ackclock_policy::replay::Distribution;
+use ackclock_sim::scenario::{LinkPlan, Scenario};
+use ackclock_sim::{LinkCounters, LinkSpec};
+use ackclock_units::{Duration, Instant, Rate};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::error::{InputError, ScenarioError};
+
+/// What a probe run does, from a dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Settings {
+    stack: String,
+    mss: u32,
+    max_rate: f64,
+    seconds: f64,
+    warmup: f64,
+    background: u64,
+    interval: f64,
+}
+
+impl Settings {
+    fn options(&self) -> PyResult<ProbeOptions> {
+        let stack = Stack::named(&Registry::builtin(), &self.stack).map_err(|e| InputError::new_err(e.to_string()))?;
+        let (config, time) = (stack.config(), Duration::from_secs_f64);
+        Ok(ProbeOptions {
+            mss: self.mss,
+            max_rate: Rate::from_bits_per_sec(self.max_rate.max(1.0) as u64),
+            duration: time(self.seconds),
+            warmup: time(self.warmup),
+            background: self.background,
+            interval: time(self.interval),
+            ..ProbeOptions::new(config, Arc::new(move || stack.build()))
+        })
+    }
+}
+
+/// Probes a host: ICMP echo, or UDP with a time to live where `ttl` is given. Answers what was found, as JSON. `progress` is called some ten times a second
+/// with JSON; a `KeyboardInterrupt` ends the run, which then answers what there is.
+#[cfg(target_os = "linux")]
+#[pyfunction]
+pub fn probe(py: Python<'_>, address: &str, ttl: Option<u8>, settings: Settings, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let (to, options) = (parse(address)?, settings.options()?);
+    let found = watched(py, progress.as_ref(), |told| {
+        let target = ProbeTarget { to, method: method(ttl), from: None };
+        ackclock_drive::run_probe(options, &target, told)
+    })?;
+    Ok(describe_real(&found).to_string())
+}
+
+/// The same over an emulated path between two kernels, in namespaces of their own: the link and the way back of the scenario `path`. `address` is that of
+/// the far kernel or of one behind it. `limit` sets the far kernel's parameters, such as `net.ipv4.icmp_ratelimit`. To be called in a process with one
+/// thread, which may be moved into a user namespace. Raises `MissingRightError` where the system allows no such thing.
+#[cfg(target_os = "linux")]
+#[pyfunction]
+pub fn probe_emulated(
+    py: Python<'_>,
+    path: &str,
+    address: &str,
+    ttl: Option<u8>,
+    settings: Settings,
+    limit: Vec<(String, String)>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let (to, options) = (parse(address)?, settings.options()?);
+    let ((there, back), seed) = links(path)?;
+    let mut report = None;
+    let found = watched(py, progress.as_ref(), |told| {
+        if ackclock_drive::check()? == Means::UserNamespace {
+            ackclock_drive::enter_user_namespace()?;
+        }
+        let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back, seed, clock: Clock::start() })?;
+        kernels.near.set_sysctl("net.ipv4.ping_group_range", "0 0")?;
+        limit.iter().try_for_each(|(key, value)| kernels.far.set_sysctl(key, value))?;
+        let found = ackclock_drive::run_probe(options, &ProbeTarget { to, method: method(ttl), from: Some(&kernels.near) }, told)?;
+        report = Some(kernels.emulator.stop());
+        Ok(found)
+    })?;
+    let mut described = describe_real(&found);
+    if let Some(r) = report {
+        described["path"] = json!({
+            "forward": counters(&r.forward),
+            "backward": counters(&r.backward),
+            "undelivered": r.undelivered,
+            "late": r.late,
+            "mean_lateness": r.mean_lateness.as_secs_f64(),
+        });
+    }
+    Ok(described.to_string())
+}
+
+/// The same in virtual time, over the link and the way back of the scenario `path`. `replies` is how many replies the host sends in a second at most, and
+/// how many at once: a token bucket.
+#[pyfunction]
+pub fn probe_simulated(py: Python<'_>, path: &str, settings: Settings, replies: Option<(f64, f64)>) -> PyResult<String> {
+    let options = settings.options()?;
+    let ((forward, backward), seed) = links(path)?;
+    let mut tokens = Tokens::new(replies);
+    let found = py.detach(|| {
+        let answers = &mut |now| tokens.take(now);
+        ackclock_drive::simulate_probe(options, SimulatedPath { forward, backward, seed, answers })
+    });
+    let mut described = describe(&found.report);
+    described["path"] = json!({ "forward": counters(&found.forward), "backward": counters(&found.backward) });
+    Ok(described.to_string())
+}
+
+/// A token bucket in front of the simulated host's answers.
+struct Tokens {
+    limit: Option<(f64, f64)>,
+    left: f64,
+    at: Instant,
+}
+
+impl Tokens {
+    fn new(limit: Option<(f64, f64)>) -> Self {
+        Self { limit, left: limit.map_or(0.0, |(_, burst)| burst), at: Instant::ZERO }
+    }
+
+    fn take(&mut self, now: Instant) -> bool {
+        let Some((rate, burst)) = self.limit else { return true };
+        self.left = (self.left + rate * now.since(self.at).as_secs_f64()).min(burst);
+        self.at = now;
+        let answered = self.left >= 1.0;
+        self.left -= f64::from(u8::from(answered));
+        answered
+    }
+}
+
+/// The first link of a scenario's path and its way back, and the scenario's first seed.
+fn links(text: &str) -> PyResult<((LinkSpec, LinkSpec), u64)> {
+    let wrong = |e: &dyn std::fmt::Display| ScenarioError::new_err(e.to_string());
+    let resolved = Scenario::parse(text).and_then(|s| s.resolve()).map_err(|e| wrong(&e))?;
+    let edge = resolved.path.edges.first().ok_or_else(|| wrong(&"`path` has no link"))?;
+    let back = edge.back.as_ref().ok_or_else(|| wrong(&"`path` has no way back"))?;
+    Ok(((LinkPlan::spec(&edge.link), LinkPlan::spec(back)), resolved.seeds.first().copied().unwrap_or(1)))
+}
+
+#[cfg(target_os = "linux")]
+fn parse(address: &str) -> PyResult<IpAddr> {
+    address.parse().map_err(|_| InputError::new_err(format!("`{address}` is not an IP address: give one such as `192.0.2.1` or `2001:db8::1`")))
+}
+
+#[cfg(target_os = "linux")]
+fn method(ttl: Option<u8>) -> ProbeMethod {
+    ttl.map_or(ProbeMethod::Icmp, |ttl| ProbeMethod::Udp { ttl })
+}
+
+/// Runs `work` without the interpreter's lock, and tells `progress` how far it is.
+#[cfg(target_os = "linux")]
+fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(&ProbeProgress) -> ControlFlow<()>) -> Result<T, DriveError> + Send,
+) -> PyResult<T> {
+    let mut stopped_by = None;
+    let mut told = |p: &ProbeProgress| {
+        Python::attach(|py| match py.check_signals().and_then(|()| tell(py, progress, p)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                stopped_by = Some(e);
+                ControlFlow::Break(())
+            }
+        })
+    };
+    let found = py.detach(|| work(&mut told));
+    match (stopped_by, found) {
+        // Ctrl-C is no failure: what there is so far is told.
+        (Some(e), Ok(found)) if e.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(found),
+        (Some(e), _) => Err(e),
+        (None, found) => found.map_err(crate::error::drive),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &ProbeProgress) -> PyResult<()> {
+    let Some(progress) = progress else { return Ok(()) };
+    let told = json!({
+        "phase": phase(p.phase),
+        "elapsed": p.elapsed.as_secs_f64(),
+        "of": p.of.as_secs_f64(),
+        "window": p.window_segs,
+        "before": background(&p.background),
+        "measured": p.measured.as_ref().map(measured),
+    });
+    progress.call1(py, (told.to_string(),))?;
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn phase(phase: ProbePhase) -> &'static str {
+    match phase {
+        ProbePhase::Before => "before",
+        ProbePhase::Test => "test",
+        ProbePhase::Drain => "drain",
+        ProbePhase::Check => "check",
+        ProbePhase::After => "after",
+        ProbePhase::Done => "done",
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn describe_real(found: &RealProbe) -> Value {
+    let mut described = describe(&found.report);
+    described["interrupted"] = json!(found.interrupted);
+    described["answered_by"] = json!(found.answered_by.map(|(from, several)| json!({ "address": from.to_string(), "several": several })));
+    described["overflowed"] = json!(found.overflowed);
+    described["foreign"] = json!(found.foreign);
+    described
+}
+
+fn describe(r: &ProbeReport) -> Value {
+    json!({
+        "mss": r.mss,
+        "headers": r.headers,
+        "answered": r.answered,
+        "gave_up": r.gave_up.is_some(),
+        "measured": r.measured.as_ref().map(measured),
+        "replies": { "late": r.replies.late, "again": r.replies.again, "unknown": r.replies.unknown, "not_sent": r.replies.not_sent },
+        "before": background(&r.before),
+        "during": background(&r.during),
+        "after": background(&r.after),
+        "limit": r.limit.map(|l| {
+            let (sign, probes) = match l.sign {
+                LimitSign::EvenReplies => ("even replies", None),
+                LimitSign::NoneAtHalfRate { probes } => ("no loss at half the rate", Some(probes)),
+            };
+            json!({ "per_second": l.per_second, "sign": sign, "probes": probes })
+        }),
+    })
+}
+
+fn measured(m: &Measured) -> Value {
+    json!({
+        "after": m.after.as_secs_f64(),
+        "slow_start_excluded": m.slow_start_excluded,
+        "seconds": m.time.as_secs_f64(),
+        "bytes_acked": m.bytes_acked,
+        "segments_acked": m.segments_acked,
+        "capacity": m.capacity(),
+        "p": m.p(),
+        "ca_events": m.ca_events,
+        "non_ca_events": m.non_ca_events,
+        "other_losses": m.other_losses,
+        "timeouts": m.timeouts,
+        "rtt_sampled": m.rtt_mean(),
+        "sent": m.sent,
+        "answered": m.answered,
+        "rtt": distribution(&m.rtt),
+        "held": m.held.as_secs_f64(),
+        "rto": m.rto.as_secs_f64(),
+    })
+}
+
+fn background(b: &Background) -> Value {
+    json!({ "sent": b.sent, "answered": b.answered, "rtt": distribution(&b.rtt), "median_of_means": b.median_of_means() })
+}
+
+fn distribution(d: &Distribution) -> Value {
+    json!({ "min": d.min(), "mean": d.mean(), "median": d.quantile(0.5), "p90": d.quantile(0.9), "p99": d.quantile(0.99), "max": d.max() })
+}
+
+fn counters(c: &LinkCounters) -> Value {
+    json!({ "offered": c.offered, "served": c.served, "dropped_queue": c.queue_drops, "dropped_wire": c.fault_drops })
+}

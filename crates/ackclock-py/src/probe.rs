@@ -35,10 +35,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    fn options(&self) -> PyResult<ProbeOptions> {
+    /// The options, and the name of the receiver's rule, which the models depend on.
+    fn options(&self) -> PyResult<(ProbeOptions, String)> {
         let stack = Stack::named(&Registry::builtin(), &self.stack).map_err(|e| InputError::new_err(e.to_string()))?;
         let (config, time) = (stack.config(), Duration::from_secs_f64);
-        Ok(ProbeOptions {
+        let ack = stack.build().ack.name().to_owned();
+        let options = ProbeOptions {
             mss: self.mss,
             max_rate: Rate::from_bits_per_sec(self.max_rate.max(1.0) as u64),
             duration: time(self.seconds),
@@ -46,7 +48,8 @@ impl Settings {
             background: self.background,
             interval: time(self.interval),
             ..ProbeOptions::new(config, Arc::new(move || stack.build()))
-        })
+        };
+        Ok((options, ack))
     }
 }
 
@@ -55,12 +58,12 @@ impl Settings {
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub fn probe(py: Python<'_>, address: &str, ttl: Option<u8>, settings: Settings, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let (to, options) = (parse(address)?, settings.options()?);
+    let (to, (options, ack)) = (parse(address)?, settings.options()?);
     let found = watched(py, progress.as_ref(), |told| {
         let target = ProbeTarget { to, method: method(ttl), from: None };
         ackclock_drive::run_probe(options, &target, told)
     })?;
-    Ok(describe_real(&found).to_string())
+    Ok(describe_real(&found, &ack).to_string())
 }
 
 /// The same over an emulated path between two kernels, in namespaces of their own: the link and the way back of the scenario `path`. `address` is that of
@@ -77,7 +80,7 @@ pub fn probe_emulated(
     limit: Vec<(String, String)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let (to, options) = (parse(address)?, settings.options()?);
+    let (to, (options, ack)) = (parse(address)?, settings.options()?);
     let ((there, back), seed) = links(path)?;
     let mut report = None;
     let found = watched(py, progress.as_ref(), |told| {
@@ -91,7 +94,7 @@ pub fn probe_emulated(
         report = Some(kernels.emulator.stop());
         Ok(found)
     })?;
-    let mut described = describe_real(&found);
+    let mut described = describe_real(&found, &ack);
     if let Some(r) = report {
         described["path"] = json!({
             "forward": counters(&r.forward),
@@ -108,14 +111,14 @@ pub fn probe_emulated(
 /// how many at once: a token bucket.
 #[pyfunction]
 pub fn probe_simulated(py: Python<'_>, path: &str, settings: Settings, replies: Option<(f64, f64)>) -> PyResult<String> {
-    let options = settings.options()?;
+    let (options, ack) = settings.options()?;
     let ((forward, backward), seed) = links(path)?;
     let mut tokens = Tokens::new(replies);
     let found = py.detach(|| {
         let answers = &mut |now| tokens.take(now);
         ackclock_drive::simulate_probe(options, SimulatedPath { forward, backward, seed, answers })
     });
-    let mut described = describe(&found.report);
+    let mut described = describe(&found.report, &ack);
     described["path"] = json!({ "forward": counters(&found.forward), "backward": counters(&found.backward) });
     Ok(described.to_string())
 }
@@ -215,8 +218,8 @@ fn phase(phase: ProbePhase) -> &'static str {
 }
 
 #[cfg(target_os = "linux")]
-fn describe_real(found: &RealProbe) -> Value {
-    let mut described = describe(&found.report);
+fn describe_real(found: &RealProbe, ack: &str) -> Value {
+    let mut described = describe(&found.report, ack);
     described["interrupted"] = json!(found.interrupted);
     described["answered_by"] = json!(found.answered_by.map(|(from, several)| json!({ "address": from.to_string(), "several": several })));
     described["overflowed"] = json!(found.overflowed);
@@ -224,8 +227,9 @@ fn describe_real(found: &RealProbe) -> Value {
     described
 }
 
-fn describe(r: &ProbeReport) -> Value {
+fn describe(r: &ProbeReport, ack: &str) -> Value {
     json!({
+        "ack": ack,
         "mss": r.mss,
         "headers": r.headers,
         "answered": r.answered,

@@ -21,6 +21,7 @@ COMMANDS = {
     "policies": "List every policy with its parameters.",
     "model": "Evaluate a closed form, or run a row model.",
     "timers": "Replay retransmission timers over a series of round-trip times.",
+    "probe": "TReno: measure the bulk-transfer capacity of a path from one end.",
     "demo": "Show what ackclock does, in two parts.",
 }
 

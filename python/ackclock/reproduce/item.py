@@ -29,6 +29,7 @@ KINDS = {
     "CF": "closed form",
     "MODEL": "row-by-row model",
     "SIM": "packet simulation",
+    "REAL": "real packets; left out, and said so, where the system has no right to them",
     "CAP": "capture analysis",
     "RULE": "an algorithm, and the policy that is it",
     "TOOL": "an instrument, and the command that is it",

@@ -80,7 +80,7 @@ pub(super) struct Session {
 const PATIENCE: u64 = 3;
 const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 const MOST_PATIENCE: Duration = Duration::from_secs(2);
-/// The look for a limit lasts no longer than this, or a quarter of the test.
+/// The look for a limit lasts no longer than this, or half of the test.
 const CHECK_AT_MOST: Duration = Duration::from_secs(10);
 /// Background probes without any answer after which nothing else is tried.
 const SILENT: u64 = 10;
@@ -345,7 +345,7 @@ impl Session {
         let bits = f64::from(self.options.mss + self.headers) * 8.0;
         let half = Rate::from_bits_per_sec((bits * suspicion.per_second / 2.0).max(1.0) as u64);
         self.treno.set_max_rate(half);
-        let until = now + CHECK_AT_MOST.max(self.options.duration / 4);
+        let until = now + CHECK_AT_MOST.max(self.options.duration / 2);
         self.check = Some(Check { suspicion, from: self.flying.next(), until });
     }
 

@@ -1,6 +1,6 @@
 //! The whole probe in virtual time: what is injected is found again.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ackclock_engine::Stack;
 use ackclock_policy::{QueueDiscipline, Registry};
@@ -10,10 +10,10 @@ use ackclock_units::{Duration, Instant, Rate, Rng};
 use super::session::Session;
 use super::*;
 
-fn options(stack: &str) -> ProbeOptions {
+fn options(stack: &str, seconds: u64) -> ProbeOptions {
     let stack = Stack::named(&Registry::builtin(), stack).unwrap();
-    let config = stack.config();
-    ProbeOptions { max_rate: Rate::from_bits_per_sec(1_000_000_000), ..ProbeOptions::new(config, Arc::new(move || stack.build())) }
+    let (config, duration) = (stack.config(), Duration::from_secs(seconds));
+    ProbeOptions { duration, max_rate: Rate::from_bits_per_sec(1_000_000_000), ..ProbeOptions::new(config, Arc::new(move || stack.build())) }
 }
 
 fn run(options: ProbeOptions, forward: LinkSpec, backward: LinkSpec) -> SimulatedProbe {
@@ -24,82 +24,192 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-fn lossy(p: f64) -> LinkSpec {
-    LinkSpec::delay(ms(25)).with_fault(move |_: &Passing, _: Instant, rng: &mut Rng| if rng.chance(p) { Verdict::Drop } else { Verdict::Pass })
+fn back() -> LinkSpec {
+    LinkSpec::delay(ms(25))
 }
 
-/// Loses each `n`-th of the packets that carry segments.
-fn every_nth(n: u64) -> LinkSpec {
+/// A link of 25 ms on which `fate` decides about the n-th packet that carries a segment.
+fn meddled(mut fate: impl FnMut(u64, &mut Rng) -> Verdict + Send + 'static) -> LinkSpec {
     let mut seen = 0;
-    LinkSpec::delay(ms(25)).with_fault(move |p: &Passing, _: Instant, _: &mut Rng| {
-        seen += u64::from(p.bytes > 1000);
-        if p.bytes > 1000 && seen % n == 0 { Verdict::Drop } else { Verdict::Pass }
+    LinkSpec::delay(ms(25)).with_fault(move |p: &Passing, _: Instant, rng: &mut Rng| {
+        if p.bytes < 1000 {
+            return Verdict::Pass;
+        }
+        seen += 1;
+        fate(seen, rng)
     })
+}
+
+fn lossy(p: f64) -> LinkSpec {
+    meddled(move |_, rng| if rng.chance(p) { Verdict::Drop } else { Verdict::Pass })
 }
 
 fn bottleneck(rate: u64, packets: u64) -> LinkSpec {
     let mut queue = Registry::builtin().choose::<dyn QueueDiscipline>("drop-tail").unwrap();
     queue.set("limit", &format!("{packets}packets")).unwrap();
-    LinkSpec::new(Rate::from_bits_per_sec(rate), ms(20), queue.build())
+    LinkSpec::new(Rate::from_bits_per_sec(rate), ms(25), queue.build())
 }
 
 #[test]
 fn loss_and_delay_are_found_again() {
-    for (stack, c) in [("sack", 0.93), ("sack+ack-every", 1.31)] {
-        let found = run(ProbeOptions { duration: Duration::from_secs(600), ..options(stack) }, lossy(0.003), LinkSpec::delay(ms(25)));
+    for (stack, c) in [("sack", 0.9), ("sack+ack-every", 1.25)] {
+        let found = run(options(stack, 900), lossy(0.003), back());
         let m = found.report.measured.unwrap();
         let (p, rtt) = (m.p().unwrap(), m.rtt.mean().unwrap());
+        // Losses that share a window are one signal, so that p is a little below what is lost.
         assert!((p / 0.003 - 1.0).abs() < 0.1, "{stack}: p = {p}");
-        assert!((rtt / 0.05 - 1.0).abs() < 1e-6 && (m.rtt.min().unwrap() - 0.05).abs() < 1e-9, "{stack}: {rtt}");
+        let lost = 1.0 - m.answered as f64 / m.sent as f64;
+        assert!((lost / 0.003 - 1.0).abs() < 0.1 && p < lost, "{stack}: lost {lost}, p = {p}");
+        assert!((rtt / 0.05 - 1.0).abs() < 1e-9 && m.rtt.min() == Some(0.05), "{stack}: {rtt}");
+        // Acks that are held back belong to what the connection samples.
+        assert_eq!(m.rtt_mean().unwrap() > 0.0501, stack == "sack");
         let window = m.capacity().unwrap() * m.rtt_mean().unwrap() / (8.0 * 1460.0);
-        let of_model = window * p.sqrt();
-        assert!((of_model / c - 1.0).abs() < 0.1, "{stack}: C = {of_model}");
-        assert!(m.slow_start_excluded);
-        println!("{stack}: {p} {rtt} {window} {of_model} {} {} {}", m.ca_events, m.non_ca_events, m.other_losses);
+        assert!((window * p.sqrt() / c - 1.0).abs() < 0.1, "{stack}: C = {}", window * p.sqrt());
+        assert!(m.slow_start_excluded && m.after >= ms(100));
+        assert_eq!(found.report.limit, None);
     }
 }
 
 #[test]
-fn periodic_losses_are_counted_exactly() {
-    let found = run(ProbeOptions { background: 0, duration: Duration::from_secs(120), ..options("sack") }, every_nth(500), LinkSpec::delay(ms(25)));
+fn periodic_losses_are_one_signal_each() {
+    let found = run(options("sack", 200), meddled(|n, _| if n % 500 == 0 { Verdict::Drop } else { Verdict::Pass }), back());
     let m = found.report.measured.unwrap();
-    println!("{m:?}", m = (m.sent, m.answered, m.ca_events, m.non_ca_events, m.other_losses, m.segments_acked));
+    assert_eq!(u64::from(m.ca_events), m.sent - m.answered);
+    assert_eq!((m.non_ca_events, m.other_losses, m.timeouts), (0, 0, 0));
+    assert!((m.p().unwrap() * 500.0 - 1.0).abs() < 0.02, "{:?}", m.p());
 }
 
 #[test]
-fn dbg_bottleneck() {
-    let o = ProbeOptions { duration: Duration::from_secs(60), ..options("sack") };
-    let found = run(o, bottleneck(10_000_000, 30), LinkSpec::delay(ms(20)));
+fn a_bottleneck_shows_its_rate_and_its_queue() {
+    let found = run(options("sack", 60), bottleneck(10_000_000, 30), back());
     let m = found.report.measured.as_ref().unwrap();
-    println!("{:?} {:?} {:?} {:?}", m.capacity(), m.p(), m.rtt.mean(), found.report.limit);
-    println!("{:?} {:?} {:?}", found.report.before.rtt.mean(), found.report.during.rtt.mean(), found.report.after.rtt.mean());
-    let _ = Session::new;
+    let of_payload = 10_000_000.0 * 1460.0 / 1488.0;
+    assert!((m.capacity().unwrap() / of_payload - 1.0).abs() < 0.05, "{:?}", m.capacity());
+    // Thirty packets and one in service wait, 1.19 ms each.
+    let longest = m.rtt.max().unwrap();
+    assert!(longest > 0.08 && longest < 0.09, "{longest}");
+    assert_eq!(found.report.limit, None, "a full queue is no limit on replies");
 }
 
 #[test]
-fn dbg_simulator() {
-    for stack in ["sack", "sack+ack-every"] {
-        let text = format!(
-            "seed = 1\nduration = \"600s\"\n[path]\nkind = \"single\"\nlink = {{ rate = \"10Gbit/s\", delay = \"25ms\", faults = [{{kind=\"loss\", p=0.003, of=\"data\"}}] }}\n[workload]\nkind = \"bulk\"\n[stacks]\nx = \"{stack}\"\n"
-        );
-        let r = ackclock_sim::scenario::Scenario::parse(&text).unwrap().resolve().unwrap();
-        let results = ackclock_sim::scenario::run(&r, |_| std::ops::ControlFlow::Continue(()), 1).unwrap().unwrap();
-        let f = &results.flows[0];
-        println!("{stack} {f:?}");
+fn a_test_over_a_long_buffer_changes_the_path() {
+    // M-X3: half a second of buffer.
+    let found = run(options("sack", 60), bottleneck(2_000_000, 84), back()).report;
+    let mean = |b: &Background| b.rtt.mean().unwrap();
+    assert!(mean(&found.during) > 3.0 * mean(&found.before), "{} {}", mean(&found.during), mean(&found.before));
+    assert!(found.after.median_of_means().unwrap() < 1.1 * found.before.median_of_means().unwrap());
+    assert_eq!([found.before.sent, found.before.answered, found.after.sent, found.after.answered], [200; 4]);
+    assert!(found.during.sent > 1000);
+}
+
+fn limited(rate: f64, burst: f64) -> ProbeReport {
+    let (mut left, mut last) = (burst, Instant::ZERO);
+    let mut answers = |now: Instant| {
+        left = (left + rate * now.since(last).as_secs_f64()).min(burst);
+        last = now;
+        let answered = left >= 1.0;
+        left -= f64::from(u8::from(answered));
+        answered
+    };
+    let path = SimulatedPath { forward: LinkSpec::delay(ms(25)), backward: back(), seed: 1, answers: &mut answers };
+    simulate_probe(options("sack", 60), path).report
+}
+
+#[test]
+fn limits_on_replies_are_recognised() {
+    for (rate, burst) in [(200.0, 20.0), (1000.0, 50.0), (100.0, 100.0)] {
+        let found = limited(rate, burst).limit.unwrap_or_else(|| panic!("{rate} replies a second were not noticed"));
+        assert!(matches!(found.sign, LimitSign::NoneAtHalfRate { probes } if probes > 10));
+        // TCP does not use up all that a token bucket gives.
+        assert!(found.per_second < 1.05 * rate && found.per_second > 0.5 * rate, "{found:?} of {rate}");
     }
-    for stack in ["sack", "sack+ack-every"] {
-        let found = run(ProbeOptions { duration: Duration::from_secs(600), ..options(stack) }, lossy(0.003), LinkSpec::delay(ms(25)));
-        let m = found.report.measured.unwrap();
-        let window = m.capacity().unwrap() * m.rtt_mean().unwrap() / (8.0 * 1460.0);
-        println!(
-            "{stack}: {:?} w={window} c={} ca {} non {} other {} acked {} rtt {:?}",
-            m.p(),
-            window * m.p().unwrap().sqrt(),
-            m.ca_events,
-            m.non_ca_events,
-            m.other_losses,
-            m.segments_acked,
-            m.rtt_mean()
-        );
+    // Linux's answers to packets whose time to live is over.
+    let found = limited(1.0, 6.0).limit.unwrap();
+    assert!(found.sign == LimitSign::EvenReplies && (found.per_second - 1.0).abs() < 0.1, "{found:?}");
+}
+
+#[test]
+fn random_loss_is_no_limit_on_replies() {
+    for p in [0.001, 0.01, 0.1, 0.3] {
+        let found = run(options("sack", 60), lossy(p), back());
+        assert_eq!(found.report.limit, None, "{p}");
     }
+}
+
+#[test]
+fn never_more_than_the_largest_rate() {
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let watched = Arc::clone(&times);
+    let forward = LinkSpec::delay(ms(25)).with_fault(move |p: &Passing, at: Instant, _: &mut Rng| {
+        watched.lock().unwrap().push((at, u64::from(p.bytes)));
+        Verdict::Pass
+    });
+    let found = run(ProbeOptions { max_rate: Rate::from_bits_per_sec(5_000_000), background: 0, ..options("sack", 20) }, forward, back());
+    let times = times.lock().unwrap();
+    for (i, (from, _)) in times.iter().enumerate().step_by(7) {
+        let within = times[i..].iter().take_while(|(at, _)| at.since(*from) < ms(100)).map(|(_, bytes)| bytes * 8).sum::<u64>();
+        // A burst may run 10 ms ahead, and the packet that ends it is whole.
+        assert!(within <= 550_000 + 2 * 8 * 1488, "{within} bits in 100 ms from {from:?}");
+    }
+    let m = found.report.measured.unwrap();
+    assert!(m.capacity().unwrap() > 4_700_000.0 && m.held > Duration::from_secs(15), "{:?} {:?}", m.capacity(), m.held);
+    assert!(!m.slow_start_excluded, "nothing was lost");
+}
+
+#[test]
+fn never_more_than_the_window_and_each_reply_counts_once() {
+    let mut session = Session::new(ProbeOptions { background: 0, ..options("sack+iw(4)", 10) }, 28, 1);
+    let at = |n| Instant::ZERO + ms(n);
+    session.start(at(0));
+    let syn = session.poll_send(at(0)).unwrap();
+    assert_eq!((syn.payload, session.poll_send(at(0))), (1460, None), "nothing beside the SYN");
+    session.reply(at(50), syn.number);
+    let first: Vec<u64> = std::iter::from_fn(|| session.poll_send(at(50))).map(|o| o.number).collect();
+    assert_eq!(first.len(), 4);
+    for forged in [first[3] + 1, 1 << 50, u64::MAX] {
+        session.reply(at(60), forged);
+    }
+    session.reply(at(60), syn.number);
+    let replies = session.report(at(60)).replies;
+    assert_eq!((replies.unknown, replies.again), (3, 1));
+    assert_eq!(session.poll_send(at(60)), None);
+    let mut released = |ms, number| {
+        session.reply(at(ms), number);
+        std::iter::from_fn(|| session.poll_send(at(ms))).count()
+    };
+    // The first one brings the window that the receiver could not announce before; then two segments bring one acknowledgment.
+    assert_eq!([released(100, first[0]), released(101, first[1]), released(102, first[2])], [2, 0, 3]);
+    session.stop(at(120));
+    let m = session.report(at(500)).measured.unwrap();
+    assert!(session.is_done() && m.time == ms(120) && (m.sent, m.answered) == (10, 4), "{m:?}");
+    assert_eq!(m.rtt_sum, ms(50 + 50 + 52), "the handshake's sample is a round trip, not zero");
+}
+
+#[test]
+fn late_and_repeated_replies_are_told() {
+    let forward = meddled(|n, _| match n {
+        400 => Verdict::Delay(ms(400)),
+        600 => Verdict::Duplicate,
+        _ => Verdict::Pass,
+    });
+    let found = run(options("sack", 10), forward, back()).report;
+    assert_eq!((found.replies.late, found.replies.again, found.replies.unknown), (1, 1, 0));
+    let m = found.measured.unwrap();
+    assert!(m.ca_events + m.non_ca_events <= 1);
+}
+
+#[test]
+fn silence_ends_it_soon() {
+    let silent = || LinkSpec::delay(ms(25)).with_fault(|_: &Passing, _: Instant, _: &mut Rng| Verdict::Drop);
+    let found = run(options("sack", 60), silent(), back());
+    assert!(!found.report.answered && found.report.measured.is_none());
+    assert_eq!(found.forward.offered, 200);
+    let found = run(ProbeOptions { background: 0, ..options("sack", 30) }, silent(), back());
+    assert!(!found.report.answered && found.forward.offered < 10);
+}
+
+#[test]
+fn the_same_twice() {
+    let once = || format!("{:?}", run(options("sack", 30), lossy(0.01), back()).report);
+    assert_eq!(once(), once());
 }

@@ -8,6 +8,8 @@ POLICY = "crates/ackclock-policy/src"
 ENGINE = "crates/ackclock-engine/tests"
 KIT = "crates/ackclock-testkit/tests"
 SIM = "crates/ackclock-sim/tests"
+DRIVE = "crates/ackclock-drive/tests"
+PROBE = "crates/ackclock-drive/src/probe/tests.rs"
 WINDOW = f"{POLICY}/window/tests.rs"
 RECOVERY = f"{POLICY}/recovery/tests.rs"
 FACK_TESTS = f"{POLICY}/recovery/fack_tests.rs"
@@ -216,4 +218,43 @@ rule(
     ],
     kind="TOOL",
     choices={"queue": "packets that wait, the one in service not counted; `queue_mean_delay` of the table `links` is their bytes over the rate"},
+)
+rule(
+    "M-U3",
+    "TReno",
+    "command probe",
+    tests=[
+        f"{PROBE}::loss_and_delay_are_found_again",
+        f"{PROBE}::periodic_losses_are_one_signal_each",
+        f"{PROBE}::never_more_than_the_window_and_each_reply_counts_once",
+        f"{PROBE}::limits_on_replies_are_recognised",
+        f"{PROBE}::random_loss_is_no_limit_on_replies",
+        f"{DRIVE}/probe.rs::icmp_echo_with_and_without_rights_over_both_families",
+        f"{DRIVE}/probe.rs::udp_is_answered_by_the_host_and_by_a_router_on_the_way",
+        f"{DRIVE}/probe.rs::a_router_that_throttles_its_answers_is_noticed",
+        "tests/test_probe.py::test_a_probe_over_the_loopback_device_reports",
+    ],
+    kind="TOOL",
+    choices={
+        "sender and receiver": "two connections of the engine at the near end; each segment with sequence space is a probe, acknowledgments stay there",
+        "handshake": "the SYN is a probe like the others, so that the first round-trip time is one of the path",
+        "delayed acks": "those of the stack's receiver",
+        "throttled replies": "recognised by evenly spaced replies to the background probe, or by losses without a queue that vanish at half the rate",
+    },
+)
+rule(
+    "M-U5",
+    "Background path probe",
+    "command probe",
+    tests=[
+        "crates/ackclock-drive/src/probe/idle.rs::probes_are_evenly_spaced_and_their_means_have_a_median",
+        f"{PROBE}::a_test_over_a_long_buffer_changes_the_path",
+        f"{DRIVE}/probe.rs::a_bottleneck_bounds_the_capacity_and_its_queue_shows",
+        "tests/test_probe.py::test_the_background_probe_tells_idle_from_busy",
+    ],
+    kind="TOOL",
+    choices={
+        "probes": "56 bytes, one every 50 ms; 200 before the test and 200 after it, and all the while it runs",
+        "median of means": "of the means of 20 samples each, since a run has one transfer and the paper had many",
+    },
 )

@@ -1,0 +1,44 @@
+"""Probes over emulated paths, as a process of its own with a single thread, which may enter a user namespace.
+
+`python -m ackclock.cli.emulated` reads a list of runs from standard input, JSON: `path` (a scenario), `settings`, and if wanted `address`, `ttl` and
+`limit`. It prints a list of what each found, or under `missing` the right or the system that it lacks.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from ackclock import _core
+from ackclock.cli import FAULT, INTERRUPTED
+
+FAR = "10.78.0.2"
+"""The far kernel; 10.78.1.9 is an address behind it."""
+
+
+def main() -> int:
+    """Runs what standard input asks for."""
+    runs = json.load(sys.stdin)
+    try:
+        json.dump([one(run) for run in runs], sys.stdout)
+    except _core.MissingRightError as e:
+        json.dump({"missing": str(e)}, sys.stdout)
+    except _core.AckclockError as e:
+        print(f"ackclock: {e}", file=sys.stderr)
+        return FAULT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def one(run: dict[str, Any]) -> Any:
+    """What one run found."""
+    if not hasattr(_core, "probe_emulated"):
+        raise _core.MissingRightError("real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere")
+    limit = [(key, str(value)) for key, value in run.get("limit", {}).items()]
+    return json.loads(_core.probe_emulated(run["path"], run.get("address", FAR), run.get("ttl"), run["settings"], limit, None))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

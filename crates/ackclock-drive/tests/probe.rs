@@ -159,6 +159,35 @@ fn what_cannot_be_is_said_in_a_sentence() {
 }
 
 #[test]
+fn a_right_that_is_missing_is_said_and_udp_needs_none() {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    if !allowed() {
+        return;
+    }
+    let kernels = kernels(delay());
+    kernels.near.set_sysctl("net.ipv4.ping_group_range", "1 0").unwrap();
+    // Capabilities belong to the thread, and to those that it starts.
+    let without_rights = || {
+        let mut sets = capabilities(None).unwrap();
+        for set in [&mut sets.effective, &mut sets.permitted, &mut sets.inheritable] {
+            set.remove(CapabilitySet::NET_RAW);
+        }
+        set_capabilities(None, sets).unwrap();
+        let icmp = [Kernels::FAR, Kernels::FAR6].map(|to| try_run(&kernels, to, ProbeMethod::Icmp, options(100)));
+        (icmp, run(&kernels, Kernels::FAR, ProbeMethod::Udp { ttl: 9 }, options(300)))
+    };
+    let (icmp, udp) = std::thread::scope(|s| s.spawn(without_rights).join().unwrap());
+    for refused in icmp {
+        let e = refused.unwrap_err();
+        assert!(matches!(e, DriveError::Missing(_)), "{e}");
+        for wanted in ["net.ipv4.ping_group_range", "CAP_NET_RAW", "--udp-ttl"] {
+            assert!(e.to_string().contains(wanted), "{e}");
+        }
+    }
+    assert!(udp.report.answered);
+}
+
+#[test]
 fn the_loopback_device_answers_too() {
     if !allowed() {
         return;

@@ -31,7 +31,7 @@ def summary(found: dict[str, Any], stack: str) -> dict[str, Any]:
             "capacity": m["capacity"],
             "p": m["p"],
             "loss": 1 - m["answered"] / m["sent"] if m["sent"] else None,
-            "rtt": {**m["rtt"], "sampled": rtt},
+            "rtt": {**times(m["rtt"]), "sampled": rtt},
             "window": m["capacity"] * rtt / (8 * found["mss"]) if m["capacity"] is not None and rtt else None,
             "model": models(m, found["mss"], found["ack"] == "every"),
             **{name: m[name] for name in COUNTED},
@@ -67,6 +67,11 @@ COUNTED = (
 """What is passed on as it was counted."""
 
 
+def times(rtt: dict[str, Any]) -> dict[str, Any]:
+    """Round-trip times, from the least to the largest."""
+    return {name: rtt[name] for name in ("min", "mean", "median", "p90", "p99", "max")}
+
+
 def models(m: dict[str, Any], mss: int, acks_each: bool) -> dict[str, Any]:
     """What M-E3 and PFTK predict from p and the round-trip time that the connection sampled, and how the capacity found compares."""
     from ackclock.models import mathis97, pftk98
@@ -85,7 +90,9 @@ def models(m: dict[str, Any], mss: int, acks_each: bool) -> dict[str, Any]:
 
 def background(found: dict[str, Any]) -> dict[str, Any]:
     """The background probe (M-U5): minimum, mean and median of means, under test and not under test."""
-    told: dict[str, Any] = {name: {**found[name]["rtt"], **{k: v for k, v in found[name].items() if k != "rtt"}} for name in ("before", "during", "after")}
+    told: dict[str, Any] = {}
+    for name in ("before", "during", "after"):
+        told[name] = {**{key: found[name][key] for key in ("sent", "answered", "median_of_means")}, **times(found[name]["rtt"])}
     idle = [(found[name]["rtt"]["mean"], found[name]["answered"]) for name in ("before", "after") if found[name]["answered"]]
     total = sum(n for _, n in idle)
     mean = sum(mean * n for mean, n in idle) / total if total else None

@@ -84,9 +84,7 @@ impl ProbeSocket {
         let failed = |e: Errno| DriveError::System("set a probe socket up", e.into());
         let (fd, kind) = match method {
             ProbeMethod::Icmp => open_icmp(to, token)?,
-            ProbeMethod::Udp { ttl } => {
-                (open_udp(to, ttl).map_err(|e| DriveError::System("open a UDP socket", e.into()))?, Kind::Udp { by_port: false })
-            }
+            ProbeMethod::Udp { ttl } => (open_udp(to, ttl).map_err(DriveError::system("open a UDP socket"))?, Kind::Udp { by_port: false }),
         };
         match to {
             // No fragments: a probe is one packet, and larger ones are refused.
@@ -166,12 +164,6 @@ impl ProbeSocket {
         if !error.answers {
             return Incoming::Foreign;
         }
-        let by_port = || {
-            // The latest probe that went to that port.
-            let place = u64::from(m.port?.checked_sub(FIRST_PORT)?);
-            let back = (next_number.wrapping_sub(1) % PORTS + PORTS).checked_sub(place)? % PORTS;
-            (place < PORTS).then(|| next_number.checked_sub(1 + back)).flatten()
-        };
         let number = match self.payload.read(&self.buffer[..m.len]) {
             Some(number) => Some(number),
             None if m.len >= 8 => None,
@@ -181,7 +173,7 @@ impl ProbeSocket {
                     *on = true;
                     None
                 }
-                _ => by_port(),
+                _ => m.port.and_then(|port| latest_to(port, next_number)),
             },
         };
         number.map_or(Incoming::Foreign, |number| Incoming::Reply(Received { number, unix_ns: m.unix_ns, from: error.from }))
@@ -265,6 +257,13 @@ impl Quoted {
     }
 }
 
+/// Where each probe goes to a port of its own: the latest one to `port`, before probe `next`.
+fn latest_to(port: u16, next: u64) -> Option<u64> {
+    let place = u64::from(port.checked_sub(FIRST_PORT)?);
+    let last = next.checked_sub(1)?;
+    (place < PORTS).then(|| last.checked_sub((last + PORTS - place) % PORTS)).flatten()
+}
+
 fn open_icmp(to: IpAddr, token: u64) -> Result<(OwnedFd, Kind), DriveError> {
     let (family, protocol) = if to.is_ipv4() { (AddressFamily::INET, ipproto::ICMP) } else { (AddressFamily::INET6, ipproto::ICMPV6) };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -308,5 +307,24 @@ fn unreachable(to: IpAddr, e: io::Error) -> DriveError {
         }
         Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => DriveError::Input(format!("there is no way from this machine to `{to}`: {e}")),
         _ => DriveError::System("send a probe", e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_names_the_latest_probe_that_went_there() {
+        for number in [0, 1, PORTS - 1, PORTS, 5 * PORTS + 77] {
+            let port = FIRST_PORT + (number % PORTS) as u16;
+            assert_eq!(latest_to(port, number + 1), Some(number));
+            assert_eq!(latest_to(port, number + PORTS), Some(number));
+        }
+        // Nothing was sent, not so much, or never to that port.
+        assert_eq!(latest_to(FIRST_PORT, 0), None);
+        assert_eq!(latest_to(FIRST_PORT + 5, 5), None);
+        assert_eq!(latest_to(FIRST_PORT - 1, 100), None);
+        assert_eq!(latest_to(FIRST_PORT + PORTS as u16, u64::MAX / 2), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, Policies, State, Stats};
+use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, Policies, Stats};
 use ackclock_policy::Window;
 use ackclock_units::{Bytes, Duration, Ecn, Instant, Rate, Rng, SeqNumber};
 use ackclock_wire::Segment;
@@ -102,11 +102,6 @@ impl Treno {
     /// The retransmission timeout before backoff.
     pub fn rto(&self) -> Duration {
         self.sender.policies().estimator.rto()
-    }
-
-    /// True once the first segment came back.
-    pub fn established(&self) -> bool {
-        self.sender.state() == State::Established
     }
 
     /// Why the connection has ended, if it has: nothing came back for too long.

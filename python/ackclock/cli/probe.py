@@ -56,8 +56,8 @@ def command(
     round-trip time. The initial slow start is left out. Losses on the way there and on the way back cannot be told apart. Small background probes
     before, during and after the test show what the test itself does to the path. Replies that look rate-limited are pointed out.
 
-    ICMP echo needs no right where net.ipv4.ping_group_range includes your group, and CAP_NET_RAW elsewhere; --udp-ttl needs none. Ctrl-C ends the test
-    with a report of what there is so far.
+    ICMP echo needs no right where net.ipv4.ping_group_range includes your group, and CAP_NET_RAW elsewhere; --udp-ttl needs none. Ctrl-C ends the
+    test with a report of what there is so far.
 
     \b
         ackclock probe 192.0.2.1
@@ -161,7 +161,7 @@ def show_result(r: dict[str, Any]) -> None:
             ("capacity", rate(r["capacity"])),
             ("p, CA events per segment", "-" if r["p"] is None else f"{r['p']:.3g} ({count(r['ca_events'])} of {count(r['segments_acked'])})"),
             ("non-CA events, other losses", f"{count(r['non_ca_events'])}, {count(r['other_losses'])} ({count(r['timeouts'])} timeouts)"),
-            ("probes lost", f"{percent(r['loss'])} of {count(r['sent'])}"),
+            ("probes lost", f"{percent(r['loss'])} of {count(r['probes_sent'])}"),
             ("round trip: least, mean", f"{seconds(t['min'])}, {seconds(t['mean'])}"),
             ("median, 90 %, 99 %, largest", ", ".join(seconds(t[q]) for q in ("median", "p90", "p99", "max"))),
             ("as the connection sampled it", seconds(t["sampled"])),
@@ -175,8 +175,8 @@ def show_result(r: dict[str, Any]) -> None:
     for name, words in (("before", "not under test, before"), ("during", "under test"), ("after", "not under test, after")):
         s = b[name]
         if s["sent"]:
-            told = f"least {seconds(s['min'])}, mean {seconds(s['mean'])}, median of means {seconds(s['median_of_means'])} ({s['answered']} of {s['sent']})"
-            rows.append((words, told))
+            means = f"least {seconds(s['min'])}, mean {seconds(s['mean'])}, median of means {seconds(s['median_of_means'])}"
+            rows.append((words, f"{means} ({s['answered']} of {s['sent']})"))
     if b["ratio"]:
         rows.append(("under test / not under test", f"{b['ratio']:.2f}"))
     print_table([("measured", "left"), ("found", "left")], rows)
@@ -218,9 +218,10 @@ def line(p: dict[str, Any]) -> str:
         b = p["before"]
         said.append(f"round trip {seconds(b['rtt']['min'])} to {seconds(b['rtt']['max'])}, {b['answered']} of {b['sent']} back")
     else:
+        p_found = "-" if m["p"] is None else format(m["p"], ".2g")
         said += [
             f"capacity {rate(m['capacity'])}, window {p['window']:.1f} segments",
-            f"p {'-' if m['p'] is None else format(m['p'], '.2g')}: {m['ca_events']} CA, {m['non_ca_events']} non-CA, {m['other_losses']} other losses",
+            f"p {p_found}: {m['ca_events']} CA, {m['non_ca_events']} non-CA, {m['other_losses']} other losses",
             f"round trip {seconds(m['rtt']['min'])}, mean {seconds(m['rtt']['mean'])}, 99 % {seconds(m['rtt']['p99'])}",
         ]
     return "\n".join(said)

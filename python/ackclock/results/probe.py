@@ -24,7 +24,7 @@ def summary(found: dict[str, Any], stack: str) -> dict[str, Any]:
     """
     m = found["measured"]
     if m is None:
-        test: dict[str, Any] = {name: None for name in ("capacity", "p", "loss", "rtt", "window", "model")}
+        test: dict[str, Any] = dict.fromkeys(("capacity", "p", "loss", "rtt", "window", "model"))
     else:
         rtt = m["rtt_sampled"]
         test = {
@@ -35,6 +35,8 @@ def summary(found: dict[str, Any], stack: str) -> dict[str, Any]:
             "window": m["capacity"] * rtt / (8 * found["mss"]) if m["capacity"] is not None and rtt else None,
             "model": models(m, found["mss"], found["ack"] == "every"),
             **{name: m[name] for name in COUNTED},
+            "probes_sent": m["sent"],
+            "probes_answered": m["answered"],
         }
     return {
         "stack": stack,
@@ -59,8 +61,6 @@ COUNTED = (
     "non_ca_events",
     "other_losses",
     "timeouts",
-    "sent",
-    "answered",
     "rto",
     "held",
 )
@@ -117,7 +117,7 @@ def notes(found: dict[str, Any]) -> list[str]:
         )
     if found["gave_up"]:
         said.append("The connection gave up: nothing came back any more.")
-    if found.get("answered_by", None) and found["answered_by"]["several"]:
+    if found.get("answered_by") and found["answered_by"]["several"]:
         said.append("Several hosts or routers answered: the path changed, or packets take several ways.")
     if found.get("overflowed"):
         said.append(f"This machine was too busy to read {found['overflowed']} replies, which count as lost.")

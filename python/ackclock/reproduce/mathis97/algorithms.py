@@ -236,7 +236,7 @@ rule(
     ],
     kind="TOOL",
     choices={
-        "sender and receiver": "two connections of the engine at the near end; each segment with sequence space is a probe, acknowledgments stay there",
+        "sender and receiver": "two connections of the engine at the near end; a segment with sequence space is a probe, acknowledgments stay there",
         "handshake": "the SYN is a probe like the others, so that the first round-trip time is one of the path",
         "delayed acks": "those of the stack's receiver",
         "throttled replies": "recognised by evenly spaced replies to the background probe, or by losses without a queue that vanish at half the rate",

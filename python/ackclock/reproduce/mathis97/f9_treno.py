@@ -38,7 +38,8 @@ EVEN, RANDOM = "every 1/p-th", "random"
         "loss": "every 1/p-th packet, each a signal of its own, and random loss, where those that share a round trip are one signal together",
         "simulated checks": f"loss of {', '.join(map(str, INJECTED))}, round trips of {' and '.join(map(str, RTTS))} ms, as long as "
         f"{SIGNALS} losses take ({SIGNALS_FULL} with --full), the first twentieth left out",
-        "scatter": f"{RUNS} runs of {SECONDS:g} s ({RUNS_FULL} with --full), random loss log-uniform in 0.0002 to 0.2, round trips log-uniform in 30 to 300 ms",
+        "scatter": f"{RUNS} runs of {SECONDS:g} s ({RUNS_FULL} with --full), random loss log-uniform in 0.0002 to 0.2, round trips log-uniform in "
+        "30 to 300 ms",
         "real packets": f"ICMP echo between two kernels in namespaces over the emulator, {REAL_RTT} ms, every 1/p-th packet lost, "
         f"{' s, '.join(f'{t:g}' for t in REAL_SECONDS.values())} s; with --full {SECONDS:g} s each, and the same with random loss",
         "p": "CA events per acknowledged segment (M-U1), the initial slow start left out",

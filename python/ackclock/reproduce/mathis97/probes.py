@@ -38,8 +38,8 @@ def simulated(path: str, settings: dict[str, Any], replies: tuple[float, float] 
 def emulated(runs: list[dict[str, Any]]) -> list[dict[str, Any]] | str:
     """Runs over real packets, reported, or the sentence that says what is missing for them.
 
-    A run has `path`, `settings`, and if wanted `address`, `ttl` and `limit`. They run in a process of their own: only one with a single thread may enter a
-    user namespace.
+    A run has `path`, `settings`, and if wanted `address`, `ttl` and `limit`. They run in a process of their own: only one with a single thread may
+    enter a user namespace.
     """
     done = subprocess.run([sys.executable, "-m", "ackclock.cli.emulated"], input=json.dumps(runs), stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode == INTERRUPTED:

@@ -27,10 +27,9 @@ MATHIS = {
 MISSING = MATHIS - {
     *(f"M-A{n}" for n in range(1, 14)),
     *(f"M-E{n}" for n in (1, 2, 3, 4, 5, 6, 12, 13, 14, 15, 16, 17)),
-    *("M-U2", "M-T2", "M-T3"),
-    *(f"M-F{n}" for n in (5, 6, 7, 12, 13, 14, 15)),
+    *("M-U2", "M-U3", "M-U5", "M-T2", "M-T3"),
+    *(f"M-F{n}" for n in (5, 6, 7, 9, 12, 13, 14, 15)),
     *(f"M-X{n}" for n in (1, 2, 3, 4, 5, 8, 9, 10, 12, 15)),
-    *("M-U3", "M-U5", "M-F9"),
 }
 
 # The ids of backoff2008, some with letters, and what of them cannot be run yet.

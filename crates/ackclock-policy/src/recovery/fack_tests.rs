@@ -317,3 +317,26 @@ fn no_more_is_in_the_network_than_the_window_allows() {
         }
     }
 }
+
+#[test]
+fn a_timeout_taken_back_leaves_what_was_resent_before_it() {
+    for (name, params) in [("sack", &[][..]), ("fack", &[]), ("fack", HALVING), ("sack", HALVING)] {
+        let mut s = of(name, 20, params);
+        let una = s.v.snd_una;
+        let resent = arrive(&mut s, 1, 12, &[5]).concat();
+        assert!(resent.contains(&0) && s.v.phase == Phase::Recovery, "{name} {params:?}: {resent:?}");
+        let (board, v) = (s.board.clone(), s.v);
+        s.expire();
+        s.recovery.on_retransmit(one(&s, 0), &s.v);
+        (s.board, s.v) = (board, v);
+        s.recovery.on_undo(&s.v);
+        for i in 12..20 {
+            let block = one(&s, i);
+            s.ack(una, &[block]);
+            assert!(s.marked.iter().all(|r| !r.contains(una)), "{name} {params:?} marks it again: {:?}", s.marked);
+            s.send();
+        }
+        let times = |i: u32| s.board.segment(s.seq(i)).expect("outstanding").transmissions;
+        assert_eq!((times(0), times(5)), (2, 2), "{name} {params:?}");
+    }
+}

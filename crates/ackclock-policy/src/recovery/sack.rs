@@ -19,6 +19,8 @@ struct Sack {
     following: bool,
     /// Everything un-SACKed below it is marked lost; never behind `snd_una`.
     marked_to: SeqNumber,
+    /// Everything un-SACKed below it was marked or resent before a timeout.
+    seen_before: SeqNumber,
     /// Everything un-SACKed below it was resent in this episode (HighRxt); never behind `snd_una`.
     high_rxt: SeqNumber,
     /// Set once the rescue retransmission of this episode is spent (RescueRxt).
@@ -147,6 +149,9 @@ impl LossRecovery for Sack {
     fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.without_sack.on_rto(b, v, lost);
         self.cut.restart(v);
+        if v.expiries <= 1 {
+            self.seen_before = if self.following { self.marked_to.max(self.high_rxt) } else { v.snd_una };
+        }
         (self.following, self.marked_to, self.high_rxt, self.rescue_rxt) = (true, v.snd_nxt, v.snd_una, None);
     }
 
@@ -202,7 +207,9 @@ impl LossRecovery for Sack {
     fn on_undo(&mut self, v: &SenderView) {
         self.without_sack.on_undo(v);
         self.cut.restart(v);
-        (self.marked_to, self.high_rxt) = (v.snd_una, v.snd_una);
+        // The marks from before the timeout are back, and what was resent then is on its way.
+        let seen = self.seen_before.max(v.snd_una);
+        (self.marked_to, self.high_rxt) = (seen, seen);
     }
 }
 
@@ -218,6 +225,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
             cut: Cut::new(p),
             following: false,
             marked_to: SeqNumber(0),
+            seen_before: SeqNumber(0),
             high_rxt: SeqNumber(0),
             rescue_rxt: None,
             advice: Advice::NewData,

@@ -12,7 +12,6 @@ import pytest
 from ackclock import _core
 from ackclock.cli import probe as cli
 from ackclock.reproduce.mathis97 import probes
-from ackclock.results import probe
 
 
 def lossy(p, delay="25ms", **more):
@@ -82,13 +81,6 @@ def test_progress_is_told_in_a_few_lines():
     measured = {"capacity": 1e6, "p": None, "ca_events": 1, "non_ca_events": 2, "other_losses": 3, "rtt": rtt}
     lines = cli.line({**told, "phase": "test", "measured": measured}).splitlines()
     assert lines[1:] == ["capacity 1 Mbit/s, window 1.0 segments", "p -: 1 CA, 2 non-CA, 3 other losses", "round trip 10 ms, mean 12 ms, 99 % 14 ms"]
-
-
-def test_the_default_is_the_papers_recovery_where_there_is_one(monkeypatch):
-    from ackclock import policy
-
-    known = {p.name for p in policy.presets()}
-    assert probe.default_stack() == ("fack-rh" if "fack-rh" in known else "sack")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from ackclock._core import InputError
 from ackclock.cli import INTERRUPTED
 from ackclock.cli.console import note, print_json, print_table
 from ackclock.cli.quantities import count, percent, rate, seconds
+from ackclock.results import probe
+from ackclock.results.probe import STACK
 
 INTERVAL = 0.05
 """Time between background probes, seconds."""
@@ -26,7 +28,7 @@ NEED_LINUX = "probing needs Linux; `ackclock.results.probe` and M-F9 show the sa
 @click.option("--icmp", is_flag=True, help="Probe with ICMP echo, which is the default.")
 @click.option("--udp-ttl", type=click.IntRange(1, 255), metavar="N", help="Probe with UDP datagrams whose life ends after N hops, or at the host.")
 @click.option("--seconds", "duration", type=click.IntRange(1, 86_400), default=60, show_default=True, help="How long the test lasts.")
-@click.option("--stack", metavar="NAME", help="Whose rules drive it, as in scenarios.  [default: fack-rh where there is one, else sack]")
+@click.option("--stack", default=STACK, show_default=True, metavar="NAME", help="Whose rules drive it, as in scenarios.")
 @click.option("--mss", default=None, metavar="SIZE", help="Payload of a probe.  [default: 1460B, over IPv6 1440B]")
 @click.option("--max-rate", default="100Mbit/s", show_default=True, metavar="RATE", help="Never more than this, headers included.")
 @click.option("--background", type=click.IntRange(0, 100_000), default=200, show_default=True, help="Background probes before and after; 0 for none.")
@@ -38,7 +40,7 @@ def command(
     icmp: bool,
     udp_ttl: int | None,
     duration: int,
-    stack: str | None,
+    stack: str,
     mss: str | None,
     max_rate: str,
     background: int,
@@ -63,16 +65,13 @@ def command(
         ackclock probe 192.0.2.1
         ackclock probe example.org --udp-ttl 8 --seconds 20
     """
-    from ackclock.results import probe
-
     if icmp and udp_ttl is not None:
         raise InputError("`--icmp` and `--udp-ttl` are two ways to probe: give one of them")
     if not hasattr(_core, "probe"):
         raise InputError(NEED_LINUX)
     address = resolve(host, family)
-    name = stack or probe.default_stack()
     settings = {
-        "stack": name,
+        "stack": stack,
         "mss": size(mss, address),
         "max_rate": top_rate(max_rate),
         "seconds": float(duration),
@@ -86,7 +85,7 @@ def command(
             found = json.loads(_core.probe(address, udp_ttl, settings, show))
     except _core.MissingRightError as e:
         raise InputError(str(e)) from None
-    result = {"host": host, "address": address, "method": method(udp_ttl), **probe.summary(found, name)}
+    result = {"host": host, "address": address, "method": method(udp_ttl), **probe.summary(found, stack)}
     if not found["answered"] and not found["interrupted"]:
         other = "another number of hops, or without `--udp-ttl`" if udp_ttl else "`--udp-ttl N`, which asks a router on the way"
         raise InputError(f"`{host}` ({address}) does not answer: nothing came back; try another host, or {other}")
@@ -195,7 +194,7 @@ def live(terminal: bool) -> Iterator[Callable[[str], None] | None]:
     from rich.console import Console
     from rich.live import Live
 
-    with Live(console=Console(file=sys.stderr), auto_refresh=False, transient=True) as shown:
+    with Live(console=Console(file=sys.stderr, highlight=False), auto_refresh=False, transient=True) as shown:
         yield lambda text: shown.update(line(json.loads(text)), refresh=True)
 
 

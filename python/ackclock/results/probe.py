@@ -6,15 +6,10 @@ from typing import Any
 
 CERTAIN = 4
 """CA events from which on p says something (M-F11)."""
+STACK = "fack-rh"
+"""Whose rules drive a probe where nothing else is said: the paper's (M-U3, M-A8)."""
 HELD = 0.05
 """Share of the time from which on the largest rate counts as a limit."""
-
-
-def default_stack() -> str:
-    """The paper's recovery where there is one (M-A8), the standard's otherwise."""
-    from ackclock.policy import presets
-
-    return "fack-rh" if any(p.name == "fack-rh" for p in presets()) else "sack"
 
 
 def summary(found: dict[str, Any], stack: str) -> dict[str, Any]:

@@ -102,17 +102,20 @@ fn a_test_over_a_long_buffer_changes_the_path() {
     assert!(found.during.sent > 1000);
 }
 
+fn answering(answers: &mut dyn FnMut(Instant) -> bool) -> ProbeReport {
+    let path = SimulatedPath { forward: LinkSpec::delay(ms(25)), backward: back(), seed: 1, answers };
+    simulate_probe(options("sack", 60), path).report
+}
+
 fn limited(rate: f64, burst: f64) -> ProbeReport {
     let (mut left, mut last) = (burst, Instant::ZERO);
-    let mut answers = |now: Instant| {
+    answering(&mut |now| {
         left = (left + rate * now.since(last).as_secs_f64()).min(burst);
         last = now;
         let answered = left >= 1.0;
         left -= f64::from(u8::from(answered));
         answered
-    };
-    let path = SimulatedPath { forward: LinkSpec::delay(ms(25)), backward: back(), seed: 1, answers: &mut answers };
-    simulate_probe(options("sack", 60), path).report
+    })
 }
 
 #[test]
@@ -123,6 +126,17 @@ fn limits_on_replies_are_recognised() {
         // TCP does not use up all that a token bucket gives.
         assert!(found.per_second < 1.05 * rate && found.per_second > 0.5 * rate, "{found:?} of {rate}");
     }
+    // A host that answers the first hundred of each second.
+    let (mut second, mut count) = (0, 0);
+    let found = answering(&mut |now| {
+        if now.as_nanos() / 1_000_000_000 > second {
+            (second, count) = (now.as_nanos() / 1_000_000_000, 0);
+        }
+        count += 1;
+        count <= 100
+    });
+    let limit = found.limit.expect("a limit");
+    assert!(limit.per_second > 50.0 && limit.per_second < 101.0, "{limit:?}");
     // Linux's answers to packets whose time to live is over.
     let found = limited(1.0, 6.0).limit.unwrap();
     assert!(found.sign == LimitSign::EvenReplies && (found.per_second - 1.0).abs() < 0.1, "{found:?}");

@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from ackclock.reproduce.item import Check, Outcome, Setting, item, within
 from ackclock.reproduce.mathis97 import probes, scatter
-from ackclock.results import probe
 
 C = 0.9
 """Of the register's check."""
@@ -54,9 +53,9 @@ def reproduce(setting: Setting) -> Outcome:
     setting.progress(0.4, "M-F9, real packets")
     real, missing = over_packets(setting.full)
     checks = [c for r in known + real for c in judged(r)]
-    notes = [f"recovery: {probe.default_stack()}"]
+    notes = []
     if missing:
-        notes.append(f"Real packets left out, neither passed nor failed: {missing}")
+        notes.append(f"{probes.LEFT_OUT}: {missing}")
     notes += [told(r) for r in known + real]
     rows = [*known, *runs, *real]
     columns = {name: [r[name] for r in rows] for name in rows[0]}

@@ -13,12 +13,13 @@ from ackclock.results import probe
 from ackclock.scenario import Scenario
 
 MSS = 1460
+LEFT_OUT = "Real packets left out, neither passed nor failed"
+"""What an item says where the system has no right to them."""
 
 
-def settings(seconds: float, *, warmup: float = 0.0, background: int = 0, stack: str | None = None, max_rate: float = 1e9) -> dict[str, Any]:
+def settings(seconds: float, *, warmup: float = 0.0, background: int = 0, stack: str = probe.STACK, max_rate: float = 1e9) -> dict[str, Any]:
     """What a run does; the background probe is 50 ms apart."""
-    name = stack or probe.default_stack()
-    return {"stack": name, "mss": MSS, "max_rate": max_rate, "seconds": seconds, "warmup": warmup, "background": background, "interval": 0.05}
+    return {"stack": stack, "mss": MSS, "max_rate": max_rate, "seconds": seconds, "warmup": warmup, "background": background, "interval": 0.05}
 
 
 def path(delay: str, fault: dict[str, Any] | None = None, seed: int = 1, **link: Any) -> str:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import ackclock as ac
 from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, at_least, item
-from ackclock.reproduce.mathis97 import stock
+from ackclock.reproduce.mathis97 import probes, stock
 from ackclock.sweep import run_all
 
 RATE, RTT = 1e6, "80ms"
@@ -21,6 +21,7 @@ PROBES = 200
 """Round-trip times in each measurement (M-U5)."""
 TRANSFER, UNDER_TEST = 40, 80
 """When the transfer begins, and when the second measurement, seconds."""
+REAL_SECONDS, REAL_PROBES = 6.0, 40
 BEFORE, DURING = "not under test", "under test"
 
 
@@ -39,7 +40,7 @@ def scenario(buffer: float) -> ac.Scenario:
 
 @item(
     "M-X3",
-    kind="SIM",
+    kind="SIM, REAL",
     title="A transfer changes the path that it measures",
     choices={
         **stock.CHOICES,
@@ -47,6 +48,8 @@ def scenario(buffer: float) -> ac.Scenario:
         f"{', '.join(f'{b:g}' for b in BUFFERS)} s",
         "transfer": f"one Reno TCP with packets of 1500 bytes, from {TRANSFER} s on, counted with its initial slow-start",
         "probe": f"{PROBES} single packets of 64 bytes at random intervals, 100 ms on average, each acknowledged at once",
+        "real packets": f"TReno (M-U3, FACK-RH) for {REAL_SECONDS:g} s between two kernels over the emulator, buffer {SHOWN:g} s, its "
+        f"background probe (M-U5) every 50 ms: {REAL_PROBES} before it, and those beside it",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -71,6 +74,13 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [at_least(f"mean round-trip time under test over idle, buffer {r['buffer']:g} s", r["ratio"], 3, "at least") for r in long]
     notes = [f"buffer {r['buffer']:g} s: {1e3 * r['idle']:.0f} ms idle, {1e3 * r['under_test']:.0f} ms under test" for r in rows]
     notes.append("the paper has 82 ms and 461 ms (means), with a maximum of 1800 ms")
+    real = over_packets()
+    if isinstance(real, str):
+        notes.append(f"{probes.LEFT_OUT}: {real}")
+    else:
+        idle, tested = (real["background"][name]["mean"] for name in ("before", "during"))
+        checks.append(at_least(f"the same with real packets, buffer {SHOWN:g} s", tested / idle, 3, "at least"))
+        notes.append(f"real packets, buffer {SHOWN:g} s: {1e3 * idle:.0f} ms idle, {1e3 * tested:.0f} ms under test")
     fig, axes = style.figure(
         "Round-trip times before a transfer and beside it", f"Probes over {RATE / 1e6:g} Mbit/s, {RTT}, drop-tail buffer of {SHOWN:g} s, one Reno TCP"
     )
@@ -86,3 +96,10 @@ def reproduce(setting: Setting) -> Outcome:
     axes.grid(True)
     axes.legend(loc="lower right", fontsize=9)
     return Outcome(checks, {"buffers": pa.Table.from_pylist(rows)}, {"probes": fig}, notes)
+
+
+def over_packets() -> dict[str, Any] | str:
+    """A probe run over real packets, or what is missing for it."""
+    path = probes.path("40ms", rate=f"{RATE:.0f}bit/s", queue={"kind": "drop-tail", "limit": f"{round(SHOWN * RATE / 8)}B"})
+    found = probes.emulated([{"path": path, "settings": probes.settings(REAL_SECONDS, background=REAL_PROBES)}])
+    return found if isinstance(found, str) else found[0]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -469,3 +470,33 @@ def test_every_plan_of_the_project_is_one(file):
     cases = plans.read(file).cases()
     assert len(cases) > 10
     assert all(c.failure is None for c in cases)
+
+
+def test_small_sweeps_share_their_threads_where_that_is_asked_for(monkeypatch):
+    from ackclock.sweep import cluster
+
+    started, ended = [], []
+    local = cluster._local
+
+    @contextmanager
+    def counted(*arguments):
+        started.append(arguments)
+        with local(*arguments) as found:
+            yield found
+        ended.append(arguments)
+
+    monkeypatch.setattr(cluster, "_local", counted)
+    monkeypatch.setattr(runs, "ALONE", 0.0)
+    wanted = [scenario(seed=s) for s in range(1, 5)]
+    with cluster.held():
+        first, second = (ac.sweep.run_all(wanted, workers=2) for _ in range(2))
+        assert (started, ended) == ([(2, False)], [])
+    assert len(ended) == 1
+    assert [r.flows for r in first] == [r.flows for r in second]
+    ac.sweep.run_all(wanted[:3], workers=8)
+    assert started[1:] == ended[1:] == [(3, False)]
+
+
+def test_a_little_work_is_done_without_dask(monkeypatch):
+    monkeypatch.setattr(runs, "pool", None)
+    assert len(ac.sweep.run_all([scenario(duration="100ms", seed=s) for s in (1, 2)])) == 2

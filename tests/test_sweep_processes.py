@@ -63,7 +63,9 @@ def kept(folder: Path) -> int:
 def sweep(plan: Path, *arguments: str):
     """The command in a session of its own, as in a terminal of its own."""
     command = [sys.executable, "-m", "ackclock", "sweep", plan.name, "--keep", "kept", "--out", "out", *arguments]
-    process = subprocess.Popen(command, cwd=plan.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    # What a sweep that is killed cannot take away stays in this test's folder.
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": {**os.environ, "TMPDIR": str(plan.parent)}}
+    process = subprocess.Popen(command, cwd=plan.parent, start_new_session=True, **pipes)
     try:
         yield process
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import signal
 import sys
@@ -48,66 +49,115 @@ class Pool:
 
 
 @contextlib.contextmanager
-def pool(workers: int | None, scheduler: str | None, processes: bool) -> Iterator[Pool]:
-    """Workers for the time of a sweep; none of those that it starts are left behind."""
-    known = "distributed" in sys.modules
-    import dask
-    import distributed
+def held() -> Iterator[None]:
+    """Sweeps within share their threads, for those that run many small ones."""
+    if _HELD:
+        yield
+        return
+    with contextlib.ExitStack() as ending:
+        _HELD.append((ending, {}))
+        try:
+            yield
+        finally:
+            _HELD.clear()
 
-    with _quiet(known), contextlib.ExitStack() as ending:
-        if scheduler is not None:
-            client = ending.enter_context(_connect(distributed, scheduler))
-            yield Pool(client, address=scheduler)
-            return
-        scratch = ending.enter_context(tempfile.TemporaryDirectory(prefix="ackclock-sweep-", ignore_cleanup_errors=True))
-        preload = ["ackclock.sweep.deaf"] if processes else []
-        ending.enter_context(dask.config.set({**SETTINGS, "temporary-directory": scratch, "distributed.worker.preload": preload}))
-        from ackclock.sweep.local import LocalCluster
 
-        with _deaf_to_interrupts():
-            cluster = LocalCluster(workers or cores(), processes=processes, silence_logs=MUTE)
-        ending.callback(cluster.close, timeout=10)
-        client = distributed.Client(cluster, set_as_default=False)
-        ending.callback(client.close, timeout=5)
-        yield Pool(client, threads=not processes)
+_HELD: list[tuple[contextlib.ExitStack, dict[int, Pool]]] = []
+"""What ends shared threads, and those that there are, by number."""
 
 
 @contextlib.contextmanager
-def _connect(distributed: Any, address: str) -> Iterator[Any]:
-    """A client of the cluster at that address, once it has workers."""
+def pool(workers: int | None, scheduler: str | None, processes: bool, jobs: int) -> Iterator[Pool]:
+    """Workers for the time of a sweep with so many jobs; none of those that it starts are left behind."""
+    with contextlib.ExitStack() as ending:
+        if scheduler is not None:
+            yield ending.enter_context(_connect(scheduler))
+            return
+        count = workers or cores()
+        if processes or not _HELD:
+            yield ending.enter_context(_local(min(count, jobs), processes))
+            return
+        shared, pools = _HELD[0]
+        if count not in pools:
+            pools[count] = shared.enter_context(_local(count, processes))
+        yield pools[count]
+
+
+@contextlib.contextmanager
+def _local(count: int, processes: bool) -> Iterator[Pool]:
+    """Workers of this machine."""
+    with _quiet(), contextlib.ExitStack() as ending:
+        import dask
+
+        from ackclock.sweep.local import LocalCluster
+
+        scratch = ending.enter_context(tempfile.TemporaryDirectory(prefix="ackclock-sweep-", ignore_cleanup_errors=True))
+        preload = ["ackclock.sweep.deaf"] if processes else []
+        ending.enter_context(dask.config.set({**SETTINGS, "temporary-directory": scratch, "distributed.worker.preload": preload}))
+        with _deaf_to_interrupts(), _unwarned():
+            cluster = LocalCluster(count, processes=processes, silence_logs=MUTE)
+        ending.callback(_close, cluster, 10)
+        yield Pool(ending.enter_context(_client(cluster)), threads=not processes)
+
+
+@contextlib.contextmanager
+def _client(of: Any) -> Iterator[Any]:
+    import distributed
+
+    with _unwarned():
+        client = distributed.Client(of, timeout=CONNECTED_WITHIN, set_as_default=False)
     try:
-        client = distributed.Client(address, timeout=CONNECTED_WITHIN, set_as_default=False)
-    except (OSError, ValueError, TypeError) as e:
-        would_do = "give the address that `dask scheduler` prints, such as `tcp://host:8786`"
-        raise InputError(f"there is no scheduler at `{address}` ({_first_line(e)}); {would_do}") from None
-    try:
+        yield client
+    finally:
+        _close(client, 5)
+
+
+def _close(what: Any, timeout: int) -> None:
+    with _unwarned():
+        what.close(timeout=timeout)
+
+
+@contextlib.contextmanager
+def _connect(address: str) -> Iterator[Pool]:
+    """The cluster at that address, once it has workers."""
+    with _quiet(), contextlib.ExitStack() as ending:
+        try:
+            client = ending.enter_context(_client(address))
+        except (OSError, ValueError, TypeError) as e:
+            would_do = "give the address that `dask scheduler` prints, such as `tcp://host:8786`"
+            raise InputError(f"there is no scheduler at `{address}` ({_first_line(e)}); {would_do}") from None
         try:
             client.wait_for_workers(1, timeout=WORKERS_WITHIN)
         except (TimeoutError, asyncio.TimeoutError):
             raise InputError(f"the scheduler at `{address}` has no workers; start some with `dask worker {address}`") from None
-        yield client
-    finally:
-        client.close(timeout=5)
+        yield Pool(client, address=address)
 
 
 @contextlib.contextmanager
-def _quiet(known: bool) -> Iterator[None]:
-    """Dask's warnings are about its own inner life; what goes wrong is told by the sweep.
-
-    known: whether somebody else uses Dask in this process. They get its voice back afterwards; else it stays mute, as it may complain until the end.
-    """
-    loggers = [logging.getLogger(name) for name in [*LOGGERS, *logging.root.manager.loggerDict] if name.split(".")[0] in LOGGERS]
-    before = [logger.level for logger in loggers]
+def _unwarned() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.setLevel(MUTE)
-        try:
-            yield
-        finally:
+        yield
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask's warnings are about its own inner life; what goes wrong is told by the sweep.
+
+    Somebody else who uses Dask in this process gets its voice back afterwards; else it stays mute, as it may complain until the end.
+    """
+    known = "distributed" in sys.modules
+    importlib.import_module("distributed")
+    loggers = [logging.getLogger(name) for name in [*LOGGERS, *logging.root.manager.loggerDict] if name.split(".")[0] in LOGGERS]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(MUTE)
+    try:
+        yield
+    finally:
+        if known:
             for logger, level in zip(loggers, before, strict=True):
-                if known:
-                    logger.setLevel(level)
+                logger.setLevel(level)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 from ackclock._core import AckclockError, InputError, SimulationError
 from ackclock.results import Run
 from ackclock.scenario import Scenario
-from ackclock.scenario.scenario import Progress
+from ackclock.scenario.scenario import Progress, cores
 from ackclock.sweep.cluster import pool
 from ackclock.sweep.schedule import Schedule
 from ackclock.sweep.store import Store
 from ackclock.sweep.work import Done, Failure, Job, decode, engine, key, one
+
+ALONE = 0.3
+"""Seconds of work that are done right here before threads are asked for: many sweeps need no more, and Dask takes as long to load."""
 
 
 class Made:
@@ -85,12 +89,14 @@ def make(
             missing[job.key] = job
     made.found = len({job.key for job in jobs}) - len(missing)
     told = _told(progress, made, len(missing))
-    if len(missing) == 1 and scheduler is None:
-        # No cluster is worth its start for a single run.
-        (job,) = missing.values()
-        made.take(one(job, workers or 0, None if progress is None else lambda share, label: progress(share, label), store is not None))
-    elif missing:
-        with pool(min(workers, len(missing)) if workers else None, scheduler, processes) as p:
+    if scheduler is None and (not processes or len(missing) == 1):
+        began, watched = time.monotonic(), progress if len(missing) == 1 else None
+        while missing and (len(missing) == 1 or time.monotonic() - began < ALONE):
+            job = missing.pop(next(iter(missing)))
+            made.take(one(job, workers or cores(), watched, store is not None))
+            told()
+    if missing:
+        with pool(workers, scheduler, processes, len(missing)) as p:
             schedule = Schedule(p, list(missing.values()), engine=engine(), encoded=store is not None or not p.threads)
             schedule.run(lambda done: (made.take(done), told())[0])
             made.tasks = schedule.tasks

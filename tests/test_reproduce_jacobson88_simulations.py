@@ -46,7 +46,7 @@ def test_the_share_is_that_of_the_windows():
 
 def test_the_fastest_and_the_slowest_line():
     for rate in (x13.RATES[0], x13.RATES[3]):
-        row = x13.run(Setting(), rate, 0.5)
+        row = x13.row(rate, 0.5, ac.sweep.run_all(x13.scenarios(rate, 0.5)))
         assert 0.9 <= row["utilisation"] <= 1.01
         assert row["spurious, later"] == 0
 

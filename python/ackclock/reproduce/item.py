@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,14 @@ import numpy as np
 
 from ackclock._core import InputError
 from ackclock.reproduce import pointer
+from ackclock.sweep.cluster import held
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
+
+    from ackclock.results import Run
+    from ackclock.scenario import Scenario
 
 ITEMS: dict[str, Item] = {}
 """Every item that can be run, by register id, in the register's order."""
@@ -75,6 +79,12 @@ class Setting:
     progress: Callable[[float, str], None] = lambda share, label: None
     """Told the share of the work that is done."""
 
+    def run_all(self, scenarios: Sequence[Scenario], label: str, share: tuple[float, float] = (0.0, 1.0)) -> list[Run]:
+        """Runs scenarios side by side; their runs in the same order. share: the part of the item's work that this is."""
+        from ackclock.sweep import run_all
+
+        return run_all(scenarios, workers=self.workers, progress=lambda part, _: self.progress(share[0] + part * (share[1] - share[0]), label))
+
 
 @dataclass(frozen=True)
 class Item:
@@ -94,7 +104,8 @@ class Item:
 
     def run(self, setting: Setting | None = None) -> Outcome:
         """Runs it, and looks for what it points at."""
-        outcome = self.function(setting or Setting())
+        with held():
+            outcome = self.function(setting or Setting())
         outcome.checks += self.pointers()
         return outcome
 

@@ -16,6 +16,7 @@ from ackclock.reproduce.jacobson88.testbed import DATA, KB
 from ackclock.reproduce.jacobson88.u2_rates import windows_read
 from ackclock.results.spikes import Spike, decay, spikes
 from ackclock.results.transfer import Transfer, total_rate
+from ackclock.scenario import Scenario
 
 WIDTH = 3.0
 """Seconds of a bin: the timeout of the paper's run."""
@@ -36,10 +37,9 @@ def read(transfers: Sequence[Transfer]) -> list[Spike]:
     return [s for s in spikes(time, amount, WIDTH, testbed.LINK_DATA / DATA, LEAST, end) if s.at >= FIRST]
 
 
-def conversations(delay: int, order: Sequence[str]) -> list[Transfer]:
+def scenario(delay: int, order: Sequence[str]) -> Scenario:
     """Four new TCPs, the receivers in this order."""
-    run = testbed.converse(testbed.four_conversations(f"{delay}ms"), four.receivers(), order, trace=True)
-    return list(testbed.connections(run).values())
+    return testbed.conversations(testbed.four_conversations(f"{delay}ms"), four.receivers(), order, trace=True)
 
 
 def fitted(found: Sequence[Spike]) -> tuple[float, float]:
@@ -94,9 +94,9 @@ def reproduce(setting: Setting) -> Outcome:
     """Reads spikes and their decay in 30 runs."""
     rows = []
     cases = list(itertools.product((10, 20, 30, 40, 50), sorted(set(itertools.permutations(MIX)))))
-    for i, (delay, order) in enumerate(cases):
-        setting.progress(i / len(cases), "J-F12")
-        found = read(conversations(delay, order))
+    runs = dict(zip(cases, setting.run_all([scenario(*case) for case in cases], "J-F12"), strict=True))
+    for (delay, order), run in runs.items():
+        found = read(list(testbed.connections(run).values()))
         heights = [s.height for s in found]
         taus = [fitted(found[:PAIRS])[1], fitted(found)[1]] if len(found) >= PAIRS else [np.nan, np.nan]
         # A fit that does not fall has no time constant: it counts as one without end.
@@ -119,7 +119,7 @@ def reproduce(setting: Setting) -> Outcome:
         between("time constant of the fit to the first three pairs (s)", tau, PAPER / FACTOR, PAPER * FACTOR),
     ]
     shown = sorted(complete, key=lambda r: r["tau"])[(len(complete) - 1) // 2]
-    transfers = conversations(shown["one_way_ms"], tuple(shown["receivers"].split(", ")))
+    transfers = list(testbed.connections(runs[shown["one_way_ms"], tuple(shown["receivers"].split(", "))]).values())
     found = read(transfers)
     fig = figure(transfers, found[:PAIRS], *fitted(found[:PAIRS]), f"{shown['one_way_ms']} ms one way")
     falling = sum(bool((np.diff(r["heights"][:PAIRS]) < 0).all()) for r in complete)

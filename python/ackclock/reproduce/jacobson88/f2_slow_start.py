@@ -8,7 +8,6 @@ from ackclock.plot import sequence
 from ackclock.reproduce.item import Outcome, Setting, exactly, item, stated, within
 from ackclock.reproduce.jacobson88 import testbed
 from ackclock.reproduce.jacobson88.testbed import DATA, LINK, PACKET
-from ackclock.results import Run
 
 WINDOW, ROUNDS = 32, 6
 """The window that is opened to (packets), and rounds of slow start until then: 2^0 to 2^5."""
@@ -16,12 +15,12 @@ ONE_WAY = 0.5
 """Seconds: a window takes 0.6 s at the bottleneck, so that the rounds stay apart."""
 
 
-def simulated(link: int = LINK, *, one_way: float = ONE_WAY, window: int = WINDOW, local: str = "10Mbit/s", seconds: float = 15) -> Run:
+def scenario(link: int = LINK, *, one_way: float = ONE_WAY, window: int = WINDOW, local: str = "10Mbit/s", seconds: float = 15) -> ac.Scenario:
     """One sender behind a fast local net, a slow long-haul link with ample buffers, an ack for each packet."""
     slow = ac.Link(f"{link}bit/s", delay=f"{one_way * 1e6:.0f}us", queue=ac.DropTail(limit="1000packets"))
     stack = testbed.new_tcp(rcv_buf=f"{window * DATA}B", ack="every", estimator="rfc6298", timer=ac.timer.RestartOnAck())
     path = ac.Chain(links=[testbed.ethernet(local), slow])
-    return ac.simulate(path, ac.Bulk(), {"tcp": stack}, duration=f"{seconds:g}s", trace=["packets"])
+    return ac.Scenario.of(path, ac.Bulk(), {"tcp": stack}, duration=f"{seconds:g}s", trace=["packets"])
 
 
 @item(
@@ -35,7 +34,7 @@ def simulated(link: int = LINK, *, one_way: float = ONE_WAY, window: int = WINDO
 )
 def reproduce(setting: Setting) -> Outcome:
     """Packets per round, pairs, the queue's peak and the time to open the window."""
-    run = simulated()
+    run = scenario().simulate()
     t = testbed.only_transfer(run, "tcp")
     trip = t.acked_at[0] - t.time[0]
     rounds = np.floor((t.time - t.time[0]) / trip + 1e-9).astype(int)

@@ -36,14 +36,24 @@ class Start:
 
 
 def starts(
-    stack: ac.Stack, path: ac.Chain, available: float, *, phases: int = 16, seconds: float = SECONDS, load: list[object] | None = None
+    stack: ac.Stack,
+    path: ac.Chain,
+    available: float,
+    *,
+    phases: int = 16,
+    seconds: float = SECONDS,
+    load: list[object] | None = None,
+    workers: int | None = None,
 ) -> list[Start]:
     """Conversations that start at different moments of the 500 ms clock, some seconds into the run."""
-    found = []
-    for phase in range(phases):
-        began = 3.0 + 0.5 * phase / phases
+    begins = [3.0 + 0.5 * phase / phases for phase in range(phases)]
+
+    def scenario(phase: int, began: float) -> ac.Scenario:
         workload = [ac.Bulk(start=f"{1e3 * began:.0f}ms"), *(load or [])]
-        run = ac.simulate(path, workload, {"tcp": stack}, duration=f"{1e3 * (began + seconds):.0f}ms", trace=["packets"], seed=1 + phase)
+        return ac.Scenario.of(path, workload, {"tcp": stack}, duration=f"{1e3 * (began + seconds):.0f}ms", trace=["packets"], seed=1 + phase)
+
+    found = []
+    for began, run in zip(begins, ac.sweep.run_all([scenario(*b) for b in enumerate(begins)], workers=workers), strict=True):
         t = only_transfer(run, "tcp")
         acked = t.acked[-1] if t.acked.size else 0
         found.append(Start(t, began, acked / seconds / available, t.retransmissions / t.time.size, int(t.times_sent()[1].max())))
@@ -91,7 +101,8 @@ def readings() -> dict[str, tuple[ac.Stack, ac.Chain, float, list[object]]]:
 @item("J-F3", kind="SIM", title="The start of a transfer without slow start", choices={**CHOICES, **testbed.OLD_CHOICES})
 def reproduce(setting: Setting) -> Outcome:
     """Old TCP over the six hops, and what other readings of the unstated give."""
-    found = starts(testbed.old_tcp(), testbed.one_conversation(ONE_WAY, rate=SHARED), testbed.SHARE_DATA)
+    chosen, workers = (testbed.old_tcp(), testbed.one_conversation(ONE_WAY, rate=SHARED), testbed.SHARE_DATA), setting.workers
+    found = starts(*chosen, workers=workers)
     used, resent, times = median(found)
     checks = [
         between("goodput over 10 s, share of the available rate", used, 0.2, 0.5),
@@ -106,11 +117,11 @@ def reproduce(setting: Setting) -> Outcome:
         available=testbed.SHARE_DATA,
         until=SECONDS,
     )
-    minute = median(starts(testbed.old_tcp(), testbed.one_conversation(ONE_WAY, rate=SHARED), testbed.SHARE_DATA, phases=4, seconds=60.0))
+    minute = median(starts(*chosen, phases=4, seconds=60.0, workers=workers))
     rows, all_readings = [], readings()
     for i, (name, (stack, path, available, load)) in enumerate(all_readings.items()):
         setting.progress(i / len(all_readings), "J-F3")
-        u, r, n = median(starts(stack, path, available, phases=8, load=load))
+        u, r, n = median(starts(stack, path, available, phases=8, load=load, workers=workers))
         rows.append({"reading": name, "used": u, "resent": r, "times": n, "goodput_KBps": u * available / KB})
     tables = {
         "readings": pa.Table.from_pylist(rows),

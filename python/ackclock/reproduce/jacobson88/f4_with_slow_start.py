@@ -24,11 +24,10 @@ def paths() -> list[tuple[str, ac.Chain, float]]:
 def reproduce(setting: Setting) -> Outcome:
     """New TCP over the path of J-F3, for ten seconds and for a minute, beside the old one."""
     path, available = testbed.one_conversation(ONE_WAY, rate=SHARED), testbed.SHARE_DATA
-    found = f3.starts(testbed.new_tcp(), path, available)
-    old = f3.starts(testbed.old_tcp(), path, available)
+    tcps, workers = (testbed.new_tcp(), testbed.old_tcp()), setting.workers
+    found, old = (f3.starts(tcp, path, available, workers=workers) for tcp in tcps)
     setting.progress(0.3, "J-F4")
-    minute = f3.starts(testbed.new_tcp(), path, available, seconds=MINUTE, phases=4)
-    old_minute = f3.starts(testbed.old_tcp(), path, available, seconds=MINUTE, phases=4)
+    minute, old_minute = (f3.starts(tcp, path, available, seconds=MINUTE, phases=4, workers=workers) for tcp in tcps)
     shown = f3.middle(found)
     (used, resent, _), (old_used, *_) = f3.median(found), f3.median(old)
     t = f3.shifted(shown)
@@ -51,7 +50,7 @@ def reproduce(setting: Setting) -> Outcome:
     readings = []
     for i, (name, other, rate) in enumerate(paths()):
         setting.progress(0.4 + 0.1 * i, "J-F4")
-        new_rate, old_rate = (f3.median(f3.starts(tcp, other, rate, phases=8))[0] * rate / KB for tcp in (testbed.new_tcp(), testbed.old_tcp()))
+        new_rate, old_rate = (f3.median(f3.starts(tcp, other, rate, phases=8, workers=workers))[0] * rate / KB for tcp in tcps)
         readings.append({"path": name, "new_KBps": new_rate, "old_KBps": old_rate, "ratio": new_rate / old_rate})
     lost = SECONDS * (1 - used)
     rows = {"tcp": ["new", "old"], "KBps_10s": [used * available / KB, old_used * available / KB]}

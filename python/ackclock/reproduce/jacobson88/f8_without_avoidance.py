@@ -25,16 +25,19 @@ READINGS = {
 }
 
 
-def totals(**changes: object) -> list[Totals]:
+def totals(setting: Setting, share: tuple[float, float], seconds: float = four.PLOTTED, **changes: object) -> list[Totals]:
     """Four old TCPs over each delay of the register's set, for 170 s."""
-    return [Totals.of(four.old_run(delay, trace=False, **changes), four.PLOTTED) for delay in four.DELAYS]
+    wanted = [four.old(delay, seconds, trace=False, **changes) for delay in four.DELAYS]
+    return [Totals.of(run, seconds) for run in setting.run_all(wanted, "J-F8", share)]
 
 
 @item("J-F8", kind="SIM", title="Four TCPs without congestion avoidance", choices={**four.CHOICES, **testbed.OLD_CHOICES})
 def reproduce(setting: Setting) -> Outcome:
     """Four old TCPs over eight delays, and what other readings of the old TCP give."""
-    found = totals()
-    quicker = totals(**READINGS["alpha 0.8, beta 1.3"])
+    by_reading = {}
+    for i, (name, changes) in enumerate(READINGS.items()):
+        by_reading[name] = totals(setting, (i / (len(READINGS) + 1), (i + 1) / (len(READINGS) + 1)), **changes)
+    found, quicker = by_reading["as chosen"], by_reading["alpha 0.8, beta 1.3"]
     link = testbed.LINK_DATA / KB
     checks = [
         between("packets sent in 170 s, delays of 10 to 80 ms", [t.sent for t in found], 9000, 12000),
@@ -51,13 +54,11 @@ def reproduce(setting: Setting) -> Outcome:
         until=four.PLOTTED,
     )
     rows = []
-    for i, (name, changes) in enumerate(READINGS.items()):
-        setting.progress(i / len(READINGS), "J-F8")
-        all_delays = found if not changes else totals(**changes)
-        rows.append({"reading": name, **{k: float(np.median([getattr(t, k) for t in all_delays])) for k in ("sent", "share", "delivered", "spread")}})
+    for name, over in by_reading.items():
+        rows.append({"reading": name, **{k: float(np.median([getattr(t, k) for t in over])) for k in ("sent", "share", "delivered", "spread")}})
     delays = [{"one_way_ms": d, "sent": t.sent, "resent": t.resent, "KBps": t.rates} for d, t in zip(four.DELAYS, found, strict=True)]
     shown = Totals.of(run, four.PLOTTED)
-    longer = [Totals.of(four.old_run(d, seconds=200, trace=False), 200) for d in four.DELAYS]
+    longer = totals(setting, (len(READINGS) / (len(READINGS) + 1), 1.0), 200)
     notes = [
         f"The run shown: {shown.resent} of {shown.sent} packets again (paper: 4000 of 11000); "
         f"rates {listed(shown.rates)} KB/s (paper: 8, 5, 5, 0.5); "

@@ -67,24 +67,31 @@ def distance(row: dict[str, float]) -> float:
 
 
 def effects(
-    *, old_ack: object = None, farther: int = 0, senders: str = "10Mbit/s", stagger: float = 3.0, delays: tuple[int, ...] = DELAYS, **changes: object
+    *,
+    old_ack: object = None,
+    farther: int = 0,
+    senders: str = "10Mbit/s",
+    stagger: float = 3.0,
+    delays: tuple[int, ...] = DELAYS,
+    workers: int | None = None,
+    **changes: object,
 ) -> list[Effect]:
     """The four conversations over each delay, with the old receivers at each place."""
     stacks = four.receivers(**changes)
     if old_ack is not None:
         stacks["4.3BSD"] = stacks["4.3BSD"].but(ack=old_ack)
-    found = []
+    wanted = []
     for delay, order in itertools.product(delays, ORDERS):
         rtts = [f"{2 * delay + (farther if label == '4.3BSD' else 0)}ms" for label in order] if farther else None
         path = testbed.four_conversations(f"{delay}ms", senders=senders)
-        found.append(Effect.of(testbed.converse(path, stacks, order, stagger=stagger, rtts=rtts)))
-    return found
+        wanted.append(testbed.conversations(path, stacks, order, stagger=stagger, rtts=rtts))
+    return [Effect.of(run) for run in ac.sweep.run_all(wanted, workers=workers)]
 
 
 @item("J-F9", kind="SIM", title="Four TCPs with congestion avoidance", choices={**four.CHOICES, **testbed.NEW_CHOICES, **RECEIVER_CHOICE})
 def reproduce(setting: Setting) -> Outcome:
     """Four new TCPs, two with old receivers; and where the paper's effect of the receiver lies among other readings."""
-    runs = {delay: four.new_run(delay) for delay in DELAYS}
+    runs = dict(zip(DELAYS, ac.sweep.run_all([four.new(delay) for delay in DELAYS], workers=setting.workers), strict=True))
     totals = {delay: Totals.of(run, 400) for delay, run in runs.items()}
     run, shown = runs[four.SHOWN], totals[four.SHOWN]
     link = testbed.LINK_DATA / KB
@@ -105,7 +112,8 @@ def reproduce(setting: Setting) -> Outcome:
     cases = readings(setting.full)
     for i, (name, changes) in enumerate(cases.items()):
         setting.progress(i / len(cases), "J-F9")
-        rows.append({"reading": name, **Effect.summary(effects(delays=DELAYS if setting.full else (10, 30, 50), **changes))})
+        delays = DELAYS if setting.full else (10, 30, 50)
+        rows.append({"reading": name, **Effect.summary(effects(delays=delays, workers=setting.workers, **changes))})
     speeds, losses = [r["speed"] for r in rows], [r["loss_ratio"] for r in rows]
     nearest = min(rows, key=distance)
     marked = {"as chosen (bars: single runs)": rows[0], textwrap.fill(f"nearest: {nearest['reading']}", 80): nearest}

@@ -9,6 +9,7 @@ import numpy as np
 from ackclock.reproduce.jacobson88 import testbed
 from ackclock.reproduce.jacobson88.testbed import KB
 from ackclock.results import Run
+from ackclock.scenario import Scenario
 
 DELAYS = (10, 20, 30, 40, 50, 60, 70, 80)
 """One-way delays (ms) of the register's set for J-F8."""
@@ -35,16 +36,25 @@ RECEIVER_CHOICE = {
 }
 
 
-def old_run(one_way: int = SHOWN, seconds: float = PLOTTED, trace: bool = True, **changes: object) -> Run:
+def old(one_way: int = SHOWN, seconds: float = PLOTTED, trace: bool = True, **changes: object) -> Scenario:
     """Four old TCPs."""
-    return testbed.converse(
-        testbed.four_conversations(f"{one_way}ms"), {"old": testbed.old_tcp(**changes)}, ["old"] * 4, seconds=seconds, trace=trace
-    )
+    path = testbed.four_conversations(f"{one_way}ms")
+    return testbed.conversations(path, {"old": testbed.old_tcp(**changes)}, ["old"] * 4, seconds=seconds, trace=trace)
 
 
-def new_run(one_way: int = SHOWN, trace: bool = True, **changes: object) -> Run:
+def old_run(one_way: int = SHOWN, **options: object) -> Run:
+    """The run of four old TCPs."""
+    return old(one_way, **options).simulate()
+
+
+def new(one_way: int = SHOWN, trace: bool = True, **changes: object) -> Scenario:
     """Four new TCPs, two with old receivers."""
-    return testbed.converse(testbed.four_conversations(f"{one_way}ms"), receivers(**changes), MIX, trace=trace)
+    return testbed.conversations(testbed.four_conversations(f"{one_way}ms"), receivers(**changes), MIX, trace=trace)
+
+
+def new_run(one_way: int = SHOWN, **options: object) -> Run:
+    """The run of four new TCPs."""
+    return new(one_way, **options).simulate()
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ def lost_share(setting: Setting, window: int, timer: str) -> list[float]:
     seconds = 30_000 if setting.full else 3000
     stack = senders.old(window, estimator=ac.Rfc793(min_rto="0s"), timer=timer, ack="every")
 
-    def delivered(p: float) -> float:
+    def scenario(p: float) -> ac.Scenario:
         path = ac.Single(ac.Link("10Mbit/s", f"{ROUND_TRIP / 2}s", faults=[ac.fault.Corrupt(p=p, of="data")] if p else None))
-        run = ac.simulate(path, ac.Bulk(flows=4), {"old": stack}, duration=f"{seconds}s", workers=setting.workers)
-        return float(np.mean(run.flows["bytes_delivered"].to_numpy()))
+        return ac.Scenario.of(path, ac.Bulk(flows=4), {"old": stack}, duration=f"{seconds}s")
 
-    whole = delivered(0.0)
-    return [1 - delivered(p) / whole for p in RATES]
+    runs = setting.run_all([scenario(p) for p in (0.0, *RATES)], "J-N4")
+    whole, *delivered = (float(np.mean(run.flows["bytes_delivered"].to_numpy())) for run in runs)
+    return [1 - d / whole for d in delivered]
 
 
 @item(

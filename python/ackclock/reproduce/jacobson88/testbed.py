@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import ackclock as ac
 from ackclock.results import Run
@@ -81,7 +82,7 @@ def four_conversations(one_way: str = "30ms", *, queue: int = QUEUE, senders: st
     return ac.Dumbbell(bottleneck=link, access=ethernet(senders))
 
 
-def converse(
+def conversations(
     path: ac.Dumbbell,
     stacks: dict[str, ac.Stack],
     order: Sequence[str],
@@ -90,7 +91,7 @@ def converse(
     stagger: float = 3.0,
     rtts: Sequence[str] | None = None,
     trace: bool = False,
-) -> Run:
+) -> ac.Scenario:
     """Four transfers that start 3 s apart, each with the stack that `order` names, and the round trip of `rtts`, in one run."""
     workload = [
         ac.Fixed(
@@ -98,7 +99,12 @@ def converse(
         )
         for n, label in enumerate(order, start=1)
     ]
-    return ac.simulate(path, workload, stacks, duration=f"{seconds:g}s", trace=["packets"] if trace else [])
+    return ac.Scenario.of(path, workload, stacks, duration=f"{seconds:g}s", trace=["packets"] if trace else [])
+
+
+def converse(path: ac.Dumbbell, stacks: dict[str, ac.Stack], order: Sequence[str], **options: Any) -> Run:
+    """The run of such a scenario."""
+    return conversations(path, stacks, order, **options).simulate()
 
 
 def connections(run: Run, label: str | None = None) -> dict[str, Transfer]:

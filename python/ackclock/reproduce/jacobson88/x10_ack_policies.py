@@ -24,12 +24,12 @@ GROWTH = {
 RECOVERIES = {"timeouts only": "timeout-only", "fast retransmit": ac.recovery.Tahoe(limited_transmit=False, go_back_n=False)}
 
 
-def measured(delays: tuple[int, ...], **changes: Any) -> dict[str, float]:
+def measured(delays: tuple[int, ...], workers: int | None = None, **changes: Any) -> dict[str, float]:
     """Four conversations with the same receivers over each delay: share of packets dropped and sent again, packets per ack and burst, on average."""
+    stacks = {"tcp": testbed.new_tcp(**changes)}
+    wanted = [testbed.conversations(testbed.four_conversations(f"{delay}ms"), stacks, ["tcp"] * 4, trace=True) for delay in delays]
     loss, again, per_ack, bursts = [], [], [], []
-    for delay in delays:
-        path = testbed.four_conversations(f"{delay}ms")
-        run = testbed.converse(path, {"tcp": testbed.new_tcp(**changes)}, ["tcp"] * 4, trace=True)
+    for run in ac.sweep.run_all(wanted, workers=workers):
         link = next(row for row in run.links.to_pylist() if row["name"] == "bottleneck")
         loss.append(link["dropped_queue"] / link["packets_offered"])
         again.append(resent(run.flows.to_pylist()))
@@ -62,7 +62,8 @@ def reproduce(setting: Setting) -> Outcome:
     cases = [(r, g, p) for r in RECOVERIES for g in GROWTH for p in receivers]
     for i, (recovery, growth, policy) in enumerate(cases):
         setting.progress(i / len(cases), "J-X10")
-        values = measured(FULL_DELAYS if setting.full else DELAYS, recovery=RECOVERIES[recovery], window=GROWTH[growth], ack=receivers[policy])
+        changes = {"recovery": RECOVERIES[recovery], "window": GROWTH[growth], "ack": receivers[policy]}
+        values = measured(FULL_DELAYS if setting.full else DELAYS, setting.workers, **changes)
         rows.append({"recovery": recovery, "growth": growth, "receiver": policy, **values})
 
     def losses(recovery: str, growth: str) -> list[float]:

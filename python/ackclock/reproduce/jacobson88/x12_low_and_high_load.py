@@ -59,12 +59,11 @@ def connections(setting: Setting) -> list[dict[str, Any]]:
         "J-A6": ac.Stack("tahoe+no-sack", estimator=ac.Jacobson88Ticks(tick="500ms"), **options),
     }
     path = ac.Single(ac.Link(f"{LINE}bit/s", f"{DELAY}s", queue=ac.queue.DropTail(limit="1000packets")), back=ac.Link("10Mbit/s", f"{DELAY}s"))
+    thinks = [FLOWS * 8 * (BYTES + 40) / (load * LINE) for load in LOADS]
+    telnets = [ac.Telnet(flows=FLOWS, think=f"{think:.6f}s", bytes=f"{BYTES}B", spread="10s") for think in thinks]
+    runs = setting.run_all([ac.Scenario.of(path, telnet, stacks, duration=f"{seconds}s") for telnet in telnets], "J-X12")
     rows = []
-    for i, load in enumerate(LOADS):
-        think = FLOWS * 8 * (BYTES + 40) / (load * LINE)
-        telnet = ac.Telnet(flows=FLOWS, think=f"{think:.6f}s", bytes=f"{BYTES}B", spread="10s")
-        run = ac.simulate(path, telnet, stacks, duration=f"{seconds}s", workers=setting.workers)
-        setting.progress((i + 1) / len(LOADS), "J-X12")
+    for load, run in zip(LOADS, runs, strict=True):
         for name in stacks:
             f = run.flows.filter(pa.compute.equal(run.flows["stack"], name))
             sent, spurious = (int(np.sum(f[c].to_numpy())) for c in ("data_segments_sent", "spurious_timeouts"))

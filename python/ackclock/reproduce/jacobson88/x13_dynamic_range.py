@@ -11,6 +11,7 @@ import ackclock as ac
 from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, at_least, exactly, item
 from ackclock.reproduce.jacobson88 import senders
+from ackclock.results import Run
 
 RATES = (1200, 10_000, 100_000, 1e6, 10e6, 100e6, 800e6)
 ROUND_TRIPS = (0.1, 0.3, 0.5)
@@ -29,20 +30,34 @@ def packet(rate: float) -> int:
     return senders.PACKET if rate < 1e6 else 1500 if rate <= 100e6 else 9000
 
 
-def run(setting: Setting, rate: float, round_trip: float, spurious_from: int = EARLY) -> dict[str, Any]:
-    """Utilisation of the link after the start, and spurious timeouts after the first ten round trips."""
+def seconds(rate: float, round_trip: float) -> list[float]:
+    """The moments at which the same run is cut off: what happened in between is the difference."""
+    empty = round_trip + 8 * (packet(rate) + senders.HEADERS) / rate
+    return [EARLY * empty, 2 * START * empty, 2 * WHOLE * empty]
+
+
+def filled(rate: float, round_trip: float) -> int:
+    """Packets that fill the path."""
     size = packet(rate)
-    data, pipe = size - senders.HEADERS, math.ceil((round_trip + 8 * (size + senders.HEADERS) / rate) / (8 * size / rate))
-    empty = round_trip + 8 * (size + senders.HEADERS) / rate
+    return math.ceil((round_trip + 8 * (size + senders.HEADERS) / rate) / (8 * size / rate))
+
+
+def scenarios(rate: float, round_trip: float) -> list[ac.Scenario]:
+    """The run, cut off at each of the moments."""
+    data, pipe = packet(rate) - senders.HEADERS, filled(rate, round_trip)
     room = {f"{kind}_buf": f"{min(data * 64 * max(pipe, BUFFER), 1 << 30)}B" for kind in ("rcv", "snd")}
     stack = senders.new(8, mss=f"{data}B", window_scaling=True, **room)
     path = ac.Single(senders.line(rate, round_trip / 2, max(pipe, BUFFER)))
+    return [ac.Scenario.of(path, ac.Bulk(flows=1), {"new": stack}, duration=f"{t:.6f}s") for t in seconds(rate, round_trip)]
+
+
+def row(rate: float, round_trip: float, runs: list[Run]) -> dict[str, Any]:
+    """Utilisation of the link after the start, and spurious timeouts after the first ten round trips."""
+    size, pipe = packet(rate), filled(rate, round_trip)
     books = []
-    # The same run, cut off at three moments: what happened in between is the difference.
-    for seconds in (spurious_from * empty, 2 * START * empty, 2 * WHOLE * empty):
-        r = ac.simulate(path, ac.Bulk(flows=1), {"new": stack}, duration=f"{seconds:.6f}s", workers=setting.workers)
+    for t, r in zip(seconds(rate, round_trip), runs, strict=True):
         link, flow = r.links.to_pylist()[0], r.flows.to_pylist()[0]
-        books.append({"seconds": seconds, "bits": 8 * link["bytes"], "spurious": flow["spurious_timeouts"], "dropped": link["dropped_queue"]})
+        books.append({"seconds": t, "bits": 8 * link["bytes"], "spurious": flow["spurious_timeouts"], "dropped": link["dropped_queue"]})
         books[-1] |= {"timeouts": flow["timeouts"], "sent": flow["data_segments_sent"]}
     early, start, end = books
     return {
@@ -75,11 +90,10 @@ def run(setting: Setting, rate: float, round_trip: float, spurious_from: int = E
 )
 def reproduce(setting: Setting) -> Outcome:
     """One transfer at each decade."""
-    rows = []
-    for r, round_trip in enumerate(ROUND_TRIPS):
-        for i, rate in enumerate(RATES):
-            rows.append(run(setting, rate, round_trip))
-            setting.progress((r + (i + 1) / len(RATES)) / len(ROUND_TRIPS), "J-X13")
+    points = [(rate, round_trip) for round_trip in ROUND_TRIPS for rate in RATES]
+    cut = [scenarios(*point) for point in points]
+    runs = iter(setting.run_all([s for some in cut for s in some], "J-X13"))
+    rows = [row(*point, [next(runs) for _ in some]) for point, some in zip(points, cut, strict=True)]
     gate = [r for r in rows if r["round trip (s)"] == ROUND_TRIP]
     least = min(gate, key=lambda r: r["utilisation"])
     checks = [

@@ -42,13 +42,10 @@ def sent(setting: Setting, control: Any, link: ac.Link, times: np.ndarray) -> tu
 
     It is the same run, cut off there each time: no table tells when a datagram was sent.
     """
-    counts, dropped = [], 0
-    for t in times:
-        source = ac.UdpRate(bytes=f"{senders.PACKET}B", control=control)
-        books = ac.simulate(ac.Single(link), source, {"none": "sack"}, duration=f"{t:.6f}s", workers=setting.workers).links.to_pylist()[0]
-        counts.append(books["packets_offered"])
-        dropped = books["dropped_queue"]
-    return np.array(counts), dropped
+    source = ac.UdpRate(bytes=f"{senders.PACKET}B", control=control)
+    runs = setting.run_all([ac.Scenario.of(ac.Single(link), source, {"none": "sack"}, duration=f"{t:.6f}s") for t in times], "J-X3")
+    books = [run.links.to_pylist()[0] for run in runs]
+    return np.array([b["packets_offered"] for b in books]), books[-1]["dropped_queue"]
 
 
 def variation(setting: Setting, control: Any, queue: int, look: float = LOOK) -> tuple[dict[str, float], np.ndarray, np.ndarray]:

@@ -39,13 +39,16 @@ def share(samples: pa.Table, begin: float) -> tuple[np.ndarray, np.ndarray]:
 
 def transition(setting: Setting, buffer: int, recovery: str, begins: list[float]) -> list[dict[str, Any]]:
     """Time until the shares are fair and packets lost until then, for each decrease and beginning of the second transfer."""
-    rows = []
-    for begin in begins:
-        windows = {name: senders.slow_start(decrease=d) for name, d in DECREASES.items()}
-        stacks = {name: senders.new(8 * PIPE, recovery=recovery, window=w) for name, w in windows.items()}
+    windows = {name: senders.slow_start(decrease=d) for name, d in DECREASES.items()}
+    stacks = {name: senders.new(8 * PIPE, recovery=recovery, window=w) for name, w in windows.items()}
+    path = ac.Single(senders.line(RATE, DELAY, buffer))
+
+    def scenario(begin: float) -> ac.Scenario:
         flows = [ac.Bulk(flows=1, name="first"), ac.Bulk(flows=1, name="second", start=f"{begin:.3f}s")]
-        path = ac.Single(senders.line(RATE, DELAY, buffer))
-        run = ac.simulate(path, flows, stacks, duration=f"{END:g}s", trace=["packets", "samples"], workers=setting.workers)
+        return ac.Scenario.of(path, flows, stacks, duration=f"{END:g}s", trace=["packets", "samples"])
+
+    rows = []
+    for begin, run in zip(begins, setting.run_all([scenario(begin) for begin in begins], "J-X5"), strict=True):
         for name in stacks:
             samples = run.traces["samples"]
             t, s = share(samples.filter(pc.equal(samples["run"], name)), begin)

@@ -40,16 +40,18 @@ DELAYS = (10, 30, 50)
 )
 def reproduce(setting: Setting) -> Outcome:
     """The share of retransmissions in each cell of the grid."""
+
+    def scenario(timer: str, acks: str, switches: tuple[bool, bool], delay: int) -> ac.Scenario:
+        stack = testbed.new_tcp(window=WINDOWS[switches], ack=ACKS[acks], **TIMERS[timer])
+        return testbed.conversations(testbed.four_conversations(f"{delay}ms"), {"tcp": stack}, ["tcp"] * 4, seconds=four.PLOTTED)
+
     rows = []
     cells = list(itertools.product(TIMERS, ACKS, WINDOWS))
-    for i, (timer, acks, switches) in enumerate(cells):
-        setting.progress(i / len(cells), "J-X6")
-        stack = testbed.new_tcp(window=WINDOWS[switches], ack=ACKS[acks], **TIMERS[timer])
-        shares, delivered = [], []
-        for delay in DELAYS:
-            run = testbed.converse(testbed.four_conversations(f"{delay}ms"), {"tcp": stack}, ["tcp"] * 4, seconds=four.PLOTTED)
-            shares.append(resent(run.flows.to_pylist()))
-            delivered.append(four.Totals.of(run, four.PLOTTED).delivered)
+    runs = iter(setting.run_all([scenario(*cell, delay) for cell in cells for delay in DELAYS], "J-X6"))
+    for timer, acks, switches in cells:
+        of_cell = [next(runs) for _ in DELAYS]
+        shares = [resent(run.flows.to_pylist()) for run in of_cell]
+        delivered = [four.Totals.of(run, four.PLOTTED).delivered for run in of_cell]
         row = {"timer": timer, "receiver": acks, "slow_start": switches[0], "avoidance": switches[1]}
         rows.append({**row, "window": NAMES[switches], "share": float(np.mean(shares)), "KBps": float(np.mean(delivered))})
 

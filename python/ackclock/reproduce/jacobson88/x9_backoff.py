@@ -28,8 +28,8 @@ def routed(setting: Setting) -> list[dict[str, Any]]:
     stacks = {name: senders.new(32, backoff=name) for name in BACKOFFS}
     path = ac.Single(senders.line(RATE, DELAY, BUFFER))
     rows = []
-    for flows in FLOWS:
-        r = ac.simulate(path, ac.Bulk(flows=flows, spread="5s"), stacks, duration=f"{seconds}s", workers=setting.workers)
+    wanted = [ac.Scenario.of(path, ac.Bulk(flows=flows, spread="5s"), stacks, duration=f"{seconds}s") for flows in FLOWS]
+    for flows, r in zip(FLOWS, setting.run_all(wanted, "J-X9", (0.9, 1.0)), strict=True):
         most = RATE / 8 * senders.DATA / senders.PACKET * seconds
         for name in stacks:
             mine = r.flows.filter(pc.equal(r.flows["stack"], name))

@@ -136,5 +136,5 @@ def picture(found: list[dict[str, Any]]) -> Figure:
     right.spines["right"].set_visible(True)
     axes.grid(True)
     handles = [*axes.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
-    axes.legend(handles, [h.get_label() for h in handles], loc="center right", fontsize=9)
+    axes.legend(handles, [h.get_label() for h in handles], loc="upper right", bbox_to_anchor=(1, 0.89), fontsize=9)
     return fig

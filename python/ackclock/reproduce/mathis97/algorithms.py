@@ -134,7 +134,7 @@ rule(
         f"{FACK_TESTS}::no_more_is_in_the_network_than_the_window_allows",
     ],
     choices={
-        "window during the round trip": "what is in flight and what acks have released of it; afterwards half of the segments acknowledged in it (M-E15)",
+        "window during the round trip": "what is in flight and what acks have released; afterwards half of the segments acknowledged in it (M-E15)",
         "lost acks": "an ack counts for every segment that it is the first to report",
         "nothing lost after all": "the window stays, and what was held back may go once the hole is filled",
         "slow-start threshold": "the window that the round trip ends with",

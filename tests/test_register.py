@@ -43,11 +43,7 @@ BACKOFF = {
     "B-T1",
     *(f"B-X{n}" for n in range(1, 15)),
 }
-BACKOFF_MISSING = BACKOFF - {
-    *(f"B-A{n}" for n in range(1, 12)),
-    *(f"B-E{n}" for n in range(1, 10)),
-    *("B-U2", "B-F1", "B-F2a", "B-F2b", "B-F2c", "B-F7", "B-F8", "B-T1", "B-X1", "B-X7", "B-X9", "B-X11"),
-}
+BACKOFF_MISSING: set[str] = set()
 
 
 def ids(paper: str) -> list[str]:

@@ -188,6 +188,22 @@ rule(
     choices={"five random peers": "`per_server = 5` of a workload `bulk`: five flows to each node, from different other ones, drawn at random"},
 )
 rule(
+    "B-U1",
+    "Timeouts and backoff inferred by the client",
+    kind="TOOL",
+    tests=[
+        "tests/test_gaps.py::test_a_gap_must_exceed_200_ms_and_1_2_round_trips",
+        "tests/test_gaps.py::test_a_further_gap_of_about_twice_the_length_is_backoff",
+        "tests/test_gaps.py::test_what_makes_no_sense_is_refused",
+        "tests/test_gaps.py::test_a_simulated_client_sees_the_servers_timeout_and_its_length",
+    ],
+    choices={
+        "where": "`ackclock.results.gaps`: `infer` wants times of arrival and the handshake's round-trip time, and knows nothing of timers",
+        "consecutive": "the gap right after a timeout's, at least 1.5 times as long; two timeouts of one segment are one gap, and look like one",
+        "first gap": "from the request's last transmission to what arrives first",
+    },
+)
+rule(
     "B-U2",
     "Recorder of flow completions",
     "command run",

@@ -7,7 +7,7 @@ from ackclock.reproduce.backoff2008.comparison import Comparison, ratio
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Outcome, Setting, item
 
-SECONDS = {"I": 30, "II": 60, "III": 300}
+SECONDS = {"I": 24, "II": 150, "III": 400}
 
 
 def both(trace: str, setting: Setting, label: str, share: tuple[float, float]) -> Comparison:

@@ -114,7 +114,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
         for name, mark in marks.items():
             axes.plot([], [], linestyle="", marker=mark, fillstyle="none", color="#444444", label=name)
         axes.set(xlabel="loss ratio p of the bottleneck", ylabel="share of connections rejected", yscale="log", ylim=(floor / 1.5, 1))
-        axes.annotate(f"none, or below {floor:g}", (0.1, floor), (2, 3), textcoords="offset points", fontsize=8, color="#444444")
+        axes.annotate(f"none, or below {floor:g}", (0.24, floor), (22, -3), textcoords="offset points", fontsize=8, color="#444444")
         axes.grid(True)
-        axes.legend(loc="center left", fontsize=9, ncols=2)
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.1), fontsize=9, ncols=2)
     return fig

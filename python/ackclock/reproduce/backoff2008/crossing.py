@@ -1,0 +1,47 @@
+"""Flows over two bottlenecks and over one (B-F9)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ackclock.plot import ccdf_bands
+from ackclock.reproduce.backoff2008 import comparison
+from ackclock.reproduce.backoff2008 import two_bottlenecks as two
+from ackclock.reproduce.backoff2008.comparison import Comparison, shown
+from ackclock.reproduce.backoff2008.testbed import NONE, TCP
+from ackclock.reproduce.item import Check, Outcome, Setting
+
+SECONDS = {"I": 24, "II": 60, "III": 600}
+FULL = 1200
+
+
+def choices(trace: str) -> dict[str, str]:
+    """What an item declares."""
+    return {**two.CHOICES, "duration": f"arrivals for {SECONDS[trace]} s ({FULL} s with --full), then as long as the last flows need"}
+
+
+def compare(trace: str, setting: Setting, label: str) -> Comparison:
+    """TCP and TCP*(inf) over both bottlenecks."""
+    return comparison.run(two.scenario(trace, FULL if setting.full else SECONDS[trace]), setting, label)
+
+
+def outcome(found: Comparison, checks: list[Check], trace: str) -> Outcome:
+    """Checks with the figure and the numbers of each group of flows."""
+    series = {f"{stack}, {group}": found.times(stack, group=group) for group in (two.FAR, two.NEAR) for stack in (TCP, NONE)}
+    notes = [
+        f"{name}: mean {shown([t.mean() for t in runs])} s, P99 {shown([np.percentile(t, 99) for t in runs])} s, {sum(t.size for t in runs)} flows"
+        for name, runs in series.items()
+    ]
+    figure = ccdf_bands(
+        series,
+        title="Response times over two bottlenecks and over one",
+        subtitle=f"Two RED bottlenecks of 10 Mbit/s, RTT 10-200 ms, web flows of Trace-{trace}, SACK, minimum RTO 0.2 s",
+        by="stack, way",
+    )
+    return Outcome(checks, found.tables(), {"ccdf": figure}, notes + found.notes())
+
+
+def finished_within(found: Comparison, stack: str, group: str, seconds: float) -> np.ndarray:
+    """Share of a group's flows that were done within a time, for each run."""
+    pairs = zip(found.times(stack, group=group), found.of(stack, group=group), strict=True)
+    return np.array([float((t <= seconds).sum()) / max(flows.num_rows, 1) for t, flows in pairs])

@@ -1,0 +1,114 @@
+"""Two stacks that share a bottleneck in parts (B-F12, B-X5, B-X6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+import ackclock as ac
+from ackclock.plot import ccdf_bands
+from ackclock.reproduce.backoff2008 import comparison, testbed
+from ackclock.reproduce.backoff2008.comparison import Comparison, shown
+from ackclock.reproduce.item import Check, Setting
+
+SHARES = (0.1, 0.5, 0.9)
+"""Of the new stack, in the quick form."""
+FULL_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
+SECONDS = {"I": 24, "II": 200, "III": 400}
+FULL, SEEDS = 1200, 4
+
+
+def _percent(shares: tuple[float, ...]) -> str:
+    return ", ".join(f"{100 * share:g}" for share in shares) + " %"
+
+
+CHOICES = {
+    **testbed.CHOICES,
+    "shares": f"each flow draws its stack; {_percent(SHARES)} of the new one ({_percent(FULL_SHARES)} with --full), and none of it for comparison",
+    "random numbers": f"seeds 1 to {SEEDS}",
+    "duration": "; ".join(f"Trace-{t}: arrivals for {s} s" for t, s in SECONDS.items()) + f" ({FULL} s with --full)",
+    "non-decreasing": "the mean over the runs at each share is no less than at the share before",
+}
+
+
+@dataclass
+class Mixes:
+    """What mixes of an old and a new stack gave, by share of the new one; 0 is the old one alone."""
+
+    old: str
+    new: str
+    found: dict[float, Comparison]
+
+    def mean(self, stack: str, share: float) -> np.ndarray:
+        """Mean response time (s) of one stack's flows in each run."""
+        return self.found[share].mean(stack)
+
+    def slowdown(self, share: float) -> float:
+        """Mean of the old stack's flows at that share over its mean alone."""
+        return float(self.mean(self.old, share).mean() / self.mean(self.old, 0.0).mean())
+
+    def notes(self) -> list[str]:
+        """A line for each share and stack."""
+        return [
+            f"{100 * share:g} % {self.new}: {stack}: mean {shown(c.mean(stack))} s, P99 {shown(c.p99(stack))} s, "
+            f"loss {shown(100 * c.number(stack, 'loss'))} %"
+            for share, c in self.found.items()
+            for stack in c.stacks
+        ]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The simulator's summaries with the share."""
+        return [{"share": share, **row} for share, c in self.found.items() for row in c.rows]
+
+    def table(self) -> dict[str, pa.Table]:
+        """What an item keeps."""
+        return {"stacks": pa.Table.from_pylist(self.rows())}
+
+
+def mixes(
+    trace: str,
+    old: str,
+    new: str,
+    setting: Setting,
+    label: str,
+    *,
+    queue: str = "red",
+    shares: tuple[float, ...] = (),
+    offered: float = testbed.OFFERED_MBIT,
+) -> Mixes:
+    """Runs the old stack alone and mixes of both. offered: payload, Mbit/s."""
+    seconds = FULL if setting.full else SECONDS[trace]
+    wanted = shares or (FULL_SHARES if setting.full else SHARES)
+    path, web = testbed.dumbbell(10, queue), ac.Web(trace=trace, load=offered / 10)
+    scenarios = [testbed.scenario(path, web, testbed.stacks("200ms", old), seconds, repeat=SEEDS)]
+    scenarios += [testbed.scenario(path, web, testbed.stacks("200ms", old, new), seconds, repeat=SEEDS, mix={old: 1 - s, new: s}) for s in wanted]
+    one_by_one = [one for s in scenarios for one in comparison.seeds(s)]
+    runs = ac.sweep.run_all(one_by_one, workers=setting.workers, progress=lambda part, _: setting.progress(part, label))
+    parts = [comparison.gather(runs[i : i + SEEDS]) for i in range(0, len(runs), SEEDS)]
+    return Mixes(old, new, dict(zip((0.0, *wanted), parts, strict=True)))
+
+
+def trend(m: Mixes, words: str = "") -> Check:
+    """The old stack's mean does not fall as the new one's share grows."""
+    means = [float(m.mean(m.old, share).mean()) for share in m.found]
+    holds = all(b >= a for a, b in pairwise(means))
+    shown_means = ", ".join(f"{100 * share:g} %: {x:.4g}" for share, x in zip(m.found, means, strict=True))
+    return Check(f"{words}mean (s) of {m.old} does not fall with the share of {m.new}", "non-decreasing", shown_means, holds)
+
+
+def picture(m: Mixes, title: str, subtitle: str) -> Figure:
+    """Response times of the old stack at each share, and of the new one at the largest."""
+    series = {f"{m.old} beside {100 * share:g} %": c.times(m.old) for share, c in m.found.items()}
+    last = max(m.found)
+    series[f"{m.new}, {100 * last:g} %"] = m.found[last].times(m.new)
+    return ccdf_bands(series, title=title, subtitle=subtitle, by=f"stack beside {m.new}")
+
+
+def subtitle(trace: str, queue: str = "RED") -> str:
+    """What a figure says below its title."""
+    return f"10 Mbit/s {queue} bottleneck, RTT 10-200 ms, web flows of Trace-{trace}, SACK, minimum RTO 0.2 s"

@@ -24,6 +24,8 @@ class Chain:
     """Of each line, ms."""
     queue: Any
     """At the congested lines."""
+    datagrams: float = 0.0
+    """Share of each congested line that single datagrams at random times take."""
 
     def path(self) -> ac.Graph:
         """The gateways and their lines."""
@@ -43,7 +45,14 @@ class Chain:
     def workload(self) -> list[Any]:
         """One connection from end to end, and a local one over each congested line."""
         ends = [(END_TO_END, 0, 2 * self.n - 1), *((f"connection {i}", 2 * i - 2, 2 * i - 1) for i in range(1, self.n + 1))]
-        return [ac.Bulk(name=name, client=f"g{a}", server=f"g{b}", spread="1s") for name, a, b in ends]
+        return [*(ac.Bulk(name=name, client=f"g{a}", server=f"g{b}", spread="1s") for name, a, b in ends), *(self.noise() if self.datagrams else ())]
+
+    def noise(self) -> list[Any]:
+        """Datagrams over each congested line, one by one."""
+        one = 8e6 * PACKET / self.rate
+        each = {"rate": f"{self.rate:.0f}bit/s", "bytes": f"{PACKET}B", "periods": "exponential"}
+        each |= {"on": f"{one:.0f}us", "off": f"{one * (1 / self.datagrams - 1):.0f}us"}
+        return [ac.UdpOnOff(name=f"datagrams {i}", client=f"g{2 * i - 2}", server=f"g{2 * i - 1}", **each) for i in range(1, self.n + 1)]
 
     def scenario(self, stack: ac.Stack, seed: int = 1) -> ac.Scenario:
         """All of them with one stack."""

@@ -29,14 +29,20 @@ def queue(case: str, packets: int = 100) -> Any:
     return phase.red(2000, min_th="60packets", max_th="180packets")
 
 
-def readings() -> dict[str, tuple[int, ac.Stack, int]]:
-    """What else drop-tail may stand for: packets of queue, the stack, and congested gateways."""
+def readings() -> dict[str, tuple[gateways.Chain, ac.Stack]]:
+    """What else long drop-tail queues may stand for, with three of them."""
     plain = gateways.tcp()
+
+    def chain(packets: int = 100, datagrams: float = 0.0) -> gateways.Chain:
+        return gateways.Chain(3, RATE, DELAY[LONG], queue(LONG, packets), datagrams)
+
     return {
-        "queue of 50 packets": (50, plain, 3),
-        "queue of 200 packets": (200, plain, 3),
-        "an ack per packet": (100, plain.but(ack="every"), 3),
-        "Reno": (100, stock.tcp("reno", gateways.PACKET), 3),
+        "queue of 50 packets": (chain(50), plain),
+        "queue of 200 packets": (chain(200), plain),
+        "an ack per packet": (chain(), plain.but(ack="every")),
+        "Reno": (chain(), stock.tcp("reno", gateways.PACKET)),
+        "5 % of random datagrams": (chain(datagrams=0.05), plain),
+        "20 % of random datagrams": (chain(datagrams=0.2), plain),
     }
 
 
@@ -68,8 +74,8 @@ def reproduce(setting: Setting) -> Outcome:
     for case in (SHORT, LONG, RANDOM):
         for n in every if case == SHORT else some:
             jobs[case, n] = (gateways.Chain(n, RATE, DELAY[case], queue(case)), gateways.tcp())
-    for name, (packets, stack, n) in readings().items():
-        jobs[f"{LONG}, {name}", n] = (gateways.Chain(n, RATE, DELAY[LONG], queue(LONG, packets)), stack)
+    for name, (chain, stack) in readings().items():
+        jobs[f"{LONG}, {name}", chain.n] = (chain, stack)
     timed = {key: (chain.scenario(stack), WARM, 6000 if setting.full else seconds(*key)) for key, (chain, stack) in jobs.items()}
     spans = steady.each(setting, timed, "M-X4")
     rows = []

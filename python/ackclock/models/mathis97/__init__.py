@@ -10,6 +10,7 @@ from ackclock.models.mathis97.bandwidth import (
     power_law,
     power_law_window,
 )
+from ackclock.models.mathis97.fit import Fit, fit
 from ackclock.models.mathis97.gateways import gateway_ratio, long_queue_share, path_loss, short_queue_share
 from ackclock.models.mathis97.windows import (
     filled_window,
@@ -21,10 +22,12 @@ from ackclock.models.mathis97.windows import (
 )
 
 __all__ = [
+    "Fit",
     "average_window",
     "bandwidth",
     "bandwidth_bound",
     "filled_window",
+    "fit",
     "gateway_ratio",
     "long_queue_share",
     "loss_for_rate",

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ackclock.reproduce.item import Outcome, Setting, between, item, stated, within
+from ackclock.reproduce.mathis97 import f3_bandwidth, lossy, scatter, ten
+
+SMALL = 1e-4
+
+
+def timed_out(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At each loss the runs, and those of them with timeouts."""
+    losses = sorted({r["loss"] for r in rows})
+    found = []
+    for p in losses:
+        mine = [r for r in rows if r["loss"] == p]
+        found.append({"loss": p, "runs": len(mine), "with_timeouts": sum(r["timeouts"] > 0 for r in mine)})
+    return found
+
+
+@item("M-F4", kind="SIM", title="The same as windows against p", choices=f3_bandwidth.CHOICES)
+def reproduce(setting: Setting) -> Outcome:
+    """BW RTT/MSS against p: every path on one line."""
+    rows = [r for r in f3_bandwidth.runs(setting) if r["signals"] > 0]
+    low = [r for r in rows if r["p"] < 5e-4 and not r["timeouts"]]
+    # C at 1e-4 by a line through the runs about it.
+    near = ten.fits(low)[1]
+    c = float(near.window(SMALL)) * np.sqrt(SMALL)
+    steps = timed_out(rows)
+    shares = [s["with_timeouts"] / s["runs"] for s in steps]
+    first = next((s["loss"] for s in steps if s["with_timeouts"]), float("nan"))
+    checks = [
+        within("C at p = 1e-4", c, 0.90, 0.05),
+        between("loss at which the first run has a timeout", first, 0.005, 0.03),
+        stated(
+            "share of runs with timeouts never falls as loss rises",
+            ", ".join(f"{s['loss']:g}: {x:.2f}" for s, x in zip(steps, shares, strict=True)),
+            all(b >= a for a, b in zip(shares, shares[1:], strict=False)),
+        ),
+    ]
+    three, five = ten.fits(rows)
+    notes = [
+        f"runs without timeouts: N = {three.n}, C = {three.c:.3f} by equation (3); C = {five.c:.3f}, k = {five.k:.3f} by equation (5)",
+        f"runs of all sizes and delays together lie {100 * five.spread:.1f} % about equation (5)",
+    ]
+    subtitle = "FACK-RH, delayed acks, random loss, no queue; open markers: runs with timeouts"
+    fig, axes = scatter.figure("Windows against loss", subtitle, "p: congestion signals per acknowledged packet", "BW RTT/MSS (packets)")
+    p = [r["signals"] for r in rows]
+    scatter.power_law(axes, p, 1.0, -0.5, "C = 1")
+    for i, one_way in enumerate(lossy.DELAYS):
+        mine = [r for r in rows if r["one_way"] == one_way]
+        scatter.points(axes, i, f"{one_way * 1e3:g} ms one way", [r["signals"] for r in mine], [r["window"] for r in mine], [r["timeouts"] for r in mine])
+    axes.legend(loc="best", fontsize=9)
+    return Outcome(checks, {"runs": lossy.table(rows), "timeouts": pa.Table.from_pylist(steps)}, {"windows": fig}, notes)

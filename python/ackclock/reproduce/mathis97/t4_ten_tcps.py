@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from ackclock.reproduce.item import Check, Outcome, Setting, at_least, between, item, stated, within
+from ackclock.reproduce.mathis97 import scatter, ten
+
+TOLERANCES = (0.15, 0.15, 0.25)
+"""Of the shares at the three losses."""
+
+
+def about(row: str, runs: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]) -> dict[str, Any]:
+    """A row of the table as it comes out here, beside the printed one."""
+    printed, (fitted, shared) = ten.TABLE[row], runs[row]
+    (three, five), (at_link, free_at_link) = ten.fits(fitted), ten.fits(fitted, "loss")
+    found = {
+        "row": row,
+        "n": three.n,
+        "c": three.c,
+        "c_error": three.c_error,
+        "c_spread": three.c * three.spread,
+        "k": five.k,
+        "k_error": five.k_error,
+        "free_c": five.c,
+        "free_c_error": five.c_error,
+        "c_by_link_loss": at_link.c,
+        "k_by_link_loss": free_at_link.k,
+        "printed_n": printed.n,
+        "printed_c": printed.c,
+        "printed_k": printed.k,
+        "printed_free_c": printed.free_c,
+    }
+    for p, r, there in zip(ten.PLACES, shared, printed.shares, strict=True):
+        found |= {f"share_{p:g}": ten.share(r), f"printed_share_{p:g}": there}
+    return found
+
+
+def own(row: dict[str, Any]) -> list[Check]:
+    """What the register says of every row."""
+    places = zip(ten.PLACES, TOLERANCES, strict=True)
+    return [
+        within("C of equation (3)", row["c"], row["printed_c"], 0.10),
+        between("k of equation (5)", row["k"], -0.56, -0.48),
+        *(within(f"share of halvings at p = {p:g}", row[f"share_{p:g}"], row[f"printed_share_{p:g}"], t) for p, t in places),
+    ]
+
+
+def across(row: str, table: dict[str, dict[str, Any]]) -> list[Check]:
+    """What the register says of this row and others."""
+    block = ten.PLAIN if row in ten.PLAIN else ten.DELAYED
+    checks = []
+    if row in ten.DELAYED:
+        ratio = table[row]["c"] / table[row.removesuffix(" DA")]["c"] * math.sqrt(2)
+        checks.append(within("C, times the root of 2 over that without delayed acks", ratio, 1.0, 0.08))
+    if row.startswith("Tahoe"):
+        for name, word in (("k", "steepest k"), ("c", "smallest C")):
+            ranked = sorted(block, key=lambda r: table[r][name])
+            got = ", ".join(f"{r} {table[r][name]:.3f}" for r in ranked)
+            checks.append(stated(f"{word} of its block", got, ranked[0] == row, row))
+    if row.startswith("FACK"):
+        for p in ten.PLACES[1:]:
+            ranked = sorted(block, key=lambda r: -table[r][f"share_{p:g}"])
+            got = ", ".join(f"{r} {table[r][f'share_{p:g}']:.3f}" for r in ranked)
+            checks.append(stated(f"largest share of halvings in its block at p = {p:g}", got, ranked[0] == row, row))
+    if row == "FACK-RH":
+        steeper = sum(r["k"] < -0.5 for r in table.values())
+        checks.append(at_least("rows whose k is below -1/2, of ten", steeper, 8, "at least"))
+    return checks
+
+
+def others(row: str) -> list[str]:
+    """The rows that its checks need."""
+    if row == "FACK-RH":
+        return list(ten.TABLE)
+    block = ten.PLAIN if row in ten.PLAIN else ten.DELAYED
+    wanted = [*block] if row.startswith(("FACK", "Tahoe")) else [row]
+    return [*dict.fromkeys([row, *wanted, row.removesuffix(" DA")])]
+
+
+def picture(row: str, runs: list[dict[str, Any]], found: dict[str, Any]) -> Figure:
+    """The runs, the fit through those without timeouts, and the printed fit."""
+    acks = "delayed acks" if row in ten.DELAYED else "an ack for each packet"
+    subtitle = f"Random loss, no queue, {acks}; open markers: runs with timeouts, which the fit leaves out"
+    fig, axes = scatter.figure(f"Windows of {row.removesuffix(' DA')} against loss", subtitle, "p: congestion signals per acknowledged packet")
+    drawn = [r for r in runs if r["signals"] > 0]
+    p = [r["signals"] for r in drawn]
+    scatter.power_law(axes, p, found["free_c"], found["k"], f"fit: {found['free_c']:.3f} p^{found['k']:.3f}")
+    printed = f"table 4: {found['printed_free_c']:.3f} p^{found['printed_k']:.3f}"
+    scatter.power_law(axes, p, found["printed_free_c"], found["printed_k"], printed, linestyle=(0, (4, 2)))
+    scatter.points(axes, 0, row, p, [r["window"] for r in drawn], [r["timeouts"] for r in drawn])
+    axes.legend(loc="best", fontsize=9)
+    return fig
+
+
+def reproduce(setting: Setting, row: str) -> Outcome:
+    """One row, and what it is compared with."""
+    runs = ten.runs(setting, others(row))
+    table = {r: about(r, runs) for r in runs}
+    found = table[row]
+    notes = [
+        f"N = {found['n']}; C = {found['c']:.3f} +/- {found['c_error']:.3f} by equation (3), the runs {found['c_spread']:.3f} about it; "
+        f"k = {found['k']:.3f} +/- {found['k_error']:.3f}, C = {found['free_c']:.3f} +/- {found['free_c_error']:.3f} by equation (5). "
+        f"The table has N = {found['printed_n']}, C = {found['printed_c']:.3f}, k = {found['printed_k']:.3f}, C = {found['printed_free_c']:.3f}.",
+        f"With the link's loss in place of p, which counts each loss and not each signal: C = {found['c_by_link_loss']:.3f}, k = {found['k_by_link_loss']:.3f}.",
+    ]
+    tables = {
+        "rows": pa.Table.from_pylist(list(table.values())),
+        "runs": pa.Table.from_pylist([r for fitted, _ in runs.values() for r in fitted]),
+        "shares": pa.Table.from_pylist([ten.counted(r) for _, shared in runs.values() for r in shared]),
+    }
+    return Outcome([*own(found), *across(row, table)], tables, {"windows": picture(row, runs[row][0], found)}, notes)
+
+
+def declare(id: str, row: str) -> None:
+    """Declares the item of a row."""
+
+    def run(setting: Setting) -> Outcome:
+        return reproduce(setting, row)
+
+    acks = "delayed acks" if row in ten.DELAYED else "an ack for each packet"
+    item(id, kind="SIM", title=f"Table 4: {row.removesuffix(' DA')}, {acks}", choices=ten.CHOICES)(run)
+
+
+for letter, name in zip("abcdefghij", ten.TABLE, strict=True):
+    declare(f"M-T4{letter}", name)

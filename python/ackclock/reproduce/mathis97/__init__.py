@@ -24,9 +24,11 @@ from ackclock.reproduce.mathis97 import (  # isort: skip
     x3_changed_path,
     x4_gateway_shares,
     x5_segment_size,
+    x6_overshoot,
     x8_equal_windows,
     x9_local_constant,
     x10_one_drop,
+    x11_slope,
     x12_tahoe,
     x15_red_side_effects,
 )
@@ -55,9 +57,11 @@ __all__ = [
     "x3_changed_path",
     "x4_gateway_shares",
     "x5_segment_size",
+    "x6_overshoot",
     "x8_equal_windows",
     "x9_local_constant",
     "x10_one_drop",
+    "x11_slope",
     "x12_tahoe",
     "x15_red_side_effects",
 ]

@@ -5,6 +5,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import ackclock as ac
 from ackclock.models import mathis97 as m
@@ -34,14 +35,13 @@ def overshoot(run: Run) -> dict[str, Any]:
     """Windows about the first loss, and how much is sent until the window has come down."""
     (flow,) = run.flows.to_pylist()
     sender = 2 * flow["flow"] + (flow["sender"] == "server")
-    samples, segments = run.traces["samples"].to_pandas(), run.traces["segments"].to_pandas()
-    samples = samples[(samples.connection == sender) & samples.cwnd.notna()]
-    data = segments[(segments.connection == sender) & segments.sent & (segments.len > 0)]
-    time, cwnd = samples.time.to_numpy(), samples.cwnd.to_numpy(float) / SIZE
-    sent = data.time.to_numpy()
+    samples = run.traces["samples"].filter((pc.field("connection") == sender) & pc.field("cwnd").is_valid())
+    data = run.traces["segments"].filter((pc.field("connection") == sender) & pc.field("sent") & (pc.field("len") > 0))
+    time, cwnd = samples["time"].to_numpy(), samples["cwnd"].to_numpy() / SIZE
+    sent, seq = data["time"].to_numpy(), data["seq"].to_numpy()
     # The first segment that is sent twice was the first that was lost.
-    first = data.seq[data.kind.str.endswith("-retransmit")].iloc[0]
-    lost = float(data.time[data.seq == first].iloc[0])
+    again = pc.ends_with(data["kind"], "-retransmit").to_numpy()
+    lost = float(sent[seq == seq[np.argmax(again)]][0])
     begin = min(e["begin"] for e in run.traces["episodes"].to_pylist() if e["connection"] == sender)
     low = time[(time > begin) & (cwnd <= NEAR * STEADY)]
     down = float(low[0]) if low.size else float("nan")

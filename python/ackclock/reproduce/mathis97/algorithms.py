@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ackclock.reproduce.item import rule
+import numpy as np
+
+from ackclock.models.mathis97 import fit, power_law_window
+from ackclock.reproduce.item import Check, exactly, rule, six_digits
 
 POLICY = "crates/ackclock-policy/src"
 ENGINE = "crates/ackclock-engine/tests"
@@ -209,16 +212,48 @@ rule(
     choices={"as a file": "scenarios/phase-effects.toml"},
 )
 rule(
+    "M-U1",
+    "In-TCP (MIB-like) instruments",
+    "command run",
+    "stack sack+timestamps",
+    tests=[
+        f"{ENGINE}/signals.rs::one_loss_is_one_clock_preserving_halving",
+        f"{ENGINE}/signals.rs::a_timeout_is_no_halving_however_often_it_repeats",
+        f"{ENGINE}/signals.rs::a_recovery_that_ends_in_a_timeout_is_a_timeout_and_nothing_else",
+        f"{ENGINE}/signals.rs::a_window_lost_twice_over_is_one_episode",
+        f"{ENGINE}/signals.rs::several_losses_in_a_window_are_one_signal_unless_the_window_is_cut_again",
+        f"{ENGINE}/signals.rs::lost_syns_are_no_signals",
+        f"{ENGINE}/signals.rs::an_echo_cuts_the_window_once_and_loses_nothing",
+        f"{ENGINE}/signals.rs::a_timeout_that_is_taken_back_is_marked_as_spurious",
+        f"{ENGINE}/signals.rs::a_recovery_goes_on_as_what_it_was_when_a_timeout_in_it_is_taken_back",
+        f"{ENGINE}/signals.rs::round_trips_are_measured_by_timestamps_through_a_recovery",
+        f"{KIT}/instruments.rs::tables_made_of_events_add_up_to_the_counters",
+        f"{SIM}/scenarios/measured.rs::what_came_before_is_left_out_and_nothing_else_changes",
+        f"{SIM}/scenarios/measured.rs::a_flow_counts_after_its_first_loss_episode",
+    ],
+    kind="TOOL",
+    choices={
+        "episode": "from the first cut of the window until all that was outstanding then, or at a timeout in it, is acknowledged",
+        "class": "CA where the window was cut once and not by the timer; what cuts it again makes the episode a non-CA event, and it counts once",
+        "a timeout taken back": "a non-CA event whose episode is marked spurious; inside a recovery it changes nothing",
+        "ECN": "an echo is no loss episode; `ecn_reductions` counts it",
+        "without the beginning": "`measure_from`, a moment, or `measure_after`, a number of loss episodes",
+        "all cuts": "`window_cuts` counts every downward adjustment, several in one episode too",
+    },
+)
+rule(
     "M-U2",
     "Link instruments",
     "command run",
     tests=[
         f"{SIM}/link.rs::packets_leave_one_behind_the_other_and_travel_the_delay",
         f"{SIM}/link.rs::counters_in_the_middle_count_only_what_has_happened",
+        f"{SIM}/scenarios/measured.rs::the_mean_queue_is_an_average_over_time",
     ],
     kind="TOOL",
     choices={"queue": "packets that wait, the one in service not counted; `queue_mean_delay` of the table `links` is their bytes over the rate"},
 )
+<<<<<<< HEAD
 rule(
     "M-U3",
     "TReno",
@@ -256,5 +291,37 @@ rule(
     choices={
         "probes": "56 bytes, one every 50 ms; 200 before the test and 200 after it, and all the while it runs",
         "median of means": "of the means of 20 samples each, since a run has one transfer and the paper had many",
+=======
+
+
+def fitted() -> list[Check]:
+    """The fitter on points whose line is known: table 4's for Reno with delayed acks, a few runs with timeouts far below it."""
+    p = np.geomspace(1e-4, 1e-1, 13)
+    timeouts = np.where(p > 1e-2, 3, 0)
+    window = np.where(timeouts, 0.2, 1.0) * power_law_window(p, 0.752, -0.524)
+    free, held = fit(p, window, timeouts=timeouts), fit(p, power_law_window(p, 0.939, -0.5), k=-0.5)
+    return [
+        exactly("N, runs left out", [free.n, free.excluded], [9, 4]),
+        six_digits("C of equation (5)", free.c, 0.752),
+        six_digits("k of equation (5)", free.k, -0.524),
+        six_digits("C of equation (3)", held.c, 0.939),
+    ]
+
+
+rule(
+    "M-U6",
+    "Slope fitter",
+    tests=[
+        "tests/test_fit.py::test_points_on_a_line_give_that_line",
+        "tests/test_fit.py::test_the_constant_alone_is_a_geometric_mean",
+        "tests/test_fit.py::test_errors_are_those_of_linear_regression",
+        "tests/test_fit.py::test_runs_with_timeouts_are_left_out",
+    ],
+    points=fitted,
+    kind="TOOL",
+    choices={
+        "routine": "SciPy's `curve_fit` on the logarithms; `ackclock.models.mathis97.fit`",
+        "errors": "standard errors; of C, that of its logarithm times C",
+>>>>>>> 6c130de (Random-loss half of mathis97: topologies, exclusions, varying round-trip times; instruments and fitter in the register)
     },
 )

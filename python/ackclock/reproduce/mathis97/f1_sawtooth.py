@@ -16,6 +16,8 @@ from ackclock.sweep import run_all
 LOSSES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 DRAWN = 1e-3
 ROW = "FACK-RH"
+UNHINDERED = (("window.whole_segs_left", "false"), ("recovery.whole_segs", "false"), ("window.repair_segs", "1"))
+"""As the derivation has it: half is half, and the window grows in every round trip."""
 CHOICES = {
     **lossy.CHOICES,
     "TCP": "FACK with rate-halving, an ack for each packet",
@@ -46,15 +48,17 @@ def teeth(case: lossy.Case, run: Run) -> tuple[dict[str, Any], np.ndarray, np.nd
 def reproduce(setting: Setting) -> Outcome:
     """Every 1/p-th packet is lost: peak and period of the window."""
     cases = [lossy.Case(ROW, p, periodic=True, cycles=20 if p > 2e-4 else 6) for p in LOSSES]
-    scenarios = [lossy.scenario(c).but({"trace": '["samples", "episodes"]'}) for c in cases]
+    plain = [c.but(changes=UNHINDERED) for c in cases if c.p >= 1e-3]
+    scenarios = [lossy.scenario(c).but({"trace": '["samples", "episodes"]'}) for c in [*cases, *plain]]
     runs = run_all(scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, "loss by count"))
-    found = [teeth(case, run) for case, run in zip(cases, runs, strict=True)]
+    found = [teeth(case, run) for case, run in zip(cases, runs[: len(cases)], strict=True)]
     rows = [row for row, _, _ in found]
     w = float(m.peak_window(1e-3))
     checks = [six_digits("packets of a cycle, 3/8 W^2, at p = 0.001", 0.375 * w * w, 1000)]
     for row in rows:
         checks.append(at_most(f"p = {row['p']:g}: measured peak apart from M-E1 (%)", 100 * abs(row["peak"] / row["M-E1"] - 1), 5, "at most"))
         checks.append(at_most(f"p = {row['p']:g}: period apart from W/2 (round trips)", abs(row["period"] - row["half_of_M-E1"]), 1, "at most"))
+    ideal = [teeth(case, run)[0] for case, run in zip(plain, runs[len(cases) :], strict=True)]
     _, time, cwnd = found[LOSSES.index(DRAWN)]
     start = int(np.argmax(time > time[-1] - 4.2 * w / 2))
     fig, axes = style.figure("The sawtooth of periodic loss", f"FACK-RH, an ack for each packet, every {1 / DRAWN:.0f}th packet lost; W = {w:.1f} packets")
@@ -66,4 +70,5 @@ def reproduce(setting: Setting) -> Outcome:
         axes.set(xlim=(0, 4 * w / 2), ylim=(0, 1.2 * w), xlabel="time (round trips)", ylabel="congestion window (packets)")
         axes.grid(True, which="major")
     notes = [f"p = {r['p']:g}: peak {r['peak']:.2f} of {r['M-E1']:.2f}, period {r['period']:.2f} of {r['half_of_M-E1']:.2f}, {r['cycles']} cycles" for r in rows]
+    notes += [f"p = {r['p']:g}, window neither rounded nor held in recovery: peak {r['peak']:.2f}, period {r['period']:.2f}" for r in ideal]
     return Outcome(checks, {"cycles": pa.Table.from_pylist(rows)}, {"sawtooth": fig}, notes)

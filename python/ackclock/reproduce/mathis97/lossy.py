@@ -90,8 +90,8 @@ def seconds(case: Case, packets: float) -> float:
     return 1.2 * packets / rate
 
 
-def scenario(case: Case) -> ac.Scenario:
-    """The transfer as a scenario."""
+def scenario(case: Case, workload: Any = None) -> ac.Scenario:
+    """The transfer as a scenario. workload: what is sent; without one, as much as the window lets."""
     preset, acks = ROWS[case.row]
     payload = case.mss + STAMPS
     # A window of the receiver that sixteen times the mean does not reach.
@@ -107,7 +107,7 @@ def scenario(case: Case) -> ac.Scenario:
         "window.whole_segs_left": "true",
         **dict(case.changes),
     }
-    base = ac.Scenario.of(ac.Single(link, rtt="links"), ac.Bulk(), {"tcp": stack}, seed=case.seed)
+    base = ac.Scenario.of(ac.Single(link, rtt="links"), workload or ac.Bulk(), {"tcp": stack}, seed=case.seed)
     times = {"duration": f"{warm + counted:.6f}s", "measure_from": f"{warm:.6f}s", "path.link.queue.limit": "1000000packets"}
     return base.but({**times, **{f"stacks.tcp.{key}": value for key, value in keys.items()}})
 

@@ -253,7 +253,6 @@ rule(
     kind="TOOL",
     choices={"queue": "packets that wait, the one in service not counted; `queue_mean_delay` of the table `links` is their bytes over the rate"},
 )
-<<<<<<< HEAD
 rule(
     "M-U3",
     "TReno",
@@ -291,7 +290,8 @@ rule(
     choices={
         "probes": "56 bytes, one every 50 ms; 200 before the test and 200 after it, and all the while it runs",
         "median of means": "of the means of 20 samples each, since a run has one transfer and the paper had many",
-=======
+    },
+)
 
 
 def fitted() -> list[Check]:
@@ -322,6 +322,5 @@ rule(
     choices={
         "routine": "SciPy's `curve_fit` on the logarithms; `ackclock.models.mathis97.fit`",
         "errors": "standard errors; of C, that of its logarithm times C",
->>>>>>> 6c130de (Random-loss half of mathis97: topologies, exclusions, varying round-trip times; instruments and fitter in the register)
     },
 )

@@ -61,7 +61,9 @@ def reproduce(setting: Setting) -> Outcome:
     ideal = [teeth(case, run)[0] for case, run in zip(plain, runs[len(cases) :], strict=True)]
     _, time, cwnd = found[LOSSES.index(DRAWN)]
     start = int(np.argmax(time > time[-1] - 4.2 * w / 2))
-    fig, axes = style.figure("The sawtooth of periodic loss", f"FACK-RH, an ack for each packet, every {1 / DRAWN:.0f}th packet lost; W = {w:.1f} packets")
+    fig, axes = style.figure(
+        "The sawtooth of periodic loss", f"FACK-RH, an ack for each packet, every {1 / DRAWN:.0f}th packet lost; W = {w:.1f} packets"
+    )
     with mpl.rc_context(style.SETTINGS):
         axes.plot(time[start:] - time[start], cwnd[start:], **style.line(0))
         for level, name in ((w, "W"), (w / 2, "W/2")):
@@ -69,6 +71,9 @@ def reproduce(setting: Setting) -> Outcome:
             axes.annotate(name, (1, level), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center")
         axes.set(xlim=(0, 4 * w / 2), ylim=(0, 1.2 * w), xlabel="time (round trips)", ylabel="congestion window (packets)")
         axes.grid(True, which="major")
-    notes = [f"p = {r['p']:g}: peak {r['peak']:.2f} of {r['M-E1']:.2f}, period {r['period']:.2f} of {r['half_of_M-E1']:.2f}, {r['cycles']} cycles" for r in rows]
+    notes = [
+        f"p = {r['p']:g}: peak {r['peak']:.2f} of {r['M-E1']:.2f}, period {r['period']:.2f} of {r['half_of_M-E1']:.2f}, {r['cycles']} cycles"
+        for r in rows
+    ]
     notes += [f"p = {r['p']:g}, window neither rounded nor held in recovery: peak {r['peak']:.2f}, period {r['period']:.2f}" for r in ideal]
     return Outcome(checks, {"cycles": pa.Table.from_pylist(rows)}, {"sawtooth": fig}, notes)

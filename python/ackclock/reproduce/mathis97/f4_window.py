@@ -52,6 +52,8 @@ def reproduce(setting: Setting) -> Outcome:
     scatter.power_law(axes, p, 1.0, -0.5, "C = 1")
     for i, one_way in enumerate(lossy.DELAYS):
         mine = [r for r in rows if r["one_way"] == one_way]
-        scatter.points(axes, i, f"{one_way * 1e3:g} ms one way", [r["signals"] for r in mine], [r["window"] for r in mine], [r["timeouts"] for r in mine])
+        scatter.points(
+            axes, i, f"{one_way * 1e3:g} ms one way", [r["signals"] for r in mine], [r["window"] for r in mine], [r["timeouts"] for r in mine]
+        )
     axes.legend(loc="best", fontsize=9)
     return Outcome(checks, {"runs": lossy.table(rows), "timeouts": pa.Table.from_pylist(steps)}, {"windows": fig}, notes)

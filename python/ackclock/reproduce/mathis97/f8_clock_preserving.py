@@ -59,7 +59,12 @@ def checks(curves: dict[str, list[float]], losses: list[float], windows: dict[st
     rises = {row: max(b - a for a, b in zip(s, s[1:], strict=False)) for row, s in curves.items()}
     worst = max(rises, key=lambda row: rises[row])
     found = [
-        stated("every share falls as loss rises", f"largest rise {rises[worst]:.3f} ({worst})", rises[worst] <= SLACK, f"no rise above {SLACK:g} by chance")
+        stated(
+            "every share falls as loss rises",
+            f"largest rise {rises[worst]:.3f} ({worst})",
+            rises[worst] <= SLACK,
+            f"no rise above {SLACK:g} by chance",
+        )
     ]
     for block, word in ((ten.PLAIN, "an ack for each packet"), (ten.DELAYED, "delayed acks")):
         at = {row: half_way(losses, curves[row]) for row in block}
@@ -92,7 +97,9 @@ def reproduce(setting: Setting) -> Outcome:
     rows = lossy.measure(setting, cases, "ten TCPs")
     curves = {row: [ten.share(r) for r in rows if r["row"] == row] for row in lossy.ROWS}
     windows, tests = smallest(setting)
-    fig, axes = style.figure("Downward adjustments that keep the clock", "Random loss, no queue; solid: an ack for each packet, dashed: delayed acks", (7.8, 5))
+    fig, axes = style.figure(
+        "Downward adjustments that keep the clock", "Random loss, no queue; solid: an ack for each packet, dashed: delayed acks", (7.8, 5)
+    )
     with mpl.rc_context(style.SETTINGS):
         for i, row in enumerate(lossy.ROWS):
             look = {"color": style.COLOURS[i % 5], "linestyle": "-" if row in ten.PLAIN else (0, (4, 2)), "marker": "osD^v"[i % 5], "markersize": 4}

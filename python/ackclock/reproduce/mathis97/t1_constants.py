@@ -24,9 +24,7 @@ def simulated(setting: Setting, acks: str, periodic: bool, low: float, high: flo
     names = [name if acks == "every" else f"{name} DA" for name in STACKS]
     seeds = range(1, (4 if setting.full and not periodic else 1) + 1)
     cycles = lossy.CYCLES / 4 if periodic else lossy.CYCLES * (4 if setting.full else 2)
-    cases = [
-        lossy.Case(name, p, seed=seed, periodic=periodic, cycles=cycles) for name in names for p in lossy.grid(low, high, n) for seed in seeds
-    ]
+    cases = [lossy.Case(name, p, seed=seed, periodic=periodic, cycles=cycles) for name in names for p in lossy.grid(low, high, n) for seed in seeds]
     return lossy.measure(setting, cases, "loss by count" if periodic else "random loss")
 
 
@@ -60,7 +58,9 @@ def by_count(setting: Setting, acks: str, expected: float, low: float, high: flo
         f"the window by itself, without recovery and rounding, at p = 0.001: {alone:.4f}",
     ]
     title = f"Loss by count, {'an ack for each packet' if acks == 'every' else 'delayed acks'}"
-    return constant(rows, between("fitted C of the simulations", found.c, low, high), expected, title, [six_digits("C", expected, _printed(acks))], notes)
+    return constant(
+        rows, between("fitted C of the simulations", found.c, low, high), expected, title, [six_digits("C", expected, _printed(acks))], notes
+    )
 
 
 def _said(found: m.Fit) -> str:

@@ -70,7 +70,9 @@ def reproduce(setting: Setting) -> Outcome:
     table = [
         {"variant": name, "k": f.k, "k_error": f.k_error, "c": f.c, "c_error": f.c_error, "window_alone": ALONE[name]} for name, f in found.items()
     ]
-    notes = [f"{r['variant']}: k = {r['k']:.4f} +/- {r['k_error']:.4f}, C = {r['c']:.3f}; the window by itself has {r['window_alone']}" for r in table]
+    notes = [
+        f"{r['variant']}: k = {r['k']:.4f} +/- {r['k_error']:.4f}, C = {r['c']:.3f}; the window by itself has {r['window_alone']}" for r in table
+    ]
     by_signals = ", ".join(f"{name} {signals(rows, name)}" for name in found)
     notes.append(f"k with CA events for p: {by_signals}")
     fig, axes = scatter.figure("What bends the line", "SACK, an ack for each packet, random loss, no queue", "loss of the link", "C = W sqrt(p)")

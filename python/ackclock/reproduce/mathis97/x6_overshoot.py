@@ -112,5 +112,8 @@ def reproduce(setting: Setting) -> Outcome:
         axes.set(yscale="log", xlabel="time (s)", ylabel="congestion window (packets)")
         axes.set_xlim(0, 12)
         axes.grid(True, which="major")
-    table = [{"loss": "by count" if i == 0 else "random", **{k: v for k, v in r.items() if k not in ("time", "cwnd")}} for i, r in enumerate([count, *random])]
+    table = [
+        {"loss": "by count" if i == 0 else "random", **{k: v for k, v in r.items() if k not in ("time", "cwnd")}}
+        for i, r in enumerate([count, *random])
+    ]
     return Outcome(checks, {"transfers": pa.Table.from_pylist(table)}, {"window": fig}, notes)

@@ -79,7 +79,9 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [at_most(f"{r['what']}: measured over the model", r["ratio"], ALLOWED, "at most") for r in rows if r["what"] != "short transfers"]
     short = next(r for r in rows if r["what"] == "short transfers")
     checks.append(at_least("short transfers, the exception: measured over the model", short["ratio"], 1, "at least"))
-    fig, axes = style.figure("Exclusions make a TCP slower, but for short transfers", "Bandwidth over MSS/RTT C/sqrt(p), C = 1.31; random loss, no queue")
+    fig, axes = style.figure(
+        "Exclusions make a TCP slower, but for short transfers", "Bandwidth over MSS/RTT C/sqrt(p), C = 1.31; random loss, no queue"
+    )
     with mpl.rc_context(style.SETTINGS):
         places = range(len(rows))
         axes.barh(places, [r["ratio"] for r in rows], color=style.COLOURS[0], height=0.6)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import matplotlib as mpl
@@ -37,7 +38,7 @@ def teeth(case: lossy.Case, run: Run) -> tuple[dict[str, Any], np.ndarray, np.nd
     mine = np.array(samples["connection"]) == sender
     time, cwnd = time[mine], cwnd[mine]
     begun = [e["begin"] for e in episodes if e["connection"] == sender and e["begin"] >= (flow["measured_from"] or 0.0)]
-    peaks = [np.nanmax(cwnd[(time >= a) & (time < b)]) for a, b in zip(begun, begun[1:], strict=False)]
+    peaks = [np.nanmax(cwnd[(time >= a) & (time < b)]) for a, b in itertools.pairwise(begun)]
     period = float(np.mean(np.diff(begun))) / rtt
     expected = float(m.peak_window(case.p))
     row = {"p": case.p, "cycles": len(peaks), "peak": float(np.mean(peaks)), "M-E1": expected, "period": period, "half_of_M-E1": expected / 2}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def reproduce(setting: Setting) -> Outcome:
         stated(
             "share of runs with timeouts never falls as loss rises",
             ", ".join(f"{s['loss']:g}: {x:.2f}" for s, x in zip(steps, shares, strict=True)),
-            all(b >= a for a, b in zip(shares, shares[1:], strict=False)),
+            all(b >= a for a, b in itertools.pairwise(shares)),
         ),
     ]
     three, five = ten.fits(rows)

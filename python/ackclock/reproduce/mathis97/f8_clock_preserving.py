@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import matplotlib as mpl
@@ -56,7 +57,7 @@ def half_way(losses: list[float], shares: list[float]) -> float:
 
 def checks(curves: dict[str, list[float]], losses: list[float], windows: dict[str, int]) -> list[Check]:
     """The register's statements."""
-    rises = {row: max(b - a for a, b in zip(s, s[1:], strict=False)) for row, s in curves.items()}
+    rises = {row: max(b - a for a, b in itertools.pairwise(s)) for row, s in curves.items()}
     worst = max(rises, key=lambda row: rises[row])
     found = [
         stated(
@@ -109,8 +110,8 @@ def reproduce(setting: Setting) -> Outcome:
         axes.legend(fontsize=8.5, ncols=2, loc="lower left")
     found = ", ".join(f"{row} {w}" for row, w in windows.items())
     notes = [
-        f"Smallest window that survives a single loss: {found}. By footnote 14 the others need {FOOTNOTE}: its lost packet goes out on the fifth ack; "
-        "with the third duplicate ack, as is usual, they need 4."
+        f"Smallest window that survives a single loss: {found}.",
+        f"By footnote 14 the others need {FOOTNOTE}: its lost packet goes out on the fifth ack. With the usual third duplicate ack they need 4.",
     ]
     tables = {"shares": pa.Table.from_pylist([ten.counted(r) for r in rows]), "single_loss": pa.Table.from_pylist(tests)}
     return Outcome(checks(curves, losses, windows), tables, {"shares": fig}, notes)

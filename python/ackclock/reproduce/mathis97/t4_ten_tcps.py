@@ -105,7 +105,8 @@ def reproduce(setting: Setting, row: str) -> Outcome:
         f"N = {found['n']}; C = {found['c']:.3f} +/- {found['c_error']:.3f} by equation (3), the runs {found['c_spread']:.3f} about it; "
         f"k = {found['k']:.3f} +/- {found['k_error']:.3f}, C = {found['free_c']:.3f} +/- {found['free_c_error']:.3f} by equation (5). "
         f"The table has N = {found['printed_n']}, C = {found['printed_c']:.3f}, k = {found['printed_k']:.3f}, C = {found['printed_free_c']:.3f}.",
-        f"With the link's loss in place of p, which counts each loss and not each signal: C = {found['c_by_link_loss']:.3f}, k = {found['k_by_link_loss']:.3f}.",
+        f"With the link's loss in place of p, which counts losses and not signals: C = {found['c_by_link_loss']:.3f}, "
+        f"k = {found['k_by_link_loss']:.3f}.",
     ]
     tables = {
         "rows": pa.Table.from_pylist(list(table.values())),

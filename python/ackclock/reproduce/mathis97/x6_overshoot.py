@@ -96,10 +96,11 @@ def reproduce(setting: Setting) -> Outcome:
         between("the same with random loss, median", medians["packets"], 500, 2000),
     ]
     notes = [
-        f"loss by count: window {count['at_loss']:.0f} at the first loss, {count['at_detection']:.0f} when it is detected, {count['after']:.0f} after the "
-        f"recovery; down after {count['packets']} packets ({count['packets'] * SIZE / 1e6:.2f} MB) and {count['seconds']:.1f} s",
-        f"random loss, medians of {len(reached)} transfers: window {medians['at_loss']:.0f} at the first loss, {medians['at_detection']:.0f} when it is "
-        f"detected; down after {medians['packets']:.0f} packets",
+        f"loss by count: window {count['at_loss']:.0f} at the first loss, {count['at_detection']:.0f} when it is detected, "
+        f"{count['after']:.0f} after the recovery; down after {count['packets']} packets ({count['packets'] * SIZE / 1e6:.2f} MB) and "
+        f"{count['seconds']:.1f} s",
+        f"random loss, medians of {len(reached)} transfers: window {medians['at_loss']:.0f} at the first loss, "
+        f"{medians['at_detection']:.0f} when it is detected; down after {medians['packets']:.0f} packets",
         "The appendix prints 6 Mbytes for a window of 256 packets; of 1500 bytes each that is 384 kB.",
     ]
     fig, axes = style.figure("Slow-start goes far beyond", "Every 256th packet lost, 1500 bytes, 100 ms; no bottleneck, an ack for each packet")

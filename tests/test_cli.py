@@ -29,7 +29,7 @@ def test_help_names_every_command(ackclock):
         (["model", "B-E8", "--p", "150%"], "between 0 and 1"),
         (["model", "B-E8", "--p", "x"], "`x` is not a ratio"),
         (["model", "B-E8", "--p", "0..1:999999"], "more than 100000 rows"),
-        (["reproduce", "B-F2"], "did you mean `B-F2a`?"),
+        (["reproduce", "B-F2"], "did you mean `B-F2"),
         (["reproduce", "--workers", "0", "all"], "--workers"),
     ],
 )

@@ -20,7 +20,7 @@ from ackclock.reproduce.jacobson88 import x13_dynamic_range as x13
 
 
 def test_one_transfer_has_all_of_the_link_before_and_after():
-    assert all(g == pytest.approx(1, abs=0.02) for g in n1.goodput(Setting(), 500, 1).values())
+    assert all(g == pytest.approx(1, abs=0.02) for g in n1.goodput(n1.scenario(500, 1, 1200).simulate(), 1200).values())
 
 
 def test_a_window_is_sent_at_once_only_without_slow_start():
@@ -58,7 +58,8 @@ def test_the_bulk_phase_begins_with_one_packet_only_after_an_idle_restart():
 
 
 def test_multiplicative_increase_leaves_the_link_idle():
-    rows, _ = x4.run(Setting(), 1, x4.BUFFER, 0.5, "newreno")
+    case = (1, x4.BUFFER, 0.5, "newreno", 150)
+    rows, _ = x4.read(x4.scenario(*case).simulate(), *case)
     additive, multiplicative = rows
     assert additive["increase"] == x4.ADDITIVE
     assert additive["idle"] < 0.05 < multiplicative["idle"]

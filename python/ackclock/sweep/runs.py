@@ -16,7 +16,7 @@ from ackclock.sweep.schedule import Schedule
 from ackclock.sweep.store import Store
 from ackclock.sweep.work import Done, Failure, Job, decode, engine, key, one
 
-ALONE = 0.3
+ALONE = 0.6
 """Seconds of work that are done right here before threads are asked for: many sweeps need no more, and Dask takes as long to load."""
 
 

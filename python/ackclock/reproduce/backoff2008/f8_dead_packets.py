@@ -12,6 +12,7 @@ from ackclock.models.backoff2008 import dead_packets
 from ackclock.plot import style
 from ackclock.reproduce.backoff2008.e7_dead_packets import LOSSES
 from ackclock.reproduce.item import Outcome, Setting, at_most, item, six_digits
+from ackclock.results import Run
 
 SHARES = (0.05, 0.25, 0.5, 1.0)
 """Shares of the load that go on to the second bottleneck, which are simulated."""
@@ -20,14 +21,18 @@ DEAD = 3000
 RATE, PACKET = 1e9, 1000
 
 
-def simulated(share: float, p1: float, p2: float, dead: int, seed: int = 1) -> float:
-    """Packets that the second link drops, over those that the first one carried."""
+def scenario(share: float, p1: float, p2: float, dead: int, seed: int = 1) -> ac.Scenario:
+    """Two links, and a share of the load over both, for as long as so many dead packets take."""
     packets = dead / float(dead_packets(share, p1, p2))
     seconds = packets * PACKET * 8 / RATE
     links = [ac.Link("2Gbit/s", delay="1ms", queue="drop-tail", faults=ac.fault.Loss(p=p)) for p in (p1, p2)]
     loads = {"both": (share, "g2"), "one": (1 - share, "g1")}
     sources = [_source(name, part, end) for name, (part, end) in loads.items() if part > 0]
-    run = ac.simulate(ac.Chain(links=links), sources, "sack", duration=f"{seconds:.9f}s", seed=seed)
+    return ac.Scenario.of(ac.Chain(links=links), sources, "sack", duration=f"{seconds:.9f}s", seed=seed)
+
+
+def simulated(run: Run) -> float:
+    """Packets that the second link drops, over those that the first one carried."""
     first, second = (next(row for row in run.links.to_pylist() if row["name"] == name) for name in ("hop1", "hop2"))
     return second["dropped_wire"] / first["packets"]
 
@@ -50,11 +55,12 @@ def reproduce(setting: Setting) -> Outcome:
     """Equation (7) over all shares, and simulations with fixed drops at four of them."""
     p1, p2 = np.array(LOSSES).T
     dead = 10 * DEAD if setting.full else DEAD
-    rows = []
-    for i, share in enumerate(SHARES):
-        for j, (a, b) in enumerate(LOSSES):
-            rows.append({"share": share, "p1": a, "p2": b, "alpha": float(dead_packets(share, a, b)), "simulated": simulated(share, a, b, dead)})
-            setting.progress((i + (j + 1) / len(LOSSES)) / len(SHARES), "B-F8")
+    points = [(share, a, b) for share in SHARES for a, b in LOSSES]
+    runs = setting.run_all([scenario(*point, dead) for point in points], "B-F8")
+    rows = [
+        {"share": share, "p1": a, "p2": b, "alpha": float(dead_packets(share, a, b)), "simulated": simulated(run)}
+        for (share, a, b), run in zip(points, runs, strict=True)
+    ]
     off = max(abs(row["simulated"] / row["alpha"] - 1) for row in rows)
     checks = [
         six_digits("alpha at a share of 0.05", dead_packets(0.05, p1, p2), [0.000495, 0.002375, 0.002475]),

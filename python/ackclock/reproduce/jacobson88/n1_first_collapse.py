@@ -10,6 +10,7 @@ import ackclock as ac
 from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, exactly, item, stated
 from ackclock.reproduce.jacobson88 import senders
+from ackclock.results import Run
 
 RATE, DELAY = 32_000, 0.01
 """The path between LBL and Berkeley, and a choice for 400 yards and two IMPs."""
@@ -20,9 +21,8 @@ OLD, DOUBLES, THROUGH, NEW = "old TCP", "old TCP that doubles", "old TCP that ti
 COLLAPSED, HEALTHY = 0.05, 0.8
 
 
-def goodput(setting: Setting, buffer: int, flows: int) -> dict[str, float]:
-    """Share of the link's capacity that arrives as data which was not there before."""
-    seconds = 6000 if setting.full else 1200
+def scenario(buffer: int, flows: int, seconds: int) -> ac.Scenario:
+    """So many transfers with each of the senders."""
     stacks = {
         OLD: senders.old(WINDOW, backoff="none", karn_samples=True),
         DOUBLES: senders.old(WINDOW, karn_samples=True),
@@ -30,9 +30,14 @@ def goodput(setting: Setting, buffer: int, flows: int) -> dict[str, float]:
         NEW: senders.new(WINDOW),
     }
     path = ac.Single(senders.line(RATE, DELAY, buffer))
-    run = ac.simulate(path, ac.Bulk(flows=flows, spread="5s"), stacks, duration=f"{seconds}s", workers=setting.workers)
+    return ac.Scenario.of(path, ac.Bulk(flows=flows, spread="5s"), stacks, duration=f"{seconds}s")
+
+
+def goodput(run: Run, seconds: int) -> dict[str, float]:
+    """Share of the link's capacity that arrives as data which was not there before, by sender."""
     most = RATE / 8 * senders.DATA / senders.PACKET * seconds
-    return {name: float(np.sum(run.flows.filter(pa.compute.equal(run.flows["stack"], name))["bytes_delivered"].to_numpy())) / most for name in stacks}
+    delivered = {name: run.flows.filter(pa.compute.equal(run.flows["stack"], name))["bytes_delivered"] for name in (OLD, DOUBLES, THROUGH, NEW)}
+    return {name: float(np.sum(d.to_numpy())) / most for name, d in delivered.items()}
 
 
 @item(
@@ -52,10 +57,10 @@ def goodput(setting: Setting, buffer: int, flows: int) -> dict[str, float]:
 def reproduce(setting: Setting) -> Outcome:
     """Goodput over the number of transfers, for each buffer."""
     rows: list[dict[str, Any]] = []
-    for b, buffer in enumerate(BUFFERS):
-        for f, flows in enumerate(FLOWS):
-            rows += [{"buffer": buffer, "flows": flows, "stack": name, "goodput": g} for name, g in goodput(setting, buffer, flows).items()]
-            setting.progress((b + (f + 1) / len(FLOWS)) / len(BUFFERS), "J-N1")
+    seconds = 6000 if setting.full else 1200
+    points = [(buffer, flows) for buffer in BUFFERS for flows in FLOWS]
+    for (buffer, flows), run in zip(points, setting.run_all([scenario(*point, seconds) for point in points], "J-N1"), strict=True):
+        rows += [{"buffer": buffer, "flows": flows, "stack": name, "goodput": g} for name, g in goodput(run, seconds).items()]
     main = {name: [r["goodput"] for r in rows if r["buffer"] == BUFFERS[-1] and r["stack"] == name] for name in (OLD, DOUBLES, THROUGH, NEW)}
     both = [n for n, old, new in zip(FLOWS, main[OLD], main[NEW], strict=True) if old < COLLAPSED and new > HEALTHY]
     least = int(np.argmin(main[OLD]))

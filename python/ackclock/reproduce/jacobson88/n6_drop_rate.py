@@ -22,11 +22,11 @@ START = 3
 def cycles(setting: Setting) -> list[dict[str, Any]]:
     """Drop rate and window of one connection for each buffer and recovery: a row for each."""
     seconds = 20_000 if setting.full else 2000
+    stacks = {name: senders.new(64, recovery=name) for name in RECOVERIES}
+    paths = [ac.Single(senders.line(RATE, DELAY, buffer)) for buffer in BUFFERS]
+    wanted = [ac.Scenario.of(path, ac.Bulk(flows=1), stacks, duration=f"{seconds}s", trace=["samples", "episodes"]) for path in paths]
     rows = []
-    for buffer in BUFFERS:
-        stacks = {name: senders.new(64, recovery=name) for name in RECOVERIES}
-        path = ac.Single(senders.line(RATE, DELAY, buffer))
-        run = ac.simulate(path, ac.Bulk(flows=1), stacks, duration=f"{seconds}s", trace=["samples", "episodes"], workers=setting.workers)
+    for buffer, run in zip(BUFFERS, setting.run_all(wanted, "J-N6"), strict=True):
         for name in stacks:
             link = run.links.filter(pc.equal(run.links["run"], name)).to_pylist()[0]
             mine = {k: t.filter(pc.and_(pc.equal(t["run"], name), pc.equal(t["connection"], 0))) for k, t in run.traces.items()}

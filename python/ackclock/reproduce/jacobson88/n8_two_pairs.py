@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,11 +23,11 @@ SHOWN = 300.0
 """Seconds in the figure."""
 
 
-def run(setting: Setting, delay: float, stacks: dict[str, ac.Stack], seconds: int) -> Any:
+def scenario(delay: float, stacks: dict[str, ac.Stack], seconds: int) -> ac.Scenario:
     """Both TCPs over the path."""
     path = ac.Single(senders.line(RATE, delay, LIMIT - 1))
     bulk = ac.Bulk(flows=2, stagger="1s")
-    return ac.simulate(path, bulk, stacks, duration=f"{seconds}s", trace=["packets", "episodes"], workers=setting.workers)
+    return ac.Scenario.of(path, bulk, stacks, duration=f"{seconds}s", trace=["packets", "episodes"])
 
 
 def losses(gateway: Gateway, episodes: pa.Table, run: str) -> list[int]:
@@ -59,8 +57,7 @@ def reproduce(setting: Setting) -> Outcome:
     seconds = 6000 if setting.full else 600
     stacks = {OLD: senders.old(WINDOW), NEW: senders.new(WINDOW)}
     rows = []
-    for delay in DELAYS:
-        r = run(setting, delay, stacks, seconds)
+    for delay, r in zip(DELAYS, setting.run_all([scenario(delay, stacks, seconds) for delay in DELAYS], "J-N8"), strict=True):
         # Only the new receivers acknowledge every packet, which the gateway's record needs.
         per_cycle = losses(Gateway.of(r.traces["segments"], NEW, delay), r.traces["episodes"], NEW)
         for name in stacks:

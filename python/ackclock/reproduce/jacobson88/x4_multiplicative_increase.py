@@ -13,6 +13,7 @@ from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, at_most, item, stated
 from ackclock.reproduce.jacobson88 import senders
 from ackclock.reproduce.jacobson88.gateway import Gateway
+from ackclock.results import Run
 
 RATE, DELAY, PIPE = 1e6, 0.05, 24
 BUFFERS, BUFFER = (PIPE // 2, PIPE, 2 * PIPE), 2 * PIPE
@@ -23,9 +24,8 @@ WARM = 30.0
 ADDITIVE, MULTIPLICATIVE = "additive", "multiplicative"
 
 
-def run(setting: Setting, flows: int, buffer: int, d: float, recovery: str) -> tuple[list[dict[str, Any]], dict[str, Gateway]]:
-    """Goodput and queue with both increases, and the gateways."""
-    seconds = 1000 if setting.full else 150
+def scenario(flows: int, buffer: int, d: float, recovery: str, seconds: int) -> ac.Scenario:
+    """Transfers with both increases."""
     windows = {
         ADDITIVE: senders.slow_start(decrease=d),
         MULTIPLICATIVE: senders.slow_start(decrease=d, increase_segs=0, increase_factor=1 / d),
@@ -33,8 +33,12 @@ def run(setting: Setting, flows: int, buffer: int, d: float, recovery: str) -> t
     stacks = {name: senders.new(8 * PIPE, recovery=recovery, window=w) for name, w in windows.items()}
     path = ac.Single(senders.line(RATE, DELAY, buffer))
     bulk = ac.Bulk(flows=flows, stagger="3s")
-    r = ac.simulate(path, bulk, stacks, duration=f"{seconds}s", trace=["packets"], workers=setting.workers)
-    gateways = {name: Gateway.of(r.traces["segments"], name, DELAY) for name in stacks}
+    return ac.Scenario.of(path, bulk, stacks, duration=f"{seconds}s", trace=["packets"])
+
+
+def read(r: Run, flows: int, buffer: int, d: float, recovery: str, seconds: int) -> tuple[list[dict[str, Any]], dict[str, Gateway]]:
+    """Goodput and queue with both increases, and the gateways."""
+    gateways = {name: Gateway.of(r.traces["segments"], name, DELAY) for name in (ADDITIVE, MULTIPLICATIVE)}
     rows = []
     for name, g in gateways.items():
         mean, variance, idle = g.statistics(WARM, seconds)
@@ -61,10 +65,12 @@ def run(setting: Setting, flows: int, buffer: int, d: float, recovery: str) -> t
 def reproduce(setting: Setting) -> Outcome:
     """One flow and two with either increase."""
     rows: list[dict[str, Any]] = []
-    for flows, buffer, d, recovery in product((1, 2), BUFFERS, DECREASES, RECOVERIES):
-        found, gateways = run(setting, flows, buffer, d, recovery)
+    seconds = 1000 if setting.full else 150
+    cases = list(product((1, 2), BUFFERS, DECREASES, RECOVERIES))
+    for case, run in zip(cases, setting.run_all([scenario(*case, seconds) for case in cases], "J-X4"), strict=True):
+        found, gateways = read(run, *case, seconds)
         rows += found
-        if (flows, buffer, d, recovery) == (2, BUFFER, 0.5, "newreno"):
+        if case == (2, BUFFER, 0.5, "newreno"):
             figure = picture(gateways)
     checks = []
     for flows in (1, 2):

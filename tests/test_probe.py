@@ -11,6 +11,7 @@ import pytest
 
 from ackclock import _core
 from ackclock.cli import probe as cli
+from ackclock.cli import run
 from ackclock.reproduce.mathis97 import probes
 
 
@@ -138,6 +139,20 @@ def test_a_probe_over_the_loopback_device_reports(ackclock, loopback):
     assert shown.code == 0, shown
     assert "capacity" in shown.out
     assert "held the sender back" in shown.out
+
+
+def test_a_host_that_does_not_answer_is_one_sentence(monkeypatch, capsys):
+    silent = json.loads(_core.probe_simulated(lossy(1.0), probes.settings(5, background=20), None))
+    assert not silent["answered"]
+    monkeypatch.setattr(_core, "probe", lambda *_: json.dumps({**silent, "interrupted": False}), raising=False)
+    assert run(["probe", "192.0.2.9", "--json"]) == 2
+    done = capsys.readouterr()
+    assert done.out == ""
+    assert "`192.0.2.9` (192.0.2.9) does not answer" in done.err
+    # Ctrl-C before anything came back is no failure of the host.
+    monkeypatch.setattr(_core, "probe", lambda *_: json.dumps({**silent, "interrupted": True}), raising=False)
+    assert run(["probe", "192.0.2.9"]) == 130
+    assert "numbers so far" in capsys.readouterr().out
 
 
 def test_udp_probes_need_no_right(ackclock):

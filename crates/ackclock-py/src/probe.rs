@@ -6,15 +6,16 @@ use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ackclock_drive::{Background, LimitSign, Measured, ProbeOptions, ProbePhase, ProbeProgress, ProbeReport, SimulatedPath};
+use ackclock_drive::{Background, LimitSign, Measured, ProbeOptions, ProbeReport, SimulatedPath};
 #[cfg(target_os = "linux")]
-use ackclock_drive::{Clock, DriveError, Kernels, KernelsOptions, Means, ProbeMethod, ProbeTarget, RealProbe};
+use ackclock_drive::{Clock, DriveError, Kernels, KernelsOptions, Means, ProbeMethod, ProbePhase, ProbeProgress, ProbeTarget, RealProbe};
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
 use ackclock_policy::replay::Distribution;
 use ackclock_sim::scenario::{LinkPlan, Scenario};
 use ackclock_sim::{LinkCounters, LinkSpec};
 use ackclock_units::{Duration, Instant, Rate};
+#[cfg(target_os = "linux")]
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::{Value, json};

@@ -14,6 +14,7 @@ mod packet;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod session;
 mod simulate;
 #[cfg(target_os = "linux")]

@@ -226,7 +226,7 @@ impl Session {
             phase: self.phase,
             elapsed: now.since(self.phase_began),
             of: if self.phase == ProbePhase::Test { self.options.duration } else { self.options.interval * self.options.background },
-            window_segs: self.treno.window(now).cwnd as f64 / f64::from(self.options.mss),
+            window_segs: self.treno.cwnd(now) as f64 / f64::from(self.options.mss),
             background: self.pinger.before.clone(),
             measured: self.measured(now),
         }
@@ -297,12 +297,12 @@ impl Session {
         Mark { at: now, stats: self.treno.stats().clone(), held: self.treno.held(), tally }
     }
 
-    /// The initial slow start ends with the first congestion signal (M-U1).
+    /// The initial slow start ends with the first congestion signal (M-U1), whose repair still belongs to it.
     fn watch_start(&mut self, now: Instant) {
         let over = self.phase == ProbePhase::Test
             && self.steady.is_none()
-            && self.treno.window(now).ssthresh < u64::MAX
-            && now.since(self.phase_began) >= self.options.warmup;
+            && now.since(self.phase_began) >= self.options.warmup
+            && self.treno.is_past_slow_start(now);
         if over {
             self.steady = Some(self.mark(now));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, Policies, Stats};
-use ackclock_policy::Window;
+use ackclock_policy::Phase;
 use ackclock_units::{Bytes, Duration, Ecn, Instant, Rate, Rng, SeqNumber};
 use ackclock_wire::Segment;
 
@@ -89,9 +89,15 @@ impl Treno {
         self.sender.stats()
     }
 
-    /// The sender's window.
-    pub fn window(&self, now: Instant) -> Window {
-        self.sender.view(now).window
+    /// The congestion window, bytes.
+    pub fn cwnd(&self, now: Instant) -> Bytes {
+        self.sender.view(now).window.cwnd
+    }
+
+    /// True once the first congestion signal has ended the initial slow start, and what was lost in that is repaired.
+    pub fn is_past_slow_start(&self, now: Instant) -> bool {
+        let v = self.sender.view(now);
+        v.window.ssthresh < Bytes::MAX && matches!(v.phase, Phase::Open | Phase::Disorder)
     }
 
     /// True when the sender needs no copy of the segment any more: all of it is acknowledged.

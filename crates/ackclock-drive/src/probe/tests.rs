@@ -227,3 +227,35 @@ fn the_same_twice() {
     let once = || format!("{:?}", run(options("sack", 30), lossy(0.01), back()).report);
     assert_eq!(once(), once());
 }
+
+#[test]
+fn replies_in_any_order_at_any_time_break_nothing() {
+    for seed in 0..60 {
+        let mut rng = Rng::stream(seed, "replies", 0);
+        let mut session =
+            Session::new(ProbeOptions { background: rng.below(5), max_rate: Rate::from_bits_per_sec(20_000_000), ..options("sack", 5) }, 28, seed);
+        let (mut now, mut out) = (Instant::ZERO, Vec::new());
+        session.start(now);
+        for _ in 0..3000 {
+            out.extend(std::iter::from_fn(|| session.poll_send(now)).map(|o| o.number));
+            match rng.below(10) {
+                0 => session.reply(now, rng.next_u64()),
+                1 => session.not_sent(),
+                // Whichever comes next, or whatever was ever sent, once more.
+                2 if !out.is_empty() => session.reply(now, out[rng.below(out.len() as u64) as usize]),
+                3..=8 if !out.is_empty() => session.reply(now, out[out.len() - 1 - rng.below(out.len().min(20) as u64) as usize]),
+                _ => now = session.poll_timeout().map_or(now, |at| at.max(now)),
+            }
+            now += Duration::from_micros(rng.below(3000));
+            if session.poll_timeout().is_some_and(|at| at <= now) {
+                session.handle_timeout(now);
+            }
+        }
+        session.stop(now);
+        let report = session.report(now);
+        if let Some(m) = report.measured {
+            assert!(m.answered <= m.sent && m.time <= Duration::from_secs(300), "{seed}: {m:?}");
+            assert!(u64::from(m.ca_events) <= m.sent && m.rtt.count() == m.answered, "{seed}: {m:?}");
+        }
+    }
+}

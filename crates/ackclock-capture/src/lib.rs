@@ -13,12 +13,16 @@ pub mod read;
 mod report;
 mod resolve;
 mod segment;
+mod select;
 mod sent;
 mod spread;
+mod tables;
 
 pub use analysis::{Analysis, MOST_CONNECTIONS, MOST_LISTED, MOST_PIECES, Options};
 pub use cause::Cause;
 pub use error::CaptureError;
 pub use report::{Connection, Direction, Episode, Report, Retransmission, Sample, Standing, TimedOut, Timeout, View};
 pub use segment::{Seen, Unseen};
+pub use select::Selection;
 pub use spread::Spread;
+pub use tables::Tables;

@@ -113,6 +113,12 @@ pub struct Episode {
     pub nothing_lost: bool,
     /// Bytes outstanding when it began.
     pub flight: u64,
+    /// Where it ends: everything below was outstanding.
+    pub recovery_point: SeqNumber,
+    /// Retransmissions that were needed, as far as is known, and their bytes.
+    pub losses: u32,
+    /// See there.
+    pub lost_bytes: u64,
 }
 
 /// The state at one moment, whenever a round-trip time was sampled.

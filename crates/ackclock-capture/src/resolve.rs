@@ -35,6 +35,8 @@ pub(crate) fn resolve(mut half: Half) -> (Direction, bool) {
         out.unneeded_packets += if unneeded { u64::from(a.row.packets) } else { 0 };
         if let Some(e) = a.episode.and_then(|i| half.episodes.get_mut(i as usize)) {
             e.unneeded += u32::from(unneeded);
+            e.losses += u32::from(!unneeded);
+            e.lost_bytes += if unneeded { 0 } else { u64::from(a.row.len) };
             let lost = !(unneeded && a.row.cause == Cause::TailLossProbe);
             // Until something else than a probe in vain is found in it.
             e.nothing_lost = e.nothing_lost || !lost && e.retransmissions == 1;

@@ -1,5 +1,6 @@
 //! The extension module `ackclock._core`: conversion and errors between the Rust rooms and the Python package. No logic lives here.
 
+mod capture;
 mod declarations;
 #[cfg(target_os = "linux")]
 mod download;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::capture::{Captured, read_capture};
     #[pymodule_export]
     use super::declarations::{backoff_schedule, declarations, rate_intervals, tables_reference};
     #[cfg(target_os = "linux")]

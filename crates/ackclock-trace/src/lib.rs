@@ -4,6 +4,7 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
+mod captured;
 mod event;
 #[cfg(feature = "json")]
 mod json;
@@ -15,6 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use captured::{DirectionRow, RetransmissionRow, TimeoutRow};
 pub use event::{Event, EventKind, LossClass, Mask, SendKind};
 #[cfg(feature = "json")]
 pub use json::JsonLines;

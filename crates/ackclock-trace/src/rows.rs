@@ -3,6 +3,7 @@
 use ackclock_units::{Duration, Instant, Rate, SeqNumber};
 
 use crate::LossClass;
+use crate::captured::{DirectionRow, RetransmissionRow, TimeoutRow};
 use crate::table::{Cell, CellValue, ColumnKind, Label, Row, Table, cell, table};
 
 /// How a flow stands at the end of the run.
@@ -63,7 +64,16 @@ cell!(Side, Text, Text, StringArray, |x| x.word());
 cell!(LossClass, Text, Text, StringArray, |x| x.word());
 
 /// All tables.
-pub const TABLES: &[Table] = &[FlowRow::TABLE, LinkRow::TABLE, SampleRow::TABLE, EpisodeRow::TABLE, SegmentRow::TABLE];
+pub const TABLES: &[Table] = &[
+    FlowRow::TABLE,
+    LinkRow::TABLE,
+    SampleRow::TABLE,
+    EpisodeRow::TABLE,
+    SegmentRow::TABLE,
+    DirectionRow::TABLE,
+    RetransmissionRow::TABLE,
+    TimeoutRow::TABLE,
+];
 
 table! {
     /// One flow: a TCP connection or a stream of datagrams.

@@ -218,7 +218,7 @@ impl Half {
     /// Counts a retransmission into the episode that is under way, or begins one (M-U1).
     fn in_episode(&mut self, at: Instant, tsval: Option<u32>) {
         if self.episode.is_none() && self.flight() > 0 {
-            self.episodes.push(Episode { began: at, flight: self.flight(), ..Episode::default() });
+            self.episodes.push(Episode { began: at, flight: self.flight(), recovery_point: SeqNumber(self.max as u32), ..Episode::default() });
             self.episode = Some((self.episodes.len() as u32 - 1, self.max));
             self.episode_tsval = tsval;
         }

@@ -1,0 +1,152 @@
+//! What was found as rows of the shared tables.
+
+use ackclock_trace::{DirectionRow, EpisodeRow, Label, RetransmissionRow, SampleRow, TimeoutRow};
+use ackclock_units::Duration;
+
+use crate::{Direction, Report};
+
+/// The tables of a capture.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// Two for each connection.
+    pub directions: Vec<DirectionRow>,
+    /// In order of connection, then of time; so are the others.
+    pub retransmissions: Vec<RetransmissionRow>,
+    /// Expiries.
+    pub timeouts: Vec<TimeoutRow>,
+    /// Loss episodes.
+    pub episodes: Vec<EpisodeRow>,
+    /// Samples, where they were asked for.
+    pub samples: Vec<SampleRow>,
+}
+
+impl Report {
+    /// The rows of the connections that `wanted` chooses by number.
+    pub fn tables(&self, file: &str, wanted: impl Fn(usize) -> bool) -> Tables {
+        let mut tables = Tables::default();
+        let file = Label::from(file);
+        for (n, c) in self.connections.iter().enumerate().filter(|(n, _)| wanted(*n)) {
+            let ends = [c.client, c.server].map(|a| Label::from(a.to_string()));
+            for (side, d) in c.directions.iter().enumerate() {
+                let connection = (2 * n + side) as u32;
+                let places = Place { file: file.clone(), connection, sender: ends[side].clone(), receiver: ends[1 - side].clone() };
+                tables.directions.push(DirectionRow {
+                    client: side == 0,
+                    start: c.start,
+                    end: c.end,
+                    handshake: c.handshake,
+                    standing: c.standing.word(),
+                    ..direction(d, places)
+                });
+                tables.add(d, connection);
+            }
+        }
+        tables
+    }
+}
+
+struct Place {
+    file: Label,
+    connection: u32,
+    sender: Label,
+    receiver: Label,
+}
+
+fn direction(d: &Direction, place: Place) -> DirectionRow {
+    let Place { file, connection, sender, receiver } = place;
+    DirectionRow {
+        file,
+        connection,
+        sender,
+        receiver,
+        view: d.view.word(),
+        share: d.share,
+        packets: d.packets,
+        data_packets: d.data_packets,
+        super_segments: d.super_segments,
+        bytes: d.bytes,
+        unique_bytes: d.unique_bytes,
+        bytes_acked: d.bytes_acked,
+        packets_acked: d.packets_acked,
+        retransmitted_packets: d.retransmitted_packets,
+        retransmitted_bytes: d.retransmitted_bytes,
+        unneeded_packets: d.unneeded_packets,
+        timeouts: d.timeouts.len() as u32,
+        rounds: d.timeouts.iter().map(|t| t.round).max().unwrap_or(0),
+        stalled: d.timeouts.iter().fold(Duration::ZERO, |sum, t| sum + t.rto),
+        ca_events: d.ca_events,
+        non_ca_events: d.non_ca_events,
+        other_losses: d.other_losses,
+        p: d.p(),
+        p_uncertain: d.p_uncertain(),
+        max_flight: d.max_flight,
+        mss: d.mss,
+        rtt_samples: d.rtt.count(),
+        rtt_min: d.rtt.min(),
+        rtt_mean: d.rtt.mean(),
+        rtt_p50: d.rtt.quantile(0.5),
+        rtt_p95: d.rtt.quantile(0.95),
+        rtt_p99: d.rtt.quantile(0.99),
+        rtt_max: d.rtt.max(),
+        rtt_timestamps_samples: d.rtt_timestamps.count(),
+        rtt_timestamps_mean: d.rtt_timestamps.mean(),
+        reordered: d.reordered,
+        network_duplicates: d.network_duplicates,
+        capture_duplicates: d.capture_duplicates,
+        missing_bytes: d.missing_bytes,
+        dup_acks: d.dup_acks,
+        ..DirectionRow::default()
+    }
+}
+
+impl Tables {
+    fn add(&mut self, d: &Direction, connection: u32) {
+        let view = d.view.word();
+        self.retransmissions.extend(d.retransmissions.iter().map(|r| RetransmissionRow {
+            time: r.at,
+            connection,
+            seq: r.seq,
+            offset: r.offset,
+            len: r.len,
+            packets: r.packets,
+            kind: r.cause.word(),
+            needed: r.needed,
+            original_seen: r.original_seen,
+            evidence: r.evidence.as_str().into(),
+        }));
+        self.timeouts.extend(d.timeouts.iter().map(|t| TimeoutRow {
+            time: t.at,
+            connection,
+            seq: t.seq,
+            of: t.of.word(),
+            round: t.round,
+            rto: t.rto,
+            eifel_spurious: t.eifel_spurious,
+            outage: t.outage,
+            view,
+        }));
+        self.episodes.extend(d.episodes.iter().filter(|e| !e.nothing_lost).map(|e| EpisodeRow {
+            connection,
+            class: e.class,
+            begin: e.began,
+            end: e.ended,
+            recovery_point: e.recovery_point,
+            timeouts: e.timeouts,
+            rounds: e.rounds,
+            losses: e.losses,
+            lost_bytes: e.lost_bytes,
+            retransmissions: e.retransmissions,
+            spurious: e.losses == 0,
+        }));
+        self.samples.extend(d.samples.iter().map(|s| SampleRow {
+            time: s.at,
+            connection,
+            rtt: Some(s.rtt),
+            srtt: Some(s.srtt),
+            rttvar: Some(s.rttvar),
+            cwnd: Some(s.cwnd),
+            pipe: Some(s.flight),
+            ..SampleRow::default()
+        }));
+    }
+}

@@ -23,12 +23,13 @@ from ackclock.scenario import WORKLOADS, Chain, Dumbbell, Edge, Graph, Link, Sce
 
 if TYPE_CHECKING:
     from ackclock import sweep
-    from ackclock.results import Run, load
+    from ackclock.results import Capture, Run, load, read_capture
     from ackclock.sweep import Axis, Sweep
 
 __all__ = [
     "AckclockError",
     "Axis",
+    "Capture",
     "Chain",
     "Dumbbell",
     "Edge",
@@ -46,13 +47,14 @@ __all__ = [
     "Uniform",
     "__version__",
     "load",
+    "read_capture",
     "simulate",
     "sweep",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Run", "load"):
+    if name in ("Capture", "Run", "load", "read_capture"):
         # Imported when wanted: pyarrow takes a while.
         from ackclock import results
 

@@ -226,6 +226,9 @@ impl Situation {
 
 /// A time for reading: three digits and a unit.
 pub(crate) fn span(d: Duration) -> String {
+    if d == Duration::MAX {
+        return "an unknown time".to_owned();
+    }
     let s = d.as_secs_f64();
     let (x, unit) = match s {
         s if s >= 1.0 => (s, "s"),

@@ -179,7 +179,7 @@ impl Flow {
             }
             let outages = d.episodes.iter().filter(|e| e.outage).count();
             if outages > 0 {
-                notes.push(format!("{outages} whole windows of the {way} were lost without a trace"));
+                notes.push(format!("whole windows of the {way} were lost without a trace: {outages}"));
             }
         }
         Connection {

@@ -325,7 +325,7 @@ impl Half {
             self.probed_to = Some(end);
         }
         self.max = end;
-        self.out.unique_bytes += payload(&seen.segment, start, end, self.fin);
+        self.out.unique_bytes += payload(&seen.segment, start, end);
         let piece = Piece { start, end, first: at, last: at, copies: 1, tsval, id: seen.id, again: None, seen: true, sacked: false };
         self.overrun |= !self.outstanding.insert(piece);
     }
@@ -367,10 +367,10 @@ const AT_ONCE: Duration = Duration::from_micros(200);
 /// Farther from what was sent last no window reaches (RFC 7323 §2.3: below 2^30).
 const FARTHEST: u64 = 1 << 30;
 
-/// Payload in `start..end`: SYN and FIN are not.
-fn payload(s: &Segment, start: u64, end: u64, fin: Option<u64>) -> u64 {
+/// Payload of a segment in `start..end`: its SYN and FIN are not.
+fn payload(s: &Segment, start: u64, end: u64) -> u64 {
     let syn = u64::from(s.flags.has(Flags::SYN) && s.seq.0 == start as u32);
-    let fin = u64::from(fin.is_some_and(|f| s.flags.has(Flags::FIN) && f + 1 == end));
+    let fin = u64::from(s.flags.has(Flags::FIN) && s.end().0 == end as u32);
     (end - start).saturating_sub(syn + fin)
 }
 

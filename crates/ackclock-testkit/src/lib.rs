@@ -2,6 +2,7 @@
 
 mod endpoint;
 pub mod fuzz;
+pub mod fuzz_capture;
 pub mod generate;
 pub mod pipe;
 mod plan;

@@ -1,6 +1,6 @@
 //! The fuzz targets' bodies over seeded random inputs, for a toolchain without a fuzzer. More cases on demand: ACKCLOCK_CASES=1000000.
 
-use ackclock_testkit::{fuzz, generate};
+use ackclock_testkit::{fuzz, fuzz_capture, generate};
 use ackclock_units::Rng;
 use ackclock_wire::emit_tcp_with;
 use proptest::prelude::*;
@@ -69,4 +69,27 @@ fn options() {
 #[test]
 fn connections() {
     run("connection", cases(1_500), |rng| bytes(rng, 1500), fuzz::connection);
+}
+
+#[test]
+fn captures() {
+    run("capture", cases(5_000), |rng| bytes(rng, 400), fuzz_capture::file);
+    // Good beginnings get deeper.
+    let beginnings: [&[u8]; 4] = [
+        b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x65\0\0\0",
+        b"\xa1\xb2\x3c\x4d\0\x02\0\x04\0\0\0\0\0\0\0\0\0\0\xff\xff\0\0\0\x01",
+        b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x1c\0\0\0\x01\0\0\0\x14\0\0\0\x65\0\0\0\0\0\x04\0\x14\0\0\0",
+        b"\x28\xb5\x2f\xfd",
+    ];
+    let begun = |rng: &mut Rng| {
+        let mut data = beginnings[rng.below(4) as usize].to_vec();
+        data.extend(bytes(rng, 300));
+        data
+    };
+    run("begun capture", cases(20_000), begun, fuzz_capture::file);
+}
+
+#[test]
+fn conversations() {
+    run("conversation", cases(1_500), |rng| bytes(rng, 4000), fuzz_capture::conversation);
 }

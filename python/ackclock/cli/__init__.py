@@ -17,6 +17,7 @@ DONE, FELL_SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 COMMANDS = {
     "run": "Simulate a scenario.",
     "sweep": "Run a scenario over axes, seeds and filters; what is finished is kept.",
+    "capture": "Take a capture apart: what was sent again, why, and what it cost.",
     "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",
     "policies": "List every policy with its parameters.",
     "model": "Evaluate a closed form, or run a row model.",

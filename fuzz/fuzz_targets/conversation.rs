@@ -1,0 +1,6 @@
+//! Any segments to the analysis of captures.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| ackclock_testkit::fuzz_capture::conversation(data));

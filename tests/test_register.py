@@ -27,11 +27,11 @@ MATHIS = {
 MISSING = MATHIS - {
     *(f"M-A{n}" for n in range(1, 14)),
     *(f"M-E{n}" for n in (1, 2, 3, 4, 5, 6, 12, 13, 14, 15, 16, 17)),
-    *("M-U1", "M-U2", "M-U3", "M-U5", "M-U6", "M-T2", "M-T3"),
+    *("M-U1", "M-U2", "M-U3", "M-U4", "M-U5", "M-U6", "M-T2", "M-T3"),
     *(f"M-T1{row}" for row in "abcd"),
     *(f"M-T4{row}" for row in "abcdefghij"),
-    *(f"M-F{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15)),
-    *(f"M-X{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15)),
+    *(f"M-F{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15)),
+    *(f"M-X{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)),
 }
 
 # The ids of backoff2008, some with letters, and what of them cannot be run yet.

@@ -93,6 +93,8 @@ pub(crate) struct Situation {
     pub partial: bool,
     /// A probe was sent for what is outstanding.
     pub probed: bool,
+    /// It numbers its packets, as kernels do, whose timeouts are not shorter than usual.
+    pub kernel: bool,
     /// Segment size.
     pub mss: u32,
 }
@@ -142,9 +144,11 @@ impl Situation {
                 (false, false) => self.by_acks(),
             });
         }
-        let expired = self.since_set >= self.least_timeout();
+        let quiet = self.dup_acks == 0 && self.sacked_above == 0;
+        // RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for needs a kernel's usual timeout.
+        let expired =
+            self.since_set >= if self.kernel && self.sack && !quiet { USUAL_TIMEOUT.max(self.least_timeout()) } else { self.least_timeout() };
         if self.since_news > self.prompt() && self.since_sent > self.prompt() && expired {
-            let quiet = self.dup_acks == 0 && self.sacked_above == 0;
             if self.tail && !self.head {
                 return sure(Cause::TailLossProbe);
             }
@@ -156,7 +160,13 @@ impl Situation {
         let slow = |since: Duration| since > self.prompt().max(self.srtt() / 2);
         // Sent again once, and nothing shows that this copy was lost too; or that was known for long, and nothing came of it.
         let ignored = self.since_overtaken.is_some_and(slow) && self.since_set >= USUAL_TIMEOUT;
-        if self.head && self.again && expired && (!self.overtaken || ignored) {
+        if !expired && self.tail && quiet && !self.recovering && self.since_news > self.prompt() && self.since_sent > self.prompt() {
+            // No ack called for it and no timer is that short: a probe on a path of microseconds (its wait is two ticks then).
+            return sure(if self.sack && !self.probed { Cause::TailLossProbe } else { Cause::Timeout });
+        }
+        // While SACKs flow, senders know more than we do (PRR, RACK's own clock): only a usual timeout's time is taken for one.
+        let long = if self.sack && !quiet { self.since_set >= USUAL_TIMEOUT } else { expired };
+        if self.head && self.again && long && (!self.overtaken || ignored) {
             return sure(Cause::Timeout);
         }
         if self.head

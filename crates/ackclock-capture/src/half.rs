@@ -115,6 +115,7 @@ pub(crate) struct Half {
     episode: Option<(u32, u64)>,
     episode_tsval: Option<u32>,
     tsvals: VecDeque<(u32, Instant, bool)>,
+    last_tsval: Option<u32>,
     recent: [u64; 8],
     twin_at: Option<Instant>,
     doubled: bool,
@@ -167,6 +168,7 @@ impl Half {
             episode: None,
             episode_tsval: None,
             tsvals: VecDeque::new(),
+            last_tsval: None,
             recent: [0; 8],
             twin_at: None,
             doubled: false,
@@ -300,17 +302,15 @@ impl Half {
 
     fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {
         let Some(v) = tsval else { return };
-        match self.tsvals.back() {
-            Some(last) if (v.wrapping_sub(last.0) as i32) < 0 => {}
-            // The echo of a slow clock's tick may be that of the first segment in it.
-            Some(last) if last.0 == v => {}
-            _ => {
-                if self.tsvals.len() == MOST_TSVALS {
-                    self.tsvals.pop_front();
-                }
-                self.tsvals.push_back((v, at, data));
-            }
+        // The first segment of each tick of its clock: which of them an echo answers is not known.
+        if self.last_tsval.is_some_and(|last| (v.wrapping_sub(last) as i32) <= 0) {
+            return;
         }
+        self.last_tsval = Some(v);
+        if self.tsvals.len() == MOST_TSVALS {
+            self.tsvals.pop_front();
+        }
+        self.tsvals.push_back((v, at, data));
     }
 
     /// Data that was not sent before, as far as the capture shows.

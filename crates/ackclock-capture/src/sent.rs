@@ -56,11 +56,10 @@ impl Outstanding {
         true
     }
 
-    /// Takes out what ends at or below `to`, and cuts the one in which it lies.
+    /// Takes out what ends at or below `to`.
     pub(crate) fn acknowledge(&mut self, to: u64, mut gone: impl FnMut(Piece)) {
-        while let Some(p) = self.0.front_mut() {
+        while let Some(p) = self.0.front() {
             if p.end > to {
-                p.start = p.start.max(to);
                 break;
             }
             gone(*p);

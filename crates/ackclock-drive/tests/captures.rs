@@ -60,6 +60,20 @@ fn bursts(mut s: TcpStream) {
     }
 }
 
+/// To someone who does not read for long.
+fn into_a_closed_window(mut s: TcpStream) {
+    s.write_all(&vec![7; 200_000]).unwrap();
+}
+
+/// Says nothing for long, with keepalives on.
+fn silence(mut s: TcpStream) {
+    rustix::net::sockopt::set_socket_keepalive(&s, true).unwrap();
+    rustix::net::sockopt::set_tcp_keepidle(&s, Time::from_secs(1)).unwrap();
+    rustix::net::sockopt::set_tcp_keepintvl(&s, Time::from_secs(1)).unwrap();
+    s.write_all(&[1; 100]).unwrap();
+    std::thread::sleep(Time::from_millis(2600));
+}
+
 fn run(case: Case) -> (Counted, Report) {
     let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
     let tun = |ns: &Namespace, host| Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap();
@@ -77,10 +91,14 @@ fn run(case: Case) -> (Counted, Report) {
     let options = EmulatorOptions { forward: link(case.forth), backward: link(case.back), seed: 3, clock };
     let emulator = Emulator::start(near, far, options).unwrap();
     let listener = b.run(|| TcpListener::bind("10.0.0.2:80").unwrap()).unwrap();
-    let echo = case.talk as usize == dialogue as Talk as usize;
+    let is = |talk: Talk| case.talk as usize == talk as usize;
+    let (echo, late) = (is(dialogue), is(into_a_closed_window));
     let server = std::thread::spawn(move || {
         let (mut s, _) = listener.accept().unwrap();
         let mut buffer = vec![0; 1 << 16];
+        if late {
+            std::thread::sleep(Time::from_millis(1800));
+        }
         loop {
             match s.read(&mut buffer).unwrap() {
                 0 => break,
@@ -143,6 +161,7 @@ fn duplicate(p: f64) -> Fate {
 const NO_SACK: &[(&str, &str)] = &[("net.ipv4.tcp_sack", "0")];
 const NO_TIMESTAMPS: &[(&str, &str)] = &[("net.ipv4.tcp_timestamps", "0")];
 const NO_PROBES: &[(&str, &str)] = &[("net.ipv4.tcp_early_retrans", "0")];
+const SMALL_BUFFER: &[(&str, &str)] = &[("net.ipv4.tcp_rmem", "4096 16384 16384")];
 const PLAIN: &[(&str, &str)] = &[("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_timestamps", "0")];
 
 fn cases() -> Vec<Case> {
@@ -173,6 +192,8 @@ fn cases() -> Vec<Case> {
         case("reordering", 10, &[], reorder(0.05, 4), pass(), bulk),
         case("reordering without SACK", 10, NO_SACK, reorder(0.05, 4), pass(), bulk),
         case("duplicates", 10, &[], duplicate(0.05), duplicate(0.05), bulk),
+        case("a closed window", 10, SMALL_BUFFER, pass(), pass(), into_a_closed_window),
+        case("keepalives", 10, &[], pass(), pass(), silence),
         case("long path", 120, &[], lose(0.03), pass(), bulk),
     ]
 }
@@ -193,6 +214,9 @@ fn retransmissions_and_timeouts_are_those_that_the_kernel_counted() {
         let probes = d.of(Cause::TailLossProbe).count() as u64;
         let line = format!("{name}: kernel {counted:?}; retransmitted {} timeouts {} probes {probes}", d.retransmitted_packets, d.timeouts.len(),);
         println!("{line}");
+        let told = |cause| d.of(cause).count() > 0;
+        assert_eq!(told(Cause::ZeroWindowProbe), name == "a closed window", "{line}");
+        assert_eq!(told(Cause::Keepalive), name == "keepalives", "{line}");
         let right = d.retransmitted_packets == counted.retransmitted && d.timeouts.len() as u64 == counted.timeouts && probes <= counted.probes;
         if !right {
             for r in &d.retransmissions {

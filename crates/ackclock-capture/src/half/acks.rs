@@ -102,6 +102,8 @@ impl Half {
         let (out, syn, fin) = (&mut self.out, self.syn, self.fin);
         let size = if self.mss > 0 { self.mss } else { 1460 };
         let (delivered, far) = (&mut self.delivered_sent, self.far);
+        // An ack may end within a super-segment.
+        self.outstanding.split(ack);
         self.outstanding.acknowledge(ack, |p| {
             repeated |= p.copies > 1 || p.sacked || !p.seen;
             newest = Some(p);

@@ -211,6 +211,7 @@ impl Half {
             after_timeout: self.episode.is_some_and(|e| self.episodes.get(e.0 as usize).is_some_and(|e| e.timeouts > 0)),
             partial: self.news_was_advance,
             probed: self.probed_to.is_some(),
+            kernel: self.identified,
             mss: if self.mss > 0 { self.mss } else { 1460 },
         }
     }

@@ -16,6 +16,7 @@ from ackclock.reproduce.mathis97 import (  # isort: skip
     f7_phase_topology,
     f8_clock_preserving,
     f9_treno,
+    f11_overbuffered,
     f12_gateways,
     f13_two_users,
     f14_modem_user,
@@ -33,7 +34,9 @@ from ackclock.reproduce.mathis97 import (  # isort: skip
     x11_slope,
     x12_tahoe,
     x13_rtt_variance,
+    x14_reordering_outages,
     x15_red_side_effects,
+    u4_trace_instruments,
 )
 
 __all__ = [
@@ -48,6 +51,7 @@ __all__ = [
     "f7_phase_topology",
     "f8_clock_preserving",
     "f9_treno",
+    "f11_overbuffered",
     "f12_gateways",
     "f13_two_users",
     "f14_modem_user",
@@ -56,6 +60,7 @@ __all__ = [
     "t2_phase_effects",
     "t3_long_queue",
     "t4_ten_tcps",
+    "u4_trace_instruments",
     "x1_model_arithmetic",
     "x2_link_statistics",
     "x3_changed_path",
@@ -69,5 +74,6 @@ __all__ = [
     "x11_slope",
     "x12_tahoe",
     "x13_rtt_variance",
+    "x14_reordering_outages",
     "x15_red_side_effects",
 ]

@@ -65,6 +65,8 @@ struct Hole {
 
 /// Holes remembered: more are a capture full of gaps.
 const MOST_HOLES: usize = 1024;
+/// Acknowledged pieces remembered.
+const ACKED_KEPT: usize = 64;
 /// Timestamps remembered for round-trip times.
 const MOST_TSVALS: usize = 4096;
 
@@ -86,6 +88,8 @@ pub(crate) struct Half {
     /// Its largest segment by the handshake; 0 while unknown.
     pub mss: u32,
     outstanding: Outstanding,
+    /// The latest pieces that were acknowledged: copies of them may still come.
+    acked: VecDeque<Piece>,
     sacked: Ranges,
     holes: Vec<Hole>,
     /// From the capture to the receiver and back, the least.
@@ -147,6 +151,7 @@ impl Half {
             fin: None,
             mss: 0,
             outstanding: Outstanding::default(),
+            acked: VecDeque::new(),
             sacked: Ranges::default(),
             holes: Vec::new(),
             far: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use ackclock_capture::read::Packets;
-use ackclock_capture::{Analysis, Cause, Direction, Options, Report};
+use ackclock_capture::{Analysis, Cause, Direction, Options, Report, View};
 use ackclock_testkit::pipe::{Path, Pipe, Plan, Tap};
 use ackclock_testkit::{Setup, choose};
 use ackclock_trace::{Event, EventKind, Mask, Pcapng, SendKind};
@@ -205,4 +205,26 @@ fn round_trip_times_are_those_of_the_path() {
             assert!(d.rtt_timestamps.count() > 10);
         }
     }
+}
+
+#[test]
+fn at_the_receiver_most_is_seen_too() {
+    let mut sums = [0_u64; 4];
+    for recovery in ["newreno", "sack"] {
+        for (name, forth, back) in paths() {
+            for seed in 0..4 {
+                let setup = setup(recovery, true, recovery == "sack");
+                let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 1);
+                let d = c.client();
+                let now = [c.sent_again(), d.retransmitted_packets, c.timeouts().len() as u64, d.timeouts.len() as u64];
+                // Retransmissions that were lost on the way are not seen here; copies that the network made are, and are not taken for any.
+                assert!(now[1] <= now[0], "{recovery}, {name}, seed {seed}: {now:?}");
+                (0..4).for_each(|i| sums[i] += now[i]);
+                assert_eq!(d.view, View::Receiver);
+            }
+        }
+    }
+    println!("{sums:?}");
+    assert!(sums[0] > 400 && sums[1] * 10 > sums[0] * 9 && sums[2] > 40 && sums[3] * 10 > sums[2] * 8, "{sums:?}");
+    assert!(sums[3] * 10 < sums[2] * 11, "{sums:?}");
 }

@@ -4,7 +4,7 @@ use ackclock_policy::{RttSample, Window};
 use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
 
-use super::{FARTHEST, Half};
+use super::{ACKED_KEPT, FARTHEST, Half};
 use crate::report::Sample;
 use crate::sent::Piece;
 
@@ -101,7 +101,7 @@ impl Half {
         let mut gone = Vec::new();
         let (out, syn, fin) = (&mut self.out, self.syn, self.fin);
         let size = if self.mss > 0 { self.mss } else { 1460 };
-        let (delivered, far) = (&mut self.delivered_sent, self.far);
+        let (delivered, far, acked) = (&mut self.delivered_sent, self.far, &mut self.acked);
         // An ack may end within a super-segment.
         self.outstanding.split(ack);
         self.outstanding.acknowledge(ack, |p| {
@@ -115,6 +115,10 @@ impl Half {
             if p.again.is_some() {
                 gone.push(p);
             }
+            if acked.len() == ACKED_KEPT {
+                acked.pop_front();
+            }
+            acked.push_back(p);
         });
         for p in gone {
             self.judge_covered(p, ack, at, tsecr, in_vain);

@@ -40,6 +40,11 @@ impl Half {
             (before.id, before.tsval) = (p.id, p.tsval);
         }
         before.sacked &= before.bytes > 0;
+        if before.last.is_none()
+            && let Some(p) = self.acked.iter().rev().find(|p| p.start == start && p.end == end)
+        {
+            (before.last, before.id, before.tsval, before.seen) = (Some(p.last), p.id, p.tsval, p.seen);
+        }
         if late || self.is_duplicate(seen, &before, tsval) {
             return;
         }

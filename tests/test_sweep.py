@@ -309,6 +309,8 @@ def test_axes_that_get_in_each_others_way_are_refused():
     ):
         with pytest.raises(ac.InputError, match=says):
             ac.Sweep(scenario(), axes)
+    with pytest.raises(ac.InputError, match=r"`path\.rtt` is set to `5ms` for all runs, and varied by the axis `trip`"):
+        ac.Sweep(scenario(), {"trip": {"key": "path.rtt", "values": ["1ms"]}}, fixed={"path.rtt": "5ms"})
 
 
 # Batches

@@ -9,6 +9,9 @@ from matplotlib.ticker import NullFormatter
 
 from ackclock.plot import style
 
+MOST_INSIDE = 5
+"""Lines whose legend finds room among them."""
+
 
 def sweeps(
     lines: Sequence[tuple[str, Sequence[Any], Sequence[float], Sequence[float]]],
@@ -24,7 +27,8 @@ def sweeps(
 
     Places that are words stand side by side. log: whether the x axis is logarithmic; the y axis then is too, where every value is above zero.
     """
-    fig, axes = style.figure(title, subtitle)
+    beside = len(lines) > MOST_INSIDE
+    fig, axes = style.figure(title, subtitle, (9.6, 4.8) if beside else (7.2, 4.8))
     words = list(dict.fromkeys(str(x) for _, places, _, _ in lines for x in places)) if any(isinstance(x, str) for x in lines[0][1]) else []
     with mpl.rc_context(style.SETTINGS):
         for i, (name, places, means, spreads) in enumerate(lines):
@@ -44,5 +48,6 @@ def sweeps(
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.grid(True, which="major")
         if len(lines) > 1:
-            axes.legend(loc="best", fontsize=9, title=legend or None, title_fontsize=9, alignment="left", handlelength=2.6)
+            place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} if beside else {"loc": "best"}
+            axes.legend(**place, fontsize=9, title=legend or None, title_fontsize=9, alignment="left", handlelength=2.6)
     return fig

@@ -80,7 +80,7 @@ def read(file: Path, overrides: Mapping[str, str] | None = None) -> Plan:
         raise stop(f"`most` is `{most}`; a whole number from 1 to {MOST_POINTS} would do")
     where = found.get("where")
     if where is not None and not isinstance(where, str):
-        raise stop(f"`where` is `{where}`, which is not an expression in quotes such as `rtt < 0.1`")
+        raise stop(f"`where` is `{where}`, which is not an expression in quotes such as `round_trip < 0.1`")
     scenario = _scenario(file, found["scenario"], stop)
     try:
         fixed = {**flat(_table("set", found.get("set", {}))), **(overrides or {})}

@@ -47,9 +47,9 @@ class Sweep:
 
     scenario: a `Scenario`, or the path of its file. axes: by name, which is the key itself or stands for the one that the axis names; `ac.Axis` says
     what an axis may be. Names in a tuple with values in tuples make axes that go together: `{("path.rtt", "duration"): [("10ms", "10s"), ("1s",
-    "500s")]}`. seeds: how many, or a list, or a range such as `10..14`; by default those of the scenario. where: which combinations are wanted, an
-    expression such as `rtt < "50ms" or loss > 0.01`, or a function of a dictionary. fixed: values of further keys for all runs. most: runs that there
-    may be.
+    500s")]}`. seeds: how many, or a list, or a range such as `10..14`; by default those of the scenario. where: which combinations are wanted, an
+    expression such as `round_trip < "50ms" or mss > 536`, or a function of a dictionary. fixed: values of further keys for all runs. most: runs
+    that there may be.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class Sweep:
         self.scenario = (scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)).but(fixed or {})
         self.groups = [_group(name, given) for name, given in axes.items()]
         self.axes = [axis for group in self.groups for axis in group]
-        self._check_names()
+        self._check_names(fixed or {})
         self.seeds = _seeds(seeds)
         self.where = Where(where, [*(a.name for a in self.axes), "seed"]) if isinstance(where, str) else where
         self.most = most
 
-    def _check_names(self) -> None:
+    def _check_names(self, fixed: Mapping[str, Any]) -> None:
         taken = columns()
         for i, axis in enumerate(self.axes):
             if axis.name in taken:
@@ -79,6 +79,8 @@ class Sweep:
                 raise InputError(f"there are two axes `{axis.name}`; call one otherwise")
             for key_ in axis.keys:
                 twice = next((other.name for other in self.axes[:i] if key_ in other.keys), None)
+                if key_ in fixed:
+                    raise InputError(f"`{key_}` is set to `{fixed[key_]}` for all runs, and varied by the axis `{axis.name}`; leave out either")
                 if twice is not None:
                     raise InputError(f"the axes `{twice}` and `{axis.name}` both set `{key_}`; leave it to one of them")
 

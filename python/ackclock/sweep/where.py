@@ -27,7 +27,7 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max, "sqrt": math.sqrt, "log": math.log, "log10": math.log10}
-WOULD_DO = "give a comparison of axes such as `rtt * loss < 0.01 and mss in (536, 1460)`"
+WOULD_DO = "give a comparison of axes such as `round_trip * random_loss < 0.01 and mss in (536, 1460)`"
 
 
 class Where:

@@ -6,7 +6,21 @@ import pytest
 
 from ackclock._core import InputError
 from ackclock.models.backoff2008 import Retransmitters, response_time_without_backoff, retransmission_loss
-from ackclock.reproduce.backoff2008 import algorithms, comparison, t1_theorem, tails, testbed
+from ackclock.reproduce.backoff2008 import (
+    algorithms,
+    comparison,
+    crossing,
+    deployment,
+    f4_bursts,
+    f8_dead_packets,
+    flash,
+    t1_theorem,
+    tails,
+    testbed,
+    two_bottlenecks,
+    x7_admission,
+    x8_survey,
+)
 from ackclock.reproduce.backoff2008.comparison import Comparison, ratio
 
 
@@ -104,3 +118,62 @@ def test_seeds_shared_out_give_what_one_scenario_gives():
     for a, b in zip(together.times("TCP"), apart.times("TCP"), strict=True):
         assert (a == b).all()
     assert [row["run"] for row in apart.rows] == ["TCP #1", "TCP #2", "wide #1", "wide #2"]
+
+
+def test_a_mean_that_falls_with_the_share_is_no_trend():
+    def mixes(*means):
+        return deployment.Mixes("TCP", "TCP*(inf)", {i / 10: found(TCP=[np.array([m])]) for i, m in enumerate(means)})
+
+    assert deployment.trend(mixes(1.0, 1.0, 2.0)).holds
+    assert not deployment.trend(mixes(1.0, 0.9, 2.0)).holds
+    assert mixes(1.0, 1.5).slowdown(0.1) == pytest.approx(1.5)
+
+
+def test_rising_means_may_fall_by_a_tenth():
+    values = [np.array([x]) for x in (1.0, 2.0, 1.9, 3.0)]
+    assert f4_bursts.rising("x", values).holds
+    assert not f4_bursts.rising("x", [*values, np.array([2.6])]).holds
+
+
+def test_precision_and_recall_of_a_detector():
+    assert x8_survey.precision_and_recall([True, True, False, False], [True, False, True, False]) == (0.5, 0.5)
+    assert x8_survey.precision_and_recall([False], [False]) == (0.0, 0.0)
+
+
+def test_a_queue_of_bytes_must_reject_a_tenth_at_most():
+    def row(queue, rejected):
+        return {"queue": queue, "N": 3, "offered_loss": 0.5, "rejected": rejected}
+
+    rows = [row("RED, packets", 0.1), row("RED, bytes", 0.009)]
+    assert x7_admission.small(rows[1], rows).holds
+    assert not x7_admission.small(row("RED, bytes", 0.011), rows).holds
+
+
+def test_dead_packets_are_counted_at_the_second_link():
+    def alpha(*case):
+        return f8_dead_packets.simulated(f8_dead_packets.scenario(*case).simulate())
+
+    assert alpha(0.5, 0.01, 0.05, 2000, 7) == pytest.approx(0.5 * 0.99 * 0.05, rel=0.08)
+    assert alpha(1.0, 0.0, 0.05, 2000, 8) == pytest.approx(0.05, rel=0.08)
+
+
+def test_the_share_done_in_time_counts_flows_that_never_finished():
+    comparison_of = found(TCP=[np.array([1.0, 5.0, np.nan, 200.0])])
+    assert crossing.finished_within(comparison_of, "TCP", "web", 100.0) == pytest.approx([0.5])
+
+
+def test_violations_are_those_of_flows_that_began_in_time():
+    columns = {
+        **{"stack": ["TCP"] * 3, "run": ["TCP #1"] * 3, "start": [1.0, 5.0, 9.0]},
+        **{"spurious_timeouts": [1, 2, 4], "unneeded_retransmissions": [3, 5, 7], "retransmitted_segments": [10, 20, 30]},
+    }
+    c = Comparison(pa.table(columns), pa.table({}), [{"stack": "TCP"}])
+    assert flash.violations(c, "TCP") == flash.Violations(7, 15, 60)
+    assert flash.violations(c, "TCP", 4.0, 6.0).percent == pytest.approx(10.0)
+
+
+def test_loads_of_the_two_bottlenecks_add_up():
+    rates = [w.given["arrival_rate"] for w in two_bottlenecks.workloads("I")]
+    assert rates[0] + rates[1] == pytest.approx(rates[0] + rates[2])
+    assert rates[0] / (rates[0] + rates[1]) == pytest.approx(0.25)
+    assert (rates[0] + rates[1]) * 3351.19 * 8 == pytest.approx(12e6)

@@ -60,7 +60,7 @@ def ccdf_bands(
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
         for i, (name, runs) in enumerate(series.items()):
-            _line(axes, i, name, [np.asarray(v, float) for v in runs])
+            _line(axes, i, name, [np.asarray(v, float) for v in runs], 0.2 if len(series) < 4 else 0.1)
         axes.set(xscale="log", yscale="log", xlim=limits, ylim=(1e-4, 1.25))
         axes.set(xlabel=label, ylabel="share of flows that took at least this long")
         axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
@@ -70,7 +70,7 @@ def ccdf_bands(
     return fig
 
 
-def _line(axes: Axes, i: int, name: str, runs: list[np.ndarray]) -> None:
+def _line(axes: Axes, i: int, name: str, runs: list[np.ndarray], alpha: float) -> None:
     look = style.line(i)
     v = np.concatenate(runs) if runs else np.empty(0)
     v = v[v > 0]
@@ -81,6 +81,6 @@ def _line(axes: Axes, i: int, name: str, runs: list[np.ndarray]) -> None:
     axes.step(np.append(x, x[-1]), np.append(share, 1e-9), where="pre", zorder=3, **look)
     if len(runs) > 1 and all((r > 0).any() for r in runs):
         shares, low, high = band(runs)
-        axes.fill_betweenx(shares, low, high, color=look["color"], alpha=0.2, linewidth=0, zorder=2)
+        axes.fill_betweenx(shares, low, high, color=look["color"], alpha=alpha, linewidth=0, zorder=2)
     median, tail = np.percentile(v, [50, 99])
     axes.plot([], [], label=f"{name}   ({seconds(median)}, {seconds(tail)})", **look)

@@ -91,7 +91,7 @@ def run(scenarios: ac.Scenario | Iterable[ac.Scenario], setting: Setting, label:
     todo = [scenarios] if isinstance(scenarios, ac.Scenario) else list(scenarios)
     if len(todo) == 1:
         return gather([todo[0].simulate(workers=setting.workers, progress=tell)])
-    return gather(ac.sweep.run_all([one for s in todo for one in seeds(s)], workers=setting.workers, progress=tell))
+    return gather(setting.run_all([one for s in todo for one in seeds(s)], label, share))
 
 
 def seeds(scenario: ac.Scenario) -> list[ac.Scenario]:

@@ -88,7 +88,7 @@ def mixes(
     scenarios = [testbed.scenario(path, web, testbed.stacks("200ms", old), seconds, repeat=SEEDS)]
     scenarios += [testbed.scenario(path, web, testbed.stacks("200ms", old, new), seconds, repeat=SEEDS, mix={old: 1 - s, new: s}) for s in wanted]
     one_by_one = [one for s in scenarios for one in comparison.seeds(s)]
-    runs = ac.sweep.run_all(one_by_one, workers=setting.workers, progress=lambda part, _: setting.progress(part, label))
+    runs = setting.run_all(one_by_one, label)
     parts = [comparison.gather(runs[i : i + SEEDS]) for i in range(0, len(runs), SEEDS)]
     return Mixes(old, new, dict(zip((0.0, *wanted), parts, strict=True)))
 

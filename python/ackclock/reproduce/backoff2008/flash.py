@@ -123,6 +123,6 @@ def experiment(kind: str, loss: tuple[float, float], title: str, setting: Settin
         f"all crowds, TCP*(inf): {violations(found, NONE)}",
         f"mean of TCP*(inf) over TCP: {found.mean(NONE).mean() / found.mean(TCP).mean():.3f}",
     ]
-    words = "10 Mbit/s drop-tail bottleneck, RTT 10-200 ms, 80 % load of Trace-I, SACK, minimum RTO 0.2 s; crowds of 16 s every 24 s"
+    words = "10 Mbit/s drop-tail, 80 % load of Trace-I, SACK, minimum RTO 0.2 s; crowds of 16 s, 8 s apart"
     figure = ccdf_bands({stack: found.times(stack) for stack in found.stacks}, title=title, subtitle=words)
     return Outcome(checks, found.tables(), {"ccdf": figure}, notes)

@@ -65,7 +65,9 @@ pub fn enter_user_namespace() -> Result<(), DriveError> {
             "a user namespace could not be entered: {e} (it must be done before other threads exist, and user namespaces allowed)"
         ))
     })?;
-    let map = |path: &str, text: String| fs::write(path, text).map_err(DriveError::system("map the user into the user namespace"));
+    let map = |path: &str, text: String| {
+        fs::write(path, text).map_err(|e| DriveError::Missing(format!("the user cannot be mapped into a user namespace: {e} (user_namespaces(7))")))
+    };
     // Without this the group may not be mapped by an unprivileged process (user_namespaces(7)).
     map("/proc/self/setgroups", "deny".into())?;
     map("/proc/self/uid_map", format!("0 {} 1", uid.as_raw()))?;

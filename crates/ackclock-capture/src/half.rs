@@ -231,6 +231,15 @@ impl Half {
         self.max.saturating_sub(self.una)
     }
 
+    /// What is in the network: outstanding, and not known to have arrived.
+    pub(crate) fn pipe(&self) -> u64 {
+        let arrived = match self.sacked.is_empty() {
+            true => u64::from(self.dup_acks) * u64::from(if self.mss > 0 { self.mss } else { 1460 }),
+            false => self.sacked.bytes_above(self.una),
+        };
+        self.flight().saturating_sub(arrived)
+    }
+
     /// True when it repeats one of the segments just before, identification included.
     pub(crate) fn is_copy(&mut self, seen: &Seen) -> bool {
         use std::hash::{DefaultHasher, Hash, Hasher};
@@ -302,7 +311,7 @@ impl Half {
         self.note_tsval(tsval, at, true);
         self.sent_at = Some(at);
         self.out.max_flight = self.out.max_flight.max(self.flight());
-        self.round_flight = self.round_flight.max(self.flight());
+        self.round_flight = self.round_flight.max(self.pipe());
     }
 
     fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {

@@ -147,7 +147,7 @@ impl Half {
             (self.episode, self.episode_tsval) = (None, None);
         }
         if ack >= self.round_end {
-            (self.last_round_flight, self.round_flight) = (self.round_flight, self.flight());
+            (self.last_round_flight, self.round_flight) = (self.round_flight, self.pipe());
             self.round_end = self.max;
         }
     }

@@ -72,3 +72,8 @@ def header(sent: bool, flags: int, seq: int, ack: int, length: int, mss: int) ->
 def sender(found: Capture) -> dict[str, Any]:
     """The direction that carries the data."""
     return found.connections[0]["directions"][0]
+
+
+def samples(found: Capture) -> pa.Table:
+    """Its samples: those of the direction that carries the data."""
+    return found.samples.filter(pc.equal(found.samples["connection"], 0))

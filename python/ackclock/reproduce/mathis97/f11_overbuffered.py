@@ -53,7 +53,7 @@ def reproduce(setting: Setting) -> Outcome:
         "(paper: 72.9 ms, 461 ms under test and up to 1 s, 1800 ms).",
         f"p on it: {captured.sender(over)['ca_events']} CA events.",
     ]
-    samples = over.samples.select(["time", "rtt", "pipe"])
+    samples = captured.samples(over).select(["time", "rtt", "pipe"])
     return Outcome(checks, {"traces": pa.Table.from_pylist(rows), "rtt": samples}, {"rtt": figure(samples)}, notes)
 
 

@@ -7,6 +7,7 @@ import ackclock as ac
 from ackclock.plot import curves
 from ackclock.reproduce.item import Check, Outcome, Setting, at_most, exactly, item
 from ackclock.reproduce.mathis97 import captured
+from ackclock.results import Capture
 
 LOSSES = (0.0005, 0.002, 0.008, 0.03)
 SECONDS = 60.0
@@ -57,9 +58,9 @@ def reproduce(setting: Setting) -> Outcome:
     return Outcome(checks, {"measured": pa.Table.from_pylist(rows)}, {"flight": figure(shown)} if shown else {})
 
 
-def figure(capture: object) -> object:
+def figure(capture: Capture) -> object:
     """What was in flight, and the window that it shows."""
-    samples = capture.samples
+    samples = captured.samples(capture)
     time = samples["time"].to_numpy()
     lines = [(name, np.asarray(samples[column].to_numpy(), float) / captured.MSS) for name, column in (("in flight", "pipe"), ("window inferred", "cwnd"))]
     return curves(

@@ -1,22 +1,15 @@
 from __future__ import annotations
 
-import json
 import random
 from contextlib import contextmanager
-from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 import ackclock as ac
 from ackclock.results.folder import table_bytes
-from ackclock.sweep import plan as plans
 from ackclock.sweep import runs, work
-from ackclock.sweep.axis import Axis
 from ackclock.sweep.schedule import BUDGET, Schedule
-from ackclock.sweep.where import Where
 
-ROOT = Path(__file__).parents[1]
 AXES = {
     "random_loss": {"key": "path.link.faults.0.p", "values": [0.001, 0.02]},
     ("stacks.tcp.mss", "path.rtt"): [("536B", "20ms"), ("1460B", "60ms")],
@@ -30,123 +23,6 @@ def scenario(**options) -> ac.Scenario:
 
 def names(result) -> list[bytes]:
     return [table_bytes(t) for t in (result.table, result.flows, result.links)]
-
-
-# Axes
-
-
-@pytest.mark.parametrize(
-    ("given", "texts", "shown", "unit"),
-    [
-        (["10ms", "1s"], ["10ms", "1s"], [0.01, 1.0], "s"),
-        (["reno", "sack"], ["reno", "sack"], ["reno", "sack"], ""),
-        ([1, 2], ["1", "2"], [1, 2], ""),
-        ([0.1, "1%"], ["0.1", "1%"], [0.1, 0.01], ""),
-        ([True, False], ["true", "false"], [True, False], ""),
-        (["2bdp", "0.5bdp"], ["2bdp", "0.5bdp"], [2.0, 0.5], "bdp"),
-        (["10ms", "1Mbit/s"], ["10ms", "1Mbit/s"], ["10ms", "1Mbit/s"], ""),
-        ("10ms..30ms:3", ["10000000ns", "20000000ns", "30000000ns"], [0.01, 0.02, 0.03], "s"),
-        ("0.001..0.1:3log", ["0.001", "0.01", "0.1"], [0.001, 0.01, 0.1], ""),
-        ("1..4", ["1", "2", "3", "4"], [1, 2, 3, 4], ""),
-        ("0..1:3", ["0.0", "0.5", "1.0"], [0.0, 0.5, 1.0], ""),
-        ("1..100:3log", ["1", "10", "100"], [1, 10, 100], ""),
-        ("1KiB..4KiB:2", ["1024B", "4096B"], [1024, 4096], "B"),
-        ("30ms..10ms:2", ["30000000ns", "10000000ns"], [0.03, 0.01], "s"),
-        (
-            {"range": ["1Mbit/s", "100Mbit/s"], "points": 3, "spacing": "log"},
-            ["1000000bit/s", "10000000bit/s", "100000000bit/s"],
-            [1e6, 1e7, 1e8],
-            "bit/s",
-        ),
-        ({"values": {"a": "red", "b": {"kind": "red", "min_th": "3packets"}}}, ["red", '{ "kind" = "red", "min_th" = "3packets" }'], ["a", "b"], ""),
-    ],
-)
-def test_an_axis_takes_lists_and_ranges_with_units(given, texts, shown, unit):
-    axis = Axis.of("x", given)
-    assert [v.text for v in axis.values] == texts
-    assert [v.shown for v in axis.values] == shown
-    assert [type(v.shown) for v in axis.values] == [type(v) for v in shown]
-    assert axis.unit == unit
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ("10ms", "give a list of values, or a range such as `10ms..300ms:7log`"),
-        ("10ms..3", "different units (s and none)"),
-        ("a..b", "`a` is not a number"),
-        ("0s..1s:4log", "above zero"),
-        ("1..2:200000", "200000 values; 1 to 100000"),
-        ([], "0 values"),
-        (["1s", "1s"], "`1s` twice"),
-        (["1s", "1000ms"], "`1000ms` twice"),
-        ({"values": [1], "range": "1..2"}, "either `values`"),
-        ({"key": "a", "keys": ["b"], "values": [1]}, "both `key` and `keys`"),
-        ({"kez": "a", "values": [1]}, "did you mean `key`?"),
-        ({"range": ["1s", "2s"], "points": 2, "spacing": "lin"}, "`lin`; known are linear, log"),
-        ({"range": ["1s", "2s", "3s"]}, "range of 3 values"),
-        (5, "give a list of values"),
-    ],
-)
-def test_an_axis_that_will_not_do_is_one_sentence(given, says):
-    with pytest.raises(ac.InputError) as e:
-        Axis.of("x", given)
-    assert says in str(e.value)
-    assert "`x`" in str(e.value)
-
-
-# Filters
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("rtt < 0.1", True),
-        ('rtt < "50ms"', False),
-        ('"10ms" < rtt <= "60ms" and not stack == "reno"', True),
-        ("rtt * 2 ** 3 - 1 / 4 > 0.2 or seed % 2 == 0", True),
-        ("mss in (536, 1460) and stack not in ('reno', 'tahoe')", True),
-        ('mss in ["536B"]', False),
-        ("log10(mss) > 3 and min(mss, 10) == 10 and path.rtt == rtt", True),
-    ],
-)
-def test_a_filter_compares_axes(text, wanted):
-    values = {"rtt": 0.06, "mss": 1460, "stack": "sack", "seed": 3, "path.rtt": 0.06}
-    assert Where(text, list(values))(values) is wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("rt < 1", "did you mean `rtt`?"),
-        ("__import__('os').system('true') == 0", "has no place"),
-        ("rtt.__class__ == 1", "`rtt.__class__` is not an axis"),
-        ("(lambda: 1)() == 1", "has no place"),
-        ("[x for x in (1, 2)] == 1", "has no place"),
-        ("open('x') == 1", "has no place"),
-        ("rtt <", "is no expression"),
-        ("rtt", "neither true nor false"),
-        ("9 ** 9 ** 9 ** 9 > rtt", "has no value"),
-        ("1 / (rtt - rtt) > 1", "has no value"),
-        ("rtt < 'x'", "`x` is not a number"),
-        ("stack + 1 > 2", "`sack` is not a number"),
-        ("(" * 300 + "1" + ")" * 300 + " == 1", "is no expression"),
-        ("not " * 240 + "rtt == 1", None),
-        ("rtt == 1 or " * 200 + "rtt == 1", "characters long"),
-    ],
-)
-def test_a_filter_that_will_not_do_is_one_sentence_and_runs_nothing(text, says):
-    values = {"rtt": 0.06, "stack": "sack"}
-    if says is None:
-        assert Where(text, list(values))(values) is False
-        return
-    with pytest.raises(ac.InputError) as e:
-        Where(text, list(values))(values)
-    assert says in str(e.value)
-    assert "\n" not in str(e.value)
-
-
-# Sweeps
 
 
 def test_tables_have_the_axes_and_the_seed_in_front_in_the_order_of_the_plan():
@@ -313,6 +189,36 @@ def test_axes_that_get_in_each_others_way_are_refused():
         ac.Sweep(scenario(), {"trip": {"key": "path.rtt", "values": ["1ms"]}}, fixed={"path.rtt": "5ms"})
 
 
+def test_small_sweeps_share_their_threads_where_that_is_asked_for(monkeypatch):
+    from ackclock.sweep import cluster
+
+    started, ended = [], []
+    local = cluster._local
+
+    @contextmanager
+    def counted(*arguments):
+        started.append(arguments)
+        with local(*arguments) as found:
+            yield found
+        ended.append(arguments)
+
+    monkeypatch.setattr(cluster, "_local", counted)
+    monkeypatch.setattr(runs, "ALONE", 0.0)
+    wanted = [scenario(seed=s) for s in range(1, 5)]
+    with cluster.held():
+        first, second = (ac.sweep.run_all(wanted, workers=2) for _ in range(2))
+        assert (started, ended) == ([(2, False)], [])
+    assert len(ended) == 1
+    assert [r.flows for r in first] == [r.flows for r in second]
+    ac.sweep.run_all(wanted[:3], workers=8)
+    assert started[1:] == ended[1:] == [(3, False)]
+
+
+def test_a_little_work_is_done_without_dask(monkeypatch):
+    monkeypatch.setattr(runs, "pool", None)
+    assert len(ac.sweep.run_all([scenario(duration="100ms", seed=s) for s in (1, 2)])) == 2
+
+
 # Batches
 
 
@@ -382,123 +288,3 @@ def test_tasks_have_200_ms_of_work_and_everything_is_done_once(kind, monkeypatch
     assert sum(spent < 0.2 for _, spent in middle) <= 0.02 * len(middle)
     longest = max(seconds.values())
     assert all(spent <= BUDGET + longest for _, spent in schedule.tasks)
-
-
-# The command
-
-
-PLAN = """
-title = "Two delays"
-seeds = 2
-where = 'path.rtt < "50ms"'
-[scenario]
-duration = "3s"
-path = { kind = "single", rtt = "20ms", link = { rate = "5Mbit/s" } }
-workload = { kind = "fixed", size = "50kB" }
-stacks = { reno = "reno", sack = "sack" }
-[axes]
-path.rtt = ["20ms", "40ms", "60ms"]
-"""
-
-
-@pytest.mark.slow
-def test_the_command_writes_tables_prints_means_and_keeps_runs(ackclock, tmp_path):
-    (tmp_path / "two.toml").write_text(PLAN)
-    done = ackclock("sweep", "two.toml", "--plot", "path.rtt,mean", "--workers", "1")
-    assert done.code == 0, done.err
-    first = [line.split()[:4] for line in done.out.splitlines()[1:]]
-    assert first == [[rtt, "ms", stack, "2"] for rtt in ("20", "40") for stack in ("reno", "sack")]
-    assert "±" in done.out
-    assert done.err.startswith("Runs made: 4; found in runs/kept: 0. Tables in ")
-    folder = tmp_path / "runs/two"
-    assert {p.name for p in folder.iterdir()} == {
-        *("plan.toml", "scenario.toml", "summary.json", "sweep.parquet", "flows.parquet", "links.parquet", "plot.png", "plot.svg")
-    }
-    assert pq.read_table(folder / "sweep.parquet").num_rows == 8
-    again = ackclock("sweep", "two.toml", "--json")
-    assert (again.code, again.err) == (0, "")
-    assert (again.json["made"], again.json["found"]) == (0, 4)
-    assert again.json["rows"][0]["mean"]["sd"] is not None
-    assert json.loads((folder / "summary.json").read_text()) == again.json
-    counted = ackclock("sweep", "two.toml", "--count", "--json", "--set", "duration=4s")
-    assert counted.json == {"runs": 4, "kept": 0, "refused": 0}
-
-
-@pytest.mark.slow
-def test_the_command_runs_what_will_do_and_says_what_will_not(ackclock, tmp_path):
-    (tmp_path / "two.toml").write_text(PLAN.replace('"60ms"]', '"soon"]').replace("where", "# where"))
-    done = ackclock("sweep", "two.toml", "--workers", "1", "--json")
-    assert done.code == 2
-    assert done.err == "Will not do: path.rtt = soon: `path.rtt` is `soon`, which is not a time: give a number with a unit, such as `10ms`, " + (
-        "`1.5s`, `200us` or `2min`\n"
-    )
-    assert [f["where"] for f in done.json["failures"]] == ["path.rtt = soon"]
-    assert done.json["runs"] == 4
-
-
-@pytest.mark.parametrize(
-    ("change", "arguments", "says"),
-    [
-        (("title", "titel"), [], "two.toml: `titel` is not a known key (did you mean `title`?)"),
-        (("[scenario]", "[other]"), [], "two.toml: `other` is not a known key"),
-        (("seeds = 2", "seeds = 2.5"), [], "two.toml: `seeds` is `2.5`"),
-        (("path.rtt < ", "rtt < "), [], "two.toml: `where` is `rtt < "),
-        (("where = 'path.rtt < \"50ms\"'", "where = 3"), [], "`where` is `3`, which is not an expression"),
-        (('["20ms", "40ms", "60ms"]', '"20ms"'), [], "two.toml: axis `path.rtt` is `20ms`"),
-        (("path.rtt = [", "path.rrt = ["), [], "is not an axis"),
-        (("stacks = {", "stack = {"), [], "`stack` is not a known key (did you mean `stacks`?)"),
-        (("[axes]", "[axes"), [], "two.toml: this is not TOML"),
-        (("title", "most = 3\ntitle"), [], "4 runs (3 of `path.rtt`, and seeds); at most 3 would do"),
-        (("title", "title"), ["--plot", "path.rtt"], "is not an axis and a number"),
-        (("title", "title"), ["--plot", "mss,goodput"], "`mss` is not an axis"),
-        (("title", "title"), ["--show", "goodputt"], "did you mean `goodput`?"),
-        (("title", "title"), ["--workers", "2", "--scheduler", "tcp://x:1"], "give either"),
-        (("title", "title"), ["--keep", "two.toml"], "`two.toml` is a file"),
-        (("title", "title"), ["--out", "two.toml"], "`two.toml` is a file"),
-        (("title", "title"), ["--set", "duration"], "`--set duration`"),
-    ],
-)
-def test_a_plan_that_will_not_do_is_one_sentence_and_exit_2(ackclock, tmp_path, change, arguments, says):
-    (tmp_path / "two.toml").write_text(PLAN.replace(*change))
-    done = ackclock("sweep", "two.toml", *arguments)
-    assert done.code == 2
-    assert done.is_one_sentence(), done.err
-    assert says in done.err
-    assert [p.name for p in tmp_path.iterdir()] == ["two.toml"]
-
-
-@pytest.mark.parametrize("file", sorted((ROOT / "scenarios/sweeps").glob("*.toml")), ids=lambda f: f.stem)
-def test_every_plan_of_the_project_is_one(file):
-    cases = plans.read(file).cases()
-    assert len(cases) > 10
-    assert all(c.failure is None for c in cases)
-
-
-def test_small_sweeps_share_their_threads_where_that_is_asked_for(monkeypatch):
-    from ackclock.sweep import cluster
-
-    started, ended = [], []
-    local = cluster._local
-
-    @contextmanager
-    def counted(*arguments):
-        started.append(arguments)
-        with local(*arguments) as found:
-            yield found
-        ended.append(arguments)
-
-    monkeypatch.setattr(cluster, "_local", counted)
-    monkeypatch.setattr(runs, "ALONE", 0.0)
-    wanted = [scenario(seed=s) for s in range(1, 5)]
-    with cluster.held():
-        first, second = (ac.sweep.run_all(wanted, workers=2) for _ in range(2))
-        assert (started, ended) == ([(2, False)], [])
-    assert len(ended) == 1
-    assert [r.flows for r in first] == [r.flows for r in second]
-    ac.sweep.run_all(wanted[:3], workers=8)
-    assert started[1:] == ended[1:] == [(3, False)]
-
-
-def test_a_little_work_is_done_without_dask(monkeypatch):
-    monkeypatch.setattr(runs, "pool", None)
-    assert len(ac.sweep.run_all([scenario(duration="100ms", seed=s) for s in (1, 2)])) == 2

@@ -10,6 +10,7 @@ from typing import Any
 
 from ackclock import _core
 from ackclock._core import AckclockError, InputError, ScenarioError
+from ackclock.results.run import TRACES
 from ackclock.scenario import Scenario
 from ackclock.scenario.scenario import Progress
 from ackclock.sweep.axis import Axis
@@ -220,4 +221,6 @@ def _seeds(given: int | str | Sequence[int] | None) -> list[int | None]:
 
 def columns() -> set[str]:
     """The names that columns of the tables have, which no axis may have."""
-    return {"seed", "run", *NUMBERS, *re.findall(r"^\| `(\w+)` \|", _core.tables_reference(), re.MULTILINE)}
+    sections = re.split(r"^## `(\w+)`$", _core.tables_reference(), flags=re.MULTILINE)[1:]
+    of_runs = [text for name, text in zip(sections[::2], sections[1::2], strict=True) if name in ("flows", "links", *TRACES)]
+    return {"seed", "run", *NUMBERS, *(name for text in of_runs for name in re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))}

@@ -242,12 +242,14 @@ impl Half {
 
     /// True when it repeats one of the segments just before, identification included.
     pub(crate) fn is_copy(&mut self, seen: &Seen) -> bool {
-        use std::hash::{DefaultHasher, Hash, Hasher};
         let s = &seen.segment;
-        let mut hasher = DefaultHasher::new();
-        let times = s.options.timestamps.map(|t| (t.tsval, t.tsecr));
-        (seen.id, s.seq, s.ack, s.len, s.flags, s.window, times).hash(&mut hasher);
-        let print = hasher.finish();
+        let times = s.options.timestamps.map_or(0, |t| (u64::from(t.tsval) << 32) | u64::from(t.tsecr));
+        let numbers = (u64::from(s.seq.0) << 32) | u64::from(s.ack.0);
+        let rest = (u64::from(seen.id) << 48) | (u64::from(s.window) << 32) | (u64::from(s.flags.0) << 24) | u64::from(s.len & 0xff_ffff);
+        // Odd multipliers spread what differs: 2^64 over the golden ratio, and two primes of xxHash.
+        let print = numbers.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ times.rotate_left(31).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
+            ^ rest.rotate_left(17).wrapping_mul(0x1656_67b1_9e37_79f9);
         if seen.id == 0 {
             // Without identification, acks in a burst look the same. A SYN does not come twice at once: this capture doubles packets.
             let twin = self.recent[0] == print && self.twin_at.is_some_and(|t| seen.at.since(t) < AT_ONCE);

@@ -1,4 +1,7 @@
-"""Mathis, Semke, Mahdavi & Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm" (1997). The order of the imports is that of the register."""
+"""Mathis, Semke, Mahdavi & Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm" (1997).
+
+The order of the imports is that of the register.
+"""
 
 from ackclock.reproduce.mathis97 import (  # isort: skip
     algorithms,

@@ -13,7 +13,7 @@ READINGS = [
     ),
     (
         "M-A1, M-X11",
-        "Half of the window may be rounded down to whole segments, and the window held in the round trip of a repair: the suspected causes of k < -1/2.",
+        "Half of the window may be rounded down to whole segments, and the window held in the round trip of a repair: suspected of k < -1/2.",
         "Both, here and in table 4; each is a switch (`whole_segs_left`, `repair_segs`). What flies is whole segments besides.",
     ),
     (

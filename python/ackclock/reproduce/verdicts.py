@@ -39,15 +39,19 @@ def disagreement(id: str, outcome: Outcome) -> str | None:
     return None
 
 
-def main(ids: list[str]) -> int:
-    """Runs items, by default all, and records what they give."""
+def keep(outcomes: dict[str, Outcome]) -> None:
+    """Records what items gave."""
     record = {id: entry for id, entry in recorded().items() if id in ITEMS}
-    for id in ids or list(ITEMS):
-        outcome = ITEMS[id].run()
+    for id, outcome in outcomes.items():
         reason = "" if outcome.holds else record.get(id, {}).get("reason", "")
         record[id] = {"verdict": verdict(outcome), "reason": reason, "got": {c.name: c.got for c in outcome.checks}}
     ordered = {id: record[id] for id in ITEMS if id in record}
     FILE.write_text(json.dumps(ordered, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main(ids: list[str]) -> int:
+    """Runs items, by default all, and records what they give."""
+    keep({id: ITEMS[id].run() for id in ids or list(ITEMS)})
     return 0
 
 

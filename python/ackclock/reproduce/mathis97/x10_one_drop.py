@@ -15,6 +15,8 @@ from ackclock.sweep import run_all
 
 STACKS = {"Reno": "reno", "SACK": "sack"}
 PLACES = [(100e3, 10), (500e3, 10), (1e6, 10), (1e6, 20), (1e6, 30), (5e6, 10), (10e6, 20)]
+BATCH = 4
+"""Runs that are held at a time: their traces are long."""
 IDEAL, JITTER, COMPRESSION = "alone", "jitter", "ack compression"
 
 
@@ -89,9 +91,12 @@ def reproduce(setting: Setting) -> Outcome:
     """A transfer alone, with cross traffic and with a transfer in the other direction."""
     cycles = 400 if setting.full else 40
     jobs = [(place, case) for case in (IDEAL, JITTER, COMPRESSION) for place in PLACES]
-    scenarios = [scenario(*job, cycles) for job in jobs]
-    runs = run_all(scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, "M-X10"))
-    rows = [row for run, job in zip(runs, jobs, strict=True) for row in counted(run, *job)]
+    rows: list[dict[str, Any]] = []
+    for begin in range(0, len(jobs), BATCH):
+        batch = jobs[begin : begin + BATCH]
+        runs = run_all([scenario(*job, cycles) for job in batch], workers=setting.workers)
+        rows += [row for run, job in zip(runs, batch, strict=True) for row in counted(run, *job)]
+        setting.progress(min(begin + BATCH, len(jobs)) / len(jobs), "M-X10")
 
     def of(case: str, stack: str) -> list[dict[str, Any]]:
         return [r for r in rows if (r["case"], r["stack"]) == (case, stack)]

@@ -62,10 +62,11 @@ def test_drops_belong_to_the_cycle_that_they_end():
     assert drops.per_cycle(np.array([1.0, 1.5, 3.0, 9.0]), np.array([2.0, 4.0, 6.0])).tolist() == [2, 1]
 
 
-def test_a_power_law_is_fitted_to_logarithms():
-    rows = [{"p": p, "window": 0.8 * p**-0.52} for p in (1e-4, 1e-3, 1e-2)]
+def test_the_power_law_is_fitted_to_runs_without_timeouts():
+    rows = [{"p": p, "window": 0.8 * p**-0.52, "timeouts": 0} for p in (1e-4, 1e-3, 1e-2)]
+    rows.append({"p": 0.1, "window": 1.0, "timeouts": 3})
     assert f6.fit(rows) == pytest.approx((0.8, -0.52))
-    assert f6.over(rows, 0.4, -0.52) == pytest.approx(2.0)
+    assert f6.over(rows[:3], 0.4, -0.52) == pytest.approx(2.0)
 
 
 def test_packets_that_take_200_ms_are_acknowledged_one_by_one():

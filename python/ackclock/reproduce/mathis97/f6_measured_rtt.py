@@ -18,9 +18,9 @@ CYCLES = 30
 
 
 def fit(rows: list[dict[str, Any]]) -> tuple[float, float]:
-    """C and k of equation (5), least squares of the logarithms."""
-    k, c = np.polyfit(np.log([r["p"] for r in rows]), np.log([r["window"] for r in rows]), 1)
-    return float(np.exp(c)), float(k)
+    """C and k of equation (5) by the slope fitter (M-U6), which leaves out runs with timeouts."""
+    found = m.fit([r["p"] for r in rows], [r["window"] for r in rows], timeouts=[r["timeouts"] for r in rows])
+    return found.c, found.k
 
 
 def over(rows: list[dict[str, Any]], c: float, k: float) -> np.ndarray:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from ackclock.models import mathis97 as m
 from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, between, item
 from ackclock.reproduce.mathis97 import bottleneck, scatter
@@ -17,16 +18,16 @@ LOW, HIGH = 0.005, 0.02
     title="C near p = 0.01, read from the drop-tail runs",
     choices={
         **bottleneck.CHOICES,
-        "which runs": f"those of M-F6 with p from {LOW:g} to {HIGH:g} and packets that take up to 200 ms; equation (3) fitted to their logarithms",
+        "which runs": f"those of M-F6 with p from {LOW:g} to {HIGH:g} and packets that take up to 200 ms; equation (3) fitted to them (M-U6)",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Fits equation (3) to part of M-F6."""
     rows = bottleneck.grid(setting, {"Reno": bottleneck.reno()}, "M-X9")
     fast = [r for r in rows if not bottleneck.slow(r)]
-    p, c = (np.array([r[name] for r in fast]) for name in ("p", "c"))
+    p, c, window, timeouts = (np.array([r[name] for r in fast]) for name in ("p", "c", "window", "timeouts"))
     near = (p >= LOW) & (p <= HIGH)
-    fitted = float(np.exp(np.log(c[near]).mean()))
+    fitted = m.fit(p[near], window[near], timeouts=timeouts[near], k=-0.5).c
     fig, axes = style.figure("The constant depends on where it is read", "Drop-tail runs of M-F6 with packet times up to 200 ms")
     axes.axvspan(LOW, HIGH, color="#eeeeee")
     axes.axhline(fitted, color="#555555", linewidth=1.2, linestyle=(0, (4, 2)), label=f"C = {fitted:.3f} there")

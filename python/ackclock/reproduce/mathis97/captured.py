@@ -18,7 +18,8 @@ SYN, FIN, RST, ACK = 2, 1, 4, 16
 RAW_IP = 101
 STACK, MSS = "newreno", 1460
 CHOICES = {
-    "captures": "made of simulated transfers, at the data's sender, headers alone: what was sent and what arrived, with sequence and acknowledgment numbers, "
+    "captures": "made of simulated transfers, at the data's sender, headers alone: what was sent and what arrived, "
+    "with sequence and acknowledgment numbers, "
     "without timestamps and SACK; NewReno sends",
 }
 

@@ -38,7 +38,9 @@ def reproduce(setting: Setting) -> Outcome:
     rows = []
     for k in EVENTS:
         found = captured.sender(captured.capture(with_losses(k)))
-        rows.append({"events": k, "ca_events": found["ca_events"], "packets": found["packets_acked"], "p": found["p"], "uncertain": found["p_uncertain"]})
+        rows.append(
+            {"events": k, "ca_events": found["ca_events"], "packets": found["packets_acked"], "p": found["p"], "uncertain": found["p_uncertain"]}
+        )
         checks.append(exactly(f"k = {k}: CA events over packets", [found["ca_events"], found["packets_acked"]], [k, PACKETS]))
         checks.append(exactly(f"k = {k}: p is uncertain", found["p_uncertain"], k < 4))
     outage = captured.sender(captured.capture(with_outage()))

@@ -21,7 +21,8 @@ FEW = 0.01
     choices={
         **captured.CHOICES,
         "path": "10 Mbit/s, 60 ms, ample queue; independent losses of data",
-        "tolerance": "none is given: counts of the sender's own instruments (M-U1) and its least RTT are met exactly, its mean RTT to 10 % where loss is "
+        "tolerance": "none is given: counts of the sender's own instruments (M-U1) and its least RTT are met exactly, "
+        "its mean RTT to 10 % where loss is "
         "below 1 %; the sender, without timestamps, times what waits behind a repair too, the capture does not",
     },
     points_at=["command capture"],
@@ -62,7 +63,9 @@ def figure(capture: Capture) -> object:
     """What was in flight, and the window that it shows."""
     samples = captured.samples(capture)
     time = samples["time"].to_numpy()
-    lines = [(name, np.asarray(samples[column].to_numpy(), float) / captured.MSS) for name, column in (("in flight", "pipe"), ("window inferred", "cwnd"))]
+    lines = [
+        (name, np.asarray(samples[column].to_numpy(), float) / captured.MSS) for name, column in (("in flight", "pipe"), ("window inferred", "cwnd"))
+    ]
     return curves(
         time,
         lines,

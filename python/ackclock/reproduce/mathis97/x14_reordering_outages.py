@@ -23,7 +23,8 @@ BURSTS = [(5.3 + 6.7 * i, 0.3) for i in range(8)]
         "path": "10 Mbit/s, 60 ms, ample queue",
         "massive reordering": "one packet in ten is overtaken by six that follow back to back",
         "whole-window bursts": f"all packets lost for 0.3 s, {len(BURSTS)} times in {SECONDS:g} s, 6.7 s apart",
-        "probe": "one packet of 100 bytes a second over the same path (telnet with exponential pauses of 1 s on average), seen by the same instrument",
+        "probe": "one packet of 100 bytes a second over the same path (telnet with exponential pauses of 1 s on average), "
+        "seen by the same instrument",
     },
     tests=[
         "tests/test_capture.py::test_reordering_is_seen_as_such",
@@ -52,7 +53,9 @@ def reproduce(setting: Setting) -> Outcome:
             )
     bulk_reordered, probe_reordered, bulk_out, probe_out = rows
     checks.append(exactly("reordering: flagged on the bulk transfer", bulk_reordered["massive_reordering"], True))
-    checks.append(at_least("reordering: share of its retransmissions in vain", bulk_reordered["in_vain"] / max(bulk_reordered["called_forth"], 1), 0.5, "most"))
+    checks.append(
+        at_least("reordering: share of its retransmissions in vain", bulk_reordered["in_vain"] / max(bulk_reordered["called_forth"], 1), 0.5, "most")
+    )
     checks.append(exactly("reordering: flagged on the probe", probe_reordered["massive_reordering"], False))
     checks.append(at_least("outages: whole windows lost, on the bulk transfer", bulk_out["whole_windows_lost"], 1, "any"))
     checks.append(exactly("outages: whole windows lost, on the probe", probe_out["whole_windows_lost"], 0))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+# A shell that runs the tests in the background has them ignore Ctrl-C, and with them the commands that they interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass

@@ -30,7 +30,7 @@ MISSING = MATHIS - {
     *("M-U1", "M-U2", "M-U3", "M-U4", "M-U5", "M-U6", "M-T2", "M-T3"),
     *(f"M-T1{row}" for row in "abcd"),
     *(f"M-T4{row}" for row in "abcdefghij"),
-    *(f"M-F{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15)),
+    *(f"M-F{n}" for n in range(1, 16)),
     *(f"M-X{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)),
 }
 

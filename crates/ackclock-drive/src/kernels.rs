@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ackclock_sim::LinkSpec;
 
-use crate::{Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions};
+use crate::{Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions};
 
 /// What [`Kernels`] are made of.
 pub struct KernelsOptions {
@@ -18,6 +18,8 @@ pub struct KernelsOptions {
     pub seed: u64,
     /// The clock of the emulator.
     pub clock: Clock,
+    /// Takes what passes the near kernel's device.
+    pub capture: Option<Capture>,
 }
 
 /// Two kernels, each in a namespace of its own, with the emulator between them.
@@ -57,7 +59,10 @@ impl Kernels {
             let port = Port::from(Tun::new(&namespace, &tun)?);
             Ok((namespace, port))
         };
-        let (near, near_port) = kernel(Self::NEAR, Self::NEAR6)?;
+        let (near, mut near_port) = kernel(Self::NEAR, Self::NEAR6)?;
+        if let Some(capture) = &options.capture {
+            near_port.record(capture, "near")?;
+        }
         let (far, far_port) = kernel(Self::FAR, Self::FAR6)?;
         far.set_sysctl("net.ipv4.ip_forward", "1")?;
         // Answers to probes are not to be throttled, unless a test wants them so.

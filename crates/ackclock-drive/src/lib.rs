@@ -13,6 +13,8 @@ mod error;
 #[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
+mod kernel_transfer;
+#[cfg(target_os = "linux")]
 mod kernels;
 #[cfg(target_os = "linux")]
 mod lab;
@@ -28,6 +30,8 @@ pub use emulator::*;
 pub use error::DriveError;
 #[cfg(target_os = "linux")]
 pub use host::*;
+#[cfg(target_os = "linux")]
+pub use kernel_transfer::{KernelTransfer, KernelTransferReport};
 #[cfg(target_os = "linux")]
 pub use kernels::{Kernels, KernelsOptions};
 #[cfg(target_os = "linux")]

@@ -35,7 +35,7 @@ fn lossy(n: u64) -> LinkSpec {
 }
 
 fn kernels(there: LinkSpec) -> Kernels {
-    let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back: delay(), seed: 3, clock: Clock::start() }).unwrap();
+    let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back: delay(), seed: 3, clock: Clock::start(), capture: None }).unwrap();
     kernels.near.set_sysctl("net.ipv4.ping_group_range", "0 0").unwrap();
     kernels
 }

@@ -5,6 +5,8 @@ mod declarations;
 #[cfg(target_os = "linux")]
 mod download;
 mod error;
+#[cfg(target_os = "linux")]
+mod kernels;
 mod probe;
 mod quantity;
 mod simulate;
@@ -25,6 +27,9 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::download::download_demo;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::kernels::kernel_transfer;
     #[pymodule_export]
     use super::probe::probe_simulated;
     #[cfg(target_os = "linux")]

@@ -88,7 +88,7 @@ pub fn probe_emulated(
         if ackclock_drive::check()? == Means::UserNamespace {
             ackclock_drive::enter_user_namespace()?;
         }
-        let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back, seed, clock: Clock::start() })?;
+        let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back, seed, clock: Clock::start(), capture: None })?;
         kernels.near.set_sysctl("net.ipv4.ping_group_range", "0 0")?;
         limit.iter().try_for_each(|(key, value)| kernels.far.set_sysctl(key, value))?;
         let found = ackclock_drive::run_probe(options, &ProbeTarget { to, method: method(ttl), from: Some(&kernels.near) }, told)?;
@@ -147,7 +147,7 @@ impl Tokens {
 }
 
 /// The first link of a scenario's path and its way back, and the scenario's first seed.
-fn links(text: &str) -> PyResult<((LinkSpec, LinkSpec), u64)> {
+pub(crate) fn links(text: &str) -> PyResult<((LinkSpec, LinkSpec), u64)> {
     let wrong = |e: &dyn std::fmt::Display| ScenarioError::new_err(e.to_string());
     let resolved = Scenario::parse(text).and_then(|s| s.resolve()).map_err(|e| wrong(&e))?;
     let edge = resolved.path.edges.first().ok_or_else(|| wrong(&"`path` has no link"))?;
@@ -280,6 +280,6 @@ fn distribution(d: &Distribution) -> Value {
     json!({ "min": d.min(), "mean": d.mean(), "median": d.quantile(0.5), "p90": d.quantile(0.9), "p99": d.quantile(0.99), "max": d.max() })
 }
 
-fn counters(c: &LinkCounters) -> Value {
+pub(crate) fn counters(c: &LinkCounters) -> Value {
     json!({ "offered": c.offered, "served": c.served, "dropped_queue": c.queue_drops, "dropped_wire": c.fault_drops })
 }

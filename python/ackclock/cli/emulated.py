@@ -1,13 +1,15 @@
-"""Probes over emulated paths, as a process of its own with a single thread, which may enter a user namespace.
+"""Probes and transfers over emulated paths, as a process of its own with a single thread, which may enter a user namespace.
 
-`python -m ackclock.cli.emulated` reads a list of runs from standard input, JSON: `path` (a scenario), `settings`, and if wanted `address`, `ttl` and
-`limit`. It prints a list of what each found, or under `missing` the right or the system that it lacks.
+`python -m ackclock.cli.emulated` reads a list of runs from standard input, JSON. A probe has `path` (a scenario), `settings`, and if wanted
+`address`, `ttl` and `limit`; a transfer of the kernel's own TCP has `path`, `seconds`, `parameters` of the kernels, and `capture`, the file to
+write. It prints a list of what each found, or under `missing` the right or the system that it lacks.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from ackclock import _core
@@ -36,6 +38,9 @@ def one(run: dict[str, Any]) -> Any:
     """What one run found."""
     if not hasattr(_core, "probe_emulated"):
         raise _core.MissingRightError("real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere")
+    if "capture" in run:
+        parameters = [(key, str(value)) for key, value in run["parameters"].items()]
+        return json.loads(_core.kernel_transfer(run["path"], run["seconds"], parameters, Path(run["capture"])))
     limit = [(key, str(value)) for key, value in run.get("limit", {}).items()]
     return json.loads(_core.probe_emulated(run["path"], run.get("address", FAR), run.get("ttl"), run["settings"], limit, None))
 

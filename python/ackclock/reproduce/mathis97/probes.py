@@ -42,12 +42,20 @@ def emulated(runs: list[dict[str, Any]]) -> list[dict[str, Any]] | str:
     A run has `path`, `settings`, and if wanted `address`, `ttl` and `limit`. They run in a process of their own: only one with a single thread may
     enter a user namespace.
     """
+    found = between_kernels(runs)
+    if isinstance(found, str):
+        return found
+    return [{**probe.summary(f, run["settings"]["stack"]), "path": f["path"]} for f, run in zip(found, runs, strict=True)]
+
+
+def between_kernels(runs: list[dict[str, Any]]) -> list[dict[str, Any]] | str:
+    """What runs over real packets found, as `ackclock.cli.emulated` prints it, or the sentence that says what is missing for them."""
     done = subprocess.run([sys.executable, "-m", "ackclock.cli.emulated"], input=json.dumps(runs), stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode == INTERRUPTED:
         raise KeyboardInterrupt
     if done.returncode:
-        raise _core.DriveError(f"the probes over an emulated path failed with exit code {done.returncode}")
+        raise _core.DriveError(f"what was to run over an emulated path failed with exit code {done.returncode}")
     found = json.loads(done.stdout)
     if isinstance(found, dict):
         return str(found["missing"])
-    return [{**probe.summary(f, run["settings"]["stack"]), "path": f["path"]} for f, run in zip(found, runs, strict=True)]
+    return found

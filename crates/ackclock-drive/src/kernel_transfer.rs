@@ -1,0 +1,113 @@
+//! A bulk transfer between two kernels' own TCP, over an emulated path.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration as Time, Instant as Moment};
+
+use ackclock_units::Duration;
+
+use crate::{DriveError, EmulatorReport, Kernels};
+
+/// A connection of the near kernel that sends as much as it can.
+#[derive(Clone, Debug)]
+pub struct KernelTransfer {
+    /// How long it writes.
+    pub duration: Duration,
+    /// Parameters of both kernels, set before it opens: `net.ipv4.tcp_congestion_control` and its like.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// What the near kernel counted, and what became of the packets.
+#[derive(Debug)]
+pub struct KernelTransferReport {
+    /// Segments that it sent again (`RetransSegs`).
+    pub retransmitted: u64,
+    /// Expiries of its retransmission timer (`TCPTimeouts`).
+    pub timeouts: u64,
+    /// Bytes that the far application has read.
+    pub received: u64,
+    /// The path.
+    pub path: EmulatorReport,
+}
+
+const PORT: u16 = 5001;
+/// How often each side looks whether it is over.
+const GLANCE: Time = Time::from_millis(100);
+/// How long a connection may take to open.
+const PATIENCE: Time = Time::from_secs(10);
+
+impl KernelTransfer {
+    /// Runs it. `go_on` is asked some ten times a second; what has come by then is reported.
+    ///
+    /// # Errors
+    /// A parameter that a kernel does not take, or a system call that failed.
+    pub fn run(&self, kernels: Kernels, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<KernelTransferReport, DriveError> {
+        for (key, value) in &self.parameters {
+            kernels.near.set_sysctl(key, value)?;
+            kernels.far.set_sysctl(key, value)?;
+        }
+        let to = SocketAddr::new(Kernels::FAR, PORT);
+        let failed = |what| DriveError::system(what);
+        let listener = kernels.far.run(|| TcpListener::bind(to))?.map_err(failed("listen in a namespace"))?;
+        let over = AtomicBool::new(false);
+        let received = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| read(&listener, &over));
+            let written = kernels
+                .near
+                .run(|| TcpStream::connect_timeout(&to, PATIENCE))
+                .and_then(|opened| opened.map_err(failed("open a connection in a namespace")))
+                .and_then(|stream| self.write(&stream, go_on).map_err(failed("write to a connection in a namespace")));
+            over.store(true, Ordering::Relaxed);
+            // Where nothing could connect, the reader still waits for someone.
+            let instead = written.is_err().then(|| kernels.far.run(|| TcpStream::connect_timeout(&to, PATIENCE)));
+            let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            drop(instead);
+            written.and(read.map_err(failed("read from a connection in a namespace")))
+        })?;
+        let (retransmitted, timeouts) = (kernels.near.tcp_counter("RetransSegs")?, kernels.near.tcp_counter("TCPTimeouts")?);
+        Ok(KernelTransferReport { retransmitted, timeouts, received, path: kernels.emulator.stop() })
+    }
+
+    fn write(&self, mut stream: &TcpStream, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> io::Result<()> {
+        stream.set_write_timeout(Some(GLANCE))?;
+        let block = vec![0; 1 << 16];
+        let (began, lasts) = (Moment::now(), Time::from_nanos(self.duration.as_nanos()));
+        let mut asked = began;
+        while began.elapsed() < lasts {
+            match stream.write(&block) {
+                Ok(_) => {}
+                Err(e) if is_a_pause(&e) => {}
+                Err(e) => return Err(e),
+            }
+            if asked.elapsed() >= GLANCE {
+                asked = Moment::now();
+                if go_on().is_break() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads what comes on the first connection until there is no more or it is `over`.
+fn read(listener: &TcpListener, over: &AtomicBool) -> io::Result<u64> {
+    let (mut stream, _) = listener.accept()?;
+    stream.set_read_timeout(Some(GLANCE))?;
+    let (mut block, mut received) = (vec![0; 1 << 18], 0);
+    while !over.load(Ordering::Relaxed) {
+        match stream.read(&mut block) {
+            Ok(0) => break,
+            Ok(n) => received += n as u64,
+            Err(e) if is_a_pause(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(received)
+}
+
+fn is_a_pause(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}

@@ -48,9 +48,13 @@ def test_the_two_countdowns_differ_by_the_age():
     assert abs(new.effective - new.rto - new.age) > testbed.TICK
 
 
+def outcome(reading):
+    return reading.gain(reading.scenario().simulate())
+
+
 def test_what_moves_the_gain_of_a_precise_countdown():
     def gain(*reading, **more):
-        return Reading(8, "slow start at ssthresh", *reading, seconds=1200, **more).gain()["gain"]
+        return outcome(Reading(8, "slow start at ssthresh", *reading, seconds=1200, **more))["gain"]
 
     # With timestamps the arithmetic does not matter; with Karn's rule ticks that are rounded up keep a little of the gain, real numbers lose it;
     # where duplicate acks repair, a countdown has nothing to gain.
@@ -61,12 +65,12 @@ def test_what_moves_the_gain_of_a_precise_countdown():
 
 
 def test_a_fourth_segment_lets_duplicate_acks_repair():
-    assert Reading(seconds=600).gain()["fast_recoveries_L"] == 0
-    assert Reading(room=3, seconds=600).gain()["fast_recoveries_L"] > 10
+    assert outcome(Reading(seconds=600))["fast_recoveries_L"] == 0
+    assert outcome(Reading(room=3, seconds=600))["fast_recoveries_L"] > 10
 
 
 def test_expiries_come_with_their_duplicate_acks():
-    run = Reading(seconds=300).run(["packets"])
+    run = Reading(seconds=300).scenario(["packets"]).simulate()
     found = expiries(testbed.rows(run, "segments", "REXMT_E"))
     assert len(found) > 10
     assert {e.duplicates.size for e in found} == {2}

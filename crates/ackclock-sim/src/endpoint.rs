@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Transmit};
+use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats, Transmit};
 use ackclock_policy::{AppIo, Application, Wake};
 use ackclock_trace::Mask;
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber};
@@ -14,7 +14,6 @@ use crate::flow::{DatagramSpec, StackFactory};
 use crate::lane::Lane;
 use crate::network::NodeId;
 use crate::packet::Packet;
-use crate::sim::Before;
 use crate::truth::{Arrived, Dropped};
 
 /// What the network needs to know of an endpoint: one cache line.
@@ -107,6 +106,16 @@ impl PacketBooks {
     pub(crate) fn in_flight(&self) -> u64 {
         self.sent + self.duplicated - self.delivered - self.dropped - self.corrupted
     }
+}
+
+/// The books of a flow when its counting began.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) at: Instant,
+    pub(crate) stats: [Stats; 2],
+    pub(crate) packets: PacketBooks,
+    pub(crate) unneeded: [u64; 2],
+    pub(crate) spurious_timeouts: [u32; 2],
 }
 
 /// What an application has done with its connection.

@@ -5,17 +5,7 @@ use ackclock_trace::LinkRow;
 use ackclock_units::{Duration, Instant};
 
 use super::{Measured, Simulation};
-use crate::endpoint::{Flow, PacketBooks};
-
-/// The books of a flow when its counting began.
-#[derive(Debug)]
-pub(crate) struct Before {
-    at: Instant,
-    stats: [Stats; 2],
-    packets: PacketBooks,
-    unneeded: [u64; 2],
-    spurious_timeouts: [u32; 2],
-}
+use crate::endpoint::{Before, Flow, PacketBooks};
 
 /// What a flow has counted: since when, and the counters of both ends.
 pub(super) struct Counted {

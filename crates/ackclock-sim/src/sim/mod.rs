@@ -13,7 +13,6 @@ use std::sync::Arc;
 use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
 use ackclock_units::{Duration, Instant, Rng};
 
-pub(crate) use self::measured::Before;
 use self::path::Net;
 use crate::endpoint::Flow;
 use crate::error::SimError;

@@ -65,7 +65,7 @@ def expiries(packets: pa.Table) -> list[Expiry]:
 )
 def reproduce(setting: Setting) -> Outcome:
     """The timeouts of E-F8's two hosts, packet by packet."""
-    run = f8.Reading().run(["packets", "samples"])
+    run = f8.Reading().scenario(["packets", "samples"]).simulate()
     packets = {name: testbed.rows(run, "segments", name) for name in f8.COUNTDOWNS}
     found = {name: expiries(p) for name, p in packets.items()}
     delay = {name: float(np.mean([e.at - e.acked for e in of])) for name, of in found.items()}

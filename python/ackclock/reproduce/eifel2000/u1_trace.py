@@ -61,7 +61,7 @@ def reproduce(setting: Setting) -> Outcome:
 
 def expiries(countdown: str, column: str) -> tuple[float, int]:
     """How far the moments at which REXMT ends by the packets lie from the retransmissions, and how many there are."""
-    run = f8.Reading(sampling="every segment, Karn").run(["packets"])
+    run = f8.Reading(sampling="every segment, Karn").scenario(["packets"]).simulate()
     packets = testbed.rows(run, "segments", countdown)
     timing = Timing.of(packets)
     made = timing.replay(Timer.parse("jacobson88-ticks(max_rto=1h)"))

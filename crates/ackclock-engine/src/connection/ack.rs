@@ -163,6 +163,9 @@ impl Connection {
         let bytes = u64::from(segment.ack.bytes_since(data_from)).min(self.send.len());
         self.send.advance(bytes);
         self.snd_una = segment.ack;
+        if self.ecn.cwr_sent.is_some_and(|seq| seq < segment.ack) {
+            self.ecn.cwr_sent = None;
+        }
         self.stats.bytes_acked += bytes;
         self.stats.segments_acked += u64::from(acked.segments);
         if std::mem::take(&mut self.probe_outstanding) {

@@ -152,7 +152,7 @@ struct EcnState {
     echo: bool,
     /// Set CWR on the next new data.
     cwr: bool,
-    /// Where the new data begins that carried it last, until an echo comes that is younger.
+    /// Where the new data begins that carried it last, until that is acknowledged: a stale number would compare wrongly after two gigabytes.
     cwr_sent: Option<SeqNumber>,
 }
 

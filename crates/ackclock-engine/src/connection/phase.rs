@@ -87,10 +87,9 @@ impl Connection {
     #[cold]
     pub(super) fn echo(&mut self, now: Instant) {
         // The receiver echoes until it hears CWR, and what it says until that is acknowledged is old (RFC 3168 §6.1.2, §6.1.3).
-        if self.ecn.cwr || self.ecn.cwr_sent.is_some_and(|seq| self.snd_una <= seq) {
+        if self.ecn.cwr || self.ecn.cwr_sent.is_some() {
             return;
         }
-        self.ecn.cwr_sent = None;
         if matches!(self.phase, Phase::Open | Phase::Disorder) && self.flight_size() > 0 {
             self.phase = Phase::Cwr;
             self.recovery_point = self.snd_nxt;

@@ -98,14 +98,16 @@ def test_progress_is_told_in_a_few_lines():
         (["127.0.0.1", "--mss", "70000B"], "--mss"),
         (["127.0.0.1", "--max-rate", "1"], "--max-rate"),
         (["127.0.0.1", "--stack", "sock"], "sack"),
-        (["127.0.0.1", "--seconds", "0"], "--seconds"),
+        (["127.0.0.1", "--seconds", "0"], "give 1s to 86400s"),
+        (["127.0.0.1", "--seconds", "5ms"], "give 1s to 86400s"),
+        (["127.0.0.1", "--seconds", "20x"], "--seconds"),
     ],
 )
 def test_what_will_not_do_is_refused_in_a_sentence(ackclock, arguments, says):
     done = ackclock("probe", *arguments)
     assert done.code == 2, done
     assert says in done.err
-    assert "Traceback" not in done.err
+    assert "Traceback" not in done.err and "Probing" not in done.err
 
 
 def allowed():

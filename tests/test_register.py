@@ -47,6 +47,20 @@ BACKOFF = {
 }
 BACKOFF_MISSING: set[str] = set()
 
+# The ids of interactive2007, and what of them can be run so far. It only grows.
+INTERACTIVE = {
+    *(f"I-A{n}" for n in range(1, 11)),
+    *(f"I-E{n}" for n in range(1, 17)),
+    *(f"I-F{n}" for n in (1, 2, 3, 4, 6, 7, 10, 11)),
+    *(f"I-F{n}{part}" for n in (5, 8, 9, 12) for part in "ab"),
+    *(f"I-X{n}" for n in range(1, 8)),
+    *("I-U1", "I-U2"),
+}
+INTERACTIVE_LISTED = {*(f"I-E{n}" for n in range(1, 17)), "I-F2", "I-F3", "I-F4", "I-F7"}
+
+# Ids beyond the register: the questions that sceptics put to backoff2008, and how much hangs on what it leaves unstated.
+BEYOND = {*(f"B-S{n}" for n in range(1, 7)), "B-S9"}
+
 
 def ids(paper: str) -> list[str]:
     return [f"{paper}-{letter}{n}" for letter, count in REGISTER[paper].items() for n in range(1, count + 1)]
@@ -69,9 +83,22 @@ def test_every_id_of_mathis97_is_listed_or_known_to_be_missing():
 
 def test_every_id_of_backoff2008_is_listed_or_known_to_be_missing():
     assert len(BACKOFF) == 58
-    listed = {id for id in ITEMS if id.startswith("B-")}
+    listed = {id for id in ITEMS if id.startswith("B-")} - BEYOND
     assert listed <= BACKOFF
     assert BACKOFF - listed <= BACKOFF_MISSING
+
+
+def test_the_ids_of_interactive2007_that_can_be_run_are_listed():
+    assert len(INTERACTIVE) == 51
+    assert INTERACTIVE_LISTED <= INTERACTIVE
+    assert {id for id in ITEMS if id.startswith("I-")} == INTERACTIVE_LISTED
+
+
+def test_the_ids_beyond_the_register_are_listed():
+    assert not BEYOND & (BACKOFF | MATHIS)
+    assert set(ITEMS) >= BEYOND
+    assert {id for id in ITEMS if "-S" in id} == BEYOND
+    assert all(ITEMS[id].title.endswith("?") for id in BEYOND)
 
 
 def test_kinds_and_papers_are_known():

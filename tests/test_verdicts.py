@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackclock.reproduce import ITEMS
+from ackclock.reproduce import ITEMS, full, pages
 from ackclock.reproduce.item import Outcome, stated
 from ackclock.reproduce.verdicts import disagreement, recorded
 
@@ -28,3 +28,18 @@ def test_a_verdict_that_changes_either_way_is_noticed(monkeypatch):
     assert "no reason" in disagreement("B-E1", bad)
     entry["reason"] = "The load is too low."
     assert disagreement("B-E1", bad) is None
+
+
+def test_the_record_of_full_forms_names_no_item_that_is_gone():
+    assert set(full.recorded()) <= set(ITEMS)
+
+
+def test_a_full_form_is_told_with_what_it_took_and_gave(monkeypatch, tmp_path):
+    monkeypatch.setattr(full, "FILE", tmp_path / "full.json")
+    assert full.sentence("B-F1") == ""
+    assert full.main(["B-F1"]) == 0
+    entry = full.recorded()["B-F1"]
+    assert entry["verdict"] == "holds"
+    assert {c.name: c.got for c in ITEMS["B-F1"].run().checks} == entry["got"]
+    assert full.sentence("B-F1").startswith(f"`--full` took {entry['cpu']} s of processor time")
+    assert any("`--full` took" in part for part in pages.declared(ITEMS["B-F1"]))

@@ -1,25 +1,20 @@
 //! From packets to connections.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
-use std::ops::ControlFlow;
+use std::net::{IpAddr, SocketAddr};
 
 use ackclock_policy::{Chosen, Registry, RttEstimator};
 use ackclock_units::Instant;
 use ackclock_wire::Flags;
 
 use crate::connection::Flow;
-use crate::read::Packets;
+use crate::listing::Listing;
 use crate::report::Report;
+use crate::resolve::Habits;
 use crate::segment::{Seen, Unseen};
-use crate::{CaptureError, sent};
-
-/// What of a capture is looked at, and how closely.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Keep a sample of round-trip time and flight for every ack that gives one.
-    pub samples: bool,
-}
+use crate::wanted::{Options, Wanted};
+use crate::what_if::MOST_STALLS;
+use crate::{Selection, sent};
 
 /// Connections kept; segments of further ones are only counted. A connection takes about 2 kB.
 pub const MOST_CONNECTIONS: usize = 1 << 16;
@@ -27,26 +22,33 @@ pub const MOST_CONNECTIONS: usize = 1 << 16;
 pub const MOST_PIECES: usize = 1 << 20;
 /// Retransmissions listed over all connections, about 300 bytes each; beyond they are only counted.
 pub const MOST_LISTED: usize = 1 << 20;
+/// Packets listed over all connections, about 250 bytes each; further ones are only counted.
+pub const MOST_PACKETS: usize = 1 << 20;
 /// Segments held back to put them in order of time.
 const HELD_BACK: usize = 64;
 
 /// Takes segments, in about the order of their times, and makes connections of them.
 pub struct Analysis {
-    options: Options,
+    wanted: Wanted,
     estimator: Chosen<dyn RttEstimator>,
     flows: Vec<Flow>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u32>,
+    /// Connections looked up lately, by their ports.
+    recent: Vec<u32>,
     held: VecDeque<Seen>,
     latest: Instant,
     pieces: usize,
     listed: usize,
+    /// Packets are listed: of which connections, how many at most, and how many were.
+    listing: Option<(Option<Selection>, usize, usize)>,
     report: Report,
     others: u64,
     fragments: u64,
     unreadable: u64,
     out_of_order: u64,
     too_many: u64,
-    links: Vec<u32>,
+    /// Link types that are not understood.
+    pub(crate) links: Vec<u32>,
 }
 
 impl Analysis {
@@ -54,14 +56,16 @@ impl Analysis {
     pub fn new(options: Options) -> Self {
         let estimator = Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("the registry has RFC 6298");
         Self {
-            options,
+            wanted: Wanted::new(options),
             estimator,
             flows: Vec::new(),
             by_ends: HashMap::new(),
+            recent: vec![u32::MAX; RECENT],
             held: VecDeque::new(),
             latest: Instant::ZERO,
             pieces: 0,
             listed: 0,
+            listing: None,
             report: Report::default(),
             others: 0,
             fragments: 0,
@@ -72,38 +76,14 @@ impl Analysis {
         }
     }
 
-    /// Takes a whole capture. Damage ends it, with a note; so does `progress`, which gets the bytes used up after every few thousand packets.
-    ///
-    /// # Errors
-    /// Those before the first packet.
-    pub fn read<R: std::io::Read>(
-        &mut self,
-        packets: &mut Packets<R>,
-        mut progress: impl FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<bool, CaptureError> {
-        loop {
-            match packets.next_packet() {
-                Ok(Some(p)) => {
-                    if let crate::read::LinkType::Other(n) = p.link
-                        && !self.links.contains(&n)
-                        && self.links.len() < 16
-                    {
-                        self.links.push(n);
-                    }
-                    let seen = Seen::in_packet(&p);
-                    let at = p.at;
-                    self.packet(at, seen);
-                }
-                Ok(None) => return Ok(true),
-                Err(e) => {
-                    self.report.notes.push(e.to_string());
-                    return Ok(true);
-                }
-            }
-            if packets.packets().is_multiple_of(PROGRESS) && progress(packets.offset()).is_break() {
-                return Ok(false);
-            }
-        }
+    /// Lists the packets of the connections that `wanted` chooses, or of all: the first `most`, which should not be above [`MOST_PACKETS`].
+    pub fn list_packets(&mut self, wanted: Option<Selection>, most: usize) {
+        self.listing = Some((wanted, most, 0));
+    }
+
+    /// Adds a note to the report.
+    pub(crate) fn note(&mut self, note: String) {
+        self.report.notes.push(note);
     }
 
     /// Takes one packet.
@@ -122,28 +102,51 @@ impl Analysis {
     /// Takes one segment.
     pub fn segment(&mut self, seen: Seen) {
         self.report.segments += 1;
-        let at = self.held.partition_point(|s| s.at <= seen.at);
-        self.out_of_order += u64::from(at < self.held.len());
-        self.held.insert(at, seen);
+        // Nearly always it is the latest.
+        if self.held.back().is_none_or(|s| s.at <= seen.at) {
+            self.held.push_back(seen);
+        } else {
+            let at = self.held.partition_point(|s| s.at <= seen.at);
+            self.out_of_order += 1;
+            self.held.insert(at, seen);
+        }
         if self.held.len() > HELD_BACK
-            && let Some(next) = self.held.pop_front()
+            && let Some(mut next) = self.held.pop_front()
         {
-            self.in_order(next);
+            self.in_order(&mut next);
         }
     }
 
-    fn in_order(&mut self, mut seen: Seen) {
+    /// The connection between two ends. Most are found without the hash that withstands chosen addresses.
+    fn find(&mut self, ends: (SocketAddr, SocketAddr)) -> Option<u32> {
+        let place = usize::from(ends.0.port() ^ ends.1.port().rotate_left(5)) % RECENT;
+        let there = self.recent[place];
+        if let Some(flow) = self.flows.get(there as usize)
+            && (flow.ends == [ends.0, ends.1] || flow.ends == [ends.1, ends.0])
+            && !flow.followed
+        {
+            return Some(there);
+        }
+        let found = self.by_ends.get(&ends).copied();
+        if let Some(i) = found {
+            self.recent[place] = i;
+        }
+        found
+    }
+
+    fn in_order(&mut self, seen: &mut Seen) {
         // What comes later than it could be held back for is taken as it comes.
         seen.at = seen.at.max(self.latest);
         self.latest = seen.at;
         let ends = if seen.src <= seen.dst { (seen.src, seen.dst) } else { (seen.dst, seen.src) };
-        let mut known = self.by_ends.get(&ends).copied();
+        let mut known = self.find(ends);
+        let before = known;
         if let Some(i) = known
             && seen.segment.flags.has(Flags::SYN)
         {
             let flow = &self.flows[i as usize];
             // Reused ports.
-            known = known.filter(|_| !flow.is_over_for(&seen, usize::from(flow.ends[0] != seen.src)));
+            known = known.filter(|_| !flow.is_over_for(seen, usize::from(flow.ends[0] != seen.src)));
         }
         let i = match known {
             Some(i) => i,
@@ -152,8 +155,18 @@ impl Analysis {
                 return;
             }
             None => {
-                self.flows.push(Flow::new(&seen, &self.estimator, self.options.samples));
-                let i = self.flows.len() as u32 - 1;
+                let mut flow = Flow::new(seen, &self.estimator, &self.wanted);
+                let i = self.flows.len() as u32;
+                if let Some((wanted, ..)) = &self.listing
+                    && wanted.as_ref().is_none_or(|w| w.includes_ends(i as usize, flow.ends))
+                {
+                    flow.listing = Some(Listing::new(i));
+                }
+                flow.before = before;
+                if let Some(b) = before {
+                    self.flows[b as usize].followed = true;
+                }
+                self.flows.push(flow);
                 self.by_ends.insert(ends, i);
                 i
             }
@@ -162,7 +175,16 @@ impl Analysis {
         let side = usize::from(flow.ends[0] != seen.src);
         let before = flow.halves.iter().map(|h| (h.pieces(), h.agains.len())).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         flow.halves[side].may_list = self.listed < MOST_LISTED;
-        flow.on_segment(&seen, side);
+        if let Some((_, most, listed)) = &mut self.listing
+            && let Some(own) = &flow.listing
+        {
+            let before = own.len();
+            flow.may_list_packets = *listed < *most;
+            flow.on_segment(seen, side);
+            *listed += flow.listing.as_ref().map_or(0, Listing::len) - before;
+        } else {
+            flow.on_segment(seen, side);
+        }
         if self.pieces >= MOST_PIECES.max(sent::MOST_PIECES) {
             flow.halves[side].forget();
         }
@@ -173,8 +195,8 @@ impl Analysis {
 
     /// Puts the sum under it.
     pub fn finish(mut self) -> Report {
-        while let Some(seen) = self.held.pop_front() {
-            self.in_order(seen);
+        while let Some(mut seen) = self.held.pop_front() {
+            self.in_order(&mut seen);
         }
         let mut report = self.report;
         let links = self.links.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
@@ -195,10 +217,28 @@ impl Analysis {
         if self.listed >= MOST_LISTED {
             report.notes.push(format!("the first {MOST_LISTED} retransmissions are listed, further ones are only counted"));
         }
-        report.connections = self.flows.into_iter().map(Flow::finish).collect();
+        if self.wanted.asked.as_ref().is_some_and(|a| a.is_full()) {
+            report.notes.push(format!(
+                "what-if judges the first {MOST_STALLS} stalls; for further ones, every timer is said to have waited as the sender did"
+            ));
+        }
+        let left_out: u64 = self.flows.iter().filter_map(|f| f.listing.as_ref()).map(|l| l.left_out).sum();
+        if left_out > 0 {
+            let listed = self.listing.map_or(0, |l| l.2);
+            report.notes.push(format!("the first {listed} packets are listed, {left_out} further ones are only counted"));
+        }
+        // Whether a host sends tail loss probes is told by all of its connections together.
+        let mut hosts: HashMap<IpAddr, Habits> = HashMap::new();
+        for flow in &self.flows {
+            for (end, half) in flow.ends.iter().zip(&flow.halves) {
+                hosts.entry(end.ip()).or_default().add(Habits::of(half));
+            }
+        }
+        let habits = |end: &SocketAddr| hosts.get(&end.ip()).copied().unwrap_or_default();
+        report.connections = self.flows.into_iter().map(|flow| flow.finish(habits)).collect();
         report
     }
 }
 
-/// Packets between two reports of progress.
-const PROGRESS: u64 = 1 << 14;
+/// Places for connections looked up lately.
+const RECENT: usize = 1 << 13;

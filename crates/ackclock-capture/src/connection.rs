@@ -6,10 +6,12 @@ use ackclock_policy::{Chosen, RttEstimator};
 use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Options};
 
-use crate::half::{Half, segment_size};
-use crate::report::{Connection, Standing};
-use crate::resolve::resolve;
+use crate::half::{Half, SenderClock, segment_size};
+use crate::listing::{Counts, Listing};
+use crate::report::{Connection, Standing, View};
+use crate::resolve::{Habits, resolve};
 use crate::segment::Seen;
+use crate::wanted::Wanted;
 
 /// A connection in the making.
 #[derive(Debug)]
@@ -23,34 +25,52 @@ pub(crate) struct Flow {
     start: Instant,
     end: Instant,
     syn_at: Option<Instant>,
+    last_syn_at: Option<Instant>,
     syn_ack: bool,
     handshake: Option<Duration>,
+    /// The same from the last SYN on: a round-trip time.
+    round_trip: Option<Duration>,
     reset: bool,
     /// A direction is analysed as one interface saw it.
     interfaces: [Option<u32>; 2],
     /// Hops left in the first packets, to tell copies from both sides of a router.
     hops: [u8; 2],
     copies: [u64; 2],
+    /// Its packets, where they are wanted.
+    pub listing: Option<Listing>,
+    /// There is room for another one.
+    pub may_list_packets: bool,
+    /// The number of the connection that used its addresses and ports before.
+    pub before: Option<u32>,
+    /// Another one has its addresses and ports now.
+    pub followed: bool,
 }
 
 impl Flow {
-    pub(crate) fn new(seen: &Seen, estimator: &Chosen<dyn RttEstimator>, samples: bool) -> Self {
-        // A SYN-ACK that comes first tells that the other one opened it.
-        let client = usize::from(seen.segment.flags.has(Flags::SYN | Flags::ACK));
+    pub(crate) fn new(seen: &Seen, estimator: &Chosen<dyn RttEstimator>, wanted: &Wanted) -> Self {
+        let flags = seen.segment.flags;
+        // A SYN-ACK that comes first tells that the other one opened it; without a handshake servers have the lower port.
+        let client = usize::from(if flags.has(Flags::SYN) { flags.has(Flags::ACK) } else { seen.src.port() < seen.dst.port() });
         Self {
             ends: [seen.src, seen.dst],
-            halves: [Half::new(estimator.build(), samples), Half::new(estimator.build(), samples)],
+            halves: [0, 1].map(|_| Half::new(estimator.build(), wanted)),
             client,
             opening_seen: false,
             start: seen.at,
             end: seen.at,
             syn_at: None,
+            last_syn_at: None,
             syn_ack: false,
             handshake: None,
+            round_trip: None,
             reset: false,
             interfaces: [None; 2],
             hops: [0; 2],
             copies: [0; 2],
+            listing: None,
+            may_list_packets: true,
+            before: None,
+            followed: false,
         }
     }
 
@@ -76,7 +96,7 @@ impl Flow {
         if self.hops[side] == 0 {
             self.hops[side] = seen.hops;
         }
-        if self.halves[side].is_copy(seen) {
+        if self.halves[side].copies.is_copy(seen) {
             if self.hops[side] == seen.hops {
                 self.copies[side] += 1;
             } else {
@@ -84,14 +104,36 @@ impl Flow {
             }
             return;
         }
+        let before = self.listing.is_some().then(|| Counts::of(&self.halves[side]));
+        let opening = s.flags.has(Flags::SYN) || self.opening_seen;
+        self.halves.iter_mut().for_each(|h| h.limits.begin(self.start, opening));
         self.halves[1 - side].on_ack(s, seen.at);
-        self.halves[side].on_segment(seen);
+        let other = &self.halves[1 - side];
+        // Asked for where a silence may have ended.
+        let tsval = s.options.timestamps.map(|t| t.tsval);
+        let quiet = self.halves[side].gaps.may_end(seen.at, tsval, other.peer_clock.tick());
+        let smoothed = if quiet { other.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
+        let sender = SenderClock { clock: other.peer_clock, handshake: self.round_trip, smoothed, quiet };
+        self.halves[side].on_segment(seen, &sender);
+        if s.len > 0 {
+            self.halves[1 - side].gaps.asked(seen.at);
+        }
         if s.flags.has(Flags::SYN) {
             self.on_syn(seen, side);
         } else if side == self.client && self.syn_ack && self.handshake.is_none() && s.flags.has(Flags::ACK) {
             self.handshake = self.syn_at.map(|at| seen.at.since(at));
+            // By the client's clock, where it tells that this ack was held up.
+            let due = s.options.timestamps.and_then(|t| self.halves[1 - side].peer_clock.sent_by(t.tsval));
+            let came = due.map_or(seen.at, |due| due.min(seen.at));
+            self.round_trip = self.last_syn_at.map(|at| came.since(at));
         }
         self.reset |= s.flags.has(Flags::RST);
+        if let Some((listing, before)) = self.listing.as_mut().zip(before) {
+            match self.may_list_packets {
+                true => listing.add(seen, side, &self.halves, before),
+                false => listing.left_out += 1,
+            }
+        }
         for i in 0..2 {
             self.halves[i].near = self.halves[1 - i].far.unwrap_or(Duration::ZERO);
         }
@@ -101,10 +143,13 @@ impl Flow {
         if seen.segment.flags.has(Flags::ACK) {
             self.syn_ack = true;
             self.client = 1 - side;
+            self.halves[side].has_answered(seen.at);
         } else {
             self.client = side;
             self.opening_seen = true;
             self.syn_at.get_or_insert(seen.at);
+            self.last_syn_at = Some(seen.at);
+            self.halves[1 - side].asked_at = Some(seen.at);
         }
         let [Some(a), Some(b)] = [0, 1].map(|i| self.halves[i].out.options) else { return };
         let (scale, sack) = (|o: &Options| o.window_scale.unwrap_or(0).min(14), a.sack_permitted && b.sack_permitted);
@@ -136,14 +181,18 @@ impl Flow {
     }
 
     /// Puts the sum under it.
-    pub(crate) fn finish(mut self) -> Connection {
+    pub(crate) fn finish(mut self, habits: impl Fn(&SocketAddr) -> Habits) -> Connection {
         let standing = self.standing();
         let fars = [0, 1].map(|i| self.halves[i].far);
         let mut notes = Vec::new();
         if !self.opening_seen && !self.syn_ack {
             notes.push("the capture begins in the middle of it: window scales and segment sizes are not known".to_owned());
         }
+        if let Some(n) = self.before {
+            notes.push(format!("its addresses and ports were used before, by connection {n}"));
+        }
         for (i, half) in self.halves.iter_mut().enumerate() {
+            half.out.limits = std::mem::take(&mut half.limits).finish(self.end);
             // A capture that doubles packets doubles most of them, a network a few.
             let copies = self.copies[i];
             if copies * 5 > half.out.packets {
@@ -156,15 +205,22 @@ impl Flow {
                 _ => None,
             };
         }
+        let asked = self.halves[0].asked.is_some();
         let [a, b] = self.halves;
         let sides = [self.client, 1 - self.client];
-        let mut halves = [Some(resolve(a)), Some(resolve(b))];
+        let mut halves = [Some(resolve(a, habits(&self.ends[0]))), Some(resolve(b, habits(&self.ends[1])))];
         let directions = sides.map(|i| halves[i].take().expect("two different sides"));
+        let [first, second] = sides.map(|i| &directions[i].0);
+        let left_out = self.listing.as_ref().map_or(0, |l| l.left_out);
+        let packets = self.listing.map(|l| l.finish([first, second], self.client)).unwrap_or_default();
         for (d, way) in directions.iter().zip(["client", "server"]) {
             if d.1 {
                 notes.push(format!("the {way} had more outstanding than is kept: the oldest of it was forgotten"));
             }
             let d = &d.0;
+            if asked && d.view == View::Receiver && d.data_packets > 0 {
+                notes.push(format!("what-if says nothing of the {way}: what it sent and was lost before the capture is not seen here"));
+            }
             if d.missing_bytes > 0 {
                 notes.push(format!("{} bytes of the {way} were acknowledged and are not in the capture", d.missing_bytes));
             }
@@ -191,6 +247,8 @@ impl Flow {
             handshake: self.handshake,
             standing,
             directions: directions.map(|d| d.0),
+            packets,
+            packets_left_out: left_out,
             notes,
         }
     }

@@ -2,17 +2,26 @@
 
 mod acks;
 mod again;
+mod copies;
+mod follow;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use ackclock_policy::RttEstimator;
+use ackclock_policy::{Rtt, RttEstimator};
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Flags, Options, Segment};
 
+use self::copies::Copies;
+use crate::gaps::{Arrival, Content, Gaps};
+use crate::limits::{Limits, Standing};
+use crate::peer_clock::PeerClock;
 use crate::ranges::Ranges;
 use crate::report::{Direction, Episode, Retransmission, TimedOut};
 use crate::segment::Seen;
 use crate::sent::{Outstanding, Piece};
+use crate::wanted::Wanted;
+use crate::what_if::{Asked, WhatIf};
 
 /// A retransmission with what is needed to judge it later.
 #[derive(Debug)]
@@ -22,7 +31,7 @@ pub(crate) struct Again {
     end: u64,
     tsval: Option<u32>,
     /// The one before of the same piece.
-    before: Option<u32>,
+    pub before: Option<u32>,
     pub episode: Option<u32>,
     expiry: Option<u32>,
     /// An ack covered it, without telling that it was in vain.
@@ -46,6 +55,19 @@ pub(crate) struct Expiry {
     pub episode: Option<u32>,
     pub eifel_spurious: Option<bool>,
     pub outage: bool,
+    /// Something sent later had been heard of.
+    pub news: bool,
+    pub dup_acks: u32,
+    /// Some probe was sent for what is outstanding, or SACK is not in use.
+    pub no_probe: bool,
+    /// When a probe would have been due (RFC 8985 §7.2).
+    pub pto: Option<Duration>,
+    /// What had been sent.
+    pub max: u64,
+    /// Segments outstanding.
+    pub outstanding: u32,
+    /// Acks had called for a repair before.
+    pub repairing: bool,
     /// A sender that probes would have probed first.
     pub unprobed: bool,
     /// What Linux's probe would have waited, and its timeout.
@@ -70,6 +92,15 @@ const ACKED_KEPT: usize = 64;
 /// Timestamps remembered for round-trip times.
 const MOST_TSVALS: usize = 4096;
 
+/// What else tells of a direction's sender: its clock, the round-trip time of the handshake, and the smoothed one on its side of the capture.
+pub(crate) struct SenderClock {
+    pub clock: PeerClock,
+    pub handshake: Option<Duration>,
+    pub smoothed: Duration,
+    /// A silence may have ended.
+    pub quiet: bool,
+}
+
 /// One direction of a connection.
 #[derive(Debug)]
 pub(crate) struct Half {
@@ -78,6 +109,8 @@ pub(crate) struct Half {
     pub expiries: Vec<Expiry>,
     pub episodes: Vec<Episode>,
     estimator: Box<dyn RttEstimator>,
+    /// What it says.
+    smoothed: Option<Rtt>,
     /// Coordinates: sequence numbers carried on above 32 bits. The first one, and `snd_una`, `snd_max` of RFC 9293.
     pub base: Option<u64>,
     pub una: u64,
@@ -85,6 +118,9 @@ pub(crate) struct Half {
     /// Where its SYN and FIN stand.
     pub syn: Option<u64>,
     pub fin: Option<u64>,
+    /// When the other end's latest SYN was seen that it has not answered yet, and how long its first answer took.
+    pub asked_at: Option<Instant>,
+    answers_in: Option<Duration>,
     /// Its largest segment by the handshake; 0 while unknown.
     pub mss: u32,
     outstanding: Outstanding,
@@ -120,9 +156,13 @@ pub(crate) struct Half {
     episode_tsval: Option<u32>,
     tsvals: VecDeque<(u32, Instant, bool)>,
     last_tsval: Option<u32>,
-    recent: [u64; 8],
-    twin_at: Option<Instant>,
-    doubled: bool,
+    /// The clock of the other end.
+    pub peer_clock: PeerClock,
+    /// The highest sequence number that any packet told of.
+    told: u64,
+    /// Silences, as the receiver sees them.
+    pub gaps: Gaps,
+    pub copies: Copies,
     round_end: u64,
     round_flight: u64,
     last_round_flight: u64,
@@ -132,23 +172,32 @@ pub(crate) struct Half {
     pub overrun: bool,
     pub may_list: bool,
     pub samples: bool,
+    /// Timers in the place of its own, from its first segment on.
+    pub asked: Option<Arc<Asked>>,
+    pub what_if: Option<Box<WhatIf>>,
+    /// What the echo of a timestamp in the present ack told.
+    echo: Option<Duration>,
+    pub limits: Limits,
     /// Some segment had an identification.
     pub identified: bool,
 }
 
 impl Half {
-    pub(crate) fn new(estimator: Box<dyn RttEstimator>, samples: bool) -> Self {
+    pub(crate) fn new(estimator: Box<dyn RttEstimator>, wanted: &Wanted) -> Self {
         Self {
             out: Direction::default(),
             agains: Vec::new(),
             expiries: Vec::new(),
             episodes: Vec::new(),
+            smoothed: estimator.rtt(),
             estimator,
             base: None,
             una: 0,
             max: 0,
             syn: None,
             fin: None,
+            asked_at: None,
+            answers_in: None,
             mss: 0,
             outstanding: Outstanding::default(),
             acked: VecDeque::new(),
@@ -174,16 +223,21 @@ impl Half {
             episode_tsval: None,
             tsvals: VecDeque::new(),
             last_tsval: None,
-            recent: [0; 8],
-            twin_at: None,
-            doubled: false,
+            peer_clock: PeerClock::default(),
+            told: 0,
+            gaps: Gaps::default(),
+            copies: Copies::default(),
             round_end: 0,
             round_flight: 0,
             last_round_flight: 0,
             sack_agreed: false,
             overrun: false,
             may_list: true,
-            samples,
+            samples: wanted.samples,
+            asked: wanted.asked.clone(),
+            what_if: None,
+            echo: None,
+            limits: Limits::default(),
             identified: false,
         }
     }
@@ -204,7 +258,7 @@ impl Half {
     }
 
     /// Position in the stream, for reading.
-    fn offset(&self, at: u64) -> u64 {
+    pub(crate) fn offset(&self, at: u64) -> u64 {
         let first = self.base.unwrap_or(at) + u64::from(self.syn.is_some());
         at.saturating_sub(first)
     }
@@ -214,7 +268,8 @@ impl Half {
         // Without a handshake: no packet of a link of 1500 bytes carries more.
         const USUAL: u32 = 1460;
         let mss = if self.mss > 0 { self.mss } else { USUAL };
-        len.div_ceil(mss.max(1)).max(1)
+        // Most are one: a division takes longer than all that is done with it.
+        if len <= mss { 1 } else { len.div_ceil(mss) }
     }
 
     /// Pieces in our books.
@@ -240,33 +295,8 @@ impl Half {
         self.flight().saturating_sub(arrived)
     }
 
-    /// True when it repeats one of the segments just before, identification included.
-    pub(crate) fn is_copy(&mut self, seen: &Seen) -> bool {
-        let s = &seen.segment;
-        let times = s.options.timestamps.map_or(0, |t| (u64::from(t.tsval) << 32) | u64::from(t.tsecr));
-        let numbers = (u64::from(s.seq.0) << 32) | u64::from(s.ack.0);
-        let rest = (u64::from(seen.id) << 48) | (u64::from(s.window) << 32) | (u64::from(s.flags.0) << 24) | u64::from(s.len & 0xff_ffff);
-        // Odd multipliers spread what differs: 2^64 over the golden ratio, and two primes of xxHash.
-        let print = numbers.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            ^ times.rotate_left(31).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
-            ^ rest.rotate_left(17).wrapping_mul(0x1656_67b1_9e37_79f9);
-        if seen.id == 0 {
-            // Without identification, acks in a burst look the same. A SYN does not come twice at once: this capture doubles packets.
-            let twin = self.recent[0] == print && self.twin_at.is_some_and(|t| seen.at.since(t) < AT_ONCE);
-            (self.recent[0], self.twin_at) = (print, Some(seen.at));
-            self.doubled |= twin && s.flags.has(Flags::SYN);
-            return twin && self.doubled;
-        }
-        if self.recent.contains(&print) {
-            return true;
-        }
-        self.recent.rotate_right(1);
-        self.recent[0] = print;
-        false
-    }
-
     /// Takes a segment of this direction: the sequence space that it occupies.
-    pub(crate) fn on_segment(&mut self, seen: &Seen) {
+    pub(crate) fn on_segment(&mut self, seen: &Seen, sender: &SenderClock) {
         let (s, at) = (&seen.segment, seen.at);
         self.begin(s.seq);
         let start = self.coordinate(s.seq);
@@ -274,6 +304,14 @@ impl Half {
             return;
         }
         let syn = s.flags.has(Flags::SYN);
+        if !s.flags.has(Flags::RST) {
+            let arrival = self.arrival(seen, start, sender);
+            if start > self.told.max(self.max) {
+                self.gaps.skips();
+            }
+            self.gaps.arrival(&arrival);
+            self.told = self.told.max(start + u64::from(s.seq_len()));
+        }
         self.identified |= seen.id != 0;
         if s.flags.has(Flags::RST) {
             return;
@@ -288,7 +326,7 @@ impl Half {
             self.out.data_packets += u64::from(packets);
             self.out.bytes += u64::from(s.len);
             self.out.super_segments += u64::from(packets > 1);
-            self.out.mss = self.out.mss.max(s.len / packets);
+            self.out.mss = self.out.mss.max(if packets > 1 { s.len / packets } else { s.len });
         }
         let end = start + u64::from(s.seq_len());
         if s.flags.has(Flags::FIN) {
@@ -316,6 +354,48 @@ impl Half {
         self.round_flight = self.round_flight.max(self.pipe());
     }
 
+    /// What a segment is to the receiver.
+    fn arrival(&self, seen: &Seen, start: u64, sender: &SenderClock) -> Arrival {
+        let s = &seen.segment;
+        let end = start + u64::from(s.seq_len());
+        let content = match () {
+            () if end == start => Content::Nothing,
+            () if start > self.max => Content::Beyond,
+            () if start == self.max && self.told > start => Content::Overdue { newest: end >= self.told },
+            () if start == self.max => Content::Next,
+            () if self.holes.iter().any(|h| h.start < end && start < h.end) => Content::Missing,
+            () => Content::Known { newest: end >= self.max },
+        };
+        let known = if sender.quiet { self.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
+        let tsval = s.options.timestamps.map(|t| t.tsval);
+        Arrival {
+            at: seen.at,
+            content,
+            syn: s.flags.has(Flags::SYN),
+            fin: s.flags.has(Flags::FIN),
+            id: (seen.id != 0).then_some(seen.id),
+            tsval,
+            tick: sender.clock.tick(),
+            due: tsval.and_then(|t| sender.clock.sent_by(t)),
+            rtt: sender.handshake.unwrap_or(known),
+            least: self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default(),
+            smoothed: sender.handshake.unwrap_or_default().max(known).max(sender.smoothed),
+            sack: self.sack_agreed,
+        }
+    }
+
+    /// It has sent a SYN-ACK.
+    pub(crate) fn has_answered(&mut self, at: Instant) {
+        if let Some(asked) = self.asked_at.take() {
+            self.answers_in.get_or_insert(at.since(asked));
+        }
+    }
+
+    /// True when a SYN-ACK at this moment answers a SYN that was sent again.
+    fn answers_a_syn(&self, at: Instant) -> bool {
+        self.asked_at.zip(self.answers_in).is_some_and(|(asked, usual)| at.since(asked) <= usual.mul_f64(1.5) + BUSY)
+    }
+
     fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {
         let Some(v) = tsval else { return };
         // The first segment of each tick of its clock: which of them an echo answers is not known.
@@ -335,7 +415,8 @@ impl Half {
         if start > self.max && self.holes.len() < MOST_HOLES {
             self.holes.push(Hole { start: self.max, end: start, at, id: seen.id, tsval });
         }
-        if self.flight() > 0 && self.quiet_for(at) >= self.probe_wait().unwrap_or(Duration::MAX) {
+        let quiet = self.quiet_for(at);
+        if self.flight() > 0 && quiet >= SOONEST_PROBE && quiet >= self.probe_wait().unwrap_or(Duration::MAX) {
             // New data after a silence while other data is outstanding: it may be a probe, which sets the timer anew (RFC 8985 §7.3).
             self.probed_at = Some(at);
             self.probed_to = Some(end);
@@ -344,6 +425,32 @@ impl Half {
         self.out.unique_bytes += payload(&seen.segment, start, end);
         let piece = Piece { start, end, first: at, last: at, copies: 1, tsval, id: seen.id, again: None, seen: true, sacked: false };
         self.overrun |= !self.outstanding.insert(piece);
+        // Options of their own make some full segments shorter.
+        let mss = if self.mss > 0 { self.mss } else { self.out.mss.max(1) };
+        let rest = if seen.segment.len < mss { seen.segment.len } else { seen.segment.len % mss };
+        self.limits.sent(&self.standing(at), seen.segment.len > 0 && (rest == 0 || rest + 40 > mss), self.prompt());
+        if self.asked.is_some() {
+            self.follow_new(at, start);
+        }
+    }
+
+    /// How its sender stands, as far as what it may send goes.
+    fn standing(&self, at: Instant) -> Standing {
+        let room = self.peer_window.map_or(u64::MAX, |w| (self.una + w).saturating_sub(self.max));
+        Standing {
+            at,
+            full: room < u64::from(if self.mss > 0 { self.mss } else { self.out.mss.max(1) }),
+            repairing: self.episode.is_some(),
+            flight: self.flight(),
+            una: self.una,
+            max: self.max,
+        }
+    }
+
+    /// How soon its sender answers an ack, as seen here: a busy machine, or the next place of a paced one.
+    fn prompt(&self) -> Duration {
+        let least = Duration::from_millis(3);
+        self.near + self.rtt().map_or(least, |(srtt, _)| least.max(srtt / 16).min(srtt / 2))
     }
 
     /// True while the receiver offers no room.
@@ -360,12 +467,12 @@ impl Half {
 
     /// Smoothed round-trip time of the whole path, and deviation.
     pub(crate) fn rtt(&self) -> Option<(Duration, Duration)> {
-        self.estimator.rtt().map(|r| (r.srtt + self.near, r.rttvar)).or_else(|| self.far.map(|far| (far + self.near, (far + self.near) / 2)))
+        self.smoothed.map(|r| (r.srtt + self.near, r.rttvar)).or_else(|| self.far.map(|far| (far + self.near, (far + self.near) / 2)))
     }
 
     /// After what silence a tail loss probe is due (RFC 8985 §7.2), at the least.
     fn probe_wait(&self) -> Option<Duration> {
-        self.rtt().map(|(srtt, _)| srtt.mul_f64(1.8).max(Duration::from_millis(4)))
+        self.rtt().map(|(srtt, _)| srtt.mul_f64(1.8).max(SOONEST_PROBE))
     }
 
     /// When Linux sends a probe for a single segment, and when its timer expires.
@@ -378,8 +485,10 @@ impl Half {
     }
 }
 
-/// In which a capture that doubles packets shows the second one.
-const AT_ONCE: Duration = Duration::from_micros(200);
+/// No probe is due sooner: timers have ticks.
+const SOONEST_PROBE: Duration = Duration::from_millis(4);
+/// What an answer may take longer than another one.
+const BUSY: Duration = Duration::from_millis(20);
 /// Farther from what was sent last no window reaches (RFC 7323 §2.3: below 2^30).
 const FARTHEST: u64 = 1 << 30;
 

@@ -1,15 +1,20 @@
 //! Captures taken apart without the engine: who talked to whom, what was sent again and why, what it cost.
 //!
 //! [`read`] gives packets, [`Analysis`] makes connections of them, and a [`Report`] says what was found. Everything streams; what is kept is bounded
-//! ([`MOST_CONNECTIONS`], [`MOST_PIECES`], [`MOST_LISTED`]).
+//! ([`MOST_CONNECTIONS`], [`MOST_PIECES`], [`MOST_LISTED`], [`MOST_PACKETS`]).
 
 mod analysis;
 mod cause;
 mod connection;
 mod error;
+pub mod gaps;
 mod half;
+mod limits;
+mod listing;
+mod peer_clock;
 mod ranges;
 pub mod read;
+mod read_all;
 mod report;
 mod resolve;
 mod segment;
@@ -17,12 +22,17 @@ mod select;
 mod sent;
 mod spread;
 mod tables;
+mod wanted;
+mod what_if;
 
-pub use analysis::{Analysis, MOST_CONNECTIONS, MOST_LISTED, MOST_PIECES, Options};
+pub use analysis::{Analysis, MOST_CONNECTIONS, MOST_LISTED, MOST_PACKETS, MOST_PIECES};
 pub use cause::Cause;
 pub use error::CaptureError;
-pub use report::{Connection, Direction, Episode, Report, Retransmission, Sample, Standing, TimedOut, Timeout, View};
+pub use report::{
+    Connection, Direction, Episode, PathWas, Remedy, Report, Retransmission, Sample, Shares, Stalled, Standing, TimedOut, Timeout, View, WhatIf,
+};
 pub use segment::{Seen, Unseen};
 pub use select::Selection;
 pub use spread::Spread;
 pub use tables::Tables;
+pub use wanted::Options;

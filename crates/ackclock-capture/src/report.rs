@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
-use ackclock_trace::LossClass;
+use ackclock_trace::{LossClass, PacketRow};
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::Options;
 
+use crate::gaps::Gap;
 use crate::{Cause, Spread};
 
 /// From where a direction was seen.
@@ -88,6 +89,134 @@ pub struct Timeout {
     pub eifel_spurious: Option<bool>,
     /// A whole window was outstanding and nothing of it was heard of: an outage.
     pub outage: bool,
+    /// What would have repaired the loss before it, had the sender had that.
+    pub remedy: Option<Remedy>,
+}
+
+/// What repairs a loss before the retransmission timer does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Remedy {
+    /// A tail loss probe (RFC 8985 §7): nothing that was sent later had arrived, so no ack told of the loss.
+    Probe,
+    /// Early retransmit (RFC 5827): too little was outstanding for three duplicate acks.
+    EarlyRetransmit,
+    /// Limited transmit (RFC 3042): new segments on the first duplicate acks bring about the third.
+    LimitedTransmit,
+}
+
+impl Remedy {
+    /// The word in tables and JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::EarlyRetransmit => "early-retransmit",
+            Self::LimitedTransmit => "limited-transmit",
+        }
+    }
+}
+
+/// What held a sender back, for how long: together, the time of its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Shares {
+    /// Opening, less SYN timeouts.
+    pub handshake: Duration,
+    /// The receiver's window had no room for a segment.
+    pub receiver_window: Duration,
+    /// Nothing to send, although it might have.
+    pub application: Duration,
+    /// Acks: the congestion window was full, repairs included.
+    pub congestion_window: Duration,
+    /// The same while the window opened by slow start.
+    pub slow_start: Duration,
+    /// The retransmission timer or a probe's.
+    pub timeouts: Duration,
+}
+
+impl Shares {
+    /// Names and times, in the order in which they are listed.
+    pub fn parts(&self) -> [(&'static str, Duration); 6] {
+        [
+            ("handshake", self.handshake),
+            ("slow_start", self.slow_start),
+            ("congestion_window", self.congestion_window),
+            ("receiver_window", self.receiver_window),
+            ("application", self.application),
+            ("timeouts", self.timeouts),
+        ]
+    }
+}
+
+/// What the path did while a sender waited for its timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PathWas {
+    /// Something that was sent later arrived, or losses as they are on this path explain those of the stall: packets were lost singly.
+    Alive,
+    /// Nothing tells: a single loss, or an outage that was over when the timer expired.
+    #[default]
+    Unknown,
+    /// Everything was lost for some time: a whole window, or retransmissions in a row.
+    Dead,
+}
+
+impl PathWas {
+    /// The word in tables and JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Unknown => "unknown",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// A wait for a retransmission timer, from a segment's first copy to its ack, with one timer or another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stalled {
+    /// First copy of the segment.
+    pub began: Instant,
+    /// When its sender heard the ack, as it was; `None` where it never did.
+    pub ended: Option<Instant>,
+    /// What was waited for.
+    pub of: TimedOut,
+    /// What the path did.
+    pub path: PathWas,
+    /// Expiries.
+    pub timeouts: u64,
+    /// Those of them with the ack under way.
+    pub spurious: u64,
+    /// Those of them before acks would have called for the retransmission.
+    pub early: u64,
+    /// Time that the timer waited for something that was lost: the best estimate.
+    pub waited: Duration,
+    /// The least that it can have been.
+    pub waited_least: Duration,
+    /// The most.
+    pub waited_most: Duration,
+    /// From the first copy to the ack.
+    pub response: Option<Duration>,
+}
+
+/// What one timer would have done; the first of them is the sender as it ran.
+#[derive(Clone, Debug, Default)]
+pub struct WhatIf {
+    /// Its name.
+    pub timer: String,
+    /// Sums of the stalls, and expiries outside of them.
+    pub timeouts: u64,
+    /// See [`Stalled`].
+    pub spurious: u64,
+    /// See [`Stalled`].
+    pub early: u64,
+    /// Most expiries in a row.
+    pub rounds: u32,
+    /// See [`Stalled`].
+    pub waited: Duration,
+    /// See [`Stalled`].
+    pub waited_least: Duration,
+    /// See [`Stalled`].
+    pub waited_most: Duration,
+    /// One by one, where this timer or the sender's own expired.
+    pub stalls: Vec<Stalled>,
 }
 
 /// A loss episode (M-U1, M-U4).
@@ -121,18 +250,18 @@ pub struct Episode {
     pub lost_bytes: u64,
 }
 
-/// The state at one moment, whenever a round-trip time was sampled.
+/// The state at one moment, whenever an ack moved forward.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// When the ack was seen.
     pub at: Instant,
-    /// From the capture to the receiver and back.
-    pub rtt: Duration,
+    /// From the capture to the receiver and back, where the ack gives it by Karn's rule.
+    pub rtt: Option<Duration>,
     /// Smoothed (RFC 6298).
-    pub srtt: Duration,
+    pub srtt: Option<Duration>,
     /// Smoothed deviation.
-    pub rttvar: Duration,
-    /// Outstanding, bytes, after the ack.
+    pub rttvar: Option<Duration>,
+    /// In the network after the ack, bytes: outstanding, and not covered by SACK.
     pub flight: u64,
     /// Most bytes outstanding in the round trip before: what the congestion window must have allowed.
     pub cwnd: u64,
@@ -177,10 +306,18 @@ pub struct Direction {
     pub retransmissions: Vec<Retransmission>,
     /// Expiries, in order of time.
     pub timeouts: Vec<Timeout>,
+    /// Timeouts as silences show them to the receiver, by time alone (B-U1): of use in captures near it.
+    pub gaps_by_time: Vec<Gap>,
+    /// The same by what ends the silence.
+    pub gaps: Vec<Gap>,
     /// Loss episodes, in order of time.
     pub episodes: Vec<Episode>,
     /// Samples, where they were asked for.
     pub samples: Vec<Sample>,
+    /// What held it back.
+    pub limits: Shares,
+    /// Other timers in the place of the sender's, where they were asked for; the sender as it ran comes first.
+    pub what_if: Vec<WhatIf>,
     /// CA events (M-U1).
     pub ca_events: u32,
     /// Non-CA events.
@@ -282,6 +419,10 @@ pub struct Connection {
     pub standing: Standing,
     /// From the client, from the server.
     pub directions: [Direction; 2],
+    /// Its packets in order of time, where they were asked for, and how many of them found no room.
+    pub packets: Vec<PacketRow>,
+    /// See there.
+    pub packets_left_out: u64,
     /// What was met that a reader should know, one sentence each.
     pub notes: Vec<String>,
 }

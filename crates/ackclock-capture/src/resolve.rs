@@ -5,17 +5,20 @@ use ackclock_units::Duration;
 
 use crate::Cause;
 use crate::half::{Expiry, Half};
-use crate::report::{Direction, TimedOut, Timeout, View};
+use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
+use crate::what_if::{Evidence, settle};
 
-/// The direction, and whether it exceeded what is kept.
-pub(crate) fn resolve(mut half: Half) -> (Direction, bool) {
-    probes(&mut half);
+/// The direction, and whether it exceeded what is kept. `elsewhere` is what other connections of the same host show.
+pub(crate) fn resolve(mut half: Half, elsewhere: Habits) -> (Direction, bool) {
+    probes(&mut half, elsewhere);
+    half.follow_end();
     let mut out = half.out;
     out.view = if out.share.is_some_and(|s| s < 0.5) { View::Receiver } else { View::Sender };
     // The shortest timeout of which there is no doubt.
     let certain = half.expiries.iter().filter(|e| e.waited == e.waited_longer && e.of == TimedOut::Data).map(|e| e.waited).min();
     let (mut chain, mut round) = (None, 0);
-    for e in &half.expiries {
+    let mut rtos = vec![None; half.expiries.len()];
+    for (i, (e, told)) in half.expiries.iter().zip(&mut rtos).enumerate() {
         if half.agains[e.again as usize].row.cause == Cause::TailLossProbe {
             continue;
         }
@@ -27,8 +30,18 @@ pub(crate) fn resolve(mut half: Half) -> (Direction, bool) {
             episode.outage |= e.outage;
         }
         let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(0.9)) { e.waited_longer } else { e.waited };
-        let timeout = Timeout { at: e.at, seq: e.seq, of: e.of, round, rto, eifel_spurious: e.eifel_spurious, outage: e.outage };
+        *told = Some(rto);
+        let timeout = Timeout { at: e.at, seq: e.seq, of: e.of, round, rto, eifel_spurious: e.eifel_spurious, outage: e.outage, remedy: None };
+        let alone = round == 1 && half.expiries.get(i + 1).is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
+        let needed = half.agains[e.again as usize].row.needed != Some(false);
+        let remedy = if alone && needed && e.eifel_spurious != Some(true) { remedy(e, rto, half.max > e.max) } else { None };
+        let timeout = Timeout { remedy, ..timeout };
         out.timeouts.push(timeout);
+    }
+    // Near its receiver, retransmissions that were lost on the way are not seen, and nothing can be said of what others would have done.
+    if let (Some(w), Some(asked), View::Sender) = (&half.what_if, &half.asked, out.view) {
+        let evidence = Evidence { agains: &half.agains, expiries: &half.expiries, rtos: &rtos, packets: out.data_packets };
+        out.what_if = settle(w, &asked.timings, &evidence);
     }
     for a in &half.agains {
         let unneeded = a.row.needed == Some(false);
@@ -49,26 +62,88 @@ pub(crate) fn resolve(mut half: Half) -> (Direction, bool) {
         }
         out.other_losses += e.retransmissions.saturating_sub(1);
     }
+    out.gaps = half.gaps.by_content(elsewhere.verdict(), half.identified);
+    out.gaps_by_time = half.gaps.time;
     out.episodes = half.episodes;
     out.retransmissions = half.agains.into_iter().map(|a| a.row).collect();
     (out, half.overrun)
 }
 
+/// How often a sender was surely seen to send tail loss probes, and surely to do without.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habits {
+    probes: u32,
+    never: u32,
+}
+
+impl Habits {
+    /// What one direction shows.
+    pub(crate) fn of(half: &Half) -> Self {
+        let mut habits = Self { probes: half.agains.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count() as u32, never: 0 };
+        for i in 0..half.expiries.len() {
+            match spaced(half, i) {
+                Some(true) => habits.probes += 1,
+                Some(false) => habits.never += 1,
+                None => habits.never += u32::from(half.expiries[i].unprobed),
+            }
+        }
+        habits
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        (self.probes, self.never) = (self.probes + other.probes, self.never + other.never);
+    }
+
+    /// Whether it probes; missing where nothing tells, or as much for as against.
+    fn verdict(self) -> Option<bool> {
+        (self.probes != self.never).then_some(self.probes > self.never)
+    }
+
+    /// The same where it is beyond doubt.
+    fn plain_verdict(self) -> Option<bool> {
+        let (more, less) = (self.probes.max(self.never), self.probes.min(self.never));
+        self.verdict().filter(|_| more >= 3 && more >= 3 * less)
+    }
+}
+
+fn spaced(half: &Half, i: usize) -> Option<bool> {
+    by_spacing(&half.expiries[i], half.expiries.get(i + 1), half.identified)
+}
+
+/// What would have repaired the loss before this expiry, whose own retransmission arrived. `more`: the sender had more to send.
+fn remedy(e: &Expiry, rto: Duration, more: bool) -> Option<Remedy> {
+    let heard = e.dup_acks;
+    match () {
+        () if e.of == TimedOut::Syn => None,
+        // RFC 8985 §7.2, §7.3: the probe is due before the timeout and calls forth an ack.
+        () if !e.news && !e.no_probe && e.pto.is_some_and(|pto| pto < rto) => Some(Remedy::Probe),
+        // RFC 5827 §3.1: fewer than four segments outstanding, nothing else to send, and all but one of them heard of.
+        () if e.news && !more && (2..4).contains(&e.outstanding) && heard + 1 >= e.outstanding => Some(Remedy::EarlyRetransmit),
+        // RFC 3042 §2: the first two duplicate acks let new segments out.
+        () if e.news && more && (1..3).contains(&heard) => Some(Remedy::LimitedTransmit),
+        () => None,
+    }
+}
+
 /// A single segment that is sent again after a silence: a tail loss probe, or the timer's expiry? What else this sender did tells.
-fn probes(half: &mut Half) {
-    let spacing: Vec<_> = (0..half.expiries.len()).map(|i| by_spacing(&half.expiries[i], half.expiries.get(i + 1), half.identified)).collect();
-    let surely = spacing.contains(&Some(true)) || half.agains.iter().any(|a| a.row.cause == Cause::TailLossProbe);
-    let never = spacing.contains(&Some(false)) || half.expiries.iter().any(|e| e.unprobed);
+fn probes(half: &mut Half, elsewhere: Habits) {
+    let spacing: Vec<_> = (0..half.expiries.len()).map(|i| spaced(half, i)).collect();
+    let (here, host) = (Habits::of(half).verdict(), elsewhere.verdict());
     for (i, spaced) in spacing.into_iter().enumerate() {
         let e = &half.expiries[i];
         if !e.maybe_probe {
             continue;
         }
-        let (probe, why) = match (spaced, surely, never) {
+        // Probes are switched on and off for a whole host.
+        let (probe, why) = match (spaced, here, host) {
             (Some(true), ..) => (true, "the next one came after the same time: this was a probe, the next the first expiry"),
             (Some(false), ..) => (false, "the next one came after twice the time: this was an expiry, and the timer backed off"),
-            (None, true, false) => (true, "this sender probes elsewhere"),
-            (None, false, true) => (false, "this sender does not probe elsewhere"),
+            _ if elsewhere.plain_verdict() == Some(true) => (true, "its host probes"),
+            _ if elsewhere.plain_verdict() == Some(false) => (false, "its host does not probe"),
+            (None, Some(true), _) => (true, "this sender probes elsewhere"),
+            (None, Some(false), _) => (false, "this sender does not probe elsewhere"),
+            (None, None, Some(true)) => (true, "its host probes in other connections"),
+            (None, None, Some(false)) => (false, "its host does not probe in other connections"),
             _ if half.identified && e.came_when_due() => (true, "it came when a probe was due"),
             _ => (false, "it did not come when a probe is due"),
         };

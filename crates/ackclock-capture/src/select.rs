@@ -38,7 +38,11 @@ impl Selection {
 
     /// True when connection number `n` is wanted.
     pub fn includes(&self, n: usize, c: &Connection) -> bool {
-        let ends = [c.client, c.server];
+        self.includes_ends(n, [c.client, c.server])
+    }
+
+    /// The same by its two ends, in whatever order.
+    pub fn includes_ends(&self, n: usize, ends: [SocketAddr; 2]) -> bool {
         self.0.iter().any(|choice| match choice {
             Choice::Number(number) => *number == n,
             Choice::Address(ip) => ends.iter().any(|e| e.ip() == *ip),

@@ -47,8 +47,13 @@ impl Outstanding {
 
     /// Adds a piece where it belongs; it must overlap none. False when an old one had to go.
     pub(crate) fn insert(&mut self, piece: Piece) -> bool {
-        let at = self.0.partition_point(|p| p.start < piece.start);
-        self.0.insert(at, piece);
+        // Nearly always it is the newest.
+        if self.0.back().is_none_or(|p| p.start < piece.start) {
+            self.0.push_back(piece);
+        } else {
+            let at = self.0.partition_point(|p| p.start < piece.start);
+            self.0.insert(at, piece);
+        }
         if self.0.len() > MOST_PIECES {
             self.0.pop_front();
             return false;
@@ -56,13 +61,17 @@ impl Outstanding {
         true
     }
 
-    /// Takes out what ends at or below `to`.
-    pub(crate) fn acknowledge(&mut self, to: u64, mut gone: impl FnMut(Piece)) {
-        while let Some(p) = self.0.front() {
+    /// Takes out what lies below `to`, which may cut a piece in two.
+    pub(crate) fn acknowledge(&mut self, to: u64, mut gone: impl FnMut(&Piece)) {
+        while let Some(p) = self.0.front_mut() {
             if p.end > to {
+                if p.start < to {
+                    gone(&Piece { end: to, ..*p });
+                    p.start = to;
+                }
                 break;
             }
-            gone(*p);
+            gone(p);
             self.0.pop_front();
         }
     }

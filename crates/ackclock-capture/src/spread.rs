@@ -1,7 +1,5 @@
 //! Percentiles in little memory.
 
-use std::collections::BTreeMap;
-
 use ackclock_units::Duration;
 
 /// Count, mean, extremes and percentiles of times, in memory that grows with their variety alone.
@@ -13,7 +11,8 @@ pub struct Spread {
     sum: u128,
     min: Option<Duration>,
     max: Duration,
-    buckets: BTreeMap<u16, u64>,
+    /// In order of the bucket. A binary search in a hundred of them takes half the time of a tree's.
+    buckets: Vec<(u16, u64)>,
 }
 
 const BITS: u32 = 7;
@@ -24,7 +23,11 @@ impl Spread {
         self.sum += u128::from(d.as_nanos());
         self.min = Some(self.min.map_or(d, |m| m.min(d)));
         self.max = self.max.max(d);
-        *self.buckets.entry(bucket(d.as_nanos())).or_default() += 1;
+        let place = bucket(d.as_nanos());
+        match self.buckets.binary_search_by_key(&place, |b| b.0) {
+            Ok(i) => self.buckets[i].1 += 1,
+            Err(i) => self.buckets.insert(i, (place, 1)),
+        }
     }
 
     /// How many there were.
@@ -56,7 +59,7 @@ impl Spread {
         }
         let mut below = 0;
         let (place, _) = self.buckets.iter().find(|(_, n)| {
-            below += **n;
+            below += *n;
             below >= rank
         })?;
         Some(Duration::from_nanos(middle(*place)).max(min).min(max))

@@ -1,9 +1,9 @@
 //! What was found as rows of the shared tables.
 
-use ackclock_trace::{DirectionRow, EpisodeRow, Label, RetransmissionRow, SampleRow, TimeoutRow};
+use ackclock_trace::{DirectionRow, EpisodeRow, Label, PacketRow, RetransmissionRow, SampleRow, StallRow, TimeoutRow, WhatIfRow};
 use ackclock_units::Duration;
 
-use crate::{Direction, Report};
+use crate::{Direction, Remedy, Report};
 
 /// The tables of a capture.
 #[derive(Debug, Default)]
@@ -18,6 +18,10 @@ pub struct Tables {
     pub episodes: Vec<EpisodeRow>,
     /// Samples, where they were asked for.
     pub samples: Vec<SampleRow>,
+    /// Timers in the place of the sender's, where they were asked for.
+    pub what_if: Vec<WhatIfRow>,
+    /// Stalls with each of them.
+    pub stalls: Vec<StallRow>,
 }
 
 impl Report {
@@ -42,6 +46,11 @@ impl Report {
             }
         }
         tables
+    }
+
+    /// The packets that were listed. They are many: the report gives them away.
+    pub fn take_packets(&mut self) -> Vec<PacketRow> {
+        self.connections.iter_mut().flat_map(|c| std::mem::take(&mut c.packets)).collect()
     }
 }
 
@@ -95,11 +104,50 @@ fn direction(d: &Direction, place: Place) -> DirectionRow {
         capture_duplicates: d.capture_duplicates,
         missing_bytes: d.missing_bytes,
         dup_acks: d.dup_acks,
+        handshake_time: d.limits.handshake,
+        slow_start_time: d.limits.slow_start,
+        congestion_window_time: d.limits.congestion_window,
+        receiver_window_time: d.limits.receiver_window,
+        application_time: d.limits.application,
+        timeout_time: d.limits.timeouts,
         ..DirectionRow::default()
     }
 }
 
 impl Tables {
+    fn alternatives(&mut self, d: &Direction, connection: u32) {
+        for w in &d.what_if {
+            let timer = Label::from(w.timer.as_str());
+            self.stalls.extend(w.stalls.iter().map(|s| StallRow {
+                connection,
+                timer: timer.clone(),
+                begin: s.began,
+                end: s.ended,
+                of: s.of.word(),
+                path: s.path.word(),
+                timeouts: s.timeouts,
+                spurious: s.spurious,
+                early: s.early,
+                waited: s.waited,
+                waited_least: s.waited_least,
+                waited_most: s.waited_most,
+                response: s.response,
+            }));
+            self.what_if.push(WhatIfRow {
+                connection,
+                timer,
+                timeouts: w.timeouts,
+                spurious: w.spurious,
+                early: w.early,
+                rounds: w.rounds,
+                waited: w.waited,
+                waited_least: w.waited_least,
+                waited_most: w.waited_most,
+                view: d.view.word(),
+            });
+        }
+    }
+
     fn add(&mut self, d: &Direction, connection: u32) {
         let view = d.view.word();
         self.retransmissions.extend(d.retransmissions.iter().map(|r| RetransmissionRow {
@@ -123,8 +171,10 @@ impl Tables {
             rto: t.rto,
             eifel_spurious: t.eifel_spurious,
             outage: t.outage,
+            remedy: t.remedy.map(Remedy::word),
             view,
         }));
+        self.alternatives(d, connection);
         self.episodes.extend(d.episodes.iter().filter(|e| !e.nothing_lost).map(|e| EpisodeRow {
             connection,
             class: e.class,
@@ -141,9 +191,9 @@ impl Tables {
         self.samples.extend(d.samples.iter().map(|s| SampleRow {
             time: s.at,
             connection,
-            rtt: Some(s.rtt),
-            srtt: Some(s.srtt),
-            rttvar: Some(s.rttvar),
+            rtt: s.rtt,
+            srtt: s.srtt,
+            rttvar: s.rttvar,
             cwnd: Some(s.cwnd),
             pipe: Some(s.flight),
             ..SampleRow::default()

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ackclock_sim::LinkSpec;
 
-use crate::{Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions};
+use crate::{AccessDelays, Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions};
 
 /// What [`Kernels`] are made of.
 pub struct KernelsOptions {
@@ -14,6 +14,8 @@ pub struct KernelsOptions {
     pub there: LinkSpec,
     /// The link back.
     pub back: LinkSpec,
+    /// How far the far kernel's hosts ([`Kernels::host`]) are from the links.
+    pub access: AccessDelays,
     /// Seed of the links' random streams.
     pub seed: u64,
     /// The clock of the emulator.
@@ -41,10 +43,26 @@ impl Kernels {
     pub const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 2));
     /// An address behind the far kernel.
     pub const BEYOND: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 1, 9));
+    /// The first address of the network of hosts that the far kernel is as well.
+    const HOSTS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 0);
+    /// How many hosts it has.
+    pub const MOST_HOSTS: usize = 65_000;
     /// The near kernel's IPv6 address.
     pub const NEAR6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 1));
     /// The far kernel's IPv6 address.
     pub const FAR6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 2));
+
+    /// Address number `n` of those that the far kernel has beside its own, below [`Kernels::MOST_HOSTS`].
+    pub fn host(n: u16) -> IpAddr {
+        // Neither the network's own address nor that of the loopback device.
+        IpAddr::V4(Ipv4Addr::from_bits(Self::HOSTS.to_bits() + 256 + u32::from(n)))
+    }
+
+    /// The number of a host, by its address.
+    pub fn host_number(address: IpAddr) -> Option<usize> {
+        let IpAddr::V4(v4) = address else { return None };
+        v4.to_bits().checked_sub(Self::HOSTS.to_bits() + 256).map(|n| n as usize).filter(|n| *n < Self::MOST_HOSTS)
+    }
 
     /// Sets them up.
     ///
@@ -54,8 +72,8 @@ impl Kernels {
         let kernel = |v4, v6| -> Result<(Namespace, Port), DriveError> {
             let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else { unreachable!("constants above") };
             let namespace = Namespace::new(true)?;
-            // A prefix in which [`Kernels::BEYOND`] lies as well: whatever is not the other kernel itself goes through it.
-            let tun = TunOptions { ipv4: (v4, 16), ipv6: Some((v6, 64)), mtu: options.mtu, ..TunOptions::default() };
+            // A prefix in which [`Kernels::BEYOND`] and the hosts lie as well: whatever is not the other kernel itself goes through it.
+            let tun = TunOptions { ipv4: (v4, 15), ipv6: Some((v6, 64)), mtu: options.mtu, ..TunOptions::default() };
             let port = Port::from(Tun::new(&namespace, &tun)?);
             Ok((namespace, port))
         };
@@ -64,6 +82,7 @@ impl Kernels {
             near_port.record(capture, "near")?;
         }
         let (far, far_port) = kernel(Self::FAR, Self::FAR6)?;
+        far.own(Self::HOSTS, 16)?;
         far.set_sysctl("net.ipv4.ip_forward", "1")?;
         // Answers to probes are not to be throttled, unless a test wants them so.
         far.set_sysctl("net.ipv4.icmp_ratelimit", "0")?;
@@ -71,7 +90,8 @@ impl Kernels {
         // Where this is the machine's own, it is not ours to change.
         let _ = far.set_sysctl("net.ipv4.icmp_msgs_per_sec", "1000000");
         let _ = far.set_sysctl("net.ipv4.icmp_msgs_burst", "1000000");
-        let links = EmulatorOptions { forward: options.there, backward: options.back, seed: options.seed, clock: options.clock };
+        let links =
+            EmulatorOptions { forward: options.there, backward: options.back, access: options.access, seed: options.seed, clock: options.clock };
         let emulator = Emulator::start(near_port, far_port, links)?;
         Ok(Self { near, far, emulator })
     }

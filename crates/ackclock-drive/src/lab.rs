@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use ackclock_engine::Config;
 use ackclock_sim::LinkSpec;
 
-use crate::{Capture, Clock, DriveError, Emulator, EmulatorOptions, Host, HostOptions, Namespace, PolicyFactory, Port, Tun, TunOptions};
+use crate::{
+    AccessDelays, Capture, Clock, DriveError, Emulator, EmulatorOptions, Host, HostOptions, Namespace, PolicyFactory, Port, Tun, TunOptions,
+};
 
 /// What a [`Lab`] is made of.
 pub struct LabOptions {
@@ -67,7 +69,13 @@ impl Lab {
         if let Some(capture) = &options.engine_capture {
             far.record(capture, "engine")?;
         }
-        let links = EmulatorOptions { forward: options.to_engine, backward: options.to_kernel, seed: options.seed, clock: options.clock };
+        let links = EmulatorOptions {
+            forward: options.to_engine,
+            backward: options.to_kernel,
+            access: AccessDelays::default(),
+            seed: options.seed,
+            clock: options.clock,
+        };
         let emulator = Emulator::start(kernel, far, links)?;
         let host = HostOptions {
             addresses: vec![Self::ENGINE.into(), Self::ENGINE6.into()],

@@ -21,11 +21,12 @@ mod lab;
 #[cfg(target_os = "linux")]
 mod linux;
 mod probe;
+#[cfg(target_os = "linux")]
+mod web;
 
 pub use clock::Clock;
 #[cfg(target_os = "linux")]
 pub use demo::*;
-#[cfg(target_os = "linux")]
 pub use emulator::*;
 pub use error::DriveError;
 #[cfg(target_os = "linux")]
@@ -41,6 +42,8 @@ pub(crate) use linux::Offload;
 #[cfg(target_os = "linux")]
 pub use linux::*;
 pub use probe::*;
+#[cfg(target_os = "linux")]
+pub use web::*;
 
 /// Makes the policies of a new connection.
 pub type PolicyFactory = std::sync::Arc<dyn Fn() -> ackclock_engine::Policies + Send + Sync>;

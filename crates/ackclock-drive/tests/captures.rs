@@ -88,7 +88,7 @@ fn run(case: Case) -> (Counted, Report) {
     near.record(&capture, "sender").unwrap();
     let rate = Some(Rate::from_bits_per_sec(case.mbit * 1_000_000));
     let link = |fault| LinkSpec { rate, delay: Duration::from_millis(case.delay), ..LinkSpec::default() }.with_fault(fault);
-    let options = EmulatorOptions { forward: link(case.forth), backward: link(case.back), seed: 3, clock };
+    let options = EmulatorOptions { forward: link(case.forth), backward: link(case.back), access: Default::default(), seed: 3, clock };
     let emulator = Emulator::start(near, far, options).unwrap();
     let listener = b.run(|| TcpListener::bind("10.0.0.2:80").unwrap()).unwrap();
     let is = |talk: Talk| case.talk as usize == talk as usize;

@@ -17,7 +17,7 @@ fn two_kernels(forward: LinkSpec, backward: LinkSpec) -> (Namespace, Namespace, 
     let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
     let tun = |ns: &Namespace, host| Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap();
     let ports = (tun(&a, 1).into(), tun(&b, 2).into());
-    let options = EmulatorOptions { forward, backward, seed: 1, clock: Clock::start() };
+    let options = EmulatorOptions { forward, backward, access: Default::default(), seed: 1, clock: Clock::start() };
     let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
     (a, b, emulator)
 }

@@ -17,7 +17,7 @@ use common::allowed;
 fn kernels(clock: Clock, capture: Option<Capture>) -> Kernels {
     let delay = || LinkSpec::delay(Duration::from_millis(5));
     let there = delay().with_fault(|p: &Passing, _: Instant, _: &mut Rng| if p.number % 100 == 99 { Verdict::Drop } else { Verdict::Pass });
-    Kernels::new(KernelsOptions { mtu: 1500, there, back: delay(), seed: 1, clock, capture }).unwrap()
+    Kernels::new(KernelsOptions { mtu: 1500, there, back: delay(), access: Default::default(), seed: 1, clock, capture }).unwrap()
 }
 
 fn transfer(ms: u64, congestion_control: &str) -> KernelTransfer {

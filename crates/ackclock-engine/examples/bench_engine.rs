@@ -20,8 +20,8 @@ fn policies(registry: &Registry) -> Result<Policies, RegistryError> {
     Ok(Policies {
         estimator: registry.choose::<dyn RttEstimator>("rfc6298")?.build(),
         backoff: registry.choose::<dyn Backoff>("exponential")?.build(),
-        timer: registry.choose::<dyn RetransmissionTimer>("restart-on-ack")?.build(),
-        recovery: registry.choose::<dyn LossRecovery>("sack")?.build(),
+        timer: registry.choose::<dyn RetransmissionTimer>("restart-on-ack")?.build().into(),
+        recovery: registry.choose::<dyn LossRecovery>("sack")?.build().into(),
         undo: registry.choose::<dyn SpuriousTimeout>("none")?.build(),
         window: registry.choose::<dyn CongestionControl>("reno")?.build(),
         ack: registry.choose::<dyn AckPolicy>("delayed")?.build(),

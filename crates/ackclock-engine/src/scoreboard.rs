@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use ackclock_policy::{Scoreboard as View, SentSegment};
-use ackclock_units::{Instant, SeqNumber, SeqRange};
+use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
@@ -14,8 +14,11 @@ const FIN: u8 = 8;
 /// What LOST and RETRANSMITTED were when the timer expired.
 const WAS_LOST: u8 = 16;
 const WAS_RETRANSMITTED: u8 = 32;
+/// Beside the marks, how often it was sent again: up to three times.
+const AGAIN: u8 = 64;
+const AGAIN_BITS: u8 = 128 | 64;
 /// Marks that outlive a new one.
-const KEPT: u8 = FIN | WAS_LOST | WAS_RETRANSMITTED;
+const KEPT: u8 = FIN | WAS_LOST | WAS_RETRANSMITTED | AGAIN_BITS;
 
 /// Room for so many segments is kept whatever is outstanding.
 const SPARE_SEGMENTS: usize = 64;
@@ -23,16 +26,21 @@ const SPARE_SEGMENTS: usize = 64;
 /// A list of so many SACKed ranges is not kept for another time.
 const SPARE_RANGES: usize = 32;
 
-/// A segment in sixteen bytes, since there are as many of them as packets in flight.
+/// A segment in twelve bytes, since there are as many of them as packets in flight.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    xmit_ts: Instant,
     seq: SeqNumber,
+    /// When it was sent last, from the scoreboard's epoch on: the lower 32 of 40 bits, the upper 8 below.
+    since_epoch: u32,
     /// Sequence space it occupies, a FIN included. No segment is longer than [`MAX_LEN`].
     short_len: u16,
+    since_epoch_high: u8,
     marks: u8,
-    transmissions: u8,
 }
+
+/// The longest time that 40 bits hold, and a shorter one.
+const LONGEST: Duration = Duration::from_nanos((1 << 40) - 1);
+const QUARTER_OF_AN_HOUR: Duration = Duration::from_secs(900);
 
 /// Most sequence space of one segment: the largest payload of an IPv4 packet, and a FIN.
 pub(crate) const MAX_LEN: u32 = 65_496;
@@ -54,11 +62,31 @@ impl Sent {
         SeqRange::new(self.seq, self.end())
     }
 
-    fn view(&self) -> SentSegment {
+    fn set_since_epoch(&mut self, since: Duration) {
+        let ns = since.as_nanos();
+        (self.since_epoch, self.since_epoch_high) = (ns as u32, (ns >> 32) as u8);
+    }
+
+    fn sent_at(&self, epoch: Instant) -> Instant {
+        epoch + Duration::from_nanos(u64::from(self.since_epoch_high) << 32 | u64::from(self.since_epoch))
+    }
+
+    /// Transmissions so far, as far as they are counted.
+    fn transmissions(&self) -> u32 {
+        1 + u32::from(self.marks / AGAIN)
+    }
+
+    fn sent_again(&mut self) {
+        if self.marks & AGAIN_BITS != AGAIN_BITS {
+            self.marks += AGAIN;
+        }
+    }
+
+    fn view(&self, epoch: Instant) -> SentSegment {
         SentSegment {
             range: self.range(),
-            xmit_ts: self.xmit_ts,
-            transmissions: u32::from(self.transmissions),
+            xmit_ts: self.sent_at(epoch),
+            transmissions: self.transmissions(),
             sacked: self.has(SACKED),
             lost: self.has(LOST) && !self.has(RETRANSMITTED),
         }
@@ -81,6 +109,8 @@ pub(crate) struct Acked {
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     sent: VecDeque<Sent>,
+    /// What the times of segments count from; none was sent before.
+    epoch: Instant,
     /// SACKed ranges, merged, ascending. Their edges are segment edges.
     sacked: Vec<SeqRange>,
     sacked_bytes: u32,
@@ -99,14 +129,38 @@ impl Scoreboard {
     pub fn push(&mut self, seq: SeqNumber, len: u32, fin: bool, now: Instant) {
         if self.sent.is_empty() {
             self.lost_hint.set(seq);
+            self.epoch = now;
         }
+        let since = self.since_epoch(now);
         let marks = if fin { FIN } else { 0 };
         debug_assert!(len <= MAX_LEN, "the handshake bounds a segment's size");
         if self.sent.len() == self.sent.capacity() {
             // By a quarter, not twofold: there are as many scoreboards as connections.
             self.sent.reserve_exact(self.sent.len() / 4 + 4);
         }
-        self.sent.push_back(Sent { seq, short_len: len as u16, xmit_ts: now, marks, transmissions: 1 });
+        let mut sent = Sent { seq, since_epoch: 0, short_len: len as u16, since_epoch_high: 0, marks };
+        sent.set_since_epoch(since);
+        self.sent.push_back(sent);
+    }
+
+    /// The time that has passed since the epoch.
+    #[inline]
+    fn since_epoch(&mut self, now: Instant) -> Duration {
+        if now.since(self.epoch) > LONGEST {
+            self.begin_epoch(now);
+        }
+        now.since(self.epoch)
+    }
+
+    /// Lets the times count from a later moment, that of the oldest segment. One older than a quarter of an hour keeps that age: no rule looks back so far.
+    #[cold]
+    fn begin_epoch(&mut self, now: Instant) {
+        let before = self.epoch;
+        let oldest = self.sent.iter().map(|s| s.sent_at(before)).min().unwrap_or(now);
+        self.epoch = oldest.max(now.saturating_sub(QUARTER_OF_AN_HOUR));
+        for s in &mut self.sent {
+            s.set_since_epoch(s.sent_at(before).since(self.epoch));
+        }
     }
 
     /// Takes back the last segment (a window probe that the receiver turned away).
@@ -123,7 +177,7 @@ impl Scoreboard {
     }
 
     pub fn oldest_sent_at(&self) -> Option<Instant> {
-        self.sent.front().map(|s| s.xmit_ts)
+        self.sent.front().map(|s| s.sent_at(self.epoch))
     }
 
     /// True while some segment is marked lost and not yet retransmitted.
@@ -161,11 +215,11 @@ impl Scoreboard {
             }
             self.forget(&s, bytes);
             acked.segments += 1;
-            acked.retransmitted |= s.transmissions > 1;
+            acked.retransmitted |= s.transmissions() > 1;
             if !s.has(SACKED) {
                 acked.newly_delivered += bytes;
-                if s.transmissions == 1 && acked.oldest_sent_once.is_none() {
-                    acked.oldest_sent_once = Some(s.xmit_ts);
+                if s.transmissions() == 1 && acked.oldest_sent_once.is_none() {
+                    acked.oldest_sent_once = Some(s.sent_at(self.epoch));
                 }
             }
         }
@@ -269,7 +323,7 @@ impl Scoreboard {
             }
             self.forget(&s, s.len());
             self.sacked_bytes += s.len();
-            self.sent[i].marks = (s.marks & FIN) | SACKED;
+            self.sent[i].marks = (s.marks & (FIN | AGAIN_BITS)) | SACKED;
         }
     }
 
@@ -311,7 +365,7 @@ impl Scoreboard {
     pub fn restore_marks(&mut self) {
         (self.lost_bytes, self.retransmitted_bytes) = (0, 0);
         for s in &mut self.sent {
-            s.marks = (s.marks & (SACKED | FIN)) | ((s.marks >> 3) & (LOST | RETRANSMITTED));
+            s.marks = (s.marks & (SACKED | FIN | AGAIN_BITS)) | ((s.marks >> 3) & (LOST | RETRANSMITTED));
             if s.has(LOST) {
                 self.lost_bytes += s.len();
             }
@@ -351,9 +405,10 @@ impl Scoreboard {
         if data > limit {
             self.split(i, limit);
         }
+        let since = self.since_epoch(now);
         let s = &mut self.sent[i];
-        s.xmit_ts = now;
-        s.transmissions = s.transmissions.saturating_add(1);
+        s.set_since_epoch(since);
+        s.sent_again();
         if !s.has(RETRANSMITTED) {
             s.marks |= RETRANSMITTED;
             self.retransmitted_bytes += s.len();
@@ -404,11 +459,11 @@ impl View for Scoreboard {
 
     fn segment(&self, seq: SeqNumber) -> Option<SentSegment> {
         let s = self.sent.get(self.index_of(seq))?;
-        s.range().contains(seq).then(|| s.view())
+        s.range().contains(seq).then(|| s.view(self.epoch))
     }
 
     fn segments_from(&self, from: SeqNumber) -> Box<dyn Iterator<Item = SentSegment> + '_> {
-        Box::new(self.sent.range(self.index_of(from)..).map(Sent::view))
+        Box::new(self.sent.range(self.index_of(from)..).map(|s| s.view(self.epoch)))
     }
 }
 

@@ -1,3 +1,4 @@
+use std::num::NonZeroU64;
 use std::ops::{Deref, DerefMut};
 
 use ackclock_units::{Duration, Instant};
@@ -32,6 +33,28 @@ impl PartialEq for Rounds {
 impl std::fmt::Debug for Rounds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
+    }
+}
+
+/// When something happened, if it did, in eight bytes rather than sixteen.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moment(Option<NonZeroU64>);
+
+impl Moment {
+    /// The instant; `None` when it has not come.
+    pub fn get(self) -> Option<Instant> {
+        self.0.map(|n| Instant::from_nanos(n.get() - 1))
+    }
+
+    /// It is `now`, unless it was earlier.
+    pub(crate) fn come(&mut self, now: Instant) {
+        self.0 = self.0.or(NonZeroU64::new(now.as_nanos().saturating_add(1)));
+    }
+}
+
+impl std::fmt::Debug for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
     }
 }
 
@@ -88,9 +111,9 @@ pub struct Stats {
     /// The largest.
     pub rtt_max: Duration,
     /// When the handshake was complete.
-    pub established_at: Option<Instant>,
+    pub established_at: Moment,
     /// When both sides were closed, or the connection was aborted.
-    pub closed_at: Option<Instant>,
+    pub closed_at: Moment,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u32,
 }

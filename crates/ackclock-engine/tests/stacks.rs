@@ -46,7 +46,7 @@ fn lose(name: &str, bytes: usize, losses: &'static [u32]) -> (Stats, Duration) {
     let data = pattern(bytes);
     assert!(p.transfer(0, &data, LONG) == data, "{name}");
     let stats = p.ends[0].stats().clone();
-    let took = stats.closed_at.expect("closed") - stats.established_at.expect("opened");
+    let took = stats.closed_at.get().expect("closed") - stats.established_at.get().expect("opened");
     (stats, took)
 }
 

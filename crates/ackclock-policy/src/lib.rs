@@ -11,6 +11,7 @@ mod estimator;
 mod harness;
 #[cfg(test)]
 mod laws;
+mod modifier;
 mod nearest;
 mod param;
 mod queue;
@@ -18,15 +19,20 @@ mod rate;
 mod recovery;
 mod registry;
 pub mod replay;
+mod sampling;
 mod timer;
+mod timing;
 mod traits;
 mod undo;
 mod view;
 mod window;
 
+pub use modifier::{MODIFIERS, Modifier, ModifierError};
 pub use nearest::nearest;
 pub use param::{Entry, Kind, Param, ParamError, Params, QueueSize, Value};
 pub use registry::{Chosen, Declaration, KINDS, Registry, RegistryError, Role};
+pub use sampling::SamplingRate;
+pub use timing::{AS_RUN, Timing, TimingError};
 pub use traits::{
     AckPolicy, Application, Backoff, CongestionControl, LossRecovery, PacketScheduler, Policy, QueueDiscipline, RateControl, RetransmissionTimer,
     RttEstimator, Scoreboard, SpuriousTimeout,

@@ -1,7 +1,9 @@
 //! Parameters declared beside a policy: one declaration feeds scenario keys, `--help`, Python signatures and the reference pages.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::{Arc, OnceLock};
 
 use ackclock_units::{Bytes, Duration, Rate, parse_bytes, parse_duration, parse_rate, parse_ratio};
 
@@ -247,23 +249,42 @@ impl fmt::Display for ParamError {
 impl std::error::Error for ParamError {}
 
 /// A policy's parameters, every one with a value.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Params(Vec<(&'static str, Value)>);
+#[derive(Clone, Debug, Default)]
+pub struct Params {
+    values: Vec<(&'static str, Value)>,
+    /// What [`Params::shared`] made of them.
+    shared: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+/// Equal when every value is.
+impl PartialEq for Params {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
 
 impl Params {
     /// The defaults of `declared`.
     pub fn defaults(declared: &[Param]) -> Self {
-        Self(declared.iter().map(|p| (p.name, p.default)).collect())
+        Self { values: declared.iter().map(|p| (p.name, p.default)).collect(), shared: OnceLock::new() }
     }
 
     /// Sets one; `false` when there is none of that name.
     pub fn set(&mut self, name: &str, value: Value) -> bool {
-        self.0.iter_mut().find(|(n, _)| *n == name).map(|slot| slot.1 = value).is_some()
+        self.shared = OnceLock::new();
+        self.values.iter_mut().find(|(n, _)| *n == name).map(|slot| slot.1 = value).is_some()
     }
 
     /// All of them, in the order of their declaration.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
-        self.0.iter().copied()
+        self.values.iter().copied()
+    }
+
+    /// What `read` makes of them, made once for all policies that are built from these parameters: a rule of many parameters keeps them here, and in each
+    /// connection only what changes.
+    pub fn shared<R: Any + Send + Sync>(&self, read: impl Fn(&Self) -> R) -> Arc<R> {
+        let shared = self.shared.get_or_init(|| Arc::new(read(self)));
+        Arc::clone(shared).downcast().unwrap_or_else(|_| Arc::new(read(self)))
     }
 
     fn get(&self, name: &str) -> Value {
@@ -349,6 +370,17 @@ mod tests {
         for n in [Value::Queue(QueueSize::Packets(7)), Value::Queue(QueueSize::Bytes(9000))] {
             assert_eq!(LIMIT.parse(&n.to_string()), Ok(n));
         }
+    }
+
+    #[test]
+    fn what_is_made_of_parameters_is_shared_until_one_changes() {
+        let mut p = Params::defaults(&[LIMIT]);
+        let read = |p: &Params| p.queue("limit");
+        let first = p.shared(read);
+        assert!(Arc::ptr_eq(&first, &p.clone().shared(read)));
+        assert!(p.set("limit", Value::Queue(QueueSize::Packets(7))));
+        assert_eq!((*first, *p.shared(read)), (QueueSize::Packets(50), QueueSize::Packets(7)));
+        assert_eq!(*p.shared(|_| "another type"), "another type");
     }
 
     #[test]

@@ -55,6 +55,10 @@ pub trait Backoff: Policy {
         self.timeout(rto, expiries, rng)
     }
 
+    /// The timer of data has expired; `v` is as things stood then (`v.expiries`: how often in a row before). Called before [`Backoff::timeout`] is
+    /// asked for what follows.
+    fn on_expiry(&mut self, _v: &SenderView) {}
+
     /// True when the connection should be given up after `expiries` consecutive expiries and `waited` since the first transmission (R2,
     /// RFC 9293 §3.8.3). SYNs have a limit of their own in the connection's configuration.
     fn give_up(&self, expiries: u32, waited: Duration) -> bool;

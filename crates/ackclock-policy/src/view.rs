@@ -238,7 +238,7 @@ pub struct SentSegment {
     pub range: SeqRange,
     /// When it was last sent.
     pub xmit_ts: Instant,
-    /// Transmissions so far.
+    /// Transmissions so far; the engine counts up to four.
     pub transmissions: u32,
     /// SACKed.
     pub sacked: bool,

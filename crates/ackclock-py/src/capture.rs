@@ -4,8 +4,10 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use ackclock_capture::gaps::{ByTime, GapRule};
 use ackclock_capture::read::{Packets, open};
-use ackclock_capture::{Analysis, Connection, Direction, Options, Report, Selection, Spread};
+use ackclock_capture::{Analysis, Connection, Direction, MOST_PACKETS, Options, Remedy, Report, Selection, Spread, Stalled, View, WhatIf};
+use ackclock_policy::{Registry, Timing};
 use ackclock_trace::Row;
 use ackclock_units::{Duration, Instant};
 use pyo3::prelude::*;
@@ -38,13 +40,33 @@ pub struct Captured {
     /// Round-trip times and flights, where they were asked for.
     #[pyo3(get)]
     samples: Py<Table>,
+    /// Packets, where they were asked for.
+    #[pyo3(get)]
+    packets: Py<Table>,
+    /// Timers in the place of the senders', where they were asked for.
+    #[pyo3(get)]
+    what_if: Py<Table>,
+    /// Stalls with each of them.
+    #[pyo3(get)]
+    stalls: Py<Table>,
 }
 
-/// Takes apart the capture at `path` (`-` for standard input). `flow` chooses connections (`Selection::parse`); `samples` keeps a row for every round-trip
-/// time. `progress` gets the bytes read. Raises `InputError`.
+/// Takes apart the capture at `path` (`-` for standard input). `flow` chooses connections (`Selection::parse`); `samples` keeps a row for every ack that
+/// moves forward, `packets` one for every packet of these connections; `what_if` names timers to be put in the place of the senders' (`Timing::list`).
+/// `progress` gets the bytes read. Raises `InputError`.
 #[pyfunction]
-#[pyo3(signature = (path, flow = None, samples = false, progress = None))]
-pub fn read_capture(py: Python<'_>, path: PathBuf, flow: Option<&str>, samples: bool, progress: Option<Py<PyAny>>) -> PyResult<Captured> {
+#[pyo3(signature = (path, flow = None, samples = false, progress = None, packets = false, what_if = None))]
+pub fn read_capture(
+    py: Python<'_>,
+    path: PathBuf,
+    flow: Option<&str>,
+    samples: bool,
+    progress: Option<Py<PyAny>>,
+    packets: bool,
+    what_if: Option<&str>,
+) -> PyResult<Captured> {
+    let what_if = what_if.map(|names| Timing::list(&Registry::builtin(), names)).transpose().map_err(|e| InputError::new_err(e.to_string()))?;
+    let options = Options { samples, what_if: what_if.unwrap_or_default().into() };
     let flow = flow.map(Selection::parse).transpose().map_err(InputError::new_err)?;
     let mut stopped_by = None;
     let told = |bytes: u64| {
@@ -59,13 +81,16 @@ pub fn read_capture(py: Python<'_>, path: PathBuf, flow: Option<&str>, samples: 
             }
         })
     };
-    let report = py.detach(|| catch_unwind(AssertUnwindSafe(|| report(&path, samples, told))));
+    let listed = packets.then(|| flow.clone());
+    let report = py.detach(|| catch_unwind(AssertUnwindSafe(|| report(&path, options, listed, told))));
     let report =
         report.map_err(|_| SimulationError::new_err("the analysis broke one of its own rules (a panic); please report it with the capture"))?;
     if let Some(e) = stopped_by {
         return Err(e);
     }
-    let report = report.map_err(|e| InputError::new_err(format!("{}: {e}", path.display())))?;
+    let mut report = report.map_err(|e| InputError::new_err(format!("{}: {e}", path.display())))?;
+    // Packets were listed for the connections wanted alone.
+    let packets = report.take_packets();
     let wanted = |n: usize| flow.as_ref().is_none_or(|f| f.includes(n, &report.connections[n]));
     let name = path.display().to_string();
     let tables = report.tables(&name, wanted);
@@ -77,12 +102,24 @@ pub fn read_capture(py: Python<'_>, path: PathBuf, flow: Option<&str>, samples: 
         timeouts: table(Row::record_batch(&tables.timeouts))?,
         episodes: table(Row::record_batch(&tables.episodes))?,
         samples: table(Row::record_batch(&tables.samples))?,
+        packets: table(Row::record_batch(&packets))?,
+        what_if: table(Row::record_batch(&tables.what_if))?,
+        stalls: table(Row::record_batch(&tables.stalls))?,
     })
 }
 
-fn report(path: &Path, samples: bool, told: impl FnMut(u64) -> ControlFlow<()>) -> Result<Report, ackclock_capture::CaptureError> {
+/// `listed`: list packets, of the connections that are chosen or of all.
+fn report(
+    path: &Path,
+    options: Options,
+    listed: Option<Option<Selection>>,
+    told: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Report, ackclock_capture::CaptureError> {
     let mut packets = Packets::new(open(path)?)?;
-    let mut analysis = Analysis::new(Options { samples });
+    let mut analysis = Analysis::new(options);
+    if let Some(wanted) = listed {
+        analysis.list_packets(wanted, MOST_PACKETS);
+    }
     analysis.read(&mut packets, told)?;
     Ok(analysis.finish())
 }
@@ -121,6 +158,7 @@ fn connection(n: usize, c: &Connection) -> Value {
         "opening_seen": c.opening_seen,
         "handshake": seconds(c.handshake),
         "state": c.standing.word(),
+        "packets_left_out": c.packets_left_out,
         "notes": c.notes,
         "directions": [direction(c, 0), direction(c, 1)],
     })
@@ -165,7 +203,9 @@ fn direction(c: &Connection, side: usize) -> Value {
         "rtt": spread(&d.rtt),
         "rtt_timestamps": spread(&d.rtt_timestamps),
     });
+    all["limits"] = Value::from_iter(d.limits.parts().map(|(name, time)| (name, time.as_secs_f64())));
     lists(d, &mut all);
+    all["what_if"] = Value::from_iter(d.what_if.iter().map(alternative));
     all
 }
 
@@ -183,6 +223,7 @@ fn lists(d: &Direction, all: &mut Value) {
             "evidence": r.evidence,
         })
     }));
+    all["timeouts_by_rule"] = json!({ "sent-again": d.timeouts.len() });
     all["timeouts"] = Value::from_iter(d.timeouts.iter().map(|t| {
         json!({
             "t": moment(t.at),
@@ -192,9 +233,23 @@ fn lists(d: &Direction, all: &mut Value) {
             "rto": t.rto.as_secs_f64(),
             "eifel_spurious": t.eifel_spurious,
             "outage": t.outage,
+            "remedy": t.remedy.map(Remedy::word),
             "view": d.view.word(),
+            "rule": "sent-again",
         })
     }));
+    // What silences show to a receiver is told where the capture is nearer to it.
+    if d.view == View::Receiver {
+        for (rule, gaps) in [(GapRule::Time, &d.gaps_by_time), (GapRule::Content, &d.gaps)] {
+            all["timeouts_by_rule"][rule.word()] = gaps.len().into();
+            let rows = gaps.iter().map(|g| {
+                json!({ "t": moment(g.from + g.length), "of": "data", "round": g.round, "rto": g.length.as_secs_f64(), "view": d.view.word(), "rule": rule.word() })
+            });
+            if let Some(list) = all["timeouts"].as_array_mut() {
+                list.extend(rows);
+            }
+        }
+    }
     all["episodes"] = Value::from_iter(d.episodes.iter().filter(|e| !e.nothing_lost).map(|e| {
         json!({
             "t_start": moment(e.began),
@@ -210,6 +265,36 @@ fn lists(d: &Direction, all: &mut Value) {
     }));
 }
 
+fn alternative(w: &WhatIf) -> Value {
+    json!({
+        "timer": w.timer,
+        "timeouts": w.timeouts,
+        "spurious": w.spurious,
+        "early": w.early,
+        "rounds": w.rounds,
+        "waited": w.waited.as_secs_f64(),
+        "waited_least": w.waited_least.as_secs_f64(),
+        "waited_most": w.waited_most.as_secs_f64(),
+        "episodes": Value::from_iter(w.stalls.iter().map(stalled)),
+    })
+}
+
+fn stalled(s: &Stalled) -> Value {
+    json!({
+        "t_start": moment(s.began),
+        "t_end": s.ended.map(moment),
+        "of": s.of.word(),
+        "path": s.path.word(),
+        "timeouts": s.timeouts,
+        "spurious": s.spurious,
+        "early": s.early,
+        "waited": s.waited.as_secs_f64(),
+        "waited_least": s.waited_least.as_secs_f64(),
+        "waited_most": s.waited_most.as_secs_f64(),
+        "response": seconds(s.response),
+    })
+}
+
 fn spread(s: &Spread) -> Value {
     json!({
         "samples": s.count(),
@@ -223,4 +308,22 @@ fn spread(s: &Spread) -> Value {
         "p99": seconds(s.quantile(0.99)),
         "max": seconds(s.max()),
     })
+}
+
+/// The silences among arrivals (s, in order) that show timeouts (B-U1): where each begins, its length, and whether it is a consecutive one. The rule
+/// is that of captures.
+#[pyfunction]
+#[pyo3(signature = (arrivals, rtt, least, round_trips, ratio))]
+pub fn gap_timeouts(arrivals: Vec<f64>, rtt: f64, least: f64, round_trips: f64, ratio: f64) -> PyResult<Vec<(f64, f64, bool)>> {
+    let first = arrivals.first().copied().unwrap_or(0.0);
+    let span =
+        |s: f64| if s >= 0.0 { Ok(Duration::from_secs_f64(s)) } else { Err(InputError::new_err(format!("{s} s is no time; 0 s or more would do"))) };
+    let (least, rtt) = (span(least)?, span(rtt)?);
+    let mut rule = ByTime::new(least, round_trips, ratio);
+    let mut found = Vec::new();
+    for at in arrivals {
+        let gap = rule.arrival(Instant::ZERO + span(at - first)?, rtt);
+        found.extend(gap.map(|g| (first + g.from.as_secs_f64(), g.length.as_secs_f64(), g.round > 1)));
+    }
+    Ok(found)
 }

@@ -1,8 +1,8 @@
 //! The declarations of everything that has parameters, as JSON, the schedule of timeouts that a backoff rule makes,
 //! and the intervals of a rate control.
 
-use ackclock_engine::{MODIFIERS, OPTIONS, PRESETS};
-use ackclock_policy::{Backoff, Declaration, Kind, Param, RateControl, Registry};
+use ackclock_engine::{OPTIONS, PRESETS};
+use ackclock_policy::{Backoff, Declaration, Kind, MODIFIERS, Param, RateControl, Registry};
 use ackclock_trace::TABLES;
 use ackclock_units::{Duration, Rng};
 use pyo3::prelude::*;

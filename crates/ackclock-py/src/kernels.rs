@@ -1,14 +1,18 @@
-//! A transfer of the kernel's own TCP over an emulated path.
+//! Transfers of the kernel's own TCP over an emulated path.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use ackclock_drive::{Capture, Clock, KernelTransfer, Kernels, KernelsOptions, Means};
+use ackclock_drive::{
+    Capture, Clock, Closes, DriveError, EmulatorReport, KernelTransfer, KernelWeb, Kernels, KernelsOptions, Means, OptionSeen, TcpCounts, TcpOption,
+    WebFlow,
+};
 use ackclock_units::Duration;
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::probe::{counters, links};
+use crate::error::ScenarioError;
+use crate::probe::{counters, links, resolved, specs};
 
 /// Sends for so many seconds from one kernel to another, in namespaces of their own, over the link and the way back of the scenario `path`, and captures
 /// beside the sender. `parameters` are set in both kernels first. Answers what the kernel counted, as JSON. To be called in a process with one thread,
@@ -17,6 +21,109 @@ use crate::probe::{counters, links};
 pub fn kernel_transfer(py: Python<'_>, path: &str, seconds: f64, parameters: Vec<(String, String)>, capture: PathBuf) -> PyResult<String> {
     let ((there, back), seed) = links(path)?;
     let transfer = KernelTransfer { duration: Duration::from_secs_f64(seconds), parameters };
+    let found = interruptible(py, |go_on| {
+        let clock = Clock::start();
+        let capture = Capture::create(&capture, clock)?;
+        let kernels =
+            Kernels::new(KernelsOptions { mtu: 1500, there, back, access: Default::default(), seed, clock, capture: Some(capture.clone()) })?;
+        let found = transfer.run(kernels, go_on)?;
+        capture.finish()?;
+        Ok(found)
+    })?;
+    Ok(json!({
+        "retransmitted": found.retransmitted,
+        "timeouts": found.timeouts,
+        "received": found.received,
+        "late": found.path.late,
+        "path": { "forward": counters(&found.path.forward), "backward": counters(&found.path.backward) },
+    })
+    .to_string())
+}
+
+/// Makes the web transfers of the scenario `scenario`, with its first seed, by two kernels in namespaces of their own: each client is a host at its own
+/// distance, and the scenario's one link and its way back are emulated. `parameters` are set in both kernels, `options` on all sockets; `server_closes`
+/// says who closes first; where `capture` is given, what passes the server's device is written there. Answers what was found, as JSON, columns for the
+/// flows. To be called in a process with one thread, which may be moved into a user namespace. Raises `MissingRightError` where the system allows no such
+/// thing, or its kernel lacks an option.
+#[pyfunction]
+pub fn kernel_web(
+    py: Python<'_>,
+    scenario: &str,
+    parameters: Vec<(String, String)>,
+    options: Vec<(String, i32)>,
+    server_closes: bool,
+    capture: Option<PathBuf>,
+) -> PyResult<String> {
+    let resolved = resolved(scenario)?;
+    let job = resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
+    let transfers = resolved.transfers(job).map_err(|e| ScenarioError::new_err(e.to_string()))?;
+    let (there, back) = specs(&resolved)?;
+    let options = options.into_iter().map(|(name, value)| Ok((TcpOption::named(&name)?, value)));
+    let options = options.collect::<Result<_, DriveError>>().map_err(crate::error::drive)?;
+    let closes = if server_closes { Closes::Server } else { Closes::Client };
+    let web = KernelWeb { transfers, duration: resolved.duration(), drain: resolved.drain(), closes, parameters, options };
+    let found = interruptible(py, |go_on| {
+        let clock = Clock::start();
+        let capture = capture.map(|path| Capture::create(&path, clock)).transpose()?;
+        let access = web.access();
+        let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back, access, seed: job.seed, clock, capture: capture.clone() })?;
+        let found = web.run(kernels, go_on)?;
+        capture.map_or(Ok(()), |c| c.finish())?;
+        Ok(found)
+    })?;
+    let path = |r: &EmulatorReport| {
+        json!({
+            "forward": counters(&r.forward),
+            "backward": counters(&r.backward),
+            "delivered": r.delivered,
+            "undelivered": r.undelivered,
+            "late": r.late,
+            "mean_lateness": r.mean_lateness.as_secs_f64(),
+            "max_lateness": r.max_lateness.as_secs_f64(),
+        })
+    };
+    let seen = |options: &[OptionSeen]| -> Value {
+        options.iter().map(|o| json!({ "name": o.option.name(), "value": o.value, "same": o.same, "other": o.other })).collect()
+    };
+    Ok(json!({
+        "flows": columns(&found.flows),
+        "options": { "client": seen(&found.client_options), "server": seen(&found.server_options) },
+        "counters": found.counters.iter().map(|(name, server, client)| json!({ "name": name, "server": server, "client": client })).collect::<Value>(),
+        "received_loaded": found.received_loaded,
+        "path_loaded": path(&found.path_loaded),
+        "path": path(&found.path),
+        "seconds": found.lasted.as_secs_f64(),
+    })
+    .to_string())
+}
+
+/// The flows, a list for each column. Names and units are those of the table of flows.
+fn columns(flows: &[WebFlow]) -> Value {
+    let column = |value: &dyn Fn(&WebFlow) -> Value| -> Value { flows.iter().map(value).collect() };
+    let time = |d: Option<Duration>| json!(d.map(Duration::as_secs_f64));
+    let server = |value: &dyn Fn(&TcpCounts) -> Value| column(&|f| f.server.as_ref().map_or(Value::Null, value));
+    json!({
+        "start": column(&|f| time(f.opened)),
+        "late": column(&|f| time(Some(f.late))),
+        "established": column(&|f| time(f.established)),
+        "size": column(&|f| json!(f.transfer.size)),
+        "rtt": column(&|f| time(Some(f.transfer.access.round_trip()))),
+        "response_time": column(&|f| time(f.response_time)),
+        "bytes_delivered": column(&|f| json!(f.received)),
+        "outcome": column(&|f| json!(f.outcome.word())),
+        "reason": column(&|f| json!(f.reason)),
+        "segments_sent": server(&|c| json!(c.segments_sent)),
+        "data_segments_sent": server(&|c| json!(c.data_segments_sent)),
+        "retransmitted_segments": server(&|c| json!(c.retransmitted_segments)),
+        "bytes_sent": server(&|c| json!(c.bytes_sent)),
+        "retransmitted_bytes": server(&|c| json!(c.retransmitted_bytes)),
+        "timeouts": server(&|c| json!(c.timeouts)),
+        "peer_timeouts": column(&|f| f.client.as_ref().map_or(Value::Null, |c| json!(c.timeouts))),
+    })
+}
+
+/// Runs what needs namespaces, without the interpreter's lock, until it is done, Ctrl-C comes, or the process that started this one ends.
+fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, DriveError> + Send) -> PyResult<T> {
     let mut stopped_by = None;
     let mut go_on = || {
         Python::attach(|py| match py.check_signals() {
@@ -31,23 +138,12 @@ pub fn kernel_transfer(py: Python<'_>, path: &str, seconds: f64, parameters: Vec
         if ackclock_drive::check()? == Means::UserNamespace {
             ackclock_drive::enter_user_namespace()?;
         }
-        let clock = Clock::start();
-        let capture = Capture::create(&capture, clock)?;
-        let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back, seed, clock, capture: Some(capture.clone()) })?;
-        let found = transfer.run(kernels, &mut go_on)?;
-        capture.finish()?;
-        Ok(found)
+        // After that: a change of credentials takes it back. Nobody would read what an orphan finds.
+        ackclock_drive::end_with_parent();
+        work(&mut go_on)
     });
-    if let Some(e) = stopped_by {
-        return Err(e);
+    match stopped_by {
+        Some(e) => Err(e),
+        None => found.map_err(crate::error::drive),
     }
-    let found = found.map_err(crate::error::drive)?;
-    Ok(json!({
-        "retransmitted": found.retransmitted,
-        "timeouts": found.timeouts,
-        "received": found.received,
-        "late": found.path.late,
-        "path": { "forward": counters(&found.path.forward), "backward": counters(&found.path.backward) },
-    })
-    .to_string())
 }

@@ -21,7 +21,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::capture::{Captured, read_capture};
+    use super::capture::{Captured, gap_timeouts, read_capture};
     #[pymodule_export]
     use super::declarations::{backoff_schedule, declarations, rate_intervals, tables_reference};
     #[cfg(target_os = "linux")]
@@ -29,7 +29,7 @@ mod _core {
     use super::download::download_demo;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::kernels::kernel_transfer;
+    use super::kernels::{kernel_transfer, kernel_web};
     #[pymodule_export]
     use super::probe::probe_simulated;
     #[cfg(target_os = "linux")]

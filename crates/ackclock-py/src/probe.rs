@@ -12,7 +12,7 @@ use ackclock_drive::{Clock, DriveError, Kernels, KernelsOptions, Means, ProbeMet
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
 use ackclock_policy::replay::Distribution;
-use ackclock_sim::scenario::{LinkPlan, Scenario};
+use ackclock_sim::scenario::{LinkPlan, Resolved, Scenario};
 use ackclock_sim::{LinkCounters, LinkSpec};
 use ackclock_units::{Duration, Instant, Rate};
 #[cfg(target_os = "linux")]
@@ -88,7 +88,8 @@ pub fn probe_emulated(
         if ackclock_drive::check()? == Means::UserNamespace {
             ackclock_drive::enter_user_namespace()?;
         }
-        let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back, seed, clock: Clock::start(), capture: None })?;
+        let kernels =
+            Kernels::new(KernelsOptions { mtu: 1500, there, back, access: Default::default(), seed, clock: Clock::start(), capture: None })?;
         kernels.near.set_sysctl("net.ipv4.ping_group_range", "0 0")?;
         limit.iter().try_for_each(|(key, value)| kernels.far.set_sysctl(key, value))?;
         let found = ackclock_drive::run_probe(options, &ProbeTarget { to, method: method(ttl), from: Some(&kernels.near) }, told)?;
@@ -148,11 +149,22 @@ impl Tokens {
 
 /// The first link of a scenario's path and its way back, and the scenario's first seed.
 pub(crate) fn links(text: &str) -> PyResult<((LinkSpec, LinkSpec), u64)> {
-    let wrong = |e: &dyn std::fmt::Display| ScenarioError::new_err(e.to_string());
-    let resolved = Scenario::parse(text).and_then(|s| s.resolve()).map_err(|e| wrong(&e))?;
-    let edge = resolved.path.edges.first().ok_or_else(|| wrong(&"`path` has no link"))?;
-    let back = edge.back.as_ref().ok_or_else(|| wrong(&"`path` has no way back"))?;
-    Ok(((LinkPlan::spec(&edge.link), LinkPlan::spec(back)), resolved.seeds.first().copied().unwrap_or(1)))
+    let resolved = resolved(text)?;
+    let (specs, seed) = (specs(&resolved)?, resolved.seeds.first().copied().unwrap_or(1));
+    Ok((specs, seed))
+}
+
+/// A scenario, every choice made.
+pub(crate) fn resolved(text: &str) -> PyResult<Resolved> {
+    Scenario::parse(text).and_then(|s| s.resolve()).map_err(|e| ScenarioError::new_err(e.to_string()))
+}
+
+/// The first link of a path, and its way back.
+pub(crate) fn specs(resolved: &Resolved) -> PyResult<(LinkSpec, LinkSpec)> {
+    let wrong = |e: &str| ScenarioError::new_err(e.to_owned());
+    let edge = resolved.path.edges.first().ok_or_else(|| wrong("`path` has no link"))?;
+    let back = edge.back.as_ref().ok_or_else(|| wrong("`path` has no way back"))?;
+    Ok((LinkPlan::spec(&edge.link), LinkPlan::spec(back)))
 }
 
 #[cfg(target_os = "linux")]

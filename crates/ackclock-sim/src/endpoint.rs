@@ -89,22 +89,30 @@ pub(crate) struct ControlTruth {
     pub(crate) dropped: bool,
 }
 
-/// Packets that an endpoint sent, by what became of them.
+/// Packets that an endpoint has sent, and those of them, with the copies that the network made, that must be in the network.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct PacketBooks {
     pub(crate) sent: u64,
-    pub(crate) sent_bytes: Bytes,
-    pub(crate) duplicated: u64,
-    pub(crate) delivered: u64,
-    pub(crate) delivered_bytes: Bytes,
-    pub(crate) dropped: u64,
-    pub(crate) corrupted: u64,
+    pub(crate) in_flight: u32,
 }
 
 impl PacketBooks {
-    /// Those that must be in the network.
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.sent + self.duplicated - self.delivered - self.dropped - self.corrupted
+    #[inline]
+    pub(crate) fn send(&mut self) {
+        self.sent += 1;
+        self.in_flight += 1;
+    }
+
+    /// The network has made a copy of one.
+    pub(crate) fn copy(&mut self) {
+        self.in_flight += 1;
+    }
+
+    /// One has left the network: it was delivered, dropped or found damaged.
+    #[inline]
+    pub(crate) fn leave(&mut self) {
+        // One too many shows in the books as more than there can be.
+        self.in_flight = self.in_flight.wrapping_sub(1);
     }
 }
 
@@ -113,21 +121,41 @@ impl PacketBooks {
 pub(crate) struct Before {
     pub(crate) at: Instant,
     pub(crate) stats: [Stats; 2],
-    pub(crate) packets: PacketBooks,
+    /// Packets that its client had sent.
+    pub(crate) sent: u64,
+    /// Sent and delivered.
+    pub(crate) datagram_bytes: [Bytes; 2],
     pub(crate) unneeded: [u64; 2],
     pub(crate) spurious_timeouts: [u32; 2],
 }
 
 /// What an application has done with its connection.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct IoState {
+    /// Of a source of datagrams: bytes sent.
     pub(crate) written: Bytes,
+    /// Of a source of datagrams: bytes delivered to the other end.
     pub(crate) read: Bytes,
-    pub(crate) started: Option<Instant>,
-    pub(crate) response_sum: Duration,
-    pub(crate) responses: u32,
     /// Bytes acknowledged when it was called last.
     pub(crate) seen_acked: Bytes,
+    /// Out of line: most applications have no transactions.
+    pub(crate) responses: Option<Box<Responses>>,
+}
+
+/// Transactions of an application: when the one that runs began, how many are over and how long they took together.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Responses {
+    pub(crate) started: Option<Instant>,
+    pub(crate) sum: Duration,
+    pub(crate) count: u32,
+}
+
+impl IoState {
+    fn record_response(&mut self, time: Duration) {
+        let responses = self.responses.get_or_insert_default();
+        responses.sum += time;
+        responses.count += 1;
+    }
 }
 
 /// An application's access to its connection.
@@ -177,19 +205,17 @@ impl AppIo for Io<'_> {
     }
 
     fn mark_start(&mut self) {
-        self.state.started = Some(self.opened.unwrap_or(self.now));
+        self.state.responses.get_or_insert_default().started = Some(self.opened.unwrap_or(self.now));
     }
 
     fn mark_end(&mut self) {
-        if let Some(started) = self.state.started.take() {
-            self.state.response_sum += self.now.since(started);
-            self.state.responses += 1;
+        if let Some(started) = self.state.responses.as_mut().and_then(|r| r.started.take()) {
+            self.state.record_response(self.now.since(started));
         }
     }
 
     fn record_response(&mut self, since: Instant) {
-        self.state.response_sum += self.now.since(since);
-        self.state.responses += 1;
+        self.state.record_response(self.now.since(since));
     }
 }
 
@@ -214,6 +240,15 @@ pub(crate) struct Flow {
 /// What does not change in a flow's life and no packet asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowInfo {
+    pub(crate) kind: Arc<FlowKind>,
+    pub(crate) size: Option<Bytes>,
+    /// Seed of its random streams: follows from the group and the flow's number within it, so that other groups change nothing.
+    pub(crate) seed: u64,
+}
+
+/// What flows have in common that a source makes one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowKind {
     /// Number of the source of flows, or of datagrams, that it came from.
     pub(crate) source: u32,
     pub(crate) client: NodeId,
@@ -221,9 +256,17 @@ pub(crate) struct FlowInfo {
     /// The client's and the server's; `None` for datagrams.
     pub(crate) stacks: Option<[Arc<dyn StackFactory>; 2]>,
     pub(crate) group: Arc<str>,
-    pub(crate) size: Option<Bytes>,
-    /// Seed of its random streams: follows from the group and the flow's number within it, so that other groups change nothing.
-    pub(crate) seed: u64,
+}
+
+impl FlowKind {
+    /// True when `other` is the same to the last pointer.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let same_stacks = match (&self.stacks, &other.stacks) {
+            (Some(a), Some(b)) => a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b)),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        same_stacks && Arc::ptr_eq(&self.group, &other.group) && (self.source, self.client, self.server) == (other.source, other.client, other.server)
+    }
 }
 
 impl End {
@@ -387,6 +430,7 @@ impl Flow {
     }
 
     pub(crate) fn of_datagrams(spec: &DatagramSpec, place: u32) -> Self {
+        let kind = FlowKind { source: place, client: spec.from, server: spec.to, stacks: None, group: spec.group.clone() };
         Self {
             ended: false,
             over: false,
@@ -396,13 +440,13 @@ impl Flow {
             awaited: 0,
             before: None,
             ends: [End::new(), End::new()],
-            info: FlowInfo { source: place, client: spec.from, server: spec.to, stacks: None, group: spec.group.clone(), size: None, seed: 0 },
+            info: FlowInfo { kind: Arc::new(kind), size: None, seed: 0 },
         }
     }
 
     /// Packets that the books say must be in the network.
     pub(crate) fn in_flight(&self) -> u64 {
-        self.ends.iter().map(|end| end.packets.in_flight()).sum()
+        self.ends.iter().map(|end| u64::from(end.packets.in_flight)).sum()
     }
 
     /// Checks each direction's bytes: what was read was delivered, what was delivered had arrived, what arrived was sent, what was sent was

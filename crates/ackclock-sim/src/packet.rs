@@ -1,16 +1,19 @@
-//! Packets in flight: 48 bytes each, recycled.
+//! Packets in flight: 44 bytes each, recycled.
 
 use std::hint::black_box;
 
 use ackclock_engine::Transmit;
 use ackclock_units::{Ecn, Instant, SeqNumber};
-use ackclock_wire::{Flags, Options, Segment, Timestamps};
+use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
 use crate::fault::{Kind, Passing};
 
-/// A packet somewhere between two endpoints. What is rare (SYN options, SACK blocks) lies in a slab beside. What follows from something else is
+/// A packet somewhere between two endpoints. Options (SACK blocks, timestamps, those of a SYN) lie in slabs beside. What follows from something else is
 /// not kept: a run holds many of these, and its speed is that of the memory they take.
+///
+/// Packed, so that its one field of eight bytes does not round its size up to 48.
 #[derive(Clone, Copy)]
+#[repr(Rust, packed(4))]
 pub(crate) struct Packet {
     /// When it reaches the next place on its way.
     pub(crate) at: Instant,
@@ -24,9 +27,8 @@ pub(crate) struct Packet {
     /// The packet behind it in its lane, or the next free place.
     pub(crate) next: u32,
     ack: SeqNumber,
-    /// Its timestamp, or where its options are in the slab, or the size of a datagram.
-    tsval: u32,
-    tsecr: u32,
+    /// Where its options are in their slab, or the size of a datagram.
+    more: u32,
     order_high: u16,
     place_high: u16,
     pub(crate) len: u16,
@@ -42,10 +44,16 @@ pub(crate) struct Packet {
 const ECN: u8 = 3;
 const RETRANSMISSION: u8 = 1 << 2;
 const CORRUPT: u8 = 1 << 3;
+/// Timestamps and no other option.
 const TIMESTAMPS: u8 = 1 << 4;
 const DATAGRAM: u8 = 1 << 5;
 const WAITS: u8 = 1 << 6;
+/// Other options: those of a SYN, or several kinds.
 const OPTIONS: u8 = 1 << 7;
+/// Both together: SACK blocks and no other option.
+const BLOCKS: u8 = TIMESTAMPS | OPTIONS;
+/// What tells the kind of options.
+const KIND: u8 = TIMESTAMPS | OPTIONS;
 
 pub(crate) const NIL: u32 = u32::MAX;
 
@@ -57,8 +65,7 @@ impl Packet {
         from: NIL,
         next: NIL,
         ack: SeqNumber(0),
-        tsval: 0,
-        tsecr: 0,
+        more: 0,
         order_high: 0,
         place_high: 0,
         len: 0,
@@ -160,13 +167,41 @@ impl Packet {
 pub(crate) struct Pool {
     packets: Vec<Packet>,
     free: u32,
-    options: Vec<Options>,
-    free_options: Vec<u32>,
+    options: Slab<Options>,
+    blocks: Slab<SackBlocks>,
+    timestamps: Slab<Timestamps>,
+}
+
+/// Places for what few packets have.
+struct Slab<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T: Copy> Slab<T> {
+    const EMPTY: Self = Self { places: Vec::new(), free: Vec::new() };
+
+    fn keep(&mut self, what: T) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.places[place as usize] = what;
+                place
+            }
+            None => {
+                self.places.push(what);
+                self.places.len() as u32 - 1
+            }
+        }
+    }
+
+    fn get(&self, place: u32) -> T {
+        self.places[place as usize]
+    }
 }
 
 impl Pool {
     pub(crate) fn new() -> Self {
-        Self { packets: Vec::new(), free: NIL, options: Vec::new(), free_options: Vec::new() }
+        Self { packets: Vec::new(), free: NIL, options: Slab::EMPTY, blocks: Slab::EMPTY, timestamps: Slab::EMPTY }
     }
 
     #[inline]
@@ -186,11 +221,13 @@ impl Pool {
     #[inline]
     pub(crate) fn segment(&mut self, from: u32, t: &Transmit, retransmission: bool, seen: u8) -> u32 {
         let s = &t.segment;
-        let (mut tsval, mut tsecr, mut bits) = (0, 0, 0);
-        if !s.options.sack.is_empty() || s.flags.any(Flags::SYN) {
-            (tsval, bits) = (self.keep(s.options), OPTIONS);
+        let (mut more, mut bits) = (0, 0);
+        if s.flags.any(Flags::SYN) || !s.options.sack.is_empty() && s.options.timestamps.is_some() {
+            (more, bits) = (self.options.keep(s.options), OPTIONS);
+        } else if !s.options.sack.is_empty() {
+            (more, bits) = (self.blocks.keep(s.options.sack), BLOCKS);
         } else if let Some(timestamps) = s.options.timestamps {
-            (tsval, tsecr, bits) = (timestamps.tsval, timestamps.tsecr, TIMESTAMPS);
+            (more, bits) = (self.timestamps.keep(timestamps), TIMESTAMPS);
         }
         if retransmission {
             bits |= RETRANSMISSION;
@@ -202,8 +239,7 @@ impl Pool {
             place_high: (place >> 32) as u16,
             from,
             ack: s.ack,
-            tsval,
-            tsecr,
+            more,
             // `mss` is at most 65,495 (`ackclock_engine::OPTIONS`).
             len: s.len as u16,
             window: s.window,
@@ -219,14 +255,17 @@ impl Pool {
     /// A datagram of that size; `number` stands where segments have their position.
     pub(crate) fn datagram(&mut self, from: u32, bytes: u32, number: u64) -> u32 {
         let (place, place_high) = (number as u32, (number >> 32) as u16);
-        self.put(Packet { from, place, place_high, tsval: bytes, bits: DATAGRAM, ..Packet::FREE })
+        self.put(Packet { from, place, place_high, more: bytes, bits: DATAGRAM, ..Packet::FREE })
     }
 
     /// A second packet like that one.
     pub(crate) fn copy(&mut self, id: u32) -> u32 {
         let mut packet = self.packets[id as usize];
-        if packet.bits & OPTIONS != 0 {
-            packet.tsval = self.keep(self.options[packet.tsval as usize]);
+        match packet.bits & KIND {
+            OPTIONS => packet.more = self.options.keep(self.options.get(packet.more)),
+            BLOCKS => packet.more = self.blocks.keep(self.blocks.get(packet.more)),
+            TIMESTAMPS => packet.more = self.timestamps.keep(self.timestamps.get(packet.more)),
+            _ => {}
         }
         self.put(packet)
     }
@@ -235,13 +274,21 @@ impl Pool {
     #[inline]
     pub(crate) fn bytes(&self, id: u32) -> u32 {
         let p = &self.packets[id as usize];
-        let options = match p.bits & (OPTIONS | TIMESTAMPS | DATAGRAM) {
-            0 => 0,
-            TIMESTAMPS => TIMESTAMPS_LEN,
-            OPTIONS => self.options[p.tsval as usize].wire_len(),
-            _ => return p.tsval,
-        };
+        if p.is_datagram() {
+            return p.more;
+        }
+        let options = if p.bits & KIND == 0 { 0 } else { self.options_of(p).wire_len() };
         IP_HEADER + TCP_HEADER + options + u32::from(p.len)
+    }
+
+    /// The options of a segment that has some.
+    #[inline(never)]
+    fn options_of(&self, p: &Packet) -> Options {
+        match p.bits & KIND {
+            TIMESTAMPS => Options { timestamps: Some(self.timestamps.get(p.more)), ..Options::default() },
+            BLOCKS => Options { sack: self.blocks.get(p.more), ..Options::default() },
+            _ => self.options.get(p.more),
+        }
     }
 
     /// What a link's faults may know of a packet.
@@ -258,28 +305,11 @@ impl Pool {
         }
     }
 
-    fn keep(&mut self, options: Options) -> u32 {
-        match self.free_options.pop() {
-            Some(place) => {
-                self.options[place as usize] = options;
-                place
-            }
-            None => {
-                self.options.push(options);
-                self.options.len() as u32 - 1
-            }
-        }
-    }
-
     /// The segment that a packet carried; its place is free again. `first` is the sequence number of the sender's stream position 0.
     #[inline]
     pub(crate) fn take(&mut self, id: u32, first: SeqNumber) -> Segment {
-        let p = &mut self.packets[id as usize];
-        let options = match p.bits & (OPTIONS | TIMESTAMPS) {
-            0 => Options::default(),
-            TIMESTAMPS => Options { timestamps: Some(Timestamps { tsval: p.tsval, tsecr: p.tsecr }), ..Options::default() },
-            _ => self.options[p.tsval as usize],
-        };
+        let p = &self.packets[id as usize];
+        let options = if p.bits & KIND == 0 { Options::default() } else { self.options_of(p) };
         let seq = if p.len > 0 { first + p.place } else { SeqNumber(p.place) };
         let segment = Segment { seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
         self.free(id);
@@ -289,13 +319,23 @@ impl Pool {
     /// Frees a packet's place.
     #[inline]
     pub(crate) fn free(&mut self, id: u32) {
-        let p = &mut self.packets[id as usize];
-        if p.bits & OPTIONS != 0 {
-            self.free_options.push(p.tsval);
+        if self.packets[id as usize].bits & KIND != 0 {
+            self.free_options(id);
         }
+        let p = &mut self.packets[id as usize];
         p.from = NIL;
         p.next = self.free;
         self.free = id;
+    }
+
+    #[inline(never)]
+    fn free_options(&mut self, id: u32) {
+        let p = &self.packets[id as usize];
+        match p.bits & KIND {
+            TIMESTAMPS => self.timestamps.free.push(p.more),
+            BLOCKS => self.blocks.free.push(p.more),
+            _ => self.options.free.push(p.more),
+        }
     }
 
     #[inline]
@@ -335,8 +375,6 @@ impl Pool {
     }
 }
 
-/// Timestamps with the two NOPs before them (RFC 7323 appendix A).
-const TIMESTAMPS_LEN: u32 = 12;
 /// An IPv4 header without options (RFC 791 §3.1): the simulated network's packets carry one.
 const IP_HEADER: u32 = 20;
 /// A TCP header without options (RFC 9293 §3.1).

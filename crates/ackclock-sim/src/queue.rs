@@ -18,10 +18,23 @@ pub(crate) struct Entry {
     pub(crate) what: u32,
 }
 
+/// An entry in a slot, its parts side by side so that nothing is padded: there are several for each flow.
 #[derive(Clone, Copy)]
 struct Node {
-    entry: Entry,
+    at: Instant,
+    order: u64,
+    what: u32,
     next: u32,
+}
+
+impl Node {
+    fn new(Entry { at, order, what }: Entry, next: u32) -> Self {
+        Self { at, order, what, next }
+    }
+
+    fn entry(self) -> Entry {
+        Entry { at: self.at, order: self.order, what: self.what }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -139,12 +152,13 @@ impl EventQueue {
     #[inline]
     fn node(&mut self, entry: Entry) -> u32 {
         if self.free == NIL {
-            self.nodes.push(Node { entry, next: NIL });
+            self.nodes.push(Node::new(entry, NIL));
             return self.nodes.len() as u32 - 1;
         }
         let node = self.free;
-        self.free = self.nodes[node as usize].next;
-        self.nodes[node as usize].entry = entry;
+        let place = &mut self.nodes[node as usize];
+        self.free = place.next;
+        *place = Node::new(entry, NIL);
         node
     }
 
@@ -174,7 +188,8 @@ impl EventQueue {
             let deal = level > 0 && place.len as usize > FRONT;
             let mut node = place.head;
             while node != NIL {
-                let Node { entry, next } = self.nodes[node as usize];
+                let place = self.nodes[node as usize];
+                let (entry, next) = (place.entry(), place.next);
                 if deal {
                     self.file(node, entry.at.as_nanos());
                 } else {

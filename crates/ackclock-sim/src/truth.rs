@@ -4,22 +4,29 @@
 #[derive(Debug, Default)]
 pub(crate) struct Dropped(Vec<DroppedRange>);
 
+/// Twelve bytes: there are many after an overshoot of slow start.
 #[derive(Clone, Copy, Debug)]
 struct DroppedRange {
-    start: u64,
-    len: u32,
+    /// The lower 32 of 48 bits, as in a packet; the upper 16 below.
+    low: u32,
+    high: u16,
+    /// A packet's payload has 16 bits of length.
+    len: u16,
     /// Links that the dropped copy, or one before it, had passed.
     passed: u8,
 }
 
 impl DroppedRange {
-    fn end(&self) -> u64 {
-        self.start + u64::from(self.len)
+    fn new(start: u64, end: u64, passed: u8) -> Self {
+        Self { low: start as u32, high: (start >> 32) as u16, len: (end - start) as u16, passed }
     }
 
-    /// What of it lies from `start` on.
-    fn from(self, start: u64) -> Self {
-        Self { start, len: (self.end() - start) as u32, ..self }
+    fn start(&self) -> u64 {
+        u64::from(self.high) << 32 | u64::from(self.low)
+    }
+
+    fn end(&self) -> u64 {
+        self.start() + u64::from(self.len)
     }
 }
 
@@ -28,12 +35,11 @@ impl Dropped {
     pub(crate) fn add(&mut self, start: u64, end: u64, passed: u8) {
         // Two copies of the same bytes may both be dropped: the ranges stay disjoint.
         let passed = self.take(start, end).map_or(passed, |before| before.max(passed));
-        let at = self.0.partition_point(|r| r.start < start);
+        let at = self.0.partition_point(|r| r.start() < start);
         if self.0.len() == self.0.capacity() {
             self.0.reserve_exact(self.0.len() / 4 + 2);
         }
-        // A packet's payload has 16 bits of length.
-        self.0.insert(at, DroppedRange { start, len: (end - start) as u32, passed });
+        self.0.insert(at, DroppedRange::new(start, end, passed));
     }
 
     /// Takes out what a new copy of `start..end` replaces. Answers how many links a dropped copy of any part of it had passed, or `None` when
@@ -41,28 +47,28 @@ impl Dropped {
     pub(crate) fn take(&mut self, start: u64, end: u64) -> Option<u8> {
         let mut answer = None;
         let mut i = 0;
-        while i < self.0.len() && self.0[i].start < end {
+        while i < self.0.len() && self.0[i].start() < end {
             let r = self.0[i];
             if r.end() <= start {
                 i += 1;
                 continue;
             }
             answer = answer.max(Some(r.passed));
-            match (r.start < start, r.end() > end) {
+            match (r.start() < start, r.end() > end) {
                 (false, false) => {
                     self.0.remove(i);
                 }
                 (true, false) => {
-                    self.0[i].len = (start - r.start) as u32;
+                    self.0[i] = DroppedRange::new(r.start(), start, r.passed);
                     i += 1;
                 }
                 (false, true) => {
-                    self.0[i] = r.from(end);
+                    self.0[i] = DroppedRange::new(end, r.end(), r.passed);
                     i += 1;
                 }
                 (true, true) => {
-                    self.0[i].len = (start - r.start) as u32;
-                    self.0.insert(i + 1, r.from(end));
+                    self.0[i] = DroppedRange::new(r.start(), start, r.passed);
+                    self.0.insert(i + 1, DroppedRange::new(end, r.end(), r.passed));
                     i += 2;
                 }
             }

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use ackclock_capture::read::{Packets, decompressed};
 use ackclock_capture::{Analysis, Options as Looks, Report, Seen};
+use ackclock_policy::{Registry, Timing};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 use arbitrary::{Arbitrary, Unstructured};
@@ -14,9 +15,18 @@ use arbitrary::{Arbitrary, Unstructured};
 pub fn file(data: &[u8]) {
     let Ok(input) = decompressed(Cursor::new(data.to_vec())) else { return };
     let Ok(mut packets) = Packets::new(input) else { return };
-    let mut analysis = Analysis::new(Looks { samples: true });
-    let Ok(_) = analysis.read(&mut packets, |_| ControlFlow::Continue(())) else { return };
+    let mut analysis = Analysis::new(looks());
+    analysis.list_packets(None, LISTED);
+    let Ok(_) = analysis.read_on(1, &mut packets, |_| ControlFlow::Continue(())) else { return };
     check(&analysis.finish());
+}
+
+/// Packets listed: fewer than there may be.
+const LISTED: usize = 3000;
+
+/// Everything, and every timer in the place of the senders'.
+fn looks() -> Looks {
+    Looks { samples: true, what_if: Timing::all(&Registry::builtin()).into() }
 }
 
 /// A segment in relation to what was said before.
@@ -64,7 +74,8 @@ impl Step {
 /// Takes apart a conversation that nearly makes sense.
 pub fn conversation(data: &[u8]) {
     let mut input = Unstructured::new(data);
-    let mut analysis = Analysis::new(Looks { samples: true });
+    let mut analysis = Analysis::new(looks());
+    analysis.list_packets(None, LISTED);
     let ends = [SocketAddr::from(([192, 0, 2, 1], 1)), SocketAddr::from(([192, 0, 2, 2], 2)), SocketAddr::from(([192, 0, 2, 2], 3))];
     let mut next = [0xffff_ff00_u32, 7];
     let (mut at, mut clock) = (Instant::from_nanos(1_000_000_000), 5_u32);
@@ -108,7 +119,15 @@ pub fn conversation(data: &[u8]) {
 
 /// What must hold whatever was read.
 fn check(report: &Report) {
+    let listed: usize = report.connections.iter().map(|c| c.packets.len()).sum();
+    assert!(listed <= LISTED && listed as u64 <= report.segments, "{listed}");
     for c in &report.connections {
+        assert!(c.packets.is_sorted_by_key(|p| p.time), "{c:?}");
+        for (side, d) in c.directions.iter().enumerate().filter(|(_, d)| c.packets_left_out == 0 && d.unlisted == 0) {
+            let again = c.packets.iter().filter(|p| p.again && p.connection as usize % 2 == side).map(|p| p.kind);
+            let told = d.retransmissions.iter().filter(|r| r.packets > 0).map(|r| Some(r.cause.word()));
+            assert!(again.eq(told), "{c:?}");
+        }
         assert!(c.start <= c.end, "{c:?}");
         for d in &c.directions {
             assert!(d.data_packets <= d.packets, "{d:?}");
@@ -120,6 +139,11 @@ fn check(report: &Report) {
             assert!(d.timeouts.iter().all(|t| t.round >= 1), "{d:?}");
             assert!(d.episodes.iter().all(|e| e.ended.is_none_or(|end| end >= e.began)), "{d:?}");
             assert!(d.rtt.min() <= d.rtt.max() && d.rtt.quantile(0.5) <= d.rtt.max(), "{d:?}");
+            let shared = d.limits.parts().iter().fold(Duration::ZERO, |sum, part| sum + part.1);
+            assert_eq!(shared, c.end.since(c.start), "{d:?}");
+            for w in &d.what_if {
+                assert!(w.waited_least <= w.waited && w.waited <= w.waited_most && w.spurious + w.early <= w.timeouts, "{w:?}");
+            }
             assert!(d.share.is_none_or(|s| (0.0..=1.0).contains(&s)), "{d:?}");
         }
     }

@@ -9,7 +9,7 @@ use ackclock_wire::Segment;
 
 use crate::Setup;
 use crate::endpoint::{Endpoint, line, packet, pattern, segment_of};
-pub use crate::plan::{Closing, Fates, Path, Plan, Reading};
+pub use crate::plan::{Closing, Fates, Path, Plan, Reading, Script};
 use crate::plan::{damage, mark};
 
 /// One side: endpoint and application.
@@ -64,6 +64,10 @@ pub struct Pipe {
     pub record: Option<Vec<(Instant, usize, Vec<u8>)>>,
     /// Every packet that one side sends or that reaches it, once it is on.
     pub tap: Option<Tap>,
+    /// What happens at a given time or to given data, besides what the paths do.
+    pub script: Vec<Script>,
+    /// Copies of each of the client's data segments that met a script so far, by sequence number.
+    copies: BTreeMap<u32, u32>,
     /// The last segments sent or taken, for a failing test.
     recent: VecDeque<(Instant, usize, bool, Segment)>,
     rng: [Rng; 2],
@@ -99,6 +103,8 @@ impl Pipe {
             fates: Fates::default(),
             record: None,
             tap: None,
+            script: Vec::new(),
+            copies: BTreeMap::new(),
             recent: VecDeque::new(),
             rng: [Rng::stream(seed, "path", 0), Rng::stream(seed, "path", 1)],
             free_at: [Instant::ZERO; 2],
@@ -221,6 +227,11 @@ impl Pipe {
             }
             None => self.now,
         };
+        let scripted = scripted(&self.script, &mut self.copies, self.now, from, iss(self.seed, 0), segment_of(&bytes));
+        let Some(held) = scripted else {
+            self.fates.lost += 1;
+            return;
+        };
         let copies = if rng.chance(path.duplicate) { 2 } else { 1 };
         self.fates.duplicated += copies - 1;
         for _ in 0..copies {
@@ -236,7 +247,7 @@ impl Pipe {
                 self.fates.corrupted += 1;
                 damage(&mut bytes, rng);
             }
-            let mut at = departs + path.delay + Duration::from_nanos(rng.below(path.jitter.as_nanos() + 1));
+            let mut at = held.unwrap_or(departs).max(departs) + path.delay + Duration::from_nanos(rng.below(path.jitter.as_nanos() + 1));
             if rng.chance(path.reorder) {
                 self.fates.held += 1;
                 at += path.held;
@@ -303,6 +314,36 @@ impl Pipe {
         let [client, server] = [side(&self.sides[0]), side(&self.sides[1])];
         format!("at {:?}, {:?}\n client: {client}\n server: {server}\n{text}", self.now, self.fates)
     }
+}
+
+/// What the script makes of a packet sent now: `None` when it is lost, and until when it is held.
+fn scripted(
+    script: &[Script],
+    copies: &mut BTreeMap<u32, u32>,
+    now: Instant,
+    from: usize,
+    iss: SeqNumber,
+    segment: Option<Segment>,
+) -> Option<Option<Instant>> {
+    let mut until = None;
+    let data = segment.filter(|s| from == 0 && s.len > 0);
+    if let Some(s) = data.filter(|_| !script.is_empty()) {
+        *copies.entry(s.seq.0).or_default() += 1;
+    }
+    for line in script {
+        match *line {
+            Script::Outage { start, end } if start <= now && now < end => return None,
+            Script::Held { start, end } if start <= now && now < end => until = until.max(Some(end)),
+            Script::Lost { offset, len, times } => {
+                let hit = data.filter(|s| (offset..offset + len).contains(&s.seq.bytes_since(iss + 1)));
+                if hit.is_some_and(|s| copies.get(&s.seq.0).is_some_and(|n| *n <= times)) {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(until)
 }
 
 impl Side {

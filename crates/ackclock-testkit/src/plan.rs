@@ -1,6 +1,6 @@
 //! What a path does to packets, and what the applications at its ends do.
 
-use ackclock_units::{Duration, Ecn, Rate, Rng};
+use ackclock_units::{Duration, Ecn, Instant, Rate, Rng};
 
 /// One direction of the path. Probabilities are per packet and independent.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,6 +33,34 @@ impl Path {
         let zero = Duration::ZERO;
         Self { delay, jitter: zero, rate: None, loss: 0.0, reorder: 0.0, held: zero, duplicate: 0.0, corrupt: 0.0, mark: 0.0, mtu: 1500 }
     }
+}
+
+/// What happens at a given time or to given data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Script {
+    /// Everything sent meanwhile is lost, both ways.
+    Outage {
+        /// From then on.
+        start: Instant,
+        /// Until then.
+        end: Instant,
+    },
+    /// Everything sent meanwhile is held and set free, in order, at the end: a delay spike.
+    Held {
+        /// From then on.
+        start: Instant,
+        /// Until then.
+        end: Instant,
+    },
+    /// The client's segments that begin in a stretch of its stream are lost, the first so many times that each is sent.
+    Lost {
+        /// First byte of the stretch.
+        offset: u32,
+        /// Its length.
+        len: u32,
+        /// Copies lost.
+        times: u32,
+    },
 }
 
 /// How an application reads.

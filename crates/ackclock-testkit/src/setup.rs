@@ -69,8 +69,8 @@ impl Setup {
         Policies {
             estimator: self.estimator.build(),
             backoff: self.backoff.build(),
-            timer: self.timer.build(),
-            recovery: self.recovery.build(),
+            timer: self.timer.build().into(),
+            recovery: self.recovery.build().into(),
             undo: self.undo.build(),
             window: self.window.build(),
             ack: self.ack.build(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use ackclock_capture::gaps::Gap;
 use ackclock_capture::read::Packets;
 use ackclock_capture::{Analysis, Cause, Direction, Options, Report, View};
 use ackclock_testkit::pipe::{Path, Pipe, Plan, Tap};
@@ -227,4 +228,35 @@ fn at_the_receiver_most_is_seen_too() {
     println!("{sums:?}");
     assert!(sums[0] > 400 && sums[1] * 10 > sums[0] * 9 && sums[2] > 40 && sums[3] * 10 > sums[2] * 8, "{sums:?}");
     assert!(sums[3] * 10 < sums[2] * 11, "{sums:?}");
+}
+
+#[test]
+fn a_receiver_sees_timeouts_as_silences() {
+    // Gaps, those that hold an expiry, expiries, those that lie in a gap: by time, and by content.
+    let mut sums = [[0_usize; 4]; 2];
+    for recovery in ["newreno", "sack"] {
+        for (_, forth, back) in paths() {
+            for seed in 0..4 {
+                let setup = setup(recovery, true, recovery == "sack");
+                let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 1);
+                let d = c.client();
+                // The SYN's are none of these. What is sent arrives some 20 to 60 ms later.
+                let syns: Vec<u64> =
+                    c.client_sent().filter(|(_, kind, _)| matches!(kind, SendKind::Syn { .. })).map(|(at, _, _)| at.as_nanos()).collect();
+                let real: Vec<u64> = c.timeouts().into_iter().map(|t| t.0).filter(|t| !syns.contains(t)).collect();
+                for (i, gaps) in [&d.gaps_by_time, &d.gaps].into_iter().enumerate() {
+                    let since = |at: Instant| at.as_nanos().saturating_sub(1_000_000_000_000_000_000);
+                    let holds = |g: &Gap, at: u64| (since(g.from)..=since(g.from + g.length)).contains(&(at + 20_000_000));
+                    let right = gaps.iter().filter(|g| real.iter().any(|r| holds(g, *r))).count();
+                    let found = real.iter().filter(|r| gaps.iter().any(|g| holds(g, **r))).count();
+                    for (sum, n) in sums[i].iter_mut().zip([gaps.len(), right, real.len(), found]) {
+                        *sum += n;
+                    }
+                }
+            }
+        }
+    }
+    println!("{sums:?}");
+    let parts = sums.map(|[gaps, right, real, found]| (right as f64 / gaps as f64, found as f64 / real as f64));
+    assert!(sums[0][2] > 40 && parts[0].1 > 0.85 && parts[1].0 > 0.9 && parts[1].1 > 0.8, "precision and recall {parts:?}");
 }

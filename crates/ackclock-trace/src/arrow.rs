@@ -26,6 +26,7 @@ fn field(column: &Column) -> Field {
         ColumnKind::Bool => DataType::Boolean,
         ColumnKind::Text => DataType::Utf8,
         ColumnKind::UInt32List(n) => DataType::FixedSizeList(Arc::new(Field::new("item", DataType::UInt32, false)), n as i32),
+        ColumnKind::UInt64List => DataType::List(Arc::new(Field::new("item", DataType::UInt64, false))),
     };
     let notes = [("unit", column.unit), ("meaning", column.meaning.trim())];
     let metadata = notes.into_iter().map(|(key, text)| (key.to_owned(), text.to_owned())).collect::<HashMap<_, _>>();

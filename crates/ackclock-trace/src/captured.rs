@@ -99,6 +99,18 @@ table! {
         missing_bytes: u64, "B";
         /// Duplicate acks that its sender got.
         dup_acks: u64, "";
+        /// Time in which the handshake held it back; this and the following add up to the connection's time.
+        handshake_time: Duration, "s";
+        /// Time in which it waited for acks while its window opened by slow start.
+        slow_start_time: Duration, "s";
+        /// Time in which it waited for acks with its congestion window full, repairs included.
+        congestion_window_time: Duration, "s";
+        /// Time in which the receiver's window had no room for a segment.
+        receiver_window_time: Duration, "s";
+        /// Time in which it had nothing to send.
+        application_time: Duration, "s";
+        /// Time in which it waited for its retransmission timer or for a probe's.
+        timeout_time: Duration, "s";
     }
 }
 
@@ -130,6 +142,64 @@ table! {
 }
 
 table! {
+    /// One retransmission timer in the place of a captured sender's, for one direction: sums over its stalls. `as-run` is the sender itself.
+    "what_if" WhatIfRow {
+        /// Number of the direction in its file.
+        connection: u32, "";
+        /// The timer.
+        timer: Label, "";
+        /// Expiries.
+        timeouts: u64, "";
+        /// Those of them with the ack under way: a longer timer would have avoided them.
+        spurious: u64, "";
+        /// Those of them before acks would have called for the retransmission.
+        early: u64, "";
+        /// Most expiries in a row.
+        rounds: u32, "";
+        /// Time that it waited for what was lost, the best estimate; exact for `as-run`.
+        waited: Duration, "s";
+        /// The least that it can have been.
+        waited_least: Duration, "s";
+        /// The most.
+        waited_most: Duration, "s";
+        /// From where the direction was seen: `sender`. From near the receiver nothing can be said of other timers.
+        view: &'static str, "";
+    }
+}
+
+table! {
+    /// One stall of a captured sender, from the first copy of a segment to its ack, with one timer or another.
+    "stalls" StallRow {
+        /// Number of the direction in its file.
+        connection: u32, "";
+        /// The timer; `as-run` is the sender itself.
+        timer: Label, "";
+        /// First copy of the segment that was waited for.
+        begin: Instant, "s";
+        /// When its sender heard the ack, as it was; missing where it never did.
+        end: Option<Instant>, "s";
+        /// What was waited for: `syn` or `data`.
+        of: &'static str, "";
+        /// What the path did meanwhile: `alive` (packets were lost singly), `dead` (all were lost for some time), or `unknown`.
+        path: &'static str, "";
+        /// Expiries.
+        timeouts: u64, "";
+        /// Those of them with the ack under way.
+        spurious: u64, "";
+        /// Those of them before acks would have called for the retransmission.
+        early: u64, "";
+        /// Time that the timer waited for what was lost, the best estimate; exact for `as-run`.
+        waited: Duration, "s";
+        /// The least that it can have been.
+        waited_least: Duration, "s";
+        /// The most.
+        waited_most: Duration, "s";
+        /// From the first copy to the ack.
+        response: Option<Duration>, "s";
+    }
+}
+
+table! {
     /// One expiry of a retransmission timer.
     "timeouts" TimeoutRow {
         /// When its retransmission was seen.
@@ -148,7 +218,51 @@ table! {
         eifel_spurious: Option<bool>, "";
         /// True when a whole window was outstanding and nothing of it was heard of (M-F11).
         outage: bool, "";
+        /// What would have repaired the loss before the timer did: `probe` (RFC 8985 7), `early-retransmit` (RFC 5827), `limited-transmit` (RFC 3042).
+        remedy: Option<&'static str>, "";
         /// From where it was seen: `sender` or `client`.
         view: &'static str, "";
+    }
+}
+
+table! {
+    /// One packet of a captured connection, in order of time within it; only where it was asked for, and only the first of very many.
+    ///
+    /// The first columns are those of `segments`, so that what reads one reads the other. Copies that the network or the capture made at once are
+    /// left out. Offsets count bytes of the stream from its first one; what lies before it (a SYN) has 0.
+    "packets" PacketRow {
+        /// When it was seen.
+        time: Instant, "s";
+        /// Number of the direction that it travels in: `2 n` from the client of connection `n`, `2 n + 1` from its server.
+        connection: u32, "";
+        /// Always true: what one end received is what the other one sent.
+        sent: bool, "";
+        /// What it is: `syn`, `new` (data or FIN), `ack`, `reset`, `late` (overtaken on its way), `duplicate` (a copy that the network made), or, where it
+        /// was sent again, the kind that it has in `retransmissions`; missing where too many are listed there.
+        kind: Option<&'static str>, "";
+        /// Its first sequence number.
+        seq: SeqNumber, "";
+        /// Its payload.
+        len: u32, "B";
+        /// Its acknowledgment number.
+        ack: SeqNumber, "";
+        /// Its first byte, counted from the first byte of the stream.
+        offset: u64, "B";
+        /// Bytes of the other direction that it acknowledges (one more after a FIN); missing without an acknowledgment.
+        acked: Option<u64>, "B";
+        /// Flags of its header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128.
+        flags: u32, "";
+        /// Window that it offers, its scale applied; missing where the capture does not show the scale.
+        window: Option<u64>, "B";
+        /// SACK blocks, start and end of each after the other, as offsets of the other direction.
+        sack: Vec<u64>, "B";
+        /// Timestamp (RFC 7323).
+        tsval: Option<u32>, "";
+        /// Echo of the other end's.
+        tsecr: Option<u32>, "";
+        /// Packets on the wire: more than one for a super-segment of segmentation offload.
+        packets: u32, "";
+        /// True when it repeats payload, SYN or FIN.
+        again: bool, "";
     }
 }

@@ -88,6 +88,7 @@ impl Serialize for ValueObject<'_> {
             CellValue::Bool(b) => serializer.serialize_bool(b),
             CellValue::Text(s) => serializer.serialize_str(s),
             CellValue::UInt32List(list) => list.serialize(serializer),
+            CellValue::UInt64List(list) => list.serialize(serializer),
         }
     }
 }

@@ -16,7 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use captured::{DirectionRow, RetransmissionRow, TimeoutRow};
+pub use captured::{DirectionRow, PacketRow, RetransmissionRow, StallRow, TimeoutRow, WhatIfRow};
 pub use event::{Event, EventKind, LossClass, Mask, SendKind};
 #[cfg(feature = "json")]
 pub use json::JsonLines;

@@ -3,7 +3,7 @@
 use ackclock_units::{Duration, Instant, Rate, SeqNumber};
 
 use crate::LossClass;
-use crate::captured::{DirectionRow, RetransmissionRow, TimeoutRow};
+use crate::captured::{DirectionRow, PacketRow, RetransmissionRow, StallRow, TimeoutRow, WhatIfRow};
 use crate::table::{Cell, CellValue, ColumnKind, Label, Row, Table, cell, table};
 
 /// How a flow stands at the end of the run.
@@ -73,6 +73,9 @@ pub const TABLES: &[Table] = &[
     DirectionRow::TABLE,
     RetransmissionRow::TABLE,
     TimeoutRow::TABLE,
+    PacketRow::TABLE,
+    WhatIfRow::TABLE,
+    StallRow::TABLE,
 ];
 
 table! {

@@ -23,6 +23,8 @@ pub enum ColumnKind {
     Text,
     /// This many whole numbers of 32 bits.
     UInt32List(usize),
+    /// Any number of whole numbers of 64 bits.
+    UInt64List,
 }
 
 /// One column: its declaration is its documentation.
@@ -63,6 +65,7 @@ impl Table {
                 ColumnKind::Bool => "bool".to_owned(),
                 ColumnKind::Text => "text".to_owned(),
                 ColumnKind::UInt32List(n) => format!("{n} x uint32"),
+                ColumnKind::UInt64List => "list of uint64".to_owned(),
             };
             let optional = if c.optional { ", may be missing" } else { "" };
             // Writing to a String cannot fail.
@@ -87,6 +90,8 @@ pub enum CellValue<'a> {
     Text(&'a str),
     /// Whole numbers.
     UInt32List(&'a [u32]),
+    /// Whole numbers.
+    UInt64List(&'a [u64]),
 }
 
 /// A row of a table.
@@ -178,6 +183,25 @@ impl<const N: usize> Cell for [u32; N] {
         let values = arrow_array::UInt32Array::from_iter_values(cells.flatten().copied());
         let item = Arc::new(arrow_schema::Field::new("item", arrow_schema::DataType::UInt32, false));
         Arc::new(arrow_array::FixedSizeListArray::new(item, N as i32, Arc::new(values), None))
+    }
+}
+
+impl Cell for Vec<u64> {
+    const KIND: ColumnKind = ColumnKind::UInt64List;
+
+    fn value(&self) -> CellValue<'_> {
+        CellValue::UInt64List(self)
+    }
+
+    #[cfg(feature = "arrow")]
+    fn array<'a>(cells: impl ExactSizeIterator<Item = &'a Self>) -> arrow_array::ArrayRef {
+        let item = Arc::new(arrow_schema::Field::new("item", arrow_schema::DataType::UInt64, false));
+        let mut lists = arrow_array::builder::ListBuilder::new(arrow_array::builder::UInt64Builder::new()).with_field(item);
+        for cell in cells {
+            lists.values().append_slice(cell);
+            lists.append(true);
+        }
+        Arc::new(lists.finish())
     }
 }
 

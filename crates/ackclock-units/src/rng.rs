@@ -6,7 +6,29 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 /// A run has one seed; every component draws from a stream of its own, named and numbered, so that adding a flow or a
 /// probe does not change what the others draw.
 #[derive(Clone, Debug)]
-pub struct Rng(Xoshiro256PlusPlus);
+pub struct Rng(State);
+
+/// Every connection has streams from which little is drawn, if anything: they keep their seed, and the generator's whole state comes with the
+/// third number.
+#[derive(Clone, Debug)]
+enum State {
+    Seed { seed: u64, drawn: u8 },
+    Generator(Box<Xoshiro256PlusPlus>),
+}
+
+impl State {
+    /// Numbers that are drawn from the seed anew.
+    const FEW: u8 = 2;
+
+    #[inline(never)]
+    fn next_from_seed(&mut self, seed: u64, drawn: u8) -> u64 {
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+        (0..drawn).for_each(|_| _ = generator.next_u64());
+        let next = generator.next_u64();
+        *self = if drawn < Self::FEW { Self::Seed { seed, drawn: drawn + 1 } } else { Self::Generator(Box::new(generator)) };
+        next
+    }
+}
 
 impl Rng {
     /// The stream `name`, number `index`, of the run with seed `seed`.
@@ -17,12 +39,18 @@ impl Rng {
         let a = mix.next_u64() ^ name;
         let mut mix = SplitMix64::seed_from_u64(a);
         let b = mix.next_u64() ^ index;
-        Self(Xoshiro256PlusPlus::seed_from_u64(SplitMix64::seed_from_u64(b).next_u64()))
+        Self(State::Seed { seed: SplitMix64::seed_from_u64(b).next_u64(), drawn: 0 })
     }
 
     /// 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.0.next_u64()
+        match &mut self.0 {
+            State::Generator(generator) => generator.next_u64(),
+            State::Seed { seed, drawn } => {
+                let (seed, drawn) = (*seed, *drawn);
+                self.0.next_from_seed(seed, drawn)
+            }
+        }
     }
 
     /// A real number in `[0, 1)`, uniform, with 53 random bits.
@@ -58,6 +86,19 @@ mod tests {
         assert_ne!(draw(1, "loss", 0), draw(2, "loss", 0));
         assert_ne!(draw(1, "loss", 0), draw(1, "loss", 1));
         assert_ne!(draw(1, "loss", 0), draw(1, "size", 0));
+    }
+
+    #[test]
+    fn a_stream_is_the_same_whether_it_keeps_its_seed_or_its_state() {
+        let mut rng = Rng::stream(3, "few", 1);
+        let State::Seed { seed, .. } = rng.0 else { panic!("nothing was drawn") };
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+        for n in 0..6 {
+            assert_eq!(matches!(rng.0, State::Seed { .. }), n <= State::FEW, "{n} drawn");
+            assert_eq!(rng.clone().next_u64(), rng.next_u64());
+            generator.next_u64();
+        }
+        assert_eq!(rng.next_u64(), generator.next_u64());
     }
 
     #[test]

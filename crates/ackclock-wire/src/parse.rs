@@ -214,6 +214,8 @@ fn body<'a>(bytes: &'a [u8], what: &'static str, header_len: usize, total_len: u
 }
 
 /// `len` is the transport's length on the wire, `body` what is there of it.
+// Inlined: what it returns is large, and would be copied.
+#[inline(always)]
 fn parse_transport(src: IpAddr, dst: IpAddr, protocol: u8, body: &[u8], len: usize, strict: Strictness) -> Result<Transport<'_>, WireError> {
     let check = strict.checksums && body.len() == len;
     match IpNumber(protocol) {

@@ -9,44 +9,108 @@ import click
 
 from ackclock._core import InputError
 from ackclock.cli.console import bar, note, print_json, print_table
-from ackclock.cli.quantities import count, percent, seconds
+from ackclock.cli.quantities import count, percent, rate, seconds
 
 if TYPE_CHECKING:
     from ackclock.results import Capture
 
 MOST_ROWS = 40
 """Connections that the terminal shows; those with the longest stalls come first when there are more."""
+MOST_CLOSER = 5
+"""Connections of which it shows more."""
+COUNTED = ("timeouts", "spurious", "early", "rounds")
+WAITED = ("waited", "waited_least", "waited_most")
 COLUMNS = ("no", "client", "server", "state", "packets", "bytes", "duration", "RTT", "sent again", "in vain", "timeouts", "rounds", "stalled", "p")
+SPARE = ("rounds", "in vain", "RTT", "p", "state", "bytes", "duration", "packets")
+"""Columns that a narrow terminal does without, the first one first."""
+PLOTS = ("sequence", "rtt", "flight", "what-if")
 
 
 @click.command("capture")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--flow", metavar="SEL", help="Only these connections: a number, a port (:443), an address or both; commas between them.")
+@click.option("--what-if", metavar="NAME,...", help="What these timers would have done in place of the senders': rfc6298+no-backoff,eifel; or all.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: for one file an object, for several a list.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print a line of CSV for each direction of each connection.")
 @click.option("--parquet", type=click.Path(path_type=Path), metavar="DIR", help="Write the tables as Parquet into DIR.")
-def command(files: tuple[Path, ...], flow: str | None, as_json: bool, as_csv: bool, parquet: Path | None) -> None:
+@click.option("--packets", is_flag=True, help="With --parquet: also a table of every packet.")
+@click.option("--plot", "plots", type=click.Choice(PLOTS), multiple=True, help="A figure of each connection, PNG and SVG. May be repeated.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the figures; runs/capture-FILE by default.")
+@click.option(
+    "--timer", "timers", multiple=True, metavar="NAME[(KEY=VALUE,...)]", help="A timer over the round-trip times of figures. May be repeated."
+)
+@click.option("--xpl", type=click.Path(path_type=Path), metavar="DIR", help="Write the figures as files of xplot into DIR.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="PAGE", help="Write one page with everything, which opens offline.")
+def command(
+    files: tuple[Path, ...],
+    flow: str | None,
+    what_if: str | None,
+    as_json: bool,
+    as_csv: bool,
+    parquet: Path | None,
+    packets: bool,
+    plots: tuple[str, ...],
+    out: Path | None,
+    timers: tuple[str, ...],
+    xpl: Path | None,
+    html: Path | None,
+) -> None:
     """Take captures apart: connections, and every segment that was sent again with its cause.
 
     FILE is pcap or pcapng, plain or compressed with gzip or zstd; - is standard input. What is damaged is read up to the damage.
     """
     from ackclock.results import folder, read_capture
+    from ackclock.results.capture_plots import TIMERS
 
     if as_json and as_csv:
         raise InputError("give one of `--json` and `--csv`")
-    if parquet:
-        folder.check_writable(parquet)
+    for given, option, needs, other in (
+        (packets, "--packets", parquet, "--parquet DIR"),
+        (out, "--out", plots, "--plot FIGURE"),
+        (timers, "--timer", plots or xpl or html, "--plot, --xpl or --html"),
+        ("what-if" in plots, "--plot what-if", what_if, "--what-if NAME,..."),
+    ):
+        if given and not needs:
+            raise InputError(f"`{option}` goes with `{other}`; give that too, or leave it out")
+    target = (out or Path("runs") / f"capture-{_stem(files[0])}") if plots else None
+    for directory in filter(None, (parquet, target, xpl)):
+        folder.check_writable(directory)
+    if html:
+        _check_page(html)
+    chosen = tuple(dict.fromkeys(timers)) or TIMERS
+    if timers:
+        from ackclock.models.timer import Timer
+
+        for name in chosen:
+            Timer.parse(name)
+    detailed = bool(plots or xpl or html)
     captures = []
     for file in files:
-        size = file.stat().st_size if file.is_file() else 0
         with bar(file.name) as progress:
-            # Compressed files hold more than their size: their bar stays near its end.
-            told = (lambda n, size=size, show=progress: show(min(n / size, 0.99))) if size else None
-            captures.append(read_capture(file, flow, samples=parquet is not None, progress=told))
+
+            def read(only: str | None, label: str, every: bool, file: Path = file, show: Any = progress) -> Capture:
+                size = file.stat().st_size if file.is_file() else 0
+                # Compressed files hold more than their size: their bar stays near its end.
+                told = (lambda n: show(min(n / size, 0.99), label)) if size else None
+                first = only == flow
+                return read_capture(
+                    file, only, samples=first and (detailed or parquet is not None), progress=told, packets=every, what_if=what_if if first else None
+                )
+
+            found = read(flow, file.name, detailed or packets)
+            again = _worth_reading_again(found, packets) if detailed and str(file) != "-" else None
+            captures.append(_with_packets(found, read(again, f"{file.name}, figures", True)) if again else found)
     if flow and not any(c.connections for c in captures):
         raise InputError(f"`--flow {flow}` chooses none of the connections; `ackclock capture` without it lists them")
     if parquet:
-        note(f"Tables: {_write(captures, parquet)}")
+        note(f"Tables: {_write(captures, parquet, packets)}")
+    if target or xpl:
+        _draw(captures, plots, target, xpl, chosen)
+    if html:
+        from ackclock import report
+
+        with bar(html.name) as progress:
+            note(f"Page: {report.write(captures, html, chosen, progress).absolute()}")
     if as_json:
         print_json(captures[0].report if len(captures) == 1 else [c.report for c in captures])
         return
@@ -57,7 +121,55 @@ def command(files: tuple[Path, ...], flow: str | None, as_json: bool, as_csv: bo
         _show(capture, len(captures) > 1)
 
 
+def _stem(file: Path) -> str:
+    return "stdin" if str(file) == "-" else file.name.split(".")[0] or "file"
+
+
+def _check_page(path: Path) -> None:
+    """Refuses what a page would overwrite, other pages excepted, before any work is done."""
+    import os
+
+    if path.is_dir():
+        raise InputError(f"`{path}` is a folder; give the name of a page, such as `{path / 'capture.html'}`")
+    if path.exists():
+        with path.open("rb") as f:
+            if not f.read(64).lstrip().lower().startswith(b"<!doctype html"):
+                raise InputError(f"`{path}` exists and is no HTML page; give another name")
+    parent = path.absolute().parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise InputError(f"`{parent}` is no folder that can be written to; give another one")
+
+
+def _drawn(capture: Capture) -> list[int]:
+    """Numbers of the connections that have figures."""
+    from ackclock.results.capture_plots import MOST_FIGURES
+    from ackclock.results.overview import carrying, worst_first
+
+    return [c["number"] for c in carrying(worst_first(capture.connections))[:MOST_FIGURES]]
+
+
+def _worth_reading_again(capture: Capture, all_wanted: bool) -> str | None:
+    """The connections that have figures, for `--flow`, where not all of their packets found room among those of all connections."""
+    numbers = _drawn(capture)
+    left = {c["number"] for c in capture.connections if c["packets_left_out"]}
+    if all_wanted or not left.intersection(numbers) or len(capture.connections) <= len(numbers):
+        return None
+    return ",".join(map(str, sorted(numbers)))
+
+
+def _with_packets(capture: Capture, chosen: Capture) -> Capture:
+    """A capture with the packets of another reading of it, of some connections."""
+    from dataclasses import replace
+
+    left = {c["number"]: c["packets_left_out"] for c in chosen.connections}
+    for c in capture.connections:
+        c["packets_left_out"] = left.get(c["number"], c["packets_left_out"])
+    return replace(capture, packets=chosen.packets, traces={})
+
+
 def _show(capture: Capture, named: bool) -> None:
+    from ackclock.results.overview import worst_first
+
     report = capture.report
     if named:
         print(f"{report['file']}:")
@@ -69,8 +181,11 @@ def _show(capture: Capture, named: bool) -> None:
         print()
         shown = capture.connections
         if len(shown) > MOST_ROWS:
-            shown = sorted(shown, key=lambda c: (-_stalled(c), -_sum(c, "retransmitted_packets"), c["number"]))[:MOST_ROWS]
-        print_table([(c, "left" if c in ("client", "server", "state") else "right") for c in COLUMNS], [_row(c) for c in shown])
+            shown = worst_first(shown)[:MOST_ROWS]
+        columns = [(c, "left" if c in ("client", "server", "state") else "right") for c in COLUMNS]
+        if left_out := print_table(columns, [_row(c) for c in shown], spare=SPARE, stack=("client", "server")):
+            note(f"Note: this terminal is too narrow for {', '.join(left_out)}; --csv has them.")
+        _closer(shown)
         if len(shown) < len(capture.connections):
             print(f"... and {count(len(capture.connections) - len(shown))} more connections that stalled less; --flow, --csv or --json shows them.")
     for sentence in report["notes"]:
@@ -80,40 +195,51 @@ def _show(capture: Capture, named: bool) -> None:
             note(f"Connection {c['number']}: {sentence}.")
 
 
+def _closer(connections: list[dict[str, Any]]) -> None:
+    """The connections that stalled longest, or the only one: what happened, what held them back, and what other timers would have done."""
+    from ackclock.results.captured import held_back, totals
+    from ackclock.results.overview import stalled, worst_first
+
+    worth = [c for c in worst_first(connections) if stalled(c) > 0 or len(connections) == 1]
+    for c in worth[:MOST_CLOSER]:
+        if len(connections) > 1:
+            print(f"\nConnection {c['number']}: {' '.join(c['summary'])}")
+        else:
+            print()
+        for who, d in zip(("client", "server"), c["directions"], strict=True):
+            if d["data_packets"]:
+                print(f"The {who} was held back by {held_back(d)}.")
+            if d["models"]:
+                print(_models(who, d["models"]))
+        if timers := totals(c["directions"]):
+            print()
+            rows = [[t["timer"], *(count(t[k]) for k in COUNTED), *(seconds(t[k]) for k in WAITED)] for t in timers]
+            print_table([("timer", "left"), *((h, "right") for h in (*COUNTED, "waited", "at least", "at most"))], rows, spare=("early", "rounds"))
+
+
+def _models(who: str, m: dict[str, Any]) -> str:
+    said = []
+    for name, key in (("Mathis", "mathis"), ("PFTK", "pftk")):
+        if m[key]["ratio"] is not None:
+            doubt = ", uncertain: fewer than four signals" if m[key]["p_uncertain"] else ""
+            said.append(f"{m[key]['ratio']:.2f} of {name}'s {rate(m[key]['rate'])} (p {percent(m[key]['p'])}{doubt})")
+    had = f"The {who} achieved {rate(m['achieved'])} while it had data to send"
+    return f"{had}: {', '.join(said)}; RTT {seconds(m['rtt'])}, MSS {m['mss']} B." if said else f"{had}."
+
+
 def _row(c: dict[str, Any]) -> list[str]:
-    directions = c["directions"]
-    main = max(directions, key=lambda d: d["bytes"])
-    timeouts = [t for d in directions for t in d["timeouts"]]
+    from ackclock.results.overview import overview
+
+    o = overview(c)
+    counts = [count(o[key]) for key in ("again", "vain", "timeouts", "rounds")]
     return [
-        str(c["number"]),
-        c["client"],
-        c["server"],
-        c["state"],
-        count(_sum(c, "packets")),
-        count(_sum(c, "bytes")),
-        seconds(c["duration"]),
-        seconds(_round_trip(directions)),
-        count(_sum(c, "retransmitted_packets")),
-        count(_sum(c, "unneeded_packets")),
-        count(len(timeouts)),
-        count(max((t["round"] for t in timeouts), default=0)),
-        seconds(_stalled(c)),
-        percent(main["p"]) + ("?" if main["p_uncertain"] and main["ca_events"] else ""),
+        *(str(o[key]) for key in ("number", "client", "server", "state")),
+        *(count(o[key]) for key in ("packets", "bytes")),
+        *(seconds(o[key]) for key in ("duration", "rtt")),
+        *counts,
+        seconds(o["stalled"]),
+        percent(o["p"]) + ("?" if o["p_uncertain"] else ""),
     ]
-
-
-def _round_trip(directions: list[dict[str, Any]]) -> float | None:
-    """From end to end: what lies on either side of the capture, at the median."""
-    parts = [d["rtt"]["p50"] for d in directions if d["rtt"]["p50"] is not None]
-    return sum(parts) if parts else None
-
-
-def _sum(c: dict[str, Any], key: str) -> int:
-    return sum(d[key] for d in c["directions"])
-
-
-def _stalled(c: dict[str, Any]) -> float:
-    return sum(t["rto"] for d in c["directions"] for t in d["timeouts"])
 
 
 def _csv(captures: list[Capture]) -> None:
@@ -124,7 +250,58 @@ def _csv(captures: list[Capture]) -> None:
         out.writerows(zip(*(column.to_pylist() for column in capture.directions.columns), strict=True))
 
 
-def _write(captures: list[Capture], target: Path) -> Path:
+def _draw(captures: list[Capture], plots: tuple[str, ...], target: Path | None, xpl: Path | None, timers: tuple[str, ...]) -> None:
+    """Figures and files of xplot, a set for each connection."""
+    from ackclock.plot import save, xplot
+    from ackclock.results import folder
+
+    wanted = [(i, capture, n) for i, capture in enumerate(captures, start=1) for n in _drawn(capture)]
+    several = len(captures) > 1
+    left = sum(len(c.connections) for c in captures) - len(wanted)
+    if not wanted:
+        raise InputError("no connection carries payload, so there is nothing to draw")
+
+    def named(what: str, i: int, n: int) -> str:
+        return f"{what}-{i}-{n}" if several else f"{what}-{n}"
+
+    def figures(directory: Path) -> None:
+        with bar("figures") as progress:
+            for done, (i, capture, n) in enumerate(wanted):
+                for place, what in enumerate(dict.fromkeys(plots)):
+                    progress((done + place / len(plots)) / len(wanted), f"{what} of connection {n}")
+                    figure = capture.plot.rtt(n, timers) if what == "rtt" else getattr(capture.plot, what.replace("-", "_"))(n)
+                    save(figure, directory / named(what, i, n))
+        folder.write_json({"figures": list(plots), "files": [c.report["file"] for c in captures]}, directory / folder.SUMMARY)
+
+    def files(directory: Path) -> None:
+        for i, capture, n in wanted:
+            connection = capture.plot.connection(n)
+            for side, d in enumerate(connection["directions"]):
+                if not d["bytes"]:
+                    continue
+                t = capture.plot.trace(n, side)
+                title = f"connection {n}, from {d['from']} to {d['to']}"
+                made = {
+                    "sequence": xplot.sequence(t, f"{title}: time sequence"),
+                    "rtt": xplot.round_trips(t, *capture.plot.replayed(n, timers, t.origin, side), f"{title}: round-trip times"),
+                    "flight": xplot.flight(t, f"{title}: bytes in flight"),
+                }
+                for what, lines in made.items():
+                    xplot.write(lines, directory / f"{named(what, i, n)}-{('client', 'server')[side]}.xpl")
+        folder.write_json(
+            {"xplot": "time is absolute seconds of the capture's own clock", "files": [c.report["file"] for c in captures]},
+            directory / folder.SUMMARY,
+        )
+
+    if target:
+        note(f"Figures: {folder.write(target, figures)}")
+    if xpl:
+        note(f"Files of xplot: {folder.write(xpl, files)}")
+    if left:
+        note(f"Note: drawn are the {len(wanted)} connections with payload that stalled longest, {count(left)} others are not; --flow chooses.")
+
+
+def _write(captures: list[Capture], target: Path, packets: bool) -> Path:
     import pyarrow as pa
 
     from ackclock.results import folder
@@ -132,6 +309,8 @@ def _write(captures: list[Capture], target: Path) -> Path:
 
     def fill(directory: Path) -> None:
         for name in TABLES:
+            if name == "packets" and not packets:
+                continue
             tables = []
             for capture in captures:
                 table = getattr(capture, name)

@@ -27,7 +27,7 @@ NEED_LINUX = "probing needs Linux; `ackclock.results.probe` and M-F9 show the sa
 @click.argument("host")
 @click.option("--icmp", is_flag=True, help="Probe with ICMP echo, which is the default.")
 @click.option("--udp-ttl", type=click.IntRange(1, 255), metavar="N", help="Probe with UDP datagrams whose life ends after N hops, or at the host.")
-@click.option("--seconds", "duration", type=click.IntRange(1, 86_400), default=60, show_default=True, help="How long the test lasts.")
+@click.option("--seconds", "duration", default="60s", show_default=True, metavar="TIME", help="How long the test lasts; a bare number is in seconds.")
 @click.option("--stack", default=STACK, show_default=True, metavar="NAME", help="Whose rules drive it, as in scenarios.")
 @click.option("--mss", default=None, metavar="SIZE", help="Payload of a probe.  [default: 1460B, over IPv6 1440B]")
 @click.option("--max-rate", default="100Mbit/s", show_default=True, metavar="RATE", help="Never more than this, headers included.")
@@ -39,7 +39,7 @@ def command(
     host: str,
     icmp: bool,
     udp_ttl: int | None,
-    duration: int,
+    duration: str,
     stack: str,
     mss: str | None,
     max_rate: str,
@@ -63,7 +63,7 @@ def command(
 
     \b
         ackclock probe 192.0.2.1
-        ackclock probe example.org --udp-ttl 8 --seconds 20
+        ackclock probe example.org --udp-ttl 8 --seconds 20s
     """
     if icmp and udp_ttl is not None:
         raise InputError("`--icmp` and `--udp-ttl` are two ways to probe: give one of them")
@@ -74,15 +74,14 @@ def command(
         "stack": stack,
         "mss": size(mss, address),
         "max_rate": top_rate(max_rate),
-        "seconds": float(duration),
+        "seconds": length(duration),
         "warmup": 0.0,
         "background": background,
         "interval": INTERVAL,
     }
-    note(plan(host, address, udp_ttl, settings))
     try:
         with live(sys.stderr.isatty()) as show:
-            found = json.loads(_core.probe(address, udp_ttl, settings, show))
+            found = json.loads(_core.probe(address, udp_ttl, settings, after(plan(host, address, udp_ttl, settings), show)))
     except _core.MissingRightError as e:
         raise InputError(str(e)) from None
     result = {"host": host, "address": address, "method": method(udp_ttl), **probe.summary(found, stack)}
@@ -125,6 +124,14 @@ def top_rate(text: str) -> float:
     return found
 
 
+def length(text: str) -> float:
+    """How long the test lasts, seconds."""
+    found = float(text) if text.strip().isdecimal() else _quantity("--seconds", "time", text)
+    if not 1 <= found <= 86_400:
+        raise InputError(f"`--seconds` is `{text}`; give 1s to 86400s")
+    return found
+
+
 def _quantity(option: str, kind: str, text: str) -> float:
     try:
         return _core.quantity(kind, text)
@@ -144,7 +151,7 @@ def plan(host: str, address: str, ttl: int | None, settings: dict[str, Any]) -> 
     beside = f"; {n} small probes before and after ({n * INTERVAL:.3g} s each)" if n else ""
     return (
         f"Probing {where} with {method(ttl)}, payloads of {settings['mss']} bytes: a load like that of one TCP transfer ({settings['stack']}) for "
-        f"{settings['seconds']:.0f} s, at most {rate(settings['max_rate'])}{beside}. "
+        f"{settings['seconds']:g} s, at most {rate(settings['max_rate'])}{beside}. "
         "Probe networks that are yours, or whose owners agree. Ctrl-C ends it with the report so far."
     )
 
@@ -183,6 +190,19 @@ def show_result(r: dict[str, Any]) -> None:
         print("Interrupted: these are the numbers so far.")
     for sentence in r["notes"]:
         print(sentence)
+
+
+def after(first: str, show: Callable[[str], None] | None) -> Callable[[str], None]:
+    """Notes `first` once the probe runs: what will not do is refused without it."""
+    notes = iter([first])
+
+    def told(text: str) -> None:
+        for text_before in notes:
+            note(text_before)
+        if show:
+            show(text)
+
+    return told
 
 
 @contextmanager

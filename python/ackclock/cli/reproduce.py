@@ -45,11 +45,12 @@ def command(name: str | None, listing: bool, full: bool, out: Path, workers: int
         results.append(save(i, outcome, setting, began, out))
         if not as_json:
             _show(results[-1])
-    holds = all(r["holds"] for r in results)
+    holds = all(r["holds"] is not False for r in results)
     if as_json:
         print_json(results[0] if len(results) == 1 and name and name.casefold() == items[0].id.casefold() else {"holds": holds, "items": results})
     elif len(results) > 1:
-        print(f"{sum(r['holds'] for r in results)} of {len(results)} items hold.")
+        skipped = sum(bool(r["skipped"]) for r in results)
+        print(f"{sum(bool(r['holds']) for r in results)} of {len(results)} items hold{f', {skipped} were skipped' if skipped else ''}.")
     return None if holds else 1
 
 
@@ -57,6 +58,8 @@ def _show(result: dict[str, Any]) -> None:
     print(f"{result['id']} ({result['paper']}, {result['kind']}): {result['title']}")
     rows = [("holds" if c["holds"] else "FALLS SHORT", c["name"], c["expected"], c["got"]) for c in result["checks"]]
     print_table([("", "left"), ("check", "left"), ("expected", "left"), ("got", "left")], rows)
+    if result["skipped"]:
+        print(f"Skipped, neither passed nor failed: {result['skipped']}")
     for told in result["points_at"]:
         _show_reference(told)
     for test in result["tests"]:
@@ -65,6 +68,8 @@ def _show(result: dict[str, Any]) -> None:
         print(f"Unstated in the paper: {what}. Chosen: {chosen}.")
     for line in result["notes"]:
         print(line)
+    if result["answer"]:
+        print(f"\nThe answer: {result['answer']}")
     note(f"{'Data and figure' if result['figures'] else 'Data' if result['data'] else 'Summary'} in {result['folder']}")
     print()
 

@@ -3,9 +3,26 @@
 from ackclock.plot.bands import ccdf_bands
 from ackclock.plot.ccdf import ccdf
 from ackclock.plot.curves import curves
+from ackclock.plot.details import details
+from ackclock.plot.flight import flight
 from ackclock.plot.rates import rates
+from ackclock.plot.round_trips import round_trips
 from ackclock.plot.sequence import sequence
 from ackclock.plot.style import save
 from ackclock.plot.timers import outlines, timers
+from ackclock.plot.what_if import what_if
 
-__all__ = ["ccdf", "ccdf_bands", "curves", "outlines", "rates", "save", "sequence", "timers"]
+__all__ = [
+    "ccdf",
+    "ccdf_bands",
+    "curves",
+    "details",
+    "flight",
+    "outlines",
+    "rates",
+    "round_trips",
+    "save",
+    "sequence",
+    "timers",
+    "what_if",
+]

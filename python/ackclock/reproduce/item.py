@@ -61,6 +61,10 @@ class Outcome:
     figures: dict[str, Figure] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What was realised, such as a measured load, and what a reader must know of the result."""
+    answer: str = ""
+    """Where the item is a question: the answer that these results give, in a plain sentence or two."""
+    skipped: str = ""
+    """Why it could not be run here, such as a right that is missing: then it neither holds nor falls short."""
 
     @property
     def holds(self) -> bool:
@@ -195,10 +199,10 @@ def pinned(
 
 
 def order(id: str) -> tuple[int, int, int, str]:
-    """By which ids sort: paper; algorithms, equations, figures, tables, numbers, further experiments, tools; number."""
+    """By which ids sort: paper; algorithms, equations, figures, tables, numbers, further experiments, sceptics' questions, tools; number."""
     found = re.fullmatch(r"([A-Z])-([A-Z])(\d+)(\w*)", id)
     assert found, f"{id} is no id of the register"
-    return list(PAPERS).index(found[1]), "AEFTNXU".index(found[2]), int(found[3]), found[4]
+    return list(PAPERS).index(found[1]), "AEFTNXSU".index(found[2]), int(found[3]), found[4]
 
 
 def find(name: str) -> list[Item]:
@@ -269,11 +273,13 @@ def save(i: Item, outcome: Outcome, setting: Setting, began: float, root: Path) 
     target = (root / i.id).absolute()
     result: dict[str, Any] = {
         **i.listing(),
-        "holds": outcome.holds,
+        "holds": None if outcome.skipped else outcome.holds,
+        "skipped": outcome.skipped,
         "checks": [vars(c) for c in outcome.checks],
         "choices": i.choices,
         "points_at": [pointer.Reference.parse(text).about() for text in i.points_at],
         "tests": list(i.tests),
+        "answer": outcome.answer,
         "notes": outcome.notes,
         "full": setting.full,
         "version": version,

@@ -31,6 +31,8 @@ def disagreement(id: str, outcome: Outcome) -> str | None:
     found = recorded().get(id)
     if found is None:
         return f"{id} has no verdict on record: run `python -m ackclock.reproduce.verdicts {id}`"
+    if outcome.skipped:
+        return None
     if found["verdict"] != verdict(outcome):
         short = "; ".join(f"{c.name}: {c.got} instead of {c.expected}" for c in outcome.checks if not c.holds)
         return f"{id} now {verdict(outcome)}, on record it {found['verdict']}{': ' + short if short else ''}"
@@ -43,6 +45,9 @@ def keep(outcomes: dict[str, Outcome]) -> None:
     """Records what items gave."""
     record = {id: entry for id, entry in recorded().items() if id in ITEMS}
     for id, outcome in outcomes.items():
+        if outcome.skipped:
+            print(f"{id} was skipped, and its verdict stays: {outcome.skipped}", file=sys.stderr)
+            continue
         reason = "" if outcome.holds else record.get(id, {}).get("reason", "")
         record[id] = {"verdict": verdict(outcome), "reason": reason, "got": {c.name: c.got for c in outcome.checks}}
     ordered = {id: record[id] for id in ITEMS if id in record}

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from ackclock._core import read_capture as _read
+from ackclock.results.capture_plots import CapturePlots
+from ackclock.results.captured import summary
+from ackclock.results.predicted import predicted
+from ackclock.results.trace import Trace
 
-TABLES = ("directions", "retransmissions", "timeouts", "episodes", "samples")
+TABLES = ("directions", "retransmissions", "timeouts", "episodes", "samples", "packets", "what_if", "stalls")
 """The tables of a capture, by the name of their file."""
 
 
@@ -31,74 +35,51 @@ class Capture:
     episodes: pa.Table
     """A row for each loss episode."""
     samples: pa.Table
-    """A row for each round-trip time, where they were asked for: with what was in flight, and the window that this shows."""
+    """A row for each ack that moved forward, where they were asked for: round-trip time, what was in flight, and the window that this shows."""
+    packets: pa.Table
+    """A row for each packet, where they were asked for."""
+    what_if: pa.Table
+    """A row for each direction and each timer that was asked about, the sender as it ran first."""
+    stalls: pa.Table
+    """A row for each of its stalls with each of these timers."""
+    traces: dict[int, Trace] = field(default_factory=dict, repr=False, compare=False)
+    """What the latest figures drew, by the number of the direction."""
 
     @property
     def connections(self) -> list[dict[str, Any]]:
         """The connections as the report has them."""
         return self.report["connections"]
 
+    @property
+    def plot(self) -> CapturePlots:
+        """The figures of this capture, for one that was read with `packets=True`."""
+        return CapturePlots(self)
+
     def summary(self) -> list[str]:
         """What happened, in plain words."""
-        return summary(self.connections)
+        return self.report["summary"]
 
 
-def read_capture(path: str | Path, flow: str | None = None, samples: bool = True, progress: Callable[[int], object] | None = None) -> Capture:
+def read_capture(
+    path: str | Path,
+    flow: str | None = None,
+    samples: bool = True,
+    progress: Callable[[int], object] | None = None,
+    packets: bool = False,
+    what_if: str | Sequence[str] | None = None,
+) -> Capture:
     """Takes apart the pcap or pcapng file at `path`, plain, gzip or zstd; `-` is standard input.
 
-    `flow` chooses connections: a number, a port (`:443`), an address or both, with commas between. `samples` keeps a row for every round-trip time.
-    `progress` gets the bytes read so far.
+    `flow` chooses connections: a number, a port (`:443`), an address or both, with commas between. `samples` keeps a row for every ack that moves
+    forward. `packets` keeps a row for every packet of these connections, about a million of them at most, which figures need. `what_if` names timers
+    in place of the senders' (`"rfc6298+no-backoff,eifel"`, a list, or `"all"`). `progress` gets the bytes read.
     """
-    found = _read(Path(path), flow, samples, progress)
-    return Capture(json.loads(found.json), **{name: pa.table(getattr(found, name)) for name in TABLES})
-
-
-def summary(connections: Iterable[dict[str, Any]]) -> list[str]:
-    """What happened to some connections, in plain words: a sentence on what stood still, one on what was sent again."""
-    connections = list(connections)
-    directions = [d for c in connections for d in c["directions"]]
-    timeouts = [t for d in directions for t in d["timeouts"]]
-    again = [r for d in directions for r in d["retransmissions"]]
-    lasted = sum(c["duration"] for c in connections)
-    said = []
-    if timeouts:
-        waited = sum(t["rto"] for t in timeouts)
-        backed_off = [t["rto"] for t in timeouts if t["round"] > 1]
-        more = f" ({len(backed_off)} with backoff, up to {max(backed_off):.1f} s)" if backed_off else ""
-        said.append(f"Stalled {waited:.1f} s of {lasted:.1f} s in {_many(len(timeouts), 'timeout')}{more}; {_of_timeouts(timeouts)}.")
-    else:
-        said.append(f"No timeout in {lasted:.1f} s.")
-    packets = sum(d["retransmitted_packets"] for d in directions)
-    sent = sum(d["packets"] for d in directions)
-    if packets:
-        kinds: dict[str, int] = {}
-        for r in again:
-            kinds[r["kind"]] = kinds.get(r["kind"], 0) + max(r["packets"], 1)
-        words = ", ".join(f"{n} {kind.replace('-', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: (-k[1], k[0])))
-        vain = sum(d["unneeded_packets"] for d in directions)
-        said.append(f"{packets:,} of {sent:,} packets were sent again ({words}), {vain or 'none'} of them in vain as far as can be told.")
-    else:
-        said.append(f"None of {sent:,} packets was sent again.")
-    if any(d["massive_reordering"] for d in directions):
-        said.append("Most retransmissions that acks called forth were in vain: packets overtake each other on the way.")
-    return said
-
-
-def _of_timeouts(timeouts: list[dict[str, Any]]) -> str:
-    outages = sum(t["outage"] for t in timeouts)
-    spurious = sum(t["eifel_spurious"] is True for t in timeouts)
-    opening = sum(t["of"] == "syn" for t in timeouts)
-    parts = [
-        f"{n} {what}"
-        for n, what in [
-            (opening, "while opening"),
-            (outages, "after a whole window was lost"),
-            (spurious, "that a longer timer would have avoided"),
-        ]
-        if n
-    ]
-    return ", ".join(parts) or "each after a loss that no ack told of in time"
-
-
-def _many(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
+    timers = what_if if what_if is None or isinstance(what_if, str) else ",".join(what_if)
+    found = _read(Path(path), flow, samples, progress, packets, timers)
+    report = json.loads(found.json)
+    for c in report["connections"]:
+        there, back = c["directions"]
+        there["models"], back["models"] = predicted(there, back, c["duration"]), predicted(back, there, c["duration"])
+        c["summary"] = summary([c])
+    report["summary"] = summary(report["connections"])
+    return Capture(report, **{name: pa.table(getattr(found, name)) for name in TABLES})

@@ -39,7 +39,10 @@ def write(target: Path, fill: Callable[[Path], None]) -> Path:
     check_writable(target)
     target = target.absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+    try:
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+    except OSError as e:
+        raise InputError(f"{target}: {e.strerror}; a folder that can be written to would do") from None
     try:
         # mkdtemp makes folders that only their owner reads; a run is no secret.
         partial.chmod(0o777 & ~_umask())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ackclock._core import InputError
+from ackclock._core import InputError, gap_timeouts
 
 LEAST = 0.2
 """Seconds: a gap must be longer than any least timeout in use (B-U1)."""
@@ -50,11 +50,9 @@ def infer(arrivals: np.ndarray, rtt: float, *, least: float = LEAST, round_trips
     lengths = np.diff(times)
     if not np.isfinite(times).all() or (lengths < 0).any():
         raise InputError("arrivals are not in order of time")
-    long = lengths > max(least, round_trips * rtt)
-    further = np.zeros(long.size, bool)
-    if long.size > 1:
-        further[1:] = long[1:] & long[:-1] & (lengths[1:] >= ratio * lengths[:-1])
-    return Gaps(times[:-1][long], lengths[long], further[long])
+    found = gap_timeouts(times.tolist(), rtt, least, round_trips, ratio)
+    start, length, consecutive = (np.array([gap[i] for gap in found]) for i in range(3))
+    return Gaps(start.astype(float), length.astype(float), consecutive.astype(bool))
 
 
 def handshake(segments: pa.Table) -> tuple[np.ndarray, float] | None:

@@ -8,6 +8,16 @@ use super::{ACKED_KEPT, FARTHEST, Half};
 use crate::report::Sample;
 use crate::sent::Piece;
 
+/// An acknowledgment that moves forward.
+pub(super) struct Heard {
+    pub at: Instant,
+    /// Its echo, and when it would have been seen without more than the least delay, by its own timestamp.
+    pub tsecr: Option<u32>,
+    pub sent: Option<Instant>,
+    /// The duplicate SACK block in it.
+    pub in_vain: Option<(u64, u64)>,
+}
+
 impl Half {
     /// Takes an acknowledgment of this direction's data.
     pub(crate) fn on_ack(&mut self, s: &Segment, at: Instant) {
@@ -31,15 +41,20 @@ impl Half {
             self.out.missing_bytes += ack - self.max;
             self.max = ack;
         }
+        let before = self.una;
         let in_vain = self.dsacks(s, ack, at);
         let sacked = self.sacks(s, ack, at);
         let tsecr = s.options.timestamps.map(|t| t.tsecr);
+        let sent = s.options.timestamps.and_then(|t| {
+            self.peer_clock.note(t.tsval, at);
+            self.peer_clock.sent_by(t.tsval)
+        });
         if let Some(v) = tsecr {
-            self.timestamp_sample(v, at, ack > self.una);
+            self.echo = self.timestamp_sample(v, at, ack > self.una);
         }
         if ack > self.una {
             self.overtaken_at = None;
-            self.advance(ack, at, tsecr, in_vain);
+            self.advance(ack, &Heard { at, tsecr, sent, in_vain });
         } else if ack == self.una && self.flight() > 0 && s.len == 0 && (sacked || same_window) && !s.flags.any(Flags::SYN | Flags::FIN) {
             self.dup_acks += 1;
             self.out.dup_acks += 1;
@@ -50,6 +65,9 @@ impl Half {
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
         }
+        if ack > before || !same_window {
+            self.limits.acked(&self.standing(at), ack > before, self.syn == Some(before));
+        }
         if self.overtaken_at.is_none() && self.outstanding.front().is_some_and(|p| self.delivered_sent > Some(p.last)) {
             self.overtaken_at = Some(at);
         }
@@ -59,6 +77,8 @@ impl Half {
     fn sacks(&mut self, s: &Segment, ack: u64, at: Instant) -> bool {
         let mut any = false;
         for block in s.options.sack.as_slice() {
+            // Where the handshake is not in the capture, this tells that SACK was agreed on.
+            self.sack_agreed = true;
             let (start, end) = self.block(*block);
             let plausible = start < end && start >= ack && end <= self.max;
             if !plausible {
@@ -95,41 +115,52 @@ impl Half {
     }
 
     /// The acknowledgment number moves forward.
-    fn advance(&mut self, ack: u64, at: Instant, tsecr: Option<u32>, in_vain: Option<(u64, u64)>) {
+    fn advance(&mut self, ack: u64, heard: &Heard) {
+        let at = heard.at;
+        let news = self.asked.is_some().then(|| self.before_advance(ack, at));
         let calm = self.dup_acks == 0 && self.sacked.is_empty() && self.episode.is_none();
         let (mut newest, mut repeated) = (None::<Piece>, false);
         let mut gone = Vec::new();
         let (out, syn, fin) = (&mut self.out, self.syn, self.fin);
-        let size = if self.mss > 0 { self.mss } else { 1460 };
+        let size = u64::from(if self.mss > 0 { self.mss } else { 1460 });
         let (delivered, far, acked) = (&mut self.delivered_sent, self.far, &mut self.acked);
         // An ack may end within a super-segment.
-        self.outstanding.split(ack);
         self.outstanding.acknowledge(ack, |p| {
             repeated |= p.copies > 1 || p.sacked || !p.seen;
-            newest = Some(p);
-            note_delivered(delivered, &p, at, far);
+            newest = Some(*p);
+            note_delivered(delivered, p, at, far);
             let controls = u64::from(syn == Some(p.start)) + u64::from(fin.is_some_and(|f| p.start <= f && f < p.end));
             let bytes = (p.end - p.start).saturating_sub(controls);
-            out.packets_acked += bytes.div_ceil(u64::from(size.max(1)));
+            out.packets_acked += if bytes <= size { u64::from(bytes > 0) } else { bytes.div_ceil(size) };
             out.bytes_acked += bytes;
             if p.again.is_some() {
-                gone.push(p);
+                gone.push(*p);
             }
             if acked.len() == ACKED_KEPT {
                 acked.pop_front();
             }
-            acked.push_back(p);
+            acked.push_back(*p);
         });
         for p in gone {
-            self.judge_covered(p, ack, at, tsecr, in_vain);
+            self.judge_covered(p, ack, heard);
         }
         // Karn's rule: none of what is acknowledged was sent twice, and nothing was waited for.
-        if let Some(p) = newest.filter(|p| calm && !repeated && p.end == ack) {
-            self.rtt_sample(at.since(p.first), at);
+        let sampled = newest.filter(|p| calm && !repeated && p.end == ack).map(|p| at.since(p.first));
+        if let Some(rtt) = sampled {
+            self.rtt_sample(rtt, at);
         }
         self.una = ack;
+        if let Some(Some(news)) = news {
+            self.follow_advance(&news, at);
+        }
         self.sacked.forget_below(ack);
+        // What was skipped, never came and is acknowledged all the same was sent past the capture.
+        let missed: u64 = self.holes.iter().map(|h| h.end.min(ack).saturating_sub(h.start)).sum();
+        self.out.missing_bytes += missed;
         self.holes.retain(|h| h.end > ack);
+        for h in &mut self.holes {
+            h.start = h.start.max(ack);
+        }
         self.advanced_at = Some(at);
         (self.news_at, self.news_was_advance) = (Some(at), true);
         (self.dup_acks, self.third_at) = (0, None);
@@ -144,7 +175,12 @@ impl Half {
             if let Some(e) = self.episodes.get_mut(i as usize) {
                 e.ended = Some(at);
             }
+            self.limits.repaired();
             (self.episode, self.episode_tsval) = (None, None);
+            (self.last_round_flight, self.round_flight) = (0, self.pipe());
+        }
+        if self.samples {
+            self.note_sample(at, sampled);
         }
         if ack >= self.round_end {
             (self.last_round_flight, self.round_flight) = (self.round_flight, self.pipe());
@@ -164,16 +200,19 @@ impl Half {
             smss: self.mss.max(1),
             sampling_rate: 1.0,
         });
-        if self.samples
-            && let Some(r) = self.estimator.rtt()
-        {
-            let cwnd = self.last_round_flight.max(self.round_flight);
-            self.out.samples.push(Sample { at, rtt, srtt: r.srtt, rttvar: r.rttvar, flight, cwnd });
-        }
+        self.smoothed = self.estimator.rtt();
+    }
+
+    /// A row for an ack that moved forward.
+    fn note_sample(&mut self, at: Instant, rtt: Option<Duration>) {
+        let (cwnd, flight) = (self.last_round_flight.max(self.round_flight), self.pipe());
+        let known = self.smoothed;
+        let sample = Sample { at, rtt, srtt: known.map(|r| r.srtt), rttvar: known.map(|r| r.rttvar), flight, cwnd };
+        self.out.samples.push(sample);
     }
 
     /// The echo of a timestamp: the first one of each counts, and for the distribution only where data was acknowledged.
-    fn timestamp_sample(&mut self, tsecr: u32, at: Instant, advances: bool) {
+    fn timestamp_sample(&mut self, tsecr: u32, at: Instant, advances: bool) -> Option<Duration> {
         while let Some(&(v, sent, data)) = self.tsvals.front() {
             match (tsecr.wrapping_sub(v) as i32).cmp(&0) {
                 std::cmp::Ordering::Less => break,
@@ -187,10 +226,11 @@ impl Half {
                         self.out.rtt_timestamps.add(rtt);
                     }
                     self.far = Some(self.far.map_or(rtt, |f| f.min(rtt)));
-                    break;
+                    return Some(rtt);
                 }
             }
         }
+        None
     }
 }
 

@@ -3,6 +3,7 @@
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::Flags;
 
+use super::acks::Heard;
 use super::{Again, Expiry, Half};
 use crate::cause::{Situation, span};
 use crate::report::{Episode, Retransmission, TimedOut};
@@ -108,6 +109,7 @@ impl Half {
         let (at, s) = (seen.at, &seen.segment);
         let situation = self.situation(at, start, end, before);
         let syn = s.flags.has(Flags::SYN);
+        let answer = syn && s.flags.has(Flags::ACK) && self.answers_a_syn(at);
         let judged = match () {
             () if syn => cause::Judged { cause: Cause::Syn, probe_or_timeout: false },
             () if s.len <= 1 && end - start <= 1 && self.closed_window() && !s.flags.has(Flags::FIN) => {
@@ -120,6 +122,7 @@ impl Half {
         };
         let cause = judged.cause;
         let evidence = match cause {
+            Cause::Syn if answer => "the SYN-ACK again, in answer to a SYN that was sent again".into(),
             Cause::Syn => format!("the SYN again, {} after the one before", span(situation.since_set)),
             Cause::ZeroWindowProbe => "one byte while the receiver's window is closed".into(),
             Cause::Keepalive => format!("an acknowledged byte after {} of silence", span(self.quiet_for(at))),
@@ -170,9 +173,21 @@ impl Half {
             self.overtaken_at = None;
         }
         match cause {
+            Cause::Syn if answer => {}
+            Cause::Timeout | Cause::Syn | Cause::TailLossProbe if !situation.below => {
+                self.limits.expired(&self.standing(at), situation.since_set);
+            }
+            _ => {}
+        }
+        match cause {
+            Cause::Syn if answer => {}
             Cause::Timeout | Cause::Syn => self.expired(at, start, judged.probe_or_timeout, &situation, place, syn),
             Cause::TailLossProbe => (self.probed_at, self.probed_to) = (Some(at), Some(self.max)),
             _ => {}
+        }
+        if self.asked.is_some() && cause.counts() {
+            let called_for = situation.dup_acks >= 3 || situation.sacked_above >= 3 * u64::from(situation.mss);
+            self.follow_again(at, cause, situation.head, called_for);
         }
     }
 
@@ -250,12 +265,21 @@ impl Half {
             episode,
             eifel_spurious: s.below.then(|| self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(1.5))),
             outage,
+            repairing: s.recovering && s.again || s.dup_acks >= 3 || s.sacked_above >= 3 * u64::from(s.mss),
+            outstanding: self.packets(self.flight().min(u64::from(u32::MAX)) as u32),
+            dup_acks: s.dup_acks.max(self.packets(s.sacked_above.min(u64::from(u32::MAX)) as u32) * u32::from(s.sacked_above > 0)),
+            no_probe: s.probed || !s.sack,
+            pto: s.rtt.map(|(srtt, _)| srtt * 2 + if s.sole { DELAYED_ACK } else { Duration::ZERO }),
+            max: self.max,
+            news: s.dup_acks > 0 || s.sacked_above > 0,
             unprobed: s.sack && s.head && !s.sole && !s.probed && !s.again && s.dup_acks == 0 && s.sacked_above == 0 && !syn,
             probe_after: self.expected().map(|e| e.0),
             timeout_after: self.expected().map(|e| e.1),
         });
         self.agains[again as usize].expiry = Some(self.expiries.len() as u32 - 1);
         self.expired_at = Some(at);
+        // RFC 5681 §3.1: the loss window is one segment.
+        (self.last_round_flight, self.round_flight) = (0, u64::from(s.mss));
         if let Some((_, point)) = self.episode.as_mut().filter(|_| !syn) {
             // Everything outstanding now is in doubt (RFC 6582 §4).
             *point = self.max;
@@ -292,9 +316,14 @@ impl Half {
     }
 
     /// An ack covers a piece that was sent again: did an earlier copy bring it about?
-    pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, at: Instant, tsecr: Option<u32>, in_vain: Option<(u64, u64)>) {
+    pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, heard: &Heard) {
+        let at = heard.at;
         // Without SACK nobody says that a piece in the middle of what an ack covers had arrived before.
         let told = self.sack_agreed || p.start <= self.una || p.end >= ack;
+        // In TIME-WAIT Linux answers each FIN with the echo of the first one.
+        let tsecr = heard.tsecr.filter(|_| self.fin.is_none_or(|fin| p.end <= fin));
+        // With few samples, the path may be shorter than the shortest of them.
+        let surely = if self.out.rtt.count() >= 8 { 0.9 } else { 0.6 };
         let mut next = p.again;
         let first_again = self.episode_tsval;
         while let Some(i) = next {
@@ -306,10 +335,14 @@ impl Half {
             a.covered = true;
             let sent = first_again.filter(|_| a.episode.is_some()).or(a.tsval);
             let echo = tsecr.zip(sent).map(|(echo, sent)| (echo.wrapping_sub(sent) as i32) < 0);
-            let soon = self.far.is_some_and(|far| at.since(a.row.at) < far.mul_f64(0.6));
+            let soon = self.far.is_some_and(|far| at.since(a.row.at) < far.mul_f64(surely));
+            // A tick at either end, and what else a clock may be off.
+            let slack = self.peer_clock.tick() * 2 + Duration::from_millis(1);
+            let before = self.far.zip(heard.sent).is_some_and(|(far, sent)| sent + slack < a.row.at + far.mul_f64(surely));
             let why = match () {
                 () if echo == Some(true) => Some("its ack echoes an earlier timestamp: an earlier copy had arrived"),
                 () if soon => Some("its ack came sooner than a round trip: an earlier copy had arrived"),
+                () if before => Some("its ack was sent, by its timestamp, before this copy could arrive: an earlier copy had arrived"),
                 () => None,
             };
             if let Some(why) = why {
@@ -319,7 +352,7 @@ impl Half {
             }
             if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)) {
                 // A duplicate SACK with the very first ack: the one that the original called forth was lost.
-                let ack_lost = in_vain.is_some_and(|(s, e)| s < a.end && a.start < e);
+                let ack_lost = heard.in_vain.is_some_and(|(s, e)| s < a.end && a.start < e);
                 e.eifel_spurious = Some(why.is_some() && !ack_lost);
             }
         }
@@ -352,6 +385,8 @@ fn needless(row: &mut Retransmission, why: &str) {
     row.evidence = format!("{}; not needed: {why}", row.evidence);
 }
 
+/// What a receiver may hold an ack back for (RFC 8985 §7.2: WCDelAckT).
+const DELAYED_ACK: Duration = Duration::from_millis(200);
 /// Shortest silence before a keepalive (their times are seconds, RFC 9293 §3.8.4 wants two hours).
 const KEEPALIVE: Duration = Duration::from_millis(500);
 /// How many retransmissions back a duplicate SACK is looked up.

@@ -123,6 +123,8 @@ impl<R: Read> Packets<R> {
     ///
     /// # Errors
     /// [`CaptureError::Damaged`] where the file is cut off or makes no sense, after which it gives nothing more.
+    // Inlined: what it returns is large, and is taken apart at once.
+    #[inline(always)]
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         loop {
             if self.start == self.end {

@@ -2,11 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::net::IpAddr;
 
 use ackclock_policy::{PacketId, Queued};
 use ackclock_sim::{Delivery, Kind, Link, LinkCounters, Offer, Passing};
-use ackclock_units::{Bytes, Ecn, Instant};
-use ackclock_wire::{Flags, IpPacket, Strictness, Transport, parse_ip_as};
+use ackclock_units::{Bytes, Duration, Ecn, Instant};
+use ackclock_wire::{Flags, Strictness, Transport, parse_ip_as};
+
+use super::hosts::Hosts;
 
 /// Packets that are held, in the queue and on the wire; `u32` numbers them by their place.
 #[derive(Default)]
@@ -16,12 +19,14 @@ struct Held {
     bytes: Bytes,
 }
 
-#[derive(Default)]
 struct Slot {
     bytes: Vec<u8>,
     /// Deliveries still to come.
     deliveries: u8,
     about: Option<Passing>,
+    ecn: Ecn,
+    /// Its way from the link to its host.
+    after: Duration,
 }
 
 /// Bytes that one direction holds at most: what a long fat path needs (10 Gbit/s for 200 ms), and a bound on a queue without one.
@@ -30,7 +35,10 @@ const MAX_HELD: Bytes = 256 << 20;
 /// One direction at work.
 pub(crate) struct Direction {
     link: Link,
+    hosts: Hosts,
     held: Held,
+    /// What is on its way from its host to the link: when it gets there, then the order in which it was sent.
+    entering: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     /// When what arrives, then the order in which it was sent.
     due: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     order: u64,
@@ -38,8 +46,8 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
-    pub(crate) fn new(link: Link) -> Self {
-        Self { link, held: Held::default(), due: BinaryHeap::new(), order: 0, refused: 0 }
+    pub(crate) fn new(link: Link, hosts: Hosts) -> Self {
+        Self { link, hosts, held: Held::default(), entering: BinaryHeap::new(), due: BinaryHeap::new(), order: 0, refused: 0 }
     }
 
     /// Takes a packet in at `now`, which must not go back.
@@ -48,9 +56,34 @@ impl Direction {
             self.refused += 1;
             return;
         }
-        let (about, ecn) = describe(packet);
-        let id = self.held.insert(packet, about);
-        let queued = Queued { id: PacketId(id), bytes: packet.len() as u32, ecn, at: now };
+        let about = describe(packet);
+        let (before, after) = about.ends.map_or((Duration::ZERO, Duration::ZERO), |ends| self.hosts.delays(ends));
+        let id = self.held.insert(packet, &about, after);
+        if before.is_zero() {
+            // The link takes packets in order of time.
+            self.enter(now);
+            return self.put(now, id);
+        }
+        self.entering.push(Reverse((now + before, self.order, id)));
+        self.order += 1;
+    }
+
+    /// Lets those reach the link whose time has come: each at its own moment, however late it is done.
+    fn enter(&mut self, now: Instant) {
+        while let Some(&Reverse((at, _, id))) = self.entering.peek() {
+            if at > now {
+                break;
+            }
+            self.entering.pop();
+            self.serve(at);
+            self.put(at, id);
+        }
+    }
+
+    /// Offers the link a packet.
+    fn put(&mut self, at: Instant, id: u32) {
+        let about = self.held.about(id);
+        let queued = Queued { id: PacketId(id), bytes: about.bytes, ecn: self.held.packets[id as usize].ecn, at };
         match self.link.offer(queued, &about) {
             Offer::Sent(delivery) => self.sent(delivery),
             Offer::Waits { marked } => {
@@ -63,15 +96,21 @@ impl Direction {
         self.drop_shed();
     }
 
-    /// Hands what has arrived by `now` to `deliver`, in order, with the moment at which it should have.
-    pub(crate) fn deliver(&mut self, now: Instant, mut deliver: impl FnMut(Instant, &[u8])) {
+    /// Lets the link send what it has sent by `until`.
+    fn serve(&mut self, until: Instant) {
         loop {
             let held = &self.held;
             let about = |id: PacketId| held.about(id.0);
-            let Some(delivery) = self.link.poll(now, about) else { break };
+            let Some(delivery) = self.link.poll(until, about) else { break };
             self.sent(delivery);
             self.drop_shed();
         }
+    }
+
+    /// Hands what has arrived by `now` to `deliver`, in order, with the moment at which it should have.
+    pub(crate) fn deliver(&mut self, now: Instant, mut deliver: impl FnMut(Instant, &[u8])) {
+        self.enter(now);
+        self.serve(now);
         while let Some(&Reverse((at, _, id))) = self.due.peek() {
             if at > now {
                 break;
@@ -84,8 +123,8 @@ impl Direction {
 
     /// When something will have to be done next.
     pub(crate) fn next(&self) -> Option<Instant> {
-        let arrival = self.due.peek().map(|Reverse((at, _, _))| *at);
-        arrival.into_iter().chain(self.link.next_departure()).min()
+        let first = |heap: &BinaryHeap<Reverse<(Instant, u64, u32)>>| heap.peek().map(|Reverse((at, _, _))| *at);
+        [first(&self.entering), first(&self.due), self.link.next_departure()].into_iter().flatten().min()
     }
 
     /// What the link has seen.
@@ -110,8 +149,9 @@ impl Direction {
             self.held.corrupt(id);
         }
         for at in [Some(delivery.at), delivery.copy_at].into_iter().flatten() {
-            self.held.packets[id as usize].deliveries += 1;
-            self.due.push(Reverse((at, self.order, id)));
+            let slot = &mut self.held.packets[id as usize];
+            slot.deliveries += 1;
+            self.due.push(Reverse((at + slot.after, self.order, id)));
             self.order += 1;
         }
     }
@@ -124,16 +164,16 @@ impl Direction {
 }
 
 impl Held {
-    fn insert(&mut self, packet: &[u8], about: Passing) -> u32 {
+    fn insert(&mut self, packet: &[u8], about: &About, after: Duration) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.packets.push(Slot::default());
+            self.packets.push(Slot { bytes: Vec::new(), deliveries: 0, about: None, ecn: Ecn::NotEct, after: Duration::ZERO });
             // MAX_HELD keeps the number of packets far below 2^32.
             (self.packets.len() - 1) as u32
         });
         let slot = &mut self.packets[id as usize];
         slot.bytes.clear();
         slot.bytes.extend_from_slice(packet);
-        (slot.deliveries, slot.about) = (0, Some(about));
+        (slot.deliveries, slot.about, slot.ecn, slot.after) = (0, Some(about.passing), about.ecn, after);
         self.bytes += packet.len() as Bytes;
         id
     }
@@ -176,11 +216,20 @@ impl Held {
     }
 }
 
-/// What a fault and a queue want to know of a packet. Anything that is not TCP in IP is opaque, but for its size.
-fn describe(packet: &[u8]) -> (Passing, Ecn) {
+/// What is read from a packet.
+struct About {
+    passing: Passing,
+    ecn: Ecn,
+    /// Source and destination.
+    ends: Option<(IpAddr, IpAddr)>,
+}
+
+/// What a fault, a queue and the hosts' delays want to know of a packet. Anything that is not TCP in IP is opaque, but for its size.
+fn describe(packet: &[u8]) -> About {
     let opaque = Passing::opaque(packet.len() as u32);
-    match parse_ip_as(packet, Strictness::CAPTURE) {
-        Ok(IpPacket { ecn, transport: Transport::Tcp(tcp), .. }) => {
+    let Ok(ip) = parse_ip_as(packet, Strictness::CAPTURE) else { return About { passing: opaque, ecn: Ecn::NotEct, ends: None } };
+    let passing = match ip.transport {
+        Transport::Tcp(tcp) => {
             let flags = tcp.segment.flags;
             let kind = if flags.any(Flags::RST) {
                 Kind::Reset
@@ -193,12 +242,12 @@ fn describe(packet: &[u8]) -> (Passing, Ecn) {
             } else {
                 Kind::Ack
             };
-            (Passing { kind, payload: tcp.segment.len, ..opaque }, ecn)
+            Passing { kind, payload: tcp.segment.len, ..opaque }
         }
-        Ok(IpPacket { ecn, transport: Transport::Udp(_), .. }) => (Passing { kind: Kind::Datagram, ..opaque }, ecn),
-        Ok(IpPacket { ecn, .. }) => (opaque, ecn),
-        Err(_) => (opaque, Ecn::NotEct),
-    }
+        Transport::Udp(_) => Passing { kind: Kind::Datagram, ..opaque },
+        Transport::Other { .. } => opaque,
+    };
+    About { passing, ecn: ip.ecn, ends: Some((ip.src, ip.dst)) }
 }
 
 /// Sets both bits of the ECN field, and mends the IPv4 header checksum (RFC 1624).

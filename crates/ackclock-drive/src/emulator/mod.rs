@@ -2,8 +2,11 @@
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod direction;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+mod hosts;
 #[cfg(target_os = "linux")]
 mod run;
 
+pub use hosts::AccessDelays;
 #[cfg(target_os = "linux")]
 pub use run::{Emulator, EmulatorOptions, EmulatorReport, Side};

@@ -7,6 +7,7 @@ use ackclock_sim::{Link, LinkCounters, LinkSpec};
 use ackclock_units::{Duration, Instant};
 
 use super::direction::Direction;
+use super::hosts::{AccessDelays, Hosts};
 use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Port};
 
@@ -25,6 +26,8 @@ pub struct EmulatorOptions {
     pub forward: LinkSpec,
     /// The link from port B to port A.
     pub backward: LinkSpec,
+    /// How far hosts behind port B are from the links.
+    pub access: AccessDelays,
     /// Seed of the links' random streams: the n-th packet of a direction meets the same fate in every run.
     pub seed: u64,
     /// The clock, shared with whatever else is timed.
@@ -75,7 +78,10 @@ impl Emulator {
         let mut worker = Worker {
             clock: options.clock,
             ports: [a, b],
-            directions: [Direction::new(Link::new(options.forward, options.seed, 0)), Direction::new(Link::new(options.backward, options.seed, 1))],
+            directions: [
+                Direction::new(Link::new(options.forward, options.seed, 0), Hosts::new(options.access.clone(), true)),
+                Direction::new(Link::new(options.backward, options.seed, 1), Hosts::new(options.access, false)),
+            ],
             buffer: vec![0; MAX_PACKET],
             report: EmulatorReport::default(),
             lateness: 0,

@@ -5,7 +5,7 @@ mod namespace;
 mod offload;
 mod port;
 mod rights;
-mod sys;
+pub(crate) mod sys;
 mod tun;
 pub(crate) mod wait;
 
@@ -13,5 +13,5 @@ pub use capture::Capture;
 pub use namespace::Namespace;
 pub(crate) use offload::Offload;
 pub use port::Port;
-pub use rights::{check, enter_user_namespace};
+pub use rights::{check, end_with_parent, enter_user_namespace};
 pub use tun::{Tun, TunOptions};

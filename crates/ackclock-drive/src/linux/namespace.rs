@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
@@ -50,6 +51,13 @@ impl Namespace {
                 .map_err(|e| DriveError::System("enter a network namespace", e.into()))?;
             Ok(work())
         })
+    }
+
+    /// Makes every address of a network the namespace's own: programs in it can send from and be reached at each.
+    pub fn own(&self, address: Ipv4Addr, prefix: u8) -> Result<(), DriveError> {
+        // The device's address is the first one of the network.
+        let first = Ipv4Addr::from_bits(address.to_bits() | 1);
+        self.run(|| super::sys::own(first, prefix))?.map_err(DriveError::system("give the loopback device a network of hosts"))
     }
 
     /// Starts a program inside the namespace. It is killed when the calling thread ends, however that happens.

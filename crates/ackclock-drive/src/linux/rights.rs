@@ -52,6 +52,12 @@ pub fn check() -> Result<Means, DriveError> {
     }
 }
 
+/// Has the kernel end this process when the thread that started it ends, in whatever way, so that it is not left running for nobody.
+pub fn end_with_parent() {
+    // The call cannot fail with a signal that exists.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
 /// Moves this process into a user namespace of its own, in which it has every right over networks that it makes and none over the machine's.
 ///
 /// To be called where [`check`] answered [`Means::UserNamespace`], and before any other thread exists: the kernel refuses it to a process with

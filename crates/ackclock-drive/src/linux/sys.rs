@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
@@ -28,6 +29,60 @@ pub(super) fn bring_up(device: &str) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Gives the loopback device of the present network namespace a second address, with the whole network that it lies in: an address of the loopback
+/// device makes every address of its network the machine's own.
+pub(super) fn own(address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
+    for (request, value) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::from_bits(mask))] {
+        // SAFETY: an `ifreq` of zeros is a valid one.
+        let mut ifr: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in ifr.ifr_name.iter_mut().zip(b"lo:hosts") {
+            *to = *from as libc::c_char;
+        }
+        let address = libc::sockaddr_in {
+            sin_family: libc::AF_INET as libc::sa_family_t,
+            sin_port: 0,
+            sin_addr: libc::in_addr { s_addr: u32::from(value).to_be() },
+            sin_zero: [0; 8],
+        };
+        // SAFETY: a `sockaddr_in` has the size of the `sockaddr` that stands for it; the request lives through the call.
+        unsafe {
+            ifr.ifr_ifru.ifru_addr = std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(address);
+            if libc::ioctl(socket.as_raw_fd(), request as _, &raw const ifr) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sets an option of TCP that is a number.
+pub(crate) fn set_tcp_option(socket: BorrowedFd<'_>, option: libc::c_int, value: i32) -> io::Result<()> {
+    // SAFETY: the value lives through the call, and its size is told.
+    let done =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, option, (&raw const value).cast(), size_of::<i32>() as libc::socklen_t) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Reads an option of TCP that is a number.
+pub(crate) fn tcp_option(socket: BorrowedFd<'_>, option: libc::c_int) -> io::Result<i32> {
+    let (mut value, mut size) = (0_i32, size_of::<i32>() as libc::socklen_t);
+    // SAFETY: value and size live through the call, which writes no more than the size tells.
+    let done = unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, option, (&raw mut value).cast(), &raw mut size) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
+}
+
+/// What the kernel says of a connection, and how many bytes of it this kernel knows.
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<(libc::tcp_info, usize)> {
+    // SAFETY: a `tcp_info` is numbers alone, for which zeros are valid.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut size = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: both live through the call, which writes no more than the size tells.
+    let done = unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut size) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok((info, size as usize)) }
 }
 
 /// Runs `child` in a forked copy of this process and returns the status it ends with (0..=255).

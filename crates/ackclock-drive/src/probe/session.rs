@@ -244,7 +244,7 @@ impl Session {
             after: self.pinger.after.clone(),
             limit: self.limit,
             gave_up: self.treno.ended(),
-            answered: self.treno.stats().established_at.is_some() || self.pinger.before.answered > 0,
+            answered: self.treno.stats().established_at.get().is_some() || self.pinger.before.answered > 0,
         }
     }
 

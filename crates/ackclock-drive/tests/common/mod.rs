@@ -38,8 +38,8 @@ pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
     Arc::new(move || Policies {
         estimator: estimator.build(),
         backoff: backoff.build(),
-        timer: timer.build(),
-        recovery: recovery.build(),
+        timer: timer.build().into(),
+        recovery: recovery.build().into(),
         undo: undo.build(),
         window: window.build(),
         ack: ack.build(),

@@ -2,41 +2,13 @@
 
 use ackclock_policy::{AckInfo, Phase, RttSample, SenderView, TimerAction, TimerEvent};
 use ackclock_trace::{EventKind, Mask};
-use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
+use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
 
 use super::{Connection, News, State};
 use crate::RttSampling;
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
-
-/// How many samples there are per outstanding segment (E-A3), counted over one round trip of acks after the other: 1/2 with delayed acks.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SamplingRate {
-    rate: f64,
-    /// Where the round trip that is being counted ends.
-    end: SeqNumber,
-    samples: u32,
-    segments: u32,
-}
-
-impl SamplingRate {
-    pub fn new(iss: SeqNumber) -> Self {
-        Self { rate: 1.0, end: iss, samples: 0, segments: 0 }
-    }
-
-    #[inline]
-    fn follow(&mut self, ack: SeqNumber, segments: u32, sampled: bool, snd_nxt: SeqNumber) {
-        self.samples += u32::from(sampled);
-        self.segments += segments;
-        if ack >= self.end {
-            if self.samples > 0 && self.segments > 0 {
-                self.rate = (f64::from(self.samples) / f64::from(self.segments)).min(1.0);
-            }
-            (self.end, self.samples, self.segments) = (snd_nxt, 0, 0);
-        }
-    }
-}
 
 impl Connection {
     /// Processes the ACK field, window and SACK blocks of a plausible segment.
@@ -60,7 +32,7 @@ impl Connection {
         } else if is_dup {
             self.dup_acks += 1;
         }
-        if advanced > 0 && self.timestamps.timeout_tsval.is_some() {
+        if advanced > 0 && self.rare.says(|r| r.timestamps.timeout_tsval.is_some()) {
             self.read_echo(segment);
         }
         let sample = if advanced > 0 { self.sample_of(now, segment, &acked) } else { None };
@@ -86,10 +58,10 @@ impl Connection {
             has_sack: !segment.options.sack.is_empty(),
             dsack,
             rtt: sample,
-            ece: self.ecn.on && segment.flags.has(Flags::ECE),
+            ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
             cwnd_limited: before <= self.cwnd_limited_at,
         };
-        let undone = self.watched.is_some() && self.judge_timeout(now, &info);
+        let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
         let v = self.recover(now, &info, undone);
         if advanced > 0 {
             let e = if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
@@ -109,11 +81,13 @@ impl Connection {
         self.snd_wnd = window;
         self.max_snd_wnd = self.max_snd_wnd.max(window);
         (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
-        if window > 0 && self.probes > 0 {
+        if window > 0 && self.rare.says(|r| r.probes > 0) {
             self.window_opened(segment);
         } else if window == 0 {
             // The peer answers: it is alive, so neither probes nor retransmissions count towards giving up (RFC 9293 §3.8.6.1).
-            self.unanswered_probes = 0;
+            if self.rare.unanswered_probes > 0 {
+                self.rare.unanswered_probes = 0;
+            }
             self.waiting_since = now;
             self.expiries = 0;
         }
@@ -123,7 +97,7 @@ impl Connection {
     /// The window has opened after probes: what the probe carried was turned away unless acknowledged, so take it back and send in full segments.
     #[cold]
     fn window_opened(&mut self, segment: &Segment) {
-        self.probes = 0;
+        self.rare.probes = 0;
         self.timers.disarm(Timer::Persist);
         if std::mem::take(&mut self.probe_outstanding) && segment.ack < self.snd_nxt && self.flight_size() == 1 {
             self.sent.pop_back();
@@ -163,13 +137,13 @@ impl Connection {
         let bytes = u64::from(segment.ack.bytes_since(data_from)).min(self.send.len());
         self.send.advance(bytes);
         self.snd_una = segment.ack;
-        if self.ecn.cwr_sent.is_some_and(|seq| seq < segment.ack) {
-            self.ecn.cwr_sent = None;
+        if self.rare.says(|r| r.ecn.cwr_sent.is_some_and(|seq| seq < segment.ack)) {
+            self.rare.ecn.cwr_sent = None;
         }
         self.stats.bytes_acked += bytes;
         self.stats.segments_acked += u64::from(acked.segments);
         if std::mem::take(&mut self.probe_outstanding) {
-            self.probes = 0;
+            self.rare.probes = 0;
             self.timers.disarm(Timer::Persist);
         }
         self.waiting_since = now;
@@ -178,15 +152,16 @@ impl Connection {
 
     /// Karn's rule: the sample this ack gives, unless it may be due to either of two transmissions; timestamps tell those apart (RFC 7323 §4).
     fn sample_of(&mut self, now: Instant, segment: &Segment, acked: &Acked) -> Option<Duration> {
-        if let Some((seq, since)) = self.timed
+        if self.rare.says(|r| r.timed.is_some())
+            && let Some((seq, since)) = self.rare.timed
             && segment.ack >= seq
         {
-            self.timed = None;
-            if self.config.rtt_sampling == RttSampling::OncePerRtt && !self.timestamps.on {
+            self.rare.timed = None;
+            if self.config.rtt_sampling == RttSampling::OncePerRtt && !self.rare.timestamps.on {
                 return Some(now.since(since));
             }
         }
-        if self.config.rtt_sampling == RttSampling::OncePerRtt && !self.timestamps.on {
+        if self.config.rtt_sampling == RttSampling::OncePerRtt && !self.rare.timestamps.on {
             return None;
         }
         if acked.retransmitted {
@@ -197,14 +172,14 @@ impl Connection {
 
     /// What is being timed is sent again: its ack will be ambiguous.
     pub(super) fn stop_timing(&mut self) {
-        if self.config.karn_samples {
-            self.timed = None;
+        if self.config.karn_samples && self.rare.timed.is_some() {
+            self.rare.timed = None;
         }
     }
 
     #[inline(never)]
     pub(super) fn rtt_by_timestamps(&self, now: Instant, segment: &Segment) -> Option<Duration> {
-        let ts = segment.options.timestamps.filter(|ts| self.timestamps.on && ts.tsecr != 0)?;
+        let ts = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0)?;
         let ms = self.timestamp_clock(now).wrapping_sub(ts.tsecr);
         // An echo from the future is nonsense (RFC 7323 §4.3: the peer may send anything).
         (ms < 1 << 30).then(|| Duration::from_millis(u64::from(ms)))
@@ -212,8 +187,8 @@ impl Connection {
 
     fn sampled(&mut self, now: Instant, rtt: Duration, flight: u32) {
         let sampling_rate = match self.config.rtt_sampling {
-            RttSampling::OncePerRtt if !self.timestamps.on => 1.0 / f64::from((flight / self.smss).max(1)),
-            _ => self.sampling.rate,
+            RttSampling::OncePerRtt if !self.rare.timestamps.on => 1.0 / f64::from((flight / self.smss).max(1)),
+            _ => self.sampling.rate(),
         };
         let s = RttSample { now, rtt, flight_size: u64::from(flight), window: self.window, smss: self.smss, sampling_rate };
         self.feed(s);
@@ -226,12 +201,11 @@ impl Connection {
 
     fn feed(&mut self, s: RttSample) {
         self.policies.estimator.on_sample(s);
-        if self.rebase.is_some()
+        if self.rare.says(|r| r.rebase.is_some())
             && let Some((srtt, rttvar)) = self.rebased(s.rtt)
         {
             self.policies.estimator.recall(srtt, rttvar);
         }
-        self.rtt = self.policies.estimator.rtt();
         let stats = &mut self.stats;
         stats.rtt_samples += 1;
         stats.rtt_sum += s.rtt;
@@ -245,7 +219,7 @@ impl Connection {
 
     #[cold]
     fn trace_sample(&mut self, s: RttSample) {
-        if let Some(r) = self.rtt {
+        if let Some(r) = self.policies.estimator.rtt() {
             let rto = self.policies.estimator.rto();
             self.trace(Mask::SAMPLES, s.now, || EventKind::RttSample { rtt: s.rtt, srtt: r.srtt, rttvar: r.rttvar, rto });
         }
@@ -293,7 +267,7 @@ impl Connection {
         let mut lost = std::mem::take(&mut self.lost);
         let mut v = self.view(now);
         let before = self.phase;
-        let phase = self.policies.recovery.on_ack(info, &self.sent, &v, &mut lost);
+        let phase = self.policies.recovery.get().on_ack(info, &self.sent, &v, &mut lost);
         // Making a view costs something: the same one serves while nothing changes but the window.
         let stale = !lost.is_empty() || phase != Phase::Open || before != Phase::Open || info.ece || self.dup_delivered > 0;
         self.mark_lost(now, &mut lost);
@@ -318,12 +292,12 @@ impl Connection {
             if window != self.window {
                 self.set_window(window, now);
             }
-            if self.pacing_rate.is_some() {
-                self.pacing_rate = self.policies.window.pacing(&v);
+            if self.rare.says(|r| r.pacing_rate.is_some()) {
+                self.follow_pacing(&v);
             }
             v.window = self.window;
         }
-        if let Some(at) = self.policies.recovery.deadline() {
+        if let Some(at) = self.policies.recovery.get().deadline() {
             self.timers.arm(Timer::Recovery, at);
         }
         if stale {
@@ -333,14 +307,14 @@ impl Connection {
             self.adjust(now, &mut v);
         }
         if self.phase != Phase::Open {
-            self.quota = self.policies.recovery.quota(&v);
+            self.quota = self.policies.recovery.get().quota(&v);
         }
         v
     }
 
     /// Asks the countdown about `e` and carries out its answer.
     pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
-        match self.policies.timer.on(e, self.timeout, v) {
+        match self.policies.timer.get().on(e, self.timeout, v) {
             TimerAction::Keep => {}
             TimerAction::Arm(at) => self.timers.arm(Timer::Retransmission, at.max(now)),
             TimerAction::Disarm => self.timers.disarm(Timer::Retransmission),

@@ -38,7 +38,7 @@ impl Connection {
     pub fn abort(&mut self, now: Instant) {
         let told = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
         if told {
-            self.pending.reset = Some(self.reset());
+            self.rare.reset = Some(self.reset());
         }
         match self.state {
             State::Closed => {}
@@ -55,7 +55,7 @@ impl Connection {
     /// Gives the connection up, telling the peer.
     pub(super) fn give_up(&mut self, reason: AbortReason, now: Instant) {
         if !matches!(self.state, State::SynSent) {
-            self.pending.reset = Some(self.reset());
+            self.rare.reset = Some(self.reset());
         }
         self.abandon(reason, now);
     }
@@ -64,7 +64,7 @@ impl Connection {
     pub(super) fn start_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.news.add(News::FINISHED);
-        self.stats.closed_at.get_or_insert(now);
+        self.stats.closed_at.come(now);
         self.timers.disarm_all();
         self.restart_time_wait(now);
     }
@@ -76,8 +76,8 @@ impl Connection {
     /// In TIME-WAIT: true when a new SYN may reopen the pair of addresses at once (RFC 9293 §3.6.1: its sequence number is beyond the old ones, or its
     /// timestamp is newer, RFC 6191).
     pub fn may_be_replaced_by(&self, syn: &Segment) -> bool {
-        let newer_ts = match (syn.options.timestamps, self.timestamps.on) {
-            (Some(ts), true) => ts.tsval.wrapping_sub(self.timestamps.ts_recent) as i32 > 0,
+        let newer_ts = match (syn.options.timestamps, self.rare.timestamps.on) {
+            (Some(ts), true) => ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32 > 0,
             _ => false,
         };
         let fresh = syn.seq > self.rcv_nxt || newer_ts;

@@ -18,7 +18,7 @@ const MAX_WINDOW_SHIFT: u8 = 14;
 impl Connection {
     /// Active open: from Closed to SynSent; the SYN comes out of [`Connection::poll_transmit`].
     pub fn connect(&mut self, now: Instant) {
-        if self.state == State::Closed && self.stats.closed_at.is_none() {
+        if self.state == State::Closed && self.stats.closed_at.get().is_none() {
             self.begin(State::SynSent, now);
             self.pending.syn = true;
         }
@@ -26,7 +26,7 @@ impl Connection {
 
     /// Passive open: from Closed to Listen; feed it the SYN with [`Connection::handle_segment`].
     pub fn listen(&mut self) {
-        if self.state == State::Closed && self.stats.closed_at.is_none() {
+        if self.state == State::Closed && self.stats.closed_at.get().is_none() {
             self.state = State::Listen;
             self.passive = true;
         }
@@ -34,7 +34,10 @@ impl Connection {
 
     fn begin(&mut self, state: State, now: Instant) {
         self.state = state;
-        self.timestamps.offset = self.rng.next_u64() as u32;
+        let offset = self.rng.next_u64() as u32;
+        if self.config.timestamps {
+            self.rare.timestamps.offset = offset;
+        }
         self.last_received_at = now;
         self.waiting_since = now;
         // The SYN takes the first sequence number; it is not on the scoreboard.
@@ -51,7 +54,7 @@ impl Connection {
             return false;
         }
         if segment.flags.has(Flags::ACK) {
-            self.pending.reset = Self::reset_for(segment).map(Box::new);
+            self.rare.reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         if !segment.flags.has(Flags::SYN) {
@@ -68,7 +71,7 @@ impl Connection {
     pub(super) fn segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) -> bool {
         let acks = segment.flags.has(Flags::ACK);
         if acks && (segment.ack <= self.iss || segment.ack > self.snd_nxt) {
-            self.pending.reset = Self::reset_for(segment).map(Box::new);
+            self.rare.reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         if segment.flags.has(Flags::RST) {
@@ -110,21 +113,24 @@ impl Connection {
         };
         self.sack_on = self.config.sack && o.sack_permitted;
         if let Some(ts) = o.timestamps.filter(|_| self.config.timestamps) {
-            self.timestamps.on = true;
-            self.timestamps.ts_recent = ts.tsval;
-            self.timestamps.ts_recent_at = now;
+            self.rare.timestamps.on = true;
+            self.rare.timestamps.ts_recent = ts.tsval;
+            self.rare.timestamps.ts_recent_at = now;
         }
         // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options; those that every segment carries come off. A peer that announces
         // next to nothing is not followed below 64 bytes.
         let announced = o.mss.map_or(DEFAULT_MSS, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
-        self.smss = announced - if self.timestamps.on { 12 } else { 0 };
+        self.smss = announced - if self.rare.timestamps.on { 12 } else { 0 };
         // RFC 3168 §6.1.1: a SYN asks with ECE and CWR, a SYN-ACK agrees with ECE alone.
         let both = Flags::ECE | Flags::CWR;
-        self.ecn.on = self.config.ecn
+        let ecn = self.config.ecn
             && match self.state {
                 State::SynSent if segment.flags.has(Flags::ACK) => segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR),
                 _ => segment.flags.has(both),
             };
+        if ecn != self.rare.ecn.on {
+            self.rare.ecn.on = ecn;
+        }
         self.snd_wnd = u32::from(segment.window);
         self.max_snd_wnd = self.snd_wnd;
         self.snd_wl1 = segment.seq;
@@ -142,7 +148,7 @@ impl Connection {
         self.cwnd_limited_at = self.snd_una;
         self.expiries = 0;
         self.timers.disarm(Timer::Retransmission);
-        self.stats.established_at = Some(now);
+        self.stats.established_at.come(now);
         self.news.add(News::ESTABLISHED);
         if self.send.len() > 0 {
             self.waiting_since = now;
@@ -168,7 +174,7 @@ impl Connection {
         }
         self.initial_window = window.cwnd;
         self.set_window(window, now);
-        self.pacing_rate = self.policies.window.pacing(&self.view(now));
+        self.follow_pacing(&self.view(now));
         self.restart_keepalive(now);
         self.trace(Mask::EPISODES, now, || EventKind::Established);
     }
@@ -180,7 +186,7 @@ impl Connection {
         let repeat = self.stats.syn_retransmissions;
         let mut flags = if answer { Flags::SYN | Flags::ACK } else { Flags::SYN };
         if answer {
-            if self.ecn.on {
+            if self.rare.ecn.on {
                 flags |= Flags::ECE;
             }
         } else if self.config.ecn && repeat == 0 {
@@ -192,14 +198,16 @@ impl Connection {
             mss: Some(self.config.mss.min(65_535) as u16),
             window_scale: (self.config.window_scaling && (!answer || self.peer_scales)).then_some(self.rcv_wnd_shift),
             sack_permitted: if answer { self.sack_on } else { self.config.sack },
-            timestamps: (if answer { self.timestamps.on } else { self.config.timestamps })
-                .then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: if answer { self.timestamps.ts_recent } else { 0 } }),
+            timestamps: (if answer { self.rare.timestamps.on } else { self.config.timestamps })
+                .then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: if answer { self.rare.timestamps.ts_recent } else { 0 } }),
             ..Options::default()
         };
         let window = self.config.rcv_buf.min(65_535) as u16;
         let segment =
             Segment { seq: self.iss, ack: if answer { self.rcv_nxt } else { Default::default() }, window, flags, options, ..Segment::default() };
-        self.timestamps.last_ack_sent = self.rcv_nxt;
+        if self.config.timestamps {
+            self.rare.timestamps.last_ack_sent = self.rcv_nxt;
+        }
         self.last_sent_at = now;
         let timeout = self.policies.backoff.syn_timeout(self.policies.estimator.initial_rto(), self.backoff_expiries, &mut self.rng);
         self.timeout = timeout;

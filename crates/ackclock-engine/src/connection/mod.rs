@@ -4,6 +4,7 @@ mod ack;
 mod close;
 mod handshake;
 mod phase;
+mod rare;
 mod receive;
 mod segment;
 mod send;
@@ -13,11 +14,12 @@ mod user;
 
 use std::sync::Arc;
 
-use ackclock_policy::{Ecn, Phase, Rtt, SenderView, Window};
+use ackclock_policy::{Ecn, Phase, SamplingRate, SenderView, Window};
 use ackclock_trace::{Event, EventKind, Mask, SendKind};
-use ackclock_units::{Bytes, Duration, Instant, Rate, Rng, SeqNumber, SeqRange};
+use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
 
+use self::rare::Rare;
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::scoreboard::Scoreboard;
 use crate::timer::{Timer, Timers};
@@ -67,14 +69,13 @@ pub struct Transmit {
 }
 
 /// Things to send that are not data.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     syn: bool,
     /// An acknowledgment is due at once.
     ack: bool,
     keepalive: bool,
     window_probe: bool,
-    reset: Option<Box<Segment>>,
 }
 
 /// What the application has not been told yet, a bit each in the order of telling: it is asked for after every segment, and mostly there is nothing.
@@ -128,32 +129,6 @@ struct Episode {
     retransmissions: u32,
     /// Everything below it was outstanding when it began, or at its last timeout.
     until: SeqNumber,
-}
-
-/// Timestamps in use (RFC 7323 §4.3, §5).
-#[derive(Clone, Copy, Debug, Default)]
-struct TimestampState {
-    on: bool,
-    /// Added to our millisecond clock.
-    offset: u32,
-    ts_recent: u32,
-    ts_recent_at: Instant,
-    /// Acknowledgment number of the last segment sent (Last.ACK.sent).
-    last_ack_sent: SeqNumber,
-    /// Our clock when the first retransmission of a timeout was sent: an echo from before it means the timeout was spurious (RFC 3522 §3.2).
-    timeout_tsval: Option<u32>,
-}
-
-/// ECN in use (RFC 3168 §6.1).
-#[derive(Clone, Copy, Debug, Default)]
-struct EcnState {
-    on: bool,
-    /// Set ECE on every ack until the peer says CWR.
-    echo: bool,
-    /// Set CWR on the next new data.
-    cwr: bool,
-    /// Where the new data begins that carried it last, until that is acknowledged: a stale number would compare wrongly after two gigabytes.
-    cwr_sent: Option<SeqNumber>,
 }
 
 #[derive(Debug)]
@@ -212,7 +187,6 @@ pub struct Connection {
     // Congestion and loss.
     window: Window,
     initial_window: Bytes,
-    pacing_rate: Option<Rate>,
     recovery_point: SeqNumber,
     dup_acks: u32,
     /// Without SACK: bytes that duplicate acks say have left the network.
@@ -223,15 +197,11 @@ pub struct Connection {
     cwnd_limited_at: SeqNumber,
     episode: Option<Episode>,
     lost: Vec<SeqRange>,
-    /// A timeout about which the verdict is out.
-    watched: Option<Box<undo::Watched>>,
-    rebase: Option<Box<undo::Rebase>>,
     /// The peer has reported a duplicate.
     dsack_seen: bool,
-    sampling: ack::SamplingRate,
+    sampling: SamplingRate,
 
     // Timing.
-    rtt: Option<Rtt>,
     /// Timeout in force, backoff included.
     timeout: Duration,
     /// Expiries since the last progress.
@@ -242,12 +212,6 @@ pub struct Connection {
     waiting_since: Instant,
     last_sent_at: Instant,
     last_received_at: Instant,
-    /// One timing at a time: what it waits for, and since when.
-    timed: Option<(SeqNumber, Instant)>,
-    keepalives: u32,
-    /// Window probes since the window closed, and those since the peer last answered.
-    probes: u32,
-    unanswered_probes: u32,
     probe_outstanding: bool,
 
     // Receiving.
@@ -258,18 +222,13 @@ pub struct Connection {
     rcv_wnd_shift: u8,
     rmss: u32,
     fin_received: bool,
-    /// Where a FIN stands that arrived before the data below it.
-    fin_at: Option<SeqNumber>,
     receive: ReceiveBuffer,
     unacked: Unacked,
     dsack: Option<SeqRange>,
     sack_on: bool,
-    timestamps: TimestampState,
-    ecn: EcnState,
-    challenge_since: Instant,
-    challenges: u32,
 
     stats: Stats,
+    rare: Rare,
     tracer: Option<Box<Tracer>>,
 }
 
@@ -316,7 +275,6 @@ impl Connection {
             sent: Scoreboard::default(),
             window: Window { cwnd: u64::from(config.mss), ssthresh: Bytes::MAX },
             initial_window: u64::from(config.mss),
-            pacing_rate: None,
             recovery_point: iss,
             dup_acks: 0,
             dup_delivered: 0,
@@ -324,20 +282,13 @@ impl Connection {
             cwnd_limited_at: iss,
             episode: None,
             lost: Vec::new(),
-            watched: None,
-            rebase: None,
             dsack_seen: false,
-            sampling: ack::SamplingRate::new(iss),
-            rtt: None,
+            sampling: SamplingRate::new(iss),
             expiries: 0,
             backoff_expiries: 0,
             waiting_since: Instant::ZERO,
             last_sent_at: Instant::ZERO,
             last_received_at: Instant::ZERO,
-            timed: None,
-            keepalives: 0,
-            probes: 0,
-            unanswered_probes: 0,
             probe_outstanding: false,
             irs: SeqNumber(0),
             rcv_nxt: SeqNumber(0),
@@ -345,16 +296,12 @@ impl Connection {
             rcv_wnd_shift: if config.window_scaling { shift } else { 0 },
             rmss: 0,
             fin_received: false,
-            fin_at: None,
             receive: ReceiveBuffer::new(counted),
             unacked: Unacked::default(),
             dsack: None,
             sack_on: false,
-            timestamps: TimestampState::default(),
-            ecn: EcnState::default(),
-            challenge_since: Instant::ZERO,
-            challenges: 0,
             stats: Stats::default(),
+            rare: Rare::default(),
             tracer: None,
             config,
         }
@@ -440,9 +387,9 @@ impl Connection {
             expiries: self.expiries,
             rto_deadline: self.timers.deadline(Timer::Retransmission),
             oldest_sent_at: self.sent.oldest_sent_at(),
-            rtt: self.rtt,
+            rtt: self.policies.estimator.rtt(),
             sack: self.sack_on,
-            timestamps: self.timestamps.on,
+            timestamps: self.rare.says(|r| r.timestamps.on),
         }
     }
 
@@ -479,8 +426,8 @@ impl Connection {
     fn end(&mut self, orderly: bool, now: Instant) {
         self.state = State::Closed;
         self.timers.disarm_all();
-        self.pending = Pending { reset: self.pending.reset.take(), ..Pending::default() };
-        self.stats.closed_at.get_or_insert(now);
+        self.pending = Pending::default();
+        self.stats.closed_at.come(now);
         self.trace(Mask::EPISODES, now, || EventKind::Closed { orderly });
     }
 }

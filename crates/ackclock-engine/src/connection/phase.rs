@@ -52,8 +52,8 @@ impl Connection {
                     _ if !reduced => self.reduce(Congestion::Loss, now),
                     _ => {}
                 }
-                if self.ecn.on {
-                    self.ecn.cwr = true;
+                if self.rare.ecn.on {
+                    self.rare.ecn.cwr = true;
                 }
             }
             Phase::Open | Phase::Disorder => {
@@ -67,7 +67,7 @@ impl Connection {
 
     /// What the loss recovery does to the window beyond that.
     pub(super) fn adjust(&mut self, now: Instant, v: &mut SenderView) {
-        match self.policies.recovery.adjust(v) {
+        match self.policies.recovery.get().adjust(v) {
             Adjustment::Keep => return,
             Adjustment::Reduce => {
                 // A further cut: the episode has not kept the clock (M-U1).
@@ -87,14 +87,14 @@ impl Connection {
     #[cold]
     pub(super) fn echo(&mut self, now: Instant) {
         // The receiver echoes until it hears CWR, and what it says until that is acknowledged is old (RFC 3168 §6.1.2, §6.1.3).
-        if self.ecn.cwr || self.ecn.cwr_sent.is_some() {
+        if self.rare.ecn.cwr || self.rare.ecn.cwr_sent.is_some() {
             return;
         }
         if matches!(self.phase, Phase::Open | Phase::Disorder) && self.flight_size() > 0 {
             self.phase = Phase::Cwr;
             self.recovery_point = self.snd_nxt;
             self.stats.ecn_reductions += 1;
-            self.ecn.cwr = true;
+            self.rare.ecn.cwr = true;
             if self.episode.is_some() {
                 // An episode that its recovery left unrepaired is cut a second time.
                 self.begin_episode(now, LossClass::NonCa);
@@ -181,7 +181,15 @@ impl Connection {
         let v = self.view(now);
         let window = self.policies.window.on_congestion(c, &v);
         self.set_window(window, now);
-        self.pacing_rate = self.policies.window.pacing(&v);
+        self.follow_pacing(&v);
+    }
+
+    /// The window's rule says how fast segments leave.
+    pub(super) fn follow_pacing(&mut self, v: &SenderView) {
+        let rate = self.policies.window.pacing(v);
+        if rate != self.rare.pacing_rate {
+            self.rare.pacing_rate = rate;
+        }
     }
 
     #[inline(never)]

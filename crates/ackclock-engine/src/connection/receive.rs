@@ -48,7 +48,7 @@ impl Connection {
         if delivered > 0 {
             self.news.add(News::READABLE);
         }
-        if self.fin_at == Some(self.rcv_nxt) {
+        if self.rare.says(|r| r.fin_at == Some(self.rcv_nxt)) {
             self.take_fin(now, self.rcv_nxt);
         }
         let full_sized = len >= self.rmss && len > 0;
@@ -85,8 +85,8 @@ impl Connection {
 
     /// RFC 3168 §6.1.3: echo Congestion Experienced until the sender says that it reduced its window.
     fn note_congestion(&mut self, ecn: Ecn) {
-        if self.ecn.on && ecn == Ecn::Ce {
-            self.ecn.echo = true;
+        if ecn == Ecn::Ce && self.rare.ecn.on {
+            self.rare.ecn.echo = true;
             self.pending.ack = true;
         }
     }
@@ -121,7 +121,7 @@ impl Connection {
         if seq > self.rcv_nxt {
             // Out of order: it waits for what is missing, and a SACK block reports it with the data before it.
             if seq <= self.rcv_adv {
-                self.fin_at.get_or_insert(seq);
+                self.rare.fin_at.get_or_insert(seq);
             }
             self.pending.ack = true;
             return;
@@ -184,7 +184,9 @@ impl Connection {
         self.unacked = Unacked::default();
         self.dsack = None;
         self.timers.disarm(Timer::Ack);
-        self.timestamps.last_ack_sent = self.rcv_nxt;
+        if self.rare.says(|r| r.timestamps.on) {
+            self.rare.timestamps.last_ack_sent = self.rcv_nxt;
+        }
         self.policies.ack.on_ack_sent(now);
     }
 }

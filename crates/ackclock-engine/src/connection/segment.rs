@@ -56,6 +56,10 @@ impl Connection {
     /// Everything up to the ACK field in a synchronized state. Returns true when text and FIN are to be processed.
     fn segment_in_synchronized(&mut self, now: Instant, segment: &Segment) -> bool {
         let flags = segment.flags;
+        if self.rare.says(|r| r.timestamps.on) && segment.options.timestamps.is_none() && !flags.has(Flags::RST) {
+            // RFC 7323 §3.2: once negotiated, a segment without the option is dropped silently, unless it is a reset.
+            return false;
+        }
         if !self.passes_paws(now, segment) {
             self.answer_unacceptable(now, segment);
             return false;
@@ -82,7 +86,7 @@ impl Connection {
             return false;
         }
         self.last_received_at = now;
-        if self.keepalives > 0 || self.timers.is_armed(crate::timer::Timer::Keepalive) {
+        if self.rare.says(|r| r.keepalives > 0) || self.timers.is_armed(crate::timer::Timer::Keepalive) {
             self.restart_keepalive(now);
         }
         if flags.has(Flags::RST) {
@@ -105,9 +109,9 @@ impl Connection {
             self.challenge(now);
             return false;
         }
-        if self.ecn.on && flags.has(Flags::CWR) {
+        if flags.has(Flags::CWR) && self.rare.ecn.echo {
             // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168 §6.1.3).
-            self.ecn.echo = false;
+            self.rare.ecn.echo = false;
         }
         self.take_ack(now, segment);
         self.after_ack_of_fin(now);
@@ -118,7 +122,7 @@ impl Connection {
     #[inline(never)]
     fn take_ack_of_syn(&mut self, now: Instant, segment: &Segment) -> bool {
         if segment.ack <= self.snd_una || segment.ack > self.snd_nxt {
-            self.pending.reset = Self::reset_for(segment).map(Box::new);
+            self.rare.reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         self.snd_wnd = u32::from(segment.window) << self.snd_wnd_shift;
@@ -157,24 +161,25 @@ impl Connection {
         segment.ack <= self.snd_nxt && i64::from(segment.ack.diff(self.snd_una)) >= -i64::from(self.max_snd_wnd)
     }
 
-    /// RFC 7323 §5.3, R1; and §3.2: once negotiated, a segment without the option is dropped.
+    /// RFC 7323 §5.3, R1.
     fn passes_paws(&self, now: Instant, segment: &Segment) -> bool {
-        if !self.timestamps.on || segment.flags.has(Flags::RST) {
+        if !self.rare.says(|r| r.timestamps.on) || segment.flags.has(Flags::RST) {
             return true;
         }
-        let Some(ts) = segment.options.timestamps else { return false };
-        let older = (ts.tsval.wrapping_sub(self.timestamps.ts_recent) as i32) < 0;
-        !older || now.since(self.timestamps.ts_recent_at) > TS_RECENT_VALID
+        let Some(ts) = segment.options.timestamps else { return true };
+        let older = (ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32) < 0;
+        !older || now.since(self.rare.timestamps.ts_recent_at) > TS_RECENT_VALID
     }
 
     /// RFC 7323 §4.3: `ts_recent` follows segments that begin at or before the last acknowledgment sent.
     fn remember_timestamp(&mut self, now: Instant, segment: &Segment) {
-        if let Some(ts) = segment.options.timestamps.filter(|_| self.timestamps.on)
-            && segment.seq <= self.timestamps.last_ack_sent
-            && ts.tsval.wrapping_sub(self.timestamps.ts_recent) as i32 >= 0
+        if let Some(ts) = segment.options.timestamps
+            && self.rare.timestamps.on
+            && segment.seq <= self.rare.timestamps.last_ack_sent
+            && ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32 >= 0
         {
-            self.timestamps.ts_recent = ts.tsval;
-            self.timestamps.ts_recent_at = now;
+            self.rare.timestamps.ts_recent = ts.tsval;
+            self.rare.timestamps.ts_recent_at = now;
         }
     }
 
@@ -204,12 +209,12 @@ impl Connection {
     /// Sends a challenge ACK, at most so many per second (RFC 5961 §7).
     #[cold]
     fn challenge(&mut self, now: Instant) {
-        if now.since(self.challenge_since) >= Duration::from_secs(1) {
-            self.challenge_since = now;
-            self.challenges = 0;
+        if now.since(self.rare.challenge_since) >= Duration::from_secs(1) {
+            self.rare.challenge_since = now;
+            self.rare.challenges = 0;
         }
-        if self.challenges < self.config.challenge_ack_limit {
-            self.challenges += 1;
+        if self.rare.challenges < self.config.challenge_ack_limit {
+            self.rare.challenges += 1;
             self.stats.challenge_acks += 1;
             self.pending.ack = true;
         }

@@ -26,7 +26,9 @@ impl Connection {
     }
 
     fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(segment) = self.pending.reset.take().map(|s| *s) {
+        if self.rare.says(|r| r.reset.is_some())
+            && let Some(segment) = self.rare.reset.take().map(|s| *s)
+        {
             return Some(Transmit { segment, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct });
         }
         match self.state {
@@ -59,7 +61,7 @@ impl Connection {
     }
 
     fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
-        if self.pacing_rate.is_some() && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
+        if self.rare.says(|r| r.pacing_rate.is_some()) && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
             return None;
         }
         // With nothing outstanding there is nothing to repair, whatever the phase: only the windows count, and a closed one needs its probe.
@@ -75,7 +77,7 @@ impl Connection {
         }
         let v = self.view(now);
         let quota = if self.phase == Phase::Open { v.room() } else { self.quota };
-        let Some(range) = self.policies.recovery.next_seg(&self.sent, &v) else {
+        let Some(range) = self.policies.recovery.get().next_seg(&self.sent, &v) else {
             // Nothing to repair and no data: a FIN may still be due.
             return if self.unsent() == 0 { self.transmit_new(now, quota) } else { None };
         };
@@ -135,17 +137,18 @@ impl Connection {
             flags |= Flags::FIN;
             self.fin_sent = true;
         }
-        if std::mem::take(&mut self.ecn.cwr) {
+        if self.rare.says(|r| r.ecn.cwr) {
+            self.rare.ecn.cwr = false;
             flags |= Flags::CWR;
-            self.ecn.cwr_sent = Some(self.snd_nxt);
+            self.rare.ecn.cwr_sent = Some(self.snd_nxt);
         }
         let seq = self.snd_nxt;
         let offset = self.position(seq);
         self.sent.push(seq, len + u32::from(fin), fin, now);
         self.snd_nxt = seq + len + u32::from(fin);
         self.last_sent_at = now;
-        if self.config.rtt_sampling == RttSampling::OncePerRtt && self.timed.is_none() {
-            self.timed = Some((self.snd_nxt, now));
+        if self.config.rtt_sampling == RttSampling::OncePerRtt && self.rare.timed.is_none() {
+            self.rare.timed = Some((self.snd_nxt, now));
         }
         self.quota = self.quota.saturating_sub(u64::from(len));
         self.spend_probing_quota(len);
@@ -157,7 +160,7 @@ impl Connection {
             self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
         }
         self.pace(now, len);
-        let ecn = if self.ecn.on && len > 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if len > 0 && self.rare.says(|r| r.ecn.on) { Ecn::Ect0 } else { Ecn::NotEct };
         let segment = self.segment(now, seq, len, flags);
         Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
     }
@@ -184,7 +187,7 @@ impl Connection {
             IdleSince::Send => self.last_sent_at,
             IdleSince::Receive => self.last_received_at,
         });
-        let after = match (self.config.idle_after, self.rtt) {
+        let after = match (self.config.idle_after, self.policies.estimator.rtt()) {
             (IdleAfter::Rtt, Some(rtt)) => rtt.srtt,
             _ => self.timeout,
         };
@@ -208,7 +211,7 @@ impl Connection {
         let len = range.len() - u32::from(fin);
         self.quota = self.quota.saturating_sub(u64::from(range.len()));
         let v = self.view(now);
-        self.policies.recovery.on_retransmit(range, &v);
+        self.policies.recovery.get().on_retransmit(range, &v);
         if len > 0 {
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += u64::from(len);
@@ -271,20 +274,23 @@ impl Connection {
     }
 
     /// Options of a segment that is not a SYN.
-    #[inline]
+    #[inline(always)]
     fn options(&self, now: Instant) -> Options {
-        if !self.timestamps.on && !self.reports_ranges() {
-            return Options::default();
-        }
+        let timestamps_on = self.rare.says(|r| r.timestamps.on);
+        if timestamps_on || self.reports_ranges() { self.some_options(now, timestamps_on) } else { Options::default() }
+    }
+
+    #[inline(never)]
+    fn some_options(&self, now: Instant, timestamps_on: bool) -> Options {
         let mut sack = SackBlocks::NONE;
         if self.reports_ranges() {
             // With timestamps there is room for three blocks (RFC 2018 §3).
-            let room = if self.timestamps.on { 3 } else { 4 };
+            let room = if timestamps_on { 3 } else { 4 };
             // A FIN that waits behind a gap is reported with the range before it.
-            let held = self.receive.sack_blocks().map(|b| if self.fin_at == Some(b.end) { SeqRange::new(b.start, b.end + 1) } else { b });
+            let held = self.receive.sack_blocks().map(|b| if self.rare.fin_at == Some(b.end) { SeqRange::new(b.start, b.end + 1) } else { b });
             self.dsack.into_iter().chain(held).take(room).for_each(|b| sack.push(b));
         }
-        let timestamps = self.timestamps.on.then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.timestamps.ts_recent });
+        let timestamps = timestamps_on.then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.rare.timestamps.ts_recent });
         Options { timestamps, sack, ..Options::default() }
     }
 
@@ -305,14 +311,15 @@ impl Connection {
     fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
         let options = self.options(now);
         let window = self.advertise();
-        let echo = if self.ecn.echo { Flags::ECE } else { Flags::default() };
+        let echo = if self.rare.says(|r| r.ecn.echo) { Flags::ECE } else { Flags::default() };
         self.ack_sent(now);
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
     }
 
     fn pace(&mut self, now: Instant, len: u32) {
-        if let Some(rate) = self.pacing_rate
+        if self.rare.says(|r| r.pacing_rate.is_some())
             && len > 0
+            && let Some(rate) = self.rare.pacing_rate
         {
             self.timers.arm(Timer::Pacing, now + rate.time_to_send(u64::from(len)));
         }
@@ -321,7 +328,7 @@ impl Connection {
     /// Our clock for timestamps: milliseconds from a random start (RFC 7323 §5.4, §7.1).
     pub(super) fn timestamp_clock(&self, now: Instant) -> u32 {
         // Zero would mean "no echo" in a SYN (RFC 7323 §3.2).
-        let clock = ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.timestamps.offset);
+        let clock = ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.rare.timestamps.offset);
         clock.max(1)
     }
 }

@@ -33,12 +33,12 @@ impl Connection {
             }
         }
         if self.timers.expire(Timer::Persist, now) {
-            self.unanswered_probes += 1;
-            if self.policies.backoff.give_up(self.unanswered_probes, now.since(self.waiting_since)) {
+            self.rare.unanswered_probes += 1;
+            if self.policies.backoff.give_up(self.rare.unanswered_probes, now.since(self.waiting_since)) {
                 self.give_up(AbortReason::Timeout, now);
                 return;
             }
-            self.probes += 1;
+            self.rare.probes += 1;
             self.pending.window_probe = true;
         }
         if self.timers.expire(Timer::Recovery, now) {
@@ -87,10 +87,11 @@ impl Connection {
         let repeated = self.expiries > 0;
         self.count_timeout(now);
         self.policies.estimator.on_expiry(self.expiries);
+        self.policies.backoff.on_expiry(&before);
         self.update_timeout();
         self.stop_timing();
-        if !repeated {
-            self.timestamps.timeout_tsval = self.timestamps.on.then(|| self.timestamp_clock(now));
+        if !repeated && self.rare.timestamps.on {
+            self.rare.timestamps.timeout_tsval = Some(self.timestamp_clock(now));
         }
         if self.sent.reneged() {
             self.sent.forget_sacks();
@@ -98,7 +99,7 @@ impl Connection {
         self.watch_timeout(&before);
         let v = self.view(now);
         let mut lost = std::mem::take(&mut self.lost);
-        self.policies.recovery.on_rto(&self.sent, &v, &mut lost);
+        self.policies.recovery.get().on_rto(&self.sent, &v, &mut lost);
         self.begin_episode(now, LossClass::NonCa);
         // The window is asked before the marks change what `flight_size` and `pipe` say.
         self.reduce(Congestion::Rto { repeated }, now);
@@ -108,28 +109,28 @@ impl Connection {
         self.dup_delivered = 0;
         self.phase = Phase::Loss;
         self.recovery_point = self.snd_nxt;
-        if self.ecn.on {
-            self.ecn.cwr = true;
+        if self.rare.ecn.on {
+            self.rare.ecn.cwr = true;
         }
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);
-        self.quota = self.policies.recovery.quota(&v);
+        self.quota = self.policies.recovery.get().quota(&v);
     }
 
     /// The loss recovery's own deadline.
     fn recovery_deadline(&mut self, now: Instant) {
         let v = self.view(now);
         let mut lost = std::mem::take(&mut self.lost);
-        let phase = self.policies.recovery.on_deadline(&self.sent, &v, &mut lost);
+        let phase = self.policies.recovery.get().on_deadline(&self.sent, &v, &mut lost);
         self.mark_lost(now, &mut lost);
         self.lost = lost;
         self.enter(now, phase);
-        if let Some(at) = self.policies.recovery.deadline() {
+        if let Some(at) = self.policies.recovery.get().deadline() {
             self.timers.arm(Timer::Recovery, at);
         }
         let v = self.view(now);
-        self.quota = self.policies.recovery.quota(&v);
+        self.quota = self.policies.recovery.get().quota(&v);
     }
 
     /// Starts the persist timer: something waits, nothing is outstanding that a retransmission timer would watch, and the window does not let it go.
@@ -139,14 +140,16 @@ impl Connection {
             return;
         }
         // RFC 9293 §3.8.6.1: the first probe after a timeout, then at growing intervals.
-        let interval = self.timeout.saturating_mul(1 << self.probes.min(16)).min(MAX_PROBE_INTERVAL.max(self.timeout));
+        let interval = self.timeout.saturating_mul(1 << self.rare.probes.min(16)).min(MAX_PROBE_INTERVAL.max(self.timeout));
         self.timers.arm(Timer::Persist, now + interval);
     }
 
     /// RFC 9293 §3.8.4: any segment from the peer restarts the wait.
     #[inline(never)]
     pub(super) fn restart_keepalive(&mut self, now: Instant) {
-        self.keepalives = 0;
+        if self.rare.keepalives > 0 {
+            self.rare.keepalives = 0;
+        }
         if self.config.keepalive.is_zero() {
             self.timers.disarm(Timer::Keepalive);
         } else {
@@ -155,7 +158,7 @@ impl Connection {
     }
 
     fn keepalive_expired(&mut self, now: Instant) {
-        if self.keepalives >= self.config.keepalive_probes {
+        if self.rare.keepalives >= self.config.keepalive_probes {
             self.give_up(AbortReason::KeepaliveTimeout, now);
             return;
         }
@@ -164,7 +167,7 @@ impl Connection {
             self.timers.arm(Timer::Keepalive, now + self.config.keepalive);
             return;
         }
-        self.keepalives += 1;
+        self.rare.keepalives += 1;
         self.pending.keepalive = true;
         self.timers.arm(Timer::Keepalive, now + self.config.keepalive_interval);
     }

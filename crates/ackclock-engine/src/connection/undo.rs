@@ -36,11 +36,13 @@ impl Connection {
     /// The timer expired; `v` is from before anything changed.
     pub(super) fn watch_timeout(&mut self, v: &SenderView) {
         if !self.policies.undo.on_rto(v) {
-            self.watched = None;
+            if self.rare.watched.is_some() {
+                self.rare.watched = None;
+            }
             return;
         }
         // What a further expiry finds is the work of the first.
-        if let Some(w) = self.watched.as_mut().filter(|_| v.expiries > 0) {
+        if let Some(w) = self.rare.watched_mut().filter(|_| v.expiries > 0) {
             w.probing = false;
             return;
         }
@@ -57,12 +59,12 @@ impl Connection {
         let rtt = v.rtt.map(|r| (r.srtt + self.policies.estimator.granularity() * 2, r.rttvar));
         let episode = self.episode;
         let watched = Watched { timeout, phase: v.phase, recovery_point: v.recovery_point, probing: false, quota: 0, counted: false, episode, rtt };
-        self.watched = Some(Box::new(watched));
+        self.rare.watched = Some(Box::new(watched));
     }
 
     /// Everything below `end` was resent.
     pub(super) fn watch_retransmission(&mut self, end: SeqNumber) {
-        if let Some(w) = &mut self.watched {
+        if let Some(w) = self.rare.watched_mut() {
             w.timeout.resent_to = w.timeout.resent_to.max(end);
         }
     }
@@ -70,12 +72,12 @@ impl Connection {
     /// The first ack of new data after a timeout: its timestamp tells whether the original had arrived (RFC 3522 §3.2), whoever wants to know.
     #[cold]
     pub(super) fn read_echo(&mut self, segment: &Segment) {
-        let (Some(since), Some(ts)) = (self.timestamps.timeout_tsval.take(), segment.options.timestamps) else { return };
+        let (Some(since), Some(ts)) = (self.rare.timestamps.timeout_tsval.take(), segment.options.timestamps) else { return };
         let original = (ts.tsecr.wrapping_sub(since) as i32) < 0;
         if original {
             self.count_spurious();
         }
-        if let Some(w) = &mut self.watched {
+        if let Some(w) = self.rare.watched_mut() {
             w.timeout.answers_original = Some(original);
             w.counted = original;
         }
@@ -89,16 +91,16 @@ impl Connection {
     /// Asks what the ack tells about the last timeout. True when that is taken back.
     #[inline(never)]
     pub(super) fn judge_timeout(&mut self, now: Instant, a: &AckInfo) -> bool {
-        let Some(mut w) = self.watched.take() else { return false };
+        let Some(mut w) = self.rare.watched.take() else { return false };
         let v = self.view(now);
         let verdict = self.policies.undo.on_ack(a, &w.timeout, &self.sent, &v);
         // It concerned this ack alone.
         w.timeout.answers_original = None;
         match verdict {
-            Verdict::Unknown => self.watched = Some(w),
+            Verdict::Unknown => self.rare.watched = Some(w),
             Verdict::SendNew { segments } => {
                 (w.probing, w.quota) = (true, u64::from(segments) * u64::from(self.smss));
-                self.watched = Some(w);
+                self.rare.watched = Some(w);
             }
             Verdict::Genuine if w.probing => {
                 // RFC 5682 §2.1 step 3a: the new segments count.
@@ -121,31 +123,31 @@ impl Connection {
         (self.phase, self.recovery_point) = (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
         self.restore_episode(now, w.episode);
         if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.policies.undo.adapts_timer()) {
-            self.rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
+            self.rare.rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
         }
         let v = self.view(now);
-        self.policies.recovery.on_undo(&v);
+        self.policies.recovery.get().on_undo(&v);
         let window = self.policies.undo.resume(a, &w.timeout, &v);
         self.set_window(window, now);
         self.settle(Settled::Spurious, now);
         let v = self.view(now);
-        self.pacing_rate = self.policies.window.pacing(&v);
+        self.follow_pacing(&v);
     }
 
     /// The estimates that a sample sets: what was kept from before a spurious timeout, if this is the first sample of data sent since (RFC 4015 §3.6, step 11).
     pub(super) fn rebased(&mut self, rtt: Duration) -> Option<(Duration, Duration)> {
-        let r = *self.rebase.take_if(|r| self.snd_una > r.after)?;
+        let r = *self.rare.rebase.take_if(|r| self.snd_una > r.after)?;
         Some((r.srtt.max(rtt), r.rttvar.max(rtt / 2)))
     }
 
     /// Bytes of new data that may be sent to find out about a timeout; `None` when that is not being done.
     pub(super) fn probing_quota(&self) -> Option<Bytes> {
-        self.watched.as_ref().filter(|w| w.probing).map(|w| w.quota)
+        self.rare.watched.as_ref().filter(|w| w.probing).map(|w| w.quota)
     }
 
     /// So much of it was sent.
     pub(super) fn spend_probing_quota(&mut self, len: u32) {
-        if let Some(w) = &mut self.watched {
+        if let Some(w) = self.rare.watched_mut() {
             w.quota = w.quota.saturating_sub(u64::from(len));
         }
     }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use ackclock_policy::RegistryError;
+use ackclock_policy::{ModifierError, RegistryError};
 
 /// Why a stack could not be had.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,22 +14,8 @@ pub enum StackError {
         /// The names that would do.
         known: Vec<&'static str>,
     },
-    /// No modifier has that name.
-    UnknownModifier {
-        /// The name met.
-        met: String,
-        /// What may have been meant.
-        nearest: Option<&'static str>,
-        /// The names that would do.
-        known: Vec<&'static str>,
-    },
-    /// A modifier is not written as it should be.
-    Malformed {
-        /// The text met.
-        met: String,
-        /// How it is written.
-        wanted: &'static str,
-    },
+    /// A modifier is not known, or not written as it should be.
+    Modifier(ModifierError),
     /// No policy, parameter or option has that key.
     UnknownKey {
         /// The key met.
@@ -46,10 +32,7 @@ impl fmt::Display for StackError {
         let hint = |nearest: &Option<&str>| nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
         match self {
             Self::UnknownPreset { met, nearest, known } => write!(f, "`{met}` is not a known stack{}; known are {}", hint(nearest), known.join(", ")),
-            Self::UnknownModifier { met, nearest, known } => {
-                write!(f, "`+{met}` is not a known modifier{}; known are +{}", hint(nearest), known.join(", +"))
-            }
-            Self::Malformed { met, wanted } => write!(f, "`+{met}` is not a modifier: it is written `+{wanted}`"),
+            Self::Modifier(e) => e.fmt(f),
             Self::UnknownKey { met, nearest: Some(n) } => write!(f, "`{met}` is not a key of a stack (did you mean `{n}`?)"),
             Self::UnknownKey { met, nearest: None } => {
                 write!(
@@ -67,5 +50,11 @@ impl std::error::Error for StackError {}
 impl From<RegistryError> for StackError {
     fn from(e: RegistryError) -> Self {
         Self::Registry(e)
+    }
+}
+
+impl From<ModifierError> for StackError {
+    fn from(e: ModifierError) -> Self {
+        Self::Modifier(e)
     }
 }

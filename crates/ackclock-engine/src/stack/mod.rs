@@ -1,18 +1,16 @@
 //! Stacks: seven policies and the options of a connection, chosen by name.
 
 mod error;
-mod modifier;
 mod preset;
 
 use std::sync::Arc;
 
 use ackclock_policy::{
-    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Params, Registry, RegistryError, RetransmissionTimer, Role, RttEstimator,
+    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Modifier, Params, Registry, RegistryError, RetransmissionTimer, Role, RttEstimator,
     SpuriousTimeout, nearest,
 };
 
 pub use error::StackError;
-pub use modifier::{MODIFIERS, Modifier};
 pub use preset::{PRESETS, Preset};
 
 use crate::{Config, OPTIONS, Policies};
@@ -36,8 +34,8 @@ pub struct Stack {
     registry: Arc<Registry>,
     estimator: Chosen<dyn RttEstimator>,
     backoff: Chosen<dyn Backoff>,
-    timer: Chosen<dyn RetransmissionTimer>,
-    recovery: Chosen<dyn LossRecovery>,
+    timer: Arc<Chosen<dyn RetransmissionTimer>>,
+    recovery: Arc<Chosen<dyn LossRecovery>>,
     undo: Chosen<dyn SpuriousTimeout>,
     window: Chosen<dyn CongestionControl>,
     ack: Chosen<dyn AckPolicy>,
@@ -52,14 +50,16 @@ impl PartialEq for Stack {
 }
 
 impl Stack {
-    /// The stack called `name`: one of [`PRESETS`], followed by any number of [`MODIFIERS`], each with a `+` before it and its argument in parentheses:
+    /// The stack called `name`: one of [`PRESETS`], followed by any number of [`ackclock_policy::MODIFIERS`], each with a `+` before it and its argument in parentheses:
     /// `newreno+star(3)`, `cubic+no-backoff+iw(4)`. Modifiers act from left to right.
     pub fn named(registry: &Registry, name: &str) -> Result<Self, StackError> {
         let name = name.trim();
         let mut parts = name.split('+').map(str::trim);
         let mut stack = preset::find(parts.next().unwrap_or_default(), registry)?;
         for part in parts {
-            modifier::apply(&mut stack, part)?;
+            for (key, value) in Modifier::read(part)? {
+                stack.set(key, &value)?;
+            }
         }
         stack.name = name.to_owned();
         Ok(stack)
@@ -83,8 +83,8 @@ impl Stack {
             name: String::new(),
             estimator: registry.choose("rfc6298")?,
             backoff: registry.choose("exponential")?,
-            timer: registry.choose("restart-on-ack")?,
-            recovery: registry.choose("sack")?,
+            timer: Arc::new(registry.choose("restart-on-ack")?),
+            recovery: Arc::new(registry.choose("sack")?),
             undo: registry.choose("none")?,
             window: registry.choose("reno")?,
             ack: registry.choose("delayed")?,
@@ -111,8 +111,8 @@ impl Stack {
         match kind {
             "estimator" => adjust(&registry, &mut self.estimator, param, value)?,
             "backoff" => adjust(&registry, &mut self.backoff, param, value)?,
-            "timer" => adjust(&registry, &mut self.timer, param, value)?,
-            "recovery" => adjust(&registry, &mut self.recovery, param, value)?,
+            "timer" => adjust(&registry, Arc::make_mut(&mut self.timer), param, value)?,
+            "recovery" => adjust(&registry, Arc::make_mut(&mut self.recovery), param, value)?,
             "undo" => adjust(&registry, &mut self.undo, param, value)?,
             "window" => adjust(&registry, &mut self.window, param, value)?,
             "ack" => adjust(&registry, &mut self.ack, param, value)?,
@@ -144,8 +144,8 @@ impl Stack {
         Policies {
             estimator: self.estimator.build(),
             backoff: self.backoff.build(),
-            timer: self.timer.build(),
-            recovery: self.recovery.build(),
+            timer: (&self.timer).into(),
+            recovery: (&self.recovery).into(),
             undo: self.undo.build(),
             window: self.window.build(),
             ack: self.ack.build(),

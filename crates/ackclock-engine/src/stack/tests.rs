@@ -1,7 +1,7 @@
-use ackclock_policy::Registry;
+use ackclock_policy::{MODIFIERS, Registry};
 use ackclock_units::{Duration, Rng};
 
-use super::{MODIFIERS, PRESETS, Stack};
+use super::{PRESETS, Stack};
 
 fn named(name: &str) -> Stack {
     Stack::named(&Registry::builtin(), name).unwrap_or_else(|e| panic!("{name}: {e}"))

@@ -136,3 +136,35 @@ fn marks_of_before_come_back() {
     b.acknowledge(seq(11));
     assert_eq!(pipe(&b), 0);
 }
+
+#[test]
+fn segments_know_when_they_were_sent_however_long_it_lasts() {
+    let at = |s: u64| Instant::ZERO + Duration::from_secs(s);
+    let mut b = Scoreboard::default();
+    b.push(seq(0), MSS, false, at(5));
+    let times = |b: &Scoreboard| b.segments_from(seq(0)).map(|s| s.xmit_ts).collect::<Vec<_>>();
+    // Past what 40 bits hold, the times count anew.
+    b.push(seq(1), MSS, false, at(900));
+    b.push(seq(2), MSS, false, at(1100));
+    assert_eq!(times(&b), [at(5), at(900), at(1100)]);
+    b.retransmit(seq(0), MSS, at(1105));
+    assert_eq!(times(&b), [at(1105), at(900), at(1100)]);
+    b.retransmit(seq(0), MSS, at(10_000));
+    assert_eq!(times(&b), [at(10_000), at(9100), at(9100)], "a quarter of an hour ago, at the most");
+    b.acknowledge(seq(3));
+    b.push(seq(3), MSS, false, at(90_000));
+    assert_eq!(b.oldest_sent_at(), Some(at(90_000)));
+}
+
+#[test]
+fn transmissions_count_to_four() {
+    let mut b = ten();
+    for n in [1, 2, 3, 4, 4] {
+        assert_eq!(b.segment(seq(3)).map(|s| (s.transmissions, s.lost)), Some((n, false)));
+        b.retransmit(seq(3), MSS, Instant::from_nanos(20));
+    }
+    b.mark_lost(segs(3, 4));
+    assert_eq!(b.segment(seq(3)).map(|s| (s.transmissions, s.lost)), Some((4, true)), "marks leave the count alone");
+    assert_eq!(b.acknowledge(seq(3)).oldest_sent_once, Some(Instant::ZERO));
+    assert!(b.acknowledge(seq(4)).retransmitted);
+}

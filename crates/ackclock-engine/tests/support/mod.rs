@@ -122,8 +122,8 @@ pub fn policies() -> Policies {
     Policies {
         estimator: Box::new(Plain::default()),
         backoff: Box::new(Plain::default()),
-        timer: Box::new(Plain::default()),
-        recovery: Box::new(Plain::default()),
+        timer: ackclock_engine::AtNeed::Made(Box::new(Plain::default())),
+        recovery: ackclock_engine::AtNeed::Made(Box::new(Plain::default())),
         undo: Box::new(Plain::default()),
         window: Box::new(Plain::default()),
         ack: Box::new(Plain::default()),

@@ -1,16 +1,30 @@
+use std::sync::Arc;
+
 use ackclock_units::Duration;
 
 use crate::timer::Heartbeat;
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Param, Policy};
+use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Param, Params, Policy};
 
 /// Acknowledges every n-th full-sized segment, and the others after a while.
 #[derive(Debug)]
 struct Delayed {
+    rules: Arc<Rules>,
+    /// Segments still to be acknowledged one by one.
+    quick_segs: u64,
+}
+
+/// What the parameters say.
+#[derive(Debug)]
+struct Rules {
     ack_every_segs: u32,
     ack_delay: Duration,
     clock: Heartbeat,
-    /// Segments still to be acknowledged one by one.
-    quick_segs: u64,
+}
+
+impl Rules {
+    fn new(p: &Params) -> Self {
+        Self { ack_every_segs: p.count("ack_every_segs") as u32, ack_delay: p.duration("ack_delay"), clock: Heartbeat(p.duration("heartbeat")) }
+    }
 }
 
 impl Policy for Delayed {
@@ -26,12 +40,13 @@ impl AckPolicy for Delayed {
             return AckAction::Now;
         }
         // As many bytes in smaller segments count too: a window that moved by two full segments is told (RFC 1122 §4.2.3.2).
-        let enough = u64::from(self.ack_every_segs) * u64::from(p.rmss.max(1));
-        if p.full_segments >= self.ack_every_segs || p.bytes >= enough {
+        let rules = &*self.rules;
+        let enough = u64::from(rules.ack_every_segs) * u64::from(p.rmss.max(1));
+        if p.full_segments >= rules.ack_every_segs || p.bytes >= enough {
             return AckAction::Now;
         }
         // The wait is that of the first segment not acknowledged (RFC 5681 §4.2).
-        AckAction::By(p.deadline.unwrap_or_else(|| self.clock.after(s.now, self.ack_delay)))
+        AckAction::By(p.deadline.unwrap_or_else(|| rules.clock.after(s.now, rules.ack_delay)))
     }
 }
 
@@ -56,12 +71,5 @@ pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
         ),
         Param::count("quick_segs", 0, 0..=u64::MAX, "segments at the beginning that are acknowledged one by one"),
     ],
-    build: |p| {
-        Box::new(Delayed {
-            ack_every_segs: p.count("ack_every_segs") as u32,
-            ack_delay: p.duration("ack_delay"),
-            clock: Heartbeat(p.duration("heartbeat")),
-            quick_segs: p.count("quick_segs"),
-        })
-    },
+    build: |p| Box::new(Delayed { rules: p.shared(Rules::new), quick_segs: p.count("quick_segs") }),
 };

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use ackclock_units::{Duration, Rng};
 
 use super::limits::{Limits, MAX_DOUBLINGS, MAX_TIMEOUT, R2_RETRIES, R2_TIME};
@@ -5,7 +7,11 @@ use crate::{Backoff, Entry, Param, Policy};
 
 /// Doubles at every expiry.
 #[derive(Debug)]
-struct Exponential {
+struct Exponential(Arc<Rules>);
+
+/// What the parameters say.
+#[derive(Debug)]
+struct Rules {
     max_doublings: u32,
     limits: Limits,
 }
@@ -18,11 +24,11 @@ impl Policy for Exponential {
 
 impl Backoff for Exponential {
     fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
-        self.limits.doubled(rto, expiries.min(self.max_doublings))
+        self.0.limits.doubled(rto, expiries.min(self.0.max_doublings))
     }
 
     fn give_up(&self, expiries: u32, waited: Duration) -> bool {
-        self.limits.give_up(expiries, waited)
+        self.0.limits.give_up(expiries, waited)
     }
 }
 
@@ -42,5 +48,5 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
         R2_RETRIES,
         R2_TIME,
     ],
-    build: |p| Box::new(Exponential { max_doublings: p.count("max_doublings") as u32, limits: Limits::new(p) }),
+    build: |p| Box::new(Exponential(p.shared(|p| Rules { max_doublings: p.count("max_doublings") as u32, limits: Limits::new(p) }))),
 };

@@ -1,6 +1,7 @@
 use ackclock_units::{Duration, Rng};
 
-use crate::{Backoff, Chosen, Registry};
+use crate::harness::view;
+use crate::{Backoff, Chosen, Registry, SenderView};
 
 fn chosen(name: &str) -> Chosen<dyn Backoff> {
     Registry::builtin().choose(name).expect("built in")
@@ -103,4 +104,37 @@ fn linear_backoff_adds_the_timeout_until_the_longest() {
     assert_eq!(b.timeout(one, 1000, &mut rng), Duration::from_secs(240));
     assert_eq!(b.timeout(one, u32::MAX, &mut rng), Duration::from_secs(240));
     assert_eq!(b.timeout(Duration::from_secs(300), 5, &mut rng), Duration::from_secs(300), "never below the timeout itself");
+}
+
+/// Multipliers of a timeout of one second at the first eight expiries in a row, with so many bytes in flight at each.
+fn linux_multipliers(flights: [u64; 8]) -> Vec<u64> {
+    let (mut b, mut rng, one) = (chosen("thin-linear").build(), Rng::stream(1, "backoff", 0), Duration::from_secs(1));
+    let expire = |(n, flight_size): (u32, u64)| {
+        b.on_expiry(&SenderView { expiries: n, flight_size, smss: 1448, ..view() });
+        b.timeout(one, n + 1, &mut rng).as_millis() / 1000
+    };
+    (0..).zip(flights).map(expire).collect()
+}
+
+#[test]
+fn linux_spares_thin_streams_six_times() {
+    // Documentation/networking/tcp-thin.rst: less than four packets in flight, six linear timeouts, then exponential ones.
+    assert_eq!(linux_multipliers([3 * 1448; 8]), [1, 1, 1, 1, 1, 1, 2, 4]);
+    assert_eq!(linux_multipliers([4 * 1448; 8]), [2, 4, 8, 16, 32, 64, 128, 240]);
+    // A stream that was not thin and is now is not backed off any more.
+    assert_eq!(linux_multipliers([9000, 9000, 500, 500, 9000, 9000, 500, 500])[..6], [2, 4, 1, 1, 2, 4]);
+    // ip-sysctl.rst, tcp_syn_linear_timeouts: four, then exponential ones.
+    assert_eq!(multipliers(&mut *chosen("thin-linear").build(), true), [1, 1, 1, 1, 1, 2, 4]);
+}
+
+#[test]
+fn each_row_of_expiries_of_a_thick_stream_begins_anew() {
+    let (mut b, mut rng, one) = (chosen("thin-linear").build(), Rng::stream(1, "backoff", 0), Duration::from_secs(1));
+    let thick = |expiries| SenderView { expiries, flight_size: 10_000, smss: 1448, ..view() };
+    b.on_expiry(&thick(0));
+    b.on_expiry(&thick(1));
+    assert_eq!(b.timeout(one, 2, &mut rng), Duration::from_secs(4));
+    assert_eq!(b.timeout(one, 0, &mut rng), one);
+    b.on_expiry(&thick(0));
+    assert_eq!(b.timeout(one, 1, &mut rng), Duration::from_secs(2));
 }

@@ -1,18 +1,37 @@
+use std::sync::Arc;
+
 use ackclock_units::Duration;
 
 use super::smooth::{bounded, initial_rto, max_rto, mean_and_deviation, min_rto, recalled};
-use crate::{Entry, Param, Policy, Rtt, RttEstimator, RttSample};
+use crate::{Entry, Param, Params, Policy, Rtt, RttEstimator, RttSample};
 
 /// The standard timer.
 #[derive(Debug)]
 struct Rfc6298 {
+    rules: Arc<Rules>,
+    /// A SYN timed out: data begins with at least [`AFTER_LOST_SYN`].
+    lost_syn: bool,
+    rtt: Option<Rtt>,
+}
+
+/// What the parameters say.
+#[derive(Debug)]
+struct Rules {
     clock_granularity: Duration,
     min_rto: Duration,
     max_rto: Duration,
     initial_rto: Duration,
-    /// A SYN timed out: data begins with at least [`AFTER_LOST_SYN`].
-    lost_syn: bool,
-    rtt: Option<Rtt>,
+}
+
+impl Rules {
+    fn new(p: &Params) -> Self {
+        Self {
+            clock_granularity: p.duration("clock_granularity"),
+            min_rto: p.duration("min_rto"),
+            max_rto: p.duration("max_rto"),
+            initial_rto: p.duration("initial_rto"),
+        }
+    }
 }
 
 impl Policy for Rfc6298 {
@@ -31,15 +50,16 @@ impl RttEstimator for Rfc6298 {
     }
 
     fn rto(&self) -> Duration {
+        let rules = &*self.rules;
         match self.rtt {
-            Some(rtt) => bounded(rtt.srtt + self.clock_granularity.max(rtt.rttvar * K), self.min_rto, self.max_rto),
-            None if self.lost_syn => self.initial_rto.max(AFTER_LOST_SYN),
-            None => self.initial_rto,
+            Some(rtt) => bounded(rtt.srtt + rules.clock_granularity.max(rtt.rttvar * K), rules.min_rto, rules.max_rto),
+            None if self.lost_syn => rules.initial_rto.max(AFTER_LOST_SYN),
+            None => rules.initial_rto,
         }
     }
 
     fn initial_rto(&self) -> Duration {
-        self.initial_rto
+        self.rules.initial_rto
     }
 
     fn recall(&mut self, srtt: Duration, rttvar: Duration) {
@@ -47,7 +67,7 @@ impl RttEstimator for Rfc6298 {
     }
 
     fn granularity(&self) -> Duration {
-        self.clock_granularity
+        self.rules.clock_granularity
     }
 
     fn on_expiry(&mut self, _expiries: u32) {
@@ -81,16 +101,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
         max_rto(Duration::from_secs(60)),
         initial_rto(Duration::from_secs(1)),
     ],
-    build: |p| {
-        Box::new(Rfc6298 {
-            clock_granularity: p.duration("clock_granularity"),
-            min_rto: p.duration("min_rto"),
-            max_rto: p.duration("max_rto"),
-            initial_rto: p.duration("initial_rto"),
-            lost_syn: false,
-            rtt: None,
-        })
-    },
+    build: |p| Box::new(Rfc6298 { rules: p.shared(Rules::new), lost_syn: false, rtt: None }),
 };
 
 #[cfg(test)]

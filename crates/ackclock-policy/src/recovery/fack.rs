@@ -1,5 +1,6 @@
 use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
+use super::counting::Counting;
 use super::cut::Cut;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT, calm, lost_or_new, mark_first, settled};
 use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
@@ -13,7 +14,7 @@ use crate::{AckInfo, Adjustment, Entry, LossRecovery, Param, Phase, Policy, Prob
 #[derive(Debug)]
 struct Fack {
     /// Also counts duplicates where there is SACK.
-    without_sack: NewReno,
+    without_sack: Counting<NewReno>,
     cut: Cut,
     /// A hole is resent only with enough segments SACKed above it.
     each_hole: bool,
@@ -192,7 +193,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     ],
     build: |p| {
         Box::new(Fack {
-            without_sack: NewReno::new(p, true),
+            without_sack: NewReno::counting(p, true),
             cut: Cut::new(p),
             each_hole: p.flag("each_hole"),
             following: false,

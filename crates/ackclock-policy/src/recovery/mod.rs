@@ -1,5 +1,6 @@
 //! Which segments are taken for lost, and what is sent next while repairing.
 
+mod counting;
 mod cut;
 mod duplicates;
 mod fack;

@@ -1,5 +1,6 @@
 use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
+use super::counting::Counting;
 use super::cut::Cut;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT, calm, mark_first, new_data, settled};
 use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
@@ -13,7 +14,7 @@ use crate::{AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, Probe, Scor
 #[derive(Debug)]
 struct Sack {
     /// Also counts duplicates where there is SACK.
-    without_sack: NewReno,
+    without_sack: Counting<NewReno>,
     cut: Cut,
     /// False until the first ack told where the sequence numbers are.
     following: bool,
@@ -221,7 +222,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     params: &[DUP_THRESH, LIMITED_TRANSMIT, ADJUSTMENT, lost_retransmissions("ignore"), BOUNDS, WHOLE_SEGS],
     build: |p| {
         Box::new(Sack {
-            without_sack: NewReno::new(p, true),
+            without_sack: NewReno::counting(p, true),
             cut: Cut::new(p),
             following: false,
             marked_to: SeqNumber(0),

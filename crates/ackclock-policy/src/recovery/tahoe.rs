@@ -1,24 +1,19 @@
-use ackclock_units::{Bytes, SeqRange};
+use ackclock_units::SeqRange;
 
-use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, calm, careful, lost_or_new, mark_first, settled};
-use crate::{AckInfo, Entry, LossRecovery, Param, Phase, Policy, Scoreboard, SenderView};
+use super::counting::{AckRule, Counting};
+use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, calm, careful, mark_first, settled};
+use crate::{AckInfo, Entry, LossRecovery, Param, Phase, Scoreboard, SenderView};
 
 /// The third duplicate ack has the effect of a timeout, without the wait.
 #[derive(Debug)]
 struct Tahoe {
-    duplicates: Duplicates,
     go_back_n: bool,
 }
 
-impl Policy for Tahoe {
-    fn name(&self) -> &str {
-        ENTRY.name
-    }
-}
+impl AckRule for Tahoe {
+    const NAME: &'static str = ENTRY.name;
 
-impl LossRecovery for Tahoe {
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
-        self.duplicates.follow(v);
+    fn on_ack(&mut self, duplicates: &mut Duplicates, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
         if v.phase == Phase::Loss && !settled(v) {
             // What was marked is sent as slow start allows. Without go-back-N, an ack that falls short names the next hole.
             if !self.go_back_n && a.newly_acked > 0 {
@@ -26,33 +21,16 @@ impl LossRecovery for Tahoe {
             }
             return Phase::Loss;
         }
-        if !self.duplicates.are_enough(v) {
+        if !duplicates.are_enough(v) {
             return calm(v);
         }
-        self.duplicates.begin(v);
+        duplicates.begin(v);
         if self.go_back_n {
             lost.push(SeqRange::new(v.snd_una, v.snd_nxt));
         } else {
             mark_first(b, v, lost);
         }
         Phase::Loss
-    }
-
-    fn on_rto(&mut self, _b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
-        self.duplicates.expired(v);
-        lost.push(SeqRange::new(v.snd_una, v.snd_nxt));
-    }
-
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
-        lost_or_new(b, v)
-    }
-
-    fn quota(&mut self, v: &SenderView) -> Bytes {
-        self.duplicates.quota(v)
-    }
-
-    fn on_undo(&mut self, _v: &SenderView) {
-        self.duplicates.undo();
     }
 }
 
@@ -67,5 +45,5 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
         careful(true),
         Param::flag("go_back_n", true, "resend everything outstanding rather than one hole per ack"),
     ],
-    build: |p| Box::new(Tahoe { duplicates: Duplicates::new(p, p.flag("careful")), go_back_n: p.flag("go_back_n") }),
+    build: |p| Box::new(Counting { duplicates: Duplicates::new(p, p.flag("careful")), rule: Tahoe { go_back_n: p.flag("go_back_n") } }),
 };

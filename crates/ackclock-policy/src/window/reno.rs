@@ -1,12 +1,25 @@
+use std::sync::Arc;
+
 use ackclock_units::Bytes;
 
 use super::growth::{Remainder, slow_start};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
-use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Phase, Policy, Probe, SenderView, Settled, Window};
+use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Params, Phase, Policy, Probe, SenderView, Settled, Window};
 
 /// Slow start and congestion avoidance with AIMD parameters.
 #[derive(Debug)]
 struct Reno {
+    rules: Arc<Rules>,
+    /// The episode that runs is a loss that acks told of.
+    repairing: bool,
+    remainder: Remainder,
+    /// Bytes acknowledged towards the next increase, with byte counting (RFC 3465 §2.1).
+    bytes_acked: Bytes,
+}
+
+/// What the parameters say.
+#[derive(Debug)]
+struct Rules {
     phases: Phases,
     decrease: f64,
     increase_segs: f64,
@@ -15,8 +28,6 @@ struct Reno {
     whole_segs_left: bool,
     /// Segments that the window grows by during the round trip of a repair (M-X11).
     repair_segs: f64,
-    /// The episode that runs is a loss that acks told of.
-    repairing: bool,
     initial: InitialWindow,
     initial_ssthresh: Bytes,
     min_ssthresh_segs: u32,
@@ -26,9 +37,6 @@ struct Reno {
     validate: bool,
     keep_ssthresh: bool,
     at_ssthresh: bool,
-    remainder: Remainder,
-    /// Bytes acknowledged towards the next increase, with byte counting (RFC 3465 §2.1).
-    bytes_acked: Bytes,
 }
 
 /// Which of the two algorithms run: each is one without the other (J-A9, J-X6).
@@ -39,15 +47,41 @@ enum Phases {
     Avoidance,
 }
 
+impl Rules {
+    fn new(p: &Params) -> Self {
+        Self {
+            phases: match p.choice("phases") {
+                "slow-start" => Phases::SlowStart,
+                "avoidance" => Phases::Avoidance,
+                _ => Phases::Both,
+            },
+            decrease: p.ratio("decrease"),
+            increase_segs: p.ratio("increase_segs"),
+            increase_factor: p.ratio("increase_factor"),
+            whole_segs: p.flag("whole_segs"),
+            whole_segs_left: p.flag("whole_segs_left"),
+            repair_segs: p.ratio("repair_segs"),
+            initial: InitialWindow::new(p),
+            initial_ssthresh: p.bytes("initial_ssthresh"),
+            min_ssthresh_segs: p.count("min_ssthresh_segs") as u32,
+            loss_window_segs: p.count("loss_window_segs") as u32,
+            limit_segs: if p.flag("byte_counting") { p.count("limit_segs") as u32 } else { 0 },
+            validate: p.flag("validate"),
+            keep_ssthresh: p.flag("keep_ssthresh"),
+            at_ssthresh: p.flag("at_ssthresh"),
+        }
+    }
+}
+
 impl Reno {
     fn avoidance(&mut self, a: &AckInfo, v: &SenderView) -> Bytes {
         let (cwnd, smss) = (v.window.cwnd, f64::from(v.smss));
         // J-A17's b: a round trip's acks together add (b - 1) times the window that they acknowledge.
-        let factor = self.increase_factor - 1.0;
-        if self.limit_segs == 0 {
+        let factor = self.rules.increase_factor - 1.0;
+        if self.rules.limit_segs == 0 {
             // J-A11, RFC 5681 §3.1 eq. 3: u segments a round trip, spread over the acks of one per segment.
-            let growth = self.increase_segs * smss * smss / self.remainder.with(cwnd.max(1)) + factor * smss;
-            if self.whole_segs {
+            let growth = self.rules.increase_segs * smss * smss / self.remainder.with(cwnd.max(1)) + factor * smss;
+            if self.rules.whole_segs {
                 return (growth / smss) as Bytes * u64::from(v.smss);
             }
             return self.remainder.take(growth);
@@ -58,19 +92,19 @@ impl Reno {
             return 0;
         }
         self.bytes_acked -= cwnd;
-        self.remainder.take(self.increase_segs * smss + factor * cwnd as f64)
+        self.remainder.take(self.rules.increase_segs * smss + factor * cwnd as f64)
     }
 
     /// What a reduction leaves of the window in use. What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window
     /// that was not used.
     fn left(&self, v: &SenderView) -> Bytes {
-        let left = (v.flight_size.min(v.window.cwnd) as f64 * self.decrease) as u64;
-        if self.whole_segs_left { left - left % u64::from(v.smss) } else { left }
+        let left = (v.flight_size.min(v.window.cwnd) as f64 * self.rules.decrease) as u64;
+        if self.rules.whole_segs_left { left - left % u64::from(v.smss) } else { left }
     }
 
     /// The threshold after a congestion signal.
     fn reduced(&self, v: &SenderView) -> Bytes {
-        self.left(v).max(u64::from(self.min_ssthresh_segs) * u64::from(v.smss))
+        self.left(v).max(u64::from(self.rules.min_ssthresh_segs) * u64::from(v.smss))
     }
 }
 
@@ -87,23 +121,23 @@ impl Policy for Reno {
 
 impl CongestionControl for Reno {
     fn start(&mut self, v: &SenderView) -> Window {
-        let ssthresh = if self.initial_ssthresh == 0 { Bytes::MAX } else { self.initial_ssthresh };
-        Window { cwnd: self.initial.bytes(v), ssthresh }
+        let ssthresh = if self.rules.initial_ssthresh == 0 { Bytes::MAX } else { self.rules.initial_ssthresh };
+        Window { cwnd: self.rules.initial.bytes(v), ssthresh }
     }
 
     fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
         // A window that was not the limit has not been tried (RFC 7661 §4.3).
-        if self.validate && !a.cwnd_limited {
+        if self.rules.validate && !a.cwnd_limited {
             return v.window;
         }
-        let slow = match self.phases {
+        let slow = match self.rules.phases {
             // RFC 5681 §3.1: where the two are equal, either will do.
-            Phases::Both => v.window.cwnd < v.window.ssthresh || self.at_ssthresh && v.window.cwnd == v.window.ssthresh,
+            Phases::Both => v.window.cwnd < v.window.ssthresh || self.rules.at_ssthresh && v.window.cwnd == v.window.ssthresh,
             Phases::SlowStart => true,
             Phases::Avoidance => false,
         };
         let growth = if slow {
-            let limit = if v.phase == Phase::Loss { self.limit_segs.min(1) } else { self.limit_segs };
+            let limit = if v.phase == Phase::Loss { self.rules.limit_segs.min(1) } else { self.rules.limit_segs };
             slow_start(a.newly_acked, v.smss, u64::from(limit.max(1)))
         } else {
             self.avoidance(a, v)
@@ -114,8 +148,8 @@ impl CongestionControl for Reno {
     fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
         self.bytes_acked = 0;
         self.repairing = c == Congestion::Loss;
-        let loss_window = u64::from(self.loss_window_segs) * u64::from(v.smss);
-        match (c, self.phases) {
+        let loss_window = u64::from(self.rules.loss_window_segs) * u64::from(v.smss);
+        match (c, self.rules.phases) {
             // J-A2: once more from the loss window, without a threshold.
             (_, Phases::SlowStart) => return Window { cwnd: loss_window, ..v.window },
             // J-A9: on a timeout, half of the window in use, whatever timed out before. The floor is unstated; one segment is needed to go on.
@@ -125,15 +159,18 @@ impl CongestionControl for Reno {
             (_, Phases::Both) => {}
         }
         match c {
-            Congestion::Rto { repeated } if repeated || self.keep_ssthresh => Window { cwnd: loss_window, ..v.window },
+            Congestion::Rto { repeated } if repeated || self.rules.keep_ssthresh => Window { cwnd: loss_window, ..v.window },
             Congestion::Rto { .. } => Window { cwnd: loss_window, ssthresh: self.reduced(v) },
             Congestion::Loss | Congestion::Ecn => Window { cwnd: self.reduced(v), ssthresh: self.reduced(v) },
         }
     }
 
     fn on_settled(&mut self, s: Settled, v: &SenderView) -> Window {
-        let grown =
-            if std::mem::take(&mut self.repairing) && s == Settled::Done { self.remainder.take(self.repair_segs * f64::from(v.smss)) } else { 0 };
+        let grown = if std::mem::take(&mut self.repairing) && s == Settled::Done {
+            self.remainder.take(self.rules.repair_segs * f64::from(v.smss))
+        } else {
+            0
+        };
         Window { cwnd: v.window.cwnd.saturating_add(grown), ..v.window }
     }
 }
@@ -178,30 +215,5 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         Param::flag("at_ssthresh", false, "slow start goes on where the window equals the threshold, as in 4.4BSD-Lite (RFC 5681 3.1 allows either)"),
         Param::flag("keep_ssthresh", false, "a collapse to the loss window leaves the threshold alone (M-A3 as printed; not a standard)"),
     ],
-    build: |p| {
-        Box::new(Reno {
-            phases: match p.choice("phases") {
-                "slow-start" => Phases::SlowStart,
-                "avoidance" => Phases::Avoidance,
-                _ => Phases::Both,
-            },
-            decrease: p.ratio("decrease"),
-            increase_segs: p.ratio("increase_segs"),
-            increase_factor: p.ratio("increase_factor"),
-            whole_segs: p.flag("whole_segs"),
-            whole_segs_left: p.flag("whole_segs_left"),
-            repair_segs: p.ratio("repair_segs"),
-            repairing: false,
-            initial: InitialWindow::new(p),
-            initial_ssthresh: p.bytes("initial_ssthresh"),
-            min_ssthresh_segs: p.count("min_ssthresh_segs") as u32,
-            loss_window_segs: p.count("loss_window_segs") as u32,
-            limit_segs: if p.flag("byte_counting") { p.count("limit_segs") as u32 } else { 0 },
-            validate: p.flag("validate"),
-            keep_ssthresh: p.flag("keep_ssthresh"),
-            at_ssthresh: p.flag("at_ssthresh"),
-            remainder: Remainder::default(),
-            bytes_acked: 0,
-        })
-    },
+    build: |p| Box::new(Reno { rules: p.shared(Rules::new), repairing: false, remainder: Remainder::default(), bytes_acked: 0 }),
 };

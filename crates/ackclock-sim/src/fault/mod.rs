@@ -1,6 +1,7 @@
 //! What can happen to a packet on a link besides queueing: loss, duplication, delay, damage.
 
 mod corrupt;
+mod detour;
 mod duplicate;
 mod loss;
 mod nth_loss;
@@ -23,6 +24,7 @@ pub const ENTRIES: &[&Entry<dyn Fault>] = &[
     &segment_loss::ENTRY,
     &outage::ENTRY,
     &stall::ENTRY,
+    &detour::ENTRY,
     &reorder::ENTRY,
     &duplicate::ENTRY,
     &corrupt::ENTRY,

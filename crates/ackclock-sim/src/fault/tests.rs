@@ -117,3 +117,23 @@ fn a_stall_lets_everything_go_when_it_is_over() {
     assert_eq!(met(Kind::Data, 2999), Verdict::Delay(Duration::from_millis(1)));
     assert_eq!(met(Kind::Data, 3000), Verdict::Pass);
 }
+
+#[test]
+fn a_detour_is_longer_by_the_same_for_every_packet_that_takes_it() {
+    let settings = [("from", "2s"), ("until", "3s"), ("extra", "700ms"), ("of", "data")];
+    let (mut f, mut rng) = (fault("detour", &settings), Rng::stream(1, "fault", 0));
+    let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+    let mut met = |kind, ms| f.verdict(&packet(kind, 0), at(ms), &mut rng);
+    let longer = Verdict::Delay(Duration::from_millis(700));
+    assert_eq!(met(Kind::Data, 1999), Verdict::Pass);
+    assert_eq!([met(Kind::Data, 2000), met(Kind::Data, 2999)], [longer, longer]);
+    assert_eq!(met(Kind::Ack, 2500), Verdict::Pass);
+    assert_eq!(met(Kind::Data, 3000), Verdict::Pass);
+}
+
+#[test]
+fn a_detour_does_not_end_by_itself() {
+    let (mut f, mut rng) = (fault("detour", &[("from", "1s")]), Rng::stream(1, "fault", 0));
+    let late = Instant::ZERO + Duration::from_secs(999_999_999);
+    assert_eq!(f.verdict(&packet(Kind::Ack, 0), late, &mut rng), Verdict::Delay(Duration::from_secs(1)));
+}

@@ -111,24 +111,31 @@ impl Link {
         let idle = self.free_at <= now;
         self.free_at = start + time;
         let ahead = &mut self.ahead;
+        if idle {
+            // Nothing is queued: it goes into service as it comes.
+            (ahead.serving, ahead.next_start) = (Mark::new(packet.bytes, data), self.free_at);
+            self.queue.dequeued(packet.bytes, now);
+            return self.free_at;
+        }
         ahead.packets.push_back(Mark::new(packet.bytes, data));
         ahead.bytes += u64::from(packet.bytes);
-        if idle {
-            ahead.next_start = now;
-            self.settle(now);
-        } else {
-            let wait = u128::from(start.since(now).as_nanos());
-            self.counters.packet_ns += wait;
-            self.counters.byte_ns += wait * u128::from(packet.bytes);
-            self.counters.max_backlog = self.counters.max_backlog.max(ahead.bytes);
-            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(ahead.packets.len() as u32);
-        }
+        let wait = u128::from(start.since(now).as_nanos());
+        self.counters.packet_ns += wait;
+        self.counters.byte_ns += wait * u128::from(packet.bytes);
+        self.counters.max_backlog = self.counters.max_backlog.max(ahead.bytes);
+        self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(ahead.packets.len() as u32);
         self.free_at
     }
 
     /// Takes out of the queue what has gone into service by `now`.
     #[inline]
     pub(super) fn settle(&mut self, now: Instant) {
+        if self.ahead.next_start <= now && !self.ahead.packets.is_empty() {
+            self.serve_until(now);
+        }
+    }
+
+    fn serve_until(&mut self, now: Instant) {
         while self.ahead.next_start <= now {
             let Some(first) = self.ahead.packets.pop_front() else { break };
             let start = self.ahead.next_start;

@@ -31,6 +31,7 @@ mod stack;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod transfers;
 mod tree;
 mod workload;
 mod write;
@@ -44,4 +45,5 @@ pub use results::{Results, RunInfo};
 pub use run::{Progress, run};
 pub use stack::StackPlan;
 pub use summary::Summary;
+pub use transfers::Transfer;
 pub use workload::{Body, WebPlan, WorkloadPlan};

@@ -13,7 +13,7 @@ impl Simulation {
     pub(super) fn close_books(mut self) -> Result<Outcome, SimError> {
         self.check_packets_in_flight()?;
         let mut rows = std::mem::take(&mut self.rows);
-        let open = (0..).zip(&self.flows).filter_map(|(slot, f)| Some((slot, f.as_ref()?))).filter(|(_, f)| !f.ended && f.info.stacks.is_some());
+        let open = (0..).zip(&self.flows).filter_map(|(slot, f)| Some((slot, f.as_ref()?))).filter(|(_, f)| !f.ended && f.info.kind.stacks.is_some());
         for (slot, flow) in open {
             flow.check_bytes()?;
             rows.push(self.flow_row(slot, flow));
@@ -151,8 +151,9 @@ impl Simulation {
             (true, None) if flow.is_orderly() => FlowOutcome::Finished,
             (true, _) => FlowOutcome::Failed,
         };
-        let responses: u32 = flow.ends.iter().map(|end| end.io.responses).sum();
-        let response_sum = flow.ends.iter().fold(Duration::ZERO, |sum, end| sum + end.io.response_sum);
+        let all = || flow.ends.iter().filter_map(|end| end.io.responses.as_deref());
+        let responses: u32 = all().map(|r| r.count).sum();
+        let response_sum = all().fold(Duration::ZERO, |sum, r| sum + r.sum);
         let response_time = match (responses, outcome, end) {
             (0, FlowOutcome::Finished, Some(end)) => Some(end.since(flow.start)),
             (0, _, _) => None,
@@ -160,7 +161,7 @@ impl Simulation {
         };
         let delivered = other.bytes_received;
         let span = counted.from.map_or(Duration::ZERO, |from| end.unwrap_or(self.net.now).since(from));
-        let stack = match (&info.stacks, self.options.stack.is_empty()) {
+        let stack = match (&info.kind.stacks, self.options.stack.is_empty()) {
             (Some(stacks), true) => stacks[side].label(),
             _ => self.options.stack.clone(),
         };
@@ -168,13 +169,13 @@ impl Simulation {
             run: self.options.run.clone(),
             stack,
             flow: flow.number,
-            group: info.group.clone(),
+            group: info.kind.group.clone(),
             protocol: "tcp",
-            client: self.net.routes.node_label(info.client),
-            server: self.net.routes.node_label(info.server),
+            client: self.net.routes.node_label(info.kind.client),
+            server: self.net.routes.node_label(info.kind.server),
             sender: if side == 0 { Side::Client } else { Side::Server },
             start: flow.start,
-            established: whole[0].established_at,
+            established: whole[0].established_at.get(),
             end,
             measured_from: counted.from,
             size: info.size,
@@ -216,31 +217,31 @@ impl Simulation {
     fn datagram_row(&self, slot: u32, flow: &Flow, number: u32) -> FlowRow {
         let info = &flow.info;
         let counted = flow.counted(self.options.measured, self.net.now);
-        let books = counted.packets;
+        let [sent_bytes, delivered_bytes] = counted.datagram_bytes;
         FlowRow {
             run: self.options.run.clone(),
             stack: self.options.stack.clone(),
             flow: number,
-            group: info.group.clone(),
+            group: info.kind.group.clone(),
             protocol: "udp",
-            client: self.net.routes.node_label(info.client),
-            server: self.net.routes.node_label(info.server),
+            client: self.net.routes.node_label(info.kind.client),
+            server: self.net.routes.node_label(info.kind.server),
             sender: Side::Client,
             start: flow.start,
-            segments_sent: books.sent,
-            data_segments_sent: books.sent,
-            bytes_sent: books.sent_bytes,
-            bytes_delivered: books.delivered_bytes,
+            segments_sent: counted.sent,
+            data_segments_sent: counted.sent,
+            bytes_sent: sent_bytes,
+            bytes_delivered: delivered_bytes,
             measured_from: counted.from,
-            goodput: rate(books.delivered_bytes, counted.from.map_or(Duration::ZERO, |from| self.net.now.since(from))),
+            goodput: rate(delivered_bytes, counted.from.map_or(Duration::ZERO, |from| self.net.now.since(from))),
             path_rtt: Some(self.path_rtt(slot, flow)),
             ..FlowRow::default()
         }
     }
 
     fn path_rtt(&self, slot: u32, flow: &Flow) -> Duration {
-        let ways =
-            self.net.routes.delay_between(flow.info.client, flow.info.server) + self.net.routes.delay_between(flow.info.server, flow.info.client);
+        let ways = self.net.routes.delay_between(flow.info.kind.client, flow.info.kind.server)
+            + self.net.routes.delay_between(flow.info.kind.server, flow.info.kind.client);
         let access = self.net.ports[2 * slot as usize..][..2].iter();
         access.fold(ways, |sum, port| sum + port.up + port.down)
     }

@@ -8,8 +8,8 @@ use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
 use super::path::Net;
-use super::{DATAGRAM, DatagramPlace, FLOW, Measured, Simulation, TRACED_DATAGRAMS, WAKE};
-use crate::endpoint::{End, Flow, FlowInfo, Port};
+use super::{DATAGRAM, DatagramPlace, FLOW, FlowPlace, Measured, Simulation, TRACED_DATAGRAMS, WAKE};
+use crate::endpoint::{End, Flow, FlowInfo, FlowKind, Port};
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, FlowSpec};
 
@@ -50,6 +50,8 @@ impl Simulation {
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows"))?;
         let seed = self.flow_seed(&spec.group);
         let end = |app, side: u64| End { app: Some(app), app_rng: Rng::stream(seed, "application", side), ..End::new() };
+        let stacks = Some([spec.client_stack, spec.server_stack]);
+        let kind = FlowKind { source, client: spec.client, server: spec.server, stacks, group: spec.group };
         let flow = Flow {
             ended: false,
             over: false,
@@ -62,15 +64,7 @@ impl Simulation {
             },
             before: None,
             ends: [end(spec.client_app, 0), end(spec.server_app, 1)],
-            info: FlowInfo {
-                source,
-                client: spec.client,
-                server: spec.server,
-                stacks: Some([spec.client_stack, spec.server_stack]),
-                group: spec.group,
-                size: spec.size,
-                seed,
-            },
+            info: FlowInfo { kind: self.flow_sources[source as usize].kind_of(kind), size: spec.size, seed },
         };
         let flow = self.flows[slot as usize].insert(flow);
         flow.open(0).connect(self.net.now);
@@ -119,7 +113,7 @@ impl Simulation {
         if corrupt || flow.ended || datagram {
             return self.take_off(id, slot);
         }
-        sender.packets.delivered += 1;
+        sender.packets.leave();
         let segment = net.pool.take(id, sender.sent.first_seq);
         let end = &mut flow.ends[e as usize & 1];
         if len > 0 {
@@ -160,15 +154,15 @@ impl Simulation {
         let sender = &mut flow.ends[p.from as usize & 1];
         if p.is_corrupt() {
             // The checksum fails: as good as dropped, after every link.
-            sender.packets.corrupted += 1;
+            sender.packets.leave();
             sender.sent.note_drop(&p, u8::MAX);
             pool.free(id);
         } else {
             let bytes = pool.bytes(id);
-            sender.packets.delivered += 1;
-            sender.packets.delivered_bytes += u64::from(bytes);
+            sender.packets.leave();
             pool.free(id);
             if p.is_datagram() {
+                sender.io.read += u64::from(bytes);
                 self.hear(p.from, p.offset(), bytes);
             }
         }
@@ -203,7 +197,7 @@ impl Simulation {
     pub(super) fn tell_flows(&mut self) {
         while let Some(from) = self.net.copied.pop() {
             if let Some(flow) = &mut self.flows[from as usize / 2] {
-                flow.ends[from as usize & 1].packets.duplicated += 1;
+                flow.ends[from as usize & 1].packets.copy();
             }
         }
         while let Some(id) = self.net.lost.pop() {
@@ -214,7 +208,7 @@ impl Simulation {
                 return self.net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
             };
             let sender = &mut flow.ends[p.from as usize & 1];
-            sender.packets.dropped += 1;
+            sender.packets.leave();
             if !p.is_datagram() {
                 sender.sent.note_drop(&p, p.hop.max(p.seen));
             }
@@ -257,7 +251,7 @@ impl Simulation {
         for end in &mut flow.ends {
             (end.connection, end.app) = (None, None);
         }
-        let (source, group) = (flow.info.source, flow.info.group.clone());
+        let (source, group) = (flow.info.kind.source, flow.info.kind.group.clone());
         let place = &mut self.flow_sources[source as usize];
         place.source.on_end(self.net.now, &group, orderly);
         if place.idle {
@@ -294,8 +288,8 @@ impl Simulation {
         let DatagramPlace { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
         let mut number = 0;
         if let Some(flow) = &mut self.flows[slot as usize] {
-            flow.ends[0].packets.sent += 1;
-            flow.ends[0].packets.sent_bytes += u64::from(next_bytes);
+            flow.ends[0].packets.send();
+            flow.ends[0].io.written += u64::from(next_bytes);
             number = flow.ends[0].packets.sent;
         }
         self.trace_datagram(i, number, next_bytes, true);
@@ -307,7 +301,7 @@ impl Simulation {
     /// A datagram has reached its receiver, or a report its source.
     fn hear(&mut self, from: u32, number: u64, bytes: u32) {
         let slot = from / 2;
-        let Some(i) = self.flows[slot as usize].as_ref().map(|flow| flow.info.source) else { return };
+        let Some(i) = self.flows[slot as usize].as_ref().map(|flow| flow.info.kind.source) else { return };
         if from & 1 == 1 {
             self.trace_datagram(i, number, bytes, false);
             return self.datagrams[i as usize].source.on_report(number);
@@ -320,8 +314,8 @@ impl Simulation {
             return;
         }
         if let Some(flow) = &mut self.flows[slot as usize] {
-            flow.ends[1].packets.sent += 1;
-            flow.ends[1].packets.sent_bytes += u64::from(bytes);
+            flow.ends[1].packets.send();
+            flow.ends[1].io.written += u64::from(bytes);
         }
         let id = self.net.pool.datagram(2 * slot + 1, bytes, number - 1);
         self.net.depart(id, 2 * slot + 1);
@@ -342,12 +336,22 @@ impl Simulation {
     }
 }
 
+impl FlowPlace {
+    /// That kind of flow, once for all flows of that kind in a row.
+    fn kind_of(&mut self, kind: FlowKind) -> Arc<FlowKind> {
+        match &self.kind {
+            Some(last) if last.is(&kind) => Arc::clone(last),
+            _ => Arc::clone(self.kind.insert(Arc::new(kind))),
+        }
+    }
+}
+
 impl Flow {
     /// Makes the connection of one end.
     #[inline(never)]
     fn open(&mut self, side: usize) -> &mut Connection {
         // `expect`: only flows of connections are opened.
-        let stack = &self.info.stacks.as_ref().expect("datagrams have no connection")[side];
+        let stack = &self.info.kind.stacks.as_ref().expect("datagrams have no connection")[side];
         let mut rng = Rng::stream(self.info.seed, "connection", side as u64);
         let iss = SeqNumber(rng.next_u64() as u32);
         let end = &mut self.ends[side];
@@ -364,7 +368,7 @@ impl Flow {
     fn refuse(&mut self, e: u32, segment: &Segment, net: &mut Net) {
         if let Some(reset) = Connection::reset_for(segment) {
             let t = Transmit { segment: reset, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct };
-            self.ends[e as usize & 1].packets.sent += 1;
+            self.ends[e as usize & 1].packets.send();
             net.send(e, &t, false, 0);
         }
     }
@@ -380,7 +384,7 @@ impl Flow {
             first = false;
             let Some(connection) = &mut end.connection else { return };
             while let Some(t) = connection.poll_transmit(now) {
-                end.packets.sent += 1;
+                end.packets.send();
                 match end.sent.note(&t) {
                     Some((retransmission, seen)) => net.send(e, &t, retransmission, seen),
                     None => {

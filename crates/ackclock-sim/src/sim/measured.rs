@@ -2,16 +2,19 @@
 
 use ackclock_engine::{Connection, Stats};
 use ackclock_trace::LinkRow;
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Bytes, Duration, Instant};
 
 use super::{Measured, Simulation};
-use crate::endpoint::{Before, Flow, PacketBooks};
+use crate::endpoint::{Before, Flow};
 
 /// What a flow has counted: since when, and the counters of both ends.
 pub(super) struct Counted {
     pub(super) from: Option<Instant>,
     pub(super) stats: [Stats; 2],
-    pub(super) packets: PacketBooks,
+    /// Packets that its client has sent.
+    pub(super) sent: u64,
+    /// Sent and delivered.
+    pub(super) datagram_bytes: [Bytes; 2],
     pub(super) unneeded: [u64; 2],
     pub(super) spurious_timeouts: [u32; 2],
 }
@@ -27,10 +30,16 @@ impl Flow {
         self.before = Some(Box::new(Before {
             at: now,
             stats: self.stats(),
-            packets: self.ends[0].packets,
+            sent: self.ends[0].packets.sent,
+            datagram_bytes: self.datagram_bytes(),
             unneeded: self.ends.each_ref().map(|end| end.sent.unneeded),
             spurious_timeouts: self.ends.each_ref().map(|end| end.sent.spurious_timeouts),
         }));
+    }
+
+    /// Bytes that a source of datagrams has sent, and of which the network has delivered; of a connection, what its client's application has written and read.
+    fn datagram_bytes(&self) -> [Bytes; 2] {
+        [self.ends[0].io.written, self.ends[0].io.read]
     }
 
     /// The counters of both ends since they were made.
@@ -43,7 +52,8 @@ impl Flow {
         let nothing = Counted {
             from: None,
             stats: [Stats::default(), Stats::default()],
-            packets: PacketBooks::default(),
+            sent: 0,
+            datagram_bytes: [0; 2],
             unneeded: [0; 2],
             spurious_timeouts: [0; 2],
         };
@@ -51,12 +61,14 @@ impl Flow {
         let stats = self.stats();
         let unneeded = ends(|end| end.sent.unneeded);
         let spurious = self.ends.each_ref().map(|end| end.sent.spurious_timeouts);
+        let bytes = self.datagram_bytes();
         if let Some(b) = &self.before {
             let since = |side: usize| stats[side].since(&b.stats[side]);
             return Counted {
                 from: Some(b.at),
                 stats: [since(0), since(1)],
-                packets: self.ends[0].packets.since(&b.packets),
+                sent: self.ends[0].packets.sent - b.sent,
+                datagram_bytes: [bytes[0] - b.datagram_bytes[0], bytes[1] - b.datagram_bytes[1]],
                 unneeded: [unneeded[0] - b.unneeded[0], unneeded[1] - b.unneeded[1]],
                 spurious_timeouts: [spurious[0] - b.spurious_timeouts[0], spurious[1] - b.spurious_timeouts[1]],
             };
@@ -65,12 +77,12 @@ impl Flow {
             Measured::Whole => true,
             Measured::From(from) => from <= now,
             // Datagrams have no episodes.
-            Measured::AfterEpisodes(_) => self.info.stacks.is_none(),
+            Measured::AfterEpisodes(_) => self.info.kind.stacks.is_none(),
         };
         if !came {
             return nothing;
         }
-        Counted { from: Some(self.start), stats, packets: self.ends[0].packets, unneeded, spurious_timeouts: spurious }
+        Counted { from: Some(self.start), stats, sent: self.ends[0].packets.sent, datagram_bytes: bytes, unneeded, spurious_timeouts: spurious }
     }
 }
 
@@ -100,20 +112,6 @@ impl Simulation {
             // The moment never came.
             (None, Some(_)) => now.iter().map(|row| since(row, row)).collect(),
             (None, None) => now,
-        }
-    }
-}
-
-impl PacketBooks {
-    fn since(&self, before: &Self) -> Self {
-        Self {
-            sent: self.sent - before.sent,
-            sent_bytes: self.sent_bytes - before.sent_bytes,
-            duplicated: self.duplicated - before.duplicated,
-            delivered: self.delivered - before.delivered,
-            delivered_bytes: self.delivered_bytes - before.delivered_bytes,
-            dropped: self.dropped - before.dropped,
-            corrupted: self.corrupted - before.corrupted,
         }
     }
 }

@@ -14,7 +14,7 @@ use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
 use ackclock_units::{Duration, Instant, Rng};
 
 use self::path::Net;
-use crate::endpoint::Flow;
+use crate::endpoint::{Flow, FlowKind};
 use crate::error::SimError;
 use crate::flow::{DatagramSource, FlowSource, FlowSpec, Sources};
 use crate::lane::Lane;
@@ -120,6 +120,8 @@ struct FlowPlace {
     source: Box<dyn FlowSource>,
     rng: Rng,
     next: Option<FlowSpec>,
+    /// The kind of its latest flow.
+    kind: Option<Arc<FlowKind>>,
     /// It has said that it has no flow for now.
     idle: bool,
 }
@@ -176,7 +178,7 @@ impl Simulation {
             repeated: 0,
             unique_bytes: 0,
         };
-        let flow_place = |(i, source)| FlowPlace { source, rng: Rng::stream(seed, "flows", i as u64), next: None, idle: false };
+        let flow_place = |(i, source)| FlowPlace { source, rng: Rng::stream(seed, "flows", i as u64), next: None, kind: None, idle: false };
         let mut sim = Self {
             net: Net::new(specs.into_iter().enumerate().map(place).collect(), routes),
             flows: Vec::new(),
@@ -304,7 +306,7 @@ impl Simulation {
             black_box(self.net.ports[end ^ 1].route);
             self.net.pool.glance(self.net.ports[end].inbound.first());
             if let Some(flow) = &self.flows[end / 2] {
-                black_box((flow.ended, flow.ends[end & 1].packets.delivered));
+                black_box((flow.ended, flow.ends[end & 1].packets.in_flight));
             }
         }
         if let Some(end) = self.net.queue.glance(1).and_then(endpoint_of) {

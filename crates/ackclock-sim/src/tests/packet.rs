@@ -2,7 +2,6 @@
 
 use ackclock_trace::SendKind;
 use ackclock_units::SeqRange;
-use ackclock_wire::SackBlocks;
 
 use super::*;
 

@@ -106,7 +106,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = ["losss"]"#,
-        "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); known are loss, periodic-loss, nth-loss, segment-loss, outage, stall, reorder, duplicate, corrupt",
+        "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); known are loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, reorder, duplicate, corrupt",
     ),
     (
         r#"rate = "10Mbit/s""#,
@@ -116,7 +116,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = [{ p = 0.1 }]"#,
-        "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, periodic-loss, nth-loss, segment-loss, outage, stall, reorder, duplicate, corrupt",
+        "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, reorder, duplicate, corrupt",
     ),
     ("[workload]\nkind = \"web\"", "[workload]", "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, udp-rate, bulk, fixed, ..."),
     (

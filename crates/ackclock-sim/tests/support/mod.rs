@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{Config, Policies};
+use ackclock_engine::{AtNeed, Config, Policies};
 use ackclock_policy::{Application, Chosen, QueueDiscipline, Registry, Role};
 use ackclock_sim::{
     Access, Fault, FlowList, FlowSpec, LinkSpec, Network, NetworkBuilder, NodeId, Options, Outcome, Simulation, Sources, StackFactory,
@@ -67,8 +67,8 @@ impl StackFactory for Tcp {
         Policies {
             estimator: choose(&format!("rfc6298 min_rto={}", self.min_rto)).build(),
             backoff: choose("exponential").build(),
-            timer: choose("restart-on-ack").build(),
-            recovery: choose(self.recovery).build(),
+            timer: AtNeed::Made(choose("restart-on-ack").build()),
+            recovery: AtNeed::Made(choose(self.recovery).build()),
             undo: choose("none").build(),
             window: choose(self.window).build(),
             ack: choose(self.ack).build(),

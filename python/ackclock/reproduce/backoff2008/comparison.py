@@ -18,7 +18,7 @@ from ackclock.results import Run
 from ackclock.results.summary import response_times
 
 KEPT = [
-    *("run", "stack", "group", "start", "size", "outcome", "reason", "response_time", "timeouts", "timeouts_by_round", "data_segments_sent"),
+    *("run", "stack", "group", "flow", "start", "size", "outcome", "reason", "response_time", "timeouts", "timeouts_by_round", "data_segments_sent"),
     *("retransmitted_segments", "unneeded_retransmissions", "spurious_timeouts", "bytes_delivered"),
 ]
 """Columns of the flows that are kept: there are many flows."""

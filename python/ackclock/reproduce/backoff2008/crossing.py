@@ -5,24 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from ackclock.plot import ccdf_bands
-from ackclock.reproduce.backoff2008 import comparison
+from ackclock.reproduce.backoff2008 import comparison, testbed
 from ackclock.reproduce.backoff2008 import two_bottlenecks as two
 from ackclock.reproduce.backoff2008.comparison import Comparison, shown
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Check, Outcome, Setting
 
-SECONDS = {"I": 24, "II": 60, "III": 600}
-FULL = 1200
+SECONDS = {"I": 20, "II": 60, "III": 400}
 
 
 def choices(trace: str) -> dict[str, str]:
     """What an item declares."""
-    return {**two.CHOICES, "duration": f"arrivals for {SECONDS[trace]} s ({FULL} s with --full), then as long as the last flows need"}
+    return {**two.CHOICES, "duration": testbed.times({trace: SECONDS[trace]})}
 
 
 def compare(trace: str, setting: Setting, label: str) -> Comparison:
     """TCP and TCP*(inf) over both bottlenecks."""
-    return comparison.run(two.scenario(trace, FULL if setting.full else SECONDS[trace]), setting, label)
+    return comparison.run(two.scenario(trace, (testbed.FULL if setting.full else SECONDS)[trace]), setting, label)
 
 
 def outcome(found: Comparison, checks: list[Check], trace: str) -> Outcome:

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-import ackclock as ac
 from ackclock.plot import ccdf_bands
 from ackclock.reproduce.backoff2008 import comparison, testbed
 from ackclock.reproduce.backoff2008.comparison import Comparison, shown
@@ -19,8 +18,8 @@ from ackclock.reproduce.item import Check, Setting
 SHARES = (0.1, 0.5, 0.9)
 """Of the new stack, in the quick form."""
 FULL_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
-SECONDS = {"I": 24, "II": 200, "III": 400}
-FULL, SEEDS = 1200, 4
+SECONDS = {"I": 20, "II": 120, "III": 400}
+SEEDS = 4
 
 
 def _percent(shares: tuple[float, ...]) -> str:
@@ -31,7 +30,7 @@ CHOICES = {
     **testbed.CHOICES,
     "shares": f"each flow draws its stack; {_percent(SHARES)} of the new one ({_percent(FULL_SHARES)} with --full), and none of it for comparison",
     "random numbers": f"seeds 1 to {SEEDS}",
-    "duration": "; ".join(f"Trace-{t}: arrivals for {s} s" for t, s in SECONDS.items()) + f" ({FULL} s with --full)",
+    "duration": testbed.times(SECONDS),
     "non-decreasing": "the mean over the runs at each share is no less than at the share before",
 }
 
@@ -79,12 +78,11 @@ def mixes(
     *,
     queue: str = "red",
     shares: tuple[float, ...] = (),
-    offered: float = testbed.OFFERED_MBIT,
 ) -> Mixes:
-    """Runs the old stack alone and mixes of both. offered: payload, Mbit/s."""
-    seconds = FULL if setting.full else SECONDS[trace]
+    """Runs the old stack alone and mixes of both."""
+    seconds = (testbed.FULL if setting.full else SECONDS)[trace]
     wanted = shares or (FULL_SHARES if setting.full else SHARES)
-    path, web = testbed.dumbbell(10, queue), ac.Web(trace=trace, load=offered / 10)
+    path, web = testbed.dumbbell(10, queue), testbed.web(trace, 10)
     scenarios = [testbed.scenario(path, web, testbed.stacks("200ms", old), seconds, repeat=SEEDS)]
     scenarios += [testbed.scenario(path, web, testbed.stacks("200ms", old, new), seconds, repeat=SEEDS, mix={old: 1 - s, new: s}) for s in wanted]
     one_by_one = [one for s in scenarios for one in comparison.seeds(s)]

@@ -13,7 +13,7 @@ from ackclock.reproduce.item import Outcome, Setting, at_least, item
 HTTP, BOTH = "HTTP", "HTTP+p2p"
 LOAD = 2.0
 """Mbit/s of payload for each client, whose links have 1 to 10."""
-SECONDS, FULL, SEEDS = 8, 300, 3
+SECONDS, FULL, SEEDS = 8, 100, 2
 DRAIN = 60
 
 

@@ -17,7 +17,7 @@ from ackclock.reproduce.item import Check, Outcome, Setting, at_most, item
 LENGTHS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """ON and OFF periods, seconds (B-A9)."""
 LOAD = testbed.OFFERED_MBIT / 10
-SECONDS, FULL, SEEDS = 24, 1200, 4
+SECONDS, FULL, SEEDS = 24, testbed.FULL["I"], 3
 
 
 def scenario(length: float, seconds: float) -> ac.Scenario:

@@ -12,9 +12,8 @@ from ackclock.reproduce.backoff2008.testbed import NONE, STAR, TCP
 from ackclock.reproduce.item import Check, Outcome, Setting
 
 UNCONGESTED = "uncongested (50 Mbit/s)"
-SECONDS = {"I": 60, "II": 200, "III": 1000}
+SECONDS = {"I": 30, "II": 100, "III": 400}
 """Time of arrivals in the quick form. Trace-III has few flows a second, and needs the longest."""
-FULL = 3600
 
 
 def words(trace: str, min_rto: str) -> str:
@@ -25,12 +24,12 @@ def words(trace: str, min_rto: str) -> str:
 
 def duration(trace: str, part: float = 1.0) -> str:
     """How long the arrivals last, for the choices of an item."""
-    return f"arrivals for {part * SECONDS[trace]:g} s ({part * FULL:g} s with --full), then as long as the last flows need"
+    return testbed.times({trace: SECONDS[trace]}, part=part)
 
 
 def compare(trace: str, min_rto: str, setting: Setting, label: str, *, part: float = 1.0) -> Comparison:
     """TCP, TCP*(3) and TCP*(inf) at 10 Mbit/s, and the same arrivals for TCP at 50 Mbit/s. part: of the usual time of arrivals."""
-    seconds = part * (FULL if setting.full else SECONDS[trace])
+    seconds = part * (testbed.FULL if setting.full else SECONDS)[trace]
     subtitle = words(trace, min_rto)
     congested = testbed.scenario(testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks(min_rto), seconds, title=subtitle)
     wide = {UNCONGESTED: testbed.stacks(min_rto)[TCP]}

@@ -12,7 +12,9 @@ MEAN_RTT = 0.105
 """Seconds: the round-trip time that the queue is measured by (B-A8)."""
 OFFERED_MBIT = 12.0
 """Payload offered, Mbit/s, whatever the bottleneck: the middle of the 10 to 15 that the paper reports at 50 Mbit/s (B-A7)."""
-SEEDS = 5
+FULL = {"I": 300, "II": 400, "III": 1200}
+"""Seconds of arrivals with --full, by trace. An overload lengthens its queue of flows, and so the work of a second, as long as it lasts."""
+SEEDS = 4
 """Runs of each scenario, with seeds 1, 2 and so on."""
 
 TCP, STAR, NONE = "TCP", "TCP*(3)", "TCP*(inf)"
@@ -35,6 +37,12 @@ CHOICES = {
     "random numbers": f"seeds 1 to {SEEDS}; figures show all runs together and 95 % confidence bands from the spread between them",
     "numbers checked": "means over the runs of each run's mean and 99th percentile",
 }
+
+
+def times(seconds: dict[str, int], full: dict[str, int] = FULL, part: float = 1.0) -> str:
+    """How long arrivals last in the quick form and in the full one, for the choices of an item. part: of those seconds."""
+    quick = "; ".join(f"Trace-{trace}: arrivals for {part * s:g} s ({part * full[trace]:g} s with --full)" for trace, s in seconds.items())
+    return f"{quick}; then as long as the last flows need"
 
 
 def bdp(mbit: float) -> float:

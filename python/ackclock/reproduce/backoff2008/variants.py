@@ -9,7 +9,7 @@ from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Outcome, Setting, at_most
 
 VARIANTS = {"Tahoe": "tahoe", "Reno": "reno", "SACK": "sack"}
-SECONDS, FULL, SEEDS = 30, 1800, 4
+SECONDS, FULL, SEEDS = 20, testbed.FULL["I"], 3
 
 CHOICES = {
     **testbed.CHOICES,

@@ -49,6 +49,8 @@ def scenario(flows: int, seconds: int) -> ac.Scenario:
         "senders": f"endless transfers of the TCP of before 1988: windows of {WINDOW} bytes, no congestion window, go-back-N; no backoff",
         "rising load": f"{', '.join(map(str, FLOWS))} senders that begin one after the other within {RISE} s",
         "path": f"{RATE} Mbit/s, {1000 * RTT:g} ms, drop-tail of 4 MB: nothing is lost, and only the timer makes copies",
+        "chosen after first runs": "the set-up (the queue that loses nothing, how senders begin, the floor), so that copies are the timer's doing "
+        "alone",
         "timers": "J-A3 with beta = 2 and alpha = 0.9, J-A4 with gains of 1/8 and 1/4; a floor of 10 ms; one sample a round trip",
         "violations": "timeouts whose original had not been lost (B-A4); in the figure, the copies that they made, over all data segments",
         "much more": "at least twice as many, with Karn's rule, added over all numbers of senders",

@@ -13,7 +13,7 @@ from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Outcome, Setting, at_least, item
 
 LOADS = (0.6, 0.7, 0.8, 0.9)
-SECONDS, FULL = 40, 1200
+SECONDS, FULL = 40, 600
 PATTERNS = {"Poisson": ac.arrivals.Poisson(), "bursts of 2 s": ac.arrivals.OnOff(on="2s", off="2s")}
 
 

@@ -2,22 +2,22 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ackclock.reproduce.backoff2008 import comparison, tails, testbed
+from ackclock.reproduce.backoff2008 import comparison, testbed
 from ackclock.reproduce.backoff2008.comparison import Comparison, ratio
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Outcome, Setting, item
 
-SECONDS = {"I": 24, "II": 150, "III": 400}
+SECONDS = {"I": 20, "II": 150, "III": 200}
 
 
 def both(trace: str, setting: Setting, label: str, share: tuple[float, float]) -> Comparison:
     """TCP and TCP*(inf) over the congested bottleneck of B-F2."""
-    seconds = tails.FULL if setting.full else SECONDS[trace]
+    seconds = (testbed.FULL if setting.full else SECONDS)[trace]
     scenario = testbed.scenario(testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks("1s", TCP, NONE), seconds)
     return comparison.run(scenario, setting, label, share=share)
 
 
-DURATION = f"{'; '.join(f'Trace-{t}: arrivals for {s} s' for t, s in SECONDS.items())} ({tails.FULL} s with --full)"
+DURATION = testbed.times(SECONDS)
 
 
 @item(

@@ -14,7 +14,8 @@ from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, item
     choices={
         **testbed.CHOICES,
         "violations": "timeouts whose original had arrived or was still to arrive, over all retransmissions; needless copies by fast recovery "
-        "have nothing to do with RTO and RTT, and are in the notes",
+        "have nothing to do with RTO and RTT, and are in the notes. Chosen after both counts had been seen: of needless copies by any cause "
+        "Trace-II has several per cent instead of less than one",
         "duration": x2_goodput.DURATION,
         "flash crowd": "one crowd of datagrams as in B-F6a, whole run",
     },

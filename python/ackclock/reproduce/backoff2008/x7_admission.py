@@ -61,6 +61,8 @@ def _crowd(mbit: float) -> Any:
     title="SYN drops as admission control: queues that count packets and bytes",
     choices={
         "load": f"{SOURCES} sources of datagrams of {DATAGRAM} bytes, on and off for {PERIOD} on average, losing about 25 or 50 % at {MBIT} Mbit/s",
+        "chosen after first runs": "the set-up (rate, sources that are on and off, queues): constant sources let the SYNs of a connection meet the "
+        "same phase of their common period, so that losses are not independent",
         "connections": f"{CONNECTIONS} within {SECONDS} s, half of each N, of one byte each; SYNs of 40 bytes, sent 1 s apart",
         "independent losses": "follow from the intervals: the datagrams' sources have changed by the next SYN",
         "queues": "FIFO of 100 packets or 100 kB; RED between 20 and 60 packets or kB, its byte mode scaling the probability by size over 1000 bytes",

@@ -68,7 +68,7 @@ def precision_and_recall(known: list[bool], said: list[bool]) -> tuple[float, fl
         "captures": f"{TRANSFERS} pages for each path, seen by the client (2500 with --full), one at a time; exponential, mean {PAGE // 1000} kB",
         "paths": f"round trips of 10 to 200 ms; random loss of {', '.join(PATHS)} of data packets; least timeouts of {' or '.join(LEAST)}",
         "a hit": "a transfer whose server timed out and for which a timeout was inferred",
-        "real captures": "none here: `ackclock capture` may call the same function",
+        "real captures": "none here: `ackclock capture` applies the same rule, and a second one that looks at what ends the gap",
     },
     tests=[
         "tests/test_gaps.py::test_a_gap_must_exceed_200_ms_and_1_2_round_trips",

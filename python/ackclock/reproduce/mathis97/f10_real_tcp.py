@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ackclock.reproduce.item import Outcome, Setting, item, within
 from ackclock.reproduce.mathis97 import captured, probes, scatter
+from ackclock.reproduce.real import between_kernels
 from ackclock.results import read_capture
 
 C = 1.5**0.5
@@ -43,7 +44,7 @@ def reproduce(setting: Setting) -> Outcome:
     setting.progress(0.0, "M-F10, real packets")
     rows = transfers(SECONDS_FULL if setting.full else None)
     if isinstance(rows, str):
-        return Outcome([], {}, {}, [f"{probes.LEFT_OUT}: {rows}"])
+        return Outcome([], skipped=rows)
     checks = [within(f"every {1 / r['injected']:.0f}th packet lost: window (packets)", r["window"], r["model"], 0.25 * r["model"]) for r in rows]
     notes = [told(r) for r in rows]
     return Outcome(checks, {"transfers": pa.Table.from_pylist(rows)}, {"windows": figure(rows)}, notes)
@@ -61,7 +62,7 @@ def transfers(seconds: float | None) -> list[dict[str, Any]] | str:
             }
             for i, (p, length) in enumerate(SECONDS.items())
         ]
-        counted = probes.between_kernels(runs)
+        counted = between_kernels(runs)
         if isinstance(counted, str):
             return counted
         return [row(p, run, c) for p, run, c in zip(SECONDS, runs, counted, strict=True)]

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from ackclock.reproduce.item import Check, Outcome, Setting, item, within
 from ackclock.reproduce.mathis97 import probes, scatter
+from ackclock.reproduce.real import LEFT_OUT
 
 C = 0.9
 """Of the register's check."""
@@ -55,7 +56,7 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [c for r in known + real for c in judged(r)]
     notes = []
     if missing:
-        notes.append(f"{probes.LEFT_OUT}: {missing}")
+        notes.append(f"{LEFT_OUT}: {missing}")
     notes += [told(r) for r in known + real]
     rows = [*known, *runs, *real]
     columns = {name: [r[name] for r in rows] for name in rows[0]}

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 from ackclock import _core
-from ackclock.cli import INTERRUPTED
+from ackclock.reproduce.real import between_kernels
 from ackclock.results import probe
 from ackclock.scenario import Scenario
 
 MSS = 1460
-LEFT_OUT = "Real packets left out, neither passed nor failed"
-"""What an item says where the system has no right to them."""
 
 
 def settings(seconds: float, *, warmup: float = 0.0, background: int = 0, stack: str = probe.STACK, max_rate: float = 1e9) -> dict[str, Any]:
@@ -46,16 +42,3 @@ def emulated(runs: list[dict[str, Any]]) -> list[dict[str, Any]] | str:
     if isinstance(found, str):
         return found
     return [{**probe.summary(f, run["settings"]["stack"]), "path": f["path"]} for f, run in zip(found, runs, strict=True)]
-
-
-def between_kernels(runs: list[dict[str, Any]]) -> list[dict[str, Any]] | str:
-    """What runs over real packets found, as `ackclock.cli.emulated` prints it, or the sentence that says what is missing for them."""
-    done = subprocess.run([sys.executable, "-m", "ackclock.cli.emulated"], input=json.dumps(runs), stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode == INTERRUPTED:
-        raise KeyboardInterrupt
-    if done.returncode:
-        raise _core.DriveError(f"what was to run over an emulated path failed with exit code {done.returncode}")
-    found = json.loads(done.stdout)
-    if isinstance(found, dict):
-        return str(found["missing"])
-    return found

@@ -10,6 +10,7 @@ import ackclock as ac
 from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, at_least, item
 from ackclock.reproduce.mathis97 import probes, stock
+from ackclock.reproduce.real import LEFT_OUT
 from ackclock.sweep import run_all
 
 RATE, RTT = 1e6, "80ms"
@@ -76,7 +77,7 @@ def reproduce(setting: Setting) -> Outcome:
     notes.append("the paper has 82 ms and 461 ms (means), with a maximum of 1800 ms")
     real = over_packets()
     if isinstance(real, str):
-        notes.append(f"{probes.LEFT_OUT}: {real}")
+        notes.append(f"{LEFT_OUT}: {real}")
     else:
         idle, tested = (real["background"][name]["mean"] for name in ("before", "during"))
         checks.append(at_least(f"the same with real packets, buffer {SHOWN:g} s", tested / idle, 3, "at least"))

@@ -1,14 +1,15 @@
 use ackclock_policy::{Admit, Backlog, PacketScheduler, Policy, QueueDiscipline};
-use ackclock_sim::{LinkSpec, Verdict};
+use ackclock_sim::{Access, LinkSpec, Verdict};
 use ackclock_units::{Duration, Rate, Rng, SeqNumber};
 use ackclock_wire::{Segment, emit_tcp, parse_ip};
 
 use super::*;
+use crate::AccessDelays;
 
 const MS: Duration = Duration::from_millis(1);
 
 fn direction(spec: LinkSpec) -> Direction {
-    Direction::new(Link::new(spec, 1, 0))
+    Direction::new(Link::new(spec, 1, 0), Hosts::default())
 }
 
 /// Everything that is delivered, with the moment at which it is due.
@@ -121,8 +122,59 @@ fn damage_is_found_by_the_checksum() {
 
 #[test]
 fn what_a_packet_carries_is_seen() {
-    assert_eq!(describe(&packet(Ecn::Ect0, b"x", false)), (Passing { kind: Kind::Data, payload: 1, ..Passing::opaque(41) }, Ecn::Ect0));
-    assert_eq!(describe(&packet(Ecn::NotEct, b"", true)).0.kind, Kind::Ack);
-    assert_eq!(describe(&[]), (Passing::opaque(0), Ecn::NotEct));
-    assert_eq!(describe(&[0x45; 30]).0.kind, Kind::Other);
+    let about = |packet: &[u8]| {
+        let about = describe(packet);
+        (about.passing, about.ecn)
+    };
+    assert_eq!(about(&packet(Ecn::Ect0, b"x", false)), (Passing { kind: Kind::Data, payload: 1, ..Passing::opaque(41) }, Ecn::Ect0));
+    assert_eq!(about(&packet(Ecn::NotEct, b"", true)).0.kind, Kind::Ack);
+    assert_eq!(about(&[]), (Passing::opaque(0), Ecn::NotEct));
+    assert_eq!(about(&[0x45; 30]).0.kind, Kind::Other);
+}
+
+/// A packet between 10.0.0.1 and host `n`, which it comes from or goes to.
+fn with_host(n: u8, to_clients: bool) -> Vec<u8> {
+    let (near, host) = ("10.0.0.1:1".parse().unwrap(), format!("10.79.0.{n}:2").parse().unwrap());
+    let (src, dst) = if to_clients { (near, host) } else { (host, near) };
+    let (segment, payload) = (Segment { len: 960, flags: Flags::ACK, ..Segment::default() }, [n; 960]);
+    let mut out = Vec::new();
+    emit_tcp(src, dst, &segment, &payload, Ecn::NotEct, &mut out).unwrap();
+    out
+}
+
+/// Host 1 is 20 ms and 30 ms from the link, host 2 not at all, host 3 is not in the table.
+fn delays() -> AccessDelays {
+    let access = |up, down| Access { client_up: MS * up, client_down: MS * down, ..Access::default() };
+    let table = [("10.79.0.1", access(20, 30)), ("10.79.0.2", access(0, 0))];
+    std::sync::Arc::new(table.into_iter().map(|(a, d)| (a.parse().unwrap(), d)).collect())
+}
+
+/// Hosts in the order in which their packets arrive, with the milliseconds at which they do.
+fn arrivals(d: &mut Direction) -> Vec<(u8, u64)> {
+    run(d).iter().map(|(at, p)| (p[p.len() - 1], at.as_nanos() / 1_000_000)).collect()
+}
+
+#[test]
+fn hosts_behind_the_link_get_their_packets_after_their_own_delays() {
+    // 1000 bytes take 1 ms, and the link 10 ms more.
+    let spec = LinkSpec { rate: Some(Rate::from_bits_per_sec(8_000_000)), delay: MS * 10, ..LinkSpec::default() };
+    let mut d = Direction::new(Link::new(spec, 1, 0), Hosts::new(delays(), true));
+    for n in [1, 2, 3] {
+        d.offer(Instant::ZERO, &with_host(n, true));
+    }
+    assert_eq!(arrivals(&mut d), [(2, 12), (3, 13), (1, 11 + 30)]);
+    assert_eq!(d.held.bytes, 0);
+}
+
+#[test]
+fn hosts_before_the_link_reach_it_in_the_order_of_their_delays() {
+    let spec = LinkSpec { rate: Some(Rate::from_bits_per_sec(8_000_000)), ..LinkSpec::default() };
+    let mut d = Direction::new(Link::new(spec, 1, 0), Hosts::new(delays(), false));
+    d.offer(Instant::ZERO, &with_host(1, false));
+    d.offer(Instant::ZERO + MS * 19, &with_host(2, false));
+    // Late to be woken: what was under way has reached the link at 20 ms all the same, before what comes now.
+    d.offer(Instant::ZERO + MS * 25, &with_host(3, false));
+    assert_eq!(arrivals(&mut d), [(2, 20), (1, 21), (3, 26)]);
+    let counters = d.counters(Instant::ZERO + MS * 30);
+    assert_eq!((counters.offered, counters.served), (3, 3));
 }

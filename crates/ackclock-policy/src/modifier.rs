@@ -1,6 +1,8 @@
-use ackclock_policy::nearest;
+//! Changes to a stack by name: what each sets, as keys and values.
 
-use super::{Stack, StackError};
+use std::fmt;
+
+use crate::nearest;
 
 /// A change to a stack, written `+name` or `+name(argument)`.
 #[derive(Debug)]
@@ -11,18 +13,12 @@ pub struct Modifier {
     pub usage: &'static str,
     /// What it does, in one sentence.
     pub about: &'static str,
-    apply: Apply,
+    sets: &'static [(&'static str, &'static str)],
+    /// Where its argument goes; nowhere for one that has none.
+    argument: &'static [&'static str],
 }
 
-#[derive(Debug)]
-enum Apply {
-    /// Sets these.
-    Plain(&'static [(&'static str, &'static str)]),
-    /// Sets these, and then its argument at those keys.
-    With(&'static [(&'static str, &'static str)], &'static [&'static str]),
-}
-
-/// Every modifier.
+/// Every modifier of a stack.
 pub const MODIFIERS: &[Modifier] = &[
     // Backoff
     with(
@@ -86,7 +82,7 @@ pub const MODIFIERS: &[Modifier] = &[
 ];
 
 const fn plain(name: &'static str, about: &'static str, sets: &'static [(&'static str, &'static str)]) -> Modifier {
-    Modifier { name, usage: name, about, apply: Apply::Plain(sets) }
+    Modifier { name, usage: name, about, sets, argument: &[] }
 }
 
 const fn with(
@@ -96,29 +92,64 @@ const fn with(
     sets: &'static [(&'static str, &'static str)],
     argument: &'static [&'static str],
 ) -> Modifier {
-    Modifier { name, usage, about, apply: Apply::With(sets, argument) }
+    Modifier { name, usage, about, sets, argument }
 }
 
-/// Applies `text`, a modifier without its `+`.
-pub(super) fn apply(stack: &mut Stack, text: &str) -> Result<(), StackError> {
-    let (name, argument) = match text.split_once('(') {
-        Some((name, rest)) => (name, Some(rest.strip_suffix(')'))),
-        None => (text, None),
-    };
-    let modifier = MODIFIERS.iter().find(|m| m.name == name).ok_or_else(|| {
-        let known: Vec<_> = MODIFIERS.iter().map(|m| m.name).collect();
-        StackError::UnknownModifier { met: name.to_owned(), nearest: nearest(name, known.iter().copied()), known }
-    })?;
-    let (sets, keys, argument) = match (&modifier.apply, argument) {
-        (Apply::Plain(sets), None) => (*sets, &[] as &[_], ""),
-        (Apply::With(sets, keys), Some(Some(argument))) => (*sets, *keys, argument.trim()),
-        _ => return Err(StackError::Malformed { met: text.to_owned(), wanted: modifier.usage }),
-    };
-    for (key, value) in sets {
-        stack.set(key, value)?;
+impl Modifier {
+    /// Reads `text`, a modifier without its `+`: the keys that it sets, in order, each with its value.
+    ///
+    /// # Errors
+    /// No modifier has that name, or an argument is missing or too many.
+    pub fn read(text: &str) -> Result<Vec<(&'static str, String)>, ModifierError> {
+        let (name, argument) = match text.split_once('(') {
+            Some((name, rest)) => (name, Some(rest.strip_suffix(')'))),
+            None => (text, None),
+        };
+        let modifier = MODIFIERS.iter().find(|m| m.name == name).ok_or_else(|| {
+            let known: Vec<_> = MODIFIERS.iter().map(|m| m.name).collect();
+            ModifierError::Unknown { met: name.to_owned(), nearest: nearest(name, known.iter().copied()), known }
+        })?;
+        let argument = match (modifier.argument.is_empty(), argument) {
+            (true, None) => "",
+            (false, Some(Some(argument))) => argument.trim(),
+            _ => return Err(ModifierError::Malformed { met: text.to_owned(), wanted: modifier.usage }),
+        };
+        let plain = modifier.sets.iter().map(|(key, value)| (*key, (*value).to_owned()));
+        Ok(plain.chain(modifier.argument.iter().map(|key| (*key, argument.to_owned()))).collect())
     }
-    for key in keys {
-        stack.set(key, argument)?;
-    }
-    Ok(())
 }
+
+/// Why a modifier could not be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ModifierError {
+    /// No modifier has that name.
+    Unknown {
+        /// The name met.
+        met: String,
+        /// What may have been meant.
+        nearest: Option<&'static str>,
+        /// The names that would do.
+        known: Vec<&'static str>,
+    },
+    /// It is not written as it should be.
+    Malformed {
+        /// The text met.
+        met: String,
+        /// How it is written.
+        wanted: &'static str,
+    },
+}
+
+impl fmt::Display for ModifierError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { met, nearest, known } => {
+                let hint = nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+                write!(f, "`+{met}` is not a known modifier{hint}; known are +{}", known.join(", +"))
+            }
+            Self::Malformed { met, wanted } => write!(f, "`+{met}` is not a modifier: it is written `+{wanted}`"),
+        }
+    }
+}
+
+impl std::error::Error for ModifierError {}

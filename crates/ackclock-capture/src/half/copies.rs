@@ -1,0 +1,87 @@
+//! Packets that the capture holds twice.
+
+use ackclock_units::{Duration, Instant};
+use ackclock_wire::Flags;
+
+use crate::segment::Seen;
+
+/// The latest packets of one direction, by what tells one from another.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    /// Those with an identification, and those without; each a ring, 0 where there is none yet.
+    recent: [u64; 8],
+    twins: [u64; 16],
+    /// When the latter were seen.
+    seen: [Instant; 16],
+    /// How many there were of either.
+    recent_count: usize,
+    twin_count: usize,
+    /// How many of the latest segments with data came twice, and whether the last one has not so far.
+    twin_run: u32,
+    alone: bool,
+    doubled: bool,
+}
+
+impl Copies {
+    /// True when `seen` repeats one of the segments just before, identification included.
+    pub(crate) fn is_copy(&mut self, seen: &Seen) -> bool {
+        let s = &seen.segment;
+        let times = s.options.timestamps.map_or(0, |t| (u64::from(t.tsval) << 32) | u64::from(t.tsecr));
+        let numbers = (u64::from(s.seq.0) << 32) | u64::from(s.ack.0);
+        let blocks = s.options.sack.as_slice().first().map_or(0, |b| (u64::from(b.start.0) << 32) | u64::from(b.end.0));
+        let rest = (u64::from(seen.id) << 48) | (u64::from(s.window) << 32) | (u64::from(s.flags.0) << 24) | u64::from(s.len & 0xff_ffff);
+        // Odd multipliers spread what differs: 2^64 over the golden ratio, and three primes of xxHash.
+        let print = numbers.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ times.rotate_left(31).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
+            ^ blocks.rotate_left(43).wrapping_mul(0x27d4_eb2f_1656_67c5)
+            ^ rest.rotate_left(17).wrapping_mul(0x1656_67b1_9e37_79f9);
+        let print = print.max(1);
+        if seen.id == 0 {
+            return self.is_twin(seen, print);
+        }
+        if self.recent.contains(&print) {
+            return true;
+        }
+        self.recent[self.recent_count % self.recent.len()] = print;
+        self.recent_count += 1;
+        false
+    }
+
+    /// The same without identification: acks in a burst look the same then, so only a capture that is seen to double packets has copies.
+    fn is_twin(&mut self, seen: &Seen, print: u64) -> bool {
+        let data = seen.segment.seq_len() > 0;
+        if let Some(i) = self.latest_twin(seen.at, print) {
+            // Nobody sends a SYN twice at once, nor three segments in a row.
+            self.twin_run += u32::from(data);
+            self.alone = false;
+            self.doubled |= seen.segment.flags.has(Flags::SYN) || self.twin_run >= 3;
+            if self.doubled {
+                // A third one is another packet.
+                self.twins[i] = 0;
+                return true;
+            }
+        } else if data {
+            self.twin_run = if self.alone { 0 } else { self.twin_run };
+            self.alone = true;
+        }
+        let place = self.twin_count % self.twins.len();
+        (self.twins[place], self.seen[place]) = (print, seen.at);
+        self.twin_count += 1;
+        false
+    }
+
+    /// Where the latest one is that is the same and came shortly before.
+    fn latest_twin(&self, at: Instant, print: u64) -> Option<usize> {
+        if !self.twins.contains(&print) {
+            return None;
+        }
+        let within = if self.doubled { SOON } else { AT_ONCE };
+        let n = self.twins.len();
+        (1..=n).map(|back| (self.twin_count + n - back) % n).find(|i| self.twins[*i] == print && at.since(self.seen[*i]) < within)
+    }
+}
+
+/// In which a capture that is known to double packets shows the second one.
+const SOON: Duration = Duration::from_millis(20);
+/// And one of which that is not known.
+const AT_ONCE: Duration = Duration::from_micros(200);

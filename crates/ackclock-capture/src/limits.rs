@@ -1,0 +1,214 @@
+//! What held a sender back, moment by moment.
+//!
+//! Between two events a sender waits for something. After an ack that leaves room in the receiver's window it may send: where it does so at once, it had
+//! waited for that ack, and its own window was the limit; where it does not, it had nothing to send. A segment that is not full says that the buffer is empty.
+
+use ackclock_units::{Duration, Instant};
+
+use crate::report::Shares;
+
+/// What a sender waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Waits {
+    /// The handshake's end.
+    #[default]
+    Handshake,
+    /// Room in the receiver's window.
+    Receiver,
+    /// Acks: its congestion window is full.
+    Window,
+    /// The same, while that doubles with every round trip.
+    SlowStart,
+    /// It may send. The next segment tells whether it had to wait for acks or had nothing to send.
+    Open,
+}
+
+/// What a sender was held back by so far.
+#[derive(Debug, Default)]
+pub(crate) struct Limits {
+    spent: Shares,
+    waits: Waits,
+    at: Option<Instant>,
+    /// Since the last progress, which an expiry turns into waiting for it.
+    handshake: Duration,
+    receiver: Duration,
+    window: Duration,
+    slow_start: Duration,
+    /// Undecided: the first ack since it may send, when it sent last, and whether that left nothing to send.
+    open_since: Option<Instant>,
+    sent_at: Option<Instant>,
+    drained: bool,
+    /// How long it has not sent, up to the last progress and after it.
+    open_before: Duration,
+    open: Duration,
+    /// Most in flight in the round trip before, and in this one; a timeout has left the window below this.
+    rounds: (u64, u64),
+    round_end: u64,
+    growing: bool,
+    lost: bool,
+    below: u64,
+}
+
+/// How a sender stands after an event.
+#[derive(Clone, Copy)]
+pub(crate) struct Standing {
+    pub at: Instant,
+    /// Room in the receiver's window is less than a segment.
+    pub full: bool,
+    pub repairing: bool,
+    pub flight: u64,
+    pub una: u64,
+    pub max: u64,
+}
+
+impl Limits {
+    /// The connection begins; `opening` when the capture shows how.
+    pub fn begin(&mut self, at: Instant, opening: bool) {
+        if self.at.is_none() {
+            self.at = Some(at);
+            if !opening {
+                self.waits = Waits::Open;
+                self.open_since = Some(at);
+            }
+        }
+    }
+
+    fn pass(&mut self, at: Instant) {
+        let passed = self.at.map_or(Duration::ZERO, |before| at.since(before));
+        self.at = self.at.max(Some(at));
+        let to = match self.waits {
+            Waits::Handshake => &mut self.handshake,
+            Waits::Receiver => &mut self.receiver,
+            Waits::Window => &mut self.window,
+            Waits::SlowStart => &mut self.slow_start,
+            Waits::Open => &mut self.open,
+        };
+        *to += passed;
+    }
+
+    /// What was waited for since the last progress is known now: no timer expired in it.
+    fn settle(&mut self) {
+        self.spent.handshake += std::mem::take(&mut self.handshake);
+        self.spent.receiver_window += std::mem::take(&mut self.receiver);
+        self.spent.congestion_window += std::mem::take(&mut self.window);
+        self.spent.slow_start += std::mem::take(&mut self.slow_start);
+        self.open_before += std::mem::take(&mut self.open);
+    }
+
+    fn window(&self, s: &Standing) -> Waits {
+        let slow = if self.lost { s.flight < self.below } else { self.growing };
+        if slow { Waits::SlowStart } else { Waits::Window }
+    }
+
+    fn opens(&mut self, at: Instant) {
+        if self.waits != Waits::Open {
+            (self.waits, self.open_since) = (Waits::Open, None);
+        }
+        self.open_since.get_or_insert(at);
+    }
+
+    /// An ack moves forward, or the receiver's window changes.
+    pub fn acked(&mut self, s: &Standing, progress: bool, opening: bool) {
+        self.pass(s.at);
+        if progress {
+            self.settle();
+            if s.una >= self.round_end {
+                // A window that grows by half in a round trip doubles with acks for every segment, or is delayed by acks for every second one.
+                self.growing = self.rounds.1 * 4 >= self.rounds.0 * 5;
+                (self.rounds, self.round_end) = ((self.rounds.1, s.flight), s.max);
+            }
+            if self.lost && s.flight >= self.below {
+                self.below = 0;
+            }
+        }
+        match self.waits {
+            Waits::Handshake if !(progress && opening) => {}
+            _ if s.full => self.leave(Waits::Receiver),
+            _ if s.repairing => self.leave(self.window(s)),
+            _ => self.opens(s.at),
+        }
+    }
+
+    /// Stops being able to send without having sent: what was undecided was the application's.
+    fn leave(&mut self, to: Waits) {
+        if self.waits == Waits::Open {
+            self.spent.application += std::mem::take(&mut self.open_before) + std::mem::take(&mut self.open);
+        }
+        self.waits = to;
+    }
+
+    /// Something new is sent. `whole`: as much as a segment holds. `prompt`: how soon a sender answers an ack.
+    pub fn sent(&mut self, s: &Standing, whole: bool, prompt: Duration) {
+        self.pass(s.at);
+        self.rounds.1 = self.rounds.1.max(s.flight);
+        if self.waits == Waits::Handshake {
+            return;
+        }
+        let burst = self.open_since.is_none() && self.sent_at.is_some_and(|sent| s.at.since(sent) <= prompt);
+        let mut called_for = self.waits != Waits::Open;
+        if !called_for && !burst {
+            let waited = std::mem::take(&mut self.open_before) + std::mem::take(&mut self.open);
+            called_for = !self.drained && self.open_since.is_some_and(|since| s.at.since(since) <= prompt);
+            match (called_for, self.window(s)) {
+                (false, _) => self.spent.application += waited,
+                (true, Waits::SlowStart) => self.slow_start += waited,
+                (true, _) => self.window += waited,
+            }
+        }
+        self.drained = !whole;
+        self.waits = match () {
+            () if s.full => self.left(Waits::Receiver),
+            () if whole && called_for => self.window(s),
+            // What no ack called for tells nothing of its window: the next ack, and what follows it, will.
+            () => Waits::Open,
+        };
+        (self.open_since, self.sent_at) = (None, Some(s.at));
+    }
+
+    /// Leaves what is undecided of a burst to the application.
+    fn left(&mut self, to: Waits) -> Waits {
+        self.spent.application += std::mem::take(&mut self.open_before) + std::mem::take(&mut self.open);
+        to
+    }
+
+    /// The retransmission timer, or a probe's, has expired after `waited`.
+    pub fn expired(&mut self, s: &Standing, waited: Duration) {
+        self.pass(s.at);
+        let since = self.handshake + self.receiver + self.window + self.slow_start + self.open;
+        let waited = waited.min(since);
+        self.spent.timeouts += waited;
+        for part in [&mut self.open, &mut self.window, &mut self.slow_start, &mut self.receiver, &mut self.handshake] {
+            // What is left over was before the timer was set.
+            *part = Duration::ZERO;
+        }
+        let rest = since.saturating_sub(waited);
+        if self.waits == Waits::Handshake {
+            self.handshake += rest
+        } else {
+            self.window += rest
+        }
+        self.lost = true;
+        self.below = (s.flight / 2).max(1);
+        if self.waits != Waits::Handshake {
+            if self.waits == Waits::Open {
+                self.spent.application += std::mem::take(&mut self.open_before);
+            }
+            self.waits = Waits::SlowStart;
+        }
+    }
+
+    /// A loss was repaired without a timeout: the window goes on in steps.
+    pub fn repaired(&mut self) {
+        if !self.lost {
+            (self.lost, self.below) = (true, 0);
+        }
+    }
+
+    /// The connection ends, as far as the capture shows.
+    pub fn finish(mut self, end: Instant) -> Shares {
+        self.pass(end);
+        self.settle();
+        self.spent.application += self.open_before;
+        self.spent
+    }
+}

@@ -1,0 +1,114 @@
+//! Packets listed one by one, where that was asked for.
+
+use ackclock_trace::PacketRow;
+use ackclock_wire::Flags;
+
+use crate::half::Half;
+use crate::report::Direction;
+use crate::segment::Seen;
+
+/// The packets of one connection.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// Number of the connection.
+    number: u32,
+    rows: Vec<PacketRow>,
+    /// Rows that are retransmissions, with the side and the place in its list: their kinds are final at the end alone.
+    again: Vec<(u32, u8, u32)>,
+    /// Packets that found no room.
+    pub left_out: u64,
+}
+
+/// What a half counted before it took a packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Counts {
+    listed: usize,
+    packets: u64,
+    retransmitted: u64,
+    late: u64,
+    duplicates: u64,
+}
+
+impl Counts {
+    pub(crate) fn of(half: &Half) -> Self {
+        let out = &half.out;
+        Self {
+            listed: half.agains.len(),
+            packets: out.packets,
+            retransmitted: out.retransmitted_packets,
+            late: out.reordered,
+            duplicates: out.network_duplicates,
+        }
+    }
+}
+
+impl Listing {
+    pub(crate) fn new(number: u32) -> Self {
+        Self { number, rows: Vec::new(), again: Vec::new(), left_out: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds a packet that `halves[side]` has just taken; `before` are its counts from before that.
+    pub(crate) fn add(&mut self, seen: &Seen, side: usize, halves: &[Half; 2], before: Counts) {
+        let (s, own, other) = (&seen.segment, &halves[side], &halves[1 - side]);
+        let after = Counts::of(own);
+        let again = after.retransmitted > before.retransmitted;
+        let kind = match () {
+            () if after.listed > before.listed => {
+                self.again.push((self.rows.len() as u32, side as u8, before.listed as u32));
+                None
+            }
+            () if again => None,
+            () if s.flags.has(Flags::RST) => Some("reset"),
+            () if after.duplicates > before.duplicates => Some("duplicate"),
+            () if after.late > before.late => Some("late"),
+            () if s.flags.has(Flags::SYN) => Some("syn"),
+            () if s.seq_len() > 0 => Some("new"),
+            () => Some("ack"),
+        };
+        let acks = s.flags.has(Flags::ACK);
+        let position = |half: &Half, seq| half.offset(half.coordinate(seq));
+        // RFC 7323 §2.2: a SYN's own window is never scaled.
+        let scale = match (s.flags.has(Flags::SYN), own.out.options.is_some() && other.out.options.is_some()) {
+            (true, _) => Some(0),
+            (false, known) => known.then_some(other.peer_scale),
+        };
+        let times = s.options.timestamps;
+        self.rows.push(PacketRow {
+            time: seen.at,
+            connection: 2 * self.number + side as u32,
+            sent: true,
+            kind,
+            seq: s.seq,
+            len: s.len,
+            ack: s.ack,
+            offset: position(own, s.seq),
+            acked: acks.then(|| position(other, s.ack)),
+            flags: u32::from(s.flags.0),
+            window: scale.map(|scale| u64::from(s.window) << scale),
+            sack: s.options.sack.as_slice().iter().flat_map(|b| [position(other, b.start), position(other, b.end)]).collect(),
+            tsval: times.map(|t| t.tsval),
+            tsecr: times.filter(|_| acks).map(|t| t.tsecr),
+            packets: u32::try_from(after.packets - before.packets).unwrap_or(u32::MAX).max(1),
+            again,
+        });
+    }
+
+    /// The rows, with the kinds that were found in the end. `directions` are those of the two sides.
+    pub(crate) fn finish(mut self, directions: [&Direction; 2], client: usize) -> Vec<PacketRow> {
+        for (row, side, place) in self.again {
+            let found = directions[usize::from(side)].retransmissions.get(place as usize);
+            if let Some((row, found)) = self.rows.get_mut(row as usize).zip(found) {
+                row.kind = Some(found.cause.word());
+            }
+        }
+        if client == 1 {
+            // Who opened it was told later than the numbers were given.
+            self.rows.iter_mut().for_each(|row| row.connection ^= 1);
+        }
+        self.rows
+    }
+}

@@ -1,0 +1,83 @@
+//! The clock behind a peer's timestamps (RFC 7323): when was it that it sent what is seen now?
+
+use ackclock_units::{Duration, Instant};
+
+/// Follows one end's timestamps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PeerClock {
+    /// The first timestamp and when it was seen; the one of the least delay since, by the tick in use.
+    first: Option<(u32, Instant)>,
+    soonest: Option<(u32, Instant)>,
+    tick: u64,
+    /// Ticks after which it is looked at again: twice as many each time.
+    look: u32,
+}
+
+/// Ticks in use, ns: a millisecond (Linux, Windows), a microsecond, 4 ms, 10 ms (older systems), half a second.
+const TICKS: [u64; 5] = [1_000_000, 1_000, 4_000_000, 10_000_000, 500_000_000];
+/// Time after which two timestamps tell the tick.
+const LONG: Duration = Duration::from_millis(500);
+/// Timestamps farther apart are not of one clock.
+const FARTHEST: u32 = 1 << 30;
+
+impl PeerClock {
+    /// A segment with this timestamp was seen.
+    pub(crate) fn note(&mut self, tsval: u32, at: Instant) {
+        let &mut (first, since) = self.first.get_or_insert((tsval, at));
+        let ticks = tsval.wrapping_sub(first);
+        if self.soonest.is_none() {
+            (self.soonest, self.tick) = (Some((tsval, at)), TICKS[0]);
+        }
+        if ticks == 0 || ticks > FARTHEST {
+            return;
+        }
+        let long = at.since(since);
+        if long > LONG && ticks >= self.look {
+            self.look = ticks.saturating_mul(2);
+            let per_tick = long.as_nanos() as f64 / f64::from(ticks);
+            let off = |tick: &u64| (per_tick / *tick as f64).ln().abs();
+            let tick = TICKS.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(TICKS[0]);
+            if tick != self.tick {
+                (self.soonest, self.tick) = (Some((tsval, at)), tick);
+            }
+        }
+        if self.sent_by(tsval).is_none_or(|usual| at < usual) {
+            self.soonest = Some((tsval, at));
+        }
+    }
+
+    /// When a segment with this timestamp would have been seen if it had met no more delay than the one that met the least; to within a tick.
+    pub(crate) fn sent_by(&self, tsval: u32) -> Option<Instant> {
+        let (base, at) = self.soonest?;
+        let ticks = i64::from(tsval.wrapping_sub(base) as i32);
+        let nanos = i128::from(at.as_nanos()) + i128::from(ticks) * i128::from(self.tick);
+        u64::try_from(nanos).ok().map(Instant::from_nanos)
+    }
+
+    /// The tick.
+    pub(crate) fn tick(&self) -> Duration {
+        Duration::from_nanos(self.tick)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delay_shows_as_the_difference_to_the_least() {
+        for (tick, scale) in [(1_000_000_u64, 1_u64), (4_000_000, 4), (10_000_000, 10)] {
+            let mut clock = PeerClock::default();
+            let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
+            // 5 ms of delay at the least, 25 ms now and then; the counter wraps.
+            let stamp = |n: u64| (u64::from(u32::MAX - 20) + n / scale) as u32;
+            for n in (0..4000).step_by(20) {
+                clock.note(stamp(n), ms(n + if n % 60 == 0 { 25 } else { 5 }));
+            }
+            assert_eq!(clock.tick(), Duration::from_nanos(tick));
+            let told = clock.sent_by(stamp(2000)).unwrap();
+            assert!(told <= ms(2005) && ms(2005).since(told) <= clock.tick(), "{told:?}");
+        }
+        assert_eq!(PeerClock::default().sent_by(7), None);
+    }
+}

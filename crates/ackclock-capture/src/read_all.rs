@@ -1,0 +1,113 @@
+//! A whole capture through the analysis, on one thread or two.
+
+use std::io::Read;
+use std::num::NonZero;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
+
+use ackclock_units::Instant;
+
+use crate::read::{LinkType, Packets};
+use crate::segment::{Seen, Unseen};
+use crate::{Analysis, CaptureError};
+
+/// Packets that go from one thread to the other together, some 160 kB: waking a thread costs what a hundred packets do.
+const BATCH: usize = 1024;
+/// Batches read ahead of the analysis.
+const AHEAD: usize = 4;
+/// Packets between two reports of progress.
+const PROGRESS: u64 = 1 << 14;
+/// Link types that are not understood and named in the end.
+const MOST_LINKS: usize = 16;
+
+/// A packet on its way to the analysis.
+type Taken = (Instant, Result<Seen, Unseen>);
+
+impl Analysis {
+    /// Takes a whole capture, read on this thread and analysed on another one where the machine has two cores. Damage ends it, with a note; so does
+    /// `progress`, which gets the bytes read after every few thousand packets: then it returns false.
+    ///
+    /// # Errors
+    /// Those before the first packet.
+    pub fn read<R: Read>(&mut self, packets: &mut Packets<R>, progress: impl FnMut(u64) -> ControlFlow<()>) -> Result<bool, CaptureError> {
+        self.read_on(thread::available_parallelism().map_or(1, NonZero::get), packets, progress)
+    }
+
+    /// The same on at most so many threads, of which it uses two. The report does not depend on their number.
+    ///
+    /// # Errors
+    /// Those before the first packet.
+    pub fn read_on<R: Read>(
+        &mut self,
+        threads: usize,
+        packets: &mut Packets<R>,
+        progress: impl FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<bool, CaptureError> {
+        let mut links = std::mem::take(&mut self.links);
+        let ended = match threads {
+            0 | 1 => each_packet(packets, &mut links, progress, |at, seen| self.packet(at, seen)),
+            _ => self.read_beside(packets, &mut links, progress),
+        };
+        self.links = links;
+        Ok(ended.unwrap_or_else(|e| {
+            self.note(e.to_string());
+            true
+        }))
+    }
+
+    /// Reads here and analyses on another thread. Batches come back to be filled again.
+    fn read_beside<R: Read>(
+        &mut self,
+        packets: &mut Packets<R>,
+        links: &mut Vec<u32>,
+        progress: impl FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<bool, CaptureError> {
+        thread::scope(|scope| {
+            let (full, filled) = sync_channel::<Vec<Taken>>(AHEAD);
+            let (used, empty) = channel::<Vec<Taken>>();
+            let analysing = scope.spawn(move || {
+                for mut batch in filled {
+                    batch.drain(..).for_each(|(at, seen)| self.packet(at, seen));
+                    // Nobody takes it back once everything is read.
+                    let _ = used.send(batch);
+                }
+            });
+            let mut batch = Vec::with_capacity(BATCH);
+            // Sending fails only where the analysis has panicked, which is passed on below.
+            let ended = each_packet(packets, links, progress, |at, seen| {
+                batch.push((at, seen));
+                if batch.len() == BATCH {
+                    let next = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
+                    let _ = full.send(std::mem::replace(&mut batch, next));
+                }
+            });
+            let _ = full.send(batch);
+            drop(full);
+            analysing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            ended
+        })
+    }
+}
+
+/// Gives every packet to `take`, and link types that are not understood to `links`. True at the end, false when `progress` wants no more.
+fn each_packet<R: Read>(
+    packets: &mut Packets<R>,
+    links: &mut Vec<u32>,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+    mut take: impl FnMut(Instant, Result<Seen, Unseen>),
+) -> Result<bool, CaptureError> {
+    while let Some(p) = packets.next_packet()? {
+        if let LinkType::Other(n) = p.link
+            && !links.contains(&n)
+            && links.len() < MOST_LINKS
+        {
+            links.push(n);
+        }
+        take(p.at, Seen::in_packet(&p));
+        if packets.packets().is_multiple_of(PROGRESS) && progress(packets.offset()).is_break() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

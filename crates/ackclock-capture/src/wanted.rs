@@ -1,0 +1,28 @@
+//! What is asked of an analysis.
+
+use std::sync::Arc;
+
+use ackclock_policy::Timing;
+
+use crate::what_if::Asked;
+
+/// What of a capture is looked at, and how closely.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Keep a sample of round-trip time and flight for every ack that gives one.
+    pub samples: bool,
+    /// Timers to be put in the place of the sender's.
+    pub what_if: Arc<[Timing]>,
+}
+
+/// The same for each direction.
+pub(crate) struct Wanted {
+    pub samples: bool,
+    pub asked: Option<Arc<Asked>>,
+}
+
+impl Wanted {
+    pub(crate) fn new(options: Options) -> Self {
+        Self { samples: options.samples, asked: Asked::new(options.what_if) }
+    }
+}

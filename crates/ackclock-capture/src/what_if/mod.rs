@@ -1,0 +1,378 @@
+//! Other timers in the place of the sender's: what they would have done with what it sent and heard.
+//!
+//! While a direction is read, each timer is told of what was sent and acknowledged, as its connection would have told it. Where its deadline passes before an
+//! ack comes, or the sender's own timer expires, a [`Stall`] is noted; what came of it is judged at the end ([`settle`]), when all retransmissions are.
+
+mod attempts;
+mod settle;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ackclock_policy::{
+    Backoff, Phase, RetransmissionTimer, RttEstimator, RttSample, SamplingRate, SenderView, TimerAction, TimerEvent, Timing, Window,
+};
+use ackclock_units::{Duration, Instant, Rng, SeqNumber};
+
+pub(crate) use settle::{Evidence, settle};
+
+use crate::sent::Piece;
+
+/// A timer that follows a sender.
+#[derive(Debug)]
+struct Follower {
+    estimator: Box<dyn RttEstimator>,
+    backoff: Box<dyn Backoff>,
+    timer: Box<dyn RetransmissionTimer>,
+    /// When it would expire; never while nothing is outstanding.
+    deadline: Instant,
+    /// Backoff that no valid sample has ended yet (Karn, RFC 6298 §5.5 to 5.7).
+    backed_off: u32,
+    /// Expiries while the ack of what was sent once was under way.
+    spurious: u64,
+    rounds: u32,
+    /// It has not expired where the sender's own timer did in vain: what that one's recovery repaired is not repaired here.
+    owes: bool,
+    /// It has expired in vain: what had been sent by then it sends again as acks come (go-back-N), before any timeout.
+    resends: Instant,
+}
+
+/// What a timer had when a stall ended.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    deadline: Instant,
+    rto: Duration,
+    backed_off: u32,
+    /// See [`Follower`].
+    owes: bool,
+    resends: Instant,
+}
+
+/// A wait of the sender for what was lost, or so it thought: from when a segment became the oldest outstanding until it was acknowledged.
+#[derive(Debug)]
+struct Stall {
+    /// The oldest segment: first copy, and latest retransmission by its place in the list.
+    first: Instant,
+    again: Option<u32>,
+    /// It holds the SYN.
+    syn: bool,
+    /// When its sender heard the ack; `None` when it never did.
+    heard: Option<Instant>,
+    /// When the newest segment outstanding then was sent, unless the ack covers more than the oldest segment.
+    newest_lost: Option<Instant>,
+    /// Expiries of the sender's own timer in it, by their places in the list.
+    expiries: (u32, u32),
+    /// Least round-trip time to the receiver so far.
+    far: Duration,
+    marks: Box<[Mark]>,
+}
+
+/// Stalls kept over all connections, some hundred bytes each and a few dozen more for each timer.
+pub(crate) const MOST_STALLS: u32 = 1 << 16;
+
+/// What is asked about every sender.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub timings: Arc<[Timing]>,
+    stalls: AtomicU32,
+}
+
+impl Asked {
+    /// Nothing where there are no timers.
+    pub fn new(timings: Arc<[Timing]>) -> Option<Arc<Self>> {
+        (!timings.is_empty()).then(|| Arc::new(Self { timings, stalls: AtomicU32::new(0) }))
+    }
+
+    fn has_room(&self) -> bool {
+        self.stalls.fetch_update(Relaxed, Relaxed, |n| (n < MOST_STALLS).then_some(n + 1)).is_ok()
+    }
+
+    /// Not every stall was kept.
+    pub fn is_full(&self) -> bool {
+        self.stalls.load(Relaxed) >= MOST_STALLS
+    }
+}
+
+/// The timers that follow one direction.
+#[derive(Debug)]
+pub(crate) struct WhatIf {
+    followers: Vec<Follower>,
+    /// Nothing is outstanding.
+    idle: bool,
+    sampling: SamplingRate,
+    asked: Arc<Asked>,
+    stalls: Vec<Stall>,
+    expiries_before: u32,
+    /// The oldest segment was sent again in the recovery from a timeout, and no ack had called for it.
+    released: bool,
+    rng: Rng,
+}
+
+/// What an ack that moves forward did.
+pub(crate) struct Advance {
+    /// When the sender heard of it.
+    pub heard: Instant,
+    /// The oldest segment before it, and when the newest was sent unless more than the oldest is acknowledged.
+    pub head: Piece,
+    pub newest_lost: Option<Instant>,
+    /// Round-trip time that the sender measured: by Karn's rule, or by timestamps.
+    pub sample: Option<Duration>,
+    /// Timestamps tell which copy an ack answers.
+    pub timestamps: bool,
+    /// In flight before, bytes, and the window that this shows.
+    pub flight: u64,
+    pub window: Window,
+    /// Segments that it acknowledges.
+    pub segments: u32,
+    pub repairing: bool,
+    pub una: u64,
+    pub max: u64,
+    pub mss: u32,
+    /// What is the oldest now was last sent then; `None` when all is acknowledged.
+    pub oldest: Option<Instant>,
+    /// The SYN is acknowledged, and when it was first sent is all that is known of it.
+    pub syn: bool,
+    pub far: Duration,
+    /// Expiries noted so far, and whether the last of them was for nothing.
+    pub expiries: u32,
+    pub in_vain: bool,
+    /// When the last of them was.
+    pub expired_at: Option<Instant>,
+}
+
+impl WhatIf {
+    pub fn new(asked: &Arc<Asked>, first: u64) -> Self {
+        let followers = asked.timings.iter().filter_map(|t| {
+            Some(Follower {
+                estimator: t.estimator.as_ref()?.build(),
+                backoff: t.backoff.build(),
+                timer: t.timer.build(),
+                deadline: Instant::FAR_FUTURE,
+                backed_off: 0,
+                spurious: 0,
+                rounds: 0,
+                owes: false,
+                resends: Instant::ZERO,
+            })
+        });
+        Self {
+            followers: followers.collect(),
+            idle: true,
+            sampling: SamplingRate::new(SeqNumber(first as u32)),
+            asked: Arc::clone(asked),
+            stalls: Vec::new(),
+            expiries_before: 0,
+            released: false,
+            rng: rng(),
+        }
+    }
+
+    /// Something new was sent.
+    #[inline]
+    pub fn sent(&mut self, at: Instant, oldest: Instant, syn: bool) {
+        if !self.idle && !syn {
+            return;
+        }
+        self.idle = false;
+        let mut v = view(at, Some(oldest), None);
+        for f in &mut self.followers {
+            let timeout = f.timeout(syn, f.backed_off, &mut self.rng);
+            f.deadline = if syn { at + timeout } else { f.told(TimerEvent::Sent { retransmission: false }, timeout, &mut v) };
+        }
+    }
+
+    /// The oldest segment was sent again, and no timer of the sender had expired.
+    pub fn sent_again(&mut self, at: Instant, probe: bool, released: bool) {
+        self.released = released;
+        let mut v = view(at, Some(at), None);
+        for f in self.followers.iter_mut().filter(|f| f.deadline >= at) {
+            let timeout = f.timeout(false, f.backed_off, &mut self.rng);
+            // RFC 8985 §7.3: a probe sets the timer anew.
+            f.deadline = if probe { at + timeout } else { f.told(TimerEvent::Sent { retransmission: true }, timeout, &mut v) };
+        }
+    }
+
+    /// A tail loss probe of something else than the oldest segment sets the timers anew (RFC 8985 §7.3).
+    pub fn probed(&mut self, at: Instant) {
+        self.sent_again(at, true, false);
+    }
+
+    /// The acknowledgment number moves forward.
+    pub fn advanced(&mut self, a: &Advance) {
+        let expired = a.expiries > self.expiries_before;
+        let once = a.head.copies <= 1 && !expired;
+        let released = std::mem::take(&mut self.released) && !expired;
+        let stalled = !once && (expired || self.followers.iter().any(|f| f.deadline < a.heard || f.owes && released));
+        if stalled {
+            self.note(a, expired);
+        }
+        if !a.repairing {
+            self.sampling.follow(SeqNumber(a.una as u32), a.segments, a.sample.is_some(), SeqNumber(a.max as u32));
+        }
+        let mut v = view(a.heard, a.oldest, None);
+        let e = if a.oldest.is_none() { TimerEvent::AllAcked } else { TimerEvent::Acked };
+        for f in &mut self.followers {
+            let (late, deadline) = (f.deadline < a.heard, f.deadline);
+            let covered = !once && a.head.first < f.resends;
+            if (late || expired || released && f.owes) && !covered {
+                f.expire(a, once, &mut self.rng);
+                f.owes = expired && a.in_vain && !late;
+            }
+            f.owes &= a.repairing;
+            if a.oldest.is_none() {
+                f.resends = Instant::ZERO;
+            }
+            // A timer that waited longer than the sender's takes the sample that this one spoilt; one that waited less has spoilt it (Karn).
+            let sample = match a.sample {
+                Some(_) if late && !a.timestamps => None,
+                None if expired && a.in_vain && !late => Some(a.heard.since(a.head.first)),
+                // The echo of a copy whose ack was lost: the wait is in the sample, and another timer would have waited otherwise.
+                Some(rtt) if late && expired && !a.in_vain => {
+                    let last = a.expired_at.unwrap_or(deadline);
+                    Some(rtt.saturating_sub(last.since(deadline)).max(rtt.min(a.heard.since(last))))
+                }
+                sample => sample,
+            };
+            if let Some(rtt) = sample {
+                f.backed_off = 0;
+                let (rate, smss) = (self.sampling.rate(), a.mss.max(1));
+                f.estimator.on_sample(RttSample { now: a.heard, rtt, flight_size: a.flight, window: a.window, smss, sampling_rate: rate });
+            }
+            let timeout = f.timeout(false, f.backed_off, &mut self.rng);
+            f.deadline = f.told(e, timeout, &mut v);
+        }
+        self.idle = a.oldest.is_none();
+        self.expiries_before = a.expiries;
+    }
+
+    fn note(&mut self, a: &Advance, expired: bool) {
+        if !self.asked.has_room() {
+            return;
+        }
+        let marks = self.followers.iter().map(|f| Mark {
+            deadline: f.deadline,
+            rto: if a.syn { f.estimator.initial_rto() } else { f.estimator.rto() },
+            backed_off: f.backed_off,
+            owes: f.owes,
+            resends: f.resends,
+        });
+        self.stalls.push(Stall {
+            first: a.head.first,
+            again: a.head.again,
+            syn: a.syn,
+            heard: Some(a.heard),
+            newest_lost: a.newest_lost,
+            expiries: (if expired { self.expiries_before } else { a.expiries }, a.expiries),
+            far: a.far,
+            marks: marks.collect(),
+        });
+    }
+
+    /// The capture ends while something is outstanding for which the sender's timer has expired.
+    pub fn end(&mut self, head: Piece, syn: bool, far: Duration, expiries: u32) {
+        if expiries > self.expiries_before && self.asked.has_room() {
+            let marks = self.followers.iter().map(|f| Mark {
+                deadline: f.deadline,
+                rto: f.estimator.rto(),
+                backed_off: f.backed_off,
+                owes: false,
+                resends: Instant::ZERO,
+            });
+            self.stalls.push(Stall {
+                first: head.first,
+                again: head.again,
+                syn,
+                heard: None,
+                newest_lost: None,
+                expiries: (self.expiries_before, expiries),
+                far,
+                marks: marks.collect(),
+            });
+        }
+    }
+}
+
+impl Follower {
+    fn timeout(&mut self, syn: bool, backed_off: u32, rng: &mut Rng) -> Duration {
+        if syn {
+            self.backoff.syn_timeout(self.estimator.initial_rto(), backed_off, rng)
+        } else {
+            self.backoff.timeout(self.estimator.rto(), backed_off, rng)
+        }
+    }
+
+    /// Asks the countdown, of a sender that `v` shows but for the deadline.
+    fn told(&mut self, e: TimerEvent, timeout: Duration, v: &mut SenderView) -> Instant {
+        v.rto_deadline = (self.deadline != Instant::FAR_FUTURE).then_some(self.deadline);
+        match self.timer.on(e, timeout, v) {
+            TimerAction::Keep => self.deadline,
+            TimerAction::Arm(at) => at.max(v.now),
+            TimerAction::Disarm => Instant::FAR_FUTURE,
+        }
+    }
+
+    /// Expires as often as it would have before the ack; once at least where it was about to, and the sender's own timer was quicker.
+    fn expire(&mut self, a: &Advance, once: bool, rng: &mut Rng) {
+        let mut round = 0;
+        while self.deadline < a.heard && round < MOST_ROUNDS {
+            round += 1;
+            self.backed_off += 1;
+            self.estimator.on_expiry(round);
+            let timeout = self.timeout(a.syn, self.backed_off, rng);
+            let mut v = view(self.deadline, Some(a.head.first), None);
+            self.deadline = self.told(TimerEvent::Expired, timeout, &mut v).max(self.deadline + TICK);
+        }
+        if once && round > 0 {
+            self.rounds = self.rounds.max(round);
+            self.spurious += u64::from(round);
+            self.resends = a.heard;
+        }
+        if round > 0 && (once || a.in_vain) {
+            self.estimator.on_spurious_timeout();
+        } else if round == 0 && !a.in_vain {
+            // Slower than the sender's own: it would have expired after this ack, which its own retransmission would have called forth.
+            self.backed_off += 1;
+            self.estimator.on_expiry(1);
+        }
+        if a.syn {
+            self.backed_off = 0;
+        }
+    }
+}
+
+/// Expiries for one ack that are followed while reading.
+const MOST_ROUNDS: u32 = 64;
+/// No two expiries lie closer together.
+const TICK: Duration = Duration::from_micros(100);
+
+/// Backoffs may draw; none of the built-in ones does.
+fn rng() -> Rng {
+    Rng::stream(0, "what-if", 0)
+}
+
+/// What a countdown asks of a sender.
+fn view(now: Instant, oldest_sent_at: Option<Instant>, rto_deadline: Option<Instant>) -> SenderView {
+    let zero = SeqNumber(0);
+    SenderView {
+        now,
+        snd_una: zero,
+        snd_nxt: zero,
+        window: Window { cwnd: 0, ssthresh: u64::MAX },
+        initial_window: 0,
+        flight_size: 0,
+        pipe: 0,
+        rwnd: 0,
+        smss: 1,
+        unsent: 0,
+        phase: Phase::Open,
+        recovery_point: zero,
+        dup_acks: 0,
+        expiries: 0,
+        rto_deadline,
+        oldest_sent_at,
+        rtt: None,
+        sack: false,
+        timestamps: false,
+    }
+}

@@ -1,0 +1,312 @@
+//! What the analysis says of such captures, against what the kernels know.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use ackclock_capture::read::{Packets, open};
+use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen};
+use ackclock_units::Instant;
+use ackclock_wire::Flags;
+use serde_json::Value;
+
+/// Moments of one kind that are the same: the kernel's and the capture's differ by what the emulator's thread waited for the processor, which is
+/// long where the machine is busy; expiries of one connection lie farther apart.
+const SAME: u64 = 150_000_000;
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Tally {
+    found: u32,
+    real: u32,
+    both: u32,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        (self.found, self.real, self.both) = (self.found + other.found, self.real + other.real, self.both + other.both);
+    }
+
+    fn exact(&self) -> bool {
+        self.found == self.both && self.real == self.both
+    }
+
+    fn words(&self) -> String {
+        let part = |n: u32| if n == 0 { 1.0 } else { f64::from(self.both) / f64::from(n) };
+        format!("{} real, {} found, {} both: precision {:.3} recall {:.3}", self.real, self.found, self.both, part(self.found), part(self.real))
+    }
+}
+
+/// Pairs moments, each once, within `within`.
+fn pair(found: &[u64], real: &[u64], within: u64) -> (Tally, Vec<u64>, Vec<u64>) {
+    let mut left: Vec<u64> = real.to_vec();
+    let mut extra = Vec::new();
+    for f in found {
+        match left.iter().enumerate().map(|(i, r)| (r.abs_diff(*f), i)).min().filter(|(d, _)| *d <= within) {
+            Some((_, i)) => drop(left.remove(i)),
+            None => extra.push(*f),
+        }
+    }
+    let both = (found.len() - extra.len()) as u32;
+    (Tally { found: found.len() as u32, real: real.len() as u32, both }, extra, left)
+}
+
+fn segments(path: &Path) -> Result<Vec<Seen>, Box<dyn std::error::Error>> {
+    let mut packets = Packets::new(open(path)?)?;
+    let mut seen = Vec::new();
+    while let Ok(Some(p)) = packets.next_packet() {
+        seen.extend(Seen::in_packet(&p));
+    }
+    Ok(seen)
+}
+
+fn analysed(seen: &[Seen]) -> Report {
+    let mut analysis = Analysis::new(Options::default());
+    seen.iter().for_each(|s| analysis.packet(s.at, Ok(*s)));
+    analysis.finish()
+}
+
+type Ends = (SocketAddr, SocketAddr);
+
+/// Expiries of one direction: moment, round, and whether a longer timer would have avoided it.
+struct Expiry {
+    at: u64,
+    round: u32,
+    spurious: Option<bool>,
+}
+
+/// What both captures together and the kernel's events tell of the expiries of one direction.
+fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expiry> {
+    let mut out: Vec<Expiry> = Vec::new();
+    let forth: Vec<&Seen> = near.iter().filter(|s| (s.src, s.dst) == ends).collect();
+    let back: Vec<&Seen> = near.iter().filter(|s| (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK)).collect();
+    for &at in events {
+        let before = back.iter().filter(|s| s.at.as_nanos() < at).map(|s| s.segment.ack).reduce(|a, b| if b.diff(a) > 0 { b } else { a });
+        let advance = back.iter().find(|s| s.at.as_nanos() >= at && before.is_none_or(|una| s.segment.ack.diff(una) > 0));
+        let since = out.last().map(|e| e.at);
+        let progress = since.is_some_and(|since| {
+            let una = back.iter().filter(|s| s.at.as_nanos() < since).map(|s| s.segment.ack).reduce(|a, b| if b.diff(a) > 0 { b } else { a });
+            una != before
+        });
+        let round = if progress { 1 } else { out.last().map_or(1, |e| e.round + 1) };
+        // When a copy of the oldest segment sent before the expiry arrived, and when one sent since; when the ack that told of it was sent.
+        let copies = before.map(|una| {
+            let covers = |s: &Seen| s.segment.seq_len() > 0 && s.segment.seq.diff(una) <= 0 && s.segment.end().diff(una) > 0;
+            let arrived = far.iter().filter(|s| (s.src, s.dst) == ends && covers(s)).map(|s| {
+                let sent = forth.iter().find(|f| f.id == s.id && f.segment.seq == s.segment.seq).map_or(0, |f| f.at.as_nanos());
+                (sent, s.at)
+            });
+            let (mut earlier, mut since) = (None, None);
+            for (sent, at_far) in arrived {
+                // The capture's clock may be behind the kernel's by what the emulator waits.
+                let of = if sent + 200_000 < at { &mut earlier } else { &mut since };
+                *of = Some(of.map_or(at_far, |o: Instant| o.min(at_far)));
+            }
+            (earlier, since)
+        });
+        let spurious = copies.zip(advance).and_then(|((earlier, since), advance)| {
+            let theirs = far.iter().filter(|s| (s.dst, s.src) == ends);
+            // In TIME-WAIT all have the identification 0.
+            let it = |s: &&Seen| s.id == advance.id && s.segment.ack == advance.segment.ack && s.at < advance.at;
+            let answered = theirs.clone().rfind(|s| it(s))?.at;
+            // News in what the other end sends again for its own reasons comes by chance.
+            let a = &advance.segment;
+            let by_chance = a.seq_len() > 0 && theirs.clone().any(|s| s.segment.seq == a.seq && s.segment.seq_len() > 0 && s.at < answered);
+            if by_chance {
+                return None;
+            }
+            Some(earlier.is_some_and(|e| e <= answered) && since.is_none_or(|s| answered < s))
+        });
+        out.push(Expiry { at, round, spurious });
+    }
+    out
+}
+
+#[derive(Default)]
+struct Sums {
+    retransmitted: (u32, u32),
+    timeouts: Tally,
+    probes: Tally,
+    rounds: Tally,
+    spurious: Tally,
+    far_timeouts: Tally,
+    wrong_spurious: u32,
+    /// For both rules: gaps, those that hold an expiry, expiries of data, those that lie in a gap.
+    gaps: [[u32; 4]; 2],
+}
+
+pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
+    let mut cases: Vec<_> = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|e| e.path()).filter(|p| p.join("truth.json").exists()).collect();
+    cases.sort();
+    let mut sums = Sums::default();
+    for case in cases {
+        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if only.is_some_and(|o| !name.contains(o)) {
+            continue;
+        }
+        one(&case, &name, only.is_some(), &mut sums)?;
+    }
+    println!("retransmissions exact in {} of {} sums", sums.retransmitted.0, sums.retransmitted.1);
+    for (what, t) in [
+        ("timeouts at the sender", sums.timeouts),
+        ("probes at the sender", sums.probes),
+        ("timeouts with their round", sums.rounds),
+        ("Eifel-spurious among those found", sums.spurious),
+        ("timeouts at the receiver", sums.far_timeouts),
+    ] {
+        println!("{what}: {}", t.words());
+    }
+    for (rule, [gaps, right, expiries, covered]) in ["by time", "by content"].into_iter().zip(sums.gaps) {
+        let part = |n: u32, of: u32| f64::from(n) / f64::from(of.max(1));
+        println!(
+            "gaps {rule} at the receiver: {gaps}, {expiries} expiries: precision {:.3} recall {:.3}",
+            part(right, gaps),
+            part(covered, expiries)
+        );
+    }
+    Ok(())
+}
+
+fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Box<dyn std::error::Error>> {
+    let truth: Value = serde_json::from_str(&std::fs::read_to_string(case.join("truth.json"))?)?;
+    let behind = case.join("behind.pcapng");
+    let (near, far) = (segments(&case.join("near.pcapng"))?, segments(&case.join("far.pcapng"))?);
+    let mut events: BTreeMap<Ends, Vec<(u64, String)>> = BTreeMap::new();
+    for e in truth["events"].as_array().into_iter().flatten() {
+        let end = |i: usize| e[i].as_str().unwrap_or_default().parse::<SocketAddr>();
+        let (Ok(from), Ok(to)) = (end(2), end(3)) else { continue };
+        events.entry((from, to)).or_default().push((e[0].as_u64().unwrap_or(0), e[1].as_str().unwrap_or_default().to_owned()));
+    }
+    let (at_near, at_far) = (analysed(&near), analysed(&far));
+    let client: std::net::IpAddr = near.first().map_or([0, 0, 0, 0].into(), |s| s.src.ip());
+    // Where a device does offload, packets as they are on the wire were captured too: what became of each is told by them.
+    let wire = if behind.exists() { segments(&behind)? } else { near.clone() };
+    let mut said = Vec::new();
+    for (side, sender, receiver, sent, got) in [(0, &at_near, &at_far, &wire, &far), (1, &at_far, &at_near, &far, &wire)] {
+        let ours = |ends: &Ends| (ends.0.ip() == client) == (side == 0);
+        let directions = |r: &Report| -> Vec<(Ends, Direction)> {
+            let both = |c: &ackclock_capture::Connection| {
+                let [a, b] = c.directions.clone();
+                [((c.client, c.server), a), ((c.server, c.client), b)]
+            };
+            r.connections.iter().flat_map(both).filter(|(ends, _)| ours(ends)).collect()
+        };
+        let mine = directions(sender);
+        let found: u64 = mine.iter().map(|(_, d)| d.retransmitted_packets).sum();
+        let real = truth["counters"][side]["RetransSegs"].as_u64().unwrap_or(0);
+        sums.retransmitted.1 += 1;
+        sums.retransmitted.0 += u32::from(found == real);
+        if found != real {
+            said.push(format!("side {side}: RetransSegs {real}, found {found}"));
+        }
+        let none = Vec::new();
+        let (mut timeouts, mut probes, mut rounds, mut spurious, mut seen) =
+            (Tally::default(), Tally::default(), Tally::default(), Tally::default(), Tally::default());
+        for (ends, d) in &mine {
+            let known = events.get(ends).unwrap_or(&none);
+            let of = |kinds: &[&str]| -> Vec<u64> { known.iter().filter(|e| kinds.contains(&&*e.1)).map(|e| e.0).collect() };
+            let real = expiries(&of(&["rto", "synack-rto"]), *ends, sent, got);
+            let moments: Vec<u64> = real.iter().map(|e| e.at).collect();
+            let unknown = of(&["unknown"]);
+            // What the kernel's record leaves open says nothing for or against.
+            let told = |at: &u64| !unknown.iter().any(|u| u.abs_diff(*at) < SAME / 10);
+            let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).filter(told).collect();
+            let (tally, extra, missed) = pair(&found, &moments, SAME);
+            timeouts.add(tally);
+            let ports = format!("{} > {}", ends.0.port(), ends.1.port());
+            let start = sent.first().map_or(0, |s| s.at.as_nanos());
+            let list = |moments: &[u64]| moments.iter().map(|m| format!("{:.3}", (m - start.min(*m)) as f64 / 1e9)).collect::<Vec<_>>().join(" ");
+            if !extra.is_empty() || !missed.is_empty() {
+                said.push(format!("{ports}: timeouts invented at {}; missed at {}", list(&extra), list(&missed)));
+            }
+            for e in &real {
+                let Some(t) = d.timeouts.iter().find(|t| t.at.as_nanos().abs_diff(e.at) <= SAME) else { continue };
+                rounds.add(Tally { found: 1, real: 1, both: u32::from(t.round == e.round) });
+                if t.round != e.round {
+                    said.push(format!("{ports}: the timeout at {} is round {}, not {}", list(&[e.at]), e.round, t.round));
+                }
+                if let Some(truth) = e.spurious {
+                    let told = t.eifel_spurious == Some(true);
+                    spurious.add(Tally { found: u32::from(told), real: u32::from(truth), both: u32::from(told && truth) });
+                    if told != truth {
+                        sums.wrong_spurious += 1;
+                        said.push(format!("{ports}: the timeout at {} is Eifel-spurious {truth}, not {:?}", list(&[e.at]), t.eifel_spurious));
+                    }
+                }
+            }
+            let found: Vec<u64> = d.of(Cause::TailLossProbe).map(|r| r.at.as_nanos()).filter(told).collect();
+            let (tally, extra, missed) = pair(&found, &of(&["tlp"]), SAME);
+            probes.add(tally);
+            if !extra.is_empty() || !missed.is_empty() {
+                said.push(format!("{ports}: probes invented at {}; missed at {}", list(&extra), list(&missed)));
+            }
+        }
+        let shift = truth["rtt_ms"].as_u64().unwrap_or(0) * 500_000;
+        for (ends, d) in directions(receiver) {
+            let known = events.get(&ends).unwrap_or(&none);
+            let real: Vec<u64> = known.iter().filter(|e| e.1.contains("rto")).map(|e| e.0 + shift).collect();
+            let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).collect();
+            seen.add(pair(&found, &real, SAME + shift).0);
+            // A gap is right where an expiry of data's timer lies in it; an expiry is found where it lies in a gap.
+            let data: Vec<u64> = known.iter().filter(|e| e.1 == "rto").map(|e| e.0).collect();
+            let syns: Vec<u64> =
+                got.iter().chain(sent).filter(|s| (s.src, s.dst) == ends && s.segment.flags.has(Flags::SYN)).map(|s| s.at.as_nanos()).collect();
+            let data: Vec<u64> = data
+                .into_iter()
+                // After which nothing comes any more, no receiver can tell.
+                .filter(|d| got.iter().any(|s| (s.src, s.dst) == ends && s.at.as_nanos() + SAME / 2 > d + shift))
+                .filter(|d| !syns.iter().any(|s| s.abs_diff(*d) < SAME))
+                .collect();
+            for (rule, gaps) in [&d.gaps_by_time, &d.gaps].into_iter().enumerate() {
+                // To within half a round trip and what the emulator's thread waited.
+                let holds = |g: &ackclock_capture::gaps::Gap, at: u64| {
+                    (g.from.as_nanos().saturating_sub(SAME / 2)..(g.from + g.length).as_nanos() + SAME / 2).contains(&at)
+                };
+                let right = gaps.iter().filter(|g| data.iter().any(|d| holds(g, d + shift))).count() as u32;
+                let covered = data.iter().filter(|d| gaps.iter().any(|g| holds(g, **d + shift))).count() as u32;
+                let t = &mut sums.gaps[rule];
+                t[0] += gaps.len() as u32;
+                t[1] += right;
+                t[2] += data.len() as u32;
+                t[3] += covered;
+                if rule == 1 {
+                    let start = sent.first().map_or(0, |s| s.at.as_nanos());
+                    let time = |at: u64| format!("{:.3}", (at - start.min(at)) as f64 / 1e9);
+                    for g in gaps.iter().filter(|g| !data.iter().any(|d| holds(g, d + shift))) {
+                        said.push(format!(
+                            "{} > {}: gap of {:.3} invented at {}",
+                            ends.0.port(),
+                            ends.1.port(),
+                            g.length.as_secs_f64(),
+                            time(g.from.as_nanos())
+                        ));
+                    }
+                    for d in data.iter().filter(|d| !gaps.iter().any(|g| holds(g, **d + shift))) {
+                        said.push(format!("{} > {}: gap missed at {}", ends.0.port(), ends.1.port(), time(*d + shift)));
+                    }
+                }
+            }
+        }
+        sums.timeouts.add(timeouts);
+        sums.probes.add(probes);
+        sums.rounds.add(rounds);
+        sums.spurious.add(spurious);
+        sums.far_timeouts.add(seen);
+        if verbose {
+            for (_, d) in &mine {
+                let start = sent.first().map_or(0, |s| s.at.as_nanos());
+                for r in &d.retransmissions {
+                    let at = (r.at.as_nanos() - start) as f64 / 1e9;
+                    said.push(format!("    {at:.6} {} +{} {} {:?}: {}", r.offset, r.len, r.cause.word(), r.needed, r.evidence));
+                }
+            }
+        }
+        if !timeouts.exact() || !probes.exact() {
+            said.push(format!("side {side}: timeouts {}; probes {}", timeouts.words(), probes.words()));
+        }
+    }
+    if !said.is_empty() {
+        println!("{name}: {} late {} undelivered {}", truth["plan"].as_str().unwrap_or_default(), truth["late"], truth["undelivered"]);
+        said.iter().for_each(|s| println!("  {s}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! The end that answers.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use ackclock_units::{Bytes, Duration};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send, shutdown, sockopt};
+
+use super::answer::Pattern;
+use super::ready::{EDGES, Ready};
+use super::socket::{OptionSeen, TcpCounts, Wanted, listener};
+use super::{Closes, KernelWeb, Shared};
+use crate::linux::wait::be_punctual;
+use crate::{DriveError, Kernels};
+
+/// A connection that was accepted.
+struct Conn {
+    socket: OwnedFd,
+    /// Bytes of the request still to come.
+    unread: Bytes,
+    /// Bytes of the answer that the kernel has taken.
+    written: Bytes,
+    /// The answer is written to its end.
+    answered: bool,
+}
+
+/// What the server's side of a run saw.
+pub(super) struct Served {
+    /// Of each transfer, what the kernel counted.
+    pub(super) counts: Vec<Option<TcpCounts>>,
+    pub(super) options: Vec<OptionSeen>,
+}
+
+/// Data that may arrive at once.
+const BLOCK: usize = 1 << 14;
+/// The listener among the connections.
+const LISTENER: usize = usize::MAX;
+/// How long connections may take to close once the clients are done.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+pub(super) struct Server<'a> {
+    web: &'a KernelWeb,
+    shared: &'a Shared,
+    pattern: &'a Pattern,
+    listener: OwnedFd,
+    ready: Ready,
+    conns: Vec<Option<Conn>>,
+    open: usize,
+    served: Served,
+    wanted: Wanted,
+}
+
+impl<'a> Server<'a> {
+    /// A server that listens. To be called in its namespace.
+    pub(super) fn new(web: &'a KernelWeb, shared: &'a Shared, pattern: &'a Pattern, at: SocketAddr) -> Result<Self, DriveError> {
+        let wanted = Wanted::new(&web.options);
+        let (listener, ready) = (listener(at, &wanted)?, Ready::new()?);
+        ready.add(&listener, LISTENER, epoll::EventFlags::IN)?;
+        let n = web.transfers.len();
+        let served = Served { counts: vec![None; n], options: Vec::new() };
+        Ok(Self { web, shared, pattern, listener, ready, conns: (0..n).map(|_| None).collect(), open: 0, served, wanted })
+    }
+
+    /// Serves until the clients are done.
+    pub(super) fn run(mut self) -> Result<Served, DriveError> {
+        be_punctual();
+        let mut leave_at = None;
+        loop {
+            let now = self.shared.clock.now();
+            if self.shared.over() {
+                let leave_at = *leave_at.get_or_insert(now + PATIENCE);
+                if self.open == 0 || now >= leave_at {
+                    break;
+                }
+            }
+            for which in self.ready.wait(&self.shared.clock, &self.shared.server_waker, leave_at) {
+                match which {
+                    LISTENER => self.accept()?,
+                    n => self.serve(n),
+                }
+            }
+        }
+        for n in 0..self.conns.len() {
+            self.settle(n);
+        }
+        Ok(Served { options: self.wanted.0, ..self.served })
+    }
+
+    fn accept(&mut self) -> Result<(), DriveError> {
+        loop {
+            let (socket, peer) = match acceptfrom_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(accepted) => accepted,
+                Err(Errno::AGAIN) => return Ok(()),
+                // The client has given up meanwhile.
+                Err(Errno::CONNABORTED | Errno::INTR) => continue,
+                Err(e) => return Err(DriveError::System("accept a connection in a namespace", e.into())),
+            };
+            self.wanted.ask(socket.as_fd());
+            // The end of an answer is not to wait for an ack of what comes before it (Nagle); one that rides on the close does not either.
+            sockopt::set_tcp_nodelay(&socket, true).map_err(|e| DriveError::System("set an option of a socket", e.into()))?;
+            let peer = peer.and_then(|p| SocketAddr::try_from(p).ok());
+            let number = peer.and_then(|p| Kernels::host_number(p.ip())).filter(|n| *n < self.conns.len());
+            let Some(n) = number else { continue };
+            self.ready.add(&socket, n, EDGES)?;
+            self.conns[n] = Some(Conn { socket, unread: self.web.transfers[n].request, written: 0, answered: false });
+            self.open += 1;
+        }
+    }
+
+    /// Does what connection `n` is ready for.
+    fn serve(&mut self, n: usize) {
+        let Some(conn) = &mut self.conns[n] else { return };
+        if conn.step(self.pattern, n, self.web.transfers[n].size, self.web.closes) {
+            self.settle(n);
+        }
+    }
+
+    /// Asks the kernel what it counted of a connection, and ends it.
+    fn settle(&mut self, n: usize) {
+        let Some(conn) = self.conns[n].take() else { return };
+        self.served.counts[n] = TcpCounts::of(conn.socket.as_fd());
+        self.open -= 1;
+    }
+}
+
+impl Conn {
+    /// Reads and writes what can be; true when the connection is over, in whatever way.
+    fn step(&mut self, pattern: &Pattern, n: usize, size: Bytes, closes: Closes) -> bool {
+        let mut block = [0; BLOCK];
+        loop {
+            match recv(&self.socket, &mut block, RecvFlags::empty()) {
+                // The client closes when it has read the answer to its end.
+                Ok((0, _)) => return true,
+                Ok((read, _)) => self.unread = self.unread.saturating_sub(read as Bytes),
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(_) => return true,
+            }
+        }
+        if self.unread > 0 || self.answered {
+            return false;
+        }
+        // A server that closes says that more is to come, if only the end, which then rides on the last segment, as it does in the simulator.
+        let flags = if closes == Closes::Server { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
+        while self.written < size {
+            let bytes = pattern.from(n, self.written);
+            let bytes = &bytes[..bytes.len().min((size - self.written).min(usize::MAX as Bytes) as usize)];
+            match send(&self.socket, bytes, flags) {
+                Ok(taken) => self.written += taken as Bytes,
+                Err(Errno::AGAIN) => return false,
+                Err(Errno::INTR) => {}
+                Err(_) => return true,
+            }
+        }
+        self.answered = true;
+        closes == Closes::Server && shutdown(&self.socket, Shutdown::Write).is_err()
+    }
+}

@@ -1,0 +1,163 @@
+//! Sockets of both ends, their options, and what the kernel says of a connection.
+
+use std::io;
+use std::mem::offset_of;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ackclock_units::{Bytes, Duration};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
+
+use crate::DriveError;
+use crate::linux::sys;
+
+/// An option of TCP sockets whose value is a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpOption {
+    name: &'static str,
+    number: libc::c_int,
+}
+
+/// Those that a run may set, with their numbers in `linux/tcp.h`.
+const OPTIONS: &[TcpOption] = &[
+    TcpOption { name: "TCP_THIN_LINEAR_TIMEOUTS", number: 16 },
+    TcpOption { name: "TCP_RTO_MAX_MS", number: 44 },
+    TcpOption { name: "TCP_RTO_MIN_US", number: 45 },
+    TcpOption { name: "TCP_NODELAY", number: 1 },
+];
+
+impl TcpOption {
+    /// The option of that name.
+    ///
+    /// # Errors
+    /// When it is not one that a run may set.
+    pub fn named(name: &str) -> Result<Self, DriveError> {
+        let known = || OPTIONS.iter().map(|o| o.name).collect::<Vec<_>>().join(", ");
+        let found = OPTIONS.iter().find(|o| o.name == name).copied();
+        found.ok_or_else(|| DriveError::Input(format!("`{name}` is not an option of TCP sockets that a run may set; known are {}", known())))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+/// An option that was set, and what sockets answered when they were asked for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OptionSeen {
+    /// The option.
+    pub option: TcpOption,
+    /// What was set.
+    pub value: i32,
+    /// Sockets that answered the same.
+    pub same: u64,
+    /// Sockets that answered anything else.
+    pub other: u64,
+}
+
+/// The options of one end's sockets, and how many were seen to have them.
+pub(super) struct Wanted(pub(super) Vec<OptionSeen>);
+
+impl Wanted {
+    pub(super) fn new(options: &[(TcpOption, i32)]) -> Self {
+        Self(options.iter().map(|&(option, value)| OptionSeen { option, value, same: 0, other: 0 }).collect())
+    }
+
+    /// Sets them.
+    fn set(&self, socket: BorrowedFd<'_>) -> Result<(), DriveError> {
+        for &OptionSeen { option, value, .. } in &self.0 {
+            sys::set_tcp_option(socket, option.number, value)
+                .map_err(|e| DriveError::Missing(format!("this kernel does not take the option {} = {value} of a TCP socket: {e}", option.name)))?;
+        }
+        Ok(())
+    }
+
+    /// Asks a socket for them.
+    pub(super) fn ask(&mut self, socket: BorrowedFd<'_>) {
+        for seen in &mut self.0 {
+            let same = sys::tcp_option(socket, seen.option.number).is_ok_and(|v| v == seen.value);
+            seen.same += u64::from(same);
+            seen.other += u64::from(!same);
+        }
+    }
+}
+
+fn tcp_socket() -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?)
+}
+
+/// A socket that listens. Its options are those of the connections that it accepts.
+pub(super) fn listener(at: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
+    let socket = tcp_socket().map_err(DriveError::system("make a socket"))?;
+    wanted.set(socket.as_fd())?;
+    bind(&socket, &at).and_then(|()| listen(&socket, BACKLOG)).map_err(|e| DriveError::System("listen in a namespace", e.into()))?;
+    Ok(socket)
+}
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 16_384;
+
+/// A socket that is on its way to open a connection.
+pub(super) fn opening(from: SocketAddr, to: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
+    let socket = tcp_socket().map_err(DriveError::system("make a socket"))?;
+    wanted.set(socket.as_fd())?;
+    let opened = bind(&socket, &from).and_then(|()| match connect(&socket, &to) {
+        Err(rustix::io::Errno::INPROGRESS) => Ok(()),
+        other => other,
+    });
+    opened.map_err(|e| DriveError::System("open a connection in a namespace", e.into()))?;
+    Ok(socket)
+}
+
+/// What the kernel counted of one end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpCounts {
+    /// Segments sent, acks and retransmissions included.
+    pub segments_sent: u64,
+    /// Segments with payload sent, retransmissions included.
+    pub data_segments_sent: u64,
+    /// Segments sent again, SYNs and SYN-ACKs among them.
+    pub retransmitted_segments: u64,
+    /// Payload sent, retransmissions included.
+    pub bytes_sent: Bytes,
+    /// Payload sent again.
+    pub retransmitted_bytes: Bytes,
+    /// Payload acknowledged, and a FIN or SYN as a byte each.
+    pub bytes_acked: Bytes,
+    /// Shortest round trip that the kernel saw; `None` when it saw none.
+    pub min_rtt: Option<Duration>,
+    /// Expiries of the retransmission timer (`tcpi_total_rto`); `None` with a kernel that does not tell (before 6.7).
+    pub timeouts: Option<u64>,
+}
+
+impl TcpCounts {
+    /// What the kernel says now; `None` when it says nothing.
+    pub(super) fn of(socket: BorrowedFd<'_>) -> Option<Self> {
+        let (i, known) = sys::tcp_info(socket).ok()?;
+        let tells_timeouts = known >= offset_of!(libc::tcp_info, tcpi_total_rto_time);
+        Some(Self {
+            segments_sent: i.tcpi_segs_out.into(),
+            data_segments_sent: i.tcpi_data_segs_out.into(),
+            retransmitted_segments: i.tcpi_total_retrans.into(),
+            bytes_sent: i.tcpi_bytes_sent,
+            retransmitted_bytes: i.tcpi_bytes_retrans,
+            bytes_acked: i.tcpi_bytes_acked,
+            // All ones stand for no sample.
+            min_rtt: (i.tcpi_min_rtt != u32::MAX).then(|| Duration::from_micros(i.tcpi_min_rtt.into())),
+            timeouts: tells_timeouts.then(|| i.tcpi_total_rto.into()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_known_by_name() {
+        assert_eq!(TcpOption::named("TCP_RTO_MAX_MS").unwrap().number, 44);
+        let refused = TcpOption::named("TCP_RTO_MAX").unwrap_err().to_string();
+        assert!(refused.contains("`TCP_RTO_MAX`") && refused.contains("TCP_THIN_LINEAR_TIMEOUTS"), "{refused}");
+    }
+}

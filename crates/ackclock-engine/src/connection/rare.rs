@@ -1,0 +1,118 @@
+//! What few connections ever need, out of line: there are many connections, and most of them are plain.
+
+use std::ops::{Deref, DerefMut};
+
+use ackclock_units::{Instant, Rate, SeqNumber};
+use ackclock_wire::Segment;
+
+use super::undo::{Rebase, Watched};
+
+/// Reads as it was at the beginning, and has memory from when something of it is first changed. So what every segment passes must not write here what
+/// is there already.
+#[derive(Debug, Default)]
+pub(super) struct Rare(Option<Box<RareState>>);
+
+impl Deref for Rare {
+    type Target = RareState;
+
+    #[inline]
+    fn deref(&self) -> &RareState {
+        static BEGINNING: RareState = RareState::BEGINNING;
+        self.0.as_deref().unwrap_or(&BEGINNING)
+    }
+}
+
+impl DerefMut for Rare {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut RareState {
+        self.0.get_or_insert_with(|| Box::new(RareState::BEGINNING))
+    }
+}
+
+impl Rare {
+    /// A question that what is there at the beginning answers with no. Cheaper than reading: a plain connection is told by one look.
+    #[inline(always)]
+    pub(super) fn says(&self, question: impl FnOnce(&RareState) -> bool) -> bool {
+        self.0.as_deref().is_some_and(question)
+    }
+
+    /// The timeout about which the verdict is out, if there is one.
+    #[inline]
+    pub(super) fn watched_mut(&mut self) -> Option<&mut Watched> {
+        self.0.as_mut()?.watched.as_deref_mut()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct RareState {
+    /// A reset to send.
+    pub(super) reset: Option<Box<Segment>>,
+    pub(super) pacing_rate: Option<Rate>,
+    /// A timeout about which the verdict is out.
+    pub(super) watched: Option<Box<Watched>>,
+    pub(super) rebase: Option<Box<Rebase>>,
+    /// One timing at a time: what it waits for, and since when.
+    pub(super) timed: Option<(SeqNumber, Instant)>,
+    pub(super) keepalives: u32,
+    /// Window probes since the window closed, and those since the peer last answered.
+    pub(super) probes: u32,
+    pub(super) unanswered_probes: u32,
+    /// Where a FIN stands that arrived before the data below it.
+    pub(super) fin_at: Option<SeqNumber>,
+    pub(super) timestamps: TimestampState,
+    pub(super) ecn: EcnState,
+    /// Challenge ACKs in the second that began then.
+    pub(super) challenge_since: Instant,
+    pub(super) challenges: u32,
+}
+
+impl RareState {
+    const BEGINNING: Self = Self {
+        reset: None,
+        pacing_rate: None,
+        watched: None,
+        rebase: None,
+        timed: None,
+        keepalives: 0,
+        probes: 0,
+        unanswered_probes: 0,
+        fin_at: None,
+        timestamps: TimestampState {
+            on: false,
+            offset: 0,
+            ts_recent: 0,
+            ts_recent_at: Instant::ZERO,
+            last_ack_sent: SeqNumber(0),
+            timeout_tsval: None,
+        },
+        ecn: EcnState { on: false, echo: false, cwr: false, cwr_sent: None },
+        challenge_since: Instant::ZERO,
+        challenges: 0,
+    };
+}
+
+/// Timestamps in use (RFC 7323 §4.3, §5).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimestampState {
+    pub(super) on: bool,
+    /// Added to our millisecond clock.
+    pub(super) offset: u32,
+    pub(super) ts_recent: u32,
+    pub(super) ts_recent_at: Instant,
+    /// Acknowledgment number of the last segment sent (Last.ACK.sent).
+    pub(super) last_ack_sent: SeqNumber,
+    /// Our clock when the first retransmission of a timeout was sent: an echo from before it means the timeout was spurious (RFC 3522 §3.2).
+    pub(super) timeout_tsval: Option<u32>,
+}
+
+/// ECN in use (RFC 3168 §6.1).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EcnState {
+    pub(super) on: bool,
+    /// Set ECE on every ack until the peer says CWR.
+    pub(super) echo: bool,
+    /// Set CWR on the next new data.
+    pub(super) cwr: bool,
+    /// Where the new data begins that carried it last, until that is acknowledged: a stale number would compare wrongly after two gigabytes.
+    pub(super) cwr_sent: Option<SeqNumber>,
+}

@@ -1,0 +1,84 @@
+use std::sync::Arc;
+
+use ackclock_units::{Bytes, Duration, Rng};
+
+use super::limits::{Limits, MAX_DOUBLINGS, MAX_TIMEOUT, R2_RETRIES, R2_TIME};
+use crate::{Backoff, Entry, Param, Params, Policy, SenderView};
+
+/// Leaves thin streams alone for so many expiries, and doubles otherwise.
+#[derive(Debug)]
+struct ThinLinear {
+    rules: Arc<Rules>,
+    /// Doublings in force. A rule of expiries alone would not do: whether a stream is thin is asked anew at each.
+    doublings: u32,
+}
+
+/// What the parameters say.
+#[derive(Debug)]
+struct Rules {
+    thin_segs: u64,
+    retries: u64,
+    syn_linear: u64,
+    limits: Limits,
+}
+
+impl Rules {
+    fn new(p: &Params) -> Self {
+        Self { thin_segs: p.count("thin_segs"), retries: p.count("retries"), syn_linear: p.count("syn_linear"), limits: Limits::new(p) }
+    }
+}
+
+impl Policy for ThinLinear {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+}
+
+impl Backoff for ThinLinear {
+    fn on_expiry(&mut self, v: &SenderView) {
+        if v.expiries == 0 {
+            self.doublings = 0;
+        }
+        let thin = v.flight_size < self.rules.thin_segs.saturating_mul(Bytes::from(v.smss));
+        if thin && u64::from(v.expiries) < self.rules.retries {
+            self.doublings = 0;
+        } else {
+            self.doublings = self.doublings.saturating_add(1).min(DOUBLINGS);
+        }
+    }
+
+    fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
+        if expiries == 0 {
+            return rto;
+        }
+        self.rules.limits.doubled(rto, self.doublings)
+    }
+
+    fn syn_timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
+        let linear = self.rules.syn_linear.min(u64::from(u32::MAX)) as u32;
+        self.rules.limits.doubled(rto, expiries.saturating_sub(linear).min(MAX_DOUBLINGS))
+    }
+
+    fn give_up(&self, expiries: u32, waited: Duration) -> bool {
+        self.rules.limits.give_up(expiries, waited)
+    }
+}
+
+/// The ceiling in time is what holds data, as in Linux.
+const DOUBLINGS: u32 = 32;
+
+/// Linux's linear timeouts.
+pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
+    name: "thin-linear",
+    about: "Linux's TCP_THIN_LINEAR_TIMEOUTS: a stream with few segments in flight is not backed off at its first expiries; any other doubles.",
+    source: "Linux, Documentation/networking/tcp-thin.rst and ip-sysctl.rst (tcp_thin_linear_timeouts, tcp_syn_linear_timeouts); B-S9",
+    params: &[
+        Param::count("thin_segs", 4, 0..=u64::MAX, "a stream with less than so many full segments in flight is thin"),
+        Param::count("retries", 6, 0..=u64::MAX, "expiries in a row that a thin stream is not backed off at"),
+        Param::count("syn_linear", 4, 0..=u64::MAX, "SYN expiries in a row that are not backed off at"),
+        MAX_TIMEOUT,
+        R2_RETRIES,
+        R2_TIME,
+    ],
+    build: |p| Box::new(ThinLinear { rules: p.shared(Rules::new), doublings: 0 }),
+};

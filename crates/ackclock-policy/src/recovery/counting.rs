@@ -1,0 +1,50 @@
+use ackclock_units::{Bytes, SeqRange};
+
+use super::duplicates::{Duplicates, lost_or_new};
+use crate::{AckInfo, LossRecovery, Phase, Policy, Scoreboard, SenderView};
+
+/// What a rule makes of an ack that counts duplicate acks and looks at nothing else; [`Counting`] does the rest.
+pub(super) trait AckRule: Send + std::fmt::Debug {
+    /// Its name in the registry.
+    const NAME: &'static str;
+
+    /// As [`LossRecovery::on_ack`].
+    fn on_ack(&mut self, duplicates: &mut Duplicates, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase;
+}
+
+/// A loss recovery by duplicate acks. Tahoe, Reno and NewReno differ in nothing but what they make of an ack.
+#[derive(Debug)]
+pub(super) struct Counting<R> {
+    pub(super) duplicates: Duplicates,
+    pub(super) rule: R,
+}
+
+impl<R: AckRule> Policy for Counting<R> {
+    fn name(&self) -> &str {
+        R::NAME
+    }
+}
+
+impl<R: AckRule> LossRecovery for Counting<R> {
+    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+        self.duplicates.follow(v);
+        self.rule.on_ack(&mut self.duplicates, a, b, v, lost)
+    }
+
+    fn on_rto(&mut self, _b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+        self.duplicates.expired(v);
+        lost.push(SeqRange::new(v.snd_una, v.snd_nxt));
+    }
+
+    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+        lost_or_new(b, v)
+    }
+
+    fn quota(&mut self, v: &SenderView) -> Bytes {
+        self.duplicates.quota(v)
+    }
+
+    fn on_undo(&mut self, _v: &SenderView) {
+        self.duplicates.undo();
+    }
+}

@@ -1,0 +1,36 @@
+use ackclock_units::SeqNumber;
+
+/// How many samples there are per outstanding segment (E-A3), counted over one round trip of acks after the other: 1/2 with delayed acks.
+#[derive(Clone, Copy, Debug)]
+pub struct SamplingRate {
+    rate: f64,
+    /// Where the round trip that is being counted ends.
+    end: SeqNumber,
+    samples: u32,
+    segments: u32,
+}
+
+impl SamplingRate {
+    /// One sample per segment until the first round trip, from `iss` on, has shown otherwise.
+    pub fn new(iss: SeqNumber) -> Self {
+        Self { rate: 1.0, end: iss, samples: 0, segments: 0 }
+    }
+
+    /// Takes an ack, of so many segments, while nothing is being repaired. `sampled`: it gave a round-trip time.
+    #[inline]
+    pub fn follow(&mut self, ack: SeqNumber, segments: u32, sampled: bool, snd_nxt: SeqNumber) {
+        self.samples += u32::from(sampled);
+        self.segments += segments;
+        if ack >= self.end {
+            if self.samples > 0 && self.segments > 0 {
+                self.rate = (f64::from(self.samples) / f64::from(self.segments)).min(1.0);
+            }
+            (self.end, self.samples, self.segments) = (snd_nxt, 0, 0);
+        }
+    }
+
+    /// Samples per segment.
+    pub fn rate(self) -> f64 {
+        self.rate
+    }
+}

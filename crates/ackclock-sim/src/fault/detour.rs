@@ -1,0 +1,38 @@
+use ackclock_policy::{Entry, Param};
+use ackclock_units::{Duration, Instant, Rng};
+
+use super::{Fault, Of, Passing, Verdict};
+
+struct Detour {
+    from: Instant,
+    until: Instant,
+    extra: Duration,
+    of: Of,
+}
+
+impl Fault for Detour {
+    fn verdict(&mut self, packet: &Passing, now: Instant, _: &mut Rng) -> Verdict {
+        let longer = self.from <= now && now < self.until && self.of.includes(packet);
+        if longer { Verdict::Delay(self.extra) } else { Verdict::Pass }
+    }
+}
+
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// A change of route.
+pub const ENTRY: Entry<dyn Fault> = Entry {
+    name: "detour",
+    about: "Sends packets a longer way from a moment on: a change of route. On the way back to the short one, later packets overtake.",
+    source: "B-S1 (change of route)",
+    params: &[
+        Param::duration("from", Duration::ZERO, Duration::ZERO..=LONGEST, "when the route changes, in time since the run began"),
+        Param::duration("until", LONGEST, Duration::ZERO..=LONGEST, "when it changes back; by default it does not"),
+        Param::duration("extra", Duration::from_secs(1), Duration::ZERO..=DAY, "how much longer packets travel meanwhile"),
+        Of::PARAM,
+    ],
+    build: |p| {
+        let (from, until) = (Instant::ZERO + p.duration("from"), Instant::ZERO + p.duration("until"));
+        Box::new(Detour { from, until, extra: p.duration("extra"), of: Of::named(p.choice("of")) })
+    },
+};

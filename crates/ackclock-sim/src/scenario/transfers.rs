@@ -1,0 +1,50 @@
+//! The transfers that a scenario asks for, for a world that is not the simulator.
+
+use ackclock_units::{Bytes, Instant, Rng};
+
+use super::build;
+use super::error::{Result, ScenarioError};
+use super::resolve::{Job, Resolved};
+use super::workload::Body;
+use crate::flow::Access;
+
+/// One connection on which a client asks for so many bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// When the client opens it.
+    pub start: Instant,
+    /// Bytes of the request.
+    pub request: Bytes,
+    /// Bytes of the answer.
+    pub size: Bytes,
+    /// Delays between its ends and their nodes.
+    pub access: Access,
+}
+
+impl Resolved {
+    /// The transfers of one job, in the order of their starts: those that the simulator would draw, from the same streams of random numbers.
+    ///
+    /// # Errors
+    /// When the scenario has anything but one workload of kind `web`, or a path of more than one link each way.
+    pub fn transfers(&self, job: Job) -> Result<Vec<Transfer>> {
+        let [workload] = self.workloads.as_slice() else {
+            return Err(ScenarioError::new(format!("the scenario has {} workloads; one of kind `web` would do here", self.workloads.len())));
+        };
+        let Body::Web(web) = &workload.body else {
+            return Err(ScenarioError::new(format!("`workload.kind` is `{}`; `web` would do here", workload.kind)));
+        };
+        if self.path.edges.len() != 1 {
+            return Err(ScenarioError::new(format!("`path` has {} links; one and its way back would do here", self.path.edges.len())));
+        }
+        let request = web.params.bytes("request");
+        let mut sources = build::sources(self, job, &build::network(self, true)?)?;
+        // Arrivals and sizes have streams of their own; this one is not drawn from.
+        let (mut rng, mut transfers) = (Rng::stream(job.seed, "transfers", 0), Vec::new());
+        for source in &mut sources.flows {
+            while let Some(flow) = source.next(Instant::ZERO, &mut rng) {
+                transfers.push(Transfer { start: flow.start, request, size: flow.size.unwrap_or(0), access: flow.access });
+            }
+        }
+        Ok(transfers)
+    }
+}

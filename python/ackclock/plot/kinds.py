@@ -1,0 +1,42 @@
+"""How a segment looks by why it was sent: the same in every figure, every world and the HTML page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Look:
+    """A colour, a marker of matplotlib, and the words of the legend."""
+
+    colour: str
+    marker: str
+    words: str
+
+
+NEW = "#0072B2"
+ACKED = "#777777"
+EDGE = "#E69F00"
+SACK = "#009E73"
+WAIT = "#D55E00"
+
+KINDS = {
+    "timeout": Look("#D55E00", "X", "timeout"),
+    "timeout-retransmit": Look("#D55E00", "X", "timeout"),
+    "after-timeout": Look("#E69F00", "x", "after a timeout"),
+    "fast-retransmit": Look("#CC79A7", "^", "fast retransmit"),
+    "sack-retransmit": Look("#CC79A7", "s", "by SACK"),
+    "fack-retransmit": Look("#CC79A7", "D", "by FACK"),
+    "rack-retransmit": Look("#CC79A7", "v", "by RACK"),
+    "tail-loss-probe": Look("#000000", "P", "tail loss probe"),
+    "syn": Look("#000000", "*", "SYN again"),
+    "zero-window-probe": Look("#56B4E9", "d", "window probe"),
+    "window-probe": Look("#56B4E9", "d", "window probe"),
+    "keepalive": Look("#56B4E9", "h", "keepalive"),
+}
+OTHER = Look("#D55E00", "x", "sent again")
+
+
+def look(kind: str) -> Look:
+    """That of a kind; one that is not known is merely sent again."""
+    return KINDS.get(kind, OTHER)

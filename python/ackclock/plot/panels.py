@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import matplotlib.ticker
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from ackclock.plot import style
+from ackclock.plot.bands import band
+from ackclock.plot.ccdf import legend, points, seconds
+
+
+def ccdf_panels(
+    panels: Mapping[str, Mapping[str, Sequence[np.ndarray]]],
+    *,
+    title: str,
+    subtitle: str,
+    label: str = "response time (s)",
+    limits: tuple[float, float] = (0.01, 100.0),
+    by: str = "stack",
+) -> Figure:
+    """Draws complementary distributions in panels side by side, on the same logarithmic axes; each name has one look in all of them.
+
+    panels: by the panel's name, the series by name, an array for each run (seed). A value that has not come is infinite: it counts among those that
+    took longer. Bands and legends are those of `ccdf_bands`.
+    """
+    names = list(dict.fromkeys(name for series in panels.values() for name in series))
+    with mpl.rc_context(style.SETTINGS):
+        fig = Figure(figsize=(5.6 * len(panels), 5.2), layout="constrained")
+        FigureCanvasAgg(fig)
+        fig.text(0.012, 0.965, title, fontsize=12, fontweight="bold", va="center")
+        fig.text(0.012, 0.915, subtitle, fontsize=8.5, color="#444444", va="center")
+        engine = fig.get_layout_engine()
+        assert engine is not None
+        engine.set(rect=(0, 0, 1, 0.89))
+        all_axes = fig.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, (panel, series) in zip(all_axes, panels.items(), strict=True):
+            axes.set_title(panel, fontsize=10)
+            for name, runs in series.items():
+                _line(axes, names.index(name), name, [np.asarray(r, float) for r in runs])
+            axes.set(xscale="log", yscale="log", xlim=limits, ylim=(1e-4, 1.25), xlabel=label)
+            axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
+            axes.grid(True, which="major")
+            axes.minorticks_on()
+            legend(axes, by)
+        all_axes[0].set_ylabel("share of flows that took at least this long")
+    return fig
+
+
+def _line(axes: Axes, i: int, name: str, runs: list[np.ndarray]) -> None:
+    look = style.line(i)
+    v = np.concatenate(runs)
+    x, share = points(v)
+    x, share = x[np.isfinite(x)], share[np.isfinite(x)]
+    if not x.size:
+        axes.plot([], [], label=f"{name}: nothing finished", **look)
+        return
+    unfinished = float(np.mean(~np.isfinite(v)))
+    axes.step(np.append(x, x[-1]), np.append(share, max(unfinished, 1e-9)), where="pre", zorder=3, **look)
+    if len(runs) > 1:
+        shares, low, high = band([r[np.isfinite(r)] for r in runs])
+        # Where much is unfinished the band of what finished says nothing of the curve.
+        shown = shares > 20 * unfinished
+        axes.fill_betweenx(shares[shown], low[shown], high[shown], color=look["color"], alpha=0.1, linewidth=0, zorder=2)
+    median, tail = np.quantile(v, [0.5, 0.99], method="inverted_cdf")
+    axes.plot([], [], label=f"{name}   ({seconds(median)}, {seconds(tail)})", **look)

@@ -1,0 +1,74 @@
+"""How long the paper's own sizes take: what each `--full` form took when it was last run, and what it gave.
+
+`python -m ackclock.reproduce.full ID...` runs the full forms and writes the record, `full.json`, anew for them. Seconds are those of the processor,
+which two cores share, so that they depend little on what else a machine does.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from ackclock._core import InputError
+from ackclock.reproduce.item import ITEMS, Outcome, Setting, find
+from ackclock.reproduce.verdicts import HOLDS, verdict
+
+FILE = Path(__file__).with_name("full.json")
+
+
+def recorded() -> dict[str, dict[str, Any]]:
+    """The record by id: `cpu` and `wall` (s), `memory` (MB, the largest until then), `verdict`, `got` of the checks, and perhaps `reason`: why it
+    falls short.
+    """
+    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+
+
+def measure(id: str) -> tuple[Outcome, dict[str, Any]]:
+    """Runs the full form of an item; its outcome, and its entry."""
+    began, before = time.monotonic(), processor()
+    outcome = ITEMS[id].run(Setting(full=True))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    entry = {"cpu": round(processor() - before), "wall": round(time.monotonic() - began), "memory": round(memory / 1000)}
+    entry |= {"verdict": verdict(outcome), "got": {c.name: c.got for c in outcome.checks}}
+    reason = "" if outcome.holds else recorded().get(id, {}).get("reason", "")
+    return outcome, entry | ({"reason": reason} if reason else {})
+
+
+def processor() -> float:
+    """Seconds of the processor that this process and those that it has waited for took so far."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(u.ru_utime + u.ru_stime for u in usages)
+
+
+def sentence(id: str) -> str:
+    """What the record says of an item, in a sentence; empty where it says nothing."""
+    found = recorded().get(id)
+    if found is None:
+        return ""
+    said = "holds" if found["verdict"] == HOLDS else "falls short"
+    reason = f": {found['reason']}" if found.get("reason") else "."
+    return f"`--full` took {found['cpu']} s of processor time, which two cores share, and {said}{reason}"
+
+
+def main(ids: list[str]) -> int:
+    """Runs full forms one after the other, and records each as it is done."""
+    try:
+        wanted = [i.id for name in ids for i in find(name)]
+    except InputError as e:
+        print(e, file=sys.stderr)
+        return 2
+    for id in wanted:
+        _, entry = measure(id)
+        record = {**recorded(), id: entry}
+        ordered = {i: record[i] for i in ITEMS if i in record}
+        FILE.write_text(json.dumps(ordered, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(f"{id}: {entry['cpu']} s of processor time, {entry['wall']} s, {entry['verdict']}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,147 @@
+"""What a capture tells, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ackclock.results.overview import expiries, stalled
+
+HELD = {
+    "handshake": "the handshake",
+    "slow_start": "slow start",
+    "congestion_window": "the congestion window",
+    "receiver_window": "the receiver's window",
+    "application": "the application",
+    "timeouts": "waiting for timers",
+}
+"""What holds a sender back, as a sentence has it."""
+
+
+def summary(connections: Iterable[dict[str, Any]]) -> list[str]:
+    """What happened to some connections: a sentence on what stood still, one on what was sent again, and one on what other timers would have done."""
+    connections = list(connections)
+    directions = [d for c in connections for d in c["directions"]]
+    lasted = sum(c["duration"] for c in connections)
+    timeouts = [t for d in directions for t in expiries(d)]
+    said = [_stalls(timeouts, sum(map(stalled, connections)), lasted, len(connections)), _again(directions)]
+    if any(d["massive_reordering"] for d in directions):
+        said.append("Most retransmissions that acks called forth were in vain: packets overtake each other on the way.")
+    if timers := totals(directions):
+        untold = [d for d in directions if expiries(d) and not d["what_if"]]
+        if untold and not any(expiries(d) and d["what_if"] for d in directions):
+            said.append("What other timers would have done cannot be told: the capture was taken near the receiver.")
+        else:
+            said.append(_alternatives(timers, "of senders near the capture" if untold else ""))
+    return said
+
+
+def totals(directions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What each timer of a what-if would have done, summed over directions; the senders as they ran come first."""
+    found: dict[str, dict[str, Any]] = {}
+    for d in directions:
+        for w in d["what_if"]:
+            into = found.setdefault(w["timer"], {"timer": w["timer"], "rounds": 0})
+            for key in ("timeouts", "spurious", "early", "waited", "waited_least", "waited_most"):
+                into[key] = into.get(key, 0) + w[key]
+            into["rounds"] = max(into["rounds"], w["rounds"])
+    return list(found.values())
+
+
+def held_back(direction: dict[str, Any]) -> str:
+    """What held a sender back, the most first: "the congestion window 61 %, timeouts 30 %, slow start 9 %"."""
+    limits = direction["limits"]
+    total = sum(limits.values())
+    shares = sorted(((t / total, HELD[k]) for k, t in limits.items() if total > 0 and t / total >= 0.005), reverse=True)
+    return ", ".join(f"{what} {100 * share:.0f} %" for share, what in shares)
+
+
+def _stalls(timeouts: list[dict[str, Any]], waited: float, lasted: float, connections: int) -> str:
+    of = f"{_span(lasted)}{f' ({connections:,} connections)' if connections > 1 else ''}"
+    if not timeouts:
+        return f"No timeout in {of}."
+    backed_off = [t["rto"] for t in timeouts if t["round"] > 1]
+    more = f" ({len(backed_off):,} with backoff, up to {_span(max(backed_off))})" if backed_off else ""
+    return f"Stalled {_span(waited)} of {of} in {_many(len(timeouts), 'timeout')}{more}; {_causes(timeouts)}."
+
+
+def _is(key: str, value: object) -> Callable[[dict[str, Any]], bool]:
+    return lambda t: t[key] == value
+
+
+CAUSES: tuple[tuple[str, str, str, Callable[[dict[str, Any]], bool]], ...] = (
+    ("while opening", "it came while opening", "came while opening", _is("of", "syn")),
+    (
+        "that a longer timer would have avoided",
+        "a longer timer would have avoided it",
+        "would have been avoided by a longer timer",
+        _is("eifel_spurious", True),
+    ),
+    ("for lost retransmissions, with backoff", "its retransmission was lost", "were for lost retransmissions", lambda t: t["round"] > 1),
+    (
+        "for tail losses that a probe would have recovered",
+        "it was a tail loss that a probe would have recovered",
+        "were tail losses that a probe would have recovered",
+        _is("remedy", "probe"),
+    ),
+    (
+        "that early retransmit would have avoided",
+        "early retransmit would have avoided it",
+        "would have been avoided by early retransmit",
+        _is("remedy", "early-retransmit"),
+    ),
+    (
+        "that limited transmit would have avoided",
+        "limited transmit would have avoided it",
+        "would have been avoided by limited transmit",
+        _is("remedy", "limited-transmit"),
+    ),
+    ("after a whole window was lost", "it came after a whole window was lost", "came after whole windows were lost", _is("outage", True)),
+    (
+        "after losses that no ack told of in time",
+        "no ack had told of the loss in time",
+        "came after losses that no ack told of in time",
+        lambda _: True,
+    ),
+)
+"""Kinds of timeouts, the first that holds: among several kinds, for a single timeout, for all of several, and the test."""
+
+
+def _causes(timeouts: list[dict[str, Any]]) -> str:
+    counted = [0] * len(CAUSES)
+    for t in timeouts:
+        counted[next(i for i, (*_, holds) in enumerate(CAUSES) if holds(t))] += 1
+    if len(timeouts) in counted:
+        _, one, all_of_them, _ = CAUSES[counted.index(len(timeouts))]
+        return one if len(timeouts) == 1 else f"{'both' if len(timeouts) == 2 else 'all'} {all_of_them}"
+    return ", ".join(f"{n:,} {CAUSES[i][0]}" for i, n in enumerate(counted) if n)
+
+
+def _again(directions: list[dict[str, Any]]) -> str:
+    packets, sent = sum(d["retransmitted_packets"] for d in directions), sum(d["packets"] for d in directions)
+    if not packets:
+        return f"None of {sent:,} packets was sent again."
+    kinds: dict[str, int] = {}
+    for r in (r for d in directions for r in d["retransmissions"]):
+        kinds[r["kind"]] = kinds.get(r["kind"], 0) + max(r["packets"], 1)
+    words = ", ".join(f"{n} {kind.replace('-', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: (-k[1], k[0])))
+    vain = sum(d["unneeded_packets"] for d in directions)
+    return f"{packets:,} of {sent:,} packets were sent again ({words}), {vain or 'none'} of them in vain as far as can be told."
+
+
+def _alternatives(timers: list[dict[str, Any]], of: str) -> str:
+    def one(t: dict[str, Any]) -> str:
+        least, most = t["waited_least"], t["waited_most"]
+        near = f" ({_span(least)} to {_span(most)})" if most - least > 0.05 else ""
+        vain = f", {t['spurious']:,} spurious" if t["spurious"] else ""
+        return f"{t['timer'].replace('as-run', 'as run')}: {_span(t['waited'])}{near}{vain}"
+
+    return f"Waiting for timers{of and f', {of}'}: {'; '.join(map(one, timers))}."
+
+
+def _span(x: float) -> str:
+    return f"{x:.1f} s" if x >= 0.95 else f"{1e3 * x:.0f} ms" if x > 0 else "0 s"
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

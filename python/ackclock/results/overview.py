@@ -1,0 +1,61 @@
+"""A connection in one row, and which connections come first: the same in the terminal, in figures and on pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+SENT_AGAIN = "sent-again"
+"""The rule of timeouts that a retransmission tells of."""
+
+
+def overview(c: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a connection of a capture's report, both directions together; `p` is that of the direction with more payload."""
+    directions = c["directions"]
+    main = max(directions, key=lambda d: d["bytes"])
+    timeouts = [t for d in directions for t in expiries(d)]
+    # From end to end: what lies on either side of the capture, at the median.
+    rtts = [d["rtt"]["p50"] for d in directions if d["rtt"]["p50"] is not None]
+    return {
+        **{key: c[key] for key in ("number", "client", "server", "state", "duration")},
+        "packets": total(c, "packets"),
+        "bytes": total(c, "bytes"),
+        "rtt": sum(rtts) if rtts else None,
+        "again": total(c, "retransmitted_packets"),
+        "vain": total(c, "unneeded_packets"),
+        "timeouts": len(timeouts),
+        "rounds": max((t["round"] for t in timeouts), default=0),
+        "stalled": stalled(c),
+        "p": main["p"],
+        "p_uncertain": bool(main["p_uncertain"] and main["ca_events"]),
+    }
+
+
+def worst_first(connections: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those with the longest stalls first, then those that sent most again, then those that carried most."""
+    return sorted(connections, key=lambda c: (-stalled(c), -total(c, "retransmitted_packets"), -total(c, "bytes"), c["number"]))
+
+
+def carrying(connections: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that carry payload: the others leave nothing to draw."""
+    return [c for c in connections if any(d["bytes"] for d in c["directions"])]
+
+
+def expiries(direction: dict[str, Any]) -> list[dict[str, Any]]:
+    """Timeouts that a retransmission tells of; what the rules of a receiver's gaps infer beside them (`rule`) would count them twice."""
+    return [t for t in direction["timeouts"] if t.get("rule", SENT_AGAIN) == SENT_AGAIN]
+
+
+def stalled(c: dict[str, Any]) -> float:
+    """Time in which a connection waited for timeouts (s): where both sides did, once."""
+    waits = sorted((t["t"] - t["rto"], t["t"]) for d in c["directions"] for t in expiries(d))
+    waited, until = 0.0, float("-inf")
+    for begin, end in waits:
+        waited += max(end - max(begin, until), 0.0)
+        until = max(until, end)
+    return waited
+
+
+def total(c: dict[str, Any], key: str) -> int:
+    """A count of both directions."""
+    return sum(d[key] for d in c["directions"])

@@ -1,6 +1,12 @@
 //! A sender's timeouts as its receiver sees them: silences. Two rules: that of B-U1, by time alone, and one that also looks at what ends the silence.
 
+mod by_time;
+#[cfg(test)]
+mod tests;
+
 use ackclock_units::{Duration, Instant};
+
+pub use by_time::{ByTime, LEAST, RATIO, ROUND_TRIPS};
 
 /// A silence that shows a timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,57 +35,6 @@ impl GapRule {
             Self::Time => "gap",
             Self::Content => "gap-and-content",
         }
-    }
-}
-
-/// A gap must be longer than any least timeout in use (B-U1).
-pub const LEAST: Duration = Duration::from_millis(200);
-/// And longer than this many round trips (B-U1).
-pub const ROUND_TRIPS: f64 = 1.2;
-/// A further gap this much longer than the previous one shows backoff: it would double (the ratio is our choice, B-U1).
-pub const RATIO: f64 = 1.5;
-
-/// The rule of B-U1 with its three numbers: packet after packet, in order of time.
-#[derive(Clone, Copy, Debug)]
-pub struct ByTime {
-    /// See [`LEAST`], [`ROUND_TRIPS`], [`RATIO`].
-    pub least: Duration,
-    /// See there.
-    pub round_trips: f64,
-    /// See there.
-    pub ratio: f64,
-    last: Option<Instant>,
-    /// The gap right before the last packet, if it was a timeout.
-    before: Option<Gap>,
-}
-
-impl Default for ByTime {
-    fn default() -> Self {
-        Self { least: LEAST, round_trips: ROUND_TRIPS, ratio: RATIO, last: None, before: None }
-    }
-}
-
-impl ByTime {
-    /// With other numbers than those of B-U1.
-    pub fn new(least: Duration, round_trips: f64, ratio: f64) -> Self {
-        Self { least, round_trips, ratio, ..Self::default() }
-    }
-
-    /// A packet from the sender, or the last transmission of what asks for one. `rtt` is the round-trip time, best that of the handshake.
-    pub fn arrival(&mut self, at: Instant, rtt: Duration) -> Option<Gap> {
-        let from = self.last.replace(at)?;
-        let length = at.since(from);
-        let gap = (length > self.least && length > rtt.mul_f64(self.round_trips)).then(|| {
-            let further = self.before.filter(|b| length.as_secs_f64() >= self.ratio * b.length.as_secs_f64());
-            Gap { from, length, round: further.map_or(1, |b| b.round + 1) }
-        });
-        self.before = gap;
-        gap
-    }
-
-    /// The receiver sends what asks for more.
-    pub fn asked(&mut self, at: Instant) {
-        self.last = self.last.map(|_| at);
     }
 }
 
@@ -159,8 +114,8 @@ pub(crate) struct Gaps {
     steps: u32,
     leaps: u32,
     before: Option<Gap>,
-    /// Above zero: it was seen to probe where a probe is due. Below: to do without.
-    probes: i32,
+    /// Whether it was seen to probe where a probe is due, or to do without.
+    pub signs: Signs,
     pub time: Vec<Gap>,
     /// With them, whether each may have been a tail loss probe.
     pub content: Vec<(Gap, bool)>,
@@ -257,7 +212,7 @@ impl Gaps {
         let again = match a.content {
             // A probe, or data that others overtook.
             Content::Beyond => {
-                self.probes += 1;
+                self.signs.note(true, 1);
                 false
             }
             Content::Missing | Content::Known { .. } | Content::Overdue { .. } => true,
@@ -279,17 +234,21 @@ impl Gaps {
         // Only one probe is sent.
         let maybe_probe = a.sack && tail && soon && self.before.is_none();
         if a.sack && soon && matches!(a.content, Content::Known { newest: false } | Content::Overdue { newest: false }) {
-            self.probes -= 1;
+            self.signs.note(false, 1);
         }
         // After a probe the timer runs its full length, which is about the probe's wait; after an expiry it runs twice as long. A shorter one shows
         // that the silence before held idle time.
-        if let (Some(before), Some(last)) = (self.before.filter(|_| a.sack), self.content.last_mut()) {
+        let repeated = a.sack && matches!(a.content, Content::Known { .. });
+        if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
             match silence.as_secs_f64() / before.length.as_secs_f64() {
                 ..0.8 if tail => last.1 = true,
-                1.6..2.6 if last.1 => self.probes -= 2,
-                0.8..1.35 if last.1 => self.probes += 2,
+                1.6..2.6 if last.1 => self.signs.note(false, 2),
+                0.8..1.35 if last.1 => self.signs.note(true, 2),
                 _ => {}
             }
+        }
+        if a.sack && self.left_out == 2 && self.before.is_none() {
+            self.count_lost(silence, a.least.max(a.rtt));
         }
         let further = self.before.filter(|b| silence.as_secs_f64() >= RATIO * b.length.as_secs_f64());
         // Where its delay is known, the silence ends when it would have come without.
@@ -298,72 +257,47 @@ impl Gaps {
         Some((Gap { from, length: silence, round: further.map_or(1, |b| b.round + 1) }, maybe_probe))
     }
 
-    /// What the second rule says in the end; `probing` is whether the sender's host is known to send tail loss probes, or not to.
-    pub(crate) fn by_content(&self, probing: Option<bool>, numbered: bool) -> Vec<Gap> {
-        let probes = match self.probes {
-            n if n > 0 => true,
-            n if n < 0 => false,
-            _ => probing.unwrap_or(numbered),
-        };
+    /// Two were sent before what ended this silence, and lost. Where both were sent in it, the first was a probe, which is due no later than the timeout, and
+    /// the silence lasted two timeouts at most; or an expiry, which doubled the next, and it lasted three at least. A timeout lies between the round-trip
+    /// time with Linux's least, 200 ms, and RFC 6298's after the first sample, three round-trip times.
+    fn count_lost(&mut self, silence: Duration, rtt: Duration) {
+        let (least, most) = (rtt + LEAST, (rtt + LEAST).max(rtt * 3));
+        let (probed, expired) = (silence < (most * 2).mul_f64(1.15), silence > (least * 3).mul_f64(0.9));
+        // Shorter ones held one of them alone.
+        if silence > least.mul_f64(1.7) && probed != expired {
+            self.signs.note(probed, 2);
+        }
+    }
+
+    /// What the second rule says in the end. `host` is what all silences of its host tell, `probing` whether that is known otherwise to send tail loss
+    /// probes, or not to.
+    pub(crate) fn by_content(&self, host: Signs, probing: Option<bool>, numbered: bool) -> Vec<Gap> {
+        let probes = host.verdict().or(self.signs.verdict()).or(probing).unwrap_or(numbered);
         self.content.iter().filter(|(_, maybe_probe)| !(probes && *maybe_probe)).map(|(gap, _)| *gap).collect()
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What silences tell of whether their sender sends tail loss probes: signs for it, and against it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Signs {
+    probes: u32,
+    none: u32,
+}
 
-    const fn ms(n: u64) -> Duration {
-        Duration::from_millis(n)
+impl Signs {
+    fn note(&mut self, probes: bool, weight: u32) {
+        let count = if probes { &mut self.probes } else { &mut self.none };
+        *count = count.saturating_add(weight);
     }
 
-    #[test]
-    fn a_gap_must_exceed_both_limits_and_grow_to_be_consecutive() {
-        let run = |times: &[u64], rtt| {
-            let mut rule = ByTime::default();
-            times.iter().filter_map(|t| rule.arrival(Instant::ZERO + ms(*t), rtt)).map(|g| (g.length, g.round)).collect::<Vec<_>>()
-        };
-        assert_eq!(run(&[0, 200, 401, 600], ms(50)), [(ms(201), 1)]);
-        assert_eq!(run(&[0, 300, 661], ms(300)), [(ms(361), 1)]);
-        assert_eq!(run(&[0, 300, 750, 1800, 1801, 3000], ms(50)), [(ms(300), 1), (ms(450), 2), (ms(1050), 3), (ms(1199), 1)]);
-        assert_eq!(run(&[0, 300, 700], ms(50)), [(ms(300), 1), (ms(400), 1)]);
+    pub(crate) fn add(&mut self, other: Self) {
+        self.note(true, other.probes);
+        self.note(false, other.none);
     }
 
-    /// Packets a millisecond apart, and then one after a silence of 300 ms.
-    fn after_silence(content: Content, id_step: u16, asked: bool) -> usize {
-        let mut gaps = Gaps::default();
-        let rtt = ms(20);
-        let arrival = |at, content, id| Arrival {
-            at: Instant::ZERO + ms(at),
-            content,
-            syn: false,
-            fin: false,
-            id: Some(id),
-            tsval: None,
-            tick: ms(1),
-            due: None,
-            rtt,
-            least: rtt,
-            smoothed: rtt,
-            sack: false,
-        };
-        for i in 0..10_u16 {
-            gaps.arrival(&arrival(u64::from(i) + 1, Content::Next, 100 + i));
-        }
-        if asked {
-            gaps.asked(Instant::ZERO + ms(250));
-        }
-        gaps.arrival(&arrival(310, content, 109 + id_step));
-        gaps.by_content(None, true).len()
-    }
-
-    #[test]
-    fn what_ends_a_silence_tells_a_timeout_from_an_idle_application() {
-        assert_eq!(after_silence(Content::Next, 1, false), 0, "nothing was sent in between: the application had nothing to say");
-        assert_eq!(after_silence(Content::Next, 4, false), 1, "three packets are missing");
-        assert_eq!(after_silence(Content::Missing, 1, false), 1);
-        assert_eq!(after_silence(Content::Known { newest: true }, 1, false), 1);
-        assert_eq!(after_silence(Content::Beyond, 2, false), 0, "a probe");
-        assert_eq!(after_silence(Content::Next, 4, true), 0, "it was asked for just before");
+    /// Whether it probes, where that is plain.
+    fn verdict(self) -> Option<bool> {
+        let (more, less) = (self.probes.max(self.none), self.probes.min(self.none));
+        (more > 2 * less).then_some(self.probes > self.none)
     }
 }

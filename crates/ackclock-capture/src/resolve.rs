@@ -4,6 +4,7 @@ use ackclock_trace::LossClass;
 use ackclock_units::Duration;
 
 use crate::Cause;
+use crate::gaps::Signs;
 use crate::half::{Expiry, Half};
 use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
 use crate::what_if::{Evidence, settle};
@@ -62,7 +63,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits) -> (Direction, bool) {
         }
         out.other_losses += e.retransmissions.saturating_sub(1);
     }
-    out.gaps = half.gaps.by_content(elsewhere.verdict(), half.identified);
+    out.gaps = half.gaps.by_content(elsewhere.silences, elsewhere.verdict(), half.identified);
     out.gaps_by_time = half.gaps.time;
     out.episodes = half.episodes;
     out.retransmissions = half.agains.into_iter().map(|a| a.row).collect();
@@ -74,12 +75,15 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits) -> (Direction, bool) {
 pub(crate) struct Habits {
     probes: u32,
     never: u32,
+    /// What silences before its data tell, as its receivers see them.
+    silences: Signs,
 }
 
 impl Habits {
     /// What one direction shows.
     pub(crate) fn of(half: &Half) -> Self {
-        let mut habits = Self { probes: half.agains.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count() as u32, never: 0 };
+        let mut habits =
+            Self { probes: half.agains.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count() as u32, never: 0, silences: half.gaps.signs };
         for i in 0..half.expiries.len() {
             match spaced(half, i) {
                 Some(true) => habits.probes += 1,
@@ -92,6 +96,7 @@ impl Habits {
 
     pub(crate) fn add(&mut self, other: Self) {
         (self.probes, self.never) = (self.probes + other.probes, self.never + other.never);
+        self.silences.add(other.silences);
     }
 
     /// Whether it probes; missing where nothing tells, or as much for as against.

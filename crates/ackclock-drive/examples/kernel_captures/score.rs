@@ -252,8 +252,8 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 got.iter().chain(sent).filter(|s| (s.src, s.dst) == ends && s.segment.flags.has(Flags::SYN)).map(|s| s.at.as_nanos()).collect();
             let data: Vec<u64> = data
                 .into_iter()
-                // After which nothing comes any more, no receiver can tell.
-                .filter(|d| got.iter().any(|s| (s.src, s.dst) == ends && s.at.as_nanos() + SAME / 2 > d + shift))
+                // After which no data comes any more, no receiver can tell.
+                .filter(|d| got.iter().any(|s| (s.src, s.dst) == ends && s.segment.seq_len() > 0 && s.at.as_nanos() + SAME / 2 > d + shift))
                 .filter(|d| !syns.iter().any(|s| s.abs_diff(*d) < SAME))
                 .collect();
             for (rule, gaps) in [&d.gaps_by_time, &d.gaps].into_iter().enumerate() {

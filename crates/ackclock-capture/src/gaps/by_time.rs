@@ -1,0 +1,56 @@
+//! The rule of B-U1: silences by time alone.
+
+use ackclock_units::{Duration, Instant};
+
+use super::Gap;
+
+/// A gap must be longer than any least timeout in use (B-U1).
+pub const LEAST: Duration = Duration::from_millis(200);
+/// And longer than this many round trips (B-U1).
+pub const ROUND_TRIPS: f64 = 1.2;
+/// A further gap this much longer than the previous one shows backoff: it would double (the ratio is our choice, B-U1).
+pub const RATIO: f64 = 1.5;
+
+/// The rule of B-U1 with its three numbers: packet after packet, in order of time.
+#[derive(Clone, Copy, Debug)]
+pub struct ByTime {
+    /// See [`LEAST`], [`ROUND_TRIPS`], [`RATIO`].
+    pub least: Duration,
+    /// See there.
+    pub round_trips: f64,
+    /// See there.
+    pub ratio: f64,
+    last: Option<Instant>,
+    /// The gap right before the last packet, if it was a timeout.
+    before: Option<Gap>,
+}
+
+impl Default for ByTime {
+    fn default() -> Self {
+        Self { least: LEAST, round_trips: ROUND_TRIPS, ratio: RATIO, last: None, before: None }
+    }
+}
+
+impl ByTime {
+    /// With other numbers than those of B-U1.
+    pub fn new(least: Duration, round_trips: f64, ratio: f64) -> Self {
+        Self { least, round_trips, ratio, ..Self::default() }
+    }
+
+    /// A packet from the sender, or the last transmission of what asks for one. `rtt` is the round-trip time, best that of the handshake.
+    pub fn arrival(&mut self, at: Instant, rtt: Duration) -> Option<Gap> {
+        let from = self.last.replace(at)?;
+        let length = at.since(from);
+        let gap = (length > self.least && length > rtt.mul_f64(self.round_trips)).then(|| {
+            let further = self.before.filter(|b| length.as_secs_f64() >= self.ratio * b.length.as_secs_f64());
+            Gap { from, length, round: further.map_or(1, |b| b.round + 1) }
+        });
+        self.before = gap;
+        gap
+    }
+
+    /// The receiver sends what asks for more.
+    pub fn asked(&mut self, at: Instant) {
+        self.last = self.last.map(|_| at);
+    }
+}

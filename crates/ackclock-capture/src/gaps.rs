@@ -172,7 +172,7 @@ impl Gaps {
             }
         }
         // What packets are held up on the way, the sender counts into its round-trip times.
-        let held_up = a.due.map_or(Duration::ZERO, |due| a.at.since(due));
+        let (held_up, before) = (a.due.map_or(Duration::ZERO, |due| a.at.since(due)), self.held_up);
         if held_up >= self.held_up {
             self.held_up = held_up;
         } else {
@@ -180,7 +180,7 @@ impl Gaps {
         }
         let this = Earlier { at: a.at, tsval: a.tsval };
         if a.content != Content::Nothing && !late {
-            let found = if a.syn { None } else { self.judge(a) };
+            let found = if a.syn { None } else { self.judge(a, before) };
             self.before = found.map(|f| f.0);
             if self.content.len() < MOST_GAPS {
                 self.content.extend(found);
@@ -194,7 +194,7 @@ impl Gaps {
     }
 
     /// Whether a timeout ended the silence before this packet, and whether it may have been a tail loss probe all the same.
-    fn judge(&mut self, a: &Arrival) -> Option<(Gap, bool)> {
+    fn judge(&mut self, a: &Arrival, held_up: Duration) -> Option<(Gap, bool)> {
         let silence = match (a.content, self.asked_at) {
             // What comes next cannot be overdue before it was asked for.
             (Content::Next, Some(asked)) => a.at.since(asked.max(self.any?.at)),
@@ -205,7 +205,10 @@ impl Gaps {
             }
             _ => a.silence(&self.data?),
         };
-        if silence <= LEAST || silence <= a.least.mul_f64(ROUND_TRIPS) {
+        // Acks may have told of the loss of what others overtook, as late as packets are held up on the way; nothing tells of the last one's.
+        let last = matches!(a.content, Content::Next | Content::Known { newest: true } | Content::Overdue { newest: true });
+        let round_trip = if last { a.least } else { a.least + held_up };
+        if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) {
             return None;
         }
         let numbered = self.last_id.is_some() && self.steps > 2 * self.leaps;

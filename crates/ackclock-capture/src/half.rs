@@ -4,21 +4,21 @@ mod acks;
 mod again;
 mod copies;
 mod follow;
+mod segments;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ackclock_policy::{Rtt, RttEstimator};
 use ackclock_units::{Duration, Instant, SeqNumber};
-use ackclock_wire::{Flags, Options, Segment};
+use ackclock_wire::Options;
 
 use self::copies::Copies;
-use crate::gaps::{Arrival, Content, Gaps};
+use crate::gaps::Gaps;
 use crate::limits::{Limits, Standing};
 use crate::peer_clock::PeerClock;
 use crate::ranges::Ranges;
 use crate::report::{Direction, Episode, Retransmission, TimedOut};
-use crate::segment::Seen;
 use crate::sent::{Outstanding, Piece};
 use crate::wanted::Wanted;
 use crate::what_if::{Asked, WhatIf};
@@ -85,13 +85,8 @@ struct Hole {
     tsval: Option<u32>,
 }
 
-/// Holes remembered: more are a capture full of gaps.
-const MOST_HOLES: usize = 1024;
 /// Acknowledged pieces remembered.
 const ACKED_KEPT: usize = 64;
-/// Timestamps remembered for round-trip times.
-const MOST_TSVALS: usize = 4096;
-
 /// What else tells of a direction's sender: its clock, the round-trip time of the handshake, and the smoothed one on its side of the capture.
 pub(crate) struct SenderClock {
     pub clock: PeerClock,
@@ -295,95 +290,6 @@ impl Half {
         self.flight().saturating_sub(arrived)
     }
 
-    /// Takes a segment of this direction: the sequence space that it occupies.
-    pub(crate) fn on_segment(&mut self, seen: &Seen, sender: &SenderClock) {
-        let (s, at) = (&seen.segment, seen.at);
-        self.begin(s.seq);
-        let start = self.coordinate(s.seq);
-        if start.abs_diff(self.max) > FARTHEST {
-            return;
-        }
-        let syn = s.flags.has(Flags::SYN);
-        if !s.flags.has(Flags::RST) {
-            let arrival = self.arrival(seen, start, sender);
-            if start > self.told.max(self.max) {
-                self.gaps.skips();
-            }
-            self.gaps.arrival(&arrival);
-            self.told = self.told.max(start + u64::from(s.seq_len()));
-        }
-        self.identified |= seen.id != 0;
-        if s.flags.has(Flags::RST) {
-            return;
-        }
-        if syn {
-            self.syn.get_or_insert(start);
-            self.out.options.get_or_insert(s.options);
-        }
-        let packets = self.packets(s.len);
-        self.out.packets += u64::from(packets);
-        if s.len > 0 {
-            self.out.data_packets += u64::from(packets);
-            self.out.bytes += u64::from(s.len);
-            self.out.super_segments += u64::from(packets > 1);
-            self.out.mss = self.out.mss.max(if packets > 1 { s.len / packets } else { s.len });
-        }
-        let end = start + u64::from(s.seq_len());
-        if s.flags.has(Flags::FIN) {
-            self.fin.get_or_insert(end - 1);
-        }
-        let tsval = s.options.timestamps.map(|t| t.tsval);
-        if end == start {
-            if start + 1 == self.una && (self.una == self.max || self.closed_window()) {
-                self.probe_without_data(seen, start);
-            }
-            self.note_tsval(tsval, at, false);
-            return;
-        }
-        if start >= self.max {
-            self.on_new(seen, start, end, tsval);
-        } else {
-            self.on_old(seen, start, end.min(self.max), tsval);
-            if end > self.max {
-                self.on_new(seen, self.max, end, tsval);
-            }
-        }
-        self.note_tsval(tsval, at, true);
-        self.sent_at = Some(at);
-        self.out.max_flight = self.out.max_flight.max(self.flight());
-        self.round_flight = self.round_flight.max(self.pipe());
-    }
-
-    /// What a segment is to the receiver.
-    fn arrival(&self, seen: &Seen, start: u64, sender: &SenderClock) -> Arrival {
-        let s = &seen.segment;
-        let end = start + u64::from(s.seq_len());
-        let content = match () {
-            () if end == start => Content::Nothing,
-            () if start > self.max => Content::Beyond,
-            () if start == self.max && self.told > start => Content::Overdue { newest: end >= self.told },
-            () if start == self.max => Content::Next,
-            () if self.holes.iter().any(|h| h.start < end && start < h.end) => Content::Missing,
-            () => Content::Known { newest: end >= self.max },
-        };
-        let known = if sender.quiet { self.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
-        let tsval = s.options.timestamps.map(|t| t.tsval);
-        Arrival {
-            at: seen.at,
-            content,
-            syn: s.flags.has(Flags::SYN),
-            fin: s.flags.has(Flags::FIN),
-            id: (seen.id != 0).then_some(seen.id),
-            tsval,
-            tick: sender.clock.tick(),
-            due: tsval.and_then(|t| sender.clock.sent_by(t)),
-            rtt: sender.handshake.unwrap_or(known),
-            least: self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default(),
-            smoothed: sender.handshake.unwrap_or_default().max(known).max(sender.smoothed),
-            sack: self.sack_agreed,
-        }
-    }
-
     /// It has sent a SYN-ACK.
     pub(crate) fn has_answered(&mut self, at: Instant) {
         if let Some(asked) = self.asked_at.take() {
@@ -394,44 +300,6 @@ impl Half {
     /// True when a SYN-ACK at this moment answers a SYN that was sent again.
     fn answers_a_syn(&self, at: Instant) -> bool {
         self.asked_at.zip(self.answers_in).is_some_and(|(asked, usual)| at.since(asked) <= usual.mul_f64(1.5) + BUSY)
-    }
-
-    fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {
-        let Some(v) = tsval else { return };
-        // The first segment of each tick of its clock: which of them an echo answers is not known.
-        if self.last_tsval.is_some_and(|last| (v.wrapping_sub(last) as i32) <= 0) {
-            return;
-        }
-        self.last_tsval = Some(v);
-        if self.tsvals.len() == MOST_TSVALS {
-            self.tsvals.pop_front();
-        }
-        self.tsvals.push_back((v, at, data));
-    }
-
-    /// Data that was not sent before, as far as the capture shows.
-    fn on_new(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) {
-        let at = seen.at;
-        if start > self.max && self.holes.len() < MOST_HOLES {
-            self.holes.push(Hole { start: self.max, end: start, at, id: seen.id, tsval });
-        }
-        let quiet = self.quiet_for(at);
-        if self.flight() > 0 && quiet >= SOONEST_PROBE && quiet >= self.probe_wait().unwrap_or(Duration::MAX) {
-            // New data after a silence while other data is outstanding: it may be a probe, which sets the timer anew (RFC 8985 §7.3).
-            self.probed_at = Some(at);
-            self.probed_to = Some(end);
-        }
-        self.max = end;
-        self.out.unique_bytes += payload(&seen.segment, start, end);
-        let piece = Piece { start, end, first: at, last: at, copies: 1, tsval, id: seen.id, again: None, seen: true, sacked: false };
-        self.overrun |= !self.outstanding.insert(piece);
-        // Options of their own make some full segments shorter.
-        let mss = if self.mss > 0 { self.mss } else { self.out.mss.max(1) };
-        let rest = if seen.segment.len < mss { seen.segment.len } else { seen.segment.len % mss };
-        self.limits.sent(&self.standing(at), seen.segment.len > 0 && (rest == 0 || rest + 40 > mss), self.prompt());
-        if self.asked.is_some() {
-            self.follow_new(at, start);
-        }
     }
 
     /// How its sender stands, as far as what it may send goes.
@@ -489,16 +357,6 @@ impl Half {
 const SOONEST_PROBE: Duration = Duration::from_millis(4);
 /// What an answer may take longer than another one.
 const BUSY: Duration = Duration::from_millis(20);
-/// Farther from what was sent last no window reaches (RFC 7323 §2.3: below 2^30).
-const FARTHEST: u64 = 1 << 30;
-
-/// Payload of a segment in `start..end`: its SYN and FIN are not.
-fn payload(s: &Segment, start: u64, end: u64) -> u64 {
-    let syn = u64::from(s.flags.has(Flags::SYN) && s.seq.0 == start as u32);
-    let fin = u64::from(s.flags.has(Flags::FIN) && s.end().0 == end as u32);
-    (end - start).saturating_sub(syn + fin)
-}
-
 /// Segment size of a direction from the two SYNs: the smaller limit, less timestamps (RFC 6691).
 pub(crate) fn segment_size(own: &Options, peer: &Options) -> u32 {
     // RFC 9293 §3.7.1: 536 where none is given.

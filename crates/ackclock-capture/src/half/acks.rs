@@ -4,7 +4,8 @@ use ackclock_policy::{RttSample, Window};
 use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
 
-use super::{ACKED_KEPT, FARTHEST, Half};
+use super::segments::FARTHEST;
+use super::{ACKED_KEPT, Half};
 use crate::report::Sample;
 use crate::sent::Piece;
 

@@ -80,7 +80,7 @@ impl Half {
                 Piece { start: first, end: last, first: when, last: when, copies: 1, tsval, id: seen.id, again: None, seen: late, sacked: false };
             self.overrun |= !self.outstanding.insert(piece);
         }
-        self.out.unique_bytes += super::payload(&seen.segment, hole.start.max(start), last);
+        self.out.unique_bytes += super::segments::payload(&seen.segment, hole.start.max(start), last);
         self.out.reordered += u64::from(late);
         late && start >= hole.start && end <= hole.end
     }
@@ -128,7 +128,7 @@ impl Half {
             Cause::Keepalive => format!("an acknowledged byte after {} of silence", span(self.quiet_for(at))),
             _ => situation.evidence(cause),
         };
-        let payload = super::payload(s, start, end);
+        let payload = super::segments::payload(s, start, end);
         let packets = if cause.counts() { self.packets(payload as u32) } else { 0 };
         if cause.counts() {
             self.out.retransmitted_packets += u64::from(packets);

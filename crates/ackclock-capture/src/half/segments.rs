@@ -1,0 +1,152 @@
+//! What a direction's sender sends: into the books, and past the rules of its receiver.
+
+use ackclock_units::{Duration, Instant};
+use ackclock_wire::{Flags, Segment};
+
+use super::{Half, Hole, SOONEST_PROBE, SenderClock};
+use crate::gaps::{Arrival, Content};
+use crate::segment::Seen;
+use crate::sent::Piece;
+
+/// Holes remembered: more are a capture full of gaps.
+const MOST_HOLES: usize = 1024;
+/// Timestamps remembered for round-trip times.
+const MOST_TSVALS: usize = 4096;
+/// Farther from what was sent last no window reaches (RFC 7323 §2.3: below 2^30).
+pub(super) const FARTHEST: u64 = 1 << 30;
+
+impl Half {
+    /// Takes a segment of this direction: the sequence space that it occupies.
+    pub(crate) fn on_segment(&mut self, seen: &Seen, sender: &SenderClock) {
+        let (s, at) = (&seen.segment, seen.at);
+        self.begin(s.seq);
+        let start = self.coordinate(s.seq);
+        if start.abs_diff(self.max) > FARTHEST {
+            return;
+        }
+        let syn = s.flags.has(Flags::SYN);
+        if !s.flags.has(Flags::RST) {
+            let arrival = self.arrival(seen, start, sender);
+            if start > self.told.max(self.max) {
+                self.gaps.skips();
+            }
+            self.gaps.arrival(&arrival);
+            self.told = self.told.max(start + u64::from(s.seq_len()));
+        }
+        self.identified |= seen.id != 0;
+        if s.flags.has(Flags::RST) {
+            return;
+        }
+        if syn {
+            self.syn.get_or_insert(start);
+            self.out.options.get_or_insert(s.options);
+        }
+        let packets = self.packets(s.len);
+        self.out.packets += u64::from(packets);
+        if s.len > 0 {
+            self.out.data_packets += u64::from(packets);
+            self.out.bytes += u64::from(s.len);
+            self.out.super_segments += u64::from(packets > 1);
+            self.out.mss = self.out.mss.max(if packets > 1 { s.len / packets } else { s.len });
+        }
+        let end = start + u64::from(s.seq_len());
+        if s.flags.has(Flags::FIN) {
+            self.fin.get_or_insert(end - 1);
+        }
+        let tsval = s.options.timestamps.map(|t| t.tsval);
+        if end == start {
+            if start + 1 == self.una && (self.una == self.max || self.closed_window()) {
+                self.probe_without_data(seen, start);
+            }
+            self.note_tsval(tsval, at, false);
+            return;
+        }
+        if start >= self.max {
+            self.on_new(seen, start, end, tsval);
+        } else {
+            self.on_old(seen, start, end.min(self.max), tsval);
+            if end > self.max {
+                self.on_new(seen, self.max, end, tsval);
+            }
+        }
+        self.note_tsval(tsval, at, true);
+        self.sent_at = Some(at);
+        self.out.max_flight = self.out.max_flight.max(self.flight());
+        self.round_flight = self.round_flight.max(self.pipe());
+    }
+
+    /// What a segment is to the receiver.
+    fn arrival(&self, seen: &Seen, start: u64, sender: &SenderClock) -> Arrival {
+        let s = &seen.segment;
+        let end = start + u64::from(s.seq_len());
+        let content = match () {
+            () if end == start => Content::Nothing,
+            () if start > self.max => Content::Beyond,
+            () if start == self.max && self.told > start => Content::Overdue { newest: end >= self.told },
+            () if start == self.max => Content::Next,
+            () if self.holes.iter().any(|h| h.start < end && start < h.end) => Content::Missing,
+            () => Content::Known { newest: end >= self.max },
+        };
+        let known = if sender.quiet { self.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
+        let tsval = s.options.timestamps.map(|t| t.tsval);
+        Arrival {
+            at: seen.at,
+            content,
+            syn: s.flags.has(Flags::SYN),
+            fin: s.flags.has(Flags::FIN),
+            id: (seen.id != 0).then_some(seen.id),
+            tsval,
+            tick: sender.clock.tick(),
+            due: tsval.and_then(|t| sender.clock.sent_by(t)),
+            rtt: sender.handshake.unwrap_or(known),
+            least: self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default(),
+            smoothed: sender.handshake.unwrap_or_default().max(known).max(sender.smoothed),
+            sack: self.sack_agreed,
+        }
+    }
+
+    fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {
+        let Some(v) = tsval else { return };
+        // The first segment of each tick of its clock: which of them an echo answers is not known.
+        if self.last_tsval.is_some_and(|last| (v.wrapping_sub(last) as i32) <= 0) {
+            return;
+        }
+        self.last_tsval = Some(v);
+        if self.tsvals.len() == MOST_TSVALS {
+            self.tsvals.pop_front();
+        }
+        self.tsvals.push_back((v, at, data));
+    }
+
+    /// Data that was not sent before, as far as the capture shows.
+    fn on_new(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) {
+        let at = seen.at;
+        if start > self.max && self.holes.len() < MOST_HOLES {
+            self.holes.push(Hole { start: self.max, end: start, at, id: seen.id, tsval });
+        }
+        let quiet = self.quiet_for(at);
+        if self.flight() > 0 && quiet >= SOONEST_PROBE && quiet >= self.probe_wait().unwrap_or(Duration::MAX) {
+            // New data after a silence while other data is outstanding: it may be a probe, which sets the timer anew (RFC 8985 §7.3).
+            self.probed_at = Some(at);
+            self.probed_to = Some(end);
+        }
+        self.max = end;
+        self.out.unique_bytes += payload(&seen.segment, start, end);
+        let piece = Piece { start, end, first: at, last: at, copies: 1, tsval, id: seen.id, again: None, seen: true, sacked: false };
+        self.overrun |= !self.outstanding.insert(piece);
+        // Options of their own make some full segments shorter.
+        let mss = if self.mss > 0 { self.mss } else { self.out.mss.max(1) };
+        let rest = if seen.segment.len < mss { seen.segment.len } else { seen.segment.len % mss };
+        self.limits.sent(&self.standing(at), seen.segment.len > 0 && (rest == 0 || rest + 40 > mss), self.prompt());
+        if self.asked.is_some() {
+            self.follow_new(at, start);
+        }
+    }
+}
+
+/// Payload of a segment in `start..end`: its SYN and FIN are not.
+pub(super) fn payload(s: &Segment, start: u64, end: u64) -> u64 {
+    let syn = u64::from(s.flags.has(Flags::SYN) && s.seq.0 == start as u32);
+    let fin = u64::from(s.flags.has(Flags::FIN) && s.end().0 == end as u32);
+    (end - start).saturating_sub(syn + fin)
+}

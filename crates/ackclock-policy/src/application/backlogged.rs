@@ -68,7 +68,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
         PACKETS,
         UNTIL,
         Param::bytes("dummy_bytes", 500, 1..=65_495, "payload of a dummy"),
-        Param::choice("from", "sent", &["sent", "typed"], "when a response time begins: as the packet is sent (I-A1), or as it is typed"),
+        Param::choice("since", "sent", &["sent", "typed"], "when a response time begins: as the packet is sent (I-A1), or as it is typed"),
     ],
     build: |p| {
         Box::new(Backlogged {
@@ -76,7 +76,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
             book: Book::new(p),
             bytes: p.bytes("bytes"),
             dummy_bytes: p.bytes("dummy_bytes"),
-            from_typed: p.choice("from") == "typed",
+            from_typed: p.choice("since") == "typed",
             unsent: VecDeque::new(),
         })
     },

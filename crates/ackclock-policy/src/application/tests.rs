@@ -315,8 +315,8 @@ fn dummies_never_exceed_the_window_and_packets_come_first() {
 
 #[test]
 fn a_response_begins_as_the_packet_leaves_or_as_it_is_typed() {
-    let total = |from: &str| {
-        let io = backlogged(&[("from", from)], 2000, 200, |_, _, _| {});
+    let total = |since: &str| {
+        let io = backlogged(&[("since", since)], 2000, 200, |_, _, _| {});
         (io.writes.len(), io.responses.iter().fold(Duration::ZERO, |sum, r| sum + *r), io.responses.len())
     };
     let ((writes, sent, n), (writes_too, typed, n_too)) = (total("sent"), total("typed"));

@@ -204,6 +204,15 @@ pub struct RttSample {
     pub sampling_rate: f64,
 }
 
+/// How new data leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Largest payload of the segment, bytes: at least one, and no more than `smss`. A segment of this size counts as a full one.
+    pub most: u32,
+    /// How often it is sent, back to back: at least once.
+    pub copies: u32,
+}
+
 /// What the retransmission timer is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerEvent {
@@ -299,6 +308,11 @@ pub trait AppIo {
     fn write(&mut self, n: Bytes) -> Bytes;
     /// Bytes written that the peer has not acknowledged.
     fn unacked(&self) -> Bytes;
+    /// True when the peer has told that the bytes from `from` up to `to` of all that was written have arrived, in order or (by SACK) not.
+    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool;
+    /// Bytes that would leave at once if they were written now, as far as the congestion window and the receiver's go: what was written and waits, or is to be
+    /// sent again, comes first. Nagle's algorithm may still hold back what makes no full segment.
+    fn room(&self) -> Bytes;
     /// True when the peer has closed its side and everything was read.
     fn at_end(&self) -> bool;
     /// Closes the writing side once everything is sent.
@@ -324,8 +338,12 @@ pub enum Wake {
     Flushed,
     /// At this moment.
     At(Instant),
-    /// When more of what was written is acknowledged, or at this moment, whichever comes first.
+    /// When more of what was written is acknowledged, or may have arrived out of order ([`AppIo::has_arrived`]), or at this moment, whichever comes first.
     AckedOrAt(Instant),
+    /// When anything has happened that may have changed [`AppIo::room`] (a segment arrived, a timer of the connection expired), or at this moment. For an
+    /// application that has more to send than the windows let go: as data that waits in the send buffer would, it counts as held back by the congestion window,
+    /// which may then grow (RFC 7661).
+    RoomOrAt(Instant),
     /// Not again.
     Done,
 }

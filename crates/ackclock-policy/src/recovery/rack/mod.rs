@@ -133,7 +133,7 @@ impl LossRecovery for Rack {
         if matches!(state.timer, Some(Timer::Reordering(_))) {
             return;
         }
-        let pto = if v.sack && !probed && state.tail.is_watching(b, v) { state.tail.pto(v) } else { None };
+        let pto = if v.sack && !probed && state.tail.is_watching(b, v) { state.tail.pto(b, v) } else { None };
         state.timer = pto.map(Timer::Probe);
     }
 

@@ -41,10 +41,10 @@ impl Tail {
 
     /// §7.2, TLP_calc_PTO(): when to probe. `None` when a probe could not be sent then (§7.3): one is out already, or no round-trip time was measured
     /// since the last one.
-    pub fn pto(&self, v: &SenderView) -> Option<Instant> {
+    pub fn pto(&self, b: &dyn Scoreboard, v: &SenderView) -> Option<Instant> {
         let rtt = v.rtt.filter(|_| self.end_seq.is_none() && self.sampled)?;
-        let delayed = if v.flight_size <= u64::from(v.smss) { self.max_ack_delay } else { Duration::ZERO };
-        let at = v.now + rtt.srtt * 2 + delayed;
+        let single = b.segment(v.snd_una).is_some_and(|s| s.range.end >= v.snd_nxt);
+        let at = v.now + rtt.srtt * 2 + if single { self.max_ack_delay } else { Duration::ZERO };
         Some(v.rto_deadline.map_or(at, |rto| at.min(rto)))
     }
 

@@ -110,7 +110,7 @@ pub trait LossRecovery: Policy {
         v.phase
     }
 
-    /// When [`LossRecovery::on_deadline`] wants to be called; `None` for a rule without a timer of its own.
+    /// When [`LossRecovery::on_deadline`] wants to be called; asked of rules that [go by time](LossRecovery::goes_by_time), after each of their answers.
     fn deadline(&self) -> Option<Instant> {
         None
     }

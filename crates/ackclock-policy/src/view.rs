@@ -143,9 +143,8 @@ pub struct AckInfo {
     pub ece: bool,
     /// The window had been the limit when this data was sent: growth is justified (RFC 7661).
     pub cwnd_limited: bool,
-    /// True for an ack without payload that repeats number and window of the one before (RFC 5681 §2), whether or not anything is outstanding.
-    pub repeats: bool,
-    /// The transmissions of what it was the first to report, for a loss recovery that [goes by time](crate::LossRecovery::goes_by_time).
+    /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by time](crate::LossRecovery::goes_by_time), and
+    /// for no other.
     pub deliveries: Option<Deliveries>,
 }
 
@@ -176,6 +175,8 @@ pub struct Deliveries {
     pub lowest_sent_once: Option<SeqNumber>,
     /// By its timestamp, the ack answers nothing that was sent after this moment.
     pub echoed: Option<Instant>,
+    /// The ack had no payload and repeated number and window of the one before (RFC 5681 §2), whether or not anything is outstanding.
+    pub repeats: bool,
 }
 
 impl Deliveries {

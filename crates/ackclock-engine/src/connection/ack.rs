@@ -61,30 +61,29 @@ impl Connection {
             rtt: sample,
             ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
             cwnd_limited: before <= self.cwnd_limited_at,
-            repeats: advanced == 0 && segment.seq_len() == 0 && !opened,
-            deliveries: if self.sent.keeps_deliveries() { self.deliveries(now, segment) } else { None },
+            deliveries: if self.sent.keeps_deliveries() { self.deliveries(now, segment, advanced == 0 && !opened) } else { None },
         };
         let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
         let v = self.recover(now, &info, undone);
         if advanced > 0 {
             let e = if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
             self.run_retransmission_timer(now, e, &v);
-            if self.sent.keeps_deliveries() {
+            if info.deliveries.is_some() {
                 self.plan_recovery(now);
             }
             self.after_progress();
         }
     }
 
-    /// The transmissions that an ack reports, and the latest moment of which its timestamp can tell.
+    /// The transmissions that an ack reports, and the latest moment of which its timestamp can tell. `same`: its number and window are.
     #[cold]
-    fn deliveries(&mut self, now: Instant, segment: &Segment) -> Option<Deliveries> {
+    fn deliveries(&mut self, now: Instant, segment: &Segment, same: bool) -> Option<Deliveries> {
         let ts = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0);
         let ago = ts.map(|ts| self.timestamp_clock(now).wrapping_sub(ts.tsecr)).filter(|ms| *ms < 1 << 30);
         // Our clock showed what is echoed until the next millisecond began.
         let next = |ms| (now.as_nanos() / 1_000_000 + 1).saturating_sub(u64::from(ms));
         let echoed = ago.map(|ms| Instant::from_nanos((next(ms) * 1_000_000).saturating_sub(1)));
-        Some(Deliveries { echoed, ..self.sent.take_deliveries()? })
+        Some(Deliveries { echoed, repeats: same && segment.seq_len() == 0, ..self.sent.take_deliveries()? })
     }
 
     /// RFC 9293 §3.10.7.4: the send window follows the newest segment. Returns true when it changed.
@@ -314,11 +313,13 @@ impl Connection {
             }
             v.window = self.window;
         }
-        self.follow_recovery_deadline();
+        if info.deliveries.is_some() {
+            self.follow_recovery_deadline();
+        }
         if stale {
             v = self.view(now);
         }
-        if self.phase != Phase::Open || before != Phase::Open || self.sent.keeps_deliveries() {
+        if self.phase != Phase::Open || before != Phase::Open || info.deliveries.is_some() {
             self.adjust(now, &mut v);
         }
         if self.phase != Phase::Open {

@@ -49,7 +49,6 @@ pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
         rtt: None,
         ece: false,
         cwnd_limited: true,
-        repeats: newly_acked == 0,
         deliveries: None,
     }
 }

@@ -75,7 +75,8 @@ impl Sender {
         self.v.dup_acks = if newly_acked > 0 { 0 } else { self.v.dup_acks + u32::from(is_dup) };
         self.refresh();
         let delivered = newly_acked + newly_sacked;
-        let (dsack, deliveries) = (self.dsack.take(), Deliveries { echoed: self.echoed.take(), ..self.board.take_deliveries() });
+        let (dsack, deliveries) =
+            (self.dsack.take(), Deliveries { echoed: self.echoed.take(), repeats: newly_acked == 0, ..self.board.take_deliveries() });
         let rtt = deliveries.sent_once.filter(|_| newly_acked > 0).map(|t| self.v.now.since(t.xmit_ts));
         let deliveries = self.recovery.goes_by_time().then_some(deliveries);
         let has_sack = !blocks.is_empty() || dsack.is_some();

@@ -22,6 +22,8 @@ pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] =
     &[&timeout_only::ENTRY, &tahoe::ENTRY, &reno::ENTRY, &newreno::ENTRY, &sack::ENTRY, &fack::ENTRY, &rack::ENTRY];
 
 #[cfg(test)]
+mod early_tests;
+#[cfg(test)]
 mod fack_tests;
 #[cfg(test)]
 mod tests;

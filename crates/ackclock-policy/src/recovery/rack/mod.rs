@@ -187,3 +187,6 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
         Box::new(Rack { without_sack: NewReno::counting(p, true), state: Box::new(state) })
     },
 };
+
+#[cfg(test)]
+mod tests;

@@ -87,7 +87,7 @@ impl Tail {
         let end_seq = self.end_seq.filter(|end_seq| a.ack >= *end_seq)?;
         // New data arrived, or both the segment and its copy did (case 1: DSACK; case 2: a duplicate ack of a receiver that has no DSACK).
         let harmless = !self.is_retrans || a.dsack.is_some_and(|range| range.end == end_seq);
-        if harmless || a.ack > end_seq || (a.repeats && !a.has_sack) {
+        if harmless || a.ack > end_seq || (a.deliveries.is_some_and(|d| d.repeats) && !a.has_sack) {
             self.end_seq = None;
         }
         (!harmless && a.ack > end_seq).then_some(self.flight_size)

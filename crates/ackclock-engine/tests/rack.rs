@@ -84,12 +84,12 @@ fn sent(p: &mut Pipe) -> Vec<(Instant, SendKind, u32)> {
 fn a_lost_tail_is_probed_before_the_timer_expires() {
     // The last two of 60: the probe repeats the last, whose SACK shows the other (RFC 8985 §7.4.1).
     let ((rack, took), (sack, longer)) = (lose("rack", 60_000, &[(58, 1), (59, 1)]), lose("sack", 60_000, &[(58, 1), (59, 1)]));
-    assert_eq!((rack.timeouts, rack.loss_probes, rack.retransmitted_segments, rack.ca_events), (0, 1, 2, 1), "{rack:?}");
-    assert_eq!((sack.timeouts, sack.loss_probes), (1, 0), "{sack:?}");
+    assert_eq!((rack.timeouts, rack.tail_loss_probes, rack.retransmitted_segments, rack.ca_events), (0, 1, 2, 1), "{rack:?}");
+    assert_eq!((sack.timeouts, sack.tail_loss_probes), (1, 0), "{sack:?}");
     assert!(longer > took + Duration::from_millis(800), "the timer waits a second: {took} {longer}");
     // The whole flight.
     let (rack, _) = lose("rack", 10_000, &[(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1)]);
-    assert_eq!((rack.timeouts, rack.loss_probes, rack.retransmitted_segments), (0, 1, 10), "{rack:?}");
+    assert_eq!((rack.timeouts, rack.tail_loss_probes, rack.retransmitted_segments), (0, 1, 10), "{rack:?}");
     // Without probes, the timer again.
     let mut p = pipe("sack+iw(16)", |n, again| (n < 58 || again > 0).then_some(Duration::ZERO));
     let data = pattern(60_000);
@@ -104,11 +104,11 @@ fn the_retransmission_timer_begins_anew_with_the_probe() {
     let data = pattern(4000);
     assert!(p.transfer(0, &data, LONG) == data);
     let stats = p.ends[0].stats().clone();
-    assert_eq!((stats.timeouts, stats.loss_probes, stats.retransmitted_segments), (1, 1, 2), "{stats:?}");
+    assert_eq!((stats.timeouts, stats.tail_loss_probes, stats.retransmitted_segments), (1, 1, 2), "{stats:?}");
     let last: Vec<_> = sent(&mut p).into_iter().filter(|(_, _, n)| *n == 3).collect();
     assert_eq!(
         last.iter().map(|(_, kind, _)| *kind).collect::<Vec<_>>(),
-        [SendKind::New, SendKind::LossProbe { again: true }, SendKind::TimeoutRetransmit]
+        [SendKind::New, SendKind::TailLossProbe { again: true }, SendKind::TimeoutRetransmit]
     );
     // From the ack of the third segment: 2 * SRTT, and the longest delay of the ack of a single segment (§7.2).
     let waited = last[1].0 - last[0].0;
@@ -127,10 +127,10 @@ fn a_probe_takes_new_data_where_there_is_some() {
     let all = sent(&mut p);
     assert_eq!(
         all[..3].iter().map(|(_, kind, n)| (*kind, *n)).collect::<Vec<_>>(),
-        [(SendKind::New, 0), (SendKind::New, 1), (SendKind::LossProbe { again: false }, 2)]
+        [(SendKind::New, 0), (SendKind::New, 1), (SendKind::TailLossProbe { again: false }, 2)]
     );
     let stats = p.ends[0].stats();
-    assert_eq!((stats.timeouts, stats.loss_probes, stats.retransmitted_segments, stats.bytes_acked), (0, 1, 2, 2500), "{stats:?}");
+    assert_eq!((stats.timeouts, stats.tail_loss_probes, stats.retransmitted_segments, stats.bytes_acked), (0, 1, 2, 2500), "{stats:?}");
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn a_loss_that_the_probe_repaired_reduces_the_window() {
         p.ends[0].stats().clone()
     };
     let (lost, none) = (after(7), after(99));
-    assert_eq!((lost.loss_probes, lost.timeouts, lost.ca_events, lost.non_ca_events, lost.fast_recoveries), (1, 0, 1, 0, 0), "{lost:?}");
-    assert_eq!((none.loss_probes, none.ca_events), (0, 0));
+    assert_eq!((lost.tail_loss_probes, lost.timeouts, lost.ca_events, lost.non_ca_events, lost.fast_recoveries), (1, 0, 1, 0, 0), "{lost:?}");
+    assert_eq!((none.tail_loss_probes, none.ca_events), (0, 0));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_needless_probe_reduces_nothing() {
         p.run(p.now + Duration::from_secs(5));
     }
     let stats = p.ends[0].stats();
-    assert_eq!((stats.loss_probes, stats.retransmitted_segments, stats.window_cuts, stats.timeouts), (1, 1, 0, 0), "{stats:?}");
+    assert_eq!((stats.tail_loss_probes, stats.retransmitted_segments, stats.window_cuts, stats.timeouts), (1, 1, 0, 0), "{stats:?}");
     assert_eq!(p.ends[1].stats().duplicate_segments, 1);
 }
 
@@ -214,7 +214,7 @@ fn one_loss_and_several_are_repaired_as_with_sack() {
 fn without_sack_it_is_newreno() {
     let (rack, newreno) = (lose("newreno+rack", 200_000, &[(40, 1), (43, 1)]), lose("newreno", 200_000, &[(40, 1), (43, 1)]));
     assert_eq!(rack, newreno);
-    assert_eq!(lose("rack+no-sack", 60_000, &[(59, 1)]).0.loss_probes, 0, "TLP wants SACK too");
+    assert_eq!(lose("rack+no-sack", 60_000, &[(59, 1)]).0.tail_loss_probes, 0, "TLP wants SACK too");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn small_flights_recover_early() {
     // A single segment has nothing to be told by; RACK probes it.
     assert_eq!(lose("sack+early-retransmit", 1000, &[(0, 1)]).0.timeouts, 1);
     let (rack, _) = lose("rack", 1000, &[(0, 1)]);
-    assert_eq!((rack.timeouts, rack.loss_probes), (0, 1));
+    assert_eq!((rack.timeouts, rack.tail_loss_probes), (0, 1));
     // §3: with new data to send, Limited Transmit brings the duplicates that are wanting, and three of them are waited for.
     let run = |name: &str| {
         let mut p = pipe(&format!("{name}+iw(3)"), |n, again| (n > 0 || again > 0).then_some(Duration::ZERO));

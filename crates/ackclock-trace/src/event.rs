@@ -15,7 +15,7 @@ pub enum SendKind {
     /// A retransmission because the timer expired.
     TimeoutRetransmit,
     /// A probe of a flight's tail (RFC 8985 §7), `again` when it repeats the last segment.
-    LossProbe {
+    TailLossProbe {
         /// False for new data.
         again: bool,
     },

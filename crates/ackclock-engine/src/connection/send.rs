@@ -71,8 +71,8 @@ impl Connection {
         // New data is sent however little it is, so the probe is forgotten only then.
         let transmit = if again { self.transmit_again(now, range.start) } else { self.transmit_new(now, u64::from(self.smss)) };
         self.rare.loss_probe = None;
-        self.stats.loss_probes += u32::from(transmit.is_some());
-        Some(Transmit { kind: SendKind::LossProbe { again }, ..transmit? })
+        self.stats.tail_loss_probes += u32::from(transmit.is_some());
+        Some(Transmit { kind: SendKind::TailLossProbe { again }, ..transmit? })
     }
 
     fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {

@@ -63,8 +63,9 @@ impl Detection {
     /// Steps 1 to 3 of RFC 8985 §6.2, and the part of step 4 that an ack decides.
     pub fn take(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, repaired: bool) {
         self.follow(v.snd_una - a.newly_acked as u32);
-        // Step 1. Before the first sample of data, that of the handshake.
-        if let Some(rtt) = a.rtt.or_else(|| v.rtt.filter(|_| self.min_rtt.get().is_none()).map(|r| r.latest)) {
+        // Step 1. What came before the first ack of data counts as well: the handshake's.
+        let before = v.rtt.filter(|_| self.min_rtt.get().is_none()).map(|r| r.min_rtt);
+        for rtt in before.into_iter().chain(a.rtt) {
             self.min_rtt.take(rtt, v.now);
         }
         if let Some(d) = &a.deliveries {
@@ -200,12 +201,12 @@ pub(super) const PERSIST: Param = Param::count(
     "reo_wnd_persist",
     16,
     1..=1000,
-    "recoveries without a DSACK after which the reordering window is a quarter of the smallest RTT again (6.2)",
+    "recoveries without a DSACK after which the reordering window is a quarter of the smallest RTT again (RFC 8985 6.2)",
 );
 /// How long a round-trip time counts for RACK.min_RTT.
 pub(super) const MIN_RTT_SPAN: Param = Param::duration(
     "min_rtt_span",
     Duration::from_secs(300),
     Duration::from_secs(1)..=Duration::from_secs(86_400),
-    "how long a round-trip time counts for the smallest one, at least (and less than twice as long)",
+    "how long a round-trip time counts for the smallest one, at least, and less than twice as long (RFC 8985 6.2)",
 );

@@ -95,11 +95,11 @@ impl Tail {
 }
 
 /// Probing.
-pub(super) const TLP: Param = Param::flag("tlp", true, "probe the tail of a flight before the retransmission timer expires (7)");
+pub(super) const TLP: Param = Param::flag("tlp", true, "probe the tail of a flight before the retransmission timer expires (RFC 8985 7)");
 /// TLP.max_ack_delay.
 pub(super) const MAX_ACK_DELAY: Param = Param::duration(
     "max_ack_delay",
     Duration::from_millis(200),
     Duration::ZERO..=Duration::from_secs(1),
-    "what a probe waits longer when a single segment is outstanding, whose ack may be delayed (7.2)",
+    "what a probe waits longer when a single segment is outstanding, whose ack may be delayed (RFC 8985 7.2)",
 );

@@ -216,8 +216,18 @@ impl Scoreboard {
     /// The segment is delivered.
     #[inline]
     fn delivered(&mut self, s: &Sent) {
+        if self.deliveries.is_some() {
+            self.keep_in_mind(s);
+        }
+    }
+
+    /// Out of line: few want to know.
+    #[cold]
+    #[inline(never)]
+    fn keep_in_mind(&mut self, s: &Sent) {
+        let last = Transmission { xmit_ts: s.sent_at(self.epoch), end_seq: s.end() };
         if let Some(deliveries) = self.deliveries.as_deref_mut() {
-            deliveries.add(Transmission { xmit_ts: s.sent_at(self.epoch), end_seq: s.end() }, s.transmissions() == 1);
+            deliveries.add(last, s.transmissions() == 1);
         }
     }
 

@@ -77,6 +77,7 @@ impl Connection {
 
     /// The transmissions that an ack reports, and the latest moment of which its timestamp can tell. `same`: its number and window are.
     #[cold]
+    #[inline(never)]
     fn deliveries(&mut self, now: Instant, segment: &Segment, same: bool) -> Option<Deliveries> {
         let ts = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0);
         let ago = ts.map(|ts| self.timestamp_clock(now).wrapping_sub(ts.tsecr)).filter(|ms| *ms < 1 << 30);

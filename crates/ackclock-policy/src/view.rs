@@ -52,6 +52,11 @@ pub enum Adjustment {
     Reduce,
     /// This one, which the recovery's own way of reducing (rate-halving) has come to.
     To(Window),
+    /// A loss was repaired before it was known to be one: the window's rule reduces it as for any loss, and the episode is over (RFC 8985 §7.4.2).
+    Repaired {
+        /// Sent and not cumulatively acknowledged when the repair was sent, bytes.
+        flight_size: Bytes,
+    },
 }
 
 /// How an episode ended.
@@ -86,6 +91,8 @@ pub struct SenderView {
     pub smss: u32,
     /// Written by the application and not yet sent.
     pub unsent: Bytes,
+    /// Less than a segment of it waits until everything outstanding is acknowledged: Nagle's algorithm (RFC 9293 §3.7.4), or the application wants it so.
+    pub holds_small: bool,
     /// Phase before this event.
     pub phase: Phase,
     /// `snd_nxt` when the present or last episode began.
@@ -138,6 +145,53 @@ pub struct AckInfo {
     pub ece: bool,
     /// The window had been the limit when this data was sent: growth is justified (RFC 7661).
     pub cwnd_limited: bool,
+    /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by time](crate::LossRecovery::goes_by_time), and
+    /// for no other.
+    pub deliveries: Option<Deliveries>,
+}
+
+/// One transmission of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmission {
+    /// When.
+    pub xmit_ts: Instant,
+    /// Where the segment ends.
+    pub end_seq: SeqNumber,
+}
+
+impl Transmission {
+    /// True when this one came after `other`; of those sent at one moment, the higher number came later (RFC 8985 §6.2, RACK_sent_after()).
+    pub fn is_after(self, other: Self) -> bool {
+        (self.xmit_ts, self.end_seq) > (other.xmit_ts, other.end_seq)
+    }
+}
+
+/// The transmissions of the segments that an ack was the first to report, cumulatively or by SACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Deliveries {
+    /// The last one of those sent once.
+    pub sent_once: Option<Transmission>,
+    /// The last one of those sent more than once, by their last transmission. Which of its transmissions arrived is not known.
+    pub resent: Option<Transmission>,
+    /// Where the lowest of those sent once ends.
+    pub lowest_sent_once: Option<SeqNumber>,
+    /// By its timestamp, the ack answers nothing that was sent after this moment.
+    pub echoed: Option<Instant>,
+    /// The ack had no payload and repeated number and window of the one before (RFC 5681 §2), whether or not anything is outstanding.
+    pub repeats: bool,
+}
+
+impl Deliveries {
+    /// Takes in a segment by its last transmission.
+    pub fn add(&mut self, last: Transmission, sent_once: bool) {
+        let latest = if sent_once { &mut self.sent_once } else { &mut self.resent };
+        if latest.is_none_or(|t| last.is_after(t)) {
+            *latest = Some(last);
+        }
+        if sent_once && self.lowest_sent_once.is_none_or(|seq| last.end_seq < seq) {
+            self.lowest_sent_once = Some(last.end_seq);
+        }
+    }
 }
 
 /// A timeout about which it is not yet known whether it was spurious.
@@ -204,6 +258,15 @@ pub struct RttSample {
     pub sampling_rate: f64,
 }
 
+/// How new data leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Largest payload of the segment, bytes: at least one, and no more than `smss`. A segment of this size counts as a full one.
+    pub most: u32,
+    /// How often it is sent, back to back: at least once.
+    pub copies: u32,
+}
+
 /// What the retransmission timer is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerEvent {
@@ -218,6 +281,8 @@ pub enum TimerEvent {
     AllAcked,
     /// The timer expired; the timeout given is already the backed-off one.
     Expired,
+    /// A probe goes out in its stead, and it begins anew (RFC 8985 §7.3).
+    Probed,
 }
 
 /// What to do with the retransmission timer.
@@ -299,6 +364,11 @@ pub trait AppIo {
     fn write(&mut self, n: Bytes) -> Bytes;
     /// Bytes written that the peer has not acknowledged.
     fn unacked(&self) -> Bytes;
+    /// True when the peer has told that the bytes from `from` up to `to` of all that was written have arrived, in order or (by SACK) not.
+    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool;
+    /// Bytes that would leave at once if they were written now, as far as the congestion window and the receiver's go: what was written and waits, or is to be
+    /// sent again, comes first. Nagle's algorithm may still hold back what makes no full segment.
+    fn room(&self) -> Bytes;
     /// True when the peer has closed its side and everything was read.
     fn at_end(&self) -> bool;
     /// Closes the writing side once everything is sent.
@@ -324,8 +394,12 @@ pub enum Wake {
     Flushed,
     /// At this moment.
     At(Instant),
-    /// When more of what was written is acknowledged, or at this moment, whichever comes first.
+    /// When more of what was written is acknowledged, or may have arrived out of order ([`AppIo::has_arrived`]), or at this moment, whichever comes first.
     AckedOrAt(Instant),
+    /// When anything has happened that may have changed [`AppIo::room`] (a segment arrived, a timer of the connection expired), or at this moment. For an
+    /// application that has more to send than the windows let go: as data that waits in the send buffer would, it counts as held back by the congestion window,
+    /// which may then grow (RFC 7661).
+    RoomOrAt(Instant),
     /// Not again.
     Done,
 }

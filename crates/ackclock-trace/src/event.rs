@@ -10,10 +10,17 @@ pub enum SendKind {
     },
     /// New data or FIN.
     New,
+    /// A copy of new data, sent right behind it on purpose (I-A7).
+    Copy,
     /// A retransmission because acks showed a loss.
     FastRetransmit,
     /// A retransmission because the timer expired.
     TimeoutRetransmit,
+    /// A probe of a flight's tail (RFC 8985 §7), `again` when it repeats the last segment.
+    TailLossProbe {
+        /// False for new data.
+        again: bool,
+    },
     /// A probe of a closed window.
     WindowProbe,
     /// A keepalive probe.

@@ -1,6 +1,6 @@
 //! What an acknowledgment does to the sending side: scoreboard, samples, phases, windows.
 
-use ackclock_policy::{AckInfo, Phase, RttSample, SenderView, TimerAction, TimerEvent};
+use ackclock_policy::{AckInfo, Deliveries, Phase, RttSample, SenderView, TimerAction, TimerEvent};
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
@@ -22,9 +22,11 @@ impl Connection {
 
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
         let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() { self.take_sacks(segment, dsack) } else { 0 };
+        let copied = self.rare.says(|r| r.copies.is_some()) && self.answers_copy(segment, advanced, dsack);
         // The answer to a window probe repeats the acknowledgment because the probe was turned away, not because something arrived out of order.
-        let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && self.is_duplicate(segment, newly_sacked, opened);
-        if advanced == 0 && newly_sacked == 0 && !is_dup && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) {
+        let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && !copied && self.is_duplicate(segment, newly_sacked, opened);
+        let nothing_new = advanced == 0 && newly_sacked == 0 && !is_dup;
+        if nothing_new && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) && !self.sent.keeps_deliveries() {
             return;
         }
         if advanced > 0 {
@@ -56,18 +58,34 @@ impl Connection {
             delivered: u64::from(acked.newly_delivered + newly_sacked),
             is_dup,
             has_sack: !segment.options.sack.is_empty(),
-            dsack,
+            dsack: dsack.filter(|_| !copied),
             rtt: sample,
             ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
             cwnd_limited: before <= self.cwnd_limited_at,
+            deliveries: if self.sent.keeps_deliveries() { self.deliveries(now, segment, advanced == 0 && !opened) } else { None },
         };
         let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
         let v = self.recover(now, &info, undone);
         if advanced > 0 {
             let e = if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
             self.run_retransmission_timer(now, e, &v);
+            if info.deliveries.is_some() {
+                self.plan_recovery(now);
+            }
             self.after_progress();
         }
+    }
+
+    /// The transmissions that an ack reports, and the latest moment of which its timestamp can tell. `same`: its number and window are.
+    #[cold]
+    #[inline(never)]
+    fn deliveries(&mut self, now: Instant, segment: &Segment, same: bool) -> Option<Deliveries> {
+        let ts = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0);
+        let ago = ts.map(|ts| self.timestamp_clock(now).wrapping_sub(ts.tsecr)).filter(|ms| *ms < 1 << 30);
+        // Our clock showed what is echoed until the next millisecond began.
+        let next = |ms| (now.as_nanos() / 1_000_000 + 1).saturating_sub(u64::from(ms));
+        let echoed = ago.map(|ms| Instant::from_nanos((next(ms) * 1_000_000).saturating_sub(1)));
+        Some(Deliveries { echoed, repeats: same && segment.seq_len() == 0, ..self.sent.take_deliveries()? })
     }
 
     /// RFC 9293 §3.10.7.4: the send window follows the newest segment. Returns true when it changed.
@@ -227,7 +245,9 @@ impl Connection {
 
     /// The timeout in force follows the estimator and the backoff.
     pub(super) fn update_timeout(&mut self) {
-        self.timeout = self.policies.backoff.timeout(self.policies.estimator.rto(), self.backoff_expiries, &mut self.rng);
+        let estimator = &self.policies.estimator;
+        let rto = if self.rare.says(|r| r.thin) { estimator.rto_above(self.config.thin_min_rto) } else { estimator.rto() };
+        self.timeout = self.policies.backoff.timeout(rto, self.backoff_expiries, &mut self.rng);
     }
 
     /// New data was acknowledged: counts of expiries end, the backed-off timeout by Karn's rule only with a valid sample.
@@ -297,13 +317,13 @@ impl Connection {
             }
             v.window = self.window;
         }
-        if let Some(at) = self.policies.recovery.get().deadline() {
-            self.timers.arm(Timer::Recovery, at);
+        if info.deliveries.is_some() {
+            self.follow_recovery_deadline();
         }
         if stale {
             v = self.view(now);
         }
-        if self.phase != Phase::Open || before != Phase::Open {
+        if self.phase != Phase::Open || before != Phase::Open || info.deliveries.is_some() {
             self.adjust(now, &mut v);
         }
         if self.phase != Phase::Open {
@@ -314,10 +334,39 @@ impl Connection {
 
     /// Asks the countdown about `e` and carries out its answer.
     pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
+        if !self.config.thin_min_rto.is_zero() {
+            self.choose_floor();
+        }
         match self.policies.timer.get().on(e, self.timeout, v) {
             TimerAction::Keep => {}
             TimerAction::Arm(at) => self.timers.arm(Timer::Retransmission, at.max(now)),
             TimerAction::Disarm => self.timers.disarm(Timer::Retransmission),
+        }
+    }
+
+    /// Differentiated minRTO (I-A5): the floor of the timeout depends on how much of the window is used, which is to say outstanding (the paper does
+    /// not define it). The paper supposes a window of four segments at least, of which one packet is the quarter that is allowed; here the window
+    /// counts for no less than the initial one, so that a packet sent alone after a timeout is no exception.
+    #[cold]
+    fn choose_floor(&mut self) {
+        let thin = self.is_thin();
+        if thin != self.rare.thin {
+            self.rare.thin = thin;
+            self.update_timeout();
+        }
+    }
+
+    fn is_thin(&self) -> bool {
+        f64::from(self.flight_size()) <= self.config.thin_window * self.window.cwnd.max(self.initial_window) as f64
+    }
+
+    /// What has just been sent may use more of the window than the floor was chosen for: then the countdown begins again with the other one.
+    #[cold]
+    pub(super) fn leave_thin_floor(&mut self, now: Instant) {
+        if !self.is_thin() && self.timers.is_armed(Timer::Retransmission) {
+            self.timers.disarm(Timer::Retransmission);
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::ops::{Deref, DerefMut};
 
-use ackclock_units::{Instant, Rate, SeqNumber};
+use ackclock_units::{Instant, Rate, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
 
+use super::copies::Copies;
 use super::undo::{Rebase, Watched};
 
 /// Reads as it was at the beginning, and has memory from when something of it is first changed. So what every segment passes must not write here what
@@ -47,10 +48,16 @@ impl Rare {
 pub(super) struct RareState {
     /// A reset to send.
     pub(super) reset: Option<Box<Segment>>,
+    /// A probe to send (RFC 8985 §7.3).
+    pub(super) loss_probe: Option<SeqRange>,
     pub(super) pacing_rate: Option<Rate>,
     /// A timeout about which the verdict is out.
     pub(super) watched: Option<Box<Watched>>,
     pub(super) rebase: Option<Box<Rebase>>,
+    /// What was sent several times.
+    pub(super) copies: Option<Box<Copies>>,
+    /// The timeout in force has the floor of a thin flow.
+    pub(super) thin: bool,
     /// One timing at a time: what it waits for, and since when.
     pub(super) timed: Option<(SeqNumber, Instant)>,
     pub(super) keepalives: u32,
@@ -69,9 +76,12 @@ pub(super) struct RareState {
 impl RareState {
     const BEGINNING: Self = Self {
         reset: None,
+        loss_probe: None,
         pacing_rate: None,
         watched: None,
         rebase: None,
+        copies: None,
+        thin: false,
         timed: None,
         keepalives: 0,
         probes: 0,

@@ -23,6 +23,7 @@ pub(crate) fn view() -> SenderView {
         rwnd: 1 << 30,
         smss: 1000,
         unsent: 1 << 30,
+        holds_small: false,
         phase: Phase::Open,
         recovery_point: SeqNumber(0),
         dup_acks: 0,
@@ -49,6 +50,7 @@ pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
         rtt: None,
         ece: false,
         cwnd_limited: true,
+        deliveries: None,
     }
 }
 

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use ackclock_drive::{
-    Capture, Clock, Closes, DriveError, EmulatorReport, KernelFlow, KernelFlows, KernelFlowsReport, KernelTransfer, KernelWeb, Kernels, KernelsOptions,
-    Means, OptionSeen, TcpCounts, TcpOption, WebFlow,
+    Capture, Clock, Closes, DriveError, EmulatorReport, KernelFlow, KernelFlows, KernelFlowsReport, KernelTransfer, KernelWeb, Kernels,
+    KernelsOptions, Means, OptionSeen, TcpCounts, TcpOption, WebFlow,
 };
 use ackclock_units::Duration;
 use pyo3::prelude::*;

@@ -27,6 +27,7 @@ pub(super) struct Conn {
     /// What the application waits for.
     wake: Option<Wake>,
     quick_acks: bool,
+    opened: Instant,
     done: bool,
 }
 
@@ -34,14 +35,15 @@ pub(super) struct Conn {
 const CALLS_AT_ONCE: u32 = 64;
 
 impl Conn {
-    pub(super) fn new(socket: OwnedFd, app: App, quick_acks: bool) -> Self {
-        Self { socket, app, state: IoState::default(), stamps: None, wake: None, quick_acks, done: false }
+    /// A connection that was opened or accepted at `opened`.
+    pub(super) fn new(socket: OwnedFd, app: App, quick_acks: bool, opened: Instant) -> Self {
+        Self { socket, app, state: IoState::default(), stamps: None, wake: None, quick_acks, opened, done: false }
     }
 
     /// When the application is to be called, whatever happens.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.wake {
-            Some(Wake::At(at) | Wake::AckedOrAt(at)) if at < Instant::FAR_FUTURE => Some(at),
+            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at)) if at < Instant::FAR_FUTURE => Some(at),
             _ => None,
         }
     }
@@ -76,7 +78,8 @@ impl Conn {
         }
         if self.done && !self.state.ended {
             // Whoever has closed still waits for the peer to do so.
-            self.io(now).read(u64::MAX);
+            let mut io = Io { at: now, opened: None, socket: &self.socket, state: &mut self.state, quick_acks: false, moved: false };
+            io.read(u64::MAX);
         }
         Ok(established)
     }
@@ -93,34 +96,32 @@ impl Conn {
             stamping.take(now.since(at), outstanding <= self.state.written.saturating_sub(acked.bytes) + 1);
             self.state.acked = acked.bytes;
             let flushed = self.state.acked >= self.state.written;
-            if matches!(self.wake, Some(Wake::AckedOrAt(_))) || (flushed && self.wake == Some(Wake::Flushed)) {
+            if matches!(self.wake, Some(Wake::AckedOrAt(_) | Wake::RoomOrAt(_))) || (flushed && self.wake == Some(Wake::Flushed)) {
                 self.call(now, at);
             }
         }
         Ok(())
     }
 
-    fn io(&mut self, at: Instant) -> Io<'_> {
-        Io { at, socket: &self.socket, state: &mut self.state, quick_acks: self.quick_acks, moved: false }
-    }
-
     /// Calls the application `now`, for something that happened at `at`.
     pub(super) fn call(&mut self, now: Instant, at: Instant) {
+        let opened = self.wake.is_none().then_some(self.opened);
         for _ in 0..CALLS_AT_ONCE {
             let (app, rng) = &mut self.app;
-            let mut io = Io { at, socket: &self.socket, state: &mut self.state, quick_acks: self.quick_acks, moved: false };
+            let mut io = Io { at, opened, socket: &self.socket, state: &mut self.state, quick_acks: self.quick_acks, moved: false };
             let wake = app.on_wake(now, &mut io, rng);
             let ready = match wake {
                 Wake::Readable => io.moved && (io.readable() > 0 || io.at_end()),
                 Wake::Writable => false,
                 Wake::Flushed => io.unacked() == 0,
-                Wake::At(_) | Wake::AckedOrAt(_) | Wake::Done => false,
+                Wake::At(_) | Wake::AckedOrAt(_) | Wake::RoomOrAt(_) | Wake::Done => false,
             };
             // Time must pass.
             let soon = now + Duration::from_nanos(1);
             self.wake = Some(match wake {
                 Wake::At(at) => Wake::At(at.max(soon)),
                 Wake::AckedOrAt(at) => Wake::AckedOrAt(at.max(soon)),
+                Wake::RoomOrAt(at) => Wake::RoomOrAt(at.max(soon)),
                 other => other,
             });
             self.done |= wake == Wake::Done;

@@ -8,6 +8,7 @@ use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
 
 use crate::linux::sys;
+use crate::sockets::TcpRoom;
 
 /// A transaction of an application: for `telnet`, a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +37,8 @@ pub(super) struct IoState {
 pub(super) struct Io<'a> {
     /// When what it is called for happened.
     pub(super) at: Instant,
+    /// When the connection was opened, while that is when a transaction that starts now began: at the first call.
+    pub(super) opened: Option<Instant>,
     pub(super) socket: &'a OwnedFd,
     pub(super) state: &'a mut IoState,
     pub(super) quick_acks: bool,
@@ -108,6 +111,10 @@ impl AppIo for Io<'_> {
         self.state.written - self.state.acked.min(self.state.written)
     }
 
+    fn room(&self) -> Bytes {
+        TcpRoom::of(self.socket.as_fd()).map_or(0, TcpRoom::bytes)
+    }
+
     fn at_end(&self) -> bool {
         self.state.ended
     }
@@ -118,7 +125,7 @@ impl AppIo for Io<'_> {
     }
 
     fn mark_start(&mut self) {
-        self.state.started = Some(self.at);
+        self.state.started = Some(self.opened.unwrap_or(self.at));
     }
 
     fn mark_end(&mut self) {

@@ -121,12 +121,7 @@ impl KernelFlows {
     /// How far each server is from the path, for [`crate::KernelsOptions`].
     pub fn access(&self) -> AccessDelays {
         // The emulator's hosts are at the far end, and it calls them clients; here they are servers.
-        let turned = |a: &Access| Access {
-            client_up: a.server_up,
-            client_down: a.server_down,
-            server_up: a.client_up,
-            server_down: a.client_down,
-        };
+        let turned = |a: &Access| Access { client_up: a.server_up, client_down: a.server_down, server_up: a.client_up, server_down: a.client_down };
         let delays = self.conversations.iter().zip(0_u16..).map(|(c, n)| (Kernels::host(n), turned(&c.access)));
         Arc::new(delays.collect::<HashMap<_, _>>())
     }

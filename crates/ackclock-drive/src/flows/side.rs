@@ -173,7 +173,7 @@ impl<'a> Side<'a> {
         let Some(app) = self.apps[n].take() else { return Ok(()) };
         self.wanted.ask(socket.as_fd());
         self.ready.add(&socket, n, EDGES)?;
-        self.conns[n] = Some(Conn::new(socket, app, self.quick_acks));
+        self.conns[n] = Some(Conn::new(socket, app, self.quick_acks, self.shared.clock.now()));
         self.open += 1;
         Ok(())
     }

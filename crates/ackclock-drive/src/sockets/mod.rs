@@ -8,8 +8,8 @@ mod tcp;
 pub(crate) use acked::AckStamps;
 pub(crate) use ready::{EDGES, Ready};
 pub(crate) use shared::{Shared, ended, joined};
-pub(crate) use tcp::{Wanted, listener, opening, reason};
 pub use tcp::{OptionSeen, TcpCounts, TcpOption};
+pub(crate) use tcp::{TcpRoom, Wanted, listener, opening, reason};
 
 /// Each connection between two kernels takes two descriptors while it lasts.
 pub(crate) fn open_as_many_as_allowed() {

@@ -154,6 +154,35 @@ impl TcpCounts {
     }
 }
 
+/// What would leave at once if it were written now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TcpRoom {
+    cwnd_segs: u64,
+    in_flight_segs: u64,
+    mss: Bytes,
+    unsent: Bytes,
+}
+
+impl TcpRoom {
+    /// What the kernel says now; `None` when it says nothing.
+    pub(crate) fn of(socket: BorrowedFd<'_>) -> Option<Self> {
+        let (i, _) = sys::tcp_info(socket).ok()?;
+        // Linux: packets_out - (sacked_out + lost_out) + retrans_out.
+        let gone = u64::from(i.tcpi_sacked) + u64::from(i.tcpi_lost);
+        Some(Self {
+            cwnd_segs: i.tcpi_snd_cwnd.into(),
+            in_flight_segs: (u64::from(i.tcpi_unacked) + u64::from(i.tcpi_retrans)).saturating_sub(gone),
+            mss: i.tcpi_snd_mss.into(),
+            unsent: i.tcpi_notsent_bytes.into(),
+        })
+    }
+
+    /// The room of the congestion window: Linux counts it in segments, of whatever size. The receiver's is left to the kernel, which buffers for it.
+    pub(crate) fn bytes(self) -> Bytes {
+        (self.cwnd_segs.saturating_sub(self.in_flight_segs) * self.mss).saturating_sub(self.unsent)
+    }
+}
+
 /// Why a connection failed, in the words of the tables.
 pub(crate) fn reason(e: Errno) -> &'static str {
     match e {
@@ -172,5 +201,13 @@ mod tests {
         assert_eq!(TcpOption::named("TCP_RTO_MAX_MS").unwrap().number, 44);
         let refused = TcpOption::named("TCP_RTO_MAX").unwrap_err().to_string();
         assert!(refused.contains("`TCP_RTO_MAX`") && refused.contains("TCP_THIN_LINEAR_TIMEOUTS"), "{refused}");
+    }
+
+    #[test]
+    fn room_is_what_the_window_leaves() {
+        let room = TcpRoom { cwnd_segs: 10, in_flight_segs: 4, mss: 1000, unsent: 500 };
+        assert_eq!(room.bytes(), 5500);
+        assert_eq!(TcpRoom { in_flight_segs: 12, ..room }.bytes(), 0);
+        assert_eq!(TcpRoom { unsent: 9000, ..room }.bytes(), 0);
     }
 }

@@ -48,6 +48,9 @@ impl AppIo for Ideal {
     fn unacked(&self) -> Bytes {
         0
     }
+    fn room(&self) -> Bytes {
+        Bytes::MAX
+    }
     fn at_end(&self) -> bool {
         false
     }

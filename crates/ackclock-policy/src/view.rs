@@ -319,6 +319,8 @@ pub trait AppIo {
 pub enum Wake {
     /// When there is something to read, or the peer has closed.
     Readable,
+    /// When the peer has closed and everything was read; what arrives until then is read at once, without a call.
+    Ended,
     /// When there is room to write.
     Writable,
     /// When everything written is acknowledged.

@@ -303,6 +303,10 @@ impl End {
         while let Some(event) = connection.poll_event() {
             match event {
                 ConnectionEvent::Established => established = true,
+                ConnectionEvent::Readable if self.wake == Some(Wake::Ended) => {
+                    self.io.read += connection.read_counted(now, Bytes::MAX);
+                    call |= connection.at_end();
+                }
                 ConnectionEvent::Readable => call |= self.wake == Some(Wake::Readable),
                 ConnectionEvent::Writable => call |= self.wake == Some(Wake::Writable),
                 ConnectionEvent::Flushed => call |= self.wake == Some(Wake::Flushed),
@@ -337,6 +341,7 @@ impl End {
             });
             let ready = match wake {
                 Wake::Readable => moved && (connection.readable() > 0 || connection.at_end()),
+                Wake::Ended => moved && connection.at_end(),
                 Wake::Writable => moved && connection.writable() > 0,
                 Wake::Flushed => connection.unacked() == 0,
                 Wake::At(_) | Wake::AckedOrAt(_) | Wake::RoomOrAt(_) | Wake::Done => false,

@@ -15,7 +15,7 @@ impl Application for Sink {
     fn on_wake(&mut self, _: Instant, io: &mut dyn AppIo, _: &mut Rng) -> Wake {
         io.read(Bytes::MAX);
         if !io.at_end() {
-            return Wake::Readable;
+            return Wake::Ended;
         }
         io.close();
         Wake::Done

@@ -146,7 +146,7 @@ fn bulk_fills_its_buffer_and_a_sink_reads_to_the_end() {
     assert_eq!(wake(&mut *bulk, &mut io, 0, &mut rng), Wake::Writable);
     assert_eq!(io.written, 1000);
     let mut io = Io { readable: 70, ..Io::default() };
-    assert_eq!(wake(&mut *sink, &mut io, 0, &mut rng), Wake::Readable);
+    assert_eq!(wake(&mut *sink, &mut io, 0, &mut rng), Wake::Ended);
     io.ended = true;
     assert_eq!(wake(&mut *sink, &mut io, 0, &mut rng), Wake::Done);
     assert!(io.closed);

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use ackclock_policy::{AppIo, Application, Wake};
 use ackclock_trace::Outcome;
-use ackclock_units::{Duration, Instant, Rng};
+use ackclock_units::{Bytes, Duration, Instant, Rng};
 use rustix::io::Errno;
 use rustix::net::{getpeername, sockopt};
 
@@ -76,10 +76,13 @@ impl Conn {
         if !established && matches!(self.wake, Some(Wake::Readable | Wake::Writable)) {
             self.call(now, now);
         }
-        if self.done && !self.state.ended {
+        if self.wake == Some(Wake::Ended) || self.done && !self.state.ended {
             // Whoever has closed still waits for the peer to do so.
-            let mut io = Io { at: now, opened: None, socket: &self.socket, state: &mut self.state, quick_acks: false, moved: false };
-            io.read(u64::MAX);
+            let mut io = Io { at: now, opened: None, socket: &self.socket, state: &mut self.state, quick_acks: self.quick_acks, moved: false };
+            io.read(Bytes::MAX);
+            if self.state.ended && self.wake == Some(Wake::Ended) {
+                self.call(now, now);
+            }
         }
         Ok(established)
     }
@@ -112,6 +115,7 @@ impl Conn {
             let wake = app.on_wake(now, &mut io, rng);
             let ready = match wake {
                 Wake::Readable => io.moved && (io.readable() > 0 || io.at_end()),
+                Wake::Ended => io.moved && io.at_end(),
                 Wake::Writable => false,
                 Wake::Flushed => io.unacked() == 0,
                 Wake::At(_) | Wake::AckedOrAt(_) | Wake::RoomOrAt(_) | Wake::Done => false,

@@ -38,6 +38,6 @@ pub use traits::{
     RttEstimator, Scoreboard, SpuriousTimeout,
 };
 pub use view::{
-    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample,
-    SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent, Verdict, Wake, Window,
+    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Deliveries, Ecn, PacketId, Phase, Probe, Queued, Rtt,
+    RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent, Transmission, Verdict, Wake, Window,
 };

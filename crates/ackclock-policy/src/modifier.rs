@@ -60,6 +60,14 @@ pub const MODIFIERS: &[Modifier] = &[
     with("iw", "iw(10)", "initial window in segments", &[("window.initial_window", "segments")], &["window.initial_segs"]),
     plain("abc", "the window grows by bytes acknowledged (RFC 3465)", &[("window.byte_counting", "true")]),
     plain("no-limited-transmit", "no new segments on the first duplicate acks (RFC 3042)", &[("recovery.limited_transmit", "false")]),
+    // Loss recovery
+    plain("rack", "RACK-TLP: losses told by time, and tails probed before the timer expires (RFC 8985); needs SACK", &[("recovery", "rack")]),
+    plain(
+        "early-retransmit",
+        "fewer duplicate acks will do when few segments are outstanding (RFC 5827, I-A9)",
+        &[("recovery.early_retransmit", "segments")],
+    ),
+    with("dup-thresh", "dup-thresh(2)", "duplicate acks that mean a loss (I-A9)", &[], &["recovery.dup_thresh"]),
     // Receiver
     plain("delack", "acknowledges every second segment, others within 200 ms", &[("ack", "delayed")]),
     with(

@@ -56,7 +56,9 @@ impl Captured {
 
     /// Segments that the client sent again, SYN and FIN included.
     fn sent_again(&self) -> u64 {
-        let again = |k: &SendKind| matches!(k, SendKind::FastRetransmit | SendKind::TimeoutRetransmit | SendKind::Syn { repeat: 1.. });
+        let again = |k: &SendKind| {
+            matches!(k, SendKind::FastRetransmit | SendKind::TimeoutRetransmit | SendKind::LossProbe { again: true } | SendKind::Syn { repeat: 1.. })
+        };
         self.client_sent().filter(|(_, kind, _)| again(kind)).count() as u64
     }
 

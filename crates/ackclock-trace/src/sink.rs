@@ -30,6 +30,7 @@ impl SendKind {
             Self::New => "new",
             Self::FastRetransmit => "fast-retransmit",
             Self::TimeoutRetransmit => "timeout-retransmit",
+            Self::LossProbe { .. } => "loss-probe",
             Self::WindowProbe => "window-probe",
             Self::Keepalive => "keepalive",
             Self::Ack => "ack",
@@ -39,7 +40,7 @@ impl SendKind {
 
     /// True for a retransmission of data.
     pub const fn is_retransmission(self) -> bool {
-        matches!(self, Self::FastRetransmit | Self::TimeoutRetransmit)
+        matches!(self, Self::FastRetransmit | Self::TimeoutRetransmit | Self::LossProbe { again: true })
     }
 }
 

@@ -16,7 +16,8 @@ from ackclock.reproduce.real import side_by_side
 
 PLAIN, PADDED = "telnet", "padded"
 """The two applications, and the names of their workloads."""
-PAPERS, AS_IS = "Linux set up as the paper's TCP", "Linux as it is"
+SACK, NEWRENO, AS_IS = "SACK, RTO 1 s, no probes", "NewReno, RTO 1 s", "Linux as it is"
+"""The kernels: two set up towards the paper's TCP, one as it comes."""
 RTT = 0.1
 RTO = 1.0
 """Of the paper's TCP, which is what equations (3) and (12) are evaluated with (register, section (c))."""
@@ -41,32 +42,33 @@ class Linux:
     """Whether the receiving application has each packet acknowledged at once (TCP_QUICKACK after every read)."""
 
 
+def slow_timer(recovery: Any) -> ac.Stack:
+    """A twin with the paper's timer: at least 1 s, doubled until a packet that was sent once is acknowledged."""
+    return ac.Stack(
+        recovery=recovery,
+        estimator=ac.Rfc6298(min_rto=f"{RTO:g}s", initial_rto=f"{RTO:g}s"),
+        window=ac.window.Reno(initial_window="rfc6928"),
+        ack=ac.Every(),
+        nagle=False,
+    )
+
+
+SLOW_TIMER = {
+    **NO_MEMORY,
+    "net.ipv4.tcp_congestion_control": "reno",
+    # Linux's timeout is SRTT and at least this much more.
+    "net.ipv4.tcp_rto_min_us": f"{1e6 * (RTO - RTT):.0f}",
+    "net.ipv4.tcp_early_retrans": "0",
+    "net.ipv4.tcp_recovery": "0",
+    "net.ipv4.tcp_frto": "0",
+    "net.ipv4.tcp_timestamps": "0",
+    # A packet is sent again as it was.
+    "net.ipv4.tcp_retrans_collapse": "0",
+}
+"""The paper's timer, no loss probes, no timestamps: a dummy is 60 bytes (I-A6), and a doubled timeout stays as in I-X3."""
+
 KERNELS = {
-    PAPERS: Linux(
-        ac.Stack(
-            "newreno",
-            estimator=ac.Rfc6298(min_rto=f"{RTO:g}s", initial_rto=f"{RTO:g}s"),
-            window=ac.window.Reno(initial_window="rfc6928"),
-            ack=ac.Every(),
-            nagle=False,
-        ),
-        {
-            **NO_MEMORY,
-            "net.ipv4.tcp_congestion_control": "reno",
-            # Linux's timeout is SRTT and at least this much more.
-            "net.ipv4.tcp_rto_min_us": f"{1e6 * (RTO - RTT):.0f}",
-            # Current kernels (from 6.17 on) find losses of connections with SACK by RACK alone, whatever tcp_recovery says; three duplicates
-            # are left to NewReno.
-            "net.ipv4.tcp_sack": "0",
-            "net.ipv4.tcp_recovery": "0",
-            "net.ipv4.tcp_early_retrans": "0",
-            "net.ipv4.tcp_frto": "0",
-            "net.ipv4.tcp_timestamps": "0",
-            # A packet is sent again as it was.
-            "net.ipv4.tcp_retrans_collapse": "0",
-        },
-        quick_acks=True,
-    ),
+    SACK: Linux(slow_timer(ac.recovery.Rack(tlp=False)), SLOW_TIMER, quick_acks=True),
     AS_IS: Linux(
         ac.Stack(
             "cubic",
@@ -83,6 +85,10 @@ KERNELS = {
         quick_acks=False,
     ),
 }
+"""Those of the quick form."""
+THREE_DUPLICATES = {NEWRENO: Linux(slow_timer("newreno"), SLOW_TIMER | {"net.ipv4.tcp_sack": "0"}, quick_acks=True)}
+"""With --full: the recovery that counts duplicates, which is left to connections without SACK."""
+ALL = KERNELS | THREE_DUPLICATES
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,8 @@ class Load:
     flows: int
     """Of either kind, in each run."""
     seconds: float
+    kernels: tuple[str, ...]
+    """Of `ALL`."""
 
     def scenario(self, p: float, twin: ac.Stack, label: str, seed: int = 1) -> ac.Scenario:
         """The scenario of one loss."""
@@ -173,7 +181,7 @@ class Found:
 
 def real(load: Load, setting: Setting, share: tuple[float, float]) -> Found:
     """The kernels' runs, four side by side for each core: a run takes a tenth of one."""
-    wanted = [(label, p) for label in KERNELS for p in load.losses]
+    wanted = [(label, p) for label in load.kernels for p in load.losses]
     side = 4 * max(os.cpu_count() or 1, 2)
     batches = [wanted[i : i + side] for i in range(0, len(wanted), side)]
     width = (share[1] - share[0]) / len(batches)
@@ -194,7 +202,7 @@ def real(load: Load, setting: Setting, share: tuple[float, float]) -> Found:
 
 def asked(load: Load, p: float, label: str) -> dict[str, Any]:
     """What `ackclock.cli.emulated` is asked for."""
-    linux = KERNELS[label]
+    linux = ALL[label]
     # Without Nagle's algorithm each dummy is a packet of its own (I-A6).
     options = {"TCP_NODELAY": 1}
     scenario = load.scenario(p, linux.twin, label).resolve()
@@ -212,8 +220,8 @@ def of_kernel(flows: dict[str, list[Any]], label: str, app: str, p: float) -> Me
 
 def simulated(load: Load, setting: Setting, share: tuple[float, float]) -> list[Measured]:
     """The twins' runs: the same flows, typing at the same moments."""
-    wanted = [(label, p) for label in KERNELS for p in load.losses]
-    runs = setting.run_all([load.scenario(p, KERNELS[label].twin, label) for label, p in wanted], "I-S1, simulated", share)
+    wanted = [(label, p) for label in load.kernels for p in load.losses]
+    runs = setting.run_all([load.scenario(p, ALL[label].twin, label) for label, p in wanted], "I-S1, simulated", share)
     measured = []
     for (label, p), run in zip(wanted, runs, strict=True):
         flows = run.flows.to_pydict()

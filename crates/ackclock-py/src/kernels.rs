@@ -130,6 +130,7 @@ fn conversed(found: &KernelFlowsReport) -> Value {
             "retransmitted_segments": client(&|c| json!(c.retransmitted_segments)),
             "timeouts": client(&|c| json!(c.timeouts)),
             "rto": client(&|c| time(Some(c.rto))),
+            "cwnd_segs": client(&|c| json!(c.cwnd_segs)),
             "min_rtt": client(&|c| time(c.min_rtt)),
             "since": column(&|f| f.client.responses.iter().map(|r| time(Some(r.since))).collect()),
             "response_times": column(&|f| f.client.responses.iter().map(|r| time(Some(r.time))).collect()),

@@ -130,6 +130,8 @@ pub struct TcpCounts {
     pub min_rtt: Option<Duration>,
     /// Its timeout as it stands, backed off if it is.
     pub rto: Duration,
+    /// Its congestion window as it stands, which Linux counts in segments of whatever size.
+    pub cwnd_segs: u64,
     /// Expiries of the retransmission timer (`tcpi_total_rto`); `None` with a kernel that does not tell (before 6.7).
     pub timeouts: Option<u64>,
 }
@@ -149,6 +151,7 @@ impl TcpCounts {
             // All ones stand for no sample.
             min_rtt: (i.tcpi_min_rtt != u32::MAX).then(|| Duration::from_micros(i.tcpi_min_rtt.into())),
             rto: Duration::from_micros(i.tcpi_rto.into()),
+            cwnd_segs: i.tcpi_snd_cwnd.into(),
             timeouts: tells_timeouts.then(|| i.tcpi_total_rto.into()),
         })
     }

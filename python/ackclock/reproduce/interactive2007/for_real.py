@@ -25,6 +25,10 @@ THINK = 4.0
 """Mean time (s) between the packets of a flow: "several seconds for telnet in general" (I-A1)."""
 M = 4
 """Packets of a padded flow that follow each other: the data and three dummies (I-A6)."""
+PACKET, DUMMY = 500, 20
+"""Bytes of payload of a packet and of a dummy."""
+STAMPS = 12
+"""Bytes that timestamps take of a segment."""
 MOST_LOST = 12
 """Transmissions of one packet that are lost, beyond which the closed forms' sums are cut off."""
 
@@ -76,7 +80,8 @@ KERNELS = {
             # Linux's RTO is SRTT and at least 200 ms more, which makes the variation's floor as well.
             estimator=ac.Rfc6298(clock_granularity="200ms", min_rto="200ms", initial_rto="1s"),
             undo="f-rto",
-            ack=ac.ack.Delayed(ack_delay="40ms", quick_segs=16),
+            # After a gap longer than the RTO Linux acknowledges at once again.
+            ack=ac.Every(),
             timestamps=True,
             karn_backoff=False,
             nagle=False,
@@ -103,11 +108,11 @@ class Load:
     kernels: tuple[str, ...]
     """Of `ALL`."""
 
-    def scenario(self, p: float, twin: ac.Stack, label: str, seed: int = 1) -> ac.Scenario:
-        """The scenario of one loss."""
+    def scenario(self, p: float, twin: ac.Stack, label: str, *, dummy: int = DUMMY, seed: int = 1) -> ac.Scenario:
+        """The scenario of one loss; dummy: bytes of each."""
         path = ac.Single(link=ac.Link("1Gbit/s", faults=[ac.fault.Loss(p=p, of="data")]), rtt=f"{1e3 * RTT:g}ms")
-        own = {"flows": self.flows, "think": f"{THINK:g}s", "spread": "1s"}
-        flows = [ac.Telnet(**own), ac.Padded(min_window=M, **own)]
+        own = {"flows": self.flows, "bytes": f"{PACKET}B", "think": f"{THINK:g}s", "spread": "1s"}
+        flows = [ac.Telnet(**own), ac.Padded(min_window=M, dummy_bytes=f"{dummy}B", **own)]
         return ac.Scenario.of(path, flows, {label: twin}, seed=seed, duration=f"{self.seconds:g}s")
 
 
@@ -169,14 +174,16 @@ class Found:
 
     def rto(self, kernel: str) -> float:
         """The kernel's own timeout (s) of plain flows as it stood at the end: the median over all, most of which are not backed off."""
-        own = [
-            rto
-            for run in self.runs
-            if run["kernel"] == kernel
-            for rto, group in zip(run["flows"]["rto"], run["flows"]["group"], strict=True)
-            if rto and group == PLAIN
-        ]
-        return float(np.median(own))
+        return float(np.median(self._of_flows("rto", kernel, PLAIN)))
+
+    def windows(self, kernel: str, p: float) -> tuple[float, float]:
+        """Congestion windows of padded flows as they stood at the end, packets: the median, and the share that is below `M`."""
+        windows = np.array(self._of_flows("cwnd_segs", kernel, PADDED, p))
+        return float(np.median(windows)), float((windows < M).mean())
+
+    def _of_flows(self, key: str, kernel: str, app: str, p: float | None = None) -> list[float]:
+        runs = [run["flows"] for run in self.runs if run["kernel"] == kernel and p in (None, run["p"])]
+        return [value for flows in runs for value, group in zip(flows[key], flows["group"], strict=True) if value and group == app]
 
 
 def real(load: Load, setting: Setting, share: tuple[float, float]) -> Found:
@@ -218,10 +225,17 @@ def of_kernel(flows: dict[str, list[Any]], label: str, app: str, p: float) -> Me
     return Measured("kernel", label, app, p, counts, sums, *total, times=np.concatenate(times))
 
 
+def in_packets(twin: ac.Stack) -> ac.Stack:
+    """The twin with segments that hold one packet each; timestamps take their part of a segment."""
+    return twin.but(mss=f"{PACKET + (STAMPS if twin.given.get('timestamps') else 0)}B")
+
+
 def simulated(load: Load, setting: Setting, share: tuple[float, float]) -> list[Measured]:
-    """The twins' runs: the same flows, typing at the same moments."""
+    """The twins' runs: the same flows, typing at the same moments. Linux counts its window in packets, dummies too, and the engine in bytes: the twins'
+    dummies are as long as packets, which are whole segments, so that both count the same."""
     wanted = [(label, p) for label in load.kernels for p in load.losses]
-    runs = setting.run_all([load.scenario(p, ALL[label].twin, label) for label, p in wanted], "I-S1, simulated", share)
+    scenarios = [load.scenario(p, in_packets(ALL[label].twin), label, dummy=PACKET) for label, p in wanted]
+    runs = setting.run_all(scenarios, "I-S1, simulated", share)
     measured = []
     for (label, p), run in zip(wanted, runs, strict=True):
         flows = run.flows.to_pydict()

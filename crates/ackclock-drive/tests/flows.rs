@@ -106,7 +106,9 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
     assert!(packets(&plain) > 200 && packets(&padded) > 80, "{}, {}", packets(&plain), packets(&padded));
     // A packet of 500 bytes, and with padding three dummies of 20 more, each a segment of its own where nothing was in its way.
     let segments = |flows: &[&ackclock_drive::KernelFlow]| flows.iter().map(|f| f.client.counts.unwrap().data_segments_sent).sum::<u64>();
-    assert!(padded.iter().all(|f| f.client.written >= 560 * f.client.responses.len() as u64), "{padded:?}");
+    // One that is typed before the one before it has all its dummies stands in for those.
+    let written = padded.iter().map(|f| f.client.written).sum::<u64>();
+    assert!(written >= 540 * packets(&padded) as u64, "{written} bytes for {} packets", packets(&padded));
     assert!(segments(&padded) as usize >= 3 * packets(&padded), "{} for {}", segments(&padded), packets(&padded));
     // What the link lost was sent again: by timeouts where nothing follows a packet.
     let counter = |name: &str| found.counters.iter().find(|c| c.0 == name).unwrap().1;

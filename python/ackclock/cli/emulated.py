@@ -2,8 +2,9 @@
 
 `python -m ackclock.cli.emulated` reads a list of runs from standard input, JSON. A probe has `path` (a scenario), `settings`, and if wanted
 `address`, `ttl` and `limit`; a transfer of the kernel's own TCP has `path`, `seconds`, `parameters` of the kernels, and `capture`, the file to
-write; web transfers have `scenario`, and if wanted `parameters`, `options` of the sockets, `server_closes` and `capture`; flows with applications have
-`flows` instead, a scenario too, and `quick_acks`. It prints a list of what each found, or under `missing` the right or the system that it lacks.
+write; web transfers have `scenario`, and if wanted `parameters`, `options` of the sockets, `server_closes` and `capture`; flows with an application
+at each end have `flows` in its place, a scenario too, and if wanted `parameters`, `options`, `quick_acks` and `capture`. It prints a list of what
+each found, or under `missing` the right or the system that it lacks.
 """
 
 from __future__ import annotations

@@ -231,8 +231,8 @@ def in_packets(twin: ac.Stack) -> ac.Stack:
 
 
 def simulated(load: Load, setting: Setting, share: tuple[float, float]) -> list[Measured]:
-    """The twins' runs: the same flows, typing at the same moments. Linux counts its window in packets, dummies too, and the engine in bytes: the twins'
-    dummies are as long as packets, which are whole segments, so that both count the same."""
+    """The twins' runs: the same flows, typing at the same moments. Linux counts its window in packets, dummies too, and the engine in bytes: the
+    twins' dummies are as long as packets, which are whole segments, so that both count the same."""
     wanted = [(label, p) for label in load.kernels for p in load.losses]
     scenarios = [load.scenario(p, in_packets(ALL[label].twin), label, dummy=PACKET) for label, p in wanted]
     runs = setting.run_all(scenarios, "I-S1, simulated", share)

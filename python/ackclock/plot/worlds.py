@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import matplotlib as mpl
+import matplotlib.ticker
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ackclock.plot import style
+
+WIDE = 5
+"""Values whose largest is so many times the smallest are drawn on a logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,15 @@ def world_panels(
                 axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
                 x, mean, half = worlds.measured
                 axes.errorbar(x, mean, yerr=half, color=colour, linestyle="none", marker="o", markersize=4.5, capsize=3, label=f"{name}: {words[2]}")
-            axes.set_ylim(bottom=0)
             axes.set_xlabel(xlabel)
             axes.grid(True, which="major")
+        every = np.concatenate([means for series in panels.values() for w in series.values() for _, means, _ in (w.simulated, w.measured)])
+        if every.max() > WIDE * every.min() > 0:
+            all_axes[0].set_yscale("log")
+            for axis in (all_axes[0].yaxis.set_major_formatter, all_axes[0].yaxis.set_minor_formatter):
+                axis(mpl.ticker.FuncFormatter(lambda y, _: f"{y:g}"))
+        else:
+            all_axes[0].set_ylim(bottom=0)
         all_axes[0].set_ylabel(ylabel)
         all_axes[0].legend(loc="upper left", fontsize=8.5, handlelength=2.6)
     return fig

@@ -10,7 +10,7 @@ from ackclock.reproduce.interactive2007 import for_real
 from ackclock.reproduce.interactive2007.for_real import AS_IS, KERNELS, NEWRENO, PADDED, PLAIN, SACK, THREE_DUPLICATES, Found, Load, Measured, of
 from ackclock.reproduce.item import Check, Outcome, Setting, at_most, between, exactly, item, stated
 
-QUICK = Load((0.05, 0.1), 900, 8, tuple(KERNELS))
+QUICK = Load((0.05, 0.1), 800, 8, tuple(KERNELS))
 FULL = Load((0.02, 0.05, 0.1, 0.2), 800, 60, (*KERNELS, *THREE_DUPLICATES))
 BAND = (0.75, 4 / 3)
 """Between which a ratio of two means must lie: four standard errors of what the quick form can tell where fewest packets are lost."""

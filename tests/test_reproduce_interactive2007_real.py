@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ackclock.models import interactive2007 as closed
+from ackclock.plot.worlds import Worlds, world_panels
 from ackclock.reproduce import real
 from ackclock.reproduce.interactive2007 import for_real, s1_padding_for_real
 from ackclock.reproduce.interactive2007.for_real import ALL, AS_IS, KERNELS, NEWRENO, PADDED, PLAIN, SACK, Found, Load, Measured
@@ -164,3 +165,10 @@ def test_a_machine_that_is_too_busy_says_nothing_of_kernels():
 def test_the_quick_form_has_the_kernels_in_which_padding_is_sure_to_show():
     assert s1_padding_for_real.QUICK.kernels == tuple(KERNELS)
     assert set(s1_padding_for_real.FULL.kernels) == set(ALL)
+
+
+def test_a_figure_of_values_far_apart_has_a_logarithmic_axis():
+    near, far = (Worlds((x, y), (x, y, 0.1 * y), (x, y, 0.1 * y)) for x, y in ((np.array([1.0, 2.0]), np.array([0.1, top])) for top in (0.2, 2.0)))
+    words = {"title": "t", "subtitle": "s", "xlabel": "x", "ylabel": "y", "words": ("a", "b", "c")}
+    assert [axes.get_yscale() for axes in world_panels({"one": {"x": near}, "two": {"x": near}}, **words).axes] == ["linear"] * 2
+    assert [axes.get_yscale() for axes in world_panels({"one": {"x": near}, "two": {"x": far}}, **words).axes] == ["log"] * 2

@@ -43,7 +43,7 @@ COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSackRecovery", "T
         "repetitions": f"{QUICK.flows} flows of either kind for {QUICK.seconds:g} s at each loss; with --full {FULL.flows} for {FULL.seconds:g} s",
         "checks": "the register has none for it. Padding beats plain typing at each loss, and spares at least half as many packets a timeout as (11) "
         f"has it; means within {BAND[0]:g} to {BAND[1]:.3g} of the twin's and of the closed form's. Chosen after trial runs, in which NewReno failed "
-        "the first; the twins' dummies and acks too",
+        "the first. After those, too: that the twins' dummies fill segments, and that they acknowledge at once where Linux is as it is",
     },
     tests=[
         "tests/test_reproduce_interactive2007_real.py::test_the_closed_forms_are_those_of_the_register",

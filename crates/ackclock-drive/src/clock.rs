@@ -29,6 +29,11 @@ impl Clock {
         self.unix_ns.saturating_add(at.as_nanos())
     }
 
+    /// The moment that a time of day, in nanoseconds since 1970, is; the start for those before.
+    pub fn at_unix(&self, ns: u64) -> Instant {
+        Instant::from_nanos(ns.saturating_sub(self.unix_ns))
+    }
+
     /// Time left until `at`; zero once it has come.
     pub fn until(&self, at: Instant) -> Duration {
         at.since(self.now())
@@ -47,5 +52,6 @@ mod tests {
         assert!(a <= b);
         assert_eq!(clock.until(Instant::ZERO), Duration::ZERO);
         assert!(clock.unix_nanos(b) >= clock.unix_nanos(a));
+        assert_eq!((clock.at_unix(clock.unix_nanos(b)), clock.at_unix(0)), (b, Instant::ZERO));
     }
 }

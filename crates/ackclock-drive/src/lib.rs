@@ -11,6 +11,8 @@ mod demo;
 mod emulator;
 mod error;
 #[cfg(target_os = "linux")]
+mod flows;
+#[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
 mod kernel_transfer;
@@ -22,6 +24,8 @@ mod lab;
 mod linux;
 mod probe;
 #[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(target_os = "linux")]
 mod web;
 
 pub use clock::Clock;
@@ -29,6 +33,8 @@ pub use clock::Clock;
 pub use demo::*;
 pub use emulator::*;
 pub use error::DriveError;
+#[cfg(target_os = "linux")]
+pub use flows::*;
 #[cfg(target_os = "linux")]
 pub use host::*;
 #[cfg(target_os = "linux")]
@@ -42,6 +48,8 @@ pub(crate) use linux::Offload;
 #[cfg(target_os = "linux")]
 pub use linux::*;
 pub use probe::*;
+#[cfg(target_os = "linux")]
+pub use sockets::{OptionSeen, TcpCounts, TcpOption};
 #[cfg(target_os = "linux")]
 pub use web::*;
 

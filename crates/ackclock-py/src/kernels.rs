@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use ackclock_drive::{
-    Capture, Clock, Closes, DriveError, EmulatorReport, KernelTransfer, KernelWeb, Kernels, KernelsOptions, Means, OptionSeen, TcpCounts, TcpOption,
-    WebFlow,
+    Capture, Clock, Closes, DriveError, EmulatorReport, KernelFlow, KernelFlows, KernelFlowsReport, KernelTransfer, KernelWeb, Kernels,
+    KernelsOptions, Means, OptionSeen, TcpCounts, TcpOption, WebFlow,
 };
 use ackclock_units::Duration;
 use pyo3::prelude::*;
@@ -58,8 +58,7 @@ pub fn kernel_web(
     let job = resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
     let transfers = resolved.transfers(job).map_err(|e| ScenarioError::new_err(e.to_string()))?;
     let (there, back) = specs(&resolved)?;
-    let options = options.into_iter().map(|(name, value)| Ok((TcpOption::named(&name)?, value)));
-    let options = options.collect::<Result<_, DriveError>>().map_err(crate::error::drive)?;
+    let options = named(options)?;
     let closes = if server_closes { Closes::Server } else { Closes::Client };
     let web = KernelWeb { transfers, duration: resolved.duration(), drain: resolved.drain(), closes, parameters, options };
     let found = interruptible(py, |go_on| {
@@ -71,30 +70,103 @@ pub fn kernel_web(
         capture.map_or(Ok(()), |c| c.finish())?;
         Ok(found)
     })?;
-    let path = |r: &EmulatorReport| {
-        json!({
-            "forward": counters(&r.forward),
-            "backward": counters(&r.backward),
-            "delivered": r.delivered,
-            "undelivered": r.undelivered,
-            "late": r.late,
-            "mean_lateness": r.mean_lateness.as_secs_f64(),
-            "max_lateness": r.max_lateness.as_secs_f64(),
-        })
-    };
-    let seen = |options: &[OptionSeen]| -> Value {
-        options.iter().map(|o| json!({ "name": o.option.name(), "value": o.value, "same": o.same, "other": o.other })).collect()
-    };
     Ok(json!({
         "flows": columns(&found.flows),
         "options": { "client": seen(&found.client_options), "server": seen(&found.server_options) },
-        "counters": found.counters.iter().map(|(name, server, client)| json!({ "name": name, "server": server, "client": client })).collect::<Value>(),
+        "counters": counted(found.counters.iter().map(|(name, server, client)| (*name, *client, *server))),
         "received_loaded": found.received_loaded,
         "path_loaded": path(&found.path_loaded),
         "path": path(&found.path),
         "seconds": found.lasted.as_secs_f64(),
     })
     .to_string())
+}
+
+/// Runs the applications of the scenario `scenario`, with its first seed, above the sockets of two kernels in namespaces of their own; the rest is as with
+/// `kernel_web`. `quick_acks`: the kernels are told after every read to acknowledge at once. Answers what was found, as JSON: columns for the flows, and
+/// for each flow the times at which its client's transactions began and what they took.
+#[pyfunction]
+pub fn kernel_flows(
+    py: Python<'_>,
+    scenario: &str,
+    parameters: Vec<(String, String)>,
+    options: Vec<(String, i32)>,
+    quick_acks: bool,
+    capture: Option<PathBuf>,
+) -> PyResult<String> {
+    let resolved = resolved(scenario)?;
+    let job = resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
+    let conversations = resolved.conversations(job).map_err(|e| ScenarioError::new_err(e.to_string()))?;
+    let (there, back) = specs(&resolved)?;
+    let flows = KernelFlows { conversations, duration: resolved.duration(), parameters, options: named(options)?, quick_acks };
+    let found = interruptible(py, |go_on| {
+        let clock = Clock::start();
+        let capture = capture.map(|path| Capture::create(&path, clock)).transpose()?;
+        let access = flows.access();
+        let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back, access, seed: job.seed, clock, capture: capture.clone() })?;
+        let found = flows.run(kernels, go_on)?;
+        capture.map_or(Ok(()), |c| c.finish())?;
+        Ok(found)
+    })?;
+    Ok(conversed(&found).to_string())
+}
+
+fn conversed(found: &KernelFlowsReport) -> Value {
+    let column = |value: &dyn Fn(&KernelFlow) -> Value| -> Value { found.flows.iter().map(value).collect() };
+    let time = |d: Option<Duration>| json!(d.map(Duration::as_secs_f64));
+    let client = |value: &dyn Fn(&TcpCounts) -> Value| column(&|f| f.client.counts.as_ref().map_or(Value::Null, value));
+    let s = &found.stamping;
+    json!({
+        "flows": {
+            "group": column(&|f| json!(&*f.group)),
+            "start": column(&|f| time(f.opened)),
+            "established": column(&|f| time(f.established)),
+            "outcome": column(&|f| json!(f.client.outcome.word())),
+            "reason": column(&|f| json!(f.client.reason)),
+            "bytes_written": column(&|f| json!(f.client.written)),
+            "bytes_acked": column(&|f| json!(f.client.acked)),
+            "bytes_delivered": column(&|f| json!(f.server.read)),
+            "data_segments_sent": client(&|c| json!(c.data_segments_sent)),
+            "retransmitted_segments": client(&|c| json!(c.retransmitted_segments)),
+            "timeouts": client(&|c| json!(c.timeouts)),
+            "rto": client(&|c| time(Some(c.rto))),
+            "cwnd_segs": client(&|c| json!(c.cwnd_segs)),
+            "min_rtt": client(&|c| time(c.min_rtt)),
+            "since": column(&|f| f.client.responses.iter().map(|r| time(Some(r.since))).collect()),
+            "response_times": column(&|f| f.client.responses.iter().map(|r| time(Some(r.time))).collect()),
+        },
+        "options": { "client": seen(&found.client_options), "server": seen(&found.server_options) },
+        "counters": counted(found.counters.iter().copied()),
+        "stamps": { "read": s.stamps, "agreeing": s.agreeing, "lag": s.lag.as_secs_f64(), "max_lag": s.max_lag.as_secs_f64() },
+        "path": path(&found.path),
+        "seconds": found.lasted.as_secs_f64(),
+    })
+}
+
+fn named(options: Vec<(String, i32)>) -> PyResult<Vec<(TcpOption, i32)>> {
+    let options = options.into_iter().map(|(name, value)| Ok((TcpOption::named(&name)?, value)));
+    options.collect::<Result<_, DriveError>>().map_err(crate::error::drive)
+}
+
+fn path(r: &EmulatorReport) -> Value {
+    json!({
+        "forward": counters(&r.forward),
+        "backward": counters(&r.backward),
+        "delivered": r.delivered,
+        "undelivered": r.undelivered,
+        "late": r.late,
+        "mean_lateness": r.mean_lateness.as_secs_f64(),
+        "max_lateness": r.max_lateness.as_secs_f64(),
+    })
+}
+
+fn seen(options: &[OptionSeen]) -> Value {
+    options.iter().map(|o| json!({ "name": o.option.name(), "value": o.value, "same": o.same, "other": o.other })).collect()
+}
+
+/// What the clients' kernel and the servers' counted.
+fn counted(counters: impl Iterator<Item = (&'static str, u64, u64)>) -> Value {
+    counters.map(|(name, client, server)| json!({ "name": name, "server": server, "client": client })).collect()
 }
 
 /// The flows, a list for each column. Names and units are those of the table of flows.

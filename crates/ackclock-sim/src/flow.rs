@@ -1,5 +1,6 @@
 //! What runs over a network: flows, datagrams and where they come from.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -158,4 +159,33 @@ impl FlowSource for FlowList {
     fn next(&mut self, _now: Instant, _rng: &mut Rng) -> Option<FlowSpec> {
         self.0.next()
     }
+}
+
+/// Seeds of flows: each follows from the run's seed, the flow's group and its number within it, so that other groups change nothing.
+pub(crate) struct FlowSeeds {
+    seed: u64,
+    /// Seed of each group, and how many of it have started.
+    groups: BTreeMap<Arc<str>, (u64, u64)>,
+}
+
+impl FlowSeeds {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, groups: BTreeMap::new() }
+    }
+
+    /// The seed of the next flow of a group.
+    pub(crate) fn next(&mut self, group: &Arc<str>) -> u64 {
+        if !self.groups.contains_key(group) {
+            let seed = Rng::stream(self.seed, &format!("group {group}"), 0).next_u64();
+            self.groups.insert(Arc::clone(group), (seed, 0));
+        }
+        let (seed, count) = self.groups.get_mut(group).expect("just inserted where it was missing");
+        *count += 1;
+        Rng::stream(*seed, "flow", *count).next_u64()
+    }
+}
+
+/// What the application at one end of a flow draws from: the client's is side 0, the server's side 1.
+pub(crate) fn application_stream(flow_seed: u64, side: u64) -> Rng {
+    Rng::stream(flow_seed, "application", side)
 }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = ROOT / "docs" / "papers"
-PAPERS = ("jacobson88", "mathis97", "eifel2000", "backoff2008")
+PAPERS = ("jacobson88", "mathis97", "eifel2000", "interactive2007", "backoff2008")
 """The papers that have a page."""
 
 ANSWER = "**The answer.** "

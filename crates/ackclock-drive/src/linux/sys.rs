@@ -85,6 +85,14 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<(libc::tcp_info, us
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok((info, size as usize)) }
 }
 
+/// Bytes written to a connection that are not acknowledged; a FIN counts as one.
+pub(crate) fn unacked(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the number lives through the call. SIOCOUTQ is TIOCOUTQ by another name.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut bytes) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes.max(0) as u32) }
+}
+
 /// Runs `child` in a forked copy of this process and returns the status it ends with (0..=255).
 ///
 /// # Safety

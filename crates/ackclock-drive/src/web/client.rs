@@ -9,11 +9,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
 use super::answer::Pattern;
-use super::ready::{EDGES, Ready};
-use super::socket::{OptionSeen, TcpCounts, Wanted, opening};
-use super::{Closes, KernelWeb, Shared, WebFlow};
+use super::{Closes, KernelWeb, WebFlow};
 use crate::linux::wait::be_punctual;
-use crate::{DriveError, Kernels};
+use crate::sockets::{EDGES, Ready, Shared, Wanted, opening, reason};
+use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
 
 /// A connection that is opening or open.
 struct Conn {
@@ -185,14 +184,5 @@ impl Conn {
                 Err(e) => return Step::Over(Outcome::Failed, Some(reason(e))),
             }
         }
-    }
-}
-
-/// Why a connection failed, in the words of the tables.
-fn reason(e: Errno) -> &'static str {
-    match e {
-        Errno::CONNREFUSED => "refused",
-        Errno::TIMEDOUT => "timeout",
-        _ => "reset",
     }
 }

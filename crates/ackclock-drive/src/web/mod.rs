@@ -2,28 +2,23 @@
 
 mod answer;
 mod client;
-mod ready;
 mod server;
-mod socket;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as Time;
 
 use ackclock_sim::scenario::Transfer;
 use ackclock_trace::Outcome;
 use ackclock_units::{Bytes, Duration};
 
-pub use self::socket::{OptionSeen, TcpCounts, TcpOption};
-
 use self::answer::Pattern;
 use self::client::{Asked, Client};
 use self::server::{Served, Server};
-use crate::linux::wait::Waker;
-use crate::{AccessDelays, Clock, DriveError, EmulatorReport, Kernels};
+use crate::sockets::{Shared, ended, joined, open_as_many_as_allowed};
+use crate::{AccessDelays, Clock, DriveError, EmulatorReport, Kernels, OptionSeen, TcpCounts, TcpOption};
 
 /// Transfers to be made by the kernels' own TCP. The near kernel serves, so that the link there is the one that data takes.
 #[derive(Clone, Debug)]
@@ -116,26 +111,6 @@ pub struct KernelWebReport {
     pub lasted: Duration,
 }
 
-/// What the two ends and their caller share.
-struct Shared {
-    clock: Clock,
-    over: AtomicBool,
-    client_waker: Waker,
-    server_waker: Waker,
-}
-
-impl Shared {
-    fn over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
-    }
-
-    fn end(&self) {
-        self.over.store(true, Ordering::Release);
-        self.client_waker.wake();
-        self.server_waker.wake();
-    }
-}
-
 const PORT: u16 = 80;
 /// Between the beginning and the first start, so that everything is in place.
 const LEAD: Duration = Duration::from_millis(50);
@@ -188,7 +163,7 @@ impl KernelWeb {
             kernels.near.set_sysctl(key, "16384")?;
         }
         let clock = Clock::start();
-        let shared = Shared { clock, over: AtomicBool::new(false), client_waker: Waker::new()?, server_waker: Waker::new()? };
+        let shared = Shared::new(clock)?;
         let (pattern, at) = (Pattern::new(), SocketAddr::new(Kernels::NEAR, PORT));
         let server = kernels.near.run(|| Server::new(self, &shared, &pattern, at))??;
         let zero = clock.now() + LEAD;
@@ -227,23 +202,4 @@ impl KernelWeb {
             lasted,
         })
     }
-}
-
-/// One end is done, or failed: so is the other.
-fn ended<T>(shared: &Shared, result: T) -> T {
-    shared.end();
-    result
-}
-
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Each transfer takes two descriptors while it lasts.
-fn open_as_many_as_allowed() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // Without it a run with many transfers at once fails when it opens one too many, and says so.
-    let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -9,11 +9,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send, shutdown, sockopt};
 
 use super::answer::Pattern;
-use super::ready::{EDGES, Ready};
-use super::socket::{OptionSeen, TcpCounts, Wanted, listener};
-use super::{Closes, KernelWeb, Shared};
+use super::{Closes, KernelWeb};
 use crate::linux::wait::be_punctual;
-use crate::{DriveError, Kernels};
+use crate::sockets::{EDGES, Ready, Shared, Wanted, listener};
+use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
 
 /// A connection that was accepted.
 struct Conn {

@@ -18,6 +18,7 @@
 
 mod build;
 mod check;
+mod conversations;
 mod edges;
 mod error;
 mod files;
@@ -36,6 +37,7 @@ mod tree;
 mod workload;
 mod write;
 
+pub use conversations::Conversation;
 pub use error::ScenarioError;
 pub use files::Files;
 pub use link::LinkPlan;

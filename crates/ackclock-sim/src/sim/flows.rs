@@ -11,7 +11,7 @@ use super::path::Net;
 use super::{DATAGRAM, DatagramPlace, FLOW, FlowPlace, Measured, Simulation, TRACED_DATAGRAMS, WAKE};
 use crate::endpoint::{End, Flow, FlowInfo, FlowKind, Port};
 use crate::error::SimError;
-use crate::flow::{DatagramSpec, FlowSpec};
+use crate::flow::{DatagramSpec, FlowSpec, application_stream};
 
 impl Simulation {
     /// Asks a source for its next flow and schedules the flow's start.
@@ -48,8 +48,8 @@ impl Simulation {
 
         let number = self.started;
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows"))?;
-        let seed = self.flow_seed(&spec.group);
-        let end = |app, side: u64| End { app: Some(app), app_rng: Rng::stream(seed, "application", side), ..End::new() };
+        let seed = self.seeds.next(&spec.group);
+        let end = |app, side: u64| End { app: Some(app), app_rng: application_stream(seed, side), ..End::new() };
         let stacks = Some([spec.client_stack, spec.server_stack]);
         let kind = FlowKind { source, client: spec.client, server: spec.server, stacks, group: spec.group };
         let flow = Flow {
@@ -70,17 +70,6 @@ impl Simulation {
         flow.open(0).connect(self.net.now);
         flow.pump(2 * slot, &mut self.net, &mut self.trace);
         Ok(())
-    }
-
-    /// The seed of the next flow of a group.
-    fn flow_seed(&mut self, group: &Arc<str>) -> u64 {
-        if !self.groups.contains_key(group) {
-            let seed = Rng::stream(self.seed, &format!("group {group}"), 0).next_u64();
-            self.groups.insert(Arc::clone(group), (seed, 0));
-        }
-        let (seed, count) = self.groups.get_mut(group).expect("just inserted where it was missing");
-        *count += 1;
-        Rng::stream(*seed, "flow", *count).next_u64()
     }
 
     fn free_slot(&mut self) -> Result<u32, SimError> {

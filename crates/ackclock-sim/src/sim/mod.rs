@@ -5,7 +5,6 @@ mod flows;
 mod measured;
 mod path;
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use ackclock_units::{Duration, Instant, Rng};
 use self::path::Net;
 use crate::endpoint::{Flow, FlowKind};
 use crate::error::SimError;
-use crate::flow::{DatagramSource, FlowSource, FlowSpec, Sources};
+use crate::flow::{DatagramSource, FlowSeeds, FlowSource, FlowSpec, Sources};
 use crate::lane::Lane;
 use crate::link::Link;
 use crate::network::Network;
@@ -90,8 +89,7 @@ pub struct Simulation {
     flow_sources: Vec<FlowPlace>,
     datagrams: Vec<DatagramPlace>,
     seed: u64,
-    /// Seed of each group of flows, and how many of it have started.
-    groups: BTreeMap<Arc<str>, (u64, u64)>,
+    seeds: FlowSeeds,
     options: Options,
     rows: Vec<FlowRow>,
     trace: Vec<Event>,
@@ -186,7 +184,7 @@ impl Simulation {
             flow_sources: sources.flows.into_iter().enumerate().map(flow_place).collect(),
             datagrams: Vec::new(),
             seed,
-            groups: BTreeMap::new(),
+            seeds: FlowSeeds::new(seed),
             options,
             rows: Vec::new(),
             trace: Vec::new(),

@@ -1,5 +1,6 @@
 //! Scenarios from text to results.
 
+mod conversations;
 mod examples;
 mod measured;
 mod results;

@@ -6,6 +6,7 @@ from ackclock.reproduce.interactive2007 import (  # isort: skip
     f3_latency,
     f4_gain,
     f7_approaches,
+    s1_padding_for_real,
 )
 
-__all__ = ["equations", "f2_decision_tree", "f3_latency", "f4_gain", "f7_approaches"]
+__all__ = ["equations", "f2_decision_tree", "f3_latency", "f4_gain", "f7_approaches", "s1_padding_for_real"]

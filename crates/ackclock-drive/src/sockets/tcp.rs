@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ackclock_units::{Bytes, Duration};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
 
 use crate::DriveError;
@@ -57,10 +58,10 @@ pub struct OptionSeen {
 }
 
 /// The options of one end's sockets, and how many were seen to have them.
-pub(super) struct Wanted(pub(super) Vec<OptionSeen>);
+pub(crate) struct Wanted(pub(crate) Vec<OptionSeen>);
 
 impl Wanted {
-    pub(super) fn new(options: &[(TcpOption, i32)]) -> Self {
+    pub(crate) fn new(options: &[(TcpOption, i32)]) -> Self {
         Self(options.iter().map(|&(option, value)| OptionSeen { option, value, same: 0, other: 0 }).collect())
     }
 
@@ -74,7 +75,7 @@ impl Wanted {
     }
 
     /// Asks a socket for them.
-    pub(super) fn ask(&mut self, socket: BorrowedFd<'_>) {
+    pub(crate) fn ask(&mut self, socket: BorrowedFd<'_>) {
         for seen in &mut self.0 {
             let same = sys::tcp_option(socket, seen.option.number).is_ok_and(|v| v == seen.value);
             seen.same += u64::from(same);
@@ -88,7 +89,7 @@ fn tcp_socket() -> io::Result<OwnedFd> {
 }
 
 /// A socket that listens. Its options are those of the connections that it accepts.
-pub(super) fn listener(at: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
+pub(crate) fn listener(at: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
     let socket = tcp_socket().map_err(DriveError::system("make a socket"))?;
     wanted.set(socket.as_fd())?;
     bind(&socket, &at).and_then(|()| listen(&socket, BACKLOG)).map_err(|e| DriveError::System("listen in a namespace", e.into()))?;
@@ -99,11 +100,11 @@ pub(super) fn listener(at: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, Drive
 const BACKLOG: i32 = 16_384;
 
 /// A socket that is on its way to open a connection.
-pub(super) fn opening(from: SocketAddr, to: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
+pub(crate) fn opening(from: SocketAddr, to: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
     let socket = tcp_socket().map_err(DriveError::system("make a socket"))?;
     wanted.set(socket.as_fd())?;
     let opened = bind(&socket, &from).and_then(|()| match connect(&socket, &to) {
-        Err(rustix::io::Errno::INPROGRESS) => Ok(()),
+        Err(Errno::INPROGRESS) => Ok(()),
         other => other,
     });
     opened.map_err(|e| DriveError::System("open a connection in a namespace", e.into()))?;
@@ -127,13 +128,17 @@ pub struct TcpCounts {
     pub bytes_acked: Bytes,
     /// Shortest round trip that the kernel saw; `None` when it saw none.
     pub min_rtt: Option<Duration>,
+    /// Its timeout as it stands, backed off if it is.
+    pub rto: Duration,
+    /// Its congestion window as it stands, which Linux counts in segments of whatever size.
+    pub cwnd_segs: u64,
     /// Expiries of the retransmission timer (`tcpi_total_rto`); `None` with a kernel that does not tell (before 6.7).
     pub timeouts: Option<u64>,
 }
 
 impl TcpCounts {
     /// What the kernel says now; `None` when it says nothing.
-    pub(super) fn of(socket: BorrowedFd<'_>) -> Option<Self> {
+    pub(crate) fn of(socket: BorrowedFd<'_>) -> Option<Self> {
         let (i, known) = sys::tcp_info(socket).ok()?;
         let tells_timeouts = known >= offset_of!(libc::tcp_info, tcpi_total_rto_time);
         Some(Self {
@@ -145,8 +150,48 @@ impl TcpCounts {
             bytes_acked: i.tcpi_bytes_acked,
             // All ones stand for no sample.
             min_rtt: (i.tcpi_min_rtt != u32::MAX).then(|| Duration::from_micros(i.tcpi_min_rtt.into())),
+            rto: Duration::from_micros(i.tcpi_rto.into()),
+            cwnd_segs: i.tcpi_snd_cwnd.into(),
             timeouts: tells_timeouts.then(|| i.tcpi_total_rto.into()),
         })
+    }
+}
+
+/// What would leave at once if it were written now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TcpRoom {
+    cwnd_segs: u64,
+    in_flight_segs: u64,
+    mss: Bytes,
+    unsent: Bytes,
+}
+
+impl TcpRoom {
+    /// What the kernel says now; `None` when it says nothing.
+    pub(crate) fn of(socket: BorrowedFd<'_>) -> Option<Self> {
+        let (i, _) = sys::tcp_info(socket).ok()?;
+        // Linux: packets_out - (sacked_out + lost_out) + retrans_out.
+        let gone = u64::from(i.tcpi_sacked) + u64::from(i.tcpi_lost);
+        Some(Self {
+            cwnd_segs: i.tcpi_snd_cwnd.into(),
+            in_flight_segs: (u64::from(i.tcpi_unacked) + u64::from(i.tcpi_retrans)).saturating_sub(gone),
+            mss: i.tcpi_snd_mss.into(),
+            unsent: i.tcpi_notsent_bytes.into(),
+        })
+    }
+
+    /// The room of the congestion window: Linux counts it in segments, of whatever size. The receiver's is left to the kernel, which buffers for it.
+    pub(crate) fn bytes(self) -> Bytes {
+        (self.cwnd_segs.saturating_sub(self.in_flight_segs) * self.mss).saturating_sub(self.unsent)
+    }
+}
+
+/// Why a connection failed, in the words of the tables.
+pub(crate) fn reason(e: Errno) -> &'static str {
+    match e {
+        Errno::CONNREFUSED => "refused",
+        Errno::TIMEDOUT => "timeout",
+        _ => "reset",
     }
 }
 
@@ -159,5 +204,13 @@ mod tests {
         assert_eq!(TcpOption::named("TCP_RTO_MAX_MS").unwrap().number, 44);
         let refused = TcpOption::named("TCP_RTO_MAX").unwrap_err().to_string();
         assert!(refused.contains("`TCP_RTO_MAX`") && refused.contains("TCP_THIN_LINEAR_TIMEOUTS"), "{refused}");
+    }
+
+    #[test]
+    fn room_is_what_the_window_leaves() {
+        let room = TcpRoom { cwnd_segs: 10, in_flight_segs: 4, mss: 1000, unsent: 500 };
+        assert_eq!(room.bytes(), 5500);
+        assert_eq!(TcpRoom { in_flight_segs: 12, ..room }.bytes(), 0);
+        assert_eq!(TcpRoom { unsent: 9000, ..room }.bytes(), 0);
     }
 }

@@ -10,29 +10,29 @@ use crate::linux::wait::{Waker, wait};
 use crate::{Clock, DriveError};
 
 /// Many sockets, each under a number.
-pub(super) struct Ready {
+pub(crate) struct Ready {
     epoll: OwnedFd,
 }
 
 /// Events told at once.
 const BATCH: usize = 64;
 /// Told once, when a socket becomes readable, writable or broken.
-pub(super) const EDGES: epoll::EventFlags =
+pub(crate) const EDGES: epoll::EventFlags =
     epoll::EventFlags::IN.union(epoll::EventFlags::OUT).union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
 
 impl Ready {
-    pub(super) fn new() -> Result<Self, DriveError> {
+    pub(crate) fn new() -> Result<Self, DriveError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| DriveError::System("make an event queue", e.into()))?;
         Ok(Self { epoll })
     }
 
     /// Watches a socket until it is closed.
-    pub(super) fn add(&self, socket: &OwnedFd, number: usize, flags: epoll::EventFlags) -> Result<(), DriveError> {
+    pub(crate) fn add(&self, socket: &OwnedFd, number: usize, flags: epoll::EventFlags) -> Result<(), DriveError> {
         epoll::add(&self.epoll, socket, epoll::EventData::new_u64(number as u64), flags).map_err(|e| DriveError::System("watch a socket", e.into()))
     }
 
     /// Waits until something is ready, the waker is woken, or `until` has come. Answers the numbers of those that are ready.
-    pub(super) fn wait(&self, clock: &Clock, waker: &Waker, until: Option<Instant>) -> Vec<usize> {
+    pub(crate) fn wait(&self, clock: &Clock, waker: &Waker, until: Option<Instant>) -> Vec<usize> {
         let [woken, ready] = wait(clock, [waker.as_fd(), self.epoll.as_fd()], until);
         if woken {
             waker.clear();

@@ -48,6 +48,9 @@ impl AppIo for Ideal {
     fn unacked(&self) -> Bytes {
         0
     }
+    fn has_arrived(&self, _: Bytes, to: Bytes) -> bool {
+        to <= self.written
+    }
     fn room(&self) -> Bytes {
         Bytes::MAX
     }

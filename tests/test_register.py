@@ -56,7 +56,7 @@ INTERACTIVE = {
     *(f"I-X{n}" for n in range(1, 8)),
     *("I-U1", "I-U2"),
 }
-INTERACTIVE_LISTED = {*(f"I-E{n}" for n in range(1, 17)), "I-F2", "I-F3", "I-F4", "I-F7"}
+INTERACTIVE_LISTED = {*(f"I-E{n}" for n in range(1, 17)), "I-F2", "I-F3", "I-F4", "I-F7", "I-F10"}
 
 # Ids beyond the register: the questions that sceptics put to backoff2008, and how much hangs on what it leaves unstated.
 BEYOND = {*(f"B-S{n}" for n in range(1, 7)), "B-S9"}

@@ -185,6 +185,11 @@ impl Scoreboard {
         self.lost_bytes > 0 && self.next_lost(self.lost_hint.get()).is_some()
     }
 
+    /// Bytes marked lost and not yet retransmitted.
+    pub fn to_resend(&self) -> u32 {
+        self.lost_bytes.saturating_sub(self.retransmitted_bytes)
+    }
+
     fn forget(&mut self, s: &Sent, bytes: u32) {
         if s.has(SACKED) {
             self.sacked_bytes -= bytes;

@@ -299,6 +299,9 @@ pub trait AppIo {
     fn write(&mut self, n: Bytes) -> Bytes;
     /// Bytes written that the peer has not acknowledged.
     fn unacked(&self) -> Bytes;
+    /// Bytes that would leave at once if they were written now, as far as the congestion window and the receiver's go: what was written and waits, or is to be
+    /// sent again, comes first. Nagle's algorithm may still hold back what makes no full segment.
+    fn room(&self) -> Bytes;
     /// True when the peer has closed its side and everything was read.
     fn at_end(&self) -> bool;
     /// Closes the writing side once everything is sent.
@@ -324,6 +327,10 @@ pub enum Wake {
     At(Instant),
     /// When more of what was written is acknowledged, or at this moment, whichever comes first.
     AckedOrAt(Instant),
+    /// When anything has happened that may have changed [`AppIo::room`] (a segment arrived, a timer of the connection expired), or at this moment. For an
+    /// application that has more to send than the windows let go: as data that waits in the send buffer would, it counts as held back by the congestion window,
+    /// which may then grow (RFC 7661).
+    RoomOrAt(Instant),
     /// Not again.
     Done,
 }

@@ -196,6 +196,10 @@ impl AppIo for Io<'_> {
         self.connection.unacked()
     }
 
+    fn room(&self) -> Bytes {
+        self.connection.room(self.now)
+    }
+
     fn at_end(&self) -> bool {
         self.connection.at_end()
     }
@@ -284,13 +288,15 @@ impl End {
         }
     }
 
-    /// Reads the connection's events and calls the application where they concern it. True when it was called: then there may be more.
+    /// Reads the connection's events and calls the application where they concern it. True when it was called: then there may be more. `first`: something has
+    /// happened here since it was asked last, other than what the application itself has done.
     #[inline]
-    pub(crate) fn run_application(&mut self, now: Instant, start: Instant) -> bool {
+    pub(crate) fn run_application(&mut self, now: Instant, start: Instant, first: bool) -> bool {
         let Some(connection) = &mut self.connection else { return false };
         let mut call = match self.wake {
             Some(Wake::At(at)) => at <= now,
             Some(Wake::AckedOrAt(at)) => at <= now || connection.stats().bytes_acked > self.io.seen_acked,
+            Some(Wake::RoomOrAt(_)) => first,
             _ => false,
         };
         let mut established = false;
@@ -323,13 +329,17 @@ impl End {
             self.wake = Some(match wake {
                 Wake::At(at) => Wake::At(at.max(soon)),
                 Wake::AckedOrAt(at) => Wake::AckedOrAt(at.max(soon)),
+                Wake::RoomOrAt(at) => {
+                    connection.wait_for_room();
+                    Wake::RoomOrAt(at.max(soon))
+                }
                 other => other,
             });
             let ready = match wake {
                 Wake::Readable => moved && (connection.readable() > 0 || connection.at_end()),
                 Wake::Writable => moved && connection.writable() > 0,
                 Wake::Flushed => connection.unacked() == 0,
-                Wake::At(_) | Wake::AckedOrAt(_) | Wake::Done => false,
+                Wake::At(_) | Wake::AckedOrAt(_) | Wake::RoomOrAt(_) | Wake::Done => false,
             };
             if !ready {
                 return;
@@ -351,7 +361,7 @@ impl End {
     pub(crate) fn deadline(&self) -> Instant {
         let timer = self.connection.as_ref().and_then(Connection::poll_timeout).unwrap_or(Instant::FAR_FUTURE);
         match self.wake {
-            Some(Wake::At(at) | Wake::AckedOrAt(at)) => timer.min(at),
+            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at)) => timer.min(at),
             _ => timer,
         }
     }

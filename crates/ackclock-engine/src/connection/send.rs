@@ -2,7 +2,7 @@
 
 use ackclock_policy::{Ecn, Phase, TimerEvent};
 use ackclock_trace::{EventKind, LossClass, Mask, SendKind};
-use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange};
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
 use super::{Connection, State, Transmit};
@@ -181,8 +181,9 @@ impl Connection {
         (idle || !self.config.nagle) && len >= self.max_snd_wnd / 2
     }
 
+    /// How long nothing was sent, when that makes the window start anew.
     #[cold]
-    fn restart_after_idle(&mut self, now: Instant) {
+    pub(super) fn idled(&self, now: Instant) -> Option<Duration> {
         let idle = now.since(match self.config.idle_since {
             IdleSince::Send => self.last_sent_at,
             IdleSince::Receive => self.last_received_at,
@@ -191,7 +192,12 @@ impl Connection {
             (IdleAfter::Rtt, Some(rtt)) => rtt.srtt,
             _ => self.timeout,
         };
-        if idle > after {
+        (self.config.idle_restart && self.stats.data_segments_sent > 0 && idle > after).then_some(idle)
+    }
+
+    #[cold]
+    fn restart_after_idle(&mut self, now: Instant) {
+        if let Some(idle) = self.idled(now) {
             let window = self.policies.window.on_idle(idle, &self.view(now));
             if window != self.window {
                 self.set_window(window, now);

@@ -1,5 +1,6 @@
 //! What an application asks of its connection (RFC 9293 §3.9.1); opening and closing have files of their own.
 
+use ackclock_policy::Phase;
 use ackclock_units::Instant;
 
 use super::{Connection, State};
@@ -52,6 +53,42 @@ impl Connection {
     /// Room in the send buffer.
     pub fn writable(&self) -> u64 {
         if self.may_write() { self.config.snd_buf.saturating_sub(self.send.len()) } else { 0 }
+    }
+
+    /// Bytes that would leave at once if they were written now, as far as the windows go: what was written and waits, or is to be sent again, comes first.
+    /// Nagle's algorithm may still hold back what makes no full segment.
+    pub fn room(&self, now: Instant) -> u64 {
+        if !self.may_write() || matches!(self.state, State::SynSent | State::SynReceived) {
+            return 0;
+        }
+        let receivers = u64::from((self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt));
+        self.congestion_room(now).min(receivers).saturating_sub(self.unsent()).min(self.writable())
+    }
+
+    /// New bytes that congestion control lets go now.
+    fn congestion_room(&self, now: Instant) -> u64 {
+        if self.rare.says(|r| r.pacing_rate.is_some()) && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
+            return 0;
+        }
+        if self.sent.is_empty() {
+            // After an idle period the window is the restart window, which is rarely another than this (RFC 5681 §4.1).
+            return if self.idled(now).is_some() { self.window.cwnd.min(self.initial_window) } else { self.window.cwnd };
+        }
+        match self.probing_quota() {
+            Some(quota) => quota,
+            None if self.phase == Phase::Open => self.window.cwnd.saturating_sub(u64::from(self.pipe() + self.sent.to_resend())),
+            None => self.quota.saturating_sub(u64::from(self.sent.to_resend())),
+        }
+    }
+
+    /// The application has more to send, and waits until it would leave at once ([`Connection::room`]): where the congestion window is what it waits for, that
+    /// has been the limit, as it is for data that waits in the send buffer.
+    pub fn wait_for_room(&mut self) {
+        let receivers = u64::from(self.snd_wnd).saturating_sub(u64::from(self.flight_size()));
+        let congestion = self.window.cwnd.saturating_sub(u64::from(self.pipe()));
+        if congestion <= receivers.min(self.config.snd_buf.saturating_sub(u64::from(self.flight_size()))) {
+            self.cwnd_limited_at = self.snd_nxt;
+        }
     }
 
     /// Takes bytes received in order.

@@ -26,7 +26,7 @@ impl Application for Sink {
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "sink",
     about: "Reads whatever comes, and closes when the peer has.",
-    source: "the receiving side of bulk, fixed, telnet and on-off",
+    source: "the receiving side of bulk, fixed, telnet, padded, backlogged and on-off",
     params: &[],
     build: |_| Box::new(Sink),
 };

@@ -2,14 +2,17 @@ use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use crate::{AppIo, Application, Chosen, Registry, Wake};
 
-/// A connection with a send buffer of `room` bytes, and what an application did with it.
+/// A connection with a send buffer of `room` bytes and a window of `window`, and what an application did with it.
 #[derive(Default)]
 struct Io {
     now: Instant,
     room: Bytes,
+    window: Bytes,
     readable: Bytes,
     ended: bool,
     written: Bytes,
+    /// When each write was, and of how much.
+    writes: Vec<(Instant, Bytes)>,
     acked: Bytes,
     closed: bool,
     started: Option<Instant>,
@@ -32,7 +35,11 @@ impl AppIo for Io {
         assert!(!self.closed, "nothing is written after closing");
         let n = n.min(self.writable());
         self.written += n;
+        self.writes.push((self.now, n));
         n
+    }
+    fn room(&self) -> Bytes {
+        self.window.saturating_sub(self.unacked()).min(self.writable())
     }
     fn unacked(&self) -> Bytes {
         self.written - self.acked
@@ -195,4 +202,171 @@ fn on_off_writes_at_its_rate_for_its_share_of_the_time() {
     }
     let share = io.written as f64 * 8.0 / 1e6 / end.as_secs_f64();
     assert!((share - 2.0 / 3.0).abs() < 0.02, "share {share}");
+}
+
+#[test]
+fn each_packet_is_padded_by_dummies_written_apart() {
+    // I-A6: m = 4.
+    let (mut a, mut rng) = (app("padded", &[("packets", "2"), ("spacing", "2ms")]), Rng::stream(1, "app", 0));
+    let mut io = Io { room: 10_000, ..Io::default() };
+    let Wake::At(first) = wake(&mut *a, &mut io, 0, &mut rng) else { panic!("nothing is sent before the first think time") };
+    io.now = first;
+    let mut wakes = vec![a.on_wake(first, &mut io, &mut rng)];
+    for _ in 0..3 {
+        let Wake::AckedOrAt(next) = wakes[wakes.len() - 1] else { panic!("dummies are due: {wakes:?}") };
+        // An early wake-up changes nothing.
+        assert_eq!(a.on_wake(io.now, &mut io, &mut rng), Wake::AckedOrAt(next));
+        io.now = next;
+        wakes.push(a.on_wake(next, &mut io, &mut rng));
+    }
+    let after = |ms: u64| first + Duration::from_millis(ms);
+    assert_eq!(io.writes, [(first, 500), (after(2), 20), (after(4), 20), (after(6), 20)]);
+    // Acks of the packet, then of its dummies: one response.
+    io.acked = 500;
+    let Wake::At(second) = a.on_wake(io.now, &mut io, &mut rng) else { panic!("nothing but the next packet is due") };
+    io.acked = 560;
+    assert_eq!((a.on_wake(io.now, &mut io, &mut rng), &io.responses[..]), (Wake::At(second), &[Duration::from_millis(6)][..]));
+    // The last one closes once it is acknowledged and has all its dummies.
+    io.now = second;
+    while let Wake::AckedOrAt(next) = a.on_wake(io.now, &mut io, &mut rng)
+        && next < Instant::FAR_FUTURE
+    {
+        io.now = next;
+    }
+    assert_eq!((io.written, io.closed), (1120, false));
+    io.acked = 1060;
+    assert_eq!((a.on_wake(io.now, &mut io, &mut rng), io.closed, io.responses.len()), (Wake::Done, true, 2));
+}
+
+#[test]
+fn a_minimum_window_of_one_is_telnet() {
+    let (mut padded, mut telnet) = (app("padded", &[("min_window", "1"), ("packets", "20")]), app("telnet", &[("packets", "20")]));
+    let (mut rngs, mut ios) = ([Rng::stream(1, "app", 0), Rng::stream(1, "app", 0)], [Io::default(), Io::default()]);
+    ios.iter_mut().for_each(|io| io.room = 100_000);
+    loop {
+        let wakes = [padded.on_wake(ios[0].now, &mut ios[0], &mut rngs[0]), telnet.on_wake(ios[1].now, &mut ios[1], &mut rngs[1])];
+        assert_eq!(wakes[0], wakes[1]);
+        let (Wake::At(next) | Wake::AckedOrAt(next)) = wakes[0] else { break };
+        for io in &mut ios {
+            io.now = next.min(io.now + Duration::from_secs(100));
+            io.acked = io.written;
+        }
+    }
+    assert_eq!(ios[0].writes, ios[1].writes);
+    assert_eq!((ios[0].responses.len(), &ios[0].responses), (20, &ios[1].responses));
+}
+
+/// Runs a backlogged source over a window of `window` bytes for `seconds`, an ack for the oldest 500 bytes every 10 ms except in the first half of each second, when none
+/// comes. `check` is told the connection before and after each call.
+fn backlogged(settings: &[(&str, &str)], window: Bytes, seconds: u64, mut check: impl FnMut(&Io, Bytes, usize)) -> Io {
+    let (mut a, mut rng) = (app("backlogged", settings), Rng::stream(1, "app", 0));
+    let mut io = Io { room: Bytes::MAX, window, ..Io::default() };
+    let mut next = Instant::ZERO;
+    for ms in 0..seconds * 1000 {
+        let tick = Instant::ZERO + Duration::from_millis(ms);
+        // What is typed comes in between.
+        while next < tick {
+            io.now = next.max(io.now);
+            next = call(&mut *a, &mut io, &mut rng, &mut check);
+        }
+        io.now = tick;
+        if ms % 10 == 0 && ms % 1000 >= 500 {
+            io.acked += 500.min(io.unacked());
+            next = call(&mut *a, &mut io, &mut rng, &mut check);
+        }
+    }
+    io
+}
+
+fn call(a: &mut dyn Application, io: &mut Io, rng: &mut Rng, check: &mut impl FnMut(&Io, Bytes, usize)) -> Instant {
+    let (room, writes) = (io.room(), io.writes.len());
+    let woken = a.on_wake(io.now, io, rng);
+    check(io, room, writes);
+    let Wake::RoomOrAt(next) = woken else { panic!("{woken:?}") };
+    assert!(next > io.now);
+    next
+}
+
+#[test]
+fn dummies_never_exceed_the_window_and_packets_come_first() {
+    // I-F1: packets are told from dummies by their size.
+    let (mut waiting, mut sent) = (0, 0);
+    let io = backlogged(&[("bytes", "700B"), ("dummy_bytes", "250B"), ("think", "100ms")], 4000, 60, |io, room, before| {
+        let written: Bytes = io.writes[before..].iter().map(|w| w.1).sum();
+        assert!(written <= room && io.unacked() <= 4000, "{written} bytes were written into a room of {room}");
+        let packets = io.writes[before..].iter().take_while(|w| w.1 == 700).count();
+        let dummies = &io.writes[before + packets..];
+        assert!(dummies.len() <= 1 && dummies.iter().all(|w| w.1 % 250 == 0), "dummies before a packet: {dummies:?}");
+        // Whatever room no packet needs is filled; while one waits, nothing is.
+        let left = io.room();
+        assert!(left < 700);
+        waiting += usize::from(left >= 250);
+        assert!(left < 250 || dummies.is_empty(), "{left} bytes of room are left");
+        sent += packets;
+    });
+    assert!(waiting > 100, "packets waited for room {waiting} times");
+    // Each was sent, but the last few; none was timed more than once.
+    assert!(sent > 300 && io.responses.len() <= sent && io.responses.len() + 50 > sent, "{sent} packets, {} responses", io.responses.len());
+}
+
+#[test]
+fn a_response_begins_as_the_packet_leaves_or_as_it_is_typed() {
+    let total = |from: &str| {
+        let io = backlogged(&[("from", from)], 2000, 200, |_, _, _| {});
+        (io.writes.len(), io.responses.iter().fold(Duration::ZERO, |sum, r| sum + *r), io.responses.len())
+    };
+    let ((writes, sent, n), (writes_too, typed, n_too)) = (total("sent"), total("typed"));
+    assert_eq!((writes, n), (writes_too, n_too), "the choice changes nothing else");
+    // Half of the packets are typed in the silent half of a second, and wait a quarter of one on average.
+    let wait = (typed - sent).as_secs_f64() / n as f64;
+    assert!((wait - 0.125).abs() < 0.04, "a packet waits {wait} s on average");
+}
+
+#[test]
+fn packets_in_a_bulk_flow_are_poisson() {
+    // I-X7: marks at exponential intervals of one second on average, whatever the flow does; statistics of marked packets only.
+    let (mut a, mut rng) = (app("backlogged", &[("bytes", "499B")]), Rng::stream(1, "app", 0));
+    let mut io = Io { room: Bytes::MAX, window: 2000, ..Io::default() };
+    let mut next = Instant::ZERO;
+    while io.now < Instant::ZERO + Duration::from_secs(5000) {
+        // Called far more often than packets are typed, and never without room.
+        io.now = next.min(io.now + Duration::from_millis(97));
+        io.acked = io.written;
+        next = call(&mut *a, &mut io, &mut rng, &mut |_, _, _| {});
+    }
+    let typed: Vec<f64> = io.writes.iter().filter(|w| w.1 == 499).map(|w| w.0.as_secs_f64()).collect();
+    let gaps: Vec<f64> = typed.windows(2).map(|w| w[1] - w[0]).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let above = gaps.iter().filter(|g| **g > 1.0).count() as f64 / gaps.len() as f64;
+    // Three standard errors of 5000 exponential gaps.
+    assert!((mean - 1.0).abs() < 3.0 / 5000_f64.sqrt(), "mean {mean}");
+    assert!((above - (-1.0_f64).exp()).abs() < 3.0 * (0.37 * 0.63 / 5000_f64).sqrt(), "above one second {above}");
+    assert!(typed.len() - io.responses.len() <= 1 && io.writes.len() > 10 * typed.len(), "{} responses", io.responses.len());
+}
+
+#[test]
+fn a_backlogged_source_closes_after_its_last_packet() {
+    let (mut a, mut rng) = (app("backlogged", &[("packets", "1")]), Rng::stream(1, "app", 0));
+    let mut io = Io { room: 10_000, window: 2000, ..Io::default() };
+    let Wake::RoomOrAt(first) = wake(&mut *a, &mut io, 0, &mut rng) else { panic!("dummies at once") };
+    assert_eq!(io.written, 2000);
+    io.acked = 1000;
+    io.now = first;
+    assert_eq!(a.on_wake(first, &mut io, &mut rng), Wake::RoomOrAt(Instant::FAR_FUTURE));
+    assert_eq!(io.writes[1..], [(first, 500), (first, 500)], "the packet, and a dummy behind it");
+    io.acked = 2500;
+    assert_eq!((a.on_wake(first, &mut io, &mut rng), io.closed, io.responses.len()), (Wake::Done, true, 1));
+}
+
+#[test]
+fn a_packet_larger_than_any_window_goes_alone() {
+    let (mut a, mut rng) = (app("backlogged", &[("bytes", "5000B"), ("packets", "1")]), Rng::stream(1, "app", 0));
+    let mut io = Io { room: 10_000, window: 2000, ..Io::default() };
+    let Wake::RoomOrAt(first) = wake(&mut *a, &mut io, 0, &mut rng) else { panic!("dummies at once") };
+    (io.now, io.acked) = (first, 1500);
+    a.on_wake(first, &mut io, &mut rng);
+    assert_eq!(io.written, 2000, "it waits for the window to drain, and no dummy takes its place");
+    io.acked = 2000;
+    a.on_wake(first, &mut io, &mut rng);
+    assert_eq!(io.written, 7000);
 }

@@ -380,7 +380,7 @@ impl Flow {
         let side = e as usize & 1;
         let end = &mut self.ends[side];
         let mut first = true;
-        while end.run_application(now, self.start) || first {
+        while end.run_application(now, self.start, first) || first {
             first = false;
             let Some(connection) = &mut end.connection else { return };
             while let Some(t) = connection.poll_transmit(now) {

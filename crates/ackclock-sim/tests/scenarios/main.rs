@@ -4,6 +4,7 @@ mod examples;
 mod measured;
 mod results;
 mod round_trip;
+mod strategies;
 mod transfers;
 mod wrong_input;
 

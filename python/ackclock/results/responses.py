@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from ackclock._core import InputError
 from ackclock.results.trace import Trace
-from ackclock.results.transfer import Transfer, highest_before, unwrapped
+from ackclock.results.transfer import COLUMNS, Transfer, highest_before, unwrapped
 
 
 @dataclass(frozen=True)
@@ -42,17 +43,33 @@ class Responses:
     def of_segments(segments: pa.Table, connection: int, *, own: bool = False, vain: int = 0) -> Responses:
         """Reads one connection of the table `segments` of a run traced with `packets`: 2 n is the client of flow n, 2 n + 1 its server.
 
-        own: the ack of a packet is that of its own arrival, as a receiver sends it that acknowledges each segment at once and selectively, and lost
-        is what did not arrive. What that ack takes on its way is the least that any took: that it waits for nothing is assumed. vain: segments that
-        arrived a second time, which the table does not have; `unneeded_retransmissions` of the table `flows`.
+        own, vain: as `every` has them. Raises InputError for a connection that has no row.
         """
-        rows = segments.filter(pc.equal(segments["connection"], connection))
-        if not rows.num_rows:
+        ends = pa.array([connection, connection ^ 1], segments["connection"].type)
+        found = Responses.every(segments.filter(pc.is_in(segments["connection"], ends)), own=own, vain={connection: vain})
+        if connection not in found:
             raise InputError(f"connection {connection} has no row in the table; those that have are {_some(segments)}")
-        found = Responses.of(Transfer.of(rows))
-        if not own or not found.sent.size:
-            return found
-        return found._own(rows, segments.filter(pc.equal(segments["connection"], connection ^ 1)), vain)
+        return found[connection]
+
+    @staticmethod
+    def every(segments: pa.Table, *, own: bool = False, vain: Mapping[int, int] | None = None) -> dict[int, Responses]:
+        """Reads all connections of the table `segments` of one run, by number.
+
+        own: the ack of a packet is that of its own arrival, as a receiver sends it that acknowledges each segment at once and selectively, and lost
+        is what did not arrive. What that ack takes on its way is the least that any took: that it waits for nothing is assumed. vain: by connection,
+        segments that arrived a second time, which the table does not have: `unneeded_retransmissions` of the table `flows`.
+        """
+        connection = segments["connection"].to_numpy()
+        order = np.argsort(connection, kind="stable")
+        numbers, first = np.unique(connection[order], return_index=True)
+        columns = [segments[name].to_numpy()[order] for name in COLUMNS]
+        ends = [*first[1:], connection.size][: numbers.size]
+        rows = {int(n): Rows(*(c[a:b] for c in columns)) for n, a, b in zip(numbers, first, ends, strict=True)}
+        found = {n: Responses.of(Transfer.read(*mine)) for n, mine in rows.items()}
+        if own:
+            none = Rows(*(c[:0] for c in columns))
+            found = {n: r._own(rows[n], rows.get(n ^ 1, none), (vain or {}).get(n, 0)) if r.segments else r for n, r in found.items()}
+        return found
 
     @staticmethod
     def of_packets(packets: pa.Table, direction: int, *, own: bool = False) -> Responses:
@@ -74,18 +91,18 @@ class Responses:
             time[inside] = np.where(covered, np.fmin(time[inside], at - found.sent[inside]), time[inside])
         return replace(found, time=time)
 
-    def _own(self, rows: pa.Table, other: pa.Table, vain: int) -> Responses:
-        """With the acks of the packets' own arrivals; rows, other: those of the connection and of its peer."""
-        data = rows.filter(pc.and_(rows["sent"], pc.greater(rows["len"], 0)))
-        arrived = other.filter(pc.and_(pc.invert(other["sent"]), pc.greater(other["len"], 0)))
-        offset, at = unwrapped(arrived["seq"].to_numpy(), data["seq"][0].as_py()), arrived["time"].to_numpy()
+    def _own(self, mine: Rows, peer: Rows, vain: int) -> Responses:
+        """With the acks of the packets' own arrivals at the peer."""
+        begin = mine.seq[(mine.sent & (mine.len > 0)).argmax()]
+        here = ~peer.sent & (peer.len > 0)
+        offset, at = unwrapped(peer.seq[here], int(begin)), peer.time[here]
         order = np.lexsort((at, offset))
         starts, first = np.unique(offset[order], return_index=True)
         place = np.minimum(np.searchsorted(starts, self.offset), max(starts.size - 1, 0))
         there = starts[place] == self.offset if starts.size else np.zeros(self.offset.size, bool)
         time = np.full(self.sent.size, np.nan)
-        time[there] = at[order][first[place[there]]] - self.sent[there] + _way_back(rows, other)
-        return replace(self, time=time, lost=self.segments - arrived.num_rows - vain)
+        time[there] = at[order][first[place[there]]] - self.sent[there] + _way_back(mine, peer)
+        return replace(self, time=time, lost=self.segments - at.size - vain)
 
     @property
     def loss(self) -> float:
@@ -109,14 +126,24 @@ class Responses:
         return replace(self, **{name: getattr(self, name)[place] for name in ("sent", "time", "offset", "size")})
 
 
-def _way_back(rows: pa.Table, other: pa.Table) -> float:
-    """The least time (s) that an ack took from the peer, whose rows `other` are."""
-    sent, came = (t.filter(pc.equal(t["sent"], own)) for t, own in ((other, True), (rows, False)))
-    numbers, first = np.unique(came["ack"].to_numpy(), return_index=True)
-    left = sent.filter(pc.is_in(sent["ack"], pa.array(numbers)))
-    known, last = np.unique(left["ack"].to_numpy(), return_index=True)
-    took = came["time"].to_numpy()[first[np.isin(numbers, known)]] - left["time"].to_numpy()[last]
-    return float(took.min(initial=np.inf)) if took.size else float("nan")
+class Rows(NamedTuple):
+    """The rows of one connection in the table `segments`."""
+
+    time: np.ndarray
+    sent: np.ndarray
+    seq: np.ndarray
+    len: np.ndarray
+    ack: np.ndarray
+
+
+def _way_back(mine: Rows, peer: Rows) -> float:
+    """The least time (s) that an ack took from the peer."""
+    came, at = np.unique(mine.ack[~mine.sent], return_index=True)
+    left, since = np.unique(peer.ack[peer.sent], return_index=True)
+    known, i, j = np.intersect1d(came, left, assume_unique=True, return_indices=True)
+    if not known.size:
+        return float("nan")
+    return float((mine.time[~mine.sent][at[i]] - peer.time[peer.sent][since[j]]).min())
 
 
 def _some(table: pa.Table) -> str:

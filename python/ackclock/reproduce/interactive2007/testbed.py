@@ -21,7 +21,7 @@ THINK = 1.0
 """Mean time between the packets of a telnet source, seconds (I-A1)."""
 RTO, INITIAL_RTO = 1.0, 3.0
 """Least and first retransmission timeout, seconds (I-A1)."""
-WARM = 20.0
+WARM = 10.0
 """Seconds that cross traffic has before the flows that are measured begin."""
 FULL = 1000.0
 """Seconds of a run in the paper."""

@@ -1,0 +1,102 @@
+"""What the flows of one workload experienced in a traced run: response times of their packets, losses, and how they found them (I-U1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import ackclock as ac
+from ackclock.reproduce.item import Setting
+from ackclock.results import Run
+from ackclock.results.gain import Experience
+from ackclock.results.responses import Responses
+from ackclock.results.transfer import segments
+
+Key = TypeVar("Key")
+BATCH = 8
+"""Traced runs that are held at a time: with the paper's own sizes each takes some hundred megabytes."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The packets of some flows of one run together. own, cumulative: response time of each (s), to its own ack and to the first cumulative ack that
+    covers it. segments, lost: data segments sent, and those of them that did not arrive. timeouts, recoveries: how losses were found. goodput: of all
+    these flows, bit/s."""
+
+    own: np.ndarray
+    cumulative: np.ndarray
+    segments: int
+    lost: int
+    timeouts: int
+    recoveries: int
+    goodput: float
+
+    @property
+    def loss(self) -> float:
+        """Loss ratio."""
+        return self.lost / self.segments if self.segments else float("nan")
+
+    @property
+    def mean(self) -> float:
+        """Mean response time (s), each packet to its own ack."""
+        return float(self.own.mean()) if self.own.size else float("nan")
+
+    @property
+    def share(self) -> float:
+        """Share of the loss indications that were timeouts, Q."""
+        found = self.timeouts + self.recoveries
+        return self.timeouts / found if found else float("nan")
+
+
+def responses(run: Run, group: str, *, own: bool = True) -> list[Responses]:
+    """Those of each flow of a workload that sent data, in the order of starting."""
+    flows = run.flows.filter(pc.equal(run.flows["group"], group)).select(["flow", "unneeded_retransmissions"]).to_pylist()
+    table = segments(run.traces)
+    ends = pa.array([2 * f["flow"] + end for f in flows for end in (0, 1)], table["connection"].type)
+    vain = {2 * f["flow"]: f["unneeded_retransmissions"] for f in flows}
+    found = Responses.every(table.filter(pc.is_in(table["connection"], ends)), own=own, vain=vain)
+    return [found[n] for n in vain if n in found and found[n].segments]
+
+
+def read(run: Run, group: str, larger: int = 0) -> Seen:
+    """Those of a workload. larger: only packets with more payload than this count for response times, which leaves out dummies."""
+    flows = run.flows.filter(pc.equal(run.flows["group"], group))
+    own, cumulative = responses(run, group), responses(run, group, own=False)
+
+    def times(found: list[Responses]) -> np.ndarray:
+        every = np.concatenate([np.empty(0), *(r.time[r.size > larger] for r in found)])
+        return every[np.isfinite(every)]
+
+    sums = {name: int(pc.sum(flows[name]).as_py() or 0) for name in ("timeouts", "fast_recoveries")}
+    return Seen(
+        own=times(own),
+        cumulative=times(cumulative),
+        segments=sum(r.segments for r in own),
+        lost=sum(r.lost for r in own),
+        timeouts=sums["timeouts"],
+        recoveries=sums["fast_recoveries"],
+        goodput=float(pc.sum(flows["goodput"]).as_py() or 0.0),
+    )
+
+
+def together(found: Iterable[Seen]) -> Experience:
+    """An entry for each run."""
+    rows = list(found)
+    return Experience.of([s.loss for s in rows], [s.mean for s in rows], [s.own.size for s in rows])
+
+
+def each(setting: Setting, jobs: Mapping[Key, ac.Scenario], reader: Callable[[Run], Seen | Sequence[Seen]], label: str) -> dict[Key, list[Seen]]:
+    """Simulates traced scenarios and reads each run, a few at a time; by key what was read."""
+    keys, found = list(jobs), {}
+    for begin in range(0, len(keys), BATCH):
+        some = keys[begin : begin + BATCH]
+        runs = setting.run_all([jobs[k] for k in some], label, share=(begin / len(keys), min(begin + BATCH, len(keys)) / len(keys)))
+        for key, run in zip(some, runs, strict=True):
+            seen = reader(run)
+            found[key] = [seen] if isinstance(seen, Seen) else list(seen)
+    return found

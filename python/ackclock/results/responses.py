@@ -1,0 +1,151 @@
+"""How long each packet of data waited for its ack, and what a flow lost (I-U1): of simulated flows and of captured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ackclock._core import InputError
+from ackclock.results.trace import Trace
+from ackclock.results.transfer import COLUMNS, Transfer, highest_before, unwrapped
+
+
+@dataclass(frozen=True)
+class Responses:
+    """The packets of one direction of a connection, in the order in which they were first sent.
+
+    sent: when each was sent first (s). time: from then to its ack (s), NaN where none came. offset: its first byte. size: its payload (B). segments:
+    data segments sent in all, those sent again included. lost: how many of these were lost, as far as is known.
+    """
+
+    sent: np.ndarray
+    time: np.ndarray
+    offset: np.ndarray
+    size: np.ndarray
+    segments: int
+    lost: int
+
+    @staticmethod
+    def of(transfer: Transfer) -> Responses:
+        """Reads a transfer as its sender saw it: the ack of a packet is the first cumulative one that covers all of it, so that what waits behind a
+        lost packet waits with it; what was sent again was lost."""
+        first = transfer.offset >= highest_before(transfer.offset + transfer.size)
+        sent, offset, size = (values[first] for values in (transfer.time, transfer.offset, transfer.size))
+        acked_at = np.append(transfer.acked_at, np.nan)[np.searchsorted(transfer.acked, offset + size)]
+        return Responses(sent, acked_at - sent, offset, size, first.size, int((~first).sum()))
+
+    @staticmethod
+    def of_segments(segments: pa.Table, connection: int, *, own: bool = False, vain: int = 0) -> Responses:
+        """Reads one connection of the table `segments` of a run traced with `packets`: 2 n is the client of flow n, 2 n + 1 its server.
+
+        own, vain: as `every` has them. Raises InputError for a connection that has no row.
+        """
+        ends = pa.array([connection, connection ^ 1], segments["connection"].type)
+        found = Responses.every(segments.filter(pc.is_in(segments["connection"], ends)), own=own, vain={connection: vain})
+        if connection not in found:
+            raise InputError(f"connection {connection} has no row in the table; those that have are {_some(segments)}")
+        return found[connection]
+
+    @staticmethod
+    def every(segments: pa.Table, *, own: bool = False, vain: Mapping[int, int] | None = None) -> dict[int, Responses]:
+        """Reads all connections of the table `segments` of one run, by number.
+
+        own: the ack of a packet is that of its own arrival, as a receiver sends it that acknowledges each segment at once and selectively, and lost
+        is what did not arrive. What that ack takes on its way is the least that any took: that it waits for nothing is assumed. vain: by connection,
+        segments that arrived a second time, which the table does not have: `unneeded_retransmissions` of the table `flows`.
+        """
+        connection = segments["connection"].to_numpy()
+        order = np.argsort(connection, kind="stable")
+        numbers, first = np.unique(connection[order], return_index=True)
+        columns = [segments[name].to_numpy()[order] for name in COLUMNS]
+        ends = [*first[1:], connection.size][: numbers.size]
+        rows = {int(n): Rows(*(c[a:b] for c in columns)) for n, a, b in zip(numbers, first, ends, strict=True)}
+        found = {n: Responses.of(Transfer.read(*mine)) for n, mine in rows.items()}
+        if own:
+            none = Rows(*(c[:0] for c in columns))
+            found = {n: r._own(rows[n], rows.get(n ^ 1, none), (vain or {}).get(n, 0)) if r.segments else r for n, r in found.items()}
+        return found
+
+    @staticmethod
+    def of_packets(packets: pa.Table, direction: int, *, own: bool = False) -> Responses:
+        """Reads one direction of the table `packets` of a capture that was read with `packets=True`. Near the receiver times are too short by what
+        lies between the sender and the capture.
+
+        own: the ack of a packet is the first one, cumulative or selective, that covers all of it.
+        """
+        if not pc.any(pc.equal(packets["connection"], direction)).as_py():
+            raise InputError(f"direction {direction} has no packet in the table; those that have are {_some(packets)}")
+        trace = Trace.of_packets(packets, direction)
+        found = Responses.of(trace)
+        if not own:
+            return found
+        time = found.time.copy()
+        for at, start, end in zip(trace.sack_at, trace.sack_from, trace.sack_to, strict=True):
+            inside = slice(*np.searchsorted(found.offset, [start, end]))
+            covered = found.offset[inside] + found.size[inside] <= end
+            time[inside] = np.where(covered, np.fmin(time[inside], at - found.sent[inside]), time[inside])
+        return replace(found, time=time)
+
+    def _own(self, mine: Rows, peer: Rows, vain: int) -> Responses:
+        """With the acks of the packets' own arrivals at the peer."""
+        begin = mine.seq[(mine.sent & (mine.len > 0)).argmax()]
+        here = ~peer.sent & (peer.len > 0)
+        offset, at = unwrapped(peer.seq[here], int(begin)), peer.time[here]
+        order = np.lexsort((at, offset))
+        starts, first = np.unique(offset[order], return_index=True)
+        place = np.minimum(np.searchsorted(starts, self.offset), max(starts.size - 1, 0))
+        there = starts[place] == self.offset if starts.size else np.zeros(self.offset.size, bool)
+        time = np.full(self.sent.size, np.nan)
+        time[there] = at[order][first[place[there]]] - self.sent[there] + _way_back(mine, peer)
+        return replace(self, time=time, lost=self.segments - at.size - vain)
+
+    @property
+    def loss(self) -> float:
+        """Loss ratio: `lost` over `segments`; NaN without any."""
+        return self.lost / self.segments if self.segments else float("nan")
+
+    @property
+    def mean(self) -> float:
+        """Mean time (s) of the packets that were acknowledged; NaN without any."""
+        done = self.time[np.isfinite(self.time)]
+        return float(done.mean()) if done.size else float("nan")
+
+    def marked(self, marks: Sequence[float] | np.ndarray) -> Responses:
+        """The packets that marks fall on (I-A3): each mark, a moment (s), falls on the packet that is sent first from then on.
+
+        A packet is marked once, however many marks fall on it; a mark after the last packet falls on none. `segments` and `lost` stay those of the
+        whole flow.
+        """
+        place = np.unique(np.searchsorted(self.sent, np.asarray(marks, float)))
+        place = place[place < self.sent.size]
+        return replace(self, **{name: getattr(self, name)[place] for name in ("sent", "time", "offset", "size")})
+
+
+class Rows(NamedTuple):
+    """The rows of one connection in the table `segments`."""
+
+    time: np.ndarray
+    sent: np.ndarray
+    seq: np.ndarray
+    len: np.ndarray
+    ack: np.ndarray
+
+
+def _way_back(mine: Rows, peer: Rows) -> float:
+    """The least time (s) that an ack took from the peer."""
+    came, at = np.unique(mine.ack[~mine.sent], return_index=True)
+    left, since = np.unique(peer.ack[peer.sent], return_index=True)
+    known, i, j = np.intersect1d(came, left, assume_unique=True, return_indices=True)
+    if not known.size:
+        return float("nan")
+    return float((mine.time[~mine.sent][at[i]] - peer.time[peer.sent][since[j]]).min())
+
+
+def _some(table: pa.Table) -> str:
+    found = sorted(pc.unique(table["connection"]).to_pylist())
+    return ", ".join(map(str, found[:20])) or "none"

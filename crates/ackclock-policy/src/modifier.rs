@@ -32,6 +32,13 @@ pub const MODIFIERS: &[Modifier] = &[
     plain("freebsd-syn", "SYN timeouts double only after five drops (B-A3)", &[("backoff", "freebsd-syn")]),
     // Timer
     with("min-rto", "min-rto(200ms)", "floor of the timeout", &[], &["estimator.min_rto"]),
+    with(
+        "thin-min-rto",
+        "thin-min-rto(500ms)",
+        "floor of the timeout while little of the window is used (I-A5); how little is the option `thin_window`",
+        &[],
+        &["thin_min_rto"],
+    ),
     with("init-rto", "init-rto(3s)", "timeout before the first sample, SYNs included", &[], &["estimator.initial_rto"]),
     with("max-rto", "max-rto(60s)", "ceiling of the timeout before backoff", &[], &["estimator.max_rto"]),
     with(

@@ -26,6 +26,12 @@ pub trait RttEstimator: Policy {
     /// The retransmission timeout before backoff; the initial one before the first sample.
     fn rto(&self) -> Duration;
 
+    /// The same with `floor` in place of the rule's own smallest timeout (I-A5); what follows from its clock's ticks still holds. By default the rule has
+    /// no such floor.
+    fn rto_above(&self, _floor: Duration) -> Duration {
+        self.rto()
+    }
+
     /// The retransmission timeout before the first sample (RFC 6298 §2.1), which a SYN uses.
     fn initial_rto(&self) -> Duration;
 

@@ -51,6 +51,8 @@ pub(super) struct RareState {
     /// A timeout about which the verdict is out.
     pub(super) watched: Option<Box<Watched>>,
     pub(super) rebase: Option<Box<Rebase>>,
+    /// The timeout in force has the floor of a thin flow.
+    pub(super) thin: bool,
     /// One timing at a time: what it waits for, and since when.
     pub(super) timed: Option<(SeqNumber, Instant)>,
     pub(super) keepalives: u32,
@@ -72,6 +74,7 @@ impl RareState {
         pacing_rate: None,
         watched: None,
         rebase: None,
+        thin: false,
         timed: None,
         keepalives: 0,
         probes: 0,

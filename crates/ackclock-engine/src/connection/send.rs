@@ -152,6 +152,9 @@ impl Connection {
         }
         self.quota = self.quota.saturating_sub(u64::from(len));
         self.spend_probing_quota(len);
+        if self.rare.says(|r| r.thin) {
+            self.leave_thin_floor(now);
+        }
         if !self.timers.is_armed(Timer::Retransmission) {
             if idle {
                 self.waiting_since = now;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ackclock.policy.declared import Policy, bounds, declarations, make_class
+from ackclock.policy.declared import Policy, bounds, declarations, make_class, python_name
 from ackclock.scenario.tree import Tree, plain
 
 COMMON = {
@@ -39,7 +39,8 @@ class Workload(Policy):
     """A workload by its kind, with the keys that were given; the scenario's reader checks them."""
 
     def __init__(self, **given: Any) -> None:
-        self.given = given
+        known = {python_name(p.name): p.name for p in self.declaration.params}
+        self.given = {known.get(name, name): value for name, value in given.items()}
 
     def to_scenario(self) -> Tree:
         """The table `[[workload]]` of a scenario file."""
@@ -51,7 +52,7 @@ def _extended(cls: type[Policy]) -> type[Policy]:
     d = cls.declaration
     own = {"web": WEB, "udp-rate": RATE}.get(d.name, FLOWS if d.kind == "application" else {})
     more = {**own, **COMMON}
-    parameters = [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
+    parameters = [inspect.Parameter(python_name(p.name), inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
     known = {p.name for p in d.params}
     parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in more if name not in known]
     lines = [d.about, "", "Parameters:", *(f"    {p.name}: {p.about} ({bounds(p)}; default {p.default})" for p in d.params)]

@@ -19,12 +19,15 @@ from ackclock.results.transfer import COLUMNS, Transfer, highest_before, unwrapp
 class Responses:
     """The packets of one direction of a connection, in the order in which they were first sent.
 
-    sent: when each was sent first (s). time: from then to its ack (s), NaN where none came. offset: its first byte. size: its payload (B). segments:
-    data segments sent in all, those sent again included. lost: how many of these were lost, as far as is known.
+    sent: when each was sent first (s). time: from then to the first cumulative ack that covers all of it (s), NaN where none came: what waits behind
+    a lost packet waits with it. own: from then to its own ack (s), the first one, cumulative or selective, that covers it; as `time` where nothing
+    tells. offset: its first byte. size: its payload (B). segments: data segments sent in all, those sent again included. lost: how many of these were
+    lost, as far as is known.
     """
 
     sent: np.ndarray
     time: np.ndarray
+    own: np.ndarray
     offset: np.ndarray
     size: np.ndarray
     segments: int
@@ -32,32 +35,32 @@ class Responses:
 
     @staticmethod
     def of(transfer: Transfer) -> Responses:
-        """Reads a transfer as its sender saw it: the ack of a packet is the first cumulative one that covers all of it, so that what waits behind a
-        lost packet waits with it; what was sent again was lost."""
+        """Reads a transfer as its sender saw it. What was sent again was lost."""
         first = transfer.offset >= highest_before(transfer.offset + transfer.size)
         sent, offset, size = (values[first] for values in (transfer.time, transfer.offset, transfer.size))
-        acked_at = np.append(transfer.acked_at, np.nan)[np.searchsorted(transfer.acked, offset + size)]
-        return Responses(sent, acked_at - sent, offset, size, first.size, int((~first).sum()))
+        time = np.append(transfer.acked_at, np.nan)[np.searchsorted(transfer.acked, offset + size)] - sent
+        return Responses(sent, time, time, offset, size, first.size, int((~first).sum()))
 
     @staticmethod
-    def of_segments(segments: pa.Table, connection: int, *, own: bool = False, vain: int = 0) -> Responses:
+    def of_segments(segments: pa.Table, connection: int, *, vain: int = 0) -> Responses:
         """Reads one connection of the table `segments` of a run traced with `packets`: 2 n is the client of flow n, 2 n + 1 its server.
 
-        own, vain: as `every` has them. Raises InputError for a connection that has no row.
+        vain: as `every` has it. Raises InputError for a connection that has no row.
         """
         ends = pa.array([connection, connection ^ 1], segments["connection"].type)
-        found = Responses.every(segments.filter(pc.is_in(segments["connection"], ends)), own=own, vain={connection: vain})
+        found = Responses.every(segments.filter(pc.is_in(segments["connection"], ends)), vain={connection: vain})
         if connection not in found:
             raise InputError(f"connection {connection} has no row in the table; those that have are {_some(segments)}")
         return found[connection]
 
     @staticmethod
-    def every(segments: pa.Table, *, own: bool = False, vain: Mapping[int, int] | None = None) -> dict[int, Responses]:
+    def every(segments: pa.Table, *, vain: Mapping[int, int] | None = None) -> dict[int, Responses]:
         """Reads all connections of the table `segments` of one run, by number.
 
-        own: the ack of a packet is that of its own arrival, as a receiver sends it that acknowledges each segment at once and selectively, and lost
-        is what did not arrive. What that ack takes on its way is the least that any took: that it waits for nothing is assumed. vain: by connection,
-        segments that arrived a second time, which the table does not have: `unneeded_retransmissions` of the table `flows`.
+        Where both ends were traced, lost is what did not arrive, and the own ack of a packet is that of its arrival, as a receiver sends it that
+        acknowledges each segment at once and selectively. What that ack takes on its way is the least that any took: that it waits for nothing is
+        assumed. vain: by connection, segments that arrived a second time, which the table does not have: `unneeded_retransmissions` of the table
+        `flows`.
         """
         connection = segments["connection"].to_numpy()
         order = np.argsort(connection, kind="stable")
@@ -66,33 +69,26 @@ class Responses:
         ends = [*first[1:], connection.size][: numbers.size]
         rows = {int(n): Rows(*(c[a:b] for c in columns)) for n, a, b in zip(numbers, first, ends, strict=True)}
         found = {n: Responses.of(Transfer.read(*mine)) for n, mine in rows.items()}
-        if own:
-            none = Rows(*(c[:0] for c in columns))
-            found = {n: r._own(rows[n], rows.get(n ^ 1, none), (vain or {}).get(n, 0)) if r.segments else r for n, r in found.items()}
-        return found
+        both = {n: r for n, r in found.items() if r.segments and n ^ 1 in rows}
+        return {**found, **{n: r._arrived(rows[n], rows[n ^ 1], (vain or {}).get(n, 0)) for n, r in both.items()}}
 
     @staticmethod
-    def of_packets(packets: pa.Table, direction: int, *, own: bool = False) -> Responses:
+    def of_packets(packets: pa.Table, direction: int) -> Responses:
         """Reads one direction of the table `packets` of a capture that was read with `packets=True`. Near the receiver times are too short by what
-        lies between the sender and the capture.
-
-        own: the ack of a packet is the first one, cumulative or selective, that covers all of it.
-        """
+        lies between the sender and the capture. Raises InputError for a direction that has no packet."""
         if not pc.any(pc.equal(packets["connection"], direction)).as_py():
             raise InputError(f"direction {direction} has no packet in the table; those that have are {_some(packets)}")
         trace = Trace.of_packets(packets, direction)
         found = Responses.of(trace)
-        if not own:
-            return found
-        time = found.time.copy()
+        own = found.time.copy()
         for at, start, end in zip(trace.sack_at, trace.sack_from, trace.sack_to, strict=True):
             inside = slice(*np.searchsorted(found.offset, [start, end]))
             covered = found.offset[inside] + found.size[inside] <= end
-            time[inside] = np.where(covered, np.fmin(time[inside], at - found.sent[inside]), time[inside])
-        return replace(found, time=time)
+            own[inside] = np.where(covered, np.fmin(own[inside], at - found.sent[inside]), own[inside])
+        return replace(found, own=own)
 
-    def _own(self, mine: Rows, peer: Rows, vain: int) -> Responses:
-        """With the acks of the packets' own arrivals at the peer."""
+    def _arrived(self, mine: Rows, peer: Rows, vain: int) -> Responses:
+        """With what the peer tells of arrivals."""
         begin = mine.seq[(mine.sent & (mine.len > 0)).argmax()]
         here = ~peer.sent & (peer.len > 0)
         offset, at = unwrapped(peer.seq[here], int(begin)), peer.time[here]
@@ -100,20 +96,14 @@ class Responses:
         starts, first = np.unique(offset[order], return_index=True)
         place = np.minimum(np.searchsorted(starts, self.offset), max(starts.size - 1, 0))
         there = starts[place] == self.offset if starts.size else np.zeros(self.offset.size, bool)
-        time = np.full(self.sent.size, np.nan)
-        time[there] = at[order][first[place[there]]] - self.sent[there] + _way_back(mine, peer)
-        return replace(self, time=time, lost=self.segments - at.size - vain)
+        own = np.full(self.sent.size, np.nan)
+        own[there] = at[order][first[place[there]]] - self.sent[there] + _way_back(mine, peer)
+        return replace(self, own=own, lost=self.segments - at.size - vain)
 
     @property
     def loss(self) -> float:
         """Loss ratio: `lost` over `segments`; NaN without any."""
         return self.lost / self.segments if self.segments else float("nan")
-
-    @property
-    def mean(self) -> float:
-        """Mean time (s) of the packets that were acknowledged; NaN without any."""
-        done = self.time[np.isfinite(self.time)]
-        return float(done.mean()) if done.size else float("nan")
 
     def marked(self, marks: Sequence[float] | np.ndarray) -> Responses:
         """The packets that marks fall on (I-A3): each mark, a moment (s), falls on the packet that is sent first from then on.
@@ -123,7 +113,13 @@ class Responses:
         """
         place = np.unique(np.searchsorted(self.sent, np.asarray(marks, float)))
         place = place[place < self.sent.size]
-        return replace(self, **{name: getattr(self, name)[place] for name in ("sent", "time", "offset", "size")})
+        return replace(self, **{name: getattr(self, name)[place] for name in ("sent", "time", "own", "offset", "size")})
+
+
+def mean(times: np.ndarray) -> float:
+    """Mean (s) of the times that are known; NaN without any."""
+    known = times[np.isfinite(times)]
+    return float(known.mean()) if known.size else float("nan")
 
 
 class Rows(NamedTuple):

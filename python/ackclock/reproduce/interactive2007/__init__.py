@@ -5,8 +5,17 @@ from ackclock.reproduce.interactive2007 import (  # isort: skip
     f2_decision_tree,
     f3_latency,
     f4_gain,
+    f5b_artificial_loss,
     f7_approaches,
     f10_packet_size,
 )
 
-__all__ = ["equations", "f2_decision_tree", "f3_latency", "f4_gain", "f7_approaches", "f10_packet_size"]
+__all__ = [
+    "equations",
+    "f2_decision_tree",
+    "f3_latency",
+    "f4_gain",
+    "f5b_artificial_loss",
+    "f7_approaches",
+    "f10_packet_size",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,6 +18,15 @@ from ackclock.results.responses import Responses
 from ackclock.results.transfer import segments
 
 Key = TypeVar("Key")
+Found = TypeVar("Found")
+CHOICES = {
+    "response time": "of each packet from when it is first sent to its own ack, cumulative or selective: what arrives behind a lost packet does "
+    "not wait for it. Chosen after cumulative acks had been tried, which the equations, that know nothing of such waiting, do not agree with",
+    "loss ratio": "data packets of the measured flows that did not arrive over those sent",
+}
+"""How response times and losses are counted where traces are read; applications count to the cumulative ack."""
+MARKED = 20
+"""Processes of marks over one flow: each is one that the paper would have made, and their mean varies less."""
 BATCH = 8
 """Traced runs that are held at a time: with the paper's own sizes each takes some hundred megabytes."""
 
@@ -25,11 +34,12 @@ BATCH = 8
 @dataclass(frozen=True)
 class Seen:
     """The packets of some flows of one run together. own, cumulative: response time of each (s), to its own ack and to the first cumulative ack that
-    covers it. segments, lost: data segments sent, and those of them that did not arrive. timeouts, recoveries: how losses were found. goodput: of all
-    these flows, bit/s."""
+    covers it. marked: those to their own ack of the packets that marks fall on. segments, lost: data segments sent, and those of them that did not
+    arrive. timeouts, recoveries: how losses were found. goodput: of all these flows, bit/s."""
 
     own: np.ndarray
     cumulative: np.ndarray
+    marked: np.ndarray
     segments: int
     lost: int
     timeouts: int
@@ -53,35 +63,48 @@ class Seen:
         return self.timeouts / found if found else float("nan")
 
 
-def responses(run: Run, group: str, *, own: bool = True) -> list[Responses]:
+def responses(run: Run, group: str) -> list[Responses]:
     """Those of each flow of a workload that sent data, in the order of starting."""
     flows = run.flows.filter(pc.equal(run.flows["group"], group)).select(["flow", "unneeded_retransmissions"]).to_pylist()
     table = segments(run.traces)
     ends = pa.array([2 * f["flow"] + end for f in flows for end in (0, 1)], table["connection"].type)
     vain = {2 * f["flow"]: f["unneeded_retransmissions"] for f in flows}
-    found = Responses.every(table.filter(pc.is_in(table["connection"], ends)), own=own, vain=vain)
+    found = Responses.every(table.filter(pc.is_in(table["connection"], ends)), vain=vain)
     return [found[n] for n in vain if n in found and found[n].segments]
 
 
-def read(run: Run, group: str, larger: int = 0) -> Seen:
-    """Those of a workload. larger: only packets with more payload than this count for response times, which leaves out dummies."""
+def read(run: Run, group: str, *, larger: int = 0, marks: float = 0.0) -> Seen:
+    """Those of a workload. larger: only packets with more payload than this count for response times, which leaves out dummies. marks: mean time (s)
+    between the marks of each of `MARKED` independent processes (I-A3); none for 0.
+    """
     flows = run.flows.filter(pc.equal(run.flows["group"], group))
-    own, cumulative = responses(run, group), responses(run, group, own=False)
-
-    def times(found: list[Responses]) -> np.ndarray:
-        every = np.concatenate([np.empty(0), *(r.time[r.size > larger] for r in found)])
-        return every[np.isfinite(every)]
-
+    found = responses(run, group)
+    counted = [r.size > larger for r in found]
+    marked = [r.marked(m).own for r in found for m in poisson(r.sent[0], r.sent[-1], marks)] if marks else []
     sums = {name: int(pc.sum(flows[name]).as_py() or 0) for name in ("timeouts", "fast_recoveries")}
     return Seen(
-        own=times(own),
-        cumulative=times(cumulative),
-        segments=sum(r.segments for r in own),
-        lost=sum(r.lost for r in own),
+        own=finite(r.own[c] for r, c in zip(found, counted, strict=True)),
+        cumulative=finite(r.time[c] for r, c in zip(found, counted, strict=True)),
+        marked=finite(marked),
+        segments=sum(r.segments for r in found),
+        lost=sum(r.lost for r in found),
         timeouts=sums["timeouts"],
         recoveries=sums["fast_recoveries"],
         goodput=float(pc.sum(flows["goodput"]).as_py() or 0.0),
     )
+
+
+def poisson(begin: float, end: float, mean: float, seed: int = 1) -> list[np.ndarray]:
+    """Marks between two moments (s): `MARKED` processes of exponential intervals with a mean of so many seconds (I-A3, I-X7)."""
+    rng = np.random.default_rng(seed)
+    times = [begin + np.cumsum(rng.exponential(mean, int(2 * (end - begin) / mean) + 100)) for _ in range(MARKED)]
+    return [t[t < end] for t in times]
+
+
+def finite(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """The numbers among them, one after the other."""
+    every = np.concatenate([np.empty(0), *parts])
+    return every[np.isfinite(every)]
 
 
 def together(found: Iterable[Seen]) -> Experience:
@@ -90,13 +113,13 @@ def together(found: Iterable[Seen]) -> Experience:
     return Experience.of([s.loss for s in rows], [s.mean for s in rows], [s.own.size for s in rows])
 
 
-def each(setting: Setting, jobs: Mapping[Key, ac.Scenario], reader: Callable[[Run], Seen | Sequence[Seen]], label: str) -> dict[Key, list[Seen]]:
+def each(setting: Setting, jobs: Mapping[Key, ac.Scenario], reader: Callable[[Run], Found], label: str) -> dict[Key, Found]:
     """Simulates traced scenarios and reads each run, a few at a time; by key what was read."""
-    keys, found = list(jobs), {}
+    keys = list(jobs)
+    found: dict[Key, Found] = {}
     for begin in range(0, len(keys), BATCH):
         some = keys[begin : begin + BATCH]
         runs = setting.run_all([jobs[k] for k in some], label, share=(begin / len(keys), min(begin + BATCH, len(keys)) / len(keys)))
         for key, run in zip(some, runs, strict=True):
-            seen = reader(run)
-            found[key] = [seen] if isinstance(seen, Seen) else list(seen)
+            found[key] = reader(run)
     return found

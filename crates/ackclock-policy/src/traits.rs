@@ -196,6 +196,18 @@ pub trait CongestionControl: Policy {
     }
 }
 
+/// Decides in what segments new data leaves, and how often each is sent.
+pub trait Framing: Policy {
+    /// Called for each segment of new data that is about to be cut; `v.unsent` holds what waits, and is not empty. The engine bounds the answer by what fits
+    /// beside a segment's options, by the windows and by what waits; copies leave only as far as the congestion window holds them beside everything else.
+    fn frame(&mut self, v: &SenderView) -> Frame;
+
+    /// True when the answer is a full segment, sent once, whatever happens: then nobody needs to ask.
+    fn is_plain(&self) -> bool {
+        false
+    }
+}
+
 /// Decides when a receiver acknowledges.
 pub trait AckPolicy: Policy {
     /// Called for each arriving segment that carries data in order, with no gap above it; everything else (out of order, gap filled, FIN) is

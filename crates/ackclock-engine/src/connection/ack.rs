@@ -23,7 +23,8 @@ impl Connection {
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
         let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() { self.take_sacks(segment, dsack) } else { 0 };
         // The answer to a window probe repeats the acknowledgment because the probe was turned away, not because something arrived out of order.
-        let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && self.is_duplicate(segment, newly_sacked, opened);
+        let copied = self.rare.says(|r| r.copies.is_some()) && self.answers_copy(segment, advanced, dsack);
+        let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && !copied && self.is_duplicate(segment, newly_sacked, opened);
         if advanced == 0 && newly_sacked == 0 && !is_dup && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) {
             return;
         }
@@ -56,7 +57,7 @@ impl Connection {
             delivered: u64::from(acked.newly_delivered + newly_sacked),
             is_dup,
             has_sack: !segment.options.sack.is_empty(),
-            dsack,
+            dsack: dsack.filter(|_| !copied),
             rtt: sample,
             ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
             cwnd_limited: before <= self.cwnd_limited_at,

@@ -5,8 +5,9 @@ from ackclock.reproduce.interactive2007 import (  # isort: skip
     f2_decision_tree,
     f3_latency,
     f4_gain,
+    f5a_cross_traffic,
     f5b_artificial_loss,
     f7_approaches,
 )
 
-__all__ = ["equations", "f2_decision_tree", "f3_latency", "f4_gain", "f5b_artificial_loss", "f7_approaches"]
+__all__ = ["equations", "f2_decision_tree", "f3_latency", "f4_gain", "f5a_cross_traffic", "f5b_artificial_loss", "f7_approaches"]

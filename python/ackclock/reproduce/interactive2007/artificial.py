@@ -132,6 +132,5 @@ def measure(setting: Setting, label: str, losses: Iterable[float] = tuple(SECOND
     ]
 
 
-def _read(run: Run) -> Seen:
-    group = run.flows["group"][0].as_py()
-    return seen.read(run, group, marks=testbed.THINK if group == BACKLOGGED else 0.0)
+def _read(key: tuple[str, float, int], run: Run) -> Seen:
+    return seen.read(run, key[0], marks=testbed.THINK if key[0] == BACKLOGGED else 0.0)

@@ -7,7 +7,8 @@ from ackclock.reproduce.interactive2007 import (  # isort: skip
     f4_gain,
     f5a_cross_traffic,
     f5b_artificial_loss,
+    f6_one_more,
     f7_approaches,
 )
 
-__all__ = ["equations", "f2_decision_tree", "f3_latency", "f4_gain", "f5a_cross_traffic", "f5b_artificial_loss", "f7_approaches"]
+__all__ = ["equations", "f2_decision_tree", "f3_latency", "f4_gain", "f5a_cross_traffic", "f5b_artificial_loss", "f6_one_more", "f7_approaches"]

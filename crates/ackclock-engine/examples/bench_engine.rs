@@ -24,6 +24,7 @@ fn policies(registry: &Registry) -> Result<Policies, RegistryError> {
         recovery: registry.choose::<dyn LossRecovery>("sack")?.build().into(),
         undo: registry.choose::<dyn SpuriousTimeout>("none")?.build(),
         window: registry.choose::<dyn CongestionControl>("reno")?.build(),
+        framing: None,
         ack: registry.choose::<dyn AckPolicy>("delayed")?.build(),
     })
 }

@@ -67,6 +67,10 @@ pub struct Config {
     pub idle_since: IdleSince,
     /// Keep a backed-off timeout until an unambiguous sample arrives (Karn, E-A2); otherwise until the next new acknowledgment.
     pub karn_backoff: bool,
+    /// Floor of the timeout while at most `thin_window` of the congestion window is outstanding (I-A5); zero for the estimator's own.
+    pub thin_min_rto: Duration,
+    /// That part of the window.
+    pub thin_window: f64,
     /// Take no sample of a segment that was sent twice (Karn, E-A2). Without, a timing that runs goes on through retransmissions, with `OncePerRtt`.
     pub karn_samples: bool,
     /// Which segments are timed without timestamps.
@@ -104,6 +108,18 @@ pub const OPTIONS: &[Param] = &[
     ),
     Param::choice("idle_since", "send", &["send", "receive"], "when idling began: with the last segment sent, or with the last one received (J-A12)"),
     Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample (E-A2)"),
+    Param::duration(
+        "thin_min_rto",
+        NONE,
+        NONE..=Duration::from_secs(3600),
+        "floor of the timeout while at most `thin_window` of the window is outstanding (I-A5); 0s for the estimator's own, `min_rto`, at all times",
+    ),
+    Param::ratio(
+        "thin_window",
+        0.25,
+        0.0..=1.0,
+        "part of the congestion window, taken for no less than the initial one, up to which a flow is thin (`thin_min_rto`)",
+    ),
     Param::flag(
         "karn_samples",
         true,
@@ -135,6 +151,8 @@ impl Config {
             idle_after: if p.choice("idle_after") == "rtt" { IdleAfter::Rtt } else { IdleAfter::Rto },
             idle_since: if p.choice("idle_since") == "receive" { IdleSince::Receive } else { IdleSince::Send },
             karn_backoff: p.flag("karn_backoff"),
+            thin_min_rto: p.duration("thin_min_rto"),
+            thin_window: p.ratio("thin_window"),
             karn_samples: p.flag("karn_samples"),
             rtt_sampling: if p.choice("rtt_sampling") == "once-per-rtt" { RttSampling::OncePerRtt } else { RttSampling::EverySegment },
             challenge_ack_limit: p.count("challenge_ack_limit") as u32,

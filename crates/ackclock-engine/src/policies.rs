@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, RetransmissionTimer, RttEstimator, SpuriousTimeout};
+use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, RetransmissionTimer, RttEstimator, SpuriousTimeout};
 
 /// The policies of one connection, one of each kind.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Policies {
     pub undo: Box<dyn SpuriousTimeout>,
     /// Congestion window.
     pub window: Box<dyn CongestionControl>,
+    /// In what segments new data leaves; `None` for full ones, each sent once.
+    pub framing: Option<Box<dyn Framing>>,
     /// When to acknowledge.
     pub ack: Box<dyn AckPolicy>,
 }

@@ -15,6 +15,8 @@ pub(crate) enum Timer {
     Recovery,
     /// Next segment of a paced window.
     Pacing,
+    /// Duplicate acks for copies of a segment that are late (I-A7).
+    Copies,
     /// Keepalive (RFC 9293 §3.8.4).
     Keepalive,
     /// User timeout (RFC 5482).
@@ -25,7 +27,7 @@ pub(crate) enum Timer {
 
 /// The first so many are used by every connection; the others have memory from when one of them is first armed.
 const USUAL: usize = 2;
-const UNUSUAL: usize = 6;
+const UNUSUAL: usize = 7;
 
 #[derive(Debug)]
 pub(crate) struct Timers {

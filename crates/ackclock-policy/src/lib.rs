@@ -7,6 +7,7 @@ mod ack;
 mod application;
 mod backoff;
 mod estimator;
+mod framing;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
@@ -34,10 +35,10 @@ pub use registry::{Chosen, Declaration, KINDS, Registry, RegistryError, Role};
 pub use sampling::SamplingRate;
 pub use timing::{AS_RUN, Timing, TimingError};
 pub use traits::{
-    AckPolicy, Application, Backoff, CongestionControl, LossRecovery, PacketScheduler, Policy, QueueDiscipline, RateControl, RetransmissionTimer,
-    RttEstimator, Scoreboard, SpuriousTimeout,
+    AckPolicy, Application, Backoff, CongestionControl, Framing, LossRecovery, PacketScheduler, Policy, QueueDiscipline, RateControl,
+    RetransmissionTimer, RttEstimator, Scoreboard, SpuriousTimeout,
 };
 pub use view::{
-    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, PacketId, Phase, Probe, Queued, Rtt, RttSample,
-    SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent, Verdict, Wake, Window,
+    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Ecn, Frame, PacketId, Phase, Probe, Queued, Rtt,
+    RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent, Verdict, Wake, Window,
 };

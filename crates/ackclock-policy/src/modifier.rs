@@ -32,6 +32,13 @@ pub const MODIFIERS: &[Modifier] = &[
     plain("freebsd-syn", "SYN timeouts double only after five drops (B-A3)", &[("backoff", "freebsd-syn")]),
     // Timer
     with("min-rto", "min-rto(200ms)", "floor of the timeout", &[], &["estimator.min_rto"]),
+    with(
+        "thin-min-rto",
+        "thin-min-rto(500ms)",
+        "floor of the timeout while little of the window is used (I-A5); how little is the option `thin_window`",
+        &[],
+        &["thin_min_rto"],
+    ),
     with("init-rto", "init-rto(3s)", "timeout before the first sample, SYNs included", &[], &["estimator.initial_rto"]),
     with("max-rto", "max-rto(60s)", "ceiling of the timeout before backoff", &[], &["estimator.max_rto"]),
     with(
@@ -60,6 +67,15 @@ pub const MODIFIERS: &[Modifier] = &[
     with("iw", "iw(10)", "initial window in segments", &[("window.initial_window", "segments")], &["window.initial_segs"]),
     plain("abc", "the window grows by bytes acknowledged (RFC 3465)", &[("window.byte_counting", "true")]),
     plain("no-limited-transmit", "no new segments on the first duplicate acks (RFC 3042)", &[("recovery.limited_transmit", "false")]),
+    // Framing
+    with(
+        "diversity",
+        "diversity(2)",
+        "sends a segment so many times when no other waits (I-A7); the receiver needs ack-every",
+        &[("framing", "diversity")],
+        &["framing.copies"],
+    ),
+    plain("smart-framing", "cuts data so that at least four segments are in flight (I-A8)", &[("framing", "smart")]),
     // Receiver
     plain("delack", "acknowledges every second segment, others within 200 ms", &[("ack", "delayed")]),
     with(

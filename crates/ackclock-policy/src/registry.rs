@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::param::{Entry, Param, ParamError, Params, Value};
 use crate::traits::*;
-use crate::{ack, application, backoff, estimator, nearest, queue, rate, recovery, timer, undo, window};
+use crate::{ack, application, backoff, estimator, framing, nearest, queue, rate, recovery, timer, undo, window};
 
-/// A kind of policy: what the registry can hold. Implemented for the ten policy traits' objects, such as `dyn Backoff`.
+/// A kind of policy: what the registry can hold. Implemented for the eleven policy traits' objects, such as `dyn Backoff`.
 pub trait Role: Policy + 'static {
     /// The kind's name, as scenario files have it.
     const KIND: &'static str;
@@ -68,6 +68,7 @@ kinds! {
     recoveries: dyn LossRecovery, "recovery", recovery::ENTRIES;
     undos: dyn SpuriousTimeout, "undo", undo::ENTRIES;
     windows: dyn CongestionControl, "window", window::ENTRIES;
+    framings: dyn Framing, "framing", framing::ENTRIES;
     acks: dyn AckPolicy, "ack", ack::ENTRIES;
     queues: dyn QueueDiscipline, "queue", queue::ENTRIES;
     applications: dyn Application, "application", application::ENTRIES;

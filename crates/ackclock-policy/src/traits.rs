@@ -26,6 +26,12 @@ pub trait RttEstimator: Policy {
     /// The retransmission timeout before backoff; the initial one before the first sample.
     fn rto(&self) -> Duration;
 
+    /// The same with `floor` in place of the rule's own smallest timeout (I-A5); what follows from its clock's ticks still holds. By default the rule has
+    /// no such floor.
+    fn rto_above(&self, _floor: Duration) -> Duration {
+        self.rto()
+    }
+
     /// The retransmission timeout before the first sample (RFC 6298 §2.1), which a SYN uses.
     fn initial_rto(&self) -> Duration;
 
@@ -187,6 +193,18 @@ pub trait CongestionControl: Policy {
     /// The pacing rate; `None` sends as soon as the window allows.
     fn pacing(&self, _v: &SenderView) -> Option<Rate> {
         None
+    }
+}
+
+/// Decides in what segments new data leaves, and how often each is sent.
+pub trait Framing: Policy {
+    /// Called for each segment of new data that is about to be cut; `v.unsent` holds what waits, and is not empty. The engine bounds the answer by what fits
+    /// beside a segment's options, by the windows and by what waits; copies leave only as far as the congestion window holds them beside everything else.
+    fn frame(&mut self, v: &SenderView) -> Frame;
+
+    /// True when the answer is a full segment, sent once, whatever happens: then nobody needs to ask.
+    fn is_plain(&self) -> bool {
+        false
     }
 }
 

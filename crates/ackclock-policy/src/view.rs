@@ -204,6 +204,15 @@ pub struct RttSample {
     pub sampling_rate: f64,
 }
 
+/// How new data leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Largest payload of the segment, bytes: at least one, and no more than `smss`. A segment of this size counts as a full one.
+    pub most: u32,
+    /// How often it is sent, back to back: at least once.
+    pub copies: u32,
+}
+
 /// What the retransmission timer is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerEvent {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats, Transmit};
 use ackclock_policy::{AppIo, Application, Wake};
-use ackclock_trace::Mask;
+use ackclock_trace::{Mask, SendKind};
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::Flags;
 
@@ -14,7 +14,7 @@ use crate::flow::{DatagramSpec, StackFactory};
 use crate::lane::Lane;
 use crate::network::NodeId;
 use crate::packet::Packet;
-use crate::truth::{Arrived, Dropped};
+use crate::truth::{Arrived, Copied, Dropped};
 
 /// What the network needs to know of an endpoint: one cache line.
 #[derive(Clone, Copy)]
@@ -80,6 +80,8 @@ pub(crate) struct SentTruth {
     pub(crate) timed_out: bool,
     pub(crate) unneeded: u64,
     pub(crate) spurious_timeouts: u32,
+    /// Out of line: few stacks send copies.
+    copied: Option<Box<Copied>>,
 }
 
 /// A SYN or a FIN, which occupy no stream position.
@@ -378,7 +380,8 @@ impl SentTruth {
         let s = &t.segment;
         if s.len > 0 {
             let right = s.seq.0.wrapping_sub(self.first_seq.0) == t.offset as u32;
-            return right.then(|| self.note_data(t.offset, t.offset + u64::from(s.len)));
+            let end = t.offset + u64::from(s.len);
+            return right.then(|| if t.kind == SendKind::Copy { self.note_copy(t.offset, end) } else { self.note_data(t.offset, end) });
         }
         if s.flags.any(Flags::SYN | Flags::FIN) {
             return Some((self.note_control(s.flags.any(Flags::SYN)), 0));
@@ -393,10 +396,24 @@ impl SentTruth {
             self.high = end;
             return (false, 0);
         }
+        if let Some(copied) = &mut self.copied {
+            copied.forget(start, end);
+        }
         let passed = self.dropped.take(start, end.min(self.high));
         self.high = self.high.max(end);
         self.unneeded += u64::from(passed.is_none());
         self.judge_timeout(passed.is_some());
+        (true, passed.unwrap_or(u8::MAX))
+    }
+
+    /// Takes note of a copy that is sent right behind the segment `start..end`: no retransmission, whatever becomes of the segment. Answers as
+    /// [`SentTruth::note_data`].
+    #[cold]
+    fn note_copy(&mut self, start: u64, end: u64) -> (bool, u8) {
+        let passed = self.dropped.take(start, end);
+        if passed.is_none() {
+            self.copied.get_or_insert_default().add(start, end);
+        }
         (true, passed.unwrap_or(u8::MAX))
     }
 
@@ -417,8 +434,11 @@ impl SentTruth {
         }
     }
 
-    /// Takes note that a packet was dropped after `passed` links.
-    pub(crate) fn note_drop(&mut self, p: &Packet, passed: u8) {
+    /// Takes note that a packet was dropped after `passed` links. True when a copy of it is under way, or has arrived.
+    pub(crate) fn note_drop(&mut self, p: &Packet, passed: u8) -> bool {
+        if p.len > 0 && self.copied.as_mut().is_some_and(|copied| copied.spend(p.offset(), p.end())) {
+            return true;
+        }
         if p.len > 0 {
             self.dropped.add(p.offset(), p.end(), passed);
         } else if p.flags.any(Flags::SYN) {
@@ -426,6 +446,7 @@ impl SentTruth {
         } else if p.flags.any(Flags::FIN) {
             self.fin.dropped = true;
         }
+        false
     }
 }
 

@@ -217,6 +217,13 @@ impl Pool {
         id
     }
 
+    /// The packet `dropped` has passed only so many links: a copy of it that was sent at the same time is what brings its bytes over the others.
+    #[cold]
+    pub(crate) fn let_stand_for(&mut self, dropped: &Packet, passed: u8) {
+        let same = |p: &&mut Packet| (p.from, p.place, p.place_high, p.len) == (dropped.from, dropped.place, dropped.place_high, dropped.len);
+        self.packets.iter_mut().filter(same).for_each(|p| p.seen = p.seen.min(passed));
+    }
+
     /// A packet with the segment of `t`. `retransmission` and `seen` are the world's own knowledge.
     #[inline]
     pub(crate) fn segment(&mut self, from: u32, t: &Transmit, retransmission: bool, seen: u8) -> u32 {

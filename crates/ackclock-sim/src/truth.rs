@@ -96,6 +96,35 @@ impl Dropped {
 /// A list of this length is not kept for another time.
 const SPARE_RANGES: usize = 16;
 
+/// Stream ranges that were sent several times at once, with how many of their copies may be dropped before any of it is lost.
+#[derive(Debug, Default)]
+pub(crate) struct Copied(Vec<(u64, u64, u32)>);
+
+impl Copied {
+    /// Notes that one more copy of `start..end` was sent.
+    pub(crate) fn add(&mut self, start: u64, end: u64) {
+        match self.0.iter_mut().find(|c| (c.0, c.1) == (start, end)) {
+            Some(known) => known.2 += 1,
+            None => self.0.push((start, end, 1)),
+        }
+    }
+
+    /// Notes that a copy of `start..end` was dropped. True when there is another.
+    pub(crate) fn spend(&mut self, start: u64, end: u64) -> bool {
+        let Some(i) = self.0.iter().position(|c| (c.0, c.1) == (start, end)) else { return false };
+        self.0[i].2 -= 1;
+        if self.0[i].2 == 0 {
+            self.0.remove(i);
+        }
+        true
+    }
+
+    /// Forgets ranges that `start..end` touches.
+    pub(crate) fn forget(&mut self, start: u64, end: u64) {
+        self.0.retain(|c| c.1 <= start || end <= c.0);
+    }
+}
+
 /// Which bytes of a stream have arrived at the receiver's host.
 #[derive(Debug, Default)]
 pub(crate) struct Arrived {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use ackclock_engine::{Config, Connection, Policies};
 use ackclock_policy::{
-    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout,
+    AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout,
 };
 use ackclock_units::{Rng, SeqNumber};
 
@@ -24,6 +24,8 @@ pub struct Setup {
     pub undo: Chosen<dyn SpuriousTimeout>,
     /// Congestion window.
     pub window: Chosen<dyn CongestionControl>,
+    /// In what segments new data leaves.
+    pub framing: Chosen<dyn Framing>,
     /// When to acknowledge.
     pub ack: Chosen<dyn AckPolicy>,
 }
@@ -39,6 +41,7 @@ impl Default for Setup {
             recovery: choose("sack"),
             undo: choose("none"),
             window: choose("reno"),
+            framing: choose("full"),
             ack: choose("delayed"),
         }
     }
@@ -73,6 +76,7 @@ impl Setup {
             recovery: self.recovery.build().into(),
             undo: self.undo.build(),
             window: self.window.build(),
+            framing: Some(self.framing.build()).filter(|framing| !framing.is_plain()),
             ack: self.ack.build(),
         }
     }

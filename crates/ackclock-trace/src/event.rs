@@ -10,6 +10,8 @@ pub enum SendKind {
     },
     /// New data or FIN.
     New,
+    /// A copy of new data, sent right behind it on purpose (I-A7).
+    Copy,
     /// A retransmission because acks showed a loss.
     FastRetransmit,
     /// A retransmission because the timer expired.

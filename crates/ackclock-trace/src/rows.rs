@@ -311,7 +311,7 @@ table! {
         connection: u32, "";
         /// True when it was sent, false when it was received.
         sent: bool, "";
-        /// Why it was sent: `syn`, `new`, `fast-retransmit`, `timeout-retransmit`, `window-probe`, `keepalive`, `ack` or `reset`.
+        /// Why it was sent: `syn`, `new`, `copy`, `fast-retransmit`, `timeout-retransmit`, `window-probe`, `keepalive`, `ack` or `reset`.
         kind: Option<&'static str>, "";
         /// Its first sequence number.
         seq: SeqNumber, "";

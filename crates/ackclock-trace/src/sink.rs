@@ -28,6 +28,7 @@ impl SendKind {
         match self {
             Self::Syn { .. } => "syn",
             Self::New => "new",
+            Self::Copy => "copy",
             Self::FastRetransmit => "fast-retransmit",
             Self::TimeoutRetransmit => "timeout-retransmit",
             Self::WindowProbe => "window-probe",

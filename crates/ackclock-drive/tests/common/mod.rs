@@ -42,6 +42,7 @@ pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
         recovery: recovery.build().into(),
         undo: undo.build(),
         window: window.build(),
+        framing: None,
         ack: ack.build(),
     })
 }

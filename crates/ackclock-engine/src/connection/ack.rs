@@ -23,7 +23,8 @@ impl Connection {
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
         let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() { self.take_sacks(segment, dsack) } else { 0 };
         // The answer to a window probe repeats the acknowledgment because the probe was turned away, not because something arrived out of order.
-        let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && self.is_duplicate(segment, newly_sacked, opened);
+        let copied = self.rare.says(|r| r.copies.is_some()) && self.answers_copy(segment, advanced, dsack);
+        let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && !copied && self.is_duplicate(segment, newly_sacked, opened);
         if advanced == 0 && newly_sacked == 0 && !is_dup && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) {
             return;
         }
@@ -56,7 +57,7 @@ impl Connection {
             delivered: u64::from(acked.newly_delivered + newly_sacked),
             is_dup,
             has_sack: !segment.options.sack.is_empty(),
-            dsack,
+            dsack: dsack.filter(|_| !copied),
             rtt: sample,
             ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
             cwnd_limited: before <= self.cwnd_limited_at,
@@ -227,7 +228,9 @@ impl Connection {
 
     /// The timeout in force follows the estimator and the backoff.
     pub(super) fn update_timeout(&mut self) {
-        self.timeout = self.policies.backoff.timeout(self.policies.estimator.rto(), self.backoff_expiries, &mut self.rng);
+        let estimator = &self.policies.estimator;
+        let rto = if self.rare.says(|r| r.thin) { estimator.rto_above(self.config.thin_min_rto) } else { estimator.rto() };
+        self.timeout = self.policies.backoff.timeout(rto, self.backoff_expiries, &mut self.rng);
     }
 
     /// New data was acknowledged: counts of expiries end, the backed-off timeout by Karn's rule only with a valid sample.
@@ -314,10 +317,39 @@ impl Connection {
 
     /// Asks the countdown about `e` and carries out its answer.
     pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
+        if !self.config.thin_min_rto.is_zero() {
+            self.choose_floor();
+        }
         match self.policies.timer.get().on(e, self.timeout, v) {
             TimerAction::Keep => {}
             TimerAction::Arm(at) => self.timers.arm(Timer::Retransmission, at.max(now)),
             TimerAction::Disarm => self.timers.disarm(Timer::Retransmission),
+        }
+    }
+
+    /// Differentiated minRTO (I-A5): the floor of the timeout depends on how much of the window is used, which is to say outstanding (the paper does not
+    /// define it). The paper supposes a window of four segments at least, of which one packet is the quarter that is allowed; here the window counts for no less
+    /// than the initial one, so that a packet sent alone after a timeout is no exception.
+    #[cold]
+    fn choose_floor(&mut self) {
+        let thin = self.is_thin();
+        if thin != self.rare.thin {
+            self.rare.thin = thin;
+            self.update_timeout();
+        }
+    }
+
+    fn is_thin(&self) -> bool {
+        f64::from(self.flight_size()) <= self.config.thin_window * self.window.cwnd.max(self.initial_window) as f64
+    }
+
+    /// What has just been sent may use more of the window than the floor was chosen for: then the countdown begins again with the other one.
+    #[cold]
+    pub(super) fn leave_thin_floor(&mut self, now: Instant) {
+        if !self.is_thin() && self.timers.is_armed(Timer::Retransmission) {
+            self.timers.disarm(Timer::Retransmission);
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
         }
     }
 

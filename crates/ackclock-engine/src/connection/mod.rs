@@ -2,6 +2,7 @@
 
 mod ack;
 mod close;
+mod copies;
 mod handshake;
 mod phase;
 mod rare;

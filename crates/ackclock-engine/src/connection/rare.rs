@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use ackclock_units::{Instant, Rate, SeqNumber};
 use ackclock_wire::Segment;
 
+use super::copies::Copies;
 use super::undo::{Rebase, Watched};
 
 /// Reads as it was at the beginning, and has memory from when something of it is first changed. So what every segment passes must not write here what
@@ -51,6 +52,10 @@ pub(super) struct RareState {
     /// A timeout about which the verdict is out.
     pub(super) watched: Option<Box<Watched>>,
     pub(super) rebase: Option<Box<Rebase>>,
+    /// What was sent several times.
+    pub(super) copies: Option<Box<Copies>>,
+    /// The timeout in force has the floor of a thin flow.
+    pub(super) thin: bool,
     /// One timing at a time: what it waits for, and since when.
     pub(super) timed: Option<(SeqNumber, Instant)>,
     pub(super) keepalives: u32,
@@ -72,6 +77,8 @@ impl RareState {
         pacing_rate: None,
         watched: None,
         rebase: None,
+        copies: None,
+        thin: false,
         timed: None,
         keepalives: 0,
         probes: 0,

@@ -1,6 +1,6 @@
 //! What goes out: resets, SYNs, retransmissions, new data, probes, acknowledgments.
 
-use ackclock_policy::{Ecn, Phase, TimerEvent};
+use ackclock_policy::{Ecn, Frame, Phase, TimerEvent};
 use ackclock_trace::{EventKind, LossClass, Mask, SendKind};
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
@@ -64,6 +64,11 @@ impl Connection {
         if self.rare.says(|r| r.pacing_rate.is_some()) && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
             return None;
         }
+        if self.rare.says(|r| r.copies.is_some())
+            && let Some(copy) = self.transmit_copy(now)
+        {
+            return Some(copy);
+        }
         // With nothing outstanding there is nothing to repair, whatever the phase: only the windows count, and a closed one needs its probe.
         if (self.phase == Phase::Open && !self.sent.has_lost()) || self.sent.is_empty() {
             if self.nothing_new() {
@@ -104,7 +109,7 @@ impl Connection {
             return None;
         }
         let idle = self.snd_nxt == self.snd_una;
-        if !idle && room < u64::from(self.smss) && unsent >= u64::from(self.smss) {
+        if !idle && room < u64::from(self.smss) && unsent >= u64::from(self.smss) && self.policies.framing.is_none() {
             // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK blocks may make it a little shorter.)
             self.cwnd_limited_at = self.snd_nxt;
             return None;
@@ -113,11 +118,15 @@ impl Connection {
             self.restart_after_idle(now);
         }
         let room = if idle { room.max(self.window.cwnd) } else { room };
-        let most = self.most(now);
+        let whole = self.most(now);
+        let Frame { most, copies } =
+            if self.policies.framing.is_some() && unsent > 0 { self.frame(now, whole) } else { Frame { most: whole, copies: 1 } };
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
         let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
         let last = u64::from(len) == unsent;
-        if unsent > 0 && !self.worth_sending(len, most, last, idle, fin_due) {
+        // Nagle's algorithm leaves data alone that was made small on purpose.
+        let at_once = idle || !self.config.nagle || most < whole;
+        if unsent > 0 && !self.worth_sending(len, most, last, at_once, fin_due) {
             if self.sent.is_empty() && usable < most && unsent > u64::from(usable) {
                 self.arm_persist(now);
             }
@@ -152,6 +161,9 @@ impl Connection {
         }
         self.quota = self.quota.saturating_sub(u64::from(len));
         self.spend_probing_quota(len);
+        if self.rare.says(|r| r.thin) {
+            self.leave_thin_floor(now);
+        }
         if !self.timers.is_armed(Timer::Retransmission) {
             if idle {
                 self.waiting_since = now;
@@ -159,14 +171,27 @@ impl Connection {
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
         }
+        if copies > 1 && len > 0 && !fin {
+            self.plan_copies(now, SeqRange::new(seq, self.snd_nxt), copies, room);
+        }
         self.pace(now, len);
         let ecn = if len > 0 && self.rare.says(|r| r.ecn.on) { Ecn::Ect0 } else { Ecn::NotEct };
         let segment = self.segment(now, seq, len, flags);
         Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
     }
 
-    /// Silly-window avoidance and Nagle's algorithm (RFC 9293 §3.8.6.2.1): `len` bytes of at most `most` could go now; `last` when nothing more is queued.
-    fn worth_sending(&self, len: u32, most: u32, last: bool, idle: bool, fin_due: bool) -> bool {
+    /// How the next new data leaves, of which `whole` bytes fit into a segment.
+    #[cold]
+    fn frame(&mut self, now: Instant, whole: u32) -> Frame {
+        let v = self.view(now);
+        let plain = Frame { most: whole, copies: 1 };
+        let frame = self.policies.framing.as_mut().map_or(plain, |framing| framing.frame(&v));
+        Frame { most: frame.most.clamp(1, whole), copies: frame.copies.max(1) }
+    }
+
+    /// Silly-window avoidance and Nagle's algorithm (RFC 9293 §3.8.6.2.1): `len` bytes of at most `most` could go now; `last` when nothing more is queued,
+    /// `at_once` when nothing is outstanding or Nagle's algorithm does not apply.
+    fn worth_sending(&self, len: u32, most: u32, last: bool, at_once: bool, fin_due: bool) -> bool {
         if len == 0 {
             return false;
         }
@@ -175,10 +200,10 @@ impl Connection {
         }
         if last {
             // (2): everything queued; with Nagle only while nothing is outstanding. What a FIN follows need not wait for more.
-            return fin_due || ((idle || !self.config.nagle) && !self.corked);
+            return fin_due || (at_once && !self.corked);
         }
         // (3): half of the largest window ever offered.
-        (idle || !self.config.nagle) && len >= self.max_snd_wnd / 2
+        at_once && len >= self.max_snd_wnd / 2
     }
 
     /// How long nothing was sent, when that makes the window start anew.
@@ -214,6 +239,9 @@ impl Connection {
         let (range, fin) = self.sent.retransmit(seq, most, now)?;
         self.stop_timing();
         self.watch_retransmission(range.end);
+        if self.rare.says(|r| r.copies.is_some()) {
+            self.forget_copies_of(range);
+        }
         let len = range.len() - u32::from(fin);
         self.quota = self.quota.saturating_sub(u64::from(range.len()));
         let v = self.view(now);
@@ -314,7 +342,7 @@ impl Connection {
 
     /// A segment with the acknowledgment and the window that go with everything.
     #[inline]
-    fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
+    pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
         let options = self.options(now);
         let window = self.advertise();
         let echo = if self.rare.says(|r| r.ecn.echo) { Flags::ECE } else { Flags::default() };
@@ -322,7 +350,7 @@ impl Connection {
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
     }
 
-    fn pace(&mut self, now: Instant, len: u32) {
+    pub(super) fn pace(&mut self, now: Instant, len: u32) {
         if self.rare.says(|r| r.pacing_rate.is_some())
             && len > 0
             && let Some(rate) = self.rare.pacing_rate

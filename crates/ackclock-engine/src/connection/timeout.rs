@@ -44,6 +44,9 @@ impl Connection {
         if self.timers.expire(Timer::Recovery, now) {
             self.recovery_deadline(now);
         }
+        if self.timers.expire(Timer::Copies, now) {
+            self.copies_expired(now);
+        }
         if self.timers.expire(Timer::Keepalive, now) {
             self.keepalive_expired(now);
         }
@@ -90,6 +93,7 @@ impl Connection {
         self.policies.backoff.on_expiry(&before);
         self.update_timeout();
         self.stop_timing();
+        self.forget_copies();
         if !repeated && self.rare.timestamps.on {
             self.rare.timestamps.timeout_tsval = Some(self.timestamp_clock(now));
         }

@@ -37,7 +37,7 @@ impl fmt::Display for StackError {
             Self::UnknownKey { met, nearest: None } => {
                 write!(
                     f,
-                    "`{met}` is not a key of a stack, which are estimator, backoff, timer, recovery, undo, window, ack, their parameters and the options"
+                    "`{met}` is not a key of a stack, which are estimator, backoff, timer, recovery, undo, window, framing, ack, their parameters and the options"
                 )
             }
             Self::Registry(e) => e.fmt(f),

@@ -1,4 +1,4 @@
-//! Stacks: seven policies and the options of a connection, chosen by name.
+//! Stacks: eight policies and the options of a connection, chosen by name.
 
 mod error;
 mod preset;
@@ -6,8 +6,8 @@ mod preset;
 use std::sync::Arc;
 
 use ackclock_policy::{
-    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Modifier, Params, Registry, RegistryError, RetransmissionTimer, Role, RttEstimator,
-    SpuriousTimeout, nearest,
+    AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, Modifier, Params, Registry, RegistryError, RetransmissionTimer, Role,
+    RttEstimator, SpuriousTimeout, nearest,
 };
 
 pub use error::StackError;
@@ -38,6 +38,7 @@ pub struct Stack {
     recovery: Arc<Chosen<dyn LossRecovery>>,
     undo: Chosen<dyn SpuriousTimeout>,
     window: Chosen<dyn CongestionControl>,
+    framing: Chosen<dyn Framing>,
     ack: Chosen<dyn AckPolicy>,
     options: Params,
 }
@@ -87,6 +88,7 @@ impl Stack {
             recovery: Arc::new(registry.choose("sack")?),
             undo: registry.choose("none")?,
             window: registry.choose("reno")?,
+            framing: registry.choose("full")?,
             ack: registry.choose("delayed")?,
             options: Params::defaults(OPTIONS),
             registry,
@@ -115,6 +117,7 @@ impl Stack {
             "recovery" => adjust(&registry, Arc::make_mut(&mut self.recovery), param, value)?,
             "undo" => adjust(&registry, &mut self.undo, param, value)?,
             "window" => adjust(&registry, &mut self.window, param, value)?,
+            "framing" => adjust(&registry, &mut self.framing, param, value)?,
             "ack" => adjust(&registry, &mut self.ack, param, value)?,
             _ => {
                 let option = OPTIONS.iter().find(|o| o.name == key).ok_or_else(|| self.unknown(key))?;
@@ -134,6 +137,7 @@ impl Stack {
         list(&self.recovery, &mut all);
         list(&self.undo, &mut all);
         list(&self.window, &mut all);
+        list(&self.framing, &mut all);
         list(&self.ack, &mut all);
         all.extend(self.options.iter().map(|(name, value)| (name.to_owned(), value.to_string())));
         all
@@ -148,6 +152,7 @@ impl Stack {
             recovery: (&self.recovery).into(),
             undo: self.undo.build(),
             window: self.window.build(),
+            framing: Some(self.framing.build()).filter(|framing| !framing.is_plain()),
             ack: self.ack.build(),
         }
     }
@@ -164,7 +169,7 @@ impl Stack {
 }
 
 /// The kinds of policy that make a stack.
-const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "undo", "window", "ack"];
+const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "undo", "window", "framing", "ack"];
 
 fn adjust<T: Role + ?Sized>(registry: &Registry, chosen: &mut Chosen<T>, param: Option<&str>, value: &str) -> Result<(), RegistryError> {
     match param {

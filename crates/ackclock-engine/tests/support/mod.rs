@@ -126,6 +126,7 @@ pub fn policies() -> Policies {
         recovery: ackclock_engine::AtNeed::Made(Box::new(Plain::default())),
         undo: Box::new(Plain::default()),
         window: Box::new(Plain::default()),
+        framing: None,
         ack: Box::new(Plain::default()),
     }
 }

@@ -136,10 +136,14 @@ impl RttEstimator for Eifel {
     }
 
     fn rto(&self) -> Duration {
+        self.rto_above(self.min_rto)
+    }
+
+    fn rto_above(&self, floor: Duration) -> Duration {
         if self.prediction.rtt.is_none() {
             return self.initial_rto;
         }
-        bounded(self.prediction.rto, self.min_rto, self.max_rto)
+        bounded(self.prediction.rto, floor, self.max_rto)
     }
 
     fn initial_rto(&self) -> Duration {

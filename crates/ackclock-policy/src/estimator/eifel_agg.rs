@@ -68,11 +68,15 @@ impl RttEstimator for EifelAgg {
     }
 
     fn rto(&self) -> Duration {
+        self.rto_above(self.min_rto)
+    }
+
+    fn rto_above(&self, floor: Duration) -> Duration {
         if self.prediction.rtt.is_none() {
             return self.initial_rto;
         }
         // E-E16. However small the factor gets, a countdown of less than two ticks may end at once.
-        let floor = self.min_rto.max(self.prediction.ticks.tick * 2);
+        let floor = floor.max(self.prediction.ticks.tick * 2);
         bounded(self.prediction.rto.mul_f64(self.agg), floor, self.max_rto)
     }
 

@@ -65,11 +65,15 @@ impl RttEstimator for Jacobson88 {
     }
 
     fn rto(&self) -> Duration {
+        self.rto_above(self.min_rto)
+    }
+
+    fn rto_above(&self, floor: Duration) -> Duration {
         let Some(rtt) = self.rtt else { return self.initial_rto };
         // A countdown of one tick may end at once, hence the floor of two (E-A1, E-E4), or of two more than the latest sample (E-A9, E-E12).
         let two = self.ticks.tick * 2;
         let least = if self.sample_floor { rtt.latest + two } else { Duration::ZERO };
-        bounded((rtt.srtt + rtt.rttvar.mul_f64(self.weight)).max(least), self.min_rto.max(two), self.max_rto)
+        bounded((rtt.srtt + rtt.rttvar.mul_f64(self.weight)).max(least), floor.max(two), self.max_rto)
     }
 
     fn initial_rto(&self) -> Duration {

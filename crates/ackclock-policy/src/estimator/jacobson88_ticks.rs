@@ -88,9 +88,13 @@ impl RttEstimator for Jacobson88Ticks {
     }
 
     fn rto(&self) -> Duration {
+        self.rto_above(self.tick * u64::from(self.min_ticks))
+    }
+
+    fn rto_above(&self, floor: Duration) -> Duration {
         let Some((s, ..)) = self.estimate else { return self.initial_rto };
         let ticks = self.form.rto(s).max(self.above_sample.map_or(0, |more| self.last + more)).max(0);
-        bounded(self.tick * ticks as u64, self.tick * u64::from(self.min_ticks), self.max_rto)
+        bounded(self.tick * ticks as u64, floor, self.max_rto)
     }
 
     fn initial_rto(&self) -> Duration {

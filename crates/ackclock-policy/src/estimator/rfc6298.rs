@@ -50,9 +50,13 @@ impl RttEstimator for Rfc6298 {
     }
 
     fn rto(&self) -> Duration {
+        self.rto_above(self.rules.min_rto)
+    }
+
+    fn rto_above(&self, floor: Duration) -> Duration {
         let rules = &*self.rules;
         match self.rtt {
-            Some(rtt) => bounded(rtt.srtt + rules.clock_granularity.max(rtt.rttvar * K), rules.min_rto, rules.max_rto),
+            Some(rtt) => bounded(rtt.srtt + rules.clock_granularity.max(rtt.rttvar * K), floor, rules.max_rto),
             None if self.lost_syn => rules.initial_rto.max(AFTER_LOST_SYN),
             None => rules.initial_rto,
         }

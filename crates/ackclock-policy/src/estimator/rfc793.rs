@@ -34,11 +34,15 @@ impl RttEstimator for Rfc793 {
     }
 
     fn rto(&self) -> Duration {
+        self.rto_above(self.min_rto)
+    }
+
+    fn rto_above(&self, floor: Duration) -> Duration {
         let Some(rtt) = self.rtt else { return self.initial_rto };
         let timeout = rtt.srtt.mul_f64(self.beta);
         // Counted in whole ticks, the rest cut off.
         let whole = if self.tick.is_zero() { timeout } else { self.tick * (timeout.as_nanos() / self.tick.as_nanos()) };
-        bounded(whole, self.min_rto, self.max_rto)
+        bounded(whole, floor, self.max_rto)
     }
 
     fn initial_rto(&self) -> Duration {

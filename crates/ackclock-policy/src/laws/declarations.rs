@@ -38,6 +38,7 @@ fn a_policy_knows_its_name() {
         LossRecovery,
         SpuriousTimeout,
         CongestionControl,
+        Framing,
         AckPolicy,
         QueueDiscipline,
         Application,
@@ -84,5 +85,5 @@ fn policies_are_small() {
             });)*
         };
     }
-    check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, SpuriousTimeout: 16, CongestionControl: 176, AckPolicy: 32);
+    check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, SpuriousTimeout: 16, CongestionControl: 176, Framing: 16, AckPolicy: 32);
 }

@@ -5,6 +5,7 @@
 
 mod acks;
 mod declarations;
+mod framing;
 mod recovery;
 mod timing;
 mod undo;

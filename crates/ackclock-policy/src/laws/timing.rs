@@ -43,6 +43,27 @@ fn timeouts_keep_their_bounds() {
 }
 
 #[test]
+fn another_floor_is_a_floor() {
+    for_all::<dyn RttEstimator>(|c, rng| {
+        let mut e = c.build();
+        assert_eq!(e.rto_above(span(rng)), e.rto(), "there is no floor before the first sample: {c:?}");
+        let mut at = Duration::ZERO;
+        for _ in 0..20 {
+            let rtt = span(rng);
+            at += rtt;
+            e.on_sample(sample(at, rtt));
+            let (low, high) = (span(rng), span(rng));
+            let (low, high) = (low.min(high), low.max(high));
+            assert!(e.rto_above(low) >= low && e.rto_above(high) >= e.rto_above(low), "{low} and {high}: {c:?}");
+            assert!(e.rto_above(high) <= e.rto_above(Duration::ZERO).max(high), "{high} has no part in a longer timeout: {c:?}");
+            if let Some(own) = duration(c.params(), "min_rto") {
+                assert_eq!(e.rto_above(own), e.rto(), "{c:?}");
+            }
+        }
+    });
+}
+
+#[test]
 fn backing_off_never_shortens() {
     for_all::<dyn Backoff>(|c, rng| {
         let mut b = c.build();

@@ -124,6 +124,7 @@ impl StackFactory for Tcp {
             recovery: (&self.recovery).into(),
             undo: self.undo.build(),
             window: self.window.build(),
+            framing: None,
             ack: self.ack.build(),
         }
     }

@@ -16,7 +16,7 @@ use crate::flow::StackFactory;
 /// Stacks that one scenario may compare.
 const MOST_STACKS: usize = 1000;
 /// The kinds of policy that make a stack.
-const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "undo", "window", "ack"];
+const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "undo", "window", "framing", "ack"];
 /// What a table without a `preset` starts from.
 const DEFAULT: &str = "sack";
 

@@ -210,7 +210,10 @@ impl Simulation {
             let sender = &mut flow.ends[p.from as usize & 1];
             sender.packets.leave();
             if !p.is_datagram() {
-                sender.sent.note_drop(&p, p.hop.max(p.seen));
+                let passed = p.hop.max(p.seen);
+                if sender.sent.note_drop(&p, passed) {
+                    self.net.pool.let_stand_for(&p, passed);
+                }
             }
             if flow.over {
                 self.settle(slot);
@@ -386,6 +389,10 @@ impl Flow {
             while let Some(t) = connection.poll_transmit(now) {
                 end.packets.send();
                 match end.sent.note(&t) {
+                    Some((true, seen)) if t.kind == SendKind::Copy => {
+                        let seen = net.passed_by_original(e, &t).unwrap_or(seen);
+                        net.send(e, &t, true, seen);
+                    }
                     Some((retransmission, seen)) => net.send(e, &t, retransmission, seen),
                     None => {
                         let (number, seq, offset) = (self.number, t.segment.seq, t.offset);

@@ -63,6 +63,13 @@ impl Net {
         self.depart(id, e);
     }
 
+    /// Links that the segment of which `t` is a copy has passed, if it was dropped at once, which its flow has not been told.
+    #[cold]
+    pub(super) fn passed_by_original(&self, e: u32, t: &Transmit) -> Option<u8> {
+        let dropped = self.lost.iter().map(|id| self.pool.get(*id));
+        dropped.filter(|p| (p.from, p.offset(), u32::from(p.len)) == (e, t.offset, t.segment.len)).map(|p| p.hop.max(p.seen)).max()
+    }
+
     /// Lets a new packet leave its endpoint.
     #[inline]
     pub(super) fn depart(&mut self, id: u32, from: u32) {

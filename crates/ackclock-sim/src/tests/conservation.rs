@@ -30,6 +30,7 @@ impl StackFactory for Plain {
             recovery: AtNeed::Made(self.0.choose("sack").expect(known).build()),
             undo: self.0.choose("none").expect(known).build(),
             window: self.0.choose("reno").expect(known).build(),
+            framing: None,
             ack: self.0.choose("delayed").expect(known).build(),
         }
     }

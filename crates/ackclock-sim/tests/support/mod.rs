@@ -71,6 +71,7 @@ impl StackFactory for Tcp {
             recovery: AtNeed::Made(choose(self.recovery).build()),
             undo: choose("none").build(),
             window: choose(self.window).build(),
+            framing: None,
             ack: choose(self.ack).build(),
         }
     }

@@ -1,0 +1,156 @@
+//! Segments sent several times at once (I-A7): the copies, the duplicate acks that they bring, and what a missing one means.
+
+use std::collections::VecDeque;
+
+use ackclock_policy::{Congestion, Ecn, Phase, Settled};
+use ackclock_trace::{LossClass, SendKind};
+use ackclock_units::{Bytes, Instant, SeqRange};
+use ackclock_wire::{Flags, Segment};
+
+use super::{Connection, Transmit};
+use crate::timer::Timer;
+
+/// Segments whose duplicate acks are waited for at a time; further ones are not copied.
+const MOST_EXPECTED: usize = 64;
+
+/// What is known of copies. There is none of it until one is sent.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// The segment that was just sent, and copies of it still to send.
+    due: Option<(SeqRange, u32)>,
+    /// In the order of sending.
+    expected: VecDeque<Expected>,
+}
+
+/// A segment that was copied.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    range: SeqRange,
+    /// Duplicate acks that have not come.
+    missing: u32,
+    /// A retransmission timeout from its sending, the longest that one is waited for. The paper does not say how long.
+    until: Instant,
+}
+
+impl Connection {
+    /// The segment at `range` is on its way out, once; plans to send it `copies` times if `room` for the first of them holds the others as well, besides the copies
+    /// that are under way.
+    #[cold]
+    pub(super) fn plan_copies(&mut self, now: Instant, range: SeqRange, copies: u32, room: Bytes) {
+        // Without SACK a duplicate ack does not say of what: with nothing else outstanding, it says so all the same.
+        if !self.sack_on && range.start != self.snd_una {
+            return;
+        }
+        let under_way =
+            self.rare.copies.as_ref().map_or(0, |c| c.expected.iter().map(|e| u64::from(e.missing) * u64::from(e.range.len())).sum::<u64>());
+        let len = u64::from(range.len());
+        let fit = room.saturating_sub(len + under_way) / len;
+        if fit < u64::from(copies - 1) {
+            // They are data that the window has held back.
+            self.cwnd_limited_at = self.snd_nxt;
+        }
+        let more = fit.min(u64::from(copies - 1)) as u32;
+        let until = now + self.timeout;
+        let known = self.rare.copies.get_or_insert_default();
+        if more == 0 || known.expected.len() >= MOST_EXPECTED {
+            return;
+        }
+        known.due = Some((range, more));
+        known.expected.push_back(Expected { range, missing: more, until });
+        if !self.timers.is_armed(Timer::Copies) {
+            self.timers.arm(Timer::Copies, until);
+        }
+    }
+
+    /// A copy of the segment that was sent last, if one is due.
+    #[cold]
+    pub(super) fn transmit_copy(&mut self, now: Instant) -> Option<Transmit> {
+        let (range, left) = self.rare.copies.as_mut()?.due.take()?;
+        if range.start < self.snd_una {
+            return None;
+        }
+        if left > 1 {
+            self.rare.copies.get_or_insert_default().due = Some((range, left - 1));
+        }
+        let (len, offset) = (range.len(), self.position(range.start));
+        let push = if offset + u64::from(len) == self.send.end() { Flags::PSH } else { Flags::default() };
+        self.quota = self.quota.saturating_sub(u64::from(len));
+        self.last_sent_at = now;
+        self.pace(now, len);
+        let ecn = if self.rare.ecn.on { Ecn::Ect0 } else { Ecn::NotEct };
+        let segment = self.segment(now, range.start, len, Flags::ACK | push);
+        Some(Transmit { segment, offset, kind: SendKind::Copy, retransmission: true, ecn })
+    }
+
+    /// True when a segment acknowledges a copy: what is a duplicate in it says nothing about losses or needless retransmissions.
+    #[cold]
+    pub(super) fn answers_copy(&mut self, segment: &Segment, advanced: u32, dsack: Option<SeqRange>) -> bool {
+        let (sack, ack) = (self.sack_on, segment.ack);
+        let Some(copies) = &mut self.rare.copies else { return false };
+        let place = match dsack {
+            Some(dsack) => copies.expected.iter().position(|e| e.range.covers(dsack)),
+            // Without SACK, one that repeats the acknowledgment of a copied segment.
+            None if !sack && advanced == 0 && segment.seq_len() == 0 => copies.expected.iter().position(|e| e.range.end <= ack),
+            None => None,
+        };
+        let Some(place) = place else { return false };
+        let e = &mut copies.expected[place];
+        e.missing -= 1;
+        if e.missing == 0 {
+            copies.expected.remove(place);
+        }
+        self.arm_copies();
+        true
+    }
+
+    fn arm_copies(&mut self) {
+        match self.rare.copies.as_ref().and_then(|c| c.expected.iter().map(|e| e.until).min()) {
+            Some(until) => self.timers.arm(Timer::Copies, until),
+            None => self.timers.disarm(Timer::Copies),
+        }
+    }
+
+    /// A duplicate ack has not come in time. If the segment was acknowledged, one of its copies was lost, and the window is reduced, once for a window of data; if
+    /// not, its retransmission timer minds it.
+    #[cold]
+    pub(super) fn copies_expired(&mut self, now: Instant) {
+        let una = self.snd_una;
+        let Some(copies) = &mut self.rare.copies else { return };
+        let lost = copies.expected.iter().any(|e| e.until <= now && e.range.end <= una);
+        copies.expected.retain(|e| e.until > now);
+        self.arm_copies();
+        if !lost || !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            return;
+        }
+        self.begin_episode(now, LossClass::Ca);
+        self.reduce(Congestion::Loss, now);
+        if self.flight_size() > 0 {
+            // Until what is outstanding is acknowledged, as after an ECN echo (RFC 3168 §6.1.2).
+            self.phase = Phase::Cwr;
+            self.recovery_point = self.snd_nxt;
+            if self.rare.ecn.on {
+                self.rare.ecn.cwr = true;
+            }
+        } else {
+            self.end_repaired(now);
+            self.settle(Settled::Done, now);
+        }
+    }
+
+    /// `range` is sent again, once: its loss is minded as any other's.
+    #[cold]
+    pub(super) fn forget_copies_of(&mut self, range: SeqRange) {
+        if let Some(copies) = &mut self.rare.copies {
+            copies.expected.retain(|e| e.range.end <= range.start || range.end <= e.range.start);
+            self.arm_copies();
+        }
+    }
+
+    /// The retransmission timer has expired: whatever was copied, its loss has been minded, and what is resent is sent once.
+    pub(super) fn forget_copies(&mut self) {
+        if self.rare.copies.is_some() {
+            self.rare.copies = None;
+            self.timers.disarm(Timer::Copies);
+        }
+    }
+}

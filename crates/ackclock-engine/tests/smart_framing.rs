@@ -1,0 +1,93 @@
+//! TCP Smart Framing (I-A8): small segments, so that a loss can bring three duplicate acks.
+
+mod support;
+
+use std::sync::Arc;
+
+use ackclock_engine::{Connection, Stack};
+use ackclock_policy::Registry;
+use ackclock_units::{Rng, SeqNumber};
+use support::{DELAY, Pipe, ms};
+
+fn connection(stack: &str, iss: u32) -> Connection {
+    let stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));
+    Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
+}
+
+/// An open connection; of its data segments those of these numbers, counted from 0, are lost.
+fn open(stack: &str, lost: &'static [u32]) -> Pipe {
+    let (stack, mut n) = (format!("{stack}+smart-framing+ack-every+mss(1000B)"), 0);
+    let mut pipe = Pipe::with(connection(&stack, 1), connection(&stack, 2), move |_, from, s| {
+        if from == 1 || s.len == 0 {
+            return vec![DELAY];
+        }
+        n += 1;
+        if lost.contains(&(n - 1)) { vec![] } else { vec![DELAY] }
+    });
+    pipe.open();
+    pipe.run(ms(1000));
+    pipe
+}
+
+/// Payloads of the data segments that left at `at` ms.
+fn sizes(pipe: &Pipe, at: u64) -> Vec<u32> {
+    pipe.log.iter().filter(|(t, from, s)| *from == 0 && s.len > 0 && *t == ms(at)).map(|(.., s)| s.len).collect()
+}
+
+#[test]
+fn one_packet_becomes_four_whatever_nagle_says() {
+    for stack in ["newreno", "sack", "sack+no-nagle"] {
+        let mut pipe = open(stack, &[]);
+        pipe.ends[0].write(pipe.now, &[1; 501]);
+        pipe.drain();
+        assert_eq!(sizes(&pipe, 1000), [126, 126, 126, 123], "{stack}");
+        pipe.run(ms(2000));
+        assert_eq!((pipe.ends[0].unacked(), pipe.ends[0].stats().retransmitted_segments), (0, 0));
+    }
+}
+
+#[test]
+fn the_first_of_four_lost_is_found_by_duplicate_acks_and_the_others_are_not() {
+    // I-E15: p(S,FR) is the first lost and the other three delivered.
+    for (lost, timeouts) in [(&[0][..], 0), (&[1], 1), (&[3], 1), (&[0, 2], 1)] {
+        for stack in ["newreno", "sack"] {
+            let mut pipe = open(&format!("{stack}+no-limited-transmit"), lost);
+            pipe.ends[0].write(pipe.now, &[1; 500]);
+            pipe.drain();
+            pipe.run(ms(20_000));
+            let stats = pipe.ends[0].stats();
+            assert_eq!((stats.timeouts > 0, stats.fast_recoveries > 0), (timeouts > 0, timeouts == 0), "{stack}, {lost:?} lost: {stats:?}");
+            assert_eq!(pipe.ends[0].unacked(), 0);
+        }
+    }
+}
+
+#[test]
+fn segments_grow_with_the_window_of_a_bulk_flow() {
+    let mut pipe = open("sack+iw(1)", &[]);
+    pipe.ends[0].write(pipe.now, &[1; 100_000]);
+    pipe.drain();
+    assert_eq!(sizes(&pipe, 1000), [250; 4], "a window of one segment");
+    pipe.run(ms(1020));
+    // Four acks of 250 bytes have made it two: what leaves on them is larger by and by.
+    let later = sizes(&pipe, 1020);
+    assert!(later.len() >= 4 && later.iter().all(|n| (250..=500).contains(n)), "{later:?}");
+    pipe.run(ms(1300));
+    let last = pipe.log.iter().rev().find(|(_, from, s)| *from == 0 && s.len > 0).expect("data").2.len;
+    assert_eq!(last, 1000, "the window has passed four full segments");
+    pipe.run(ms(5000));
+    assert_eq!((pipe.ends[0].unacked(), pipe.ends[0].stats().timeouts), (0, 0));
+}
+
+#[test]
+fn a_receivers_window_is_kept_to() {
+    let stack = "sack+smart-framing+ack-every+mss(1000B)";
+    let mut server = Stack::named(&Registry::builtin(), stack).expect("a stack");
+    server.set("rcv_buf", "2000B").expect("an option");
+    let end = Connection::new(Arc::new(server.config()), server.build(), SeqNumber(9), Rng::stream(1, "connection", 9));
+    let mut pipe = Pipe::new(connection(stack, 1), end);
+    pipe.open();
+    let data = support::pattern(20_000);
+    assert_eq!(pipe.transfer(0, &data, ms(100_000)), data);
+    assert_eq!(pipe.ends[0].stats().retransmitted_segments, 0);
+}

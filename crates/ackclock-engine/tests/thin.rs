@@ -1,0 +1,61 @@
+//! Differentiated minRTO (I-A5): a floor of its own for a flow that uses little of its window.
+
+mod support;
+
+use std::sync::Arc;
+
+use ackclock_engine::{Connection, Stack};
+use ackclock_policy::Registry;
+use ackclock_units::{Instant, Rng, SeqNumber};
+use support::{DELAY, Pipe, ms};
+
+fn connection(stack: &str, iss: u32) -> Connection {
+    let stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));
+    Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
+}
+
+/// Opens, sends `packets` of 500 bytes at one second, of which every transmission is lost before `lost_until`, and answers when each data segment left, in ms.
+fn sent(stack: &str, packets: u32, lost_until: u64) -> Vec<u64> {
+    let stack = format!("{stack}+mss(500B)+iw(4)+ack-every");
+    let clock = std::rc::Rc::<std::cell::Cell<Instant>>::default();
+    let seen = clock.clone();
+    let mut pipe = Pipe::with(connection(&stack, 1), connection(&stack, 2), move |_, from, s| {
+        if from == 0 && s.len > 0 && seen.get() < ms(lost_until) { vec![] } else { vec![DELAY] }
+    });
+    pipe.clock = clock;
+    pipe.open();
+    pipe.run(ms(1000));
+    pipe.ends[0].write(pipe.now, &vec![1; packets as usize * 500]);
+    pipe.drain();
+    pipe.run(ms(30_000));
+    assert_eq!(pipe.ends[0].unacked(), 0);
+    pipe.log.iter().filter(|(_, from, s)| *from == 0 && s.len > 0).map(|(at, ..)| (at.as_nanos() - 1_000_000_000) / 1_000_000).collect()
+}
+
+#[test]
+fn a_packet_alone_waits_for_the_smaller_floor_at_every_expiry() {
+    // I-E2 with RTO = 500 ms: sent again after 0.5, 1.5 and 3.5 s.
+    assert_eq!(sent("sack+thin-min-rto(500ms)", 1, 3000), [0, 500, 1500, 3500]);
+    assert_eq!(sent("sack", 1, 3000), [0, 1000, 3000]);
+    for estimator in ["lite(100ms)", "eifel-timer", "eifel-agg"] {
+        let stack = format!("sack+{estimator}+min-rto(1s)");
+        let thin = sent(&format!("{stack}+thin-min-rto(800ms)"), 1, 500);
+        let plain = sent(&stack, 1, 500);
+        assert!(thin[1] < plain[1] && thin[1] >= 800 && plain[1] >= 1000, "{estimator}: {thin:?} and {plain:?}");
+    }
+}
+
+#[test]
+fn more_than_the_fraction_waits_for_the_usual_one() {
+    // Two packets of a window of four are half of it.
+    assert_eq!(sent("sack+thin-min-rto(500ms)", 2, 500), [0, 0, 1000, 1020]);
+}
+
+#[test]
+fn the_fraction_is_an_option() {
+    let mut stack = Stack::named(&Registry::builtin(), "sack+thin-min-rto(500ms)").expect("a stack");
+    stack.set("thin_window", "0.5").expect("a ratio");
+    assert_eq!((stack.config().thin_window, stack.config().thin_min_rto.as_millis()), (0.5, 500));
+    assert_eq!(stack.set("thin_window", "1.5").unwrap_err().to_string(), "`thin_window` is `1.5`, which is not between 0 and 1");
+    assert_eq!(stack.set("thin_min_rto", "4000s").unwrap_err().to_string(), "`thin_min_rto` is `4000s`, which is not between 0s and 3600s");
+}

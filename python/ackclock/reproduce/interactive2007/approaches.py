@@ -14,15 +14,18 @@ from ackclock.plot import Measured, measured
 from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import seen, testbed
 from ackclock.reproduce.interactive2007.seen import Seen
+from ackclock.reproduce.interactive2007.testbed import Mix
 from ackclock.reproduce.item import Check, Setting, stated
 from ackclock.scenario import Workload
 
 INTERACTIVE, BACKLOGGED, PADDED, DIVERSE = "interactive", "backlogged", "short-term padding (II)", "diversity (III)"
 FLOWS = 100
-"""Interactive flows at once, of each approach but the backlogged one, which is a single flow."""
+"""Interactive flows at once, of each approach but the backlogged one."""
+BACKLOGGED_PART = 8
+"""FTP flows of the cross traffic for each backlogged flow, beyond the first."""
 DUMMY = 3 * 20
 """Bytes of the dummies behind a packet: what is no larger is not counted (I-A6)."""
-SECONDS, SEEDS = 25, 2
+SECONDS, SEEDS = 15, 3
 FULL_SEEDS = 3
 TIE = 1.1
 """An approach may be slower than one that it should not be slower than by this factor (I-F8)."""
@@ -30,7 +33,8 @@ TIE = 1.1
 CHOICES = {
     **testbed.CHOICES,
     **seen.CHOICES,
-    "backlogged flow": "one flow that sends dummies whenever its window has room (I-A2); all its packets count, dummies too, as I-F5b explains",
+    "backlogged flow": "sends dummies whenever its window has room (I-A2); all its packets count, dummies too, as I-F5b explains. There is one, and "
+    "one for each eight FTP flows where these are more",
     "interactive flows": f"{FLOWS} at a time of the same approach, which take a tenth of the link (padding and diversity up to twice that)",
     "padding": "three dummies of 20 bytes, 1 ms apart (the paper gives no spacing); they count neither for response times nor for the loss ratio",
     "duration": f"{SECONDS} s after {testbed.WARM:g} s of cross traffic alone ({testbed.FULL:g} s with --full)",
@@ -43,26 +47,29 @@ class Approach:
     """One way to send interactive packets."""
 
     name: str
-    workload: Callable[[], Workload]
+    workload: Callable[[Mix], Workload]
+    """The measured flows beside a mix of cross traffic."""
     preset: str = "sack+no-limited-transmit"
 
 
-def _padded() -> Workload:
+def _padded(_: Mix) -> Workload:
     return ac.Padded(name=PADDED, flows=FLOWS, think=f"{testbed.THINK:g}s", bytes=f"{testbed.PAYLOAD}B", **testbed.measured())
 
 
-def _backlogged() -> Workload:
+def _backlogged(mix: Mix) -> Workload:
+    # One among few; among many several, which add as little to them and tell more.
+    flows = max(1, mix.ftp // BACKLOGGED_PART)
     sizes = {"bytes": f"{testbed.PAYLOAD}B", "dummy_bytes": f"{testbed.PAYLOAD}B"}
-    return ac.Backlogged(name=BACKLOGGED, think=f"{testbed.THINK:g}s", **sizes, **testbed.measured())
+    return ac.Backlogged(name=BACKLOGGED, flows=flows, think=f"{testbed.THINK:g}s", **sizes, **testbed.measured())
 
 
 APPROACHES = {
     a.name: a
     for a in (
-        Approach(INTERACTIVE, lambda: testbed.telnet(FLOWS, name=INTERACTIVE)),
+        Approach(INTERACTIVE, lambda _: testbed.telnet(FLOWS, name=INTERACTIVE)),
         Approach(BACKLOGGED, _backlogged),
         Approach(PADDED, _padded),
-        Approach(DIVERSE, lambda: testbed.telnet(FLOWS, name=DIVERSE), "sack+no-limited-transmit+diversity(2)"),
+        Approach(DIVERSE, lambda _: testbed.telnet(FLOWS, name=DIVERSE), "sack+no-limited-transmit+diversity(2)"),
     )
 }
 
@@ -104,7 +111,7 @@ def curves(
     jobs = {
         (name, n, seed): testbed.scenario(
             testbed.dumbbell(queue),
-            APPROACHES[name].workload(),
+            APPROACHES[name].workload(mix),
             {"TCP": testbed.tcp(APPROACHES[name].preset)},
             seconds,
             mix=mix,

@@ -10,7 +10,7 @@ import numpy as np
 import ackclock as ac
 from ackclock.models import interactive2007 as i
 from ackclock.plot.bands import half_width
-from ackclock.reproduce.interactive2007 import seen, testbed
+from ackclock.reproduce.interactive2007 import f4_gain, seen, testbed
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.item import Setting
 from ackclock.results import Run
@@ -105,6 +105,11 @@ class Point:
 def model(p: np.ndarray) -> np.ndarray:
     """The gain that the model has."""
     return i.backlogged_gain(p, i.random_timeouts(p, 1.0), ROUND_TRIP, testbed.RTO)
+
+
+def smooth_model(p: np.ndarray) -> np.ndarray:
+    """The same without the steps that a largest window in whole packets gives it (I-F4), for figures."""
+    return i.backlogged_gain(p, f4_gain.unrounded(p), ROUND_TRIP, testbed.RTO)
 
 
 def measure(setting: Setting, label: str, losses: Iterable[float] = tuple(SECONDS), stack: ac.Stack | None = None) -> list[Point]:

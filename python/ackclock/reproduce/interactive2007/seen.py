@@ -66,13 +66,25 @@ class Seen:
 def responses(run: Run, group: str, larger: int = 0) -> list[Responses]:
     """Those of each flow of a workload that sent data, in the order of starting. larger: packets with no more payload than this do not count, which
     leaves out dummies."""
-    flows = run.flows.filter(pc.equal(run.flows["group"], group)).select(["flow", "unneeded_retransmissions"]).to_pylist()
+    table = rows(run, group)
+    found = Responses.every(table.filter(pc.or_(pc.equal(table["len"], 0), pc.greater(table["len"], larger))))
+    return [r for n, r in sorted(found.items()) if n % 2 == 0 and r.segments]
+
+
+def rows(run: Run, group: str) -> pa.Table:
+    """The rows of a workload's flows, both ends, in the table `segments`."""
+    flows = run.flows.filter(pc.equal(run.flows["group"], group))["flow"].to_pylist()
     table = segments(run.traces)
-    ends = pa.array([2 * f["flow"] + end for f in flows for end in (0, 1)], table["connection"].type)
-    vain = {2 * f["flow"]: f["unneeded_retransmissions"] for f in flows}
-    counted = pc.or_(pc.equal(table["len"], 0), pc.greater(table["len"], larger))
-    found = Responses.every(table.filter(pc.and_(pc.is_in(table["connection"], ends), counted)), vain=vain)
-    return [found[n] for n in vain if n in found and found[n].segments]
+    return table.filter(pc.is_in(table["connection"], pa.array([2 * n + end for n in flows for end in (0, 1)], table["connection"].type)))
+
+
+def by_acks(run: Run, group: str) -> tuple[int, int]:
+    """Data segments that a workload's flows sent, and those of them that did not arrive, whatever was sent several times: each one that arrives is
+    acknowledged at once."""
+    table = rows(run, group)
+    sent = pc.sum(pc.and_(table["sent"], pc.greater(table["len"], 0))).as_py() or 0
+    acks = table.filter(pc.equal(pc.bit_wise_and(table["connection"], 1), 1))
+    return sent, sent - (pc.sum(pc.equal(acks["kind"], "ack")).as_py() or 0)
 
 
 def read(run: Run, group: str, *, larger: int = 0, marks: float = 0.0) -> Seen:
@@ -81,14 +93,16 @@ def read(run: Run, group: str, *, larger: int = 0, marks: float = 0.0) -> Seen:
     """
     flows = run.flows.filter(pc.equal(run.flows["group"], group))
     found = responses(run, group, larger)
+    copied = pc.any(pc.equal(rows(run, group)["kind"], "copy")).as_py()
+    sent, lost = by_acks(run, group) if copied else (sum(r.segments for r in found), sum(r.lost for r in found))
     marked = [r.marked(m).own for r in found for m in poisson(r.sent[0], r.sent[-1], marks)] if marks else []
     sums = {name: int(pc.sum(flows[name]).as_py() or 0) for name in ("timeouts", "fast_recoveries")}
     return Seen(
         own=finite(r.own for r in found),
         cumulative=finite(r.time for r in found),
         marked=finite(marked),
-        segments=sum(r.segments for r in found),
-        lost=sum(r.lost for r in found),
+        segments=sent,
+        lost=lost,
         timeouts=sums["timeouts"],
         recoveries=sums["fast_recoveries"],
         goodput=float(pc.sum(flows["goodput"]).as_py() or 0.0),

@@ -66,9 +66,10 @@ def test_what_is_read_of_a_trace_is_what_the_application_measured(typed):
 def test_a_packet_that_arrives_behind_a_lost_one_has_its_own_ack(typed):
     rows = typed.traces["segments"]
     (flow,), link = typed.flows.to_pylist(), typed.links.to_pylist()[0]
-    found = Responses.of_segments(rows, 0, vain=flow["unneeded_retransmissions"])
-    assert found.lost == link["dropped_wire"]
-    assert found.loss == link["dropped_wire"] / flow["data_segments_sent"] > 0.05
+    found = Responses.of_segments(rows, 0)
+    # One may be under way at the end.
+    assert found.lost == pytest.approx(link["dropped_wire"], abs=1)
+    assert found.loss == found.lost / flow["data_segments_sent"] > 0.05
     done = np.isfinite(found.time)
     assert (found.own[done] <= found.time[done] + 1e-9).all()
     # What arrives at once takes a round trip and the time to send: 540 bytes there, 40 back.

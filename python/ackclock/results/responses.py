@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -42,25 +42,22 @@ class Responses:
         return Responses(sent, time, time, offset, size, first.size, int((~first).sum()))
 
     @staticmethod
-    def of_segments(segments: pa.Table, connection: int, *, vain: int = 0) -> Responses:
-        """Reads one connection of the table `segments` of a run traced with `packets`: 2 n is the client of flow n, 2 n + 1 its server.
-
-        vain: as `every` has it. Raises InputError for a connection that has no row.
-        """
+    def of_segments(segments: pa.Table, connection: int) -> Responses:
+        """Reads one connection of the table `segments` of a run traced with `packets`, as `every` does: 2 n is the client of flow n, 2 n + 1 its
+        server. Raises InputError for a connection that has no row."""
         ends = pa.array([connection, connection ^ 1], segments["connection"].type)
-        found = Responses.every(segments.filter(pc.is_in(segments["connection"], ends)), vain={connection: vain})
+        found = Responses.every(segments.filter(pc.is_in(segments["connection"], ends)))
         if connection not in found:
             raise InputError(f"connection {connection} has no row in the table; those that have are {_some(segments)}")
         return found[connection]
 
     @staticmethod
-    def every(segments: pa.Table, *, vain: Mapping[int, int] | None = None) -> dict[int, Responses]:
+    def every(segments: pa.Table) -> dict[int, Responses]:
         """Reads all connections of the table `segments` of one run, by number.
 
-        Where both ends were traced, lost is what did not arrive, and the own ack of a packet is that of its arrival, as a receiver sends it that
-        acknowledges each segment at once and selectively. What that ack takes on its way is the least that any took: that it waits for nothing is
-        assumed. vain: by connection, segments that arrived a second time, which the table does not have: `unneeded_retransmissions` of the table
-        `flows`.
+        Where both ends were traced, the own ack of a packet is that of its arrival, as a receiver sends it that acknowledges each segment at once
+        and selectively. What that ack takes on its way is the least that any took: that it waits for nothing is assumed. Lost are the copies of a
+        packet that were sent before it arrived, but for the last of these: what became of those that were sent in vain is not known.
         """
         connection = segments["connection"].to_numpy()
         order = np.argsort(connection, kind="stable")
@@ -70,7 +67,7 @@ class Responses:
         rows = {int(n): Rows(*(c[a:b] for c in columns)) for n, a, b in zip(numbers, first, ends, strict=True)}
         found = {n: Responses.of(Transfer.read(*mine)) for n, mine in rows.items()}
         both = {n: r for n, r in found.items() if r.segments and n ^ 1 in rows}
-        return {**found, **{n: r._arrived(rows[n], rows[n ^ 1], (vain or {}).get(n, 0)) for n, r in both.items()}}
+        return {**found, **{n: r._arrived(rows[n], rows[n ^ 1]) for n, r in both.items()}}
 
     @staticmethod
     def of_packets(packets: pa.Table, direction: int) -> Responses:
@@ -87,18 +84,15 @@ class Responses:
             own[inside] = np.where(covered, np.fmin(own[inside], at - found.sent[inside]), own[inside])
         return replace(found, own=own)
 
-    def _arrived(self, mine: Rows, peer: Rows, vain: int) -> Responses:
+    def _arrived(self, mine: Rows, peer: Rows) -> Responses:
         """With what the peer tells of arrivals."""
-        begin = mine.seq[(mine.sent & (mine.len > 0)).argmax()]
-        here = ~peer.sent & (peer.len > 0)
-        offset, at = unwrapped(peer.seq[here], int(begin)), peer.time[here]
-        order = np.lexsort((at, offset))
-        starts, first = np.unique(offset[order], return_index=True)
-        place = np.minimum(np.searchsorted(starts, self.offset), max(starts.size - 1, 0))
-        there = starts[place] == self.offset if starts.size else np.zeros(self.offset.size, bool)
-        own = np.full(self.sent.size, np.nan)
-        own[there] = at[order][first[place[there]]] - self.sent[there] + _way_back(mine, peer)
-        return replace(self, own=own, lost=self.segments - at.size - vain)
+        data, here = mine.sent & (mine.len > 0), ~peer.sent & (peer.len > 0)
+        begin = int(mine.seq[data.argmax()])
+        came = _whole(self.offset, self.offset + self.size, unwrapped(peer.seq[here], begin), peer.len[here], peer.time[here])
+        # A copy is what repeats a packet's first byte; one of a packet that never arrived came too early for ever.
+        row, packet = _covered(self.offset, unwrapped(mine.seq[data], begin), mine.len[data])
+        before = mine.time[data][row] < np.nan_to_num(came, nan=np.inf)[packet]
+        return replace(self, own=came - self.sent + _way_back(mine, peer), lost=int(before.sum() - np.isfinite(came).sum()))
 
     @property
     def loss(self) -> float:
@@ -130,6 +124,28 @@ class Rows(NamedTuple):
     seq: np.ndarray
     len: np.ndarray
     ack: np.ndarray
+
+
+def _covered(places: np.ndarray, start: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the rising `places` each range covers: numbers of the range and of the place, pair by pair."""
+    low, high = np.searchsorted(places, start), np.searchsorted(places, start + size)
+    counts = high - low
+    row = np.repeat(np.arange(start.size), counts)
+    return row, np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(low, counts)
+
+
+def _whole(start: np.ndarray, end: np.ndarray, offset: np.ndarray, size: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """When all bytes of each of the rising ranges had come (s), from segments with their times; NaN where some did not."""
+    edges = np.unique(np.concatenate([start, end, offset, offset + size]))
+    row, part = _covered(edges, offset, size)
+    came = np.full(edges.size, np.inf)
+    np.minimum.at(came, part, at[row])
+    if not start.size:
+        return np.empty(0)
+    # The last part of a range begins below its end; ranges follow one another, perhaps with gaps.
+    bounds = np.stack([np.searchsorted(edges, start), np.searchsorted(edges, end)], 1).ravel()
+    last = np.maximum.reduceat(np.append(came, 0.0), bounds)[::2]
+    return np.where(np.isfinite(last), last, np.nan)
 
 
 def _way_back(mine: Rows, peer: Rows) -> float:

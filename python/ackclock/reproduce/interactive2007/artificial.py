@@ -10,7 +10,7 @@ import numpy as np
 import ackclock as ac
 from ackclock.models import interactive2007 as i
 from ackclock.plot.bands import half_width
-from ackclock.reproduce.interactive2007 import seen, testbed
+from ackclock.reproduce.interactive2007 import f4_gain, seen, testbed
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.item import Setting
 from ackclock.results import Run
@@ -107,6 +107,11 @@ def model(p: np.ndarray) -> np.ndarray:
     return i.backlogged_gain(p, i.random_timeouts(p, 1.0), ROUND_TRIP, testbed.RTO)
 
 
+def smooth_model(p: np.ndarray) -> np.ndarray:
+    """The same without the steps that a largest window in whole packets gives it (I-F4), for figures."""
+    return i.backlogged_gain(p, f4_gain.unrounded(p), ROUND_TRIP, testbed.RTO)
+
+
 def measure(setting: Setting, label: str, losses: Iterable[float] = tuple(SECONDS), stack: ac.Stack | None = None) -> list[Point]:
     """Simulates both kinds of flow at each loss. stack: of both, the paper's TCP by default."""
     tcp = stack or testbed.tcp()
@@ -132,6 +137,5 @@ def measure(setting: Setting, label: str, losses: Iterable[float] = tuple(SECOND
     ]
 
 
-def _read(run: Run) -> Seen:
-    group = run.flows["group"][0].as_py()
-    return seen.read(run, group, marks=testbed.THINK if group == BACKLOGGED else 0.0)
+def _read(key: tuple[str, float, int], run: Run) -> Seen:
+    return seen.read(run, key[0], marks=testbed.THINK if key[0] == BACKLOGGED else 0.0)

@@ -65,7 +65,7 @@ def picture(points: list[Point]) -> object:
             Measured("simulated", p, np.array([x.gain for x in points]), np.array([x.half for x in points])),
             Measured("simulated, packets marked by the clock", p, np.array([x.marked_gain for x in points])),
         ],
-        [("model", fine, artificial.model(fine))],
+        [("model", fine, artificial.smooth_model(fine))],
         title="How much faster a backlogged flow is, artificial random loss",
         subtitle="5 Mbit/s, 12 ms, RED; mean response time of telnet packets over that of an endless transfer's; 95 % bands",
         xlabel="loss ratio",

@@ -63,31 +63,46 @@ class Seen:
         return self.timeouts / found if found else float("nan")
 
 
-def responses(run: Run, group: str) -> list[Responses]:
-    """Those of each flow of a workload that sent data, in the order of starting."""
-    flows = run.flows.filter(pc.equal(run.flows["group"], group)).select(["flow", "unneeded_retransmissions"]).to_pylist()
+def responses(run: Run, group: str, larger: int = 0) -> list[Responses]:
+    """Those of each flow of a workload that sent data, in the order of starting. larger: packets with no more payload than this do not count, which
+    leaves out dummies."""
+    table = rows(run, group)
+    found = Responses.every(table.filter(pc.or_(pc.equal(table["len"], 0), pc.greater(table["len"], larger))))
+    return [r for n, r in sorted(found.items()) if n % 2 == 0 and r.segments]
+
+
+def rows(run: Run, group: str) -> pa.Table:
+    """The rows of a workload's flows, both ends, in the table `segments`."""
+    flows = run.flows.filter(pc.equal(run.flows["group"], group))["flow"].to_pylist()
     table = segments(run.traces)
-    ends = pa.array([2 * f["flow"] + end for f in flows for end in (0, 1)], table["connection"].type)
-    vain = {2 * f["flow"]: f["unneeded_retransmissions"] for f in flows}
-    found = Responses.every(table.filter(pc.is_in(table["connection"], ends)), vain=vain)
-    return [found[n] for n in vain if n in found and found[n].segments]
+    return table.filter(pc.is_in(table["connection"], pa.array([2 * n + end for n in flows for end in (0, 1)], table["connection"].type)))
+
+
+def by_acks(run: Run, group: str) -> tuple[int, int]:
+    """Data segments that a workload's flows sent, and those of them that did not arrive, whatever was sent several times: each one that arrives is
+    acknowledged at once."""
+    table = rows(run, group)
+    sent = pc.sum(pc.and_(table["sent"], pc.greater(table["len"], 0))).as_py() or 0
+    acks = table.filter(pc.equal(pc.bit_wise_and(table["connection"], 1), 1))
+    return sent, sent - (pc.sum(pc.equal(acks["kind"], "ack")).as_py() or 0)
 
 
 def read(run: Run, group: str, *, larger: int = 0, marks: float = 0.0) -> Seen:
-    """Those of a workload. larger: only packets with more payload than this count for response times, which leaves out dummies. marks: mean time (s)
-    between the marks of each of `MARKED` independent processes (I-A3); none for 0.
+    """Those of a workload. larger: packets with no more payload than this do not count. marks: mean time (s) between the marks of each of `MARKED`
+    independent processes (I-A3); none for 0.
     """
     flows = run.flows.filter(pc.equal(run.flows["group"], group))
-    found = responses(run, group)
-    counted = [r.size > larger for r in found]
+    found = responses(run, group, larger)
+    copied = pc.any(pc.equal(rows(run, group)["kind"], "copy")).as_py()
+    sent, lost = by_acks(run, group) if copied else (sum(r.segments for r in found), sum(r.lost for r in found))
     marked = [r.marked(m).own for r in found for m in poisson(r.sent[0], r.sent[-1], marks)] if marks else []
     sums = {name: int(pc.sum(flows[name]).as_py() or 0) for name in ("timeouts", "fast_recoveries")}
     return Seen(
-        own=finite(r.own[c] for r, c in zip(found, counted, strict=True)),
-        cumulative=finite(r.time[c] for r, c in zip(found, counted, strict=True)),
+        own=finite(r.own for r in found),
+        cumulative=finite(r.time for r in found),
         marked=finite(marked),
-        segments=sum(r.segments for r in found),
-        lost=sum(r.lost for r in found),
+        segments=sent,
+        lost=lost,
         timeouts=sums["timeouts"],
         recoveries=sums["fast_recoveries"],
         goodput=float(pc.sum(flows["goodput"]).as_py() or 0.0),
@@ -113,13 +128,16 @@ def together(found: Iterable[Seen]) -> Experience:
     return Experience.of([s.loss for s in rows], [s.mean for s in rows], [s.own.size for s in rows])
 
 
-def each(setting: Setting, jobs: Mapping[Key, ac.Scenario], reader: Callable[[Run], Found], label: str) -> dict[Key, Found]:
-    """Simulates traced scenarios and reads each run, a few at a time; by key what was read."""
+def each(
+    setting: Setting, jobs: Mapping[Key, ac.Scenario], reader: Callable[[Key, Run], Found], label: str, *, share: tuple[float, float] = (0.0, 1.0)
+) -> dict[Key, Found]:
+    """Simulates traced scenarios and reads each run, a few at a time; by key what was read of it. share: the part of the item's work that this is."""
     keys = list(jobs)
     found: dict[Key, Found] = {}
     for begin in range(0, len(keys), BATCH):
         some = keys[begin : begin + BATCH]
-        runs = setting.run_all([jobs[k] for k in some], label, share=(begin / len(keys), min(begin + BATCH, len(keys)) / len(keys)))
+        part = tuple(share[0] + (share[1] - share[0]) * n / len(keys) for n in (begin, begin + len(some)))
+        runs = setting.run_all([jobs[k] for k in some], label, share=(part[0], part[1]))
         for key, run in zip(some, runs, strict=True):
-            found[key] = reader(run)
+            found[key] = reader(key, run)
     return found

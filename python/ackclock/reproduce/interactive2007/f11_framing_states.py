@@ -62,8 +62,8 @@ def scenario(ps: float, seed: int, packets: int) -> ac.Scenario:
 def transitions(run: Run) -> dict[str, Share]:
     """Frequencies of the transitions.
 
-    An episode that begins with duplicate acks is FR, any other TO. One that sees no timeout is FR alone; those that begin as FR and time out are the rest
-    of all recoveries. An expiry that another follows without progress stays in TO.
+    An episode that begins with duplicate acks is FR, any other TO. One that sees no timeout is FR alone; those that begin as FR and time out are the
+    rest of all recoveries. An expiry that another follows without progress stays in TO.
     """
     (flow,) = run.flows.filter(pc.equal(run.flows["group"], "telnet")).to_pylist()
     episodes = run.traces["episodes"]
@@ -102,8 +102,8 @@ def judged(ps: float, found: dict[str, Share]) -> list[Check]:
     title="The states of Smart Framing: success, fast recovery, timeout",
     choices={
         "path": "the default dumbbell with nothing else on it; the artificial loss module takes each data segment by itself",
-        "flow": f"one telnet flow of {testbed.PAYLOAD}-byte packets, {THINK:g} s apart on average rather than 1 s: the chain has no packet that is sent "
-        "while the one before it is being repaired",
+        "flow": f"one telnet flow of {testbed.PAYLOAD}-byte packets, {THINK:g} s apart on average rather than 1 s: the chain has no packet that is "
+        "sent while the one before it is being repaired",
         "TCP": "; ".join(testbed.CHOICES[k] for k in ("TCP", "window", "acks", "timer")),
         "FR": "an episode that duplicate acks begin, TO any other; FR to TO: such an episode with a timeout; TO to TO: an expiry that another one "
         "follows without progress between",

@@ -20,7 +20,5 @@ def reproduce(setting: Setting) -> Outcome:
     outcome.checks.append(sustained.beyond(curves))
     padded = replace(sustained.of(curves, sustained.PADDED).approach, flows=(50, 220, 240, 260))
     (of_bytes,), outcome.tables["in_bytes"] = sustained.measure(sustained.RED_OF_BYTES, setting, "I-F9a", [padded])
-    outcome.notes.append(
-        f"{padded.name}: departs at {of_bytes.departure:.0f} where RED's thresholds count bytes, which does not take dummies for packets"
-    )
+    outcome.notes.append(f"{padded.name}: departs at {of_bytes.departure:.0f} where RED's thresholds count bytes: dummies are then no packets")
     return outcome

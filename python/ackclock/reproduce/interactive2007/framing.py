@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.ticker
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -143,7 +144,11 @@ def picture(found: dict[str, list[Point]], title: str) -> Figure:
                 axes.errorbar(x, means, yerr=bars, markersize=4, capsize=2.5, label=f"{name}, {kind}" if len(found) > 1 else name, **look)
         axes.set(xlabel="Loss of TCP's packets (%)", ylabel="Mean response time (s)")
         axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        if len(found) > 1:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda y, _: f"{y:g}"))
+        else:
+            axes.set_ylim(bottom=0)
         axes.grid(True)
         axes.legend(loc="upper left", fontsize=9, handlelength=2.6)
     return fig

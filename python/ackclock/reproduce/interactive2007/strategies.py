@@ -38,9 +38,7 @@ rule(
         f"{SIM}::a_padded_packet_is_found_missing_by_duplicate_acks",
         "tests/test_reproduce_interactive2007_sustained.py::test_each_approach_offers_what_the_closed_form_has",
     ],
-    choices={
-        "spacing": "1 ms between a packet, its first dummy and each further one: writes are apart, as the paper has it, but it does not say how far"
-    },
+    choices={"spacing": "1 ms between a packet, its first dummy and each further one; the paper does not say how far writes are apart"},
 )
 rule(
     "I-A7",

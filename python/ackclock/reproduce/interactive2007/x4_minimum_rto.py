@@ -123,15 +123,15 @@ def reproduce(setting: Setting) -> Outcome:
         ]
         formula = ", ".join(f"{1e3 * float(equality(p, share(p, 1.0), ROUND_TRIP)):.3g} ms with {kind} losses" for kind, share in Q.items())
         notes.append(
-            f"p = {p:g}: equal to backlogged at minRTO' = {equal(curve, backlogged)}, {equal(always, backlogged)} where it holds always; by (3) and (10) "
-            f"{formula}"
+            f"p = {p:g}: equal to backlogged at minRTO' = {equal(curve, backlogged)}, {equal(always, backlogged)} where it holds always; by (3) and "
+            f"(10) {formula}"
         )
         notes.append(
             f"p = {p:g}: equal to III ({1e3 * copies.mean():.4g} +/- {1e3 * half_width(copies):.2g} ms) at minRTO' = {equal(curve, copies)}, "
             f"{equal(always, copies)} where it holds always; by (3) and (14) {1e3 * p:.3g} ms"
         )
     notes.append(
-        "approach I waits for the usual minimum again once a second packet is outstanding, which then is half of the window of four; where the smaller "
+        "approach I waits for the usual minimum again once a second packet is outstanding, half of the window of four; where the smaller "
         'minimum holds however many are ("always"), latency is (ms) '
         + "; ".join(f"p = {p:g}: " + ", ".join(f"{1e3 * of(rows, p, f'{floor:g} {ALWAYS}').mean():.4g}" for floor in FLOORS) for p in LOSSES)
     )

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.ticker
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
@@ -16,12 +17,15 @@ from ackclock.reproduce.item import Check, Outcome, Setting, exactly, item, stat
 from ackclock.results import Run
 
 CASES: dict[str, tuple[int, ...]] = {"both copies arrive": (), "the first is lost": (3,), "the second is lost": (4,), "both are lost": (3, 3)}
-"""What becomes of the second packet: the numbers of the data segments that are lost, copies counted; each fault sees what those before it let pass."""
+"""What becomes of the second packet: the numbers of the data segments that are lost, copies counted. Each fault sees what those before it
+let pass."""
 LOSSES = (0.02, 0.05, 0.1, 0.2)
 THINK = 60.0
 """Seconds between packets on average: each is alone."""
 PACKETS, FULL_PACKETS = 20_000, 100_000
 SIGMAS = 3.0
+WHAT = ("all copies lost", "and the first retransmission", "window reduced")
+"""What is counted of packets."""
 
 
 def scenario(packets: int, faults: Any, seconds: float, seed: int = 1) -> ac.Scenario:

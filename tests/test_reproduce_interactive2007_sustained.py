@@ -26,7 +26,7 @@ def test_a_departure_is_where_the_line_crosses():
 def test_a_departure_elsewhere_is_told():
     good = [curve(a, {540: 340, 720: 255, 1080: 170, 0: 15}[a.bytes], 0.01) for a in APPROACHES]
     assert all(c.holds for c in sustained.departures(good))
-    late = [curve(a, 400, 0.01) for a in APPROACHES]
+    late = [curve(a, 460, 0.01) for a in APPROACHES]
     assert not any(c.holds for c in sustained.departures(late))
 
 

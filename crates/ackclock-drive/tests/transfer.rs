@@ -87,6 +87,16 @@ fn up_1_mb_at_5_percent() {
 }
 
 #[test]
+fn up_1_mb_with_rack_without_losses_but_reordered() {
+    upload(Setup { recovery: "rack", ..troubled(0.0) }, MB);
+}
+
+#[test]
+fn up_1_mb_with_rack_at_5_percent() {
+    upload(Setup { recovery: "rack", ..troubled(0.05) }, MB);
+}
+
+#[test]
 fn up_50_mb() {
     upload(Setup::default(), 50 * MB);
 }

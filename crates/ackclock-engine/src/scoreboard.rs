@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use ackclock_policy::{Scoreboard as View, SentSegment};
+use ackclock_policy::{Deliveries, Scoreboard as View, SentSegment, Transmission};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
 const SACKED: u8 = 1;
@@ -118,6 +118,8 @@ pub(crate) struct Scoreboard {
     retransmitted_bytes: u32,
     /// No segment below it is waiting for a retransmission.
     lost_hint: Cell<SeqNumber>,
+    /// What has been delivered since it was last asked for, where somebody wants to know.
+    deliveries: Option<Box<Deliveries>>,
 }
 
 impl Scoreboard {
@@ -202,6 +204,38 @@ impl Scoreboard {
         }
     }
 
+    /// Keeps in mind the transmissions of what is delivered from now on, for [`Scoreboard::take_deliveries`].
+    pub fn keep_deliveries(&mut self) {
+        self.deliveries.get_or_insert_default();
+    }
+
+    pub fn keeps_deliveries(&self) -> bool {
+        self.deliveries.is_some()
+    }
+
+    /// What was delivered since the last time; `None` unless it is kept in mind.
+    pub fn take_deliveries(&mut self) -> Option<Deliveries> {
+        self.deliveries.as_deref_mut().map(std::mem::take)
+    }
+
+    /// The segment is delivered.
+    #[inline]
+    fn delivered(&mut self, s: &Sent) {
+        if self.deliveries.is_some() {
+            self.keep_in_mind(s);
+        }
+    }
+
+    /// Out of line: few want to know.
+    #[cold]
+    #[inline(never)]
+    fn keep_in_mind(&mut self, s: &Sent) {
+        let last = Transmission { xmit_ts: s.sent_at(self.epoch), end_seq: s.end() };
+        if let Some(deliveries) = self.deliveries.as_deref_mut() {
+            deliveries.add(last, s.transmissions() == 1);
+        }
+    }
+
     /// Takes off everything below `ack`.
     pub fn acknowledge(&mut self, ack: SeqNumber) -> Acked {
         let mut acked = Acked::default();
@@ -225,6 +259,9 @@ impl Scoreboard {
                 acked.newly_delivered += bytes;
                 if s.transmissions() == 1 && acked.oldest_sent_once.is_none() {
                     acked.oldest_sent_once = Some(s.sent_at(self.epoch));
+                }
+                if whole {
+                    self.delivered(&s);
                 }
             }
         }
@@ -329,6 +366,7 @@ impl Scoreboard {
             self.forget(&s, s.len());
             self.sacked_bytes += s.len();
             self.sent[i].marks = (s.marks & (FIN | AGAIN_BITS)) | SACKED;
+            self.delivered(&s);
         }
     }
 

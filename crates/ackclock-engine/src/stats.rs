@@ -87,6 +87,8 @@ pub struct Stats {
     pub timeouts_by_round: Rounds,
     /// SYN or SYN-ACK retransmissions.
     pub syn_retransmissions: u32,
+    /// Tail loss probes sent, new data or old (RFC 8985 §7).
+    pub tail_loss_probes: u32,
     /// Fast retransmits: recovery episodes entered.
     pub fast_recoveries: u32,
     /// Timeouts whose original segment had arrived (known by timestamps, DSACK, or the world's own knowledge).
@@ -139,6 +141,7 @@ impl Stats {
             timeouts: self.timeouts - before.timeouts,
             timeouts_by_round: rounds,
             syn_retransmissions: self.syn_retransmissions - before.syn_retransmissions,
+            tail_loss_probes: self.tail_loss_probes - before.tail_loss_probes,
             fast_recoveries: self.fast_recoveries - before.fast_recoveries,
             spurious_timeouts: self.spurious_timeouts - before.spurious_timeouts,
             // An episode that was open then and has changed its class since counts for what it is now.

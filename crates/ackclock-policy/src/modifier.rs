@@ -76,6 +76,14 @@ pub const MODIFIERS: &[Modifier] = &[
         &["framing.copies"],
     ),
     plain("smart-framing", "cuts data so that at least four segments are in flight (I-A8)", &[("framing", "smart")]),
+    // Loss recovery
+    plain("rack", "RACK-TLP: losses told by time, and tails probed before the timer expires (RFC 8985); needs SACK", &[("recovery", "rack")]),
+    plain(
+        "early-retransmit",
+        "fewer duplicate acks will do when few segments are outstanding (RFC 5827, I-A9)",
+        &[("recovery.early_retransmit", "segments")],
+    ),
+    with("dup-thresh", "dup-thresh(2)", "duplicate acks that mean a loss (I-A9)", &[], &["recovery.dup_thresh"]),
     // Receiver
     plain("delack", "acknowledges every second segment, others within 200 ms", &[("ack", "delayed")]),
     with(

@@ -116,8 +116,24 @@ pub trait LossRecovery: Policy {
         v.phase
     }
 
-    /// When [`LossRecovery::on_deadline`] wants to be called; `None` for a rule without a timer of its own.
+    /// When [`LossRecovery::on_deadline`] wants to be called; asked of rules that [go by time](LossRecovery::goes_by_time), after each of their answers.
     fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// True for a rule that goes by time: acks tell it which transmissions they report ([`AckInfo::deliveries`]), and it is asked to
+    /// [plan](LossRecovery::plan). Asked once, before the first data is sent.
+    fn goes_by_time(&self) -> bool {
+        false
+    }
+
+    /// For a rule that goes by time: new data was sent or acknowledged, and the retransmission timer was told of it (`v.rto_deadline`). The moment to set
+    /// a [deadline](LossRecovery::deadline) beside it.
+    fn plan(&mut self, _b: &dyn Scoreboard, _v: &SenderView) {}
+
+    /// Asked after each [`LossRecovery::on_deadline`]: a segment to send now, whatever the window says, in order to hear from the receiver. As in
+    /// [`LossRecovery::next_seg`], an outstanding range or one that starts at `v.snd_nxt`. The retransmission timer begins anew with it.
+    fn loss_probe(&mut self, _b: &dyn Scoreboard, _v: &SenderView) -> Option<SeqRange> {
         None
     }
 
@@ -128,8 +144,8 @@ pub trait LossRecovery: Policy {
     /// Tells that `sent` was (re)transmitted on this rule's advice.
     fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {}
 
-    /// What happens to the window beyond the reduction that opens an episode. Called after each ack on which the phase is or was not Open, when `v` shows
-    /// everything else that the ack brought, and before [`LossRecovery::quota`].
+    /// What happens to the window beyond the reduction that opens an episode. Called after each ack on which the phase is or was not Open (after every ack
+    /// for a rule that goes by time), when `v` shows everything else that the ack brought, and before [`LossRecovery::quota`].
     fn adjust(&mut self, _v: &SenderView) -> Adjustment {
         Adjustment::Keep
     }

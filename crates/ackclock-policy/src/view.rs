@@ -52,6 +52,11 @@ pub enum Adjustment {
     Reduce,
     /// This one, which the recovery's own way of reducing (rate-halving) has come to.
     To(Window),
+    /// A loss was repaired before it was known to be one: the window's rule reduces it as for any loss, and the episode is over (RFC 8985 §7.4.2).
+    Repaired {
+        /// Sent and not cumulatively acknowledged when the repair was sent, bytes.
+        flight_size: Bytes,
+    },
 }
 
 /// How an episode ended.
@@ -138,6 +143,53 @@ pub struct AckInfo {
     pub ece: bool,
     /// The window had been the limit when this data was sent: growth is justified (RFC 7661).
     pub cwnd_limited: bool,
+    /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by time](crate::LossRecovery::goes_by_time), and
+    /// for no other.
+    pub deliveries: Option<Deliveries>,
+}
+
+/// One transmission of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmission {
+    /// When.
+    pub xmit_ts: Instant,
+    /// Where the segment ends.
+    pub end_seq: SeqNumber,
+}
+
+impl Transmission {
+    /// True when this one came after `other`; of those sent at one moment, the higher number came later (RFC 8985 §6.2, RACK_sent_after()).
+    pub fn is_after(self, other: Self) -> bool {
+        (self.xmit_ts, self.end_seq) > (other.xmit_ts, other.end_seq)
+    }
+}
+
+/// The transmissions of the segments that an ack was the first to report, cumulatively or by SACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Deliveries {
+    /// The last one of those sent once.
+    pub sent_once: Option<Transmission>,
+    /// The last one of those sent more than once, by their last transmission. Which of its transmissions arrived is not known.
+    pub resent: Option<Transmission>,
+    /// Where the lowest of those sent once ends.
+    pub lowest_sent_once: Option<SeqNumber>,
+    /// By its timestamp, the ack answers nothing that was sent after this moment.
+    pub echoed: Option<Instant>,
+    /// The ack had no payload and repeated number and window of the one before (RFC 5681 §2), whether or not anything is outstanding.
+    pub repeats: bool,
+}
+
+impl Deliveries {
+    /// Takes in a segment by its last transmission.
+    pub fn add(&mut self, last: Transmission, sent_once: bool) {
+        let latest = if sent_once { &mut self.sent_once } else { &mut self.resent };
+        if latest.is_none_or(|t| last.is_after(t)) {
+            *latest = Some(last);
+        }
+        if sent_once && self.lowest_sent_once.is_none_or(|seq| last.end_seq < seq) {
+            self.lowest_sent_once = Some(last.end_seq);
+        }
+    }
 }
 
 /// A timeout about which it is not yet known whether it was spurious.
@@ -227,6 +279,8 @@ pub enum TimerEvent {
     AllAcked,
     /// The timer expired; the timeout given is already the backed-off one.
     Expired,
+    /// A probe goes out in its stead, and it begins anew (RFC 8985 §7.3).
+    Probed,
 }
 
 /// What to do with the retransmission timer.

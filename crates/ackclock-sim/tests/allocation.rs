@@ -27,9 +27,12 @@ fn steady(queue: Box<dyn ackclock_policy::QueueDiscipline>, flows: u64, recovery
 
 #[test]
 fn a_packet_allocates_nothing() {
-    for (queue, recovery) in
-        [("drop-tail limit=100packets", "sack"), ("red limit=200packets", "sack"), ("red limit=200packets", "fack adjustment=rate-halving")]
-    {
+    for (queue, recovery) in [
+        ("drop-tail limit=100packets", "sack"),
+        ("red limit=200packets", "sack"),
+        ("red limit=200packets", "fack adjustment=rate-halving"),
+        ("red limit=200packets", "rack"),
+    ] {
         let (packets, allocations) = steady(choose(queue).build(), 20, recovery);
         assert!(packets > 200_000, "{packets} packets");
         // A list here or there still grows to a length that it has not had before, or gives memory back after a burst of losses.

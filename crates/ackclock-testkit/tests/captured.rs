@@ -56,7 +56,12 @@ impl Captured {
 
     /// Segments that the client sent again, SYN and FIN included.
     fn sent_again(&self) -> u64 {
-        let again = |k: &SendKind| matches!(k, SendKind::FastRetransmit | SendKind::TimeoutRetransmit | SendKind::Syn { repeat: 1.. });
+        let again = |k: &SendKind| {
+            matches!(
+                k,
+                SendKind::FastRetransmit | SendKind::TimeoutRetransmit | SendKind::TailLossProbe { again: true } | SendKind::Syn { repeat: 1.. }
+            )
+        };
         self.client_sent().filter(|(_, kind, _)| again(kind)).count() as u64
     }
 
@@ -124,7 +129,7 @@ fn retransmissions_timeouts_and_rounds_are_those_of_the_sender() {
                     if d.retransmitted_packets != c.sent_again() {
                         wrong.push(format!("{what}: {} retransmitted, {} found", c.sent_again(), d.retransmitted_packets));
                     }
-                    assert_eq!(d.of(Cause::TailLossProbe).count(), 0, "{what}: the engine does not probe");
+                    assert_eq!(d.of(Cause::TailLossProbe).count(), 0, "{what}: this recovery does not probe");
                     let (found, real) = (c.timeouts_found(), c.timeouts());
                     score.add(&found, &real);
                 }
@@ -139,6 +144,38 @@ fn retransmissions_timeouts_and_rounds_are_those_of_the_sender() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     let (precision, recall) = (all.both as f64 / all.found as f64, all.both as f64 / all.real as f64);
     assert!(all.real > 500 && precision >= 0.95 && recall >= 0.95, "{all:?}");
+}
+
+#[test]
+fn probes_are_told_from_timeouts_where_more_than_one_segment_is_outstanding() {
+    let (mut told, mut sole) = (0, 0);
+    for (name, forth, back) in paths() {
+        for timestamps in [false, true] {
+            // Short transfers, which have a tail to lose.
+            for seed in 0..60 {
+                let setup = setup("rack", timestamps, true);
+                let c = captured([&setup, &setup], [Plan::send(8000), Plan::receive()], [forth, back], seed, 0);
+                let (d, what) = (c.client(), format!("{name}, timestamps {timestamps}, seed {seed}"));
+                assert_eq!(d.retransmitted_packets, c.sent_again(), "{what}");
+                let probe = |k| matches!(k, SendKind::TailLossProbe { again: true });
+                let mut real: BTreeSet<u64> = c.client_sent().filter(|(_, kind, _)| probe(*kind)).map(|(at, ..)| at.as_nanos()).collect();
+                for row in &d.retransmissions {
+                    let real = real.remove(&(row.at.as_nanos() - 1_000_000_000_000_000_000));
+                    match (row.cause == Cause::TailLossProbe, real) {
+                        (true, true) => told += 1,
+                        (true, false) => panic!("{what}: {} taken for a probe: {}", row.seq, row.evidence),
+                        // In a single connection of a sender that is not known, nothing tells these from a first expiry.
+                        (false, true) if row.evidence.starts_with("the only segment outstanding") => sole += 1,
+                        (false, true) => panic!("{what}: a probe taken for {:?}: {}", row.cause, row.evidence),
+                        (false, false) => {}
+                    }
+                }
+                assert!(real.is_empty(), "{what}: {real:?} not found");
+            }
+        }
+    }
+    println!("{told} told, {sole} alone in the network");
+    assert!(told >= 5 && sole >= 5, "{told} told, {sole} alone in the network");
 }
 
 #[test]

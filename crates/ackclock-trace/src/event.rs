@@ -16,6 +16,11 @@ pub enum SendKind {
     FastRetransmit,
     /// A retransmission because the timer expired.
     TimeoutRetransmit,
+    /// A probe of a flight's tail (RFC 8985 §7), `again` when it repeats the last segment.
+    TailLossProbe {
+        /// False for new data.
+        again: bool,
+    },
     /// A probe of a closed window.
     WindowProbe,
     /// A keepalive probe.

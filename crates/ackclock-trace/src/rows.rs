@@ -144,6 +144,8 @@ table! {
         unneeded_retransmissions: u64, "";
         /// Timeouts whose original segment had arrived.
         spurious_timeouts: u32, "";
+        /// Tail loss probes sent, new data or old (RFC 8985 7).
+        tail_loss_probes: u32, "";
         /// Loss recoveries entered on acks.
         fast_recoveries: u32, "";
         /// Congestion-avoidance events: clock-preserving halvings (M-U1).
@@ -311,7 +313,7 @@ table! {
         connection: u32, "";
         /// True when it was sent, false when it was received.
         sent: bool, "";
-        /// Why it was sent: `syn`, `new`, `copy`, `fast-retransmit`, `timeout-retransmit`, `window-probe`, `keepalive`, `ack` or `reset`.
+        /// Why it was sent: `syn`, `new`, `copy`, `fast-retransmit`, `timeout-retransmit`, `tail-loss-probe`, `window-probe`, `keepalive`, `ack` or `reset`.
         kind: Option<&'static str>, "";
         /// Its first sequence number.
         seq: SeqNumber, "";

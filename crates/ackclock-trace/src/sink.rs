@@ -31,6 +31,7 @@ impl SendKind {
             Self::Copy => "copy",
             Self::FastRetransmit => "fast-retransmit",
             Self::TimeoutRetransmit => "timeout-retransmit",
+            Self::TailLossProbe { .. } => "tail-loss-probe",
             Self::WindowProbe => "window-probe",
             Self::Keepalive => "keepalive",
             Self::Ack => "ack",
@@ -40,7 +41,7 @@ impl SendKind {
 
     /// True for a retransmission of data.
     pub const fn is_retransmission(self) -> bool {
-        matches!(self, Self::FastRetransmit | Self::TimeoutRetransmit)
+        matches!(self, Self::FastRetransmit | Self::TimeoutRetransmit | Self::TailLossProbe { again: true })
     }
 }
 

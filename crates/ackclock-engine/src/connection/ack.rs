@@ -1,6 +1,6 @@
 //! What an acknowledgment does to the sending side: scoreboard, samples, phases, windows.
 
-use ackclock_policy::{AckInfo, Phase, RttSample, SenderView, TimerAction, TimerEvent};
+use ackclock_policy::{AckInfo, Deliveries, Phase, RttSample, SenderView, TimerAction, TimerEvent};
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
@@ -25,7 +25,8 @@ impl Connection {
         let copied = self.rare.says(|r| r.copies.is_some()) && self.answers_copy(segment, advanced, dsack);
         // The answer to a window probe repeats the acknowledgment because the probe was turned away, not because something arrived out of order.
         let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && !copied && self.is_duplicate(segment, newly_sacked, opened);
-        if advanced == 0 && newly_sacked == 0 && !is_dup && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) {
+        let nothing_new = advanced == 0 && newly_sacked == 0 && !is_dup;
+        if nothing_new && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) && !self.sent.keeps_deliveries() {
             return;
         }
         if advanced > 0 {
@@ -61,14 +62,30 @@ impl Connection {
             rtt: sample,
             ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
             cwnd_limited: before <= self.cwnd_limited_at,
+            deliveries: if self.sent.keeps_deliveries() { self.deliveries(now, segment, advanced == 0 && !opened) } else { None },
         };
         let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
         let v = self.recover(now, &info, undone);
         if advanced > 0 {
             let e = if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
             self.run_retransmission_timer(now, e, &v);
+            if info.deliveries.is_some() {
+                self.plan_recovery(now);
+            }
             self.after_progress();
         }
+    }
+
+    /// The transmissions that an ack reports, and the latest moment of which its timestamp can tell. `same`: its number and window are.
+    #[cold]
+    #[inline(never)]
+    fn deliveries(&mut self, now: Instant, segment: &Segment, same: bool) -> Option<Deliveries> {
+        let ts = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0);
+        let ago = ts.map(|ts| self.timestamp_clock(now).wrapping_sub(ts.tsecr)).filter(|ms| *ms < 1 << 30);
+        // Our clock showed what is echoed until the next millisecond began.
+        let next = |ms| (now.as_nanos() / 1_000_000 + 1).saturating_sub(u64::from(ms));
+        let echoed = ago.map(|ms| Instant::from_nanos((next(ms) * 1_000_000).saturating_sub(1)));
+        Some(Deliveries { echoed, repeats: same && segment.seq_len() == 0, ..self.sent.take_deliveries()? })
     }
 
     /// RFC 9293 §3.10.7.4: the send window follows the newest segment. Returns true when it changed.
@@ -300,13 +317,13 @@ impl Connection {
             }
             v.window = self.window;
         }
-        if let Some(at) = self.policies.recovery.get().deadline() {
-            self.timers.arm(Timer::Recovery, at);
+        if info.deliveries.is_some() {
+            self.follow_recovery_deadline();
         }
         if stale {
             v = self.view(now);
         }
-        if self.phase != Phase::Open || before != Phase::Open {
+        if self.phase != Phase::Open || before != Phase::Open || info.deliveries.is_some() {
             self.adjust(now, &mut v);
         }
         if self.phase != Phase::Open {

@@ -2,7 +2,7 @@
 
 use ackclock_policy::{Adjustment, Congestion, Phase, SenderView, Settled, Window};
 use ackclock_trace::{EventKind, LossClass, Mask};
-use ackclock_units::{Instant, SeqRange};
+use ackclock_units::{Bytes, Instant, SeqRange};
 
 use super::{Connection, Episode};
 
@@ -79,8 +79,28 @@ impl Connection {
                 }
             }
             Adjustment::To(window) => self.set_window(window, now),
+            Adjustment::Repaired { flight_size } => self.answer_repaired(now, flight_size),
         }
         v.window = self.window;
+    }
+
+    /// RFC 8985 §7.4.2: a loss that a probe repaired is a congestion signal as any other, unless an ECN echo has told of this window.
+    #[cold]
+    fn answer_repaired(&mut self, now: Instant, flight_size: Bytes) {
+        if self.phase == Phase::Cwr {
+            return;
+        }
+        self.begin_episode(now, LossClass::Ca);
+        self.stats.window_cuts += 1;
+        let v = SenderView { flight_size, ..self.view(now) };
+        let window = self.policies.window.on_congestion(Congestion::Loss, &v);
+        self.set_window(window, now);
+        self.settle(Settled::Done, now);
+        self.end_episode(now, false);
+        self.follow_pacing(&v);
+        if self.rare.ecn.on {
+            self.rare.ecn.cwr = true;
+        }
     }
 
     /// ECN echo: one reduction per window of data (RFC 3168 §6.1.2).

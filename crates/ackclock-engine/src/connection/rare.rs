@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use ackclock_units::{Instant, Rate, SeqNumber};
+use ackclock_units::{Instant, Rate, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
 
 use super::copies::Copies;
@@ -48,6 +48,8 @@ impl Rare {
 pub(super) struct RareState {
     /// A reset to send.
     pub(super) reset: Option<Box<Segment>>,
+    /// A probe to send (RFC 8985 §7.3).
+    pub(super) loss_probe: Option<SeqRange>,
     pub(super) pacing_rate: Option<Rate>,
     /// A timeout about which the verdict is out.
     pub(super) watched: Option<Box<Watched>>,
@@ -74,6 +76,7 @@ pub(super) struct RareState {
 impl RareState {
     const BEGINNING: Self = Self {
         reset: None,
+        loss_probe: None,
         pacing_rate: None,
         watched: None,
         rebase: None,

@@ -26,10 +26,10 @@ impl Connection {
     }
 
     fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if self.rare.says(|r| r.reset.is_some())
-            && let Some(segment) = self.rare.reset.take().map(|s| *s)
+        if self.rare.says(|r| r.reset.is_some() || r.loss_probe.is_some())
+            && let Some(transmit) = self.transmit_first(now)
         {
-            return Some(Transmit { segment, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct });
+            return Some(transmit);
         }
         match self.state {
             State::Closed | State::Listen => return None,
@@ -58,6 +58,21 @@ impl Connection {
             return Some(t);
         }
         (self.pending.ack && self.state != State::SynSent).then(|| self.transmit_ack(now))
+    }
+
+    /// What goes before everything else: a reset, or a probe.
+    #[cold]
+    fn transmit_first(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(segment) = self.rare.reset.take().map(|s| *s) {
+            return Some(Transmit { segment, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct });
+        }
+        let range = self.rare.loss_probe?;
+        let again = range.start < self.snd_nxt;
+        // New data is sent however little it is, so the probe is forgotten only then.
+        let transmit = if again { self.transmit_again(now, range.start) } else { self.transmit_new(now, u64::from(self.smss)) };
+        self.rare.loss_probe = None;
+        self.stats.tail_loss_probes += u32::from(transmit.is_some());
+        Some(Transmit { kind: SendKind::TailLossProbe { again }, ..transmit? })
     }
 
     fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
@@ -170,6 +185,12 @@ impl Connection {
             }
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
+            if self.stats.data_segments_sent == 0 && self.policies.recovery.get().goes_by_time() {
+                self.sent.keep_deliveries();
+            }
+        }
+        if self.sent.keeps_deliveries() {
+            self.plan_recovery(now);
         }
         if copies > 1 && len > 0 && !fin {
             self.plan_copies(now, SeqRange::new(seq, self.snd_nxt), copies, room);
@@ -199,8 +220,8 @@ impl Connection {
             return true;
         }
         if last {
-            // (2): everything queued; with Nagle only while nothing is outstanding. What a FIN follows need not wait for more.
-            return fin_due || (at_once && !self.corked);
+            // (2): everything queued; with Nagle only while nothing is outstanding. What a FIN follows need not wait for more, nor does a probe.
+            return fin_due || (at_once && !self.corked) || self.rare.says(|r| r.loss_probe.is_some());
         }
         // (3): half of the largest window ever offered.
         at_once && len >= self.max_snd_wnd / 2
@@ -251,7 +272,7 @@ impl Connection {
             self.stats.retransmitted_bytes += u64::from(len);
         }
         let by_timeout = self.phase == Phase::Loss && self.episode.is_none_or(|e| e.class == LossClass::NonCa);
-        if let Some(e) = &mut self.episode {
+        if let Some(e) = self.episode.as_mut().filter(|_| !self.rare.says(|r| r.loss_probe.is_some())) {
             e.retransmissions += 1;
             // The first retransmission belongs to the signal itself; the rest are "other losses" (M-U1).
             self.stats.other_losses += u32::from(e.retransmissions > 1);

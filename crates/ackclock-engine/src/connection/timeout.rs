@@ -26,6 +26,10 @@ impl Connection {
         if self.timers.expire(Timer::Ack, now) {
             self.pending.ack = true;
         }
+        // Before the retransmission timer, in whose stead a probe may go out.
+        if self.timers.expire(Timer::Recovery, now) {
+            self.recovery_deadline(now);
+        }
         if self.timers.expire(Timer::Retransmission, now) {
             match self.state {
                 State::SynSent | State::SynReceived => self.syn_expired(now),
@@ -40,9 +44,6 @@ impl Connection {
             }
             self.rare.probes += 1;
             self.pending.window_probe = true;
-        }
-        if self.timers.expire(Timer::Recovery, now) {
-            self.recovery_deadline(now);
         }
         if self.timers.expire(Timer::Copies, now) {
             self.copies_expired(now);
@@ -116,6 +117,7 @@ impl Connection {
         if self.rare.ecn.on {
             self.rare.ecn.cwr = true;
         }
+        self.follow_recovery_deadline();
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);
@@ -123,18 +125,42 @@ impl Connection {
     }
 
     /// The loss recovery's own deadline.
+    #[cold]
     fn recovery_deadline(&mut self, now: Instant) {
+        if self.sent.is_empty() {
+            return;
+        }
         let v = self.view(now);
         let mut lost = std::mem::take(&mut self.lost);
         let phase = self.policies.recovery.get().on_deadline(&self.sent, &v, &mut lost);
         self.mark_lost(now, &mut lost);
         self.lost = lost;
         self.enter(now, phase);
-        if let Some(at) = self.policies.recovery.get().deadline() {
-            self.timers.arm(Timer::Recovery, at);
+        let v = self.view(now);
+        if let Some(range) = self.policies.recovery.get().loss_probe(&self.sent, &v) {
+            self.rare.loss_probe = Some(range);
+            self.run_retransmission_timer(now, TimerEvent::Probed, &v);
         }
+        self.follow_recovery_deadline();
         let v = self.view(now);
         self.quota = self.policies.recovery.get().quota(&v);
+    }
+
+    /// New data was sent or acknowledged: the recovery may set a timer beside that of retransmissions.
+    #[cold]
+    pub(super) fn plan_recovery(&mut self, now: Instant) {
+        let v = self.view(now);
+        self.policies.recovery.get().plan(&self.sent, &v);
+        self.follow_recovery_deadline();
+    }
+
+    /// The recovery's timer runs as it says.
+    #[inline]
+    pub(super) fn follow_recovery_deadline(&mut self) {
+        match self.policies.recovery.get().deadline() {
+            Some(at) => self.timers.arm(Timer::Recovery, at),
+            None => self.timers.disarm(Timer::Recovery),
+        }
     }
 
     /// Starts the persist timer: something waits, nothing is outstanding that a retransmission timer would watch, and the window does not let it go.

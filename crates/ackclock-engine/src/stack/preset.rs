@@ -83,6 +83,12 @@ pub const PRESETS: &[Preset] = &[
         sets: &[("recovery", "fack"), ("recovery.adjustment", "rate-halving"), ("window.initial_window", "rfc5681")],
     },
     Preset {
+        name: "rack",
+        about: "RACK-TLP with the standard window: losses told by time, tails probed; `cubic+rack` has Linux's window.",
+        source: "I-A9, RFC 8985",
+        sets: &[("recovery", "rack"), ("window.initial_window", "rfc5681")],
+    },
+    Preset {
         name: "cubic",
         about: "SACK-based recovery with CUBIC's window, ten segments to begin with.",
         source: "RFC 9438, RFC 6928",

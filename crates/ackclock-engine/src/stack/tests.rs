@@ -90,7 +90,7 @@ fn settings_reach_the_connection() {
 fn errors_name_what_would_do() {
     assert_eq!(
         refused("newrno"),
-        "`newrno` is not a known stack (did you mean `newreno`?); known are rfc793, tahoe, reno, newreno, sack, fack, fack-rh, cubic"
+        "`newrno` is not a known stack (did you mean `newreno`?); known are rfc793, tahoe, reno, newreno, sack, fack, fack-rh, rack, cubic"
     );
     assert!(refused("").starts_with("`` is not a known stack; known are rfc793"));
     assert!(refused("sack+sta(3)").starts_with("`+sta` is not a known modifier (did you mean `star`?); known are +star, +no-backoff"));

@@ -49,6 +49,7 @@ pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
         rtt: None,
         ece: false,
         cwnd_limited: true,
+        deliveries: None,
     }
 }
 

@@ -1,30 +1,38 @@
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 
-use crate::{Scoreboard, SentSegment};
+use crate::{Deliveries, Scoreboard, SentSegment, Transmission};
 
 /// The plainest scoreboard that keeps the contract: a list of segments, searched from the front. For tests, against which fast ones can be compared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReferenceScoreboard {
     segments: Vec<SentSegment>,
     sacked: Vec<SeqRange>,
+    deliveries: Deliveries,
 }
 
 impl ReferenceScoreboard {
     /// `n` segments of `len` bytes from `start` on, each sent once.
     pub fn of(start: SeqNumber, n: u32, len: u32) -> Self {
         let mut board = Self::default();
-        (0..n).for_each(|i| board.push(SeqRange::new(start + i * len, start + (i + 1) * len)));
+        (0..n).for_each(|i| board.push(SeqRange::new(start + i * len, start + (i + 1) * len), Instant::ZERO));
         board
     }
 
     /// A new segment was sent.
-    pub fn push(&mut self, range: SeqRange) {
-        self.segments.push(SentSegment { range, xmit_ts: Instant::ZERO, transmissions: 1, sacked: false, lost: false });
+    pub fn push(&mut self, range: SeqRange, now: Instant) {
+        self.segments.push(SentSegment { range, xmit_ts: now, transmissions: 1, sacked: false, lost: false });
+    }
+
+    /// What was delivered since the last time.
+    pub fn take_deliveries(&mut self) -> Deliveries {
+        std::mem::take(&mut self.deliveries)
     }
 
     /// Whole segments below `ack` were acknowledged; returns how many.
     pub fn acknowledge(&mut self, ack: SeqNumber) -> u32 {
         let before = self.segments.len();
+        let news = self.segments.iter().filter(|s| s.range.end <= ack && !s.sacked);
+        news.for_each(|s| self.deliveries.add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1));
         self.segments.retain(|s| s.range.end > ack);
         self.merge();
         (before - self.segments.len()) as u32
@@ -36,6 +44,7 @@ impl ReferenceScoreboard {
         for s in self.segments.iter_mut().filter(|s| range.covers(s.range) && !s.sacked) {
             (s.sacked, s.lost) = (true, false);
             news += u64::from(s.range.len());
+            self.deliveries.add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1);
         }
         self.merge();
         news
@@ -47,9 +56,9 @@ impl ReferenceScoreboard {
     }
 
     /// The segment at `seq` is sent again.
-    pub fn retransmit(&mut self, seq: SeqNumber) {
+    pub fn retransmit(&mut self, seq: SeqNumber, now: Instant) {
         for s in self.segments.iter_mut().filter(|s| s.range.start == seq) {
-            s.lost = false;
+            (s.lost, s.xmit_ts) = (false, now);
             s.transmissions += 1;
         }
     }

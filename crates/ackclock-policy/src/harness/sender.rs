@@ -1,8 +1,8 @@
-use ackclock_units::{SeqNumber, SeqRange};
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 use super::scoreboard::ReferenceScoreboard;
 use super::{ack, view};
-use crate::{AckInfo, Adjustment, LossRecovery, Phase, Scoreboard, SenderView, Window};
+use crate::{AckInfo, Adjustment, Deliveries, LossRecovery, Phase, Rtt, Scoreboard, SenderView, Window};
 
 /// A sender reduced to what a loss recovery deals with: sequence numbers, marks and phases, by the rules that [`LossRecovery`] states. It checks every
 /// answer.
@@ -13,6 +13,11 @@ pub(crate) struct Sender {
     pub v: SenderView,
     /// What the last ack made it mark lost.
     pub marked: Vec<SeqRange>,
+    /// What the next ack reports beside SACKs: a duplicate, and the moment that its timestamp tells of.
+    pub dsack: Option<SeqRange>,
+    pub echoed: Option<Instant>,
+    /// What was outstanding when a loss came to pass that a probe repaired.
+    pub repaired: Option<Bytes>,
 }
 
 /// Bytes of each segment.
@@ -24,7 +29,8 @@ impl Sender {
         let end = start + n * LEN;
         let mut v = SenderView { snd_una: start, snd_nxt: end, recovery_point: start, sack, smss: LEN, ..view() };
         v.window.cwnd = u64::from(n * LEN);
-        let mut sender = Self { recovery, board: ReferenceScoreboard::of(start, n, LEN), v, marked: vec![] };
+        let mut sender =
+            Self { recovery, board: ReferenceScoreboard::of(start, n, LEN), v, marked: vec![], dsack: None, echoed: None, repaired: None };
         sender.refresh();
         sender
     }
@@ -39,6 +45,12 @@ impl Sender {
         self.board = ReferenceScoreboard::of(self.v.snd_una, n, LEN);
         self.v.snd_nxt = self.v.snd_una + n * LEN;
         self.refresh();
+    }
+
+    /// Time passes; a round trip takes `rtt`.
+    pub fn wait(&mut self, time: Duration, rtt: Duration) {
+        self.v.now += time;
+        self.v.rtt = Some(Rtt { latest: rtt, srtt: rtt, rttvar: rtt / 2, min_rtt: rtt });
     }
 
     /// Sizes follow from the scoreboard.
@@ -63,16 +75,59 @@ impl Sender {
         self.v.dup_acks = if newly_acked > 0 { 0 } else { self.v.dup_acks + u32::from(is_dup) };
         self.refresh();
         let delivered = newly_acked + newly_sacked;
-        let info = AckInfo { segments_acked, newly_sacked, delivered, is_dup, has_sack: !blocks.is_empty(), ..ack(to.0, newly_acked) };
+        let (dsack, deliveries) =
+            (self.dsack.take(), Deliveries { echoed: self.echoed.take(), repeats: newly_acked == 0, ..self.board.take_deliveries() });
+        let rtt = deliveries.sent_once.filter(|_| newly_acked > 0).map(|t| self.v.now.since(t.xmit_ts));
+        let deliveries = self.recovery.goes_by_time().then_some(deliveries);
+        let has_sack = !blocks.is_empty() || dsack.is_some();
+        let info = AckInfo { segments_acked, newly_sacked, delivered, is_dup, has_sack, dsack, rtt, deliveries, ..ack(to.0, newly_acked) };
         self.marked.clear();
         let phase = self.recovery.on_ack(&info, &self.board, &self.v, &mut self.marked);
         self.take_marks();
         let before = self.v.phase;
         self.enter(phase);
-        if before != Phase::Open || phase != Phase::Open {
+        if before != Phase::Open || phase != Phase::Open || self.recovery.goes_by_time() {
             self.adjust();
         }
+        if newly_acked > 0 && self.recovery.goes_by_time() {
+            self.recovery.plan(&self.board, &self.v);
+        }
         phase
+    }
+
+    /// Waits for the recovery's own deadline, if there is one, and does what it asks for then. Returns the numbers of the segments sent.
+    pub fn reach_deadline(&mut self) -> Option<Vec<SeqNumber>> {
+        self.v.now = self.recovery.deadline()?.max(self.v.now);
+        self.marked.clear();
+        let phase = self.recovery.on_deadline(&self.board, &self.v, &mut self.marked);
+        self.take_marks();
+        self.enter(phase);
+        let probe = self.recovery.loss_probe(&self.board, &self.v);
+        assert!(self.recovery.deadline().is_none_or(|at| at > self.v.now), "a deadline that has come comes again");
+        let mut sent: Vec<SeqNumber> = probe.map(|range| self.transmit(range)).into_iter().collect();
+        sent.extend(self.send());
+        Some(sent)
+    }
+
+    /// Sends a segment, new or old.
+    fn transmit(&mut self, range: SeqRange) -> SeqNumber {
+        assert!(range.start >= self.v.snd_una && range.start <= self.v.snd_nxt, "{range:?} is outside {:?}", self.v);
+        if range.start == self.v.snd_nxt {
+            self.board.push(SeqRange::new(range.start, range.start + LEN), self.v.now);
+            self.v.snd_nxt = range.start + LEN;
+            self.v.unsent -= u64::from(LEN);
+            self.refresh();
+            if self.recovery.goes_by_time() {
+                self.recovery.plan(&self.board, &self.v);
+            }
+        } else {
+            let segment = self.board.segment(range.start).expect("an outstanding segment is advised");
+            assert!(!segment.sacked && segment.range == range, "{range:?} is not a segment to resend: {segment:?}");
+            self.board.retransmit(range.start, self.v.now);
+            self.refresh();
+            self.recovery.on_retransmit(range, &self.v);
+        }
+        range.start
     }
 
     fn adjust(&mut self) {
@@ -82,6 +137,7 @@ impl Sender {
                 let half = (self.v.flight_size.min(self.v.window.cwnd) / 2).max(u64::from(2 * LEN));
                 self.v.window = Window { cwnd: half, ssthresh: half };
             }
+            Adjustment::Repaired { flight_size } => self.repaired = Some(flight_size),
             Adjustment::To(window) => {
                 assert!(window.cwnd >= u64::from(LEN) && window.ssthresh >= u64::from(2 * LEN), "{window:?}");
                 self.v.window = window;
@@ -124,23 +180,11 @@ impl Sender {
         let mut sent = vec![];
         while quota >= u64::from(LEN) {
             let Some(range) = self.recovery.next_seg(&self.board, &self.v) else { break };
-            assert!(range.start >= self.v.snd_una && range.start <= self.v.snd_nxt, "{range:?} is outside {:?}", self.v);
-            if range.start == self.v.snd_nxt {
-                if self.v.unsent < u64::from(LEN) || self.v.flight_size + u64::from(LEN) > self.v.rwnd {
-                    break;
-                }
-                self.board.push(SeqRange::new(range.start, range.start + LEN));
-                self.v.snd_nxt = range.start + LEN;
-                self.v.unsent -= u64::from(LEN);
-            } else {
-                let segment = self.board.segment(range.start).expect("an outstanding segment is advised");
-                assert!(!segment.sacked && segment.range == range, "{range:?} is not a segment to resend: {segment:?}");
-                self.board.retransmit(range.start);
-                self.recovery.on_retransmit(range, &self.v);
+            if range.start == self.v.snd_nxt && (self.v.unsent < u64::from(LEN) || self.v.flight_size + u64::from(LEN) > self.v.rwnd) {
+                break;
             }
-            sent.push(range.start);
+            sent.push(self.transmit(range));
             quota -= u64::from(LEN);
-            self.refresh();
             assert!(sent.len() < 100_000, "it never stops");
         }
         sent

@@ -1,4 +1,4 @@
-use ackclock_units::{Rng, SeqNumber, SeqRange};
+use ackclock_units::{Duration, Rng, SeqNumber, SeqRange};
 
 use super::for_all;
 use crate::harness::Sender;
@@ -57,13 +57,15 @@ fn transfer(mut s: Sender, loss: f64, rng: &mut Rng) -> Sender {
         if s.v.unsent == 0 && s.v.snd_una == s.v.snd_nxt {
             return s;
         }
+        // Time passes, more or less than a round trip for a window.
+        s.wait(Duration::from_millis(rng.below(3)), RTT);
         // Now and then a packet overtakes another.
         let packet = if rng.chance(0.05) { flying.pop_back() } else { flying.pop_front() };
         match packet {
-            None => {
+            None => flying.extend(s.reach_deadline().unwrap_or_else(|| {
                 s.expire();
-                flying.extend(s.send());
-            }
+                s.send()
+            })),
             Some(seq) if !rng.chance(loss) => {
                 receiver.take(seq);
                 if !rng.chance(loss / 2.0) {
@@ -75,12 +77,17 @@ fn transfer(mut s: Sender, loss: f64, rng: &mut Rng) -> Sender {
                         flying.extend(s.send());
                     }
                 }
+                if s.recovery.deadline().is_some_and(|at| at <= s.v.now) {
+                    flying.extend(s.reach_deadline().into_iter().flatten());
+                }
             }
             Some(_) => {}
         }
     }
     panic!("it does not end: {s:?}");
 }
+
+const RTT: Duration = Duration::from_millis(10);
 
 #[test]
 fn everything_is_repaired_in_the_end() {
@@ -102,6 +109,7 @@ fn nothing_is_resent_when_nothing_is_lost() {
         for sack in [false, true] {
             let mut s = Sender::with(c.build(), sack, SeqNumber(rng.next_u64() as u32), 10);
             for _ in 0..100 {
+                s.wait(RTT, RTT);
                 let to = s.v.snd_una + 1000 * (1 + rng.below(u64::from(s.v.flight_size as u32 / 1000)) as u32);
                 assert_eq!(s.ack(to, &[]), Phase::Open, "{c:?}");
                 let next = s.v.snd_nxt;
@@ -126,9 +134,14 @@ fn hostile_acks_do_no_harm() {
                     .filter(|(from, end)| sack && from < end && *from > to)
                     .map(|(from, end)| SeqRange::new(from, end))
                     .collect();
+                s.wait(Duration::from_micros(rng.below(20_000)), RTT);
+                s.dsack = (s.v.sack && rng.chance(0.1)).then(|| SeqRange::new(s.v.snd_una - 1000, s.v.snd_una));
                 match rng.below(20) {
                     0 if n > 0 => s.expire(),
                     1 => s.recovery.on_undo(&s.v),
+                    2 if n > 0 => {
+                        s.reach_deadline();
+                    }
                     _ => {
                         s.ack(to, &blocks);
                     }

@@ -100,11 +100,12 @@ fn the_timer_runs_while_something_is_outstanding() {
             now += span(rng) / 100;
             let (age, timeout) = (span(rng), span(rng));
             let oldest_sent_at = rng.chance(0.9).then(|| now.saturating_sub(age));
-            let e = match rng.below(6) {
+            let e = match rng.below(7) {
                 0 | 1 => TimerEvent::Sent { retransmission: false },
                 2 => TimerEvent::Sent { retransmission: true },
                 3 => TimerEvent::Acked,
                 4 => TimerEvent::AllAcked,
+                5 => TimerEvent::Probed,
                 _ => TimerEvent::Expired,
             };
             let action = t.on(e, timeout, &SenderView { now, rto_deadline: deadline, oldest_sent_at, ..view() });
@@ -114,8 +115,8 @@ fn the_timer_runs_while_something_is_outstanding() {
                     // An age may shorten the countdown, nothing but a tick lengthens it.
                     assert!(at <= now + timeout + beat, "{at:?} is more than {timeout} after {now:?}: {c:?}");
                     assert!(beat.is_zero() || at.as_nanos() % beat.as_nanos() == 0, "{at:?} is not on a tick of {beat}: {c:?}");
-                    if e == TimerEvent::Expired {
-                        assert!(at + beat >= now + timeout, "the backed-off timeout is waited for: {c:?}");
+                    if matches!(e, TimerEvent::Expired | TimerEvent::Probed) {
+                        assert!(at + beat >= now + timeout, "the whole timeout is waited for after {e:?}: {c:?}");
                     }
                     deadline = Some(at);
                 }

@@ -1,5 +1,6 @@
 use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
+use super::early::EarlyRetransmit;
 use crate::{Param, Params, Phase, Scoreboard, SenderView};
 
 /// What all rules that count duplicate acks share.
@@ -7,6 +8,7 @@ use crate::{Param, Params, Phase, Scoreboard, SenderView};
 pub(super) struct Duplicates {
     dup_thresh: u32,
     limited_transmit: bool,
+    early: EarlyRetransmit,
     /// A retransmission is due whatever the window says.
     owed: bool,
     /// Duplicate acks up to here may come from needless retransmissions of an earlier episode (RFC 6582 §3.2); `None` when that is over. Kept here and
@@ -16,9 +18,10 @@ pub(super) struct Duplicates {
 }
 
 impl Duplicates {
-    /// Reads [`DUP_THRESH`] and [`LIMITED_TRANSMIT`].
+    /// Reads [`DUP_THRESH`], [`LIMITED_TRANSMIT`] and [`EARLY_RETRANSMIT`](super::early::EARLY_RETRANSMIT).
     pub fn new(p: &Params, careful: bool) -> Self {
-        Self { dup_thresh: p.count("dup_thresh") as u32, limited_transmit: p.flag("limited_transmit"), owed: false, recover: None, careful }
+        let (dup_thresh, limited_transmit) = (p.count("dup_thresh") as u32, p.flag("limited_transmit"));
+        Self { dup_thresh, limited_transmit, early: EarlyRetransmit::new(p), owed: false, recover: None, careful }
     }
 
     /// DupThresh.
@@ -34,8 +37,13 @@ impl Duplicates {
     }
 
     /// True when so many duplicate acks came that a segment is missing.
-    pub fn are_enough(&self, v: &SenderView) -> bool {
-        v.dup_acks >= self.dup_thresh && self.recover.is_none()
+    pub fn are_enough(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+        (v.dup_acks >= self.dup_thresh || self.are_all(b, v)) && self.recover.is_none()
+    }
+
+    /// True when as many came as can be expected, and those are few (RFC 5827).
+    pub fn are_all(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+        self.early.is_due(b, v)
     }
 
     /// An episode begins: the first retransmission goes out even if the window is full (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).

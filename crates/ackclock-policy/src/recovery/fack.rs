@@ -3,6 +3,7 @@ use ackclock_units::{Bytes, SeqNumber, SeqRange};
 use super::counting::Counting;
 use super::cut::Cut;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT, calm, lost_or_new, mark_first, settled};
+use super::early::EARLY_RETRANSMIT;
 use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
 use super::holes::{lost_below, unreported};
 use super::newreno::NewReno;
@@ -54,10 +55,15 @@ impl Fack {
         self.marked_to > v.snd_una
     }
 
+    /// Enough duplicates, or all that can be expected (RFC 5827).
+    fn are_enough(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+        v.dup_acks >= self.without_sack.duplicates.dup_thresh() || self.without_sack.duplicates.are_all(b, v)
+    }
+
     /// M-A7: enough duplicates, or the forward-most SACK as far ahead.
-    fn is_lost(&self, v: &SenderView) -> bool {
+    fn is_lost(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
         let dup_thresh = self.without_sack.duplicates.dup_thresh();
-        v.dup_acks >= dup_thresh || u64::from(self.fack.bytes_since(v.snd_una)) > u64::from(dup_thresh) * u64::from(v.smss)
+        self.are_enough(b, v) || u64::from(self.fack.bytes_since(v.snd_una)) > u64::from(dup_thresh) * u64::from(v.smss)
     }
 
     fn in_flight(&self, v: &SenderView) -> Bytes {
@@ -92,10 +98,10 @@ impl Fack {
             return calm(v);
         }
         self.cut.suspect(a, self.fack, v);
-        if !self.is_lost(v) && !self.mark(false, b, v, lost) {
+        if !self.is_lost(b, v) && !self.mark(false, b, v, lost) {
             return if calm(v) == Phase::Open { Phase::Disorder } else { calm(v) };
         }
-        if !self.mark(true, b, v, lost) && v.dup_acks >= self.without_sack.duplicates.dup_thresh() {
+        if !self.mark(true, b, v, lost) && self.are_enough(b, v) {
             mark_first(b, v, lost);
             self.marked_to = lost.last().map_or(self.marked_to, |first| first.end);
         }
@@ -181,6 +187,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     params: &[
         DUP_THRESH,
         LIMITED_TRANSMIT,
+        EARLY_RETRANSMIT,
         ADJUSTMENT,
         Param::flag(
             "each_hole",

@@ -3,10 +3,12 @@
 mod counting;
 mod cut;
 mod duplicates;
+mod early;
 mod fack;
 mod halving;
 mod holes;
 mod newreno;
+mod rack;
 mod reno;
 mod resent;
 mod sack;
@@ -17,8 +19,10 @@ use crate::{Entry, LossRecovery};
 
 /// The built-in ones.
 pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] =
-    &[&timeout_only::ENTRY, &tahoe::ENTRY, &reno::ENTRY, &newreno::ENTRY, &sack::ENTRY, &fack::ENTRY];
+    &[&timeout_only::ENTRY, &tahoe::ENTRY, &reno::ENTRY, &newreno::ENTRY, &sack::ENTRY, &fack::ENTRY, &rack::ENTRY];
 
+#[cfg(test)]
+mod early_tests;
 #[cfg(test)]
 mod fack_tests;
 #[cfg(test)]

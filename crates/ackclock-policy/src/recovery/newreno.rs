@@ -2,6 +2,7 @@ use ackclock_units::SeqRange;
 
 use super::counting::{AckRule, Counting};
 use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, calm, careful, mark_first, settled};
+use super::early::EARLY_RETRANSMIT;
 use crate::{AckInfo, Entry, LossRecovery, Params, Phase, Scoreboard, SenderView};
 
 /// Fast recovery that ends only when everything outstanding at its beginning is acknowledged, a hole per round trip.
@@ -9,7 +10,7 @@ use crate::{AckInfo, Entry, LossRecovery, Params, Phase, Scoreboard, SenderView}
 pub(super) struct NewReno;
 
 impl NewReno {
-    /// Reads [`DUP_THRESH`] and [`LIMITED_TRANSMIT`].
+    /// Reads [`DUP_THRESH`], [`LIMITED_TRANSMIT`] and [`EARLY_RETRANSMIT`].
     pub fn counting(p: &Params, careful: bool) -> Counting<Self> {
         Counting { duplicates: Duplicates::new(p, careful), rule: Self }
     }
@@ -30,7 +31,7 @@ impl AckRule for NewReno {
                 Phase::Recovery
             }
             Phase::Recovery => calm(v),
-            _ if duplicates.are_enough(v) => {
+            _ if duplicates.are_enough(b, v) => {
                 duplicates.begin(v);
                 mark_first(b, v, lost);
                 Phase::Recovery
@@ -45,6 +46,6 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "newreno",
     about: "Fast recovery that lasts until everything outstanding at its beginning is acknowledged; each partial ack resends the next hole.",
     source: "M-A5; RFC 6582",
-    params: &[DUP_THRESH, LIMITED_TRANSMIT, careful(true)],
+    params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, careful(true)],
     build: |p| Box::new(NewReno::counting(p, p.flag("careful"))),
 };

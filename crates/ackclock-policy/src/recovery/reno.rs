@@ -2,6 +2,7 @@ use ackclock_units::SeqRange;
 
 use super::counting::{AckRule, Counting};
 use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, calm, careful, mark_first, settled};
+use super::early::EARLY_RETRANSMIT;
 use crate::{AckInfo, Entry, LossRecovery, Phase, Scoreboard, SenderView};
 
 /// Fast retransmit and fast recovery for one loss per window.
@@ -17,7 +18,7 @@ impl AckRule for Reno {
             Phase::Recovery if a.newly_acked == 0 => Phase::Recovery,
             // RFC 5681 §3.2 step 6: the first ack of new data ends it, whatever else is missing.
             Phase::Recovery => calm(v),
-            _ if duplicates.are_enough(v) => {
+            _ if duplicates.are_enough(b, v) => {
                 duplicates.begin(v);
                 mark_first(b, v, lost);
                 Phase::Recovery
@@ -32,6 +33,6 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "reno",
     about: "Fast retransmit and fast recovery; the first ack of new data ends it, so that several losses in a window usually time out.",
     source: "M-A4; RFC 5681 3.2",
-    params: &[DUP_THRESH, LIMITED_TRANSMIT, careful(false)],
+    params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, careful(false)],
     build: |p| Box::new(Counting { duplicates: Duplicates::new(p, p.flag("careful")), rule: Reno }),
 };

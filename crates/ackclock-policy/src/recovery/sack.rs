@@ -3,6 +3,7 @@ use ackclock_units::{Bytes, SeqNumber, SeqRange};
 use super::counting::Counting;
 use super::cut::Cut;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT, calm, mark_first, new_data, settled};
+use super::early::EARLY_RETRANSMIT;
 use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
 use super::holes::lost_below;
 use super::newreno::NewReno;
@@ -126,7 +127,7 @@ impl LossRecovery for Sack {
         self.high_rxt = v.snd_una;
         // §5: step 2, or step 1 without enough bytes SACKed.
         let first_is_lost = self.mark(b, v, lost);
-        if first_is_lost || v.dup_acks >= self.without_sack.duplicates.dup_thresh() {
+        if first_is_lost || v.dup_acks >= self.without_sack.duplicates.dup_thresh() || self.without_sack.duplicates.are_all(b, v) {
             if !first_is_lost {
                 mark_first(b, v, lost);
             }
@@ -219,7 +220,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "sack",
     about: "SACK-based recovery (RFC 6675): resends holes with three segments SACKed above them, as the estimate of what is in the network allows; `newreno` without SACK.",
     source: "M-A6, M-A8, M-A10, M-A11; RFC 6675",
-    params: &[DUP_THRESH, LIMITED_TRANSMIT, ADJUSTMENT, lost_retransmissions("ignore"), BOUNDS, WHOLE_SEGS],
+    params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, ADJUSTMENT, lost_retransmissions("ignore"), BOUNDS, WHOLE_SEGS],
     build: |p| {
         Box::new(Sack {
             without_sack: NewReno::counting(p, true),

@@ -2,6 +2,7 @@ use ackclock_units::SeqRange;
 
 use super::counting::{AckRule, Counting};
 use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, calm, careful, mark_first, settled};
+use super::early::EARLY_RETRANSMIT;
 use crate::{AckInfo, Entry, LossRecovery, Param, Phase, Scoreboard, SenderView};
 
 /// The third duplicate ack has the effect of a timeout, without the wait.
@@ -21,7 +22,7 @@ impl AckRule for Tahoe {
             }
             return Phase::Loss;
         }
-        if !duplicates.are_enough(v) {
+        if !duplicates.are_enough(b, v) {
             return calm(v);
         }
         duplicates.begin(v);
@@ -42,6 +43,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     params: &[
         DUP_THRESH,
         LIMITED_TRANSMIT,
+        EARLY_RETRANSMIT,
         careful(true),
         Param::flag("go_back_n", true, "resend everything outstanding rather than one hole per ack"),
     ],

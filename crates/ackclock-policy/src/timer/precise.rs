@@ -8,7 +8,7 @@ use crate::{Entry, Param, Policy, RetransmissionTimer, SenderView, TimerAction, 
 #[derive(Debug)]
 struct Precise<const TICKS: bool> {
     clock: Heartbeat,
-    /// The last expiry: what was sent before it is taken for lost, so its age says nothing any more.
+    /// The last expiry or probe: what was sent before it is taken for lost or asked after, so its age says nothing any more.
     expired_at: Instant,
 }
 
@@ -33,7 +33,7 @@ impl<const TICKS: bool> RetransmissionTimer for Precise<TICKS> {
             TimerEvent::Sent { retransmission: false } if v.rto_deadline.is_some() => TimerAction::Keep,
             // A retransmission of the oldest segment makes it young again.
             TimerEvent::Sent { .. } | TimerEvent::Acked => self.arm(timeout, v),
-            TimerEvent::Expired => {
+            TimerEvent::Expired | TimerEvent::Probed => {
                 self.expired_at = v.now;
                 TimerAction::Arm(self.clock.after(v.now, timeout))
             }
@@ -75,6 +75,8 @@ mod tests {
         // After an expiry, what was sent before it does not make the timer fire again and again.
         assert_eq!(t.on(TimerEvent::Expired, rto * 2, &v(7000, 5000)), TimerAction::Arm(at(9000)));
         assert_eq!(t.on(TimerEvent::Acked, rto, &v(7500, 5001)), TimerAction::Arm(at(8000)));
-        assert_eq!(t.on(TimerEvent::AllAcked, rto, &v(7500, 5001)), TimerAction::Disarm);
+        // RFC 8985 §7.3: with a probe it begins anew.
+        assert_eq!(t.on(TimerEvent::Probed, rto, &v(7800, 5001)), TimerAction::Arm(at(8800)));
+        assert_eq!(t.on(TimerEvent::AllAcked, rto, &v(7800, 5001)), TimerAction::Disarm);
     }
 }

@@ -27,8 +27,10 @@ impl RetransmissionTimer for RestartOnAck {
             }
             // RFC 6298 §5.1: only a timer that is not running is started.
             TimerEvent::Sent { .. } if v.rto_deadline.is_some() => TimerAction::Keep,
-            // §5.3 at an ack of new data, §5.6 after an expiry; the timeout is backed off already (§5.5).
-            TimerEvent::Sent { .. } | TimerEvent::Acked | TimerEvent::Expired => TimerAction::Arm(self.clock.after(v.now, timeout)),
+            // §5.3 at an ack of new data, §5.6 after an expiry; the timeout is backed off already (§5.5). RFC 8985 §7.3 with a probe.
+            TimerEvent::Sent { .. } | TimerEvent::Acked | TimerEvent::Expired | TimerEvent::Probed => {
+                TimerAction::Arm(self.clock.after(v.now, timeout))
+            }
             // §5.2
             TimerEvent::AllAcked => TimerAction::Disarm,
         }
@@ -64,6 +66,7 @@ mod tests {
         assert_eq!(t.on(sent, rto, &running), TimerAction::Keep);
         assert_eq!(t.on(TimerEvent::Acked, rto, &running), TimerAction::Arm(now + rto));
         assert_eq!(t.on(TimerEvent::Expired, rto * 2, &running), TimerAction::Arm(now + rto * 2));
+        assert_eq!(t.on(TimerEvent::Probed, rto, &running), TimerAction::Arm(now + rto), "RFC 8985 7.3");
         assert_eq!(t.on(TimerEvent::AllAcked, rto, &running), TimerAction::Disarm);
     }
 

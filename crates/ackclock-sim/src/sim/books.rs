@@ -196,6 +196,7 @@ impl Simulation {
             syn_retransmissions: s.syn_retransmissions + other.syn_retransmissions,
             unneeded_retransmissions: counted.unneeded[side],
             spurious_timeouts: counted.spurious_timeouts[side],
+            tail_loss_probes: s.tail_loss_probes,
             fast_recoveries: s.fast_recoveries,
             ca_events: s.ca_events,
             non_ca_events: s.non_ca_events,

@@ -1,0 +1,76 @@
+use crate::{Param, Params, Scoreboard, SenderView};
+
+use super::duplicates::new_data;
+
+/// Early Retransmit (RFC 5827): so few segments are outstanding that they cannot bring enough duplicate acks, and nothing new can be sent that would. Then
+/// all of them but one are enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EarlyRetransmit {
+    Off,
+    Segments,
+    Bytes,
+}
+
+impl EarlyRetransmit {
+    /// Reads [`EARLY_RETRANSMIT`].
+    pub fn new(p: &Params) -> Self {
+        match p.choice("early_retransmit") {
+            "segments" => Self::Segments,
+            "bytes" => Self::Bytes,
+            _ => Self::Off,
+        }
+    }
+
+    /// True when everything outstanding but one segment has left the network, as duplicate acks count it or, with SACK, as SACKs report it.
+    pub fn is_due(self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+        // Conditions 2.b and 3.b: where there is new data and room for it, Limited Transmit (RFC 3042) brings the duplicate acks that are wanting.
+        if self == Self::Off || new_data(v).is_some() {
+            return false;
+        }
+        let (missing, left) = if self == Self::Segments {
+            // §3.2: fewer than four segments, whatever their size.
+            let Some((segments, sacked)) = count(b, v) else { return false };
+            (segments - 1, if v.sack { sacked } else { v.dup_acks })
+        } else {
+            // §3.1: fewer than four segments' worth of bytes.
+            let smss = u64::from(v.smss);
+            if v.flight_size >= u64::from(MOST) * smss {
+                return false;
+            }
+            if v.sack {
+                let sacked: u64 = b.sacked().iter().map(|range| u64::from(range.len())).sum();
+                return sacked > 0 && sacked >= v.flight_size.saturating_sub(smss);
+            }
+            ((v.flight_size.div_ceil(smss) as u32).saturating_sub(1), v.dup_acks)
+        };
+        // A single segment brings no duplicate acks.
+        missing > 0 && left >= missing
+    }
+}
+
+/// The outstanding segments and those of them that are SACKed; `None` when there are none, or too many.
+fn count(b: &dyn Scoreboard, v: &SenderView) -> Option<(u32, u32)> {
+    let (mut at, mut segments, mut sacked) = (v.snd_una, 0, 0);
+    while at < v.snd_nxt {
+        let s = b.segment(at)?;
+        segments += 1;
+        sacked += u32::from(s.sacked);
+        if segments == MOST {
+            return None;
+        }
+        at = s.range.end;
+    }
+    (segments > 0).then_some((segments, sacked))
+}
+
+/// So many outstanding bring enough duplicate acks by themselves (RFC 5827 §3: "less than four").
+const MOST: u32 = 4;
+
+/// RFC 5827.
+pub(super) const EARLY_RETRANSMIT: Param = Param::choice(
+    "early_retransmit",
+    "off",
+    &["off", "segments", "bytes"],
+    "when fewer than four segments are outstanding and nothing new can be sent, duplicate acks for all but one of them mean a loss (RFC 5827): never, by \
+     counting segments (3.2), or by counting bytes (3.1)",
+);

@@ -1,0 +1,212 @@
+use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
+
+use super::min_rtt::MinRtt;
+use crate::{AckInfo, Deliveries, Param, Params, Phase, Probe, Scoreboard, SenderView, Transmission};
+
+/// RACK (RFC 8985 §6): a segment is lost when one sent later has arrived and, since it was sent, a round trip and the reordering window have passed.
+#[derive(Debug)]
+pub(super) struct Detection {
+    dup_thresh: u32,
+    /// Recoveries without a DSACK until the window is what it was.
+    persist: u32,
+    min_rtt: MinRtt,
+    /// False until the first event told where the sequence numbers are.
+    following: bool,
+    /// RACK.xmit_ts and RACK.end_seq: of what arrived, that which was sent last.
+    latest: Option<Transmission>,
+    /// RACK.rtt: how long that was under way.
+    rtt: Duration,
+    /// RACK.fack: the highest number delivered; never behind `snd_una`.
+    fack: SeqNumber,
+    /// RACK.reordering_seen.
+    reordering_seen: bool,
+    reo_wnd_mult: u32,
+    reo_wnd_persist: u32,
+    /// RACK.dsack_round: a DSACK has widened the window in the round trip that ends there.
+    dsack_round: Option<SeqNumber>,
+    /// Everything sent again lies below it; never behind `snd_una`.
+    resent_to: SeqNumber,
+}
+
+impl Detection {
+    /// Reads [`PERSIST`], [`MIN_RTT_SPAN`] and the duplicate-ack threshold.
+    pub fn new(p: &Params) -> Self {
+        Self {
+            dup_thresh: p.count("dup_thresh") as u32,
+            persist: p.count("reo_wnd_persist") as u32,
+            min_rtt: MinRtt::over(p.duration("min_rtt_span")),
+            following: false,
+            latest: None,
+            rtt: Duration::ZERO,
+            fack: SeqNumber(0),
+            reordering_seen: false,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: p.count("reo_wnd_persist") as u32,
+            dsack_round: None,
+            resent_to: SeqNumber(0),
+        }
+    }
+
+    /// Private numbers for a trace.
+    pub fn probe(&self, probe: &mut Probe) {
+        probe.number("rack_rtt", self.rtt.as_secs_f64());
+        probe.number("reo_wnd_mult", f64::from(self.reo_wnd_mult));
+        probe.number("reordering_seen", f64::from(u8::from(self.reordering_seen)));
+    }
+
+    fn follow(&mut self, before: SeqNumber) {
+        if !self.following {
+            (self.fack, self.resent_to, self.following) = (before, before, true);
+        }
+    }
+
+    /// Steps 1 to 3 of RFC 8985 §6.2, and the part of step 4 that an ack decides.
+    pub fn take(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, repaired: bool) {
+        self.follow(v.snd_una - a.newly_acked as u32);
+        // Step 1. What came before the first ack of data counts as well: the handshake's.
+        let before = v.rtt.filter(|_| self.min_rtt.get().is_none()).map(|r| r.min_rtt);
+        for rtt in before.into_iter().chain(a.rtt) {
+            self.min_rtt.take(rtt, v.now);
+        }
+        if let Some(d) = &a.deliveries {
+            self.advance(d, v.now);
+            // Step 3: what was sent once and arrives below the highest delivered was overtaken.
+            self.reordering_seen |= d.lowest_sent_once.is_some_and(|end_seq| end_seq < self.fack);
+        }
+        let delivered_to = b.sacked().last().map_or(v.snd_una, |range| range.end);
+        self.fack = self.fack.max(delivered_to).max(v.snd_una);
+        self.resent_to = self.resent_to.max(v.snd_una);
+        self.adapt(a, v, repaired);
+    }
+
+    /// Step 2.
+    fn advance(&mut self, d: &Deliveries, now: Instant) {
+        // The ack of a retransmission may answer an earlier transmission: its timestamp tells, or it comes sooner than any answer can.
+        let soonest = self.min_rtt.get().unwrap_or(Duration::ZERO);
+        let answered = |t: &Transmission| d.echoed.is_none_or(|echoed| t.xmit_ts <= echoed) && now.since(t.xmit_ts) >= soonest;
+        for t in d.sent_once.into_iter().chain(d.resent.filter(answered)) {
+            if self.latest.is_none_or(|latest| t.is_after(latest)) {
+                (self.latest, self.rtt) = (Some(t), now.since(t.xmit_ts));
+            }
+        }
+    }
+
+    /// RACK_update_reo_wnd(): the window grows once in each round trip in which a DSACK shows a needless retransmission, until it has not been needed in
+    /// so many recoveries.
+    fn adapt(&mut self, a: &AckInfo, v: &SenderView, repaired: bool) {
+        if self.dsack_round.is_some_and(|end| v.snd_una >= end) {
+            self.dsack_round = None;
+        }
+        if a.dsack.is_some() && self.dsack_round.is_none() {
+            self.dsack_round = Some(v.snd_nxt);
+            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+            self.reo_wnd_persist = self.persist;
+        } else if repaired {
+            self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+            if self.reo_wnd_persist == 0 {
+                self.reo_wnd_mult = 1;
+            }
+        }
+    }
+
+    /// RACK.reo_wnd: quarters of the smallest round-trip time, at most a smoothed one. Nothing while no reordering has been seen and losses are certain.
+    pub fn reo_wnd(&self, b: &dyn Scoreboard, v: &SenderView, repairing: bool) -> Duration {
+        if !self.reordering_seen && (repairing || at_least_sacked(self.dup_thresh, b)) {
+            return Duration::ZERO;
+        }
+        let quarter = self.min_rtt.get().unwrap_or(self.rtt) / 4;
+        quarter.saturating_mul(u64::from(self.reo_wnd_mult)).min(v.rtt.map_or(Duration::MAX, |r| r.srtt))
+    }
+
+    /// Step 5, RACK_detect_loss(): adds what is lost, and answers until when the rest of what was sent before `latest` may still arrive.
+    pub fn detect(&self, b: &dyn Scoreboard, v: &SenderView, repairing: bool, lost: &mut Vec<SeqRange>) -> Option<Instant> {
+        let latest = self.latest?;
+        let wait = self.rtt + self.reo_wnd(b, v, repairing);
+        let (mut at, mut last) = (v.snd_una, None);
+        while let Some(s) = next(b, v, at) {
+            at = s.range.end;
+            if s.lost {
+                continue;
+            }
+            if !latest.is_after(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }) {
+                // What was sent once was sent in the order of the numbers: nothing that counts follows.
+                if s.transmissions == 1 && at >= self.resent_to {
+                    break;
+                }
+                continue;
+            }
+            let until = s.xmit_ts + wait;
+            if until <= v.now {
+                add(s.range, lost);
+            } else {
+                last = last.max(Some(until));
+            }
+        }
+        last
+    }
+
+    /// RFC 8985 §6.3, RACK_mark_losses_on_RTO(): the first segment is lost, and what was sent as long ago as an answer may take.
+    pub fn expired(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+        self.follow(v.snd_una);
+        let wait = self.rtt + self.reo_wnd(b, v, matches!(v.phase, Phase::Recovery | Phase::Loss));
+        let mut at = v.snd_una;
+        while let Some(s) = next(b, v, at) {
+            at = s.range.end;
+            if s.range.start <= v.snd_una || s.xmit_ts + wait <= v.now {
+                add(s.range, lost);
+            }
+        }
+    }
+
+    /// `sent` was sent again.
+    pub fn resent(&mut self, sent: SeqRange, v: &SenderView) {
+        self.follow(v.snd_una);
+        self.resent_to = self.resent_to.max(sent.end);
+    }
+}
+
+/// The first outstanding segment from `at` on that is not SACKed.
+fn next(b: &dyn Scoreboard, v: &SenderView, at: SeqNumber) -> Option<crate::SentSegment> {
+    let range = b.next_unsacked(at).filter(|range| range.end <= v.snd_nxt)?;
+    b.segment(range.start)
+}
+
+/// Adds a segment to those that are lost.
+fn add(segment: SeqRange, lost: &mut Vec<SeqRange>) {
+    match lost.last_mut().filter(|last| last.end == segment.start) {
+        Some(last) => last.end = segment.end,
+        None => lost.push(segment),
+    }
+}
+
+/// RACK.segs_sacked >= `n`.
+fn at_least_sacked(n: u32, b: &dyn Scoreboard) -> bool {
+    let mut left = n;
+    for range in b.sacked() {
+        let mut at = range.start;
+        while at < range.end {
+            left = left.saturating_sub(1);
+            if left == 0 {
+                return true;
+            }
+            let Some(s) = b.segment(at) else { break };
+            at = s.range.end;
+        }
+    }
+    false
+}
+
+/// RACK.reo_wnd_persist.
+pub(super) const PERSIST: Param = Param::count(
+    "reo_wnd_persist",
+    16,
+    1..=1000,
+    "recoveries without a DSACK after which the reordering window is a quarter of the smallest RTT again (RFC 8985 6.2)",
+);
+/// How long a round-trip time counts for RACK.min_RTT.
+pub(super) const MIN_RTT_SPAN: Param = Param::duration(
+    "min_rtt_span",
+    Duration::from_secs(300),
+    Duration::from_secs(1)..=Duration::from_secs(86_400),
+    "how long a round-trip time counts for the smallest one, at least, and less than twice as long (RFC 8985 6.2)",
+);

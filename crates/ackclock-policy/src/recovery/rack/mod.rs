@@ -1,0 +1,192 @@
+mod detect;
+mod min_rtt;
+mod tail;
+
+use ackclock_units::{Bytes, Instant, SeqRange};
+
+use self::detect::{Detection, MIN_RTT_SPAN, PERSIST};
+use self::tail::{MAX_ACK_DELAY, TLP, Tail};
+use super::counting::Counting;
+use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT, calm, lost_or_new, settled};
+use super::early::EARLY_RETRANSMIT;
+use super::newreno::NewReno;
+use crate::{AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
+
+/// RACK-TLP (RFC 8985): time tells what is lost, and a probe makes the receiver tell of a tail. What is resent, and how the window comes down, is as with
+/// other recoveries by SACK (RFC 6675 §5).
+#[derive(Debug)]
+struct Rack {
+    /// Also owes the first retransmission where there is SACK.
+    without_sack: Counting<NewReno>,
+    state: Box<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    detection: Detection,
+    tail: Tail,
+    timer: Option<Timer>,
+    /// A probe has repaired a loss; this much was outstanding then.
+    repaired: Option<Bytes>,
+}
+
+/// What is waited for. There is one timer of the two kinds (RFC 8985 §8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Timer {
+    /// A segment that has been overtaken may still arrive until then.
+    Reordering(Instant),
+    /// The tail is probed then.
+    Probe(Instant),
+}
+
+impl State {
+    /// Marks what is lost and sets the reordering timer (RACK_detect_loss_and_arm_timer()).
+    fn detect(&mut self, repairing: bool, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+        let until = self.detection.detect(b, v, repairing, lost);
+        self.timer = match (until, self.timer) {
+            (Some(at), _) => Some(Timer::Reordering(at)),
+            (None, Some(Timer::Probe(at))) if self.tail.is_watching(b, v) => Some(Timer::Probe(at)),
+            _ => None,
+        };
+    }
+}
+
+impl Rack {
+    /// What was marked, if anything, opens an episode, or belongs to the one that is open.
+    fn open(&mut self, found: bool, v: &SenderView) -> Option<Phase> {
+        if !found {
+            return None;
+        }
+        if repairing(v) {
+            return Some(v.phase);
+        }
+        self.without_sack.duplicates.owe();
+        self.state.tail.forget();
+        self.state.repaired = None;
+        Some(Phase::Recovery)
+    }
+}
+
+/// True from the beginning of an episode until everything outstanding then is acknowledged.
+fn repairing(v: &SenderView) -> bool {
+    matches!(v.phase, Phase::Recovery | Phase::Loss) && !settled(v)
+}
+
+impl Policy for Rack {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn probe(&self, probe: &mut Probe) {
+        self.state.detection.probe(probe);
+    }
+}
+
+impl LossRecovery for Rack {
+    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+        if !v.sack {
+            return self.without_sack.on_ack(a, b, v, lost);
+        }
+        let (state, repairing) = (&mut *self.state, repairing(v));
+        let over = matches!(v.phase, Phase::Recovery | Phase::Loss) && !repairing;
+        state.detection.take(a, b, v, over);
+        state.repaired = state.tail.take(a);
+        let before = lost.len();
+        state.detect(repairing, b, v, lost);
+        if repairing {
+            return v.phase;
+        }
+        if over && v.phase == Phase::Recovery && lost.len() > before {
+            // Another episode, which opens at this moment, once this one is over.
+            lost.truncate(before);
+            state.timer = Some(Timer::Reordering(v.now));
+        }
+        self.open(lost.len() > before, v).unwrap_or_else(|| match calm(v) {
+            Phase::Open if !b.sacked().is_empty() => Phase::Disorder,
+            phase => phase,
+        })
+    }
+
+    fn adjust(&mut self, _v: &SenderView) -> Adjustment {
+        self.state.repaired.take().map_or(Adjustment::Keep, |flight_size| Adjustment::Repaired { flight_size })
+    }
+
+    fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+        if !v.sack {
+            return self.without_sack.on_rto(b, v, lost);
+        }
+        self.without_sack.duplicates.expired(v);
+        // The first segment goes out whatever else is taken to be in the network (RFC 6298 §5.4).
+        self.without_sack.duplicates.owe();
+        self.state.detection.expired(b, v, lost);
+        self.state.tail.forget();
+        (self.state.timer, self.state.repaired) = (None, None);
+    }
+
+    fn goes_by_time(&self) -> bool {
+        true
+    }
+
+    fn plan(&mut self, b: &dyn Scoreboard, v: &SenderView) {
+        let state = &mut *self.state;
+        let probed = state.tail.sent(v);
+        if matches!(state.timer, Some(Timer::Reordering(_))) {
+            return;
+        }
+        let pto = if v.sack && !probed && state.tail.is_watching(b, v) { state.tail.pto(b, v) } else { None };
+        state.timer = pto.map(Timer::Probe);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.state.timer.map(|(Timer::Reordering(at) | Timer::Probe(at))| at)
+    }
+
+    fn on_deadline(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+        match self.state.timer.take() {
+            Some(Timer::Reordering(_)) => self.state.detect(repairing(v), b, v, lost),
+            Some(Timer::Probe(_)) => self.state.tail.due(),
+            None => {}
+        }
+        self.open(!lost.is_empty(), v).unwrap_or(v.phase)
+    }
+
+    fn loss_probe(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+        self.state.tail.probe(b, v)
+    }
+
+    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+        lost_or_new(b, v)
+    }
+
+    fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
+        self.state.detection.resent(sent, v);
+    }
+
+    fn quota(&mut self, v: &SenderView) -> Bytes {
+        // As in RFC 6675 §5 step 3: in Disorder `pipe` alone limits, when Limited Transmit is on.
+        if v.sack && v.phase == Phase::Disorder && self.without_sack.duplicates.limited_transmit() {
+            return v.room();
+        }
+        self.without_sack.duplicates.quota(v)
+    }
+
+    fn on_undo(&mut self, v: &SenderView) {
+        self.without_sack.on_undo(v);
+        self.state.timer = None;
+    }
+}
+
+/// RACK-TLP.
+pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
+    name: "rack",
+    about: "RACK-TLP (RFC 8985): a segment is lost when a later one has arrived and the reordering window has passed, and a tail is probed before the timer expires; `newreno` without SACK.",
+    source: "I-A9; RFC 8985",
+    params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, PERSIST, MIN_RTT_SPAN, TLP, MAX_ACK_DELAY],
+    build: |p| {
+        let state = State { detection: Detection::new(p), tail: Tail::new(p), timer: None, repaired: None };
+        Box::new(Rack { without_sack: NewReno::counting(p, true), state: Box::new(state) })
+    },
+};
+
+#[cfg(test)]
+mod tests;

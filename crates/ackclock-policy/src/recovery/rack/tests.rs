@@ -1,0 +1,434 @@
+//! RFC 8985 section by section, over a sender reduced to loss recovery.
+
+use ackclock_units::{Duration, SeqNumber, SeqRange};
+
+use crate::harness::Sender;
+use crate::{Phase, Registry, Scoreboard};
+
+const RTT: Duration = Duration::from_millis(100);
+const MS: Duration = Duration::from_millis(1);
+
+fn choose(params: &[(&str, &str)]) -> Box<dyn crate::LossRecovery> {
+    let mut choice = Registry::builtin().choose::<dyn crate::LossRecovery>("rack").expect("built in");
+    for (param, value) in params {
+        choice.set(param, value).expect("declared");
+    }
+    choice.build()
+}
+
+/// Ten segments are outstanding, sent a millisecond apart, a hundred milliseconds before now; numbers that wrap.
+fn sender(params: &[(&str, &str)]) -> Sender {
+    let mut s = Sender::with(choose(params), true, SeqNumber(0xffff_f000), 0);
+    s.v.window.cwnd = 10_000;
+    for n in 1..=10 {
+        s.v.unsent = 1000;
+        s.wait(MS, RTT);
+        assert_eq!(s.send().len(), 1, "segment {n}");
+    }
+    s.wait(RTT - MS * 9, RTT);
+    s
+}
+
+fn segs(s: &Sender, from: u32, to: u32) -> SeqRange {
+    SeqRange::new(s.seq(from), s.seq(to))
+}
+
+/// SACKs segments, numbered from the first outstanding one; answers what was marked.
+fn sack(s: &mut Sender, from: u32, to: u32) -> Vec<SeqRange> {
+    let (una, block) = (s.v.snd_una, segs(s, from, to));
+    s.ack(una, &[block]);
+    s.marked.clone()
+}
+
+/// The deadline, from now on.
+fn in_time(s: &Sender) -> Option<Duration> {
+    s.recovery.deadline().map(|at| at.since(s.v.now))
+}
+
+// §6.2
+
+#[test]
+fn a_segment_is_lost_when_a_later_one_arrived_and_the_reordering_window_has_passed() {
+    let mut s = sender(&[]);
+    s.wait(MS, RTT);
+    // Step 5: the second arrives after a round trip. The first was sent a millisecond before it and has the window, a quarter of a round trip, left.
+    assert_eq!(sack(&mut s, 1, 2), []);
+    assert_eq!((s.v.phase, in_time(&s)), (Phase::Disorder, Some(RTT / 4 - MS)));
+    let first = s.v.snd_una;
+    s.wait(RTT, RTT);
+    let sent = s.reach_deadline().expect("a reordering timer");
+    assert_eq!((s.v.phase, sent[0], s.recovery.deadline()), (Phase::Recovery, first, None));
+}
+
+#[test]
+fn what_arrives_within_the_reordering_window_was_not_lost() {
+    let mut s = sender(&[]);
+    sack(&mut s, 1, 3);
+    let to = s.seq(3);
+    s.wait(MS * 20, RTT);
+    s.ack(to, &[]);
+    assert_eq!((s.v.phase, s.board.lost().len()), (Phase::Open, 0));
+    // Step 3: from then on reordering is known, and three SACKs do not close the window (step 4).
+    assert_eq!(sack(&mut s, 1, 5), []);
+    assert!(s.v.phase == Phase::Disorder && in_time(&s).is_some());
+}
+
+#[test]
+fn without_reordering_three_sacked_segments_close_the_window() {
+    // Step 4: RACK.segs_sacked >= DupThresh, before any reordering was seen.
+    for (dup_thresh, sacked, phase) in [("3", 2, Phase::Disorder), ("3", 3, Phase::Recovery), ("2", 2, Phase::Recovery), ("9", 5, Phase::Disorder)] {
+        let mut s = sender(&[("dup_thresh", dup_thresh)]);
+        s.wait(MS * 5, RTT);
+        sack(&mut s, 1, 1 + sacked);
+        assert_eq!(s.v.phase, phase, "{sacked} of {dup_thresh}");
+    }
+    // In recovery it stays closed: the fifth is lost at the first sign.
+    let mut s = sender(&[]);
+    s.wait(MS * 8, RTT);
+    sack(&mut s, 1, 5);
+    let fifth = s.seq(5);
+    assert_eq!(sack(&mut s, 6, 7), [SeqRange::new(fifth, fifth + 1000)]);
+}
+
+#[test]
+fn only_what_was_sent_before_the_latest_delivered_is_lost() {
+    // Everything that was sent later is left alone, however old; of segments sent at one moment, those with higher numbers (RACK_sent_after()).
+    let mut s = Sender::with(choose(&[]), true, SeqNumber(7), 10);
+    s.wait(RTT * 3, RTT);
+    sack(&mut s, 2, 5);
+    assert_eq!(s.marked, [segs(&s, 0, 2)]);
+}
+
+#[test]
+fn the_timer_waits_for_the_last_that_may_still_arrive() {
+    // Step 5: timeout = max(remaining, timeout). One deadline serves all.
+    let mut s = sender(&[]);
+    s.v.unsent = 0;
+    s.wait(MS * 6, RTT);
+    s.ack(s.v.snd_una, &[segs(&s, 6, 7), segs(&s, 1, 2)]);
+    assert_eq!(in_time(&s), Some(RTT / 4 - MS), "that of the sixth, sent a millisecond before the latest");
+    s.reach_deadline();
+    let lost: u32 = s.marked.iter().map(|range| range.len()).sum();
+    assert_eq!((lost, s.v.phase), (5000, Phase::Recovery));
+}
+
+#[test]
+fn a_lost_retransmission_is_lost_as_any_other_segment() {
+    let mut s = sender(&[]);
+    s.v.unsent = 0;
+    s.wait(MS * 9, RTT);
+    let first = s.v.snd_una;
+    sack(&mut s, 1, 9);
+    assert_eq!(s.send(), [first]);
+    // New data sent after the retransmission arrives, and that does not.
+    s.v.unsent = 2000;
+    s.v.window.cwnd = 20_000;
+    s.wait(MS, RTT);
+    assert_eq!(s.send().len(), 2);
+    s.wait(RTT, RTT);
+    assert_eq!(sack(&mut s, 10, 11), [SeqRange::new(first, first + 1000), SeqRange::new(first + 9000, first + 10_000)]);
+    assert_eq!(s.v.phase, Phase::Recovery);
+    assert_eq!(s.send()[0], first);
+}
+
+#[test]
+fn an_ack_too_soon_for_a_retransmission_answers_the_original() {
+    // Step 2. The retransmission of the first is acknowledged a millisecond after it was sent, or with a timestamp from before. Taken for its answer, the
+    // ack would make everything that was sent before it a loss.
+    let run = |after: Duration, old_timestamp: bool| {
+        let mut s = sender(&[("dup_thresh", "2")]);
+        s.v.unsent = 0;
+        let before = s.v.now;
+        s.wait(MS * 3, RTT);
+        sack(&mut s, 1, 3);
+        assert_eq!(s.send().len(), 1);
+        s.wait(after, RTT);
+        s.echoed = old_timestamp.then_some(before);
+        let to = s.seq(3);
+        s.ack(to, &[]);
+        s.board.lost().len()
+    };
+    assert_eq!(run(MS, false), 0);
+    assert_eq!(run(RTT * 2, true), 0);
+    assert_eq!(run(RTT * 2, false), 7, "what was sent before the retransmission is later than its answer");
+}
+
+#[test]
+fn dsacks_widen_the_window_once_per_round_trip() {
+    // Step 4: a quarter more for each round trip with a DSACK, at most a smoothed round-trip time, and back to one after sixteen recoveries without.
+    let mut s = sender(&[("reo_wnd_persist", "2")]);
+    s.wait(MS * 9, RTT);
+    let to = s.v.snd_nxt;
+    s.ack(to, &[]);
+    let window = |s: &mut Sender| {
+        // A hole, and a later segment that arrives in time.
+        s.v.window.cwnd = 30_000;
+        s.v.phase = Phase::Open;
+        s.v.unsent = 30_000;
+        s.wait(RTT, RTT);
+        let to = s.v.snd_nxt;
+        s.ack(to, &[]);
+        s.send();
+        s.wait(RTT, RTT);
+        sack(s, 1, 2);
+        let width = in_time(s);
+        s.wait(MS, RTT);
+        let to = s.v.snd_nxt;
+        s.ack(to, &[]);
+        width
+    };
+    assert_eq!(window(&mut s), Some(RTT / 4));
+    let dsack = |s: &mut Sender| {
+        let una = s.v.snd_una;
+        s.dsack = Some(SeqRange::new(una - 1000, una));
+        s.ack(una, &[]);
+    };
+    s.v.unsent = 1000;
+    s.send();
+    dsack(&mut s);
+    dsack(&mut s);
+    assert_eq!(window(&mut s), Some(RTT / 2), "two in one round trip count once");
+    for quarters in [3, 4, 4, 4] {
+        s.v.unsent = 1000;
+        s.send();
+        dsack(&mut s);
+        assert_eq!(window(&mut s), Some(RTT / 4 * quarters));
+    }
+    let recover = |s: &mut Sender| {
+        s.v.unsent = 10_000;
+        s.v.window.cwnd = 10_000;
+        s.send();
+        s.wait(RTT, RTT);
+        sack(s, 1, 9);
+        s.reach_deadline();
+        assert_eq!(s.v.phase, Phase::Recovery);
+        let to = s.v.snd_nxt;
+        s.ack(to, &[]);
+    };
+    recover(&mut s);
+    assert_eq!(window(&mut s), Some(RTT));
+    recover(&mut s);
+    assert_eq!(window(&mut s), Some(RTT / 4));
+}
+
+#[test]
+fn an_episode_after_an_episode_opens_at_the_same_moment() {
+    let mut s = sender(&[]);
+    s.wait(MS * 9, RTT);
+    sack(&mut s, 1, 9);
+    let point = s.v.recovery_point;
+    s.v.unsent = 5000;
+    s.v.window.cwnd = 30_000;
+    s.send();
+    s.wait(RTT * 2, RTT);
+    // What was outstanding is repaired, and of what was sent since the first is missing.
+    let blocks = [SeqRange::new(point + 1000, point + 5000)];
+    assert_ne!(s.ack(point, &blocks), Phase::Recovery);
+    assert_eq!(in_time(&s), Some(Duration::ZERO));
+    s.reach_deadline();
+    assert!(s.v.phase == Phase::Recovery && s.v.recovery_point > point);
+}
+
+// §6.3
+
+#[test]
+fn a_timeout_spares_what_was_sent_lately() {
+    let mut s = sender(&[]);
+    // An ack, so that a round trip is known; then new data, just before the timer expires.
+    let to = s.seq(1);
+    s.ack(to, &[]);
+    s.wait(RTT * 5, RTT);
+    s.v.unsent = 1000;
+    s.v.window.cwnd = 11_000;
+    assert_eq!(s.send().len(), 1);
+    s.wait(MS, RTT);
+    s.expire();
+    assert_eq!(s.board.lost().len(), 9, "the last of ten was sent a millisecond ago");
+    // The first goes out whatever is taken to be in the network (RFC 6298 §5.4).
+    s.v.window.cwnd = 500;
+    let first = s.v.snd_una;
+    assert_eq!(s.send(), [first]);
+    // With no answer ever, everything is lost.
+    let mut s = Sender::with(choose(&[]), true, SeqNumber(7), 10);
+    s.expire();
+    assert_eq!(s.board.lost().len(), 10);
+}
+
+// §7
+
+#[test]
+fn the_probe_waits_for_two_round_trips() {
+    // §7.2, TLP_calc_PTO()
+    let mut s = sender(&[]);
+    let (to, last) = (s.seq(2), s.seq(9));
+    s.ack(to, &[]);
+    assert_eq!(in_time(&s), Some(RTT * 2));
+    s.v.rto_deadline = Some(s.v.now + RTT);
+    let to = s.seq(1);
+    s.ack(to, &[]);
+    assert_eq!(in_time(&s), Some(RTT), "not later than the retransmission timer");
+    s.v.rto_deadline = None;
+    s.ack(last, &[]);
+    assert_eq!(in_time(&s), Some(RTT * 2 + MS * 200), "the ack of a single segment may be delayed");
+    let to = s.v.snd_nxt;
+    s.ack(to, &[]);
+    assert_eq!(in_time(&s), None, "nothing is outstanding");
+    let mut s = sender(&[("tlp", "false")]);
+    let to = s.seq(2);
+    s.ack(to, &[]);
+    assert_eq!(in_time(&s), None);
+}
+
+#[test]
+fn a_sack_or_a_repair_leaves_the_probe_to_other_rules() {
+    // §7.2: not in fast recovery, not in RTO recovery, not while something is SACKed.
+    let mut s = sender(&[]);
+    let to = s.seq(2);
+    s.ack(to, &[]);
+    s.wait(RTT, RTT);
+    sack(&mut s, 1, 8);
+    assert_eq!((s.v.phase, in_time(&s)), (Phase::Recovery, None));
+    let mut s = sender(&[]);
+    let to = s.seq(2);
+    s.ack(to, &[]);
+    s.expire();
+    assert_eq!(in_time(&s), None);
+    let to = s.seq(1);
+    s.ack(to, &[]);
+    assert_eq!((s.v.phase, in_time(&s)), (Phase::Loss, None));
+}
+
+/// Nothing more to send; the probe is out.
+fn probed(params: &[(&str, &str)]) -> Sender {
+    let mut s = sender(params);
+    let to = s.seq(2);
+    s.ack(to, &[]);
+    s.v.unsent = 0;
+    let last = s.v.snd_nxt - 1000;
+    assert_eq!(s.reach_deadline(), Some(vec![last]), "the last segment again");
+    assert_eq!(s.v.phase, Phase::Open);
+    s
+}
+
+#[test]
+fn the_probe_is_new_data_or_the_last_segment() {
+    // §7.3, TLP_send_probe(), whatever the window says.
+    let mut s = sender(&[]);
+    let to = s.seq(2);
+    s.ack(to, &[]);
+    s.v.window.cwnd = 1000;
+    s.v.unsent = 5000;
+    let next = s.v.snd_nxt;
+    assert_eq!(s.reach_deadline(), Some(vec![next]));
+    // When it arrives, that is all (§7.4.2: "TLP of new data delivered").
+    s.wait(RTT, RTT);
+    let to = s.v.snd_nxt;
+    s.ack(to, &[]);
+    assert_eq!((s.repaired, s.v.phase), (None, Phase::Open));
+    // The receiver has no room.
+    let mut s = sender(&[]);
+    let to = s.seq(2);
+    s.ack(to, &[]);
+    (s.v.unsent, s.v.rwnd) = (5000, 8000);
+    let last = s.v.snd_nxt - 1000;
+    assert_eq!(s.reach_deadline(), Some(vec![last]));
+}
+
+#[test]
+fn there_is_one_probe_for_a_tail() {
+    let mut s = probed(&[]);
+    assert_eq!(s.recovery.deadline(), None);
+    // The ack of something below the probe: it is still out.
+    let to = s.seq(1);
+    s.ack(to, &[]);
+    assert_eq!(s.recovery.deadline(), None);
+    // §7.3: after that, a round-trip time must have been measured. That ack was of a segment sent once.
+    let to = s.v.snd_nxt;
+    s.dsack = Some(SeqRange::new(to - 1000, to));
+    s.ack(to, &[]);
+    s.v.unsent = 1000;
+    s.send();
+    assert!(s.recovery.deadline().is_some());
+    // Here the ack was of the probe alone.
+    let mut s = probed(&[]);
+    let to = s.v.snd_nxt - 1000;
+    s.ack(to, &[]);
+    s.reach_deadline();
+    let mut s = probed(&[]);
+    s.board.outstanding().iter().for_each(|segment| assert!(segment.transmissions <= 2));
+    s.v.unsent = 1000;
+    s.send();
+    assert_eq!(s.recovery.deadline(), None);
+}
+
+#[test]
+fn the_sack_of_the_probe_shows_the_rest_of_the_tail() {
+    // §7.4.1
+    let mut s = probed(&[]);
+    s.wait(RTT, RTT);
+    let una = s.v.snd_una;
+    assert_eq!(sack(&mut s, 7, 8), [SeqRange::new(una, una + 7000)]);
+    assert_eq!((s.v.phase, s.repaired), (Phase::Recovery, None));
+}
+
+#[test]
+fn a_loss_that_the_probe_repaired_is_a_congestion_signal() {
+    // §7.4.2, TLP_process_ack(): no duplicate is reported before something beyond the probe is acknowledged.
+    let beyond = |s: &mut Sender| {
+        s.v.unsent = 1000;
+        s.v.window.cwnd = 20_000;
+        s.send();
+        s.wait(RTT, RTT);
+        let to = s.v.snd_nxt;
+        s.ack(to, &[]);
+        s.repaired
+    };
+    let all = |s: &mut Sender| {
+        s.wait(RTT, RTT);
+        let to = s.v.snd_nxt;
+        s.ack(to, &[]);
+        assert_eq!(s.repaired, None);
+    };
+    let mut s = probed(&[]);
+    all(&mut s);
+    assert_eq!(beyond(&mut s), Some(8000), "what was outstanding then");
+    s.repaired = None;
+    assert_eq!(beyond(&mut s), None, "once");
+    // Case 1: a DSACK for it, with the ack or after it.
+    let mut s = probed(&[]);
+    let end = s.v.snd_nxt;
+    s.dsack = Some(SeqRange::new(end - 1000, end));
+    all(&mut s);
+    assert_eq!(beyond(&mut s), None);
+    let mut s = probed(&[]);
+    all(&mut s);
+    s.dsack = Some(SeqRange::new(end - 1000, end));
+    s.ack(end, &[]);
+    assert_eq!(beyond(&mut s), None);
+    // One for something else says nothing.
+    let mut s = probed(&[]);
+    s.dsack = Some(SeqRange::new(end - 2000, end - 1000));
+    all(&mut s);
+    assert_eq!(beyond(&mut s), Some(8000));
+    // Case 2: a duplicate ack without SACK, from a receiver that has no DSACK.
+    let mut s = probed(&[]);
+    all(&mut s);
+    s.ack(end, &[]);
+    assert_eq!(beyond(&mut s), None);
+    // A window that was reduced already is not reduced for the probe as well.
+    let mut s = probed(&[]);
+    s.expire();
+    all(&mut s);
+    assert_eq!(beyond(&mut s), None);
+}
+
+#[test]
+fn without_sack_duplicates_are_counted() {
+    let mut s = Sender::with(choose(&[]), false, SeqNumber(7), 10);
+    let first = s.v.snd_una;
+    for _ in 0..3 {
+        s.ack(first, &[]);
+    }
+    assert_eq!((s.v.phase, s.board.next_lost(first)), (Phase::Recovery, Some(segs(&s, 0, 1))));
+    assert_eq!(s.recovery.deadline(), None);
+}

@@ -3,6 +3,7 @@
 from ackclock.reproduce.interactive2007 import (  # isort: skip
     algorithms,
     strategies,
+    a9_comparators,
     equations,
     f2_decision_tree,
     f3_latency,
@@ -28,6 +29,7 @@ from ackclock.reproduce.interactive2007 import (  # isort: skip
 )
 
 __all__ = [
+    "a9_comparators",
     "algorithms",
     "equations",
     "f2_decision_tree",

@@ -143,10 +143,9 @@ def measure(
     seconds = testbed.FULL if setting.full and rtt == RTT else SECONDS
     jobs = {(a, n, seed): scenario(a, n, kind, seed, seconds, rtt) for a in approaches for n in a.flows for seed in seeds}
 
-    def reader(run: Run) -> dict[str, float]:
-        (name,) = set(run.flows["stack"].to_pylist())
+    def reader(key: tuple[Approach, int, int], run: Run) -> dict[str, float]:
         link = run.links.to_pylist()[0]
-        found = seen.read(run, GROUP, larger=DUMMIES.get(name, 0))
+        found = seen.read(run, GROUP, larger=DUMMIES.get(key[0].name, 0))
         lost = link["dropped_queue"] / max(link["packets_offered"], 1)
         waited = latency.mean(run, GROUP)
         return {"latency": found.mean, "with_waiting": waited, "loss": lost, "utilisation": link["utilisation"], "queue": link["queue_mean_packets"]}

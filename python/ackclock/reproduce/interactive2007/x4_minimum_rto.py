@@ -62,9 +62,8 @@ def measure(setting: Setting) -> list[dict[str, Any]]:
     seeds = range(1, (FULL_SEEDS if setting.full else SEEDS) + 1)
     todo = {(p, seed, name): s for p in LOSSES for seed in seeds for name, s in runs(p, seed, setting.full).items()}
 
-    def reader(run: Run) -> Seen:
-        name = BACKLOGGED if BACKLOGGED in run.flows["group"].to_pylist() else "telnet"
-        return seen.read(run, name, larger=DUMMY)
+    def reader(key: tuple[float, int, str], run: Run) -> Seen:
+        return seen.read(run, BACKLOGGED if key[-1] == BACKLOGGED else "telnet", larger=DUMMY)
 
     found = seen.each(setting, todo, reader, "I-X4")
     return [

@@ -120,8 +120,8 @@ def judged(rows: list[dict[str, Any]]) -> list[Check]:
         "compared": "interactive flows with random loss, one remedy at a time, and together; RACK-TLP (RFC 8985) is what a stack does today",
         "flows": f"{FLOWS} at a time, alone on the default dumbbell, drop-tail; artificial loss, p = {', '.join(f'{p:g}' for p in LOSSES)}",
         "short transfers": f"Trace-I at a load of {LOAD:g}, mean and 99th percentile of each run's response times",
-        "statements": "ours: the register has none for comparators. Two others fell with a first run: that Early Retransmit does nothing for telnet (a "
-        "packet typed within the timeout of the one before makes the two that it needs), and that padding has fewer timeouts (those of lost "
+        "statements": "ours: the register has none for comparators. Two others fell with a first run: that Early Retransmit does nothing for telnet "
+        "(a packet typed within the timeout of the one before makes the two that it needs), and that padding has fewer timeouts (those of lost "
         "dummies count, which delay no packet)",
         "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full); bars are 95 % confidence",
         "duration": f"{SECONDS:g} s, short transfers {SECONDS / 3:g} s ({testbed.FULL:g} s with --full)",

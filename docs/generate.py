@@ -23,6 +23,7 @@ TITLES = {
     "recovery": "Recoveries: what is lost, and what is sent next",
     "undo": "Undos: whether a timeout was spurious, and what then",
     "window": "Windows: how much may be in flight",
+    "framing": "Framings: in what segments new data leaves",
     "ack": "Acknowledgments: when a receiver speaks",
     "queue": "Queues",
     "rate": "Rate controls: how fast a source without a window sends",
@@ -32,7 +33,7 @@ TITLES = {
     "sizes": "Distributions of sizes",
     "arrivals": "Patterns of arrivals",
 }
-STACK = ("estimator", "backoff", "timer", "recovery", "undo", "window", "ack")
+STACK = ("estimator", "backoff", "timer", "recovery", "undo", "window", "framing", "ack")
 
 
 def table(params: list[Param] | tuple[Param, ...]) -> str:

@@ -29,6 +29,7 @@ KINDS = {
     "fack-retransmit": Look("#CC79A7", "D", "by FACK"),
     "rack-retransmit": Look("#CC79A7", "v", "by RACK"),
     "tail-loss-probe": Look("#000000", "P", "tail loss probe"),
+    "copy": Look("#56B4E9", "s", "copy"),
     "syn": Look("#000000", "*", "SYN again"),
     "zero-window-probe": Look("#56B4E9", "d", "window probe"),
     "window-probe": Look("#56B4E9", "d", "window probe"),

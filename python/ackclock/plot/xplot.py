@@ -22,6 +22,7 @@ AGAIN = {
     "fack-retransmit": ("A", "magenta"),
     "rack-retransmit": ("K", "magenta"),
     "tail-loss-probe": ("P", "orange"),
+    "copy": ("C", "blue"),
     "syn": ("SYN", "orange"),
     "zero-window-probe": ("W", "blue"),
     "window-probe": ("W", "blue"),

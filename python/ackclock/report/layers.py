@@ -154,6 +154,7 @@ COLOURS = {
     "fack-retransmit": "fast",
     "rack-retransmit": "fast",
     "tail-loss-probe": "probe",
+    "copy": "sack",
     "syn": "probe",
     "zero-window-probe": "sack",
     "window-probe": "sack",

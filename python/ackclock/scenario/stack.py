@@ -12,7 +12,7 @@ class Stack:
     """A TCP by its parts: `Stack("reno", backoff="none")`, `Stack(recovery="sack", timer=ac.Rfc6298(min_rto="1s"))`.
 
     preset: a named one to begin with, `sack` by default; it may be composed, as in `sack+star(3)`. given: one policy for each kind of rule
-    (estimator, timer, backoff, recovery, undo, window, ack), as an object or by name, and options of the connection such as `mss="536B"`. `timer`
+    (estimator, timer, backoff, recovery, undo, window, framing, ack), as an object or by name, and options of the connection such as `mss="536B"`. `timer`
     takes an estimator as well, since that is what most people call the timer.
     """
 

@@ -22,8 +22,8 @@ impl Connection {
 
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
         let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() { self.take_sacks(segment, dsack) } else { 0 };
-        // The answer to a window probe repeats the acknowledgment because the probe was turned away, not because something arrived out of order.
         let copied = self.rare.says(|r| r.copies.is_some()) && self.answers_copy(segment, advanced, dsack);
+        // The answer to a window probe repeats the acknowledgment because the probe was turned away, not because something arrived out of order.
         let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && !copied && self.is_duplicate(segment, newly_sacked, opened);
         if advanced == 0 && newly_sacked == 0 && !is_dup && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) {
             return;
@@ -327,9 +327,9 @@ impl Connection {
         }
     }
 
-    /// Differentiated minRTO (I-A5): the floor of the timeout depends on how much of the window is used, which is to say outstanding (the paper does not
-    /// define it). The paper supposes a window of four segments at least, of which one packet is the quarter that is allowed; here the window counts for no less
-    /// than the initial one, so that a packet sent alone after a timeout is no exception.
+    /// Differentiated minRTO (I-A5): the floor of the timeout depends on how much of the window is used, which is to say outstanding (the paper does
+    /// not define it). The paper supposes a window of four segments at least, of which one packet is the quarter that is allowed; here the window
+    /// counts for no less than the initial one, so that a packet sent alone after a timeout is no exception.
     #[cold]
     fn choose_floor(&mut self) {
         let thin = self.is_thin();

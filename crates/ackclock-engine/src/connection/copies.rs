@@ -33,8 +33,8 @@ struct Expected {
 }
 
 impl Connection {
-    /// The segment at `range` is on its way out, once; plans to send it `copies` times if `room` for the first of them holds the others as well, besides the copies
-    /// that are under way.
+    /// The segment at `range` is on its way out, once; plans to send it `copies` times as far as `room`, which it found, holds the others as well,
+    /// besides those that are under way.
     #[cold]
     pub(super) fn plan_copies(&mut self, now: Instant, range: SeqRange, copies: u32, room: Bytes) {
         // Without SACK a duplicate ack does not say of what: with nothing else outstanding, it says so all the same.
@@ -110,8 +110,8 @@ impl Connection {
         }
     }
 
-    /// A duplicate ack has not come in time. If the segment was acknowledged, one of its copies was lost, and the window is reduced, once for a window of data; if
-    /// not, its retransmission timer minds it.
+    /// A duplicate ack has not come in time. If the segment was acknowledged, one of its copies was lost, and the window is reduced, once for a window
+    /// of data; if not, its retransmission timer minds it.
     #[cold]
     pub(super) fn copies_expired(&mut self, now: Instant) {
         let una = self.snd_una;

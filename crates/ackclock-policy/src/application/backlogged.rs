@@ -43,8 +43,9 @@ impl Application for Backlogged {
             return Wake::Done;
         }
         if self.unsent.is_empty() {
-            // Whole dummies, and none that would wait: nothing stands in front of what is typed next.
-            let room = io.room();
+            // Whole dummies, and none that would wait: nothing stands in front of what is typed next. But with nothing outstanding one is written whatever
+            // the window, so that a closed one is probed.
+            let room = if io.unacked() == 0 { io.room().max(self.dummy_bytes) } else { io.room() };
             let dummies = room - room % self.dummy_bytes;
             if dummies > 0 {
                 self.book.write_untimed(io, dummies);

@@ -256,8 +256,8 @@ fn a_minimum_window_of_one_is_telnet() {
     assert_eq!((ios[0].responses.len(), &ios[0].responses), (20, &ios[1].responses));
 }
 
-/// Runs a backlogged source over a window of `window` bytes for `seconds`, an ack for the oldest 500 bytes every 10 ms except in the first half of each second, when none
-/// comes. `check` is told the connection before and after each call.
+/// Runs a backlogged source over a window of `window` bytes for `seconds`, an ack for the oldest 500 bytes every 10 ms except in the first half of
+/// each second, when none comes. `check` is told of each call: how things stand after it, and the room and number of writes before it.
 fn backlogged(settings: &[(&str, &str)], window: Bytes, seconds: u64, mut check: impl FnMut(&Io, Bytes, usize)) -> Io {
     let (mut a, mut rng) = (app("backlogged", settings), Rng::stream(1, "app", 0));
     let mut io = Io { room: Bytes::MAX, window, ..Io::default() };

@@ -4,7 +4,7 @@ READINGS = [
     (
         "I-A1, I-U1",
         "The response time is that from sending a packet to its ack. A cumulative ack comes for a packet that arrived behind a lost one only once "
-        "that is repaired; the packet's own, a duplicate or a selective one, comes at once. The equations know nothing of packets that wait for others.",
+        "that is repaired; the packet's own, a duplicate or a selective one, comes at once. The equations know of no packet that waits for another.",
         "The packet's own ack, with which simulations agree with the equations up to a loss of 3.5 %, as the paper has it; to the cumulative ack "
         "they do up to 2 % (I-F5b). Chosen after both had been seen. What applications record runs to the cumulative ack.",
     ),

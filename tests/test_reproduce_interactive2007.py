@@ -1,11 +1,12 @@
 """The simulated items of interactive2007: what they share is what the register says, and what they measure is what they say."""
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 import ackclock as ac
-from ackclock.reproduce.interactive2007 import algorithms, approaches, artificial, f5b_artificial_loss, seen, testbed
+from ackclock.reproduce.interactive2007 import algorithms, approaches, artificial, f5a_cross_traffic, f5b_artificial_loss, seen, testbed
 from ackclock.reproduce.interactive2007.approaches import Curve
 from ackclock.reproduce.interactive2007.artificial import Point
 from ackclock.reproduce.interactive2007.seen import Seen
@@ -96,6 +97,18 @@ def test_checks_of_the_artificial_loss_can_fall_short():
     assert holds({**good, 0.035: 1.16 * model[0.035]}) == [False, True, True]
     assert holds({**good, 0.05: 1.01 * model[0.05]}) == [True, False, True]
     assert holds({**good, 0.08: 0.9}) == [True, True, False]
+
+
+def test_checks_of_the_cross_traffic_can_fall_short():
+    def holds(red, tail, lows=(0.01, 0.02, 0.03)):
+        tables = [pa.table({"low": lows[: len(g)], "loss": lows[: len(g)], "gain": g}) for g in (red, tail)]
+        return [c.holds for c in f5a_cross_traffic.checks(dict(zip(f5a_cross_traffic.QUEUES, tables, strict=True)))]
+
+    assert holds([1.5, 2.0, 1.5], [1.1, 1.3, 1.2]) == [True] * 5
+    assert holds([1.5, 2.0, 0.9], [1.1, 1.3, 1.2]) == [False, True, True, True, True]
+    assert holds([1.5, 2.0, 2.1], [1.1, 1.0, 0.9]) == [True, False, True, False, False]
+    assert holds([1.1, 1.2, 1.1], [1.2, 1.4, 1.2]) == [True, True, False, True, True]
+    assert holds([], []) == [False] * 5, "nothing is nothing"
 
 
 def test_curves_are_compared_at_the_losses_that_both_reach():

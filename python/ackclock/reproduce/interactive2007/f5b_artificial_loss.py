@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from matplotlib.figure import Figure
 
 from ackclock.plot import Measured, measured
 from ackclock.reproduce.interactive2007 import artificial
@@ -56,7 +57,7 @@ def checks(points: list[Point]) -> list[Check]:
     ]
 
 
-def picture(points: list[Point]) -> object:
+def picture(points: list[Point]) -> Figure:
     """Gains against loss."""
     p = np.array([x.p for x in points])
     fine = np.geomspace(p.min(), p.max(), 300)

@@ -27,7 +27,7 @@ CHOICES = {
 """How response times and losses are counted where traces are read; applications count to the cumulative ack."""
 MARKED = 20
 """Processes of marks over one flow: each is one that the paper would have made, and their mean varies less."""
-BATCH = 8
+BATCH = 4
 """Traced runs that are held at a time: with the paper's own sizes each takes some hundred megabytes."""
 
 

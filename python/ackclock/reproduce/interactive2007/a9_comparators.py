@@ -118,6 +118,7 @@ def judged(rows: list[dict[str, Any]]) -> list[Check]:
         "window decay after idling": "`idle_restart`: the restart window after a timeout's idling (RFC 5681 4.1); RFC 2861's gradual decay is "
         "obsolete (RFC 7661)",
         "compared": "interactive flows with random loss, one remedy at a time, and together; RACK-TLP (RFC 8985) is what a stack does today",
+        "probe": "of a segment that is alone: after two smoothed round trips and 200 ms, which its ack may be delayed (RFC 8985 7.2)",
         "flows": f"{FLOWS} at a time, alone on the default dumbbell, drop-tail; artificial loss, p = {', '.join(f'{p:g}' for p in LOSSES)}",
         "short transfers": f"Trace-I at a load of {LOAD:g}, mean and 99th percentile of each run's response times",
         "statements": "ours: the register has none for comparators. Two others fell with a first run: that Early Retransmit does nothing for telnet "

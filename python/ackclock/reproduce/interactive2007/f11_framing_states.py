@@ -134,7 +134,7 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(found: dict[float, dict[str, Share]]) -> Figure:
     """Probabilities as lines, frequencies as points with bars of three sigma."""
-    words = f"Lines: I-E15; points: a simulated flow, bars of {SIGMAS:g} sigma; FR to TO and TO to TO are one line, that of plain TCP too"
+    words = f"Lines: I-E15; points: a simulated flow, bars: {SIGMAS:g} sigma; the lowest line is plain TCP too"
     fig, axes = style.figure("One packet as four small segments", words)
     with mpl.rc_context(style.SETTINGS):
         fine = np.linspace(0, 0.22, 100)

@@ -92,6 +92,7 @@ CHOICES = {
     "numbers of flows": "; ".join(f"{a.name} {', '.join(map(str, a.flows))}" for a in APPROACHES),
     "random numbers": f"seeds 1 to {SEEDS}; bands are 95 % confidence from the spread between them",
     "duration": f"{SECONDS:g} s ({testbed.FULL:g} s with --full, {SECONDS:g} s with the short round trip), after {testbed.WARM:g} s without flows",
+    "overload": "in the quick form only its beginning: beyond the departures latencies are still growing after that time",
 }
 
 

@@ -308,6 +308,8 @@ pub trait AppIo {
     fn write(&mut self, n: Bytes) -> Bytes;
     /// Bytes written that the peer has not acknowledged.
     fn unacked(&self) -> Bytes;
+    /// True when the peer has told that the bytes from `from` up to `to` of all that was written have arrived, in order or (by SACK) not.
+    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool;
     /// Bytes that would leave at once if they were written now, as far as the congestion window and the receiver's go: what was written and waits, or is to be
     /// sent again, comes first. Nagle's algorithm may still hold back what makes no full segment.
     fn room(&self) -> Bytes;
@@ -334,7 +336,7 @@ pub enum Wake {
     Flushed,
     /// At this moment.
     At(Instant),
-    /// When more of what was written is acknowledged, or at this moment, whichever comes first.
+    /// When more of what was written is acknowledged, or may have arrived out of order ([`AppIo::has_arrived`]), or at this moment, whichever comes first.
     AckedOrAt(Instant),
     /// When anything has happened that may have changed [`AppIo::room`] (a segment arrived, a timer of the connection expired), or at this moment. For an
     /// application that has more to send than the windows let go: as data that waits in the send buffer would, it counts as held back by the congestion window,

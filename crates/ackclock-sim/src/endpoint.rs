@@ -198,6 +198,10 @@ impl AppIo for Io<'_> {
         self.connection.unacked()
     }
 
+    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool {
+        self.connection.has_arrived(from, to)
+    }
+
     fn room(&self) -> Bytes {
         self.connection.room(self.now)
     }
@@ -297,7 +301,7 @@ impl End {
         let Some(connection) = &mut self.connection else { return false };
         let mut call = match self.wake {
             Some(Wake::At(at)) => at <= now,
-            Some(Wake::AckedOrAt(at)) => at <= now || connection.stats().bytes_acked > self.io.seen_acked,
+            Some(Wake::AckedOrAt(at)) => at <= now || connection.stats().bytes_acked > self.io.seen_acked || first && connection.holds_sacks(),
             Some(Wake::RoomOrAt(_)) => first,
             _ => false,
         };

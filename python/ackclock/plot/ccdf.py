@@ -56,7 +56,9 @@ def ccdf(
 
 
 def legend(axes: Axes, by: str) -> None:
-    """Puts the legend where a falling curve leaves room."""
+    """Puts the legend where a falling curve leaves room; none where nothing is drawn."""
+    if not axes.get_legend_handles_labels()[1]:
+        return
     box = axes.legend(loc="lower left", title=f"{by}   (median, 99th percentile)", alignment="left", fontsize=9, title_fontsize=8.5)
     box.set_zorder(5)
 

@@ -12,8 +12,8 @@ class Stack:
     """A TCP by its parts: `Stack("reno", backoff="none")`, `Stack(recovery="sack", timer=ac.Rfc6298(min_rto="1s"))`.
 
     preset: a named one to begin with, `sack` by default; it may be composed, as in `sack+star(3)`. given: one policy for each kind of rule
-    (estimator, timer, backoff, recovery, undo, window, framing, ack), as an object or by name, and options of the connection such as `mss="536B"`. `timer`
-    takes an estimator as well, since that is what most people call the timer.
+    (estimator, timer, backoff, recovery, undo, window, framing, ack), as an object or by name, and options of the connection such as
+    `mss="536B"`. `timer` takes an estimator as well, since that is what most people call the timer.
     """
 
     def __init__(self, preset: str | None = None, **given: Any) -> None:

@@ -1,7 +1,7 @@
 //! What an application asks of its connection (RFC 9293 §3.9.1); opening and closing have files of their own.
 
-use ackclock_policy::Phase;
-use ackclock_units::Instant;
+use ackclock_policy::{Phase, Scoreboard as _};
+use ackclock_units::{Instant, SeqRange};
 
 use super::{Connection, State};
 use crate::timer::Timer;
@@ -53,6 +53,24 @@ impl Connection {
     /// Room in the send buffer.
     pub fn writable(&self) -> u64 {
         if self.may_write() { self.config.snd_buf.saturating_sub(self.send.len()) } else { 0 }
+    }
+
+    /// True when the peer has acknowledged the bytes from `from` up to `to` of all that was written, cumulatively or by SACK.
+    pub fn has_arrived(&self, from: u64, to: u64) -> bool {
+        let first = self.send.start();
+        if to <= first {
+            return true;
+        }
+        let base = if self.snd_una == self.iss { self.iss + 1 } else { self.snd_una };
+        let (Some(start), Ok(len)) = (from.max(first).checked_sub(first), u32::try_from(to - from.max(first))) else { return false };
+        let Ok(start) = u32::try_from(start) else { return false };
+        let range = SeqRange::new(base + start, base + start + len);
+        self.sent.sacked().iter().any(|sacked| sacked.covers(range))
+    }
+
+    /// True while the peer tells of arrivals above something that is missing.
+    pub fn holds_sacks(&self) -> bool {
+        !self.sent.sacked().is_empty()
     }
 
     /// Bytes that would leave at once if they were written now, as far as the windows go: what was written and waits, or is to be sent again, comes first.

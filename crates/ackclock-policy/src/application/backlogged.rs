@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::{Bytes, Instant, Rng};
 
-use super::typing::{BYTES, Book, MOST_WAITING, PACKETS, THINK, Typing};
+use super::typing::{BYTES, Book, MOST_WAITING, PACKETS, THINK, Typing, UNTIL};
 use crate::{AppIo, Application, Entry, Param, Policy, Wake};
 
 #[derive(Debug)]
@@ -66,16 +66,17 @@ pub const ENTRY: Entry<dyn Application> = Entry {
         THINK,
         BYTES,
         PACKETS,
+        UNTIL,
         Param::bytes("dummy_bytes", 500, 1..=65_495, "payload of a dummy"),
-        Param::choice("from", "sent", &["sent", "typed"], "when a response time begins: as the packet is sent (I-A1), or as it is typed"),
+        Param::choice("since", "sent", &["sent", "typed"], "when a response time begins: as the packet is sent (I-A1), or as it is typed"),
     ],
     build: |p| {
         Box::new(Backlogged {
             typing: Typing::new(p),
-            book: Book::default(),
+            book: Book::new(p),
             bytes: p.bytes("bytes"),
             dummy_bytes: p.bytes("dummy_bytes"),
-            from_typed: p.choice("from") == "typed",
+            from_typed: p.choice("since") == "typed",
             unsent: VecDeque::new(),
         })
     },

@@ -1,6 +1,6 @@
 use ackclock_units::{Bytes, Duration, Instant, Rng};
 
-use super::typing::{BYTES, Book, PACKETS, THINK, Typing};
+use super::typing::{BYTES, Book, PACKETS, THINK, Typing, UNTIL};
 use crate::{AppIo, Application, Entry, Param, Policy, Wake};
 
 #[derive(Debug)]
@@ -57,6 +57,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
         THINK,
         BYTES,
         PACKETS,
+        UNTIL,
         Param::count("min_window", 4, 1..=64, "m, the packets in flight that each one makes at least: itself and m - 1 dummies"),
         Param::bytes("dummy_bytes", 20, 1..=65_495, "payload of a dummy"),
         Param::duration(
@@ -69,7 +70,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
     build: |p| {
         Box::new(Padded {
             typing: Typing::new(p),
-            book: Book::default(),
+            book: Book::new(p),
             bytes: p.bytes("bytes"),
             dummies: p.count("min_window") - 1,
             dummy_bytes: p.bytes("dummy_bytes"),

@@ -1,6 +1,6 @@
 use ackclock_units::{Bytes, Instant, Rng};
 
-use super::typing::{BYTES, Book, PACKETS, THINK, Typing};
+use super::typing::{BYTES, Book, PACKETS, THINK, Typing, UNTIL};
 use crate::{AppIo, Application, Entry, Policy, Wake};
 
 #[derive(Debug)]
@@ -38,6 +38,6 @@ pub const ENTRY: Entry<dyn Application> = Entry {
     name: "telnet",
     about: "Sends single small packets at exponential intervals; the response time of each runs from sending it to its ack.",
     source: "I-A1; 500 bytes make the 540-byte packets of I-F9a",
-    params: &[THINK, BYTES, PACKETS],
-    build: |p| Box::new(Telnet { typing: Typing::new(p), book: Book::default(), bytes: p.bytes("bytes") }),
+    params: &[THINK, BYTES, PACKETS, UNTIL],
+    build: |p| Box::new(Telnet { typing: Typing::new(p), book: Book::new(p), bytes: p.bytes("bytes") }),
 };

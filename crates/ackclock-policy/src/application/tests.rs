@@ -14,6 +14,7 @@ struct Io {
     /// When each write was, and of how much.
     writes: Vec<(Instant, Bytes)>,
     acked: Bytes,
+    sacked: Option<(Bytes, Bytes)>,
     closed: bool,
     started: Option<Instant>,
     responses: Vec<Duration>,
@@ -37,6 +38,9 @@ impl AppIo for Io {
         self.written += n;
         self.writes.push((self.now, n));
         n
+    }
+    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool {
+        to <= self.acked || self.sacked.is_some_and(|(start, end)| start <= from && to <= end)
     }
     fn room(&self) -> Bytes {
         self.window.saturating_sub(self.unacked()).min(self.writable())
@@ -311,8 +315,8 @@ fn dummies_never_exceed_the_window_and_packets_come_first() {
 
 #[test]
 fn a_response_begins_as_the_packet_leaves_or_as_it_is_typed() {
-    let total = |from: &str| {
-        let io = backlogged(&[("from", from)], 2000, 200, |_, _, _| {});
+    let total = |since: &str| {
+        let io = backlogged(&[("since", since)], 2000, 200, |_, _, _| {});
         (io.writes.len(), io.responses.iter().fold(Duration::ZERO, |sum, r| sum + *r), io.responses.len())
     };
     let ((writes, sent, n), (writes_too, typed, n_too)) = (total("sent"), total("typed"));
@@ -369,4 +373,25 @@ fn a_packet_larger_than_any_window_goes_alone() {
     io.acked = 2000;
     a.on_wake(first, &mut io, &mut rng);
     assert_eq!(io.written, 7000);
+}
+
+#[test]
+fn a_response_may_end_as_the_packet_arrives_out_of_order() {
+    for (until, n) in [("acked", 0), ("arrived", 1)] {
+        let (mut a, mut rng) = (app("backlogged", &[("until", until), ("packets", "1")]), Rng::stream(1, "app", 0));
+        let mut io = Io { room: 10_000, window: 2000, ..Io::default() };
+        let Wake::RoomOrAt(first) = wake(&mut *a, &mut io, 0, &mut rng) else { panic!("dummies at once") };
+        (io.now, io.acked) = (first, 1000);
+        a.on_wake(first, &mut io, &mut rng);
+        // The packet is at 2000..2500 of the stream.
+        io.sacked = Some((1500, 2400));
+        a.on_wake(first, &mut io, &mut rng);
+        assert_eq!(io.responses.len(), 0);
+        io.sacked = Some((1500, 3000));
+        a.on_wake(first, &mut io, &mut rng);
+        assert_eq!(io.responses.len(), n, "{until}");
+        (io.acked, io.sacked) = (io.written, None);
+        a.on_wake(first, &mut io, &mut rng);
+        assert_eq!(io.responses.len(), 1, "{until}");
+    }
 }

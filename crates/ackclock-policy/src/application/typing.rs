@@ -12,6 +12,12 @@ pub(super) const MOST_WAITING: usize = 4096;
 pub(super) const THINK: Param =
     Param::duration("think", Duration::from_secs(1), Duration::from_micros(1)..=Duration::from_secs(86_400), "mean time between packets");
 pub(super) const BYTES: Param = Param::bytes("bytes", 500, 1..=65_495, "payload of a packet; one segment when not above the largest");
+pub(super) const UNTIL: Param = Param::choice(
+    "until",
+    "acked",
+    &["acked", "arrived"],
+    "when a response time ends: with the ack of the packet and everything before it, or with the first ack that tells of its arrival, SACK included",
+);
 pub(super) const PACKETS: Param = Param::count("packets", u64::MAX, 1..=u64::MAX, "packets to send before closing");
 
 /// Packets typed at exponential intervals (I-A1), until there are no more.
@@ -62,19 +68,37 @@ impl Typing {
 }
 
 /// The stream as written so far, and the packets in it whose response times are due.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Book {
     written: Bytes,
-    /// End in the stream, and beginning of the response time, of each packet that is not yet acknowledged.
-    waiting: VecDeque<(Bytes, Instant)>,
+    /// A packet has its response once it has arrived, whatever is missing before it.
+    out_of_order: bool,
+    /// In the order of writing.
+    waiting: VecDeque<Waiting>,
+}
+
+/// A packet that is not yet acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    /// Its place in the stream.
+    start: Bytes,
+    end: Bytes,
+    /// Beginning of its response time.
+    since: Instant,
 }
 
 impl Book {
-    /// Writes a packet whose response time runs from `since` to its ack. What the send buffer does not take is lost on the way to it: nobody types into a
-    /// full terminal.
+    /// Reads [`UNTIL`].
+    pub fn new(p: &Params) -> Self {
+        Self { written: 0, out_of_order: p.choice(UNTIL.name) == "arrived", waiting: VecDeque::new() }
+    }
+
+    /// Writes a packet whose response time runs from `since`. What the send buffer does not take is lost on the way to it: nobody types into a full
+    /// terminal.
     pub fn write(&mut self, io: &mut dyn AppIo, bytes: Bytes, since: Instant) {
+        let start = self.written;
         if self.write_untimed(io, bytes) > 0 && self.waiting.len() < MOST_WAITING {
-            self.waiting.push_back((self.written, since));
+            self.waiting.push_back(Waiting { start, end: self.written, since });
         }
     }
 
@@ -88,12 +112,18 @@ impl Book {
     /// Records the response times of packets acknowledged since.
     pub fn settle(&mut self, io: &mut dyn AppIo) {
         let acked = self.written - io.unacked().min(self.written);
-        while let Some(&(end, since)) = self.waiting.front() {
-            if end > acked {
-                break;
-            }
-            io.record_response(since);
+        while let Some(first) = self.waiting.front().filter(|w| w.end <= acked) {
+            io.record_response(first.since);
             self.waiting.pop_front();
+        }
+        if self.out_of_order {
+            self.waiting.retain(|w| {
+                let waits = !io.has_arrived(w.start, w.end);
+                if !waits {
+                    io.record_response(w.since);
+                }
+                waits
+            });
         }
     }
 

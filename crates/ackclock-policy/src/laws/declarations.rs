@@ -1,5 +1,11 @@
 use crate::{Kind, Registry};
 
+/// Words of Python's grammar (its reference, section 2.3.1).
+const PYTHONS: &[&str] = &[
+    "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "finally", "for", "from",
+    "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+];
+
 #[test]
 fn names_are_unique_and_easy_to_type() {
     let all = Registry::builtin().declarations();
@@ -15,6 +21,7 @@ fn everything_is_described_and_every_default_will_do() {
         assert!(d.about.ends_with('.') && !d.source.is_empty(), "{} {}: say what it does and where it comes from", d.kind, d.name);
         for p in d.params {
             let place = format!("{} {}.{}", d.kind, d.name, p.name);
+            assert!(!PYTHONS.contains(&p.name), "{place}: a word that Python keeps for itself cannot be a keyword of its classes");
             assert!(!p.about.is_empty() && p.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{place}");
             assert_eq!(p.check(p.default).as_ref(), Ok(&p.default), "{place}");
             assert_eq!(p.parse(&p.default.to_string()).as_ref(), Ok(&p.default), "{place}: written, it reads back");

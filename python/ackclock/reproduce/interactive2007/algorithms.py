@@ -58,7 +58,7 @@ rule(
 rule(
     "I-A3",
     "Marked packets in the bulk flow",
-    "application backlogged(from=sent)",
+    "application backlogged(since=sent)",
     "application bulk",
     "item I-X7",
     tests=[

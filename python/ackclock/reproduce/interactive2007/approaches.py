@@ -157,12 +157,19 @@ def no_slower(name: str, faster: Curve, slower: Curve, losses: np.ndarray, tie: 
 
 
 def notes(found: Iterable[Curve]) -> list[str]:
-    """What each approach experienced, in a line."""
-    return [
+    """What each approach experienced, in a line; and how that compares with plain flows beside the same cross traffic, whatever each loses there."""
+    every = {c.name: c for c in found}
+    plain = every[INTERACTIVE]
+    beside = [
+        f"{c.name}, beside the same cross traffic: " + ", ".join(f"{x:.2f}" for x in c.latency / plain.latency) + " of the interactive flows' latency"
+        for c in every.values()
+        if c is not plain
+    ]
+    return beside + [
         f"{c.name}: "
         + ", ".join(f"{1e3 * y:.1f} ms at {100 * x:.2f} %" for x, y in zip(c.loss, c.latency, strict=True))
         + f"; timeouts {', '.join(f'{100 * np.mean([s.share for s in runs]):.0f}' for runs in c.runs)} % of the loss indications"
-        for c in found
+        for c in every.values()
     ]
 
 

@@ -112,8 +112,8 @@ def test_checks_of_the_cross_traffic_can_fall_short():
 
 
 def test_curves_are_compared_at_the_losses_that_both_reach():
-    slow = Curve("slow", [runs(p, 1 + p) for p in (0.01, 0.05, 0.09)])
-    fast = Curve("fast", [runs(p, 1.0) for p in (0.03, 0.015, 0.07)])
+    slow = Curve("slow", testbed.MIXES[:3], [runs(p, 1 + p) for p in (0.01, 0.05, 0.09)])
+    fast = Curve("fast", testbed.MIXES[:3], [runs(p, 1.0) for p in (0.03, 0.015, 0.07)])
     losses = approaches.common([slow, fast], 0.02, 0.1)
     assert losses == pytest.approx([0.02, 0.03, 0.04, 0.05, 0.06, 0.07])
     assert slow.at(0.03) == pytest.approx(1.03)

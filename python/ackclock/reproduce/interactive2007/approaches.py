@@ -27,6 +27,8 @@ DUMMY = 3 * 20
 """Bytes of the dummies behind a packet: what is no larger is not counted (I-A6)."""
 SECONDS, SEEDS = 15, 3
 FULL_SEEDS = 2
+QUICK_MIXES = tuple(mix for mix in testbed.MIXES if mix.ftp != 2)
+"""The cross traffic of the quick form."""
 TIE = 1.1
 """An approach may be slower than one that it should not be slower than by this factor (I-F8)."""
 
@@ -37,6 +39,7 @@ CHOICES = {
     "one for each eight FTP flows where these are more",
     "interactive flows": f"{FLOWS} at a time of the same approach, which take a tenth of the link (padding and diversity up to twice that)",
     "padding": "three dummies of 20 bytes, 1 ms apart (the paper gives no spacing); they count neither for response times nor for the loss ratio",
+    "quick form": "leaves out the mix with 2 FTP flows",
     "duration": f"{SECONDS} s after {testbed.WARM:g} s of cross traffic alone ({testbed.FULL:g} s with --full)",
     "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
 }
@@ -76,9 +79,10 @@ APPROACHES = {
 
 @dataclass(frozen=True)
 class Curve:
-    """What one approach experienced, by mix of cross traffic in the order of `testbed.MIXES`: an entry for each seed."""
+    """What one approach experienced, by mix of cross traffic: an entry for each seed."""
 
     name: str
+    mixes: tuple[Mix, ...]
     runs: list[list[Seen]]
 
     @property
@@ -103,11 +107,18 @@ class Curve:
 
 
 def curves(
-    setting: Setting, label: str, queue: str, names: Iterable[str] = tuple(APPROACHES), *, share: tuple[float, float] = (0.0, 1.0)
+    setting: Setting,
+    label: str,
+    queue: str,
+    names: Iterable[str] = tuple(APPROACHES),
+    *,
+    quick: tuple[Mix, ...] = QUICK_MIXES,
+    share: tuple[float, float] = (0.0, 1.0),
 ) -> dict[str, Curve]:
-    """Simulates approaches beside each mix of cross traffic, one at a time. share: the part of the item's work that this is."""
+    """Simulates approaches beside each mix of cross traffic, one at a time. quick: those of the quick form. share: the part of the item's work that
+    this is."""
     seeds = range(1, (FULL_SEEDS if setting.full else SEEDS) + 1)
-    seconds = testbed.FULL if setting.full else SECONDS
+    seconds, mixes = (testbed.FULL, testbed.MIXES) if setting.full else (SECONDS, quick)
     jobs = {
         (name, n, seed): testbed.scenario(
             testbed.dumbbell(queue),
@@ -119,11 +130,11 @@ def curves(
             trace=["packets"],
         )
         for name in names
-        for n, mix in enumerate(testbed.MIXES)
+        for n, mix in enumerate(mixes)
         for seed in seeds
     }
     found = seen.each(setting, jobs, lambda key, run: seen.read(run, key[0], larger=DUMMY), label, share=share)
-    return {name: Curve(name, [[found[name, n, seed] for seed in seeds] for n in range(len(testbed.MIXES))]) for name in names}
+    return {name: Curve(name, mixes, [[found[name, n, seed] for seed in seeds] for n in range(len(mixes))]) for name in names}
 
 
 def common(found: Iterable[Curve], low: float, high: float, step: float = 0.01) -> np.ndarray:
@@ -146,12 +157,19 @@ def no_slower(name: str, faster: Curve, slower: Curve, losses: np.ndarray, tie: 
 
 
 def notes(found: Iterable[Curve]) -> list[str]:
-    """What each approach experienced, in a line."""
-    return [
+    """What each approach experienced, in a line; and how that compares with plain flows beside the same cross traffic, whatever each loses there."""
+    every = {c.name: c for c in found}
+    plain = every[INTERACTIVE]
+    beside = [
+        f"{c.name}, beside the same cross traffic: " + ", ".join(f"{x:.2f}" for x in c.latency / plain.latency) + " of the interactive flows' latency"
+        for c in every.values()
+        if c is not plain
+    ]
+    return beside + [
         f"{c.name}: "
         + ", ".join(f"{1e3 * y:.1f} ms at {100 * x:.2f} %" for x, y in zip(c.loss, c.latency, strict=True))
         + f"; timeouts {', '.join(f'{100 * np.mean([s.share for s in runs]):.0f}' for runs in c.runs)} % of the loss indications"
-        for c in found
+        for c in every.values()
     ]
 
 
@@ -169,7 +187,7 @@ def table(found: Iterable[Curve]) -> pa.Table:
             }
             | {"packets": s.own.size, "timeouts": s.timeouts, "recoveries": s.recoveries, "goodput": s.goodput}
             for c in found
-            for mix, runs in zip(testbed.MIXES, c.runs, strict=True)
+            for mix, runs in zip(c.mixes, c.runs, strict=True)
             for seed, s in enumerate(runs, start=1)
         ]
     )

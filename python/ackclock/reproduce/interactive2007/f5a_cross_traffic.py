@@ -21,7 +21,7 @@ SLACK = 0.1
     kind="SIM",
     title="Gain of a backlogged flow against loss that cross traffic makes, RED and drop-tail",
     choices={
-        **{key: text for key, text in approaches.CHOICES.items() if key != "padding"},
+        **{key: text for key, text in approaches.CHOICES.items() if key not in ("padding", "quick form")},
         "drop-tail": "counts bytes",
         "bins": f"of the experienced loss, from {', '.join(f'{100 * e:g}' for e in EDGES)} %; runs with less loss count nowhere (I-U2)",
     },
@@ -30,7 +30,7 @@ def reproduce(setting: Setting) -> Outcome:
     """Gains in bins of the loss that both kinds of flow experienced."""
     found, tables, notes = {}, {}, []
     for n, queue in enumerate(QUEUES):
-        both = approaches.curves(setting, "I-F5a", queue, (INTERACTIVE, BACKLOGGED), share=(n / 2, (n + 1) / 2))
+        both = approaches.curves(setting, "I-F5a", queue, (INTERACTIVE, BACKLOGGED), quick=testbed.MIXES, share=(n / 2, (n + 1) / 2))
         found[queue] = gain(*(seen.together(s for runs in both[name].runs for s in runs) for name in (INTERACTIVE, BACKLOGGED)), EDGES)
         tables[queue] = approaches.table(both.values())
         notes += [f"{queue}, {line}" for line in approaches.notes(both.values())] + [growth(queue, both)]

@@ -81,3 +81,28 @@ fn whatever_it_says_leaves_at_once() {
         }
     }
 }
+
+#[test]
+fn what_has_arrived_is_known_by_acks_and_by_sacks() {
+    // The second of four segments is lost.
+    let mut n = 0;
+    let fate = move |_: u64, from: usize, s: &ackclock_wire::Segment| {
+        n += usize::from(from == 0 && s.len > 0);
+        if from == 0 && s.len > 0 && n == 2 { vec![] } else { vec![DELAY] }
+    };
+    for (stack, sacked) in [("sack", true), ("newreno", false)] {
+        let name = format!("{stack}+mss(500B)+iw(4)+min-rto(1s)+no-limited-transmit");
+        let mut pipe = Pipe::with(connection(&name, &[], 1), connection(&name, &[], 2), fate);
+        pipe.open();
+        pipe.run(ms(100));
+        pipe.ends[0].write(pipe.now, &[1; 2000]);
+        pipe.drain();
+        assert!(!pipe.ends[0].has_arrived(0, 1), "{stack}");
+        pipe.run(ms(600));
+        let arrived =
+            |pipe: &Pipe| [(0, 500), (500, 1000), (1000, 2000), (1200, 1300), (900, 1100), (2000, 2500)].map(|(a, b)| pipe.ends[0].has_arrived(a, b));
+        assert_eq!(arrived(&pipe), [true, false, sacked, sacked, false, false], "{stack}");
+        pipe.run(ms(9000));
+        assert_eq!(arrived(&pipe), [true, true, true, true, true, false], "{stack}");
+    }
+}

@@ -50,12 +50,34 @@ def test_rate_halving_times_out_less_often(p):
         assert halving["non_ca_events"] / halving["ca_events"] < flow["non_ca_events"] / flow["ca_events"]
 
 
-@pytest.mark.parametrize("stack", ["sack", "fack", "fack-rh"])
+@pytest.mark.parametrize("stack", ["sack", "fack", "fack-rh", "rack"])
 @pytest.mark.parametrize("p", [0.001, 0.01, 0.03])
 def test_nothing_is_sent_twice_that_was_not_lost(stack, p):
     flow = transfer(f"{stack}+ack-every", p)
     assert flow["unneeded_retransmissions"] == 0 and flow["spurious_timeouts"] == 0
     assert flow["retransmitted_segments"] >= 0.8 * p * flow["data_segments_sent"] > 5
+
+
+def test_few_segments_are_repaired_without_the_timer():
+    # I-A9: flights too small for three duplicate acks, and tails that nothing follows.
+    path = {"kind": "single", "rtt": f"{RTT}s", "link": {"rate": "20Mbit/s", "faults": [{"kind": "loss", "p": 0.03}]}}
+    kinds = ["newreno", "newreno+early-retransmit", "sack", "sack+early-retransmit", "rack"]
+    run = ac.simulate(path, {"kind": "fixed", "size": "8kB", "flows": 500, "stagger": "100ms"}, {k: k for k in kinds}, duration="50s", drain="100s")
+    flows = run.flows.to_pylist()
+    assert all(f["outcome"] == "finished" for f in flows)
+    timeouts, probes = ({k: sum(f[of] for f in flows if f["stack"] == k) for k in kinds} for of in ("timeouts", "tail_loss_probes"))
+    assert timeouts["newreno+early-retransmit"] < timeouts["newreno"] and timeouts["sack+early-retransmit"] < timeouts["sack"]
+    assert timeouts["rack"] < timeouts["sack+early-retransmit"] / 2
+    assert probes["rack"] > 20 and not any(probes[k] for k in kinds if k != "rack")
+
+
+def test_probes_are_listed_as_such():
+    # The last segment of the only flow is lost: its repair is a probe, in the table of segments and by the counter.
+    path = {"kind": "single", "rtt": f"{RTT}s", "link": {"rate": "20Mbit/s", "faults": [{"kind": "segment-loss", "offset": "7900B"}]}}
+    run = ac.simulate(path, {"kind": "fixed", "size": "8kB", "flows": 1}, {"x": "rack"}, duration="20s", trace=["packets"])
+    (flow,) = run.flows.to_pylist()
+    again = [row for row in run.traces["segments"].to_pylist() if row["sent"] and row["kind"] == "tail-loss-probe"]
+    assert (flow["timeouts"], flow["tail_loss_probes"], flow["retransmitted_segments"], len(again)) == (0, 1, 1, 1)
 
 
 def test_a_receiver_that_repeats_every_ack_gains_nothing():

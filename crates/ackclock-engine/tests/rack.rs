@@ -225,6 +225,15 @@ fn small_flights_recover_early() {
         assert_eq!((late.timeouts, late.fast_recoveries), (1, 0), "{name} {bytes}");
         assert_eq!((early.timeouts, early.fast_recoveries, early.retransmitted_segments), (0, 1, 1), "{name} {bytes}");
     }
+    // What Nagle's algorithm holds back is no new data to send.
+    let held = |name: &str| {
+        let mut p = pipe(&format!("{name}+iw(4)"), |n, again| (n > 0 || again > 0).then_some(Duration::ZERO));
+        p.ends[0].write(p.now, &pattern(2500));
+        p.drain();
+        p.run(p.now + Duration::from_secs(10));
+        (p.ends[0].stats().timeouts, p.ends[0].stats().bytes_acked)
+    };
+    assert_eq!((held("sack"), held("sack+early-retransmit")), ((1, 2500), (0, 2500)));
     // A single segment has nothing to be told by; RACK probes it.
     assert_eq!(lose("sack+early-retransmit", 1000, &[(0, 1)]).0.timeouts, 1);
     let (rack, _) = lose("rack", 1000, &[(0, 1)]);

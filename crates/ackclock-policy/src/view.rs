@@ -91,6 +91,8 @@ pub struct SenderView {
     pub smss: u32,
     /// Written by the application and not yet sent.
     pub unsent: Bytes,
+    /// Less than a segment of it waits until everything outstanding is acknowledged: Nagle's algorithm (RFC 9293 §3.7.4), or the application wants it so.
+    pub holds_small: bool,
     /// Phase before this event.
     pub phase: Phase,
     /// `snd_nxt` when the present or last episode began.

@@ -365,6 +365,7 @@ fn view(now: Instant, oldest_sent_at: Option<Instant>, rto_deadline: Option<Inst
         rwnd: 0,
         smss: 1,
         unsent: 0,
+        holds_small: false,
         phase: Phase::Open,
         recovery_point: zero,
         dup_acks: 0,

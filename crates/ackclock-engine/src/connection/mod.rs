@@ -382,6 +382,7 @@ impl Connection {
             rwnd: u64::from(self.snd_wnd),
             smss: self.smss,
             unsent: self.unsent(),
+            holds_small: (self.config.nagle || self.corked) && !self.closing,
             phase: self.phase,
             recovery_point: self.recovery_point,
             dup_acks: self.dup_acks,

@@ -23,6 +23,7 @@ pub(crate) fn view() -> SenderView {
         rwnd: 1 << 30,
         smss: 1000,
         unsent: 1 << 30,
+        holds_small: false,
         phase: Phase::Open,
         recovery_point: SeqNumber(0),
         dup_acks: 0,

@@ -23,8 +23,12 @@ impl EarlyRetransmit {
 
     /// True when everything outstanding but one segment has left the network, as duplicate acks count it or, with SACK, as SACKs report it.
     pub fn is_due(self, b: &dyn Scoreboard, v: &SenderView) -> bool {
-        // Conditions 2.b and 3.b: where there is new data and room for it, Limited Transmit (RFC 3042) brings the duplicate acks that are wanting.
-        if self == Self::Off || new_data(v).is_some() {
+        if self == Self::Off {
+            return false;
+        }
+        // Conditions 2.b and 3.b: where new data is ready and there is room for it, Limited Transmit (RFC 3042) brings the duplicate acks that are wanting.
+        let ready = v.unsent >= u64::from(v.smss) || !v.holds_small;
+        if ready && new_data(v).is_some() {
             return false;
         }
         let (missing, left) = if self == Self::Segments {

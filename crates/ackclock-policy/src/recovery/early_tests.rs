@@ -74,6 +74,12 @@ fn new_data_takes_precedence() {
         (s.v.unsent, s.v.rwnd) = (unsent, rwnd);
         assert_eq!(duplicates(&mut s), Some(thresh), "{unsent} bytes unsent, {rwnd} of room");
     }
+    // What Nagle's algorithm holds back is not ready to be sent.
+    for (holds_small, thresh) in [(true, 2), (false, 3)] {
+        let mut s = sender("newreno", "segments", false, 3);
+        (s.v.unsent, s.v.holds_small) = (700, holds_small);
+        assert_eq!(duplicates(&mut s), Some(thresh), "held {holds_small}");
+    }
     // The segment that Limited Transmit sends is the fourth: from then on three duplicates are wanted.
     let mut s = sender("newreno", "segments", false, 3);
     s.v.unsent = 1000;

@@ -100,6 +100,7 @@ impl LossRecovery for Rack {
             // Another episode, which opens at this moment, once this one is over.
             lost.truncate(before);
             state.timer = Some(Timer::Reordering(v.now));
+            return Phase::Disorder;
         }
         self.open(lost.len() > before, v).unwrap_or_else(|| match calm(v) {
             Phase::Open if !b.sacked().is_empty() => Phase::Disorder,
@@ -163,6 +164,10 @@ impl LossRecovery for Rack {
     }
 
     fn quota(&mut self, v: &SenderView) -> Bytes {
+        // What is to be resent at this very moment goes first: of what is sent at one moment, the higher number counts as later (RFC 8985 §6.2).
+        if matches!(self.state.timer, Some(Timer::Reordering(at)) if at <= v.now) {
+            return 0;
+        }
         // As in RFC 6675 §5 step 3: in Disorder `pipe` alone limits, when Limited Transmit is on.
         if v.sack && v.phase == Phase::Disorder && self.without_sack.duplicates.limited_transmit() {
             return v.room();

@@ -225,7 +225,10 @@ fn an_episode_after_an_episode_opens_at_the_same_moment() {
     let blocks = [SeqRange::new(point + 1000, point + 5000)];
     assert_ne!(s.ack(point, &blocks), Phase::Recovery);
     assert_eq!(in_time(&s), Some(Duration::ZERO));
-    s.reach_deadline();
+    // Nothing else goes before the retransmission.
+    s.v.unsent = 5000;
+    assert_eq!(s.send(), []);
+    assert_eq!(s.reach_deadline().expect("a deadline")[0], point);
     assert!(s.v.phase == Phase::Recovery && s.v.recovery_point > point);
 }
 

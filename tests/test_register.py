@@ -56,7 +56,14 @@ INTERACTIVE = {
     *(f"I-X{n}" for n in range(1, 8)),
     *("I-U1", "I-U2"),
 }
-INTERACTIVE_LISTED = {*(f"I-E{n}" for n in range(1, 17)), "I-F2", "I-F3", "I-F4", "I-F7"}
+INTERACTIVE_LISTED = {
+    *(f"I-A{n}" for n in range(1, 11)),
+    *(f"I-E{n}" for n in range(1, 17)),
+    *(f"I-F{n}" for n in (1, 2, 3, 4, 6, 7, 10, 11)),
+    *(f"I-F{n}{part}" for n in (5, 8, 9, 12) for part in "ab"),
+    *(f"I-X{n}" for n in range(1, 8)),
+    *("I-U1", "I-U2"),
+}
 
 # Ids beyond the register: the questions that sceptics put to backoff2008, how much hangs on what it leaves unstated, and what real kernels do.
 BEYOND = {*(f"B-S{n}" for n in range(1, 7)), "B-S9", "I-S1"}

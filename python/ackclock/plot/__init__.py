@@ -8,16 +8,19 @@ from ackclock.plot.flight import flight
 from ackclock.plot.rates import rates
 from ackclock.plot.round_trips import round_trips
 from ackclock.plot.sequence import sequence
+from ackclock.plot.spread import Measured, measured
 from ackclock.plot.style import save
 from ackclock.plot.timers import outlines, timers
 from ackclock.plot.what_if import what_if
 
 __all__ = [
+    "Measured",
     "ccdf",
     "ccdf_bands",
     "curves",
     "details",
     "flight",
+    "measured",
     "outlines",
     "rates",
     "round_trips",

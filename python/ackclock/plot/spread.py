@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from ackclock.plot import style
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A series of measured points: name, places, values, and half of the confidence interval of each value (or nothing)."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    half: np.ndarray | None = None
+    look: int | None = None
+    """Number of its look; that of its place otherwise."""
+
+
+def measured(
+    points: Sequence[Measured],
+    lines: Sequence[tuple[str, np.ndarray, np.ndarray]] = (),
+    *,
+    title: str,
+    subtitle: str = "",
+    xlabel: str,
+    ylabel: str,
+    log: str = "",
+    limits: tuple[float, float] | None = None,
+) -> Figure:
+    """Draws measured points, joined, with bands as wide as their confidence intervals, and thin grey lines of models beside them.
+
+    lines: name, places and values of each model. log: the axes that are logarithmic, such as `xy`. limits: of the y axis.
+    """
+    fig, axes = style.figure(title, subtitle)
+    with mpl.rc_context(style.SETTINGS):
+        for i, m in enumerate(points):
+            look = style.line(i if m.look is None else m.look)
+            order = np.argsort(m.x, kind="stable")
+            x, y = np.asarray(m.x, float)[order], np.asarray(m.y, float)[order]
+            axes.plot(x, y, label=m.name, marker="o", markersize=3.5, zorder=3, **look)
+            if m.half is not None:
+                half = np.where(np.isfinite(m.half), m.half, 0.0)[order]
+                axes.fill_between(x, y - half, y + half, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
+        for i, (name, x, y) in enumerate(lines):
+            axes.plot(x, y, label=name, color="#777777", linewidth=1.1, linestyle=style.DASHES[i % len(style.DASHES)], zorder=1)
+        if "x" in log:
+            axes.set_xscale("log")
+        if "y" in log:
+            axes.set_yscale("log")
+        elif limits is None:
+            axes.set_ylim(bottom=0)
+        if limits is not None:
+            axes.set_ylim(*limits)
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        axes.grid(True, which="major")
+        axes.legend(loc="best", fontsize=9, handlelength=2.6)
+    return fig

@@ -1,0 +1,141 @@
+"""Interactive and backlogged flows over a path whose loss is the artificial module's alone (I-F5b, I-X3): what was measured, beside the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+import ackclock as ac
+from ackclock.models import interactive2007 as i
+from ackclock.plot.bands import half_width
+from ackclock.reproduce.interactive2007 import f4_gain, seen, testbed
+from ackclock.reproduce.interactive2007.seen import Seen
+from ackclock.reproduce.item import Setting
+from ackclock.results import Run
+
+INTERACTIVE, BACKLOGGED = "interactive", "backlogged"
+SECONDS = {0.005: 40, 0.01: 60, 0.02: 100, 0.035: 200, 0.05: 200, 0.08: 300, 0.12: 400}
+"""Seconds of a backlogged flow by loss: the more is lost, the fewer packets it sends in a second."""
+FLOWS, INTERACTIVE_SECONDS = 150, 60
+"""Telnet flows at once, and how long."""
+SEEDS, FULL_SEEDS = 3, 5
+WINDOW = 14
+"""Packets of the receiver's window of the backlogged flow: what the path holds without a queue."""
+ROUND_TRIP = testbed.RTT + 8 * (testbed.PAYLOAD + 2 * testbed.HEADERS) / (1e6 * testbed.RATE)
+"""Seconds: propagation, and sending a packet and its ack."""
+
+CHOICES = {
+    **{key: text for key, text in testbed.CHOICES.items() if key != "cross traffic"},
+    **seen.CHOICES,
+    "loss": f"{', '.join(f'{100 * p:g}' for p in SECONDS)} % of data packets, each by itself; no cross traffic",
+    "constant round trip": f"the receiver of the backlogged flow offers {WINDOW} packets, what the path holds without a queue: with more it filled "
+    "the queue at small loss; chosen after a first run",
+    "backlogged flow": "one endless transfer, of which every packet counts. Marks by the clock (I-A3) give other means, which the notes have: "
+    "chosen after both had been seen",
+    "interactive flows": f"{FLOWS} at a time, which fill an eighth of the link, for {INTERACTIVE_SECONDS} s ({testbed.FULL:g} s with --full)",
+    "model": f"equations (3) and (10), RTO 1 s, RTT {1e3 * ROUND_TRIP:.1f} ms, Q of random losses as I-F3",
+    "duration": f"of the backlogged flow {', '.join(f'{s}' for s in SECONDS.values())} s by loss ({testbed.FULL:g} s with --full)",
+    "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """What both kinds of flow experienced at a loss that was set: runs, one for each seed, and the marked packets of the backlogged flow (s)."""
+
+    p: float
+    interactive: list[Seen]
+    backlogged: list[Seen]
+    marked: np.ndarray
+
+    @property
+    def latency(self) -> float:
+        """Mean response time (s) of the interactive flows."""
+        return float(np.mean([s.mean for s in self.interactive]))
+
+    @property
+    def backlogged_latency(self) -> float:
+        """Mean response time (s) of the backlogged flow."""
+        return float(np.mean([s.mean for s in self.backlogged]))
+
+    @property
+    def gain(self) -> float:
+        """G: how many times longer the interactive flows wait."""
+        return self.latency / self.backlogged_latency
+
+    @property
+    def half(self) -> float:
+        """Half of the gain's 95 % confidence interval."""
+        each = [half_width([s.mean for s in found]) / np.mean([s.mean for s in found]) for found in (self.interactive, self.backlogged)]
+        return self.gain * float(np.hypot(*each))
+
+    @property
+    def marked_gain(self) -> float:
+        """G with the mean of the packets that marks by the clock fall on."""
+        return self.latency / float(self.marked.mean())
+
+    @property
+    def cumulative_gain(self) -> float:
+        """G with the times until the first cumulative ack that covers a packet."""
+        return float(np.mean([s.cumulative.mean() for s in self.interactive]) / np.mean([s.cumulative.mean() for s in self.backlogged]))
+
+    @property
+    def model(self) -> float:
+        """G of equations (3) and (10)."""
+        return float(model(np.array([self.p]))[0])
+
+    @property
+    def off(self) -> float:
+        """By how much the gain differs from the model's, as a part of that."""
+        return self.gain / self.model - 1
+
+    def row(self) -> dict[str, float]:
+        """Its numbers."""
+        return {
+            **{"p": self.p, "interactive": self.latency, "backlogged": self.backlogged_latency, "gain": self.gain, "half": self.half},
+            **{"model": self.model, "marked_gain": self.marked_gain, "cumulative_gain": self.cumulative_gain},
+            "timeout_share": float(sum(s.timeouts for s in self.backlogged) / max(sum(s.timeouts + s.recoveries for s in self.backlogged), 1)),
+            "model_timeout_share": float(i.random_timeouts(self.p, 1.0)),
+            "packets": float(sum(s.own.size for s in self.backlogged)),
+        }
+
+
+def model(p: np.ndarray) -> np.ndarray:
+    """The gain that the model has."""
+    return i.backlogged_gain(p, i.random_timeouts(p, 1.0), ROUND_TRIP, testbed.RTO)
+
+
+def smooth_model(p: np.ndarray) -> np.ndarray:
+    """The same without the steps that a largest window in whole packets gives it (I-F4), for figures."""
+    return i.backlogged_gain(p, f4_gain.unrounded(p), ROUND_TRIP, testbed.RTO)
+
+
+def measure(setting: Setting, label: str, losses: Iterable[float] = tuple(SECONDS), stack: ac.Stack | None = None) -> list[Point]:
+    """Simulates both kinds of flow at each loss. stack: of both, the paper's TCP by default."""
+    tcp = stack or testbed.tcp()
+    window = tcp.but(rcv_buf=f"{WINDOW * testbed.PAYLOAD}B")
+    seeds = range(1, (FULL_SEEDS if setting.full else SEEDS) + 1)
+    jobs = {}
+    for p in losses:
+        for seed in seeds:
+            traced = {"seed": seed, "trace": ["packets"]}
+            alone, long = (testbed.FULL,) * 2 if setting.full else (INTERACTIVE_SECONDS, SECONDS[p])
+            path, bulk = testbed.dumbbell(loss=p), ac.Bulk(name=BACKLOGGED, **testbed.measured())
+            jobs[INTERACTIVE, p, seed] = testbed.scenario(path, testbed.telnet(FLOWS, name=INTERACTIVE), {"TCP": tcp}, alone, **traced)
+            jobs[BACKLOGGED, p, seed] = testbed.scenario(path, bulk, {"TCP": window}, long, **traced)
+    found = seen.each(setting, jobs, _read, label)
+    return [
+        Point(
+            p,
+            [found[INTERACTIVE, p, seed] for seed in seeds],
+            [found[BACKLOGGED, p, seed] for seed in seeds],
+            np.concatenate([found[BACKLOGGED, p, seed].marked for seed in seeds]),
+        )
+        for p in losses
+    ]
+
+
+def _read(key: tuple[str, float, int], run: Run) -> Seen:
+    return seen.read(run, key[0], marks=testbed.THINK if key[0] == BACKLOGGED else 0.0)

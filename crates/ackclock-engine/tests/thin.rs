@@ -14,9 +14,9 @@ fn connection(stack: &str, iss: u32) -> Connection {
     Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
 }
 
-/// Opens, sends `packets` of 500 bytes at one second, of which every transmission is lost before `lost_until`, and answers when each data segment left, in ms.
-fn sent(stack: &str, packets: u32, lost_until: u64) -> Vec<u64> {
-    let stack = format!("{stack}+mss(500B)+iw(4)+ack-every");
+/// A connection of 500-byte segments whose every transmission of data is lost before `lost_until`, in ms.
+fn lossy(stack: &str, lost_until: u64) -> Pipe {
+    let stack = format!("{stack}+mss(500B)+iw(4)+ack-every+no-nagle");
     let clock = std::rc::Rc::<std::cell::Cell<Instant>>::default();
     let seen = clock.clone();
     let mut pipe = Pipe::with(connection(&stack, 1), connection(&stack, 2), move |_, from, s| {
@@ -24,12 +24,23 @@ fn sent(stack: &str, packets: u32, lost_until: u64) -> Vec<u64> {
     });
     pipe.clock = clock;
     pipe.open();
-    pipe.run(ms(1000));
-    pipe.ends[0].write(pipe.now, &vec![1; packets as usize * 500]);
-    pipe.drain();
+    pipe
+}
+
+/// Runs to the end, and answers when each data segment left after the first second, in ms.
+fn departures(pipe: &mut Pipe) -> Vec<u64> {
     pipe.run(ms(30_000));
     assert_eq!(pipe.ends[0].unacked(), 0);
     pipe.log.iter().filter(|(_, from, s)| *from == 0 && s.len > 0).map(|(at, ..)| (at.as_nanos() - 1_000_000_000) / 1_000_000).collect()
+}
+
+/// Sends `packets` of 500 bytes at one second; when each data segment left.
+fn sent(stack: &str, packets: u32, lost_until: u64) -> Vec<u64> {
+    let mut pipe = lossy(stack, lost_until);
+    pipe.run(ms(1000));
+    pipe.ends[0].write(pipe.now, &vec![1; packets as usize * 500]);
+    pipe.drain();
+    departures(&mut pipe)
 }
 
 #[test]
@@ -49,6 +60,20 @@ fn a_packet_alone_waits_for_the_smaller_floor_at_every_expiry() {
 fn more_than_the_fraction_waits_for_the_usual_one() {
     // Two packets of a window of four are half of it.
     assert_eq!(sent("sack+thin-min-rto(500ms)", 2, 500), [0, 0, 1000, 1020]);
+}
+
+#[test]
+fn a_second_packet_prolongs_the_countdown_of_the_first_and_no_more() {
+    // The second leaves 300 ms later; the first is sent again a second after it left, as without the smaller floor.
+    for stack in ["sack+thin-min-rto(500ms)", "sack+thin-min-rto(1s)", "sack"] {
+        let mut pipe = lossy(stack, 1500);
+        for at in [1000, 1300] {
+            pipe.run(ms(at));
+            pipe.ends[0].write(pipe.now, &[1; 500]);
+            pipe.drain();
+        }
+        assert_eq!(departures(&mut pipe)[..3], [0, 300, 1000], "{stack}");
+    }
 }
 
 #[test]

@@ -360,13 +360,15 @@ impl Connection {
         f64::from(self.flight_size()) <= self.config.thin_window * self.window.cwnd.max(self.initial_window) as f64
     }
 
-    /// What has just been sent may use more of the window than the floor was chosen for: then the countdown begins again with the other one.
+    /// What has just been sent may use more of the window than the floor was chosen for: then the countdown that runs takes the longer one, from when it began.
     #[cold]
-    pub(super) fn leave_thin_floor(&mut self, now: Instant) {
-        if !self.is_thin() && self.timers.is_armed(Timer::Retransmission) {
-            self.timers.disarm(Timer::Retransmission);
-            let v = self.view(now);
-            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
+    pub(super) fn leave_thin_floor(&mut self) {
+        if let Some(deadline) = self.timers.deadline(Timer::Retransmission)
+            && !self.is_thin()
+        {
+            let before = self.timeout;
+            self.choose_floor();
+            self.timers.arm(Timer::Retransmission, deadline + self.timeout.saturating_sub(before));
         }
     }
 

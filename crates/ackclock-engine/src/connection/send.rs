@@ -177,7 +177,7 @@ impl Connection {
         self.quota = self.quota.saturating_sub(u64::from(len));
         self.spend_probing_quota(len);
         if self.rare.says(|r| r.thin) {
-            self.leave_thin_floor(now);
+            self.leave_thin_floor();
         }
         if !self.timers.is_armed(Timer::Retransmission) {
             if idle {

@@ -9,7 +9,7 @@ import click
 
 from ackclock._core import InputError
 from ackclock.cli.console import bar, note, print_json, print_table
-from ackclock.cli.quantities import count, percent, rate, seconds
+from ackclock.quantities import count, percent, rate, seconds
 
 if TYPE_CHECKING:
     from ackclock.results import Capture

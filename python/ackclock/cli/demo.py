@@ -11,7 +11,7 @@ import click
 from ackclock import _core
 from ackclock.cli import INTERRUPTED
 from ackclock.cli.console import bar, note, print_json
-from ackclock.cli.quantities import count, rate
+from ackclock.quantities import count, rate
 
 DOWNLOAD = "a 20 MB file from python3 -m http.server on the kernel's TCP, through our engine: 20 Mbit/s, 40 ms, 1 % loss each way"
 

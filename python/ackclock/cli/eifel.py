@@ -9,7 +9,7 @@ import numpy as np
 from ackclock import _core
 from ackclock._core import InputError
 from ackclock.cli.console import note, print_json, print_table
-from ackclock.cli.quantities import number
+from ackclock.quantities import number
 
 COLUMNS = {
     "timer": "timer",

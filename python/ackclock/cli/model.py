@@ -14,9 +14,9 @@ import numpy as np
 from ackclock._core import InputError
 from ackclock.cli.beside import Beside
 from ackclock.cli.console import note, print_json, print_table
-from ackclock.cli.quantities import number
 from ackclock.cli.values import Values, parse
 from ackclock.models import FORMULAS, Formula, Input
+from ackclock.quantities import number
 
 MOST_ROWS = 100_000
 MOST_LINES = 12

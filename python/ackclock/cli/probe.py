@@ -14,7 +14,7 @@ from ackclock import _core
 from ackclock._core import InputError
 from ackclock.cli import INTERRUPTED
 from ackclock.cli.console import note, print_json, print_table
-from ackclock.cli.quantities import count, percent, rate, seconds
+from ackclock.quantities import count, percent, rate, seconds
 from ackclock.results import probe
 from ackclock.results.probe import STACK
 

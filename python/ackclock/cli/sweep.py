@@ -8,8 +8,8 @@ import click
 
 from ackclock._core import InputError
 from ackclock.cli.console import bar, note, print_json, print_table
-from ackclock.cli.quantities import percent, rate, seconds
 from ackclock.cli.run import override
+from ackclock.quantities import percent, rate, seconds
 
 if TYPE_CHECKING:
     from ackclock.sweep import SweepResult

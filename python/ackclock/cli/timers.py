@@ -8,7 +8,7 @@ import click
 
 from ackclock._core import InputError
 from ackclock.cli.console import bar, note, print_json, print_table
-from ackclock.cli.quantities import count, seconds
+from ackclock.quantities import count, seconds
 
 STRETCHES = 2000
 

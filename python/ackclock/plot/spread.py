@@ -33,7 +33,8 @@ def measured(
     log: str = "",
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Draws measured points, joined, with bands as wide as their confidence intervals, and thin grey lines of models beside them.
+    """Draws measured points, joined, with bands as wide as their confidence intervals, and thin grey lines of models beside them. A point whose
+    interval is not known (a single run) is hollow.
 
     lines: name, places and values of each model. log: the axes that are logarithmic, such as `xy`. limits: of the y axis.
     """
@@ -45,8 +46,12 @@ def measured(
             x, y = np.asarray(m.x, float)[order], np.asarray(m.y, float)[order]
             axes.plot(x, y, label=m.name, marker="o", markersize=3.5, zorder=3, **look)
             if m.half is not None:
-                half = np.where(np.isfinite(m.half), m.half, 0.0)[order]
-                axes.fill_between(x, y - half, y + half, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
+                half = np.asarray(m.half, float)[order]
+                known = np.isfinite(half)
+                axes.fill_between(x, y - half, y + half, where=known, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
+                axes.plot(x[~known], y[~known], "o", markersize=3.5, color=look["color"], markerfacecolor="white", zorder=4)
+        if any(m.half is not None and not np.isfinite(m.half).all() for m in points):
+            axes.plot([], [], "o", markersize=3.5, color="#777777", markerfacecolor="white", label="a single run: no interval")
         for i, (name, x, y) in enumerate(lines):
             axes.plot(x, y, label=name, color="#777777", linewidth=1.1, linestyle=style.DASHES[i % len(style.DASHES)], zorder=1)
         if "x" in log:

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from markupsafe import Markup
 
 from ackclock import _core
-from ackclock.cli.quantities import count, percent, rate, seconds
 from ackclock.plot.round_trips import is_wide
+from ackclock.quantities import count, percent, rate, seconds
 from ackclock.report import layers
 from ackclock.results.capture_plots import MOST_FIGURES, TIMERS, moment, seen_from
 from ackclock.results.overview import carrying, expiries, overview, worst_first

@@ -45,6 +45,7 @@ def packets(run: Run) -> Responses:
         "told apart": f"dummies are {DUMMY} bytes, packets {PACKET}: the trace shows which is which",
         "marked in a trace": f"{seen.MARKED} processes of marks with a mean of {testbed.THINK:g} s over every packet of the same flow",
         "loss": f"none in the checks, where segments keep the sizes that were written; {100 * LOSS:g} % beside that",
+        "settings": "sizes, window and the check without a loss were chosen after first runs, in which packets had been merged with dummies",
         "duration": f"{SECONDS} s, seeds 1 to {SEEDS} ({FULL_SEEDS} seeds with --full)",
     },
     points_at=["application backlogged(think=1s)"],

@@ -117,7 +117,9 @@ def head(paper: str, sections: dict[str, str]) -> str:
 def together(introduction: str, sections: dict[str, str]) -> str:
     """The answers of all items that are questions, in one place, below what the paper's readings say to introduce them."""
     answers = {id: re.findall(rf"(?m)^{re.escape(ANSWER)}(.*)$", text) for id, text in sections.items()}
-    lines = [f"- **[{ITEMS[id].title}](#{anchor(id)})** ({id}): {found[0]}\n" for id, found in answers.items() if found]
+    lengths = {id: entry["reason"] for id, entry in full.recorded().items() if entry.get("reason")}
+    longer = {id: f" At full length: {reason}" for id, reason in lengths.items()}
+    lines = [f"- **[{ITEMS[id].title}](#{anchor(id)})** ({id}): {found[0]}{longer.get(id, '')}\n" for id, found in answers.items() if found]
     return f"\n{introduction}\n\n{''.join(lines)}" if introduction else ""
 
 

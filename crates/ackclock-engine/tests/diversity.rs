@@ -2,31 +2,13 @@
 
 mod support;
 
-use std::sync::Arc;
+use ackclock_policy::Phase;
+use ackclock_units::Rng;
+use support::{DELAY, Pipe, endpoint, ms};
 
-use ackclock_engine::{Connection, Stack};
-use ackclock_policy::{Phase, Registry};
-use ackclock_units::{Rng, SeqNumber};
-use support::{DELAY, Pipe, ms};
-
-fn connection(stack: &str, iss: u32) -> Connection {
-    let stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));
-    Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
-}
-
-/// An open connection; of its data segments those of these numbers, counted from 0 and copies included, are lost.
+/// A connection of which these data segments are lost.
 fn open(stack: &str, lost: &'static [u32]) -> Pipe {
-    let (stack, mut n) = (format!("{stack}+mss(500B)+ack-every"), 0);
-    let mut pipe = Pipe::with(connection(&stack, 1), connection(&stack, 2), move |_, from, s| {
-        if from == 1 || s.len == 0 {
-            return vec![DELAY];
-        }
-        n += 1;
-        if lost.contains(&(n - 1)) { vec![] } else { vec![DELAY] }
-    });
-    pipe.open();
-    pipe.run(ms(1000));
-    pipe
+    support::losing(&format!("{stack}+mss(500B)+ack-every"), lost)
 }
 
 fn write(pipe: &mut Pipe, bytes: usize) {
@@ -181,8 +163,8 @@ fn any_weather_is_survived() {
                 let mut rng = Rng::stream(seed, "weather", 0);
                 let mut pipe =
                     Pipe::with(
-                        connection(&name, 1),
-                        connection(&name, 2),
+                        endpoint(&name, 1),
+                        endpoint(&name, 2),
                         move |_, _, _| {
                             if rng.chance(0.15) { vec![] } else { vec![DELAY * (1 + rng.below(3))] }
                         },

@@ -7,26 +7,11 @@ use std::sync::Arc;
 use ackclock_engine::{Connection, Stack};
 use ackclock_policy::Registry;
 use ackclock_units::{Rng, SeqNumber};
-use support::{DELAY, Pipe, ms};
+use support::{Pipe, endpoint, ms};
 
-fn connection(stack: &str, iss: u32) -> Connection {
-    let stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));
-    Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
-}
-
-/// An open connection; of its data segments those of these numbers, counted from 0, are lost.
+/// A connection of which these data segments are lost.
 fn open(stack: &str, lost: &'static [u32]) -> Pipe {
-    let (stack, mut n) = (format!("{stack}+smart-framing+ack-every+mss(1000B)"), 0);
-    let mut pipe = Pipe::with(connection(&stack, 1), connection(&stack, 2), move |_, from, s| {
-        if from == 1 || s.len == 0 {
-            return vec![DELAY];
-        }
-        n += 1;
-        if lost.contains(&(n - 1)) { vec![] } else { vec![DELAY] }
-    });
-    pipe.open();
-    pipe.run(ms(1000));
-    pipe
+    support::losing(&format!("{stack}+smart-framing+ack-every+mss(1000B)"), lost)
 }
 
 /// Payloads of the data segments that left at `at` ms.
@@ -89,7 +74,7 @@ fn a_receivers_window_is_kept_to() {
     let mut server = Stack::named(&Registry::builtin(), stack).expect("a stack");
     server.set("rcv_buf", "2000B").expect("an option");
     let end = Connection::new(Arc::new(server.config()), server.build(), SeqNumber(9), Rng::stream(1, "connection", 9));
-    let mut pipe = Pipe::new(connection(stack, 1), end);
+    let mut pipe = Pipe::new(endpoint(stack, 1), end);
     pipe.open();
     let data = support::pattern(20_000);
     assert_eq!(pipe.transfer(0, &data, ms(100_000)), data);

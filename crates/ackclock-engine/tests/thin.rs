@@ -2,24 +2,17 @@
 
 mod support;
 
-use std::sync::Arc;
-
-use ackclock_engine::{Connection, Stack};
+use ackclock_engine::Stack;
 use ackclock_policy::Registry;
-use ackclock_units::{Instant, Rng, SeqNumber};
-use support::{DELAY, Pipe, ms};
-
-fn connection(stack: &str, iss: u32) -> Connection {
-    let stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));
-    Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
-}
+use ackclock_units::Instant;
+use support::{DELAY, Pipe, endpoint, ms};
 
 /// A connection of 500-byte segments whose every transmission of data is lost before `lost_until`, in ms.
 fn lossy(stack: &str, lost_until: u64) -> Pipe {
     let stack = format!("{stack}+mss(500B)+iw(4)+ack-every+no-nagle");
     let clock = std::rc::Rc::<std::cell::Cell<Instant>>::default();
     let seen = clock.clone();
-    let mut pipe = Pipe::with(connection(&stack, 1), connection(&stack, 2), move |_, from, s| {
+    let mut pipe = Pipe::with(endpoint(&stack, 1), endpoint(&stack, 2), move |_, from, s| {
         if from == 0 && s.len > 0 && seen.get() < ms(lost_until) { vec![] } else { vec![DELAY] }
     });
     pipe.clock = clock;

@@ -6,7 +6,6 @@ import matplotlib as mpl
 import matplotlib.ticker
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ackclock.plot import style
@@ -30,16 +29,8 @@ def ccdf_panels(
     """
     names = list(dict.fromkeys(name for series in panels.values() for name in series))
     with mpl.rc_context(style.SETTINGS):
-        fig = Figure(figsize=(5.6 * len(panels), 5.2), layout="constrained")
-        FigureCanvasAgg(fig)
-        fig.text(0.012, 0.965, title, fontsize=12, fontweight="bold", va="center")
-        fig.text(0.012, 0.915, subtitle, fontsize=8.5, color="#444444", va="center")
-        engine = fig.get_layout_engine()
-        assert engine is not None
-        engine.set(rect=(0, 0, 1, 0.89))
-        all_axes = fig.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-        for axes, (panel, series) in zip(all_axes, panels.items(), strict=True):
-            axes.set_title(panel, fontsize=10)
+        fig, all_axes = style.side_by_side(list(panels), 5.6, 5.2, title, subtitle)
+        for axes, series in zip(all_axes, panels.values(), strict=True):
             for name, runs in series.items():
                 _line(axes, names.index(name), name, [np.asarray(r, float) for r in runs])
             axes.set(xscale="log", yscale="log", xlim=limits, ylim=(1e-4, 1.25), xlabel=label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -59,6 +60,21 @@ def figure(title: str, subtitle: str = "", size: tuple[float, float] = (7.2, 4.8
                 color="#444444",
             )
     return fig, axes
+
+
+def side_by_side(panels: Sequence[str], width: float, height: float, title: str, subtitle: str) -> tuple[Figure, Sequence[Axes]]:
+    """Panels in a row that share their axes, each so wide (inches) and under its name; title and subtitle stand above all of them."""
+    fig = Figure(figsize=(width * len(panels), height), layout="constrained")
+    FigureCanvasAgg(fig)
+    fig.text(0.012, 0.965, title, fontsize=12, fontweight="bold", va="center")
+    fig.text(0.012, 0.915, subtitle, fontsize=8.5, color="#444444", va="center")
+    engine = fig.get_layout_engine()
+    assert engine is not None
+    engine.set(rect=(0, 0, 1, 0.89))
+    all_axes = fig.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, name in zip(all_axes, panels, strict=True):
+        axes.set_title(name, fontsize=10)
+    return fig, all_axes
 
 
 def save(fig: Figure, stem: Path) -> list[Path]:

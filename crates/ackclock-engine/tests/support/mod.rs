@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ackclock_engine::{Config, Connection, ConnectionEvent, Policies, Transmit};
+use ackclock_engine::{Config, Connection, ConnectionEvent, Policies, Stack, Transmit};
 use ackclock_policy::*;
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
@@ -133,6 +133,27 @@ pub fn policies() -> Policies {
 
 pub fn connection(config: Config, iss: u32) -> Connection {
     Connection::new(Arc::new(config), policies(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
+}
+
+/// An endpoint with the built-in policies of a stack.
+pub fn endpoint(stack: &str, iss: u32) -> Connection {
+    let stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));
+    Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
+}
+
+/// A connection of two such, open and a second old; of its data segments those of these numbers, counted from 0 and copies included, are lost.
+pub fn losing(stack: &str, lost: &'static [u32]) -> Pipe {
+    let mut n = 0;
+    let mut pipe = Pipe::with(endpoint(stack, 1), endpoint(stack, 2), move |_, from, s| {
+        if from == 1 || s.len == 0 {
+            return vec![DELAY];
+        }
+        n += 1;
+        if lost.contains(&(n - 1)) { vec![] } else { vec![DELAY] }
+    });
+    pipe.open();
+    pipe.run(ms(1000));
+    pipe
 }
 
 pub fn ms(n: u64) -> Instant {

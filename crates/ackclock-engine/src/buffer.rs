@@ -137,6 +137,15 @@ impl ReceiveBuffer {
         o.ranges.get(i).is_some_and(|r| r.covers(range))
     }
 
+    /// Takes `len` bytes of payload that come next, when none waits behind a gap.
+    #[inline]
+    pub fn append(&mut self, len: u32, payload: &[u8]) {
+        if let Some(bytes) = &mut self.bytes {
+            bytes.extend(payload);
+        }
+        self.readable += u64::from(len);
+    }
+
     /// Takes payload at `range`, where `range.start >= rcv_nxt`. Returns the new `rcv_nxt`, or `None` when it was turned away (too many holes).
     pub fn insert(&mut self, rcv_nxt: SeqNumber, range: SeqRange, payload: &[u8]) -> Option<SeqNumber> {
         let in_order = range.start == rcv_nxt;

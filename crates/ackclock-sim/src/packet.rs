@@ -280,7 +280,12 @@ impl Pool {
     /// A packet's size on the wire.
     #[inline]
     pub(crate) fn bytes(&self, id: u32) -> u32 {
-        let p = &self.packets[id as usize];
+        self.bytes_of(self.get(id))
+    }
+
+    /// The same of a packet at hand.
+    #[inline]
+    pub(crate) fn bytes_of(&self, p: &Packet) -> u32 {
         if p.is_datagram() {
             return p.more;
         }
@@ -316,10 +321,14 @@ impl Pool {
     #[inline]
     pub(crate) fn take(&mut self, id: u32, first: SeqNumber) -> Segment {
         let p = &self.packets[id as usize];
-        let options = if p.bits & KIND == 0 { Options::default() } else { self.options_of(p) };
         let seq = if p.len > 0 { first + p.place } else { SeqNumber(p.place) };
-        let segment = Segment { seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
-        self.free(id);
+        let options = Options::default();
+        let mut segment = Segment { seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
+        if p.bits & KIND != 0 {
+            segment.options = self.options_of(p);
+            self.free_options(id);
+        }
+        self.free_place(id);
         segment
     }
 
@@ -329,6 +338,11 @@ impl Pool {
         if self.packets[id as usize].bits & KIND != 0 {
             self.free_options(id);
         }
+        self.free_place(id);
+    }
+
+    #[inline]
+    fn free_place(&mut self, id: u32) {
         let p = &mut self.packets[id as usize];
         p.from = NIL;
         p.next = self.free;

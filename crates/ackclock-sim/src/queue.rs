@@ -55,7 +55,6 @@ pub(crate) struct EventQueue {
     occupied: [u64; LEVELS],
     nodes: Vec<Node>,
     free: u32,
-    len: usize,
 }
 
 impl EventQueue {
@@ -68,19 +67,17 @@ impl EventQueue {
             occupied: [0; LEVELS],
             nodes: Vec::new(),
             free: NIL,
-            len: 0,
         }
     }
 
     /// Events pending.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.front.len() + self.slots.iter().flatten().map(|slot| slot.len as usize).sum::<usize>()
     }
 
     #[inline]
     pub(crate) fn push(&mut self, entry: Entry) {
-        self.len += 1;
         if entry.at.as_nanos() < self.front_end {
             self.push_front(entry);
         } else {
@@ -108,18 +105,10 @@ impl EventQueue {
     /// Takes the next event if it happens by `end`.
     #[inline]
     pub(crate) fn pop_until(&mut self, end: Instant) -> Option<Entry> {
-        if self.peek()?.at > end { None } else { self.pop() }
-    }
-
-    /// Takes the next event.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Entry> {
         if self.front.is_empty() {
             self.refill();
         }
-        let entry = self.front.pop()?;
-        self.len -= 1;
-        Some(entry)
+        self.front.pop_if(|entry| entry.at <= end)
     }
 
     fn push_front(&mut self, entry: Entry) {

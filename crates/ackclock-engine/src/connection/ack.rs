@@ -12,8 +12,25 @@ use crate::timer::Timer;
 
 impl Connection {
     /// Processes the ACK field, window and SACK blocks of a plausible segment.
+    #[inline(always)]
     pub(super) fn take_ack(&mut self, now: Instant, segment: &Segment) {
         let opened = self.take_window(now, segment);
+        let nothing_out = self.snd_una == self.snd_nxt && segment.options.sack.is_empty() && !self.rare.says(|r| r.copies.is_some());
+        if nothing_out && self.is_untroubled(segment) {
+            // The usual text at an end that only receives: found out cheaply.
+            return;
+        }
+        self.take_news(now, segment, opened);
+    }
+
+    /// True when an ack that tells nothing new needs no further thought.
+    #[inline]
+    fn is_untroubled(&self, segment: &Segment) -> bool {
+        self.phase == Phase::Open && !segment.flags.has(Flags::ECE) && !self.sent.keeps_deliveries()
+    }
+
+    #[inline(never)]
+    fn take_news(&mut self, now: Instant, segment: &Segment, opened: bool) {
         let flight_before = self.flight_size();
         let before = self.snd_una;
         let advanced = segment.ack.bytes_since(before);
@@ -26,7 +43,7 @@ impl Connection {
         // The answer to a window probe repeats the acknowledgment because the probe was turned away, not because something arrived out of order.
         let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && !copied && self.is_duplicate(segment, newly_sacked, opened);
         let nothing_new = advanced == 0 && newly_sacked == 0 && !is_dup;
-        if nothing_new && self.phase == Phase::Open && !segment.flags.has(Flags::ECE) && !self.sent.keeps_deliveries() {
+        if nothing_new && self.is_untroubled(segment) {
             return;
         }
         if advanced > 0 {
@@ -89,6 +106,7 @@ impl Connection {
     }
 
     /// RFC 9293 §3.10.7.4: the send window follows the newest segment. Returns true when it changed.
+    #[inline(always)]
     fn take_window(&mut self, now: Instant, segment: &Segment) -> bool {
         let newer = self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
         if !newer {

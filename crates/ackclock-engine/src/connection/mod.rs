@@ -319,6 +319,12 @@ impl Connection {
         if self.news.what == 0 { None } else { self.news.take() }
     }
 
+    /// True when [`Connection::poll_event`] has an event.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        self.news.what != 0
+    }
+
     /// Its state.
     pub fn state(&self) -> State {
         self.state

@@ -37,6 +37,18 @@ impl Rare {
         self.0.as_deref().is_some_and(question)
     }
 
+    /// What is no longer as it was at the beginning, if anything is.
+    #[inline(always)]
+    pub(super) fn changed(&mut self) -> Option<&mut RareState> {
+        self.0.as_deref_mut()
+    }
+
+    /// True when something is no longer as it was at the beginning.
+    #[inline(always)]
+    pub(super) fn is_changed(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The timeout about which the verdict is out, if there is one.
     #[inline]
     pub(super) fn watched_mut(&mut self) -> Option<&mut Watched> {

@@ -19,28 +19,17 @@ impl Connection {
             return;
         }
         self.note_congestion(ecn);
-        // Trim to the window.
-        let start = seq.max(self.rcv_nxt);
-        let end = (seq + len).min(self.rcv_adv);
-        if start >= end {
-            // Old data again, or data beyond the window: acknowledge at once (RFC 9293 §3.10.7.4), saying what was repeated.
-            self.note_repeated(SeqRange::new(seq, seq + len));
-            self.pending.ack = true;
-            return;
-        }
-        let range = SeqRange::new(start, end);
-        if seq < start {
-            self.dsack = self.sack_on.then(|| SeqRange::new(seq, start));
-        } else if self.receive.holds(range) {
-            self.stats.duplicate_segments += 1;
-            self.dsack = self.sack_on.then_some(range);
-        }
         let had_gap = self.receive.has_gap();
-        let skip = start.bytes_since(seq) as usize;
-        let payload = if self.counted { payload } else { &payload[skip..skip + range.len() as usize] };
-        let Some(next) = self.receive.insert(self.rcv_nxt, range, payload) else {
-            self.pending.ack = true;
-            return;
+        let next = if seq == self.rcv_nxt && seq + len <= self.rcv_adv && !had_gap {
+            // The next in order, and nothing waits: most text.
+            self.receive.append(len, if self.counted { payload } else { &payload[..len as usize] });
+            seq + len
+        } else {
+            let Some(next) = self.place_text(seq, len, payload) else {
+                self.pending.ack = true;
+                return;
+            };
+            next
         };
         let delivered = next.bytes_since(self.rcv_nxt);
         self.rcv_nxt = next;
@@ -64,6 +53,30 @@ impl Connection {
             }
         }
         self.ask_ack_policy(now, Arrival { now, bytes: len, full_sized, push });
+    }
+
+    /// Puts text at its place that comes out of order, in part again, or past the window's edge. Answers the new `rcv_nxt`; `None` when nothing of it
+    /// was taken.
+    #[inline(never)]
+    fn place_text(&mut self, seq: SeqNumber, len: u32, payload: &[u8]) -> Option<SeqNumber> {
+        // Trim to the window.
+        let start = seq.max(self.rcv_nxt);
+        let end = (seq + len).min(self.rcv_adv);
+        if start >= end {
+            // Old data again, or data beyond the window: acknowledge at once (RFC 9293 §3.10.7.4), saying what was repeated.
+            self.note_repeated(SeqRange::new(seq, seq + len));
+            return None;
+        }
+        let range = SeqRange::new(start, end);
+        if seq < start {
+            self.dsack = self.sack_on.then(|| SeqRange::new(seq, start));
+        } else if self.receive.holds(range) {
+            self.stats.duplicate_segments += 1;
+            self.dsack = self.sack_on.then_some(range);
+        }
+        let skip = start.bytes_since(seq) as usize;
+        let payload = if self.counted { payload } else { &payload[skip..skip + range.len() as usize] };
+        self.receive.insert(self.rcv_nxt, range, payload)
     }
 
     fn ask_ack_policy(&mut self, now: Instant, arrival: Arrival) {

@@ -146,7 +146,11 @@ impl Connection {
     /// RFC 9293 §3.4, table 6, with the window as it was advertised. A segment without sequence space may also stand at the window's right edge: a sender
     /// that has filled the window acknowledges from there (see docs/departures.md).
     fn is_acceptable(&self, segment: &Segment) -> bool {
-        let (seq, len, window) = (segment.seq, segment.seq_len(), self.rcv_window());
+        let (seq, window) = (segment.seq, self.rcv_window());
+        if seq == self.rcv_nxt && window > 0 {
+            return true;
+        }
+        let len = segment.seq_len();
         let edge = self.rcv_nxt + window;
         if window == 0 {
             return len == 0 && seq == self.rcv_nxt;

@@ -45,19 +45,29 @@ impl Connection {
                 }
             }
         }
+        if (self.pending.window_probe | self.pending.keepalive)
+            && let Some(transmit) = self.transmit_question(now)
+        {
+            return Some(transmit);
+        }
+        (self.pending.ack && self.state != State::SynSent).then(|| self.transmit_ack(now))
+    }
+
+    /// What asks the peer for an answer: a window probe, or a keepalive.
+    #[cold]
+    fn transmit_question(&mut self, now: Instant) -> Option<Transmit> {
         if std::mem::take(&mut self.pending.window_probe)
             && let Some(t) = self.transmit_probe(now)
         {
             return Some(t);
         }
-        if std::mem::take(&mut self.pending.keepalive) {
+        std::mem::take(&mut self.pending.keepalive).then(|| {
             // A sequence number already acknowledged provokes an answer (RFC 9293 §3.8.4).
             let mut t = self.transmit_ack(now);
             t.segment.seq = self.snd_nxt - 1;
             t.kind = SendKind::Keepalive;
-            return Some(t);
-        }
-        (self.pending.ack && self.state != State::SynSent).then(|| self.transmit_ack(now))
+            t
+        })
     }
 
     /// What goes before everything else: a reset, or a probe.
@@ -76,17 +86,20 @@ impl Connection {
     }
 
     fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
-        if self.rare.says(|r| r.pacing_rate.is_some()) && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
-            return None;
-        }
-        if self.rare.says(|r| r.copies.is_some())
-            && let Some(copy) = self.transmit_copy(now)
-        {
-            return Some(copy);
+        if let Some(rare) = self.rare.changed() {
+            if rare.pacing_rate.is_some() && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
+                return None;
+            }
+            if rare.copies.is_some()
+                && let Some(copy) = self.transmit_copy(now)
+            {
+                return Some(copy);
+            }
         }
         // With nothing outstanding there is nothing to repair, whatever the phase: only the windows count, and a closed one needs its probe.
         if (self.phase == Phase::Open && !self.sent.has_lost()) || self.sent.is_empty() {
-            if self.nothing_new() {
+            // Asked before the windows: an end that only receives has nothing.
+            if self.unsent() == 0 && !self.fin_is_due() {
                 return None;
             }
             let room = self.window.cwnd.saturating_sub(u64::from(self.pipe()));
@@ -110,16 +123,10 @@ impl Connection {
         self.transmit_again(now, range.start)
     }
 
-    /// True when neither data nor a FIN waits to be sent for the first time.
-    #[inline]
-    fn nothing_new(&self) -> bool {
-        self.unsent() == 0 && (!self.closing || self.fin_sent || self.state == State::SynReceived)
-    }
-
     /// New data, when the congestion window leaves `room`, the receiver's window allows it and it is worth a segment (RFC 9293 §3.8.6.2.1, §3.7.4).
+    #[inline]
     fn transmit_new(&mut self, now: Instant, room: Bytes) -> Option<Transmit> {
-        let unsent = self.unsent();
-        let fin_due = self.closing && !self.fin_sent && self.state != State::SynReceived;
+        let (unsent, fin_due) = (self.unsent(), self.fin_is_due());
         if unsent == 0 && !fin_due {
             return None;
         }
@@ -129,6 +136,19 @@ impl Connection {
             self.cwnd_limited_at = self.snd_nxt;
             return None;
         }
+        self.transmit_unsent(now, room, unsent, fin_due)
+    }
+
+    /// True when a FIN is to follow the last byte and was not sent.
+    #[inline]
+    fn fin_is_due(&self) -> bool {
+        self.closing && !self.fin_sent && self.state != State::SynReceived
+    }
+
+    /// The same, when so much is `unsent`, or a FIN due.
+    #[inline(never)]
+    fn transmit_unsent(&mut self, now: Instant, room: Bytes, unsent: Bytes, fin_due: bool) -> Option<Transmit> {
+        let idle = self.snd_nxt == self.snd_una;
         if idle && self.config.idle_restart && self.stats.data_segments_sent > 0 {
             self.restart_after_idle(now);
         }
@@ -161,13 +181,9 @@ impl Connection {
             flags |= Flags::FIN;
             self.fin_sent = true;
         }
-        if self.rare.says(|r| r.ecn.cwr) {
-            self.rare.ecn.cwr = false;
-            flags |= Flags::CWR;
-            self.rare.ecn.cwr_sent = Some(self.snd_nxt);
-        }
         let seq = self.snd_nxt;
-        let offset = self.position(seq);
+        let offset = self.send.end() - unsent;
+        let ecn = if self.rare.is_changed() { self.note_new(now, len, &mut flags) } else { Ecn::NotEct };
         self.sent.push(seq, len + u32::from(fin), fin, now);
         self.snd_nxt = seq + len + u32::from(fin);
         self.last_sent_at = now;
@@ -175,7 +191,6 @@ impl Connection {
             self.rare.timed = Some((self.snd_nxt, now));
         }
         self.quota = self.quota.saturating_sub(u64::from(len));
-        self.spend_probing_quota(len);
         if self.rare.says(|r| r.thin) {
             self.leave_thin_floor();
         }
@@ -195,10 +210,20 @@ impl Connection {
         if copies > 1 && len > 0 && !fin {
             self.plan_copies(now, SeqRange::new(seq, self.snd_nxt), copies, room);
         }
-        self.pace(now, len);
-        let ecn = if len > 0 && self.rare.says(|r| r.ecn.on) { Ecn::Ect0 } else { Ecn::NotEct };
         let segment = self.segment(now, seq, len, flags);
         Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
+    }
+
+    /// What few connections have to do with `len` bytes of new data that leave at `snd_nxt`: answers their ECN field.
+    #[inline(never)]
+    fn note_new(&mut self, now: Instant, len: u32, flags: &mut Flags) -> Ecn {
+        if std::mem::take(&mut self.rare.ecn.cwr) {
+            *flags |= Flags::CWR;
+            self.rare.ecn.cwr_sent = Some(self.snd_nxt);
+        }
+        self.spend_probing_quota(len);
+        self.pace(now, len);
+        if len > 0 && self.rare.ecn.on { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     /// How the next new data leaves, of which `whole` bytes fit into a segment.
@@ -331,12 +356,12 @@ impl Connection {
     /// Options of a segment that is not a SYN.
     #[inline(always)]
     fn options(&self, now: Instant) -> Options {
-        let timestamps_on = self.rare.says(|r| r.timestamps.on);
-        if timestamps_on || self.reports_ranges() { self.some_options(now, timestamps_on) } else { Options::default() }
+        if self.rare.is_changed() || self.reports_ranges() { self.some_options(now) } else { Options::default() }
     }
 
     #[inline(never)]
-    fn some_options(&self, now: Instant, timestamps_on: bool) -> Options {
+    fn some_options(&self, now: Instant) -> Options {
+        let timestamps_on = self.rare.timestamps.on;
         let mut sack = SackBlocks::NONE;
         if self.reports_ranges() {
             // With timestamps there is room for three blocks (RFC 2018 §3).
@@ -362,13 +387,21 @@ impl Connection {
     }
 
     /// A segment with the acknowledgment and the window that go with everything.
-    #[inline]
+    #[inline(always)]
     pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
+        // Made where it goes: a segment is large enough for its being moved to show.
         let options = self.options(now);
-        let window = self.advertise();
         let echo = if self.rare.says(|r| r.ecn.echo) { Flags::ECE } else { Flags::default() };
-        self.ack_sent(now);
+        let window = self.acknowledge(now);
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
+    }
+
+    /// An acknowledgment leaves with the window that this answers.
+    #[inline(never)]
+    fn acknowledge(&mut self, now: Instant) -> u16 {
+        let window = self.advertise();
+        self.ack_sent(now);
+        window
     }
 
     pub(super) fn pace(&mut self, now: Instant, len: u32) {

@@ -98,13 +98,13 @@ impl Simulation {
         let Some(flow) = self.flows[slot as usize].as_mut() else {
             return net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
         };
-        let sender = &mut flow.ends[from as usize & 1];
         if corrupt || flow.ended || datagram {
             return self.take_off(id, slot);
         }
+        let [client, server] = &mut flow.ends;
+        let (sender, end) = if from & 1 == 0 { (client, server) } else { (server, client) };
         sender.packets.leave();
         let segment = net.pool.take(id, sender.sent.first_seq);
-        let end = &mut flow.ends[e as usize & 1];
         if len > 0 {
             end.arrived.add(offset, stop);
         }
@@ -369,12 +369,16 @@ impl Flow {
     #[inline]
     fn pump(&mut self, e: u32, net: &mut Net, trace: &mut Vec<Event>) {
         let now = net.now;
-        let side = e as usize & 1;
-        let end = &mut self.ends[side];
+        let [client, server] = &mut self.ends;
+        let end = if e & 1 == 0 { client } else { server };
         let mut first = true;
-        while end.run_application(now, self.start, first) || first {
-            first = false;
+        loop {
+            let called = end.run_application(now, self.start, first);
             let Some(connection) = &mut end.connection else { return };
+            if !called && !first {
+                break;
+            }
+            first = false;
             while let Some(t) = connection.poll_transmit(now) {
                 end.packets.send();
                 match end.sent.note(&t) {
@@ -389,6 +393,10 @@ impl Flow {
                     }
                 }
             }
+            // What an application is told follows from what it was asked: it need not be asked again.
+            if !called && !connection.has_events() {
+                break;
+            }
         }
         self.over |= end.over.is_some();
         let at = end.deadline();
@@ -401,7 +409,7 @@ impl Flow {
             if let Some(connection) = &mut end.connection {
                 connection.drain_trace(trace);
             }
-            let number = 2 * self.number + side as u32;
+            let number = 2 * self.number + (e & 1);
             trace[from..].iter_mut().for_each(|event| event.connection = number);
         }
     }

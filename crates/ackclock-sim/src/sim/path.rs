@@ -129,7 +129,7 @@ impl Net {
         }
         let number = self.routes.link(route, p.hop);
         let place = &mut self.links[number as usize];
-        let packet = Queued { id: PacketId(id), bytes: self.pool.bytes(id), ecn: p.ecn(), at: self.now };
+        let packet = Queued { id: PacketId(id), bytes: self.pool.bytes_of(p), ecn: p.ecn(), at: self.now };
         if place.link.is_plain() {
             let data = p.is_data();
             return match place.link.offer_plain(packet, data) {

@@ -19,4 +19,4 @@ pub use connection::{Connection, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
 pub use policies::{AtNeed, Policies};
 pub use stack::{PRESETS, Preset, Stack, StackError};
-pub use stats::{Moment, Stats};
+pub use stats::{Moment, Shortest, Stats};

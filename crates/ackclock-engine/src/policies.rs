@@ -17,10 +17,17 @@ pub struct Policies {
     pub undo: Box<dyn SpuriousTimeout>,
     /// Congestion window.
     pub window: Box<dyn CongestionControl>,
-    /// In what segments new data leaves; `None` for full ones, each sent once.
-    pub framing: Option<Box<dyn Framing>>,
+    /// In what segments new data leaves; `None` for full ones, each sent once. A box of a box: few connections have one.
+    pub framing: Option<Box<Box<dyn Framing>>>,
     /// When to acknowledge.
     pub ack: Box<dyn AckPolicy>,
+}
+
+impl Policies {
+    /// A framing as a connection holds it.
+    pub fn framing(framing: Box<dyn Framing>) -> Option<Box<Box<dyn Framing>>> {
+        (!framing.is_plain()).then(|| Box::new(framing))
+    }
 }
 
 /// A policy that only the sender of data asks: one that was made already, or one to be made when it is first asked, so that a receiver has none.

@@ -58,6 +58,33 @@ impl std::fmt::Debug for Moment {
     }
 }
 
+/// The shortest of some times, if there was one, in eight bytes rather than sixteen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Shortest(Duration);
+
+impl Shortest {
+    /// It; `None` when there was none.
+    pub fn get(self) -> Option<Duration> {
+        (self.0 != Duration::MAX).then_some(self.0)
+    }
+
+    pub(crate) fn take_in(&mut self, time: Duration) {
+        self.0 = self.0.min(time);
+    }
+}
+
+impl Default for Shortest {
+    fn default() -> Self {
+        Self(Duration::MAX)
+    }
+}
+
+impl std::fmt::Debug for Shortest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
 /// Counters of one connection, kept whether tracing is on or off.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stats {
@@ -109,7 +136,7 @@ pub struct Stats {
     /// Their sum.
     pub rtt_sum: Duration,
     /// The smallest.
-    pub rtt_min: Option<Duration>,
+    pub rtt_min: Shortest,
     /// The largest.
     pub rtt_max: Duration,
     /// When the handshake was complete.

@@ -241,10 +241,17 @@ pub(crate) struct Flow {
     pub(crate) start: Instant,
     pub(crate) ends: [End; 2],
     pub(crate) info: FlowInfo,
-    /// Loss episodes that must be over before its counters count; 0 when it waits for none.
-    pub(crate) awaited: u32,
-    /// Its books when they began to count, where that was not from the beginning.
-    pub(crate) before: Option<Box<Before>>,
+    /// From when on its counters count, where that is not from its beginning on.
+    pub(crate) counting: Option<Box<Counting>>,
+}
+
+/// From when on a flow's counters count.
+#[derive(Debug)]
+pub(crate) enum Counting {
+    /// From when so many loss episodes are over.
+    After(u32),
+    /// Its books when they began to count.
+    From(Box<Before>),
 }
 
 /// What does not change in a flow's life and no packet asks for.
@@ -477,8 +484,7 @@ impl Flow {
             trace: Mask::NONE,
             number: 0,
             start: Instant::ZERO,
-            awaited: 0,
-            before: None,
+            counting: None,
             ends: [End::new(), End::new()],
             info: FlowInfo { kind: Arc::new(kind), size: None, seed: 0 },
         }

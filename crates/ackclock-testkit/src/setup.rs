@@ -76,7 +76,7 @@ impl Setup {
             recovery: self.recovery.build().into(),
             undo: self.undo.build(),
             window: self.window.build(),
-            framing: Some(self.framing.build()).filter(|framing| !framing.is_plain()),
+            framing: Policies::framing(self.framing.build()),
             ack: self.ack.build(),
         }
     }

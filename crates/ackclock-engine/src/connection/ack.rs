@@ -245,7 +245,7 @@ impl Connection {
         let stats = &mut self.stats;
         stats.rtt_samples += 1;
         stats.rtt_sum += s.rtt;
-        stats.rtt_min = Some(stats.rtt_min.map_or(s.rtt, |m| m.min(s.rtt)));
+        stats.rtt_min.take_in(s.rtt);
         stats.rtt_max = stats.rtt_max.max(s.rtt);
         self.update_timeout();
         if self.tracer.is_some() {
@@ -375,7 +375,7 @@ impl Connection {
     }
 
     fn is_thin(&self) -> bool {
-        f64::from(self.flight_size()) <= self.config.thin_window * self.window.cwnd.max(self.initial_window) as f64
+        f64::from(self.flight_size()) <= self.config.thin_window * self.window.cwnd.max(u64::from(self.initial_window)) as f64
     }
 
     /// What has just been sent may use more of the window than the floor was chosen for: then the countdown that runs takes the longer one, from when it began.

@@ -172,7 +172,7 @@ impl Connection {
             // RFC 5681 §3.1: after a lost SYN the first window is one segment.
             window.cwnd = window.cwnd.min(u64::from(self.smss));
         }
-        self.initial_window = window.cwnd;
+        self.initial_window = u32::try_from(window.cwnd).unwrap_or(u32::MAX);
         self.set_window(window, now);
         self.follow_pacing(&self.view(now));
         self.restart_keepalive(now);

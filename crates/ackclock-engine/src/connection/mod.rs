@@ -24,7 +24,7 @@ use self::rare::Rare;
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::scoreboard::Scoreboard;
 use crate::timer::{Timer, Timers};
-use crate::{AbortReason, Config, ConnectionEvent, Policies, Stats};
+use crate::{AbortReason, Config, ConnectionEvent, Policies, Shortest, Stats};
 
 /// States of RFC 9293 §3.3.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,7 +187,7 @@ pub struct Connection {
 
     // Congestion and loss.
     window: Window,
-    initial_window: Bytes,
+    initial_window: u32,
     recovery_point: SeqNumber,
     dup_acks: u32,
     /// Without SACK: bytes that duplicate acks say have left the network.
@@ -275,7 +275,7 @@ impl Connection {
             send: SendBuffer::new(counted),
             sent: Scoreboard::default(),
             window: Window { cwnd: u64::from(config.mss), ssthresh: Bytes::MAX },
-            initial_window: u64::from(config.mss),
+            initial_window: config.mss,
             recovery_point: iss,
             dup_acks: 0,
             dup_delivered: 0,
@@ -342,7 +342,7 @@ impl Connection {
 
     /// Lets the smallest and the largest round-trip time be those of the samples from now on, for counting from a moment on ([`Stats::since`]).
     pub fn forget_rtt_extremes(&mut self) {
-        (self.stats.rtt_min, self.stats.rtt_max) = (None, Duration::ZERO);
+        (self.stats.rtt_min, self.stats.rtt_max) = (Shortest::default(), Duration::ZERO);
     }
 
     /// Largest segment it sends, options not counted.
@@ -382,7 +382,7 @@ impl Connection {
             snd_una: self.snd_una,
             snd_nxt: self.snd_nxt,
             window: self.window,
-            initial_window: self.initial_window,
+            initial_window: u64::from(self.initial_window),
             flight_size: u64::from(self.flight_size()),
             pipe: u64::from(self.pipe()),
             rwnd: u64::from(self.snd_wnd),

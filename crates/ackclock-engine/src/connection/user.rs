@@ -90,7 +90,7 @@ impl Connection {
         }
         if self.sent.is_empty() {
             // After an idle period the window is the restart window, which is rarely another than this (RFC 5681 §4.1).
-            return if self.idled(now).is_some() { self.window.cwnd.min(self.initial_window) } else { self.window.cwnd };
+            return if self.idled(now).is_some() { self.window.cwnd.min(u64::from(self.initial_window)) } else { self.window.cwnd };
         }
         match self.probing_quota() {
             Some(quota) => quota,

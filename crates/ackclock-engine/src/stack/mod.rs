@@ -152,7 +152,7 @@ impl Stack {
             recovery: (&self.recovery).into(),
             undo: self.undo.build(),
             window: self.window.build(),
-            framing: Some(self.framing.build()).filter(|framing| !framing.is_plain()),
+            framing: Policies::framing(self.framing.build()),
             ack: self.ack.build(),
         }
     }

@@ -205,7 +205,7 @@ impl Simulation {
             ecn_reductions: s.ecn_reductions,
             segments_acked: s.segments_acked,
             p: (s.segments_acked > 0).then(|| f64::from(s.ca_events) / s.segments_acked as f64),
-            rtt_min: s.rtt_min,
+            rtt_min: s.rtt_min.get(),
             rtt_mean: (s.rtt_samples > 0).then(|| s.rtt_sum / s.rtt_samples),
             rtt_max: (s.rtt_samples > 0).then_some(s.rtt_max),
             rtt_samples: s.rtt_samples,

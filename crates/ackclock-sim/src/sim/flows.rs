@@ -9,7 +9,7 @@ use ackclock_wire::{Flags, Segment};
 
 use super::path::Net;
 use super::{DATAGRAM, DatagramPlace, FLOW, FlowPlace, Measured, Simulation, TRACED_DATAGRAMS, WAKE};
-use crate::endpoint::{End, Flow, FlowInfo, FlowKind, Port};
+use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, Port};
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, FlowSpec, application_stream};
 
@@ -58,11 +58,10 @@ impl Simulation {
             trace: Mask(self.options.trace.0 | spec.trace.0),
             number,
             start: self.net.now,
-            awaited: match self.options.measured {
-                Measured::AfterEpisodes(n) => n,
-                _ => 0,
+            counting: match self.options.measured {
+                Measured::AfterEpisodes(n) if n > 0 => Some(Box::new(Counting::After(n))),
+                _ => None,
             },
-            before: None,
             ends: [end(spec.client_app, 0), end(spec.server_app, 1)],
             info: FlowInfo { kind: self.flow_sources[source as usize].kind_of(kind), size: spec.size, seed },
         };
@@ -117,7 +116,7 @@ impl Simulation {
                     return net.fail(SimError::Conservation(format!("flow {number} delivered bytes that had not arrived")));
                 }
                 end.sent.dropped.forget_below(stats.bytes_acked);
-                if flow.awaited > 0 && connection.episodes_over() >= flow.awaited {
+                if matches!(flow.counting.as_deref(), Some(Counting::After(n)) if connection.episodes_over() >= *n) {
                     flow.begin_counting(net.now);
                 }
             }

@@ -5,7 +5,7 @@ use ackclock_trace::LinkRow;
 use ackclock_units::{Bytes, Duration, Instant};
 
 use super::{Measured, Simulation};
-use crate::endpoint::{Before, Flow};
+use crate::endpoint::{Before, Counting, Flow};
 
 /// What a flow has counted: since when, and the counters of both ends.
 pub(super) struct Counted {
@@ -23,18 +23,18 @@ impl Flow {
     /// Its counters count from now on.
     #[cold]
     pub(super) fn begin_counting(&mut self, now: Instant) {
-        self.awaited = 0;
         for connection in self.ends.iter_mut().filter_map(|end| end.connection.as_mut()) {
             connection.forget_rtt_extremes();
         }
-        self.before = Some(Box::new(Before {
+        let before = Before {
             at: now,
             stats: self.stats(),
             sent: self.ends[0].packets.sent,
             datagram_bytes: self.datagram_bytes(),
             unneeded: self.ends.each_ref().map(|end| end.sent.unneeded),
             spurious_timeouts: self.ends.each_ref().map(|end| end.sent.spurious_timeouts),
-        }));
+        };
+        self.counting = Some(Box::new(Counting::From(Box::new(before))));
     }
 
     /// Bytes that a source of datagrams has sent, and of which the network has delivered; of a connection, what its client's application has written and read.
@@ -62,7 +62,7 @@ impl Flow {
         let unneeded = ends(|end| end.sent.unneeded);
         let spurious = self.ends.each_ref().map(|end| end.sent.spurious_timeouts);
         let bytes = self.datagram_bytes();
-        if let Some(b) = &self.before {
+        if let Some(Counting::From(b)) = self.counting.as_deref() {
             let since = |side: usize| stats[side].since(&b.stats[side]);
             return Counted {
                 from: Some(b.at),

@@ -1,20 +1,23 @@
 //! One end of a flow: its connection, the application above it, and what the world knows of it.
 
+mod io;
+mod sent;
+
 use std::hint::black_box;
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats, Transmit};
-use ackclock_policy::{AppIo, Application, Wake};
-use ackclock_trace::{Mask, SendKind};
-use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber};
-use ackclock_wire::Flags;
+use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats};
+use ackclock_policy::{Application, Wake};
+use ackclock_trace::Mask;
+use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, StackFactory};
 use crate::lane::Lane;
 use crate::network::NodeId;
-use crate::packet::Packet;
-use crate::truth::{Arrived, Copied, Dropped};
+use crate::truth::Arrived;
+use io::{Io, IoState};
+use sent::{PacketBooks, SentTruth};
 
 /// What the network needs to know of an endpoint: one cache line.
 #[derive(Clone, Copy)]
@@ -65,59 +68,6 @@ pub(crate) struct Ending {
     pub(crate) reason: Option<AbortReason>,
 }
 
-/// What the world knows about what an endpoint has sent.
-#[derive(Debug, Default)]
-pub(crate) struct SentTruth {
-    pub(crate) dropped: Dropped,
-    /// Sequence number of stream position 0.
-    pub(crate) first_seq: SeqNumber,
-    /// First stream position that was never sent.
-    pub(crate) high: u64,
-    /// The latest SYN and the latest FIN without payload were dropped.
-    pub(crate) syn: ControlTruth,
-    pub(crate) fin: ControlTruth,
-    /// The retransmission timer has expired and nothing was retransmitted since.
-    pub(crate) timed_out: bool,
-    pub(crate) unneeded: u64,
-    pub(crate) spurious_timeouts: u32,
-    /// Out of line: few stacks send copies.
-    copied: Option<Box<Copied>>,
-}
-
-/// A SYN or a FIN, which occupy no stream position.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct ControlTruth {
-    pub(crate) sent: bool,
-    pub(crate) dropped: bool,
-}
-
-/// Packets that an endpoint has sent, and those of them, with the copies that the network made, that must be in the network.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct PacketBooks {
-    pub(crate) sent: u64,
-    pub(crate) in_flight: u32,
-}
-
-impl PacketBooks {
-    #[inline]
-    pub(crate) fn send(&mut self) {
-        self.sent += 1;
-        self.in_flight += 1;
-    }
-
-    /// The network has made a copy of one.
-    pub(crate) fn copy(&mut self) {
-        self.in_flight += 1;
-    }
-
-    /// One has left the network: it was delivered, dropped or found damaged.
-    #[inline]
-    pub(crate) fn leave(&mut self) {
-        // One too many shows in the books as more than there can be.
-        self.in_flight = self.in_flight.wrapping_sub(1);
-    }
-}
-
 /// The books of a flow when its counting began.
 #[derive(Debug)]
 pub(crate) struct Before {
@@ -129,104 +79,6 @@ pub(crate) struct Before {
     pub(crate) datagram_bytes: [Bytes; 2],
     pub(crate) unneeded: [u64; 2],
     pub(crate) spurious_timeouts: [u32; 2],
-}
-
-/// What an application has done with its connection.
-#[derive(Default, Debug)]
-pub(crate) struct IoState {
-    /// Of a source of datagrams: bytes sent.
-    pub(crate) written: Bytes,
-    /// Of a source of datagrams: bytes delivered to the other end.
-    pub(crate) read: Bytes,
-    /// Bytes acknowledged when it was called last.
-    pub(crate) seen_acked: Bytes,
-    /// Out of line: most applications have no transactions.
-    pub(crate) responses: Option<Box<Responses>>,
-}
-
-/// Transactions of an application: when the one that runs began, how many are over and how long they took together.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Responses {
-    pub(crate) started: Option<Instant>,
-    pub(crate) sum: Duration,
-    pub(crate) count: u32,
-}
-
-impl IoState {
-    fn record_response(&mut self, time: Duration) {
-        let responses = self.responses.get_or_insert_default();
-        responses.sum += time;
-        responses.count += 1;
-    }
-}
-
-/// An application's access to its connection.
-pub(crate) struct Io<'a> {
-    pub(crate) now: Instant,
-    /// When the flow was opened, while that is when a transaction that starts now began: at the first call.
-    pub(crate) opened: Option<Instant>,
-    pub(crate) connection: &'a mut Connection,
-    pub(crate) state: &'a mut IoState,
-    /// The application has read or written something.
-    pub(crate) moved: bool,
-}
-
-impl AppIo for Io<'_> {
-    fn readable(&self) -> Bytes {
-        self.connection.readable()
-    }
-
-    fn read(&mut self, n: Bytes) -> Bytes {
-        let got = self.connection.read_counted(self.now, n);
-        self.state.read += got;
-        self.moved |= got > 0;
-        got
-    }
-
-    fn writable(&self) -> Bytes {
-        self.connection.writable()
-    }
-
-    fn write(&mut self, n: Bytes) -> Bytes {
-        let taken = self.connection.write_counted(self.now, n);
-        self.state.written += taken;
-        self.moved |= taken > 0;
-        taken
-    }
-
-    fn unacked(&self) -> Bytes {
-        self.connection.unacked()
-    }
-
-    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool {
-        self.connection.has_arrived(from, to)
-    }
-
-    fn room(&self) -> Bytes {
-        self.connection.room(self.now)
-    }
-
-    fn at_end(&self) -> bool {
-        self.connection.at_end()
-    }
-
-    fn close(&mut self) {
-        self.connection.close(self.now);
-    }
-
-    fn mark_start(&mut self) {
-        self.state.responses.get_or_insert_default().started = Some(self.opened.unwrap_or(self.now));
-    }
-
-    fn mark_end(&mut self) {
-        if let Some(started) = self.state.responses.as_mut().and_then(|r| r.started.take()) {
-            self.state.record_response(self.now.since(started));
-        }
-    }
-
-    fn record_response(&mut self, since: Instant) {
-        self.state.record_response(self.now.since(since));
-    }
 }
 
 /// A flow's place. The connections of an ended one are gone; the place stays until its packets are.
@@ -387,84 +239,6 @@ impl End {
 
 /// An application that asks again and again for what it already has waits for the next event after so many calls.
 const CALLS_AT_ONCE: u32 = 64;
-
-impl SentTruth {
-    /// Takes note of a segment. Answers whether it repeats something, and how many links an earlier copy has passed; `None` when its sequence
-    /// number does not stand for its stream position.
-    #[inline]
-    pub(crate) fn note(&mut self, t: &Transmit) -> Option<(bool, u8)> {
-        let s = &t.segment;
-        if s.len > 0 {
-            let right = s.seq.0.wrapping_sub(self.first_seq.0) == t.offset as u32;
-            let end = t.offset + u64::from(s.len);
-            return right.then(|| if t.kind == SendKind::Copy { self.note_copy(t.offset, end) } else { self.note_data(t.offset, end) });
-        }
-        if s.flags.any(Flags::SYN | Flags::FIN) {
-            return Some((self.note_control(s.flags.any(Flags::SYN)), 0));
-        }
-        Some((false, 0))
-    }
-
-    /// Takes note of a segment with payload `start..end`. Answers whether it repeats bytes, and how many links an earlier copy of them has passed.
-    #[inline]
-    pub(crate) fn note_data(&mut self, start: u64, end: u64) -> (bool, u8) {
-        if start >= self.high {
-            self.high = end;
-            return (false, 0);
-        }
-        if let Some(copied) = &mut self.copied {
-            copied.forget(start, end);
-        }
-        let passed = self.dropped.take(start, end.min(self.high));
-        self.high = self.high.max(end);
-        self.unneeded += u64::from(passed.is_none());
-        self.judge_timeout(passed.is_some());
-        (true, passed.unwrap_or(u8::MAX))
-    }
-
-    /// Takes note of a copy that is sent right behind the segment `start..end`: no retransmission, whatever becomes of the segment. Answers as
-    /// [`SentTruth::note_data`].
-    #[cold]
-    fn note_copy(&mut self, start: u64, end: u64) -> (bool, u8) {
-        let passed = self.dropped.take(start, end);
-        if passed.is_none() {
-            self.copied.get_or_insert_default().add(start, end);
-        }
-        (true, passed.unwrap_or(u8::MAX))
-    }
-
-    /// Takes note of a SYN, or of a FIN without payload. Answers whether it is a repetition.
-    pub(crate) fn note_control(&mut self, syn: bool) -> bool {
-        let truth = if syn { &mut self.syn } else { &mut self.fin };
-        let before = std::mem::replace(truth, ControlTruth { sent: true, dropped: false });
-        if before.sent {
-            self.judge_timeout(before.dropped);
-        }
-        before.sent
-    }
-
-    /// The first segment repeated after a timeout is the one that timed out: if its latest copy was not dropped, the timeout was spurious.
-    fn judge_timeout(&mut self, dropped: bool) {
-        if std::mem::take(&mut self.timed_out) && !dropped {
-            self.spurious_timeouts += 1;
-        }
-    }
-
-    /// Takes note that a packet was dropped after `passed` links. True when a copy of it is under way, or has arrived.
-    pub(crate) fn note_drop(&mut self, p: &Packet, passed: u8) -> bool {
-        if p.len > 0 && self.copied.as_mut().is_some_and(|copied| copied.spend(p.offset(), p.end())) {
-            return true;
-        }
-        if p.len > 0 {
-            self.dropped.add(p.offset(), p.end(), passed);
-        } else if p.flags.any(Flags::SYN) {
-            self.syn.dropped = true;
-        } else if p.flags.any(Flags::FIN) {
-            self.fin.dropped = true;
-        }
-        false
-    }
-}
 
 impl Flow {
     /// True when both ends closed in order, or one did and the other was about to.

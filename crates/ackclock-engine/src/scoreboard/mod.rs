@@ -1,24 +1,16 @@
 //! What was sent and is not yet cumulatively acknowledged, with its marks: SACKed, lost, retransmitted. No view of the sender.
 
+mod sack;
+mod sent;
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 
 use ackclock_policy::{Deliveries, Scoreboard as View, SentSegment, Transmission};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
-const SACKED: u8 = 1;
-const LOST: u8 = 2;
-/// Retransmitted since it was last marked lost (or without having been marked): one more copy is in the network.
-const RETRANSMITTED: u8 = 4;
-const FIN: u8 = 8;
-/// What LOST and RETRANSMITTED were when the timer expired.
-const WAS_LOST: u8 = 16;
-const WAS_RETRANSMITTED: u8 = 32;
-/// Beside the marks, how often it was sent again: up to three times.
-const AGAIN: u8 = 64;
-const AGAIN_BITS: u8 = 128 | 64;
-/// Marks that outlive a new one.
-const KEPT: u8 = FIN | WAS_LOST | WAS_RETRANSMITTED | AGAIN_BITS;
+pub(crate) use sent::MAX_LEN;
+use sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, Sent, WAS_LOST, WAS_RETRANSMITTED};
 
 /// Room for so many segments is kept whatever is outstanding.
 const SPARE_SEGMENTS: usize = 64;
@@ -26,72 +18,9 @@ const SPARE_SEGMENTS: usize = 64;
 /// A list of so many SACKed ranges is not kept for another time.
 const SPARE_RANGES: usize = 32;
 
-/// A segment in twelve bytes, since there are as many of them as packets in flight.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    seq: SeqNumber,
-    /// When it was sent last, from the scoreboard's epoch on: the lower 32 of 40 bits, the upper 8 below.
-    since_epoch: u32,
-    /// Sequence space it occupies, a FIN included. No segment is longer than [`MAX_LEN`].
-    short_len: u16,
-    since_epoch_high: u8,
-    marks: u8,
-}
-
 /// The longest time that 40 bits hold, and a shorter one.
 const LONGEST: Duration = Duration::from_nanos((1 << 40) - 1);
 const QUARTER_OF_AN_HOUR: Duration = Duration::from_secs(900);
-
-/// Most sequence space of one segment: the largest payload of an IPv4 packet, and a FIN.
-pub(crate) const MAX_LEN: u32 = 65_496;
-
-impl Sent {
-    fn len(&self) -> u32 {
-        u32::from(self.short_len)
-    }
-
-    fn end(&self) -> SeqNumber {
-        self.seq + self.len()
-    }
-
-    fn has(&self, marks: u8) -> bool {
-        self.marks & marks != 0
-    }
-
-    fn range(&self) -> SeqRange {
-        SeqRange::new(self.seq, self.end())
-    }
-
-    fn set_since_epoch(&mut self, since: Duration) {
-        let ns = since.as_nanos();
-        (self.since_epoch, self.since_epoch_high) = (ns as u32, (ns >> 32) as u8);
-    }
-
-    fn sent_at(&self, epoch: Instant) -> Instant {
-        epoch + Duration::from_nanos(u64::from(self.since_epoch_high) << 32 | u64::from(self.since_epoch))
-    }
-
-    /// Transmissions so far, as far as they are counted.
-    fn transmissions(&self) -> u32 {
-        1 + u32::from(self.marks / AGAIN)
-    }
-
-    fn sent_again(&mut self) {
-        if self.marks & AGAIN_BITS != AGAIN_BITS {
-            self.marks += AGAIN;
-        }
-    }
-
-    fn view(&self, epoch: Instant) -> SentSegment {
-        SentSegment {
-            range: self.range(),
-            xmit_ts: self.sent_at(epoch),
-            transmissions: self.transmissions(),
-            sacked: self.has(SACKED),
-            lost: self.has(LOST) && !self.has(RETRANSMITTED),
-        }
-    }
-}
 
 /// What a cumulative acknowledgment took off the scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
@@ -285,41 +214,6 @@ impl Scoreboard {
         acked
     }
 
-    /// Marks what a SACK block reports. Returns the bytes that are news. Only whole segments count: a block is advice (RFC 2018 §8), and a peer that
-    /// reports slices gains nothing.
-    pub fn sack(&mut self, block: SeqRange) -> u32 {
-        // Most blocks repeat what earlier acknowledgments have told (RFC 2018 §4).
-        let known = self.sacked.partition_point(|r| r.end < block.end);
-        if self.sacked.get(known).is_some_and(|r| r.start <= block.start && block.end <= r.end) {
-            return 0;
-        }
-        let Some(block) = self.whole_segments(block) else { return 0 };
-        let first = self.sacked.partition_point(|r| r.end < block.start);
-        if self.sacked.get(first).is_some_and(|r| r.covers(block)) {
-            return 0;
-        }
-        // Mark what lies between the ranges known already, then replace those that touch by their union.
-        let before = self.sacked_bytes;
-        let (mut cursor, mut union, mut last) = (block.start, block, first);
-        while let Some(&r) = self.sacked.get(last) {
-            if r.start > block.end {
-                break;
-            }
-            self.mark_sacked(SeqRange::new(cursor, r.start));
-            cursor = cursor.max(r.end);
-            union = SeqRange::new(union.start.min(r.start), union.end.max(r.end));
-            last += 1;
-        }
-        self.mark_sacked(SeqRange::new(cursor, block.end));
-        if last > first {
-            self.sacked[first] = union;
-            self.sacked.drain(first + 1..last);
-        } else {
-            self.sacked.insert(first, union);
-        }
-        self.sacked_bytes - before
-    }
-
     /// How many segments end at or before `seq`.
     #[inline]
     fn index_of(&self, seq: SeqNumber) -> usize {
@@ -330,44 +224,6 @@ impl Scoreboard {
         let after = guess.checked_sub(1).is_none_or(|i| self.sent[i].end() <= seq);
         let before = self.sent.get(guess).is_none_or(|s| s.end() > seq);
         if after && before { guess } else { self.sent.partition_point(|s| s.end() <= seq) }
-    }
-
-    /// The part of `block` made of whole outstanding segments.
-    fn whole_segments(&self, block: SeqRange) -> Option<SeqRange> {
-        let (front, back) = (self.sent.front()?, self.sent.back()?);
-        let (start, end) = (block.start.max(front.seq), block.end.min(back.end()));
-        if start >= end {
-            return None;
-        }
-        let mut i = self.index_of(start);
-        if self.sent[i].seq < start {
-            i += 1;
-        }
-        let mut j = self.index_of(end);
-        if j == self.sent.len() || self.sent[j].seq >= end || self.sent[j].end() > end {
-            j = j.checked_sub(1)?;
-        }
-        (i <= j).then(|| SeqRange::new(self.sent[i].seq, self.sent[j].end()))
-    }
-
-    fn mark_sacked(&mut self, range: SeqRange) {
-        if range.is_empty() {
-            return;
-        }
-        let first = self.index_of(range.start);
-        for i in first..self.sent.len() {
-            let s = self.sent[i];
-            if s.seq >= range.end {
-                break;
-            }
-            if s.has(SACKED) {
-                continue;
-            }
-            self.forget(&s, s.len());
-            self.sacked_bytes += s.len();
-            self.sent[i].marks = (s.marks & (FIN | AGAIN_BITS)) | SACKED;
-            self.delivered(&s);
-        }
     }
 
     /// Marks the un-SACKed segments that lie in `range` as lost; a retransmission that was out is given up as well.
@@ -419,22 +275,6 @@ impl Scoreboard {
         if let Some(first) = self.sent.front() {
             self.lost_hint.set(first.seq);
         }
-    }
-
-    /// True when the oldest segment is SACKed: the receiver has reneged, or it would be acknowledged (RFC 6675 §5.1).
-    pub fn reneged(&self) -> bool {
-        self.sent.front().is_some_and(|s| s.has(SACKED))
-    }
-
-    /// Forgets every SACK (RFC 2018 §8).
-    pub fn forget_sacks(&mut self) {
-        for s in &mut self.sent {
-            if s.has(SACKED) {
-                s.marks &= !SACKED;
-                self.sacked_bytes -= s.len();
-            }
-        }
-        self.sacked.clear();
     }
 
     /// The outstanding segment that begins at or holds `seq`, cut to at most `limit` bytes (splitting it where it is longer), noted as sent again now.
@@ -511,5 +351,5 @@ impl View for Scoreboard {
 }
 
 #[cfg(test)]
-#[path = "tests/scoreboard.rs"]
+#[path = "../tests/scoreboard.rs"]
 mod tests;

@@ -1,0 +1,97 @@
+//! What SACK blocks report.
+
+use ackclock_units::SeqRange;
+
+use super::Scoreboard;
+use super::sent::{AGAIN_BITS, FIN, SACKED};
+
+impl Scoreboard {
+    /// Marks what a SACK block reports. Returns the bytes that are news. Only whole segments count: a block is advice (RFC 2018 §8), and a peer that
+    /// reports slices gains nothing.
+    pub fn sack(&mut self, block: SeqRange) -> u32 {
+        // Most blocks repeat what earlier acknowledgments have told (RFC 2018 §4).
+        let known = self.sacked.partition_point(|r| r.end < block.end);
+        if self.sacked.get(known).is_some_and(|r| r.start <= block.start && block.end <= r.end) {
+            return 0;
+        }
+        let Some(block) = self.whole_segments(block) else { return 0 };
+        let first = self.sacked.partition_point(|r| r.end < block.start);
+        if self.sacked.get(first).is_some_and(|r| r.covers(block)) {
+            return 0;
+        }
+        // Mark what lies between the ranges known already, then replace those that touch by their union.
+        let before = self.sacked_bytes;
+        let (mut cursor, mut union, mut last) = (block.start, block, first);
+        while let Some(&r) = self.sacked.get(last) {
+            if r.start > block.end {
+                break;
+            }
+            self.mark_sacked(SeqRange::new(cursor, r.start));
+            cursor = cursor.max(r.end);
+            union = SeqRange::new(union.start.min(r.start), union.end.max(r.end));
+            last += 1;
+        }
+        self.mark_sacked(SeqRange::new(cursor, block.end));
+        if last > first {
+            self.sacked[first] = union;
+            self.sacked.drain(first + 1..last);
+        } else {
+            self.sacked.insert(first, union);
+        }
+        self.sacked_bytes - before
+    }
+
+    /// The part of `block` made of whole outstanding segments.
+    fn whole_segments(&self, block: SeqRange) -> Option<SeqRange> {
+        let (front, back) = (self.sent.front()?, self.sent.back()?);
+        let (start, end) = (block.start.max(front.seq), block.end.min(back.end()));
+        if start >= end {
+            return None;
+        }
+        let mut i = self.index_of(start);
+        if self.sent[i].seq < start {
+            i += 1;
+        }
+        let mut j = self.index_of(end);
+        if j == self.sent.len() || self.sent[j].seq >= end || self.sent[j].end() > end {
+            j = j.checked_sub(1)?;
+        }
+        (i <= j).then(|| SeqRange::new(self.sent[i].seq, self.sent[j].end()))
+    }
+
+    fn mark_sacked(&mut self, range: SeqRange) {
+        if range.is_empty() {
+            return;
+        }
+        let first = self.index_of(range.start);
+        for i in first..self.sent.len() {
+            let s = self.sent[i];
+            if s.seq >= range.end {
+                break;
+            }
+            if s.has(SACKED) {
+                continue;
+            }
+            self.forget(&s, s.len());
+            self.sacked_bytes += s.len();
+            self.sent[i].marks = (s.marks & (FIN | AGAIN_BITS)) | SACKED;
+            self.delivered(&s);
+        }
+    }
+
+    /// True when the oldest segment is SACKed: the receiver has reneged, or it would be acknowledged (RFC 6675 §5.1).
+    pub fn reneged(&self) -> bool {
+        self.sent.front().is_some_and(|s| s.has(SACKED))
+    }
+
+    /// Forgets every SACK (RFC 2018 §8).
+    pub fn forget_sacks(&mut self) {
+        for s in &mut self.sent {
+            if s.has(SACKED) {
+                s.marks &= !SACKED;
+                self.sacked_bytes -= s.len();
+            }
+        }
+        self.sacked.clear();
+    }
+}

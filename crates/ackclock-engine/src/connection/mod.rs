@@ -377,6 +377,8 @@ impl Connection {
     /// What its policies see.
     #[inline(never)]
     pub fn view(&self, now: Instant) -> SenderView {
+        // First: what is read before a call has to be put by.
+        let rtt = self.policies.estimator.rtt();
         SenderView {
             now,
             snd_una: self.snd_una,
@@ -395,7 +397,7 @@ impl Connection {
             expiries: self.expiries,
             rto_deadline: self.timers.deadline(Timer::Retransmission),
             oldest_sent_at: self.sent.oldest_sent_at(),
-            rtt: self.policies.estimator.rtt(),
+            rtt,
             sack: self.sack_on,
             timestamps: self.rare.says(|r| r.timestamps.on),
         }

@@ -3,8 +3,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats, Transmit};
-use ackclock_policy::{AppIo, Application, Wake};
+use ackclock_engine::{AbortReason, Books, Connection, ConnectionEvent, Stats, Transmit, User};
 use ackclock_trace::{Mask, SendKind};
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::Flags;
@@ -47,11 +46,9 @@ pub(crate) struct End {
     pub(crate) packets: PacketBooks,
     pub(crate) arrived: Arrived,
     pub(crate) sent: SentTruth,
-    pub(crate) app: Option<Box<dyn Application>>,
-    /// What the application waits for; `None` before the connection is established.
-    pub(crate) wake: Option<Wake>,
+    /// The application.
+    pub(crate) user: User<IoState>,
     pub(crate) over: Option<Ending>,
-    pub(crate) io: IoState,
     /// The connection; the server's comes with the first SYN.
     pub(crate) connection: Option<Connection>,
     pub(crate) app_rng: Rng,
@@ -138,8 +135,6 @@ pub(crate) struct IoState {
     pub(crate) written: Bytes,
     /// Of a source of datagrams: bytes delivered to the other end.
     pub(crate) read: Bytes,
-    /// Bytes acknowledged when it was called last.
-    pub(crate) seen_acked: Bytes,
     /// Out of line: most applications have no transactions.
     pub(crate) responses: Option<Box<Responses>>,
 }
@@ -152,80 +147,33 @@ pub(crate) struct Responses {
     pub(crate) count: u32,
 }
 
-impl IoState {
-    fn record_response(&mut self, time: Duration) {
-        let responses = self.responses.get_or_insert_default();
-        responses.sum += time;
-        responses.count += 1;
-    }
-}
-
-/// An application's access to its connection.
-pub(crate) struct Io<'a> {
-    pub(crate) now: Instant,
-    /// When the flow was opened, while that is when a transaction that starts now began: at the first call.
-    pub(crate) opened: Option<Instant>,
-    pub(crate) connection: &'a mut Connection,
-    pub(crate) state: &'a mut IoState,
-    /// The application has read or written something.
-    pub(crate) moved: bool,
-}
-
-impl AppIo for Io<'_> {
-    fn readable(&self) -> Bytes {
-        self.connection.readable()
-    }
-
-    fn read(&mut self, n: Bytes) -> Bytes {
-        let got = self.connection.read_counted(self.now, n);
-        self.state.read += got;
-        self.moved |= got > 0;
+impl Books for IoState {
+    #[inline]
+    fn read(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
+        let got = connection.read_counted(now, n);
+        self.read += got;
         got
     }
 
-    fn writable(&self) -> Bytes {
-        self.connection.writable()
-    }
-
-    fn write(&mut self, n: Bytes) -> Bytes {
-        let taken = self.connection.write_counted(self.now, n);
-        self.state.written += taken;
-        self.moved |= taken > 0;
+    #[inline]
+    fn write(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
+        let taken = connection.write_counted(now, n);
+        self.written += taken;
         taken
     }
 
-    fn unacked(&self) -> Bytes {
-        self.connection.unacked()
+    fn begin(&mut self, at: Instant) {
+        self.responses.get_or_insert_default().started = Some(at);
     }
 
-    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool {
-        self.connection.has_arrived(from, to)
+    fn begun(&mut self) -> Option<Instant> {
+        self.responses.as_mut().and_then(|r| r.started.take())
     }
 
-    fn room(&self) -> Bytes {
-        self.connection.room(self.now)
-    }
-
-    fn at_end(&self) -> bool {
-        self.connection.at_end()
-    }
-
-    fn close(&mut self) {
-        self.connection.close(self.now);
-    }
-
-    fn mark_start(&mut self) {
-        self.state.responses.get_or_insert_default().started = Some(self.opened.unwrap_or(self.now));
-    }
-
-    fn mark_end(&mut self) {
-        if let Some(started) = self.state.responses.as_mut().and_then(|r| r.started.take()) {
-            self.state.record_response(self.now.since(started));
-        }
-    }
-
-    fn record_response(&mut self, since: Instant) {
-        self.state.record_response(self.now.since(since));
+    fn record(&mut self, since: Instant, now: Instant) {
+        let responses = self.responses.get_or_insert_default();
+        responses.sum += now.since(since);
+        responses.count += 1;
     }
 }
 
@@ -283,10 +231,8 @@ impl End {
     pub(crate) fn new() -> Self {
         Self {
             connection: None,
-            app: None,
+            user: User::default(),
             app_rng: Rng::stream(0, "", 0),
-            wake: None,
-            io: IoState::default(),
             over: None,
             sent: SentTruth::default(),
             arrived: Arrived::default(),
@@ -294,74 +240,25 @@ impl End {
         }
     }
 
-    /// Reads the connection's events and calls the application where they concern it. True when it was called: then there may be more. `first`: something has
-    /// happened here since it was asked last, other than what the application itself has done.
+    /// Lets the application do what there is to do. True when it was called: then there may be more. `first`: something has happened here since it was
+    /// asked last, other than what the application itself has done.
     #[inline]
     pub(crate) fn run_application(&mut self, now: Instant, start: Instant, first: bool) -> bool {
-        let Some(connection) = &mut self.connection else { return false };
-        let mut call = match self.wake {
-            Some(Wake::At(at)) => at <= now,
-            Some(Wake::AckedOrAt(at)) => at <= now || connection.stats().bytes_acked > self.io.seen_acked || first && connection.holds_sacks(),
-            Some(Wake::RoomOrAt(_)) => first,
-            _ => false,
-        };
-        let mut established = false;
-        while let Some(event) = connection.poll_event() {
-            match event {
-                ConnectionEvent::Established => established = true,
-                ConnectionEvent::Readable if self.wake == Some(Wake::Ended) => {
-                    self.io.read += connection.read_counted(now, Bytes::MAX);
-                    call |= connection.at_end();
-                }
-                ConnectionEvent::Readable => call |= self.wake == Some(Wake::Readable),
-                ConnectionEvent::Writable => call |= self.wake == Some(Wake::Writable),
-                ConnectionEvent::Flushed => call |= self.wake == Some(Wake::Flushed),
-                ConnectionEvent::Finished => self.over = self.over.or(Some(Ending { at: now, reason: None })),
-                ConnectionEvent::Aborted(reason) => self.over = self.over.or(Some(Ending { at: now, reason: Some(reason) })),
-            }
-        }
-        if call || established {
-            // A transaction that begins as the connection opens has waited for the handshake too.
-            self.call_application(now, established.then_some(start));
-        }
-        call || established
-    }
-
-    fn call_application(&mut self, now: Instant, opened: Option<Instant>) {
-        let (Some(connection), Some(app)) = (&mut self.connection, &mut self.app) else { return };
-        self.io.seen_acked = connection.stats().bytes_acked;
-        for _ in 0..CALLS_AT_ONCE {
-            let mut io = Io { now, opened, connection, state: &mut self.io, moved: false };
-            let wake = app.on_wake(now, &mut io, &mut self.app_rng);
-            let moved = io.moved;
-            // Time must pass, or the run would not end.
-            let soon = now + Duration::from_nanos(1);
-            self.wake = Some(match wake {
-                Wake::At(at) => Wake::At(at.max(soon)),
-                Wake::AckedOrAt(at) => Wake::AckedOrAt(at.max(soon)),
-                Wake::RoomOrAt(at) => {
-                    connection.wait_for_room();
-                    Wake::RoomOrAt(at.max(soon))
-                }
-                other => other,
-            });
-            let ready = match wake {
-                Wake::Readable => moved && (connection.readable() > 0 || connection.at_end()),
-                Wake::Ended => moved && connection.at_end(),
-                Wake::Writable => moved && connection.writable() > 0,
-                Wake::Flushed => connection.unacked() == 0,
-                Wake::At(_) | Wake::AckedOrAt(_) | Wake::RoomOrAt(_) | Wake::Done => false,
+        let (Some(connection), over) = (&mut self.connection, &mut self.over) else { return false };
+        self.user.run(connection, &mut self.app_rng, (now, start), first, |event| {
+            let reason = match event {
+                ConnectionEvent::Finished => None,
+                ConnectionEvent::Aborted(reason) => Some(reason),
+                _ => return,
             };
-            if !ready {
-                return;
-            }
-        }
+            *over = over.or(Some(Ending { at: now, reason }));
+        })
     }
 
     /// Reads what the next packet will need, so that it is near by then.
     #[inline]
     pub(crate) fn glance(&self) {
-        black_box((self.wake.is_some(), self.io.read, self.sent.high));
+        black_box((self.user.is_waiting(), self.user.books.read, self.sent.high));
         if let Some(c) = &self.connection {
             black_box((c.state(), c.poll_timeout(), c.stats().bytes_received, c.stats().rtt_sum, c.unacked(), c.readable()));
         }
@@ -371,15 +268,9 @@ impl End {
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         let timer = self.connection.as_ref().and_then(Connection::poll_timeout).unwrap_or(Instant::FAR_FUTURE);
-        match self.wake {
-            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at)) => timer.min(at),
-            _ => timer,
-        }
+        self.user.deadline().map_or(timer, |at| timer.min(at))
     }
 }
-
-/// An application that asks again and again for what it already has waits for the next event after so many calls.
-const CALLS_AT_ONCE: u32 = 64;
 
 impl SentTruth {
     /// Takes note of a segment. Answers whether it repeats something, and how many links an earlier copy has passed; `None` when its sequence
@@ -495,11 +386,12 @@ impl Flow {
         for (from, to) in [(&self.ends[0], &self.ends[1]), (&self.ends[1], &self.ends[0])] {
             let acked = from.connection.as_ref().map_or(0, |c| c.stats().bytes_acked);
             let delivered = to.connection.as_ref().map_or(0, |c| c.stats().bytes_received);
-            let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.io.written];
-            if to.io.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
-                return self.broken(&format!("read {}, then acked, delivered, arrived, sent, written: {chain:?} is not in order", to.io.read));
+            let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.user.books.written];
+            if to.user.books.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
+                return self
+                    .broken(&format!("read {}, then acked, delivered, arrived, sent, written: {chain:?} is not in order", to.user.books.read));
             }
-            if self.is_orderly() && chain.iter().any(|n| *n != from.io.written) {
+            if self.is_orderly() && chain.iter().any(|n| *n != from.user.books.written) {
                 return self.broken(&format!("closed in order, but acked, delivered, arrived, sent, written differ: {chain:?}"));
             }
         }

@@ -4,6 +4,7 @@ mod acks;
 mod again;
 mod copies;
 mod follow;
+mod on_purpose;
 mod segments;
 
 use std::collections::VecDeque;

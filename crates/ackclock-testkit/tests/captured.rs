@@ -303,8 +303,10 @@ fn copying(recovery: &str, timestamps: bool, segments: u64, copies: &str) -> Set
     let mut setup = setup(recovery, timestamps, recovery != "newreno");
     setup.framing = choose("diversity");
     setup.framing.set("copies", copies).unwrap();
-    // So little is written at a time that most segments are alone, or follow one that was. Timestamps take 12 bytes of each.
-    setup.config.snd_buf = segments * if timestamps { 988 } else { 1000 };
+    // So little is written at a time that most segments are alone, or follow one that was; with 0, a full one is followed by a small one, which is copied
+    // alone. Timestamps take 12 bytes of each.
+    setup.config.snd_buf = if segments == 0 { 1000 } else { segments * if timestamps { 988 } else { 1000 } };
+    setup.config.nagle = segments > 0;
     setup
 }
 
@@ -313,9 +315,14 @@ fn copies_sent_on_purpose_are_told_from_retransmissions() {
     let every = Setup { ack: choose("every"), ..Setup::default() };
     let (mut score, mut sums) = (Score::default(), [0_u64; 4]);
     for (name, forth, back) in paths().into_iter().filter(|(name, ..)| *name != "copies") {
-        for (recovery, timestamps, segments, copies) in
-            [("sack", false, 1, "2"), ("sack", true, 2, "2"), ("newreno", false, 1, "2"), ("newreno", true, 1, "3"), ("rack", true, 2, "2")]
-        {
+        for (recovery, timestamps, segments, copies) in [
+            ("sack", false, 1, "2"),
+            ("sack", true, 2, "2"),
+            ("sack", true, 0, "2"),
+            ("newreno", false, 1, "2"),
+            ("newreno", true, 1, "3"),
+            ("rack", true, 2, "2"),
+        ] {
             for seed in 0..6 {
                 let client = copying(recovery, timestamps, segments, copies);
                 let server = every.clone().with(|c| (c.timestamps, c.sack, c.mss) = (timestamps, recovery != "newreno", 1000));
@@ -327,7 +334,7 @@ fn copies_sent_on_purpose_are_told_from_retransmissions() {
                 assert_eq!((found, d.retransmitted_packets), (sent, c.sent_again()), "{what}: copies and retransmissions");
                 assert_eq!((d.network_duplicates, d.capture_duplicates), (0, 0), "{what}");
                 score.add(&c.timeouts_found(), &c.timeouts());
-                let told = d.of(Cause::Copy).filter(|r| r.needed == Some(false)).count() as u64;
+                let told = d.retransmissions.iter().filter(|r| r.needed == Some(false)).count() as u64;
                 let arrived_twice = c.pipe.connection(1).stats().duplicate_segments;
                 if recovery != "newreno" && name != "losses both ways" {
                     // Their duplicate SACKs tell of those that arrived beside their originals.

@@ -179,3 +179,15 @@ fn what_the_kernel_does_not_know_is_refused_in_a_sentence() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn a_connection_that_nobody_answers_is_told() {
+    let text = "seed = 1\nduration = \"60s\"\n[path]\nkind = \"single\"\nlink = { rate = \"1Gbit/s\", faults = [{ kind = \"loss\", p = 1.0 }] }\nrtt = \"10ms\"\n\
+                [[workload]]\nkind = \"telnet\"\nflows = 3\nspread = \"50ms\"\n[stacks]\ntcp = \"sack+init-rto(50ms)+syn-retries(1)\"\n";
+    let found = Run::of(text, Carrier::Engine, Carrier::Engine).whole();
+    for f in &found.flows {
+        assert_eq!((f.client.outcome, f.client.reason, f.established), (Outcome::Failed, Some("syn-timeout"), None), "{f:?}");
+        assert!(f.opened.is_some() && f.client.stats.as_ref().unwrap().syn_retransmissions == 1, "{f:?}");
+        assert_eq!((f.client.written, f.server.outcome), (0, Outcome::Unfinished));
+    }
+}

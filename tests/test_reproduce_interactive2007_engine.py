@@ -104,6 +104,13 @@ def test_its_checks_can_fail():
     assert failing(flows={"wrong_byte": [None, 17]}) == ["flows in which a byte was read that was not the one written there"]
 
 
+def test_the_order_is_that_of_losses_up_to_those_of_the_register():
+    ours = [replace(measured(name, 2.0 if name == PADDED and p > 0.1 else 1.0), p=p) for name in STRATEGIES for p in (0.1, 0.2)]
+    twins = [replace(m, world="simulator") for m in ours]
+    found = s2_strategies_for_real.checks(replace(LOAD, losses=(0.1, 0.2)), Found(ours, [told_run()]), twins)
+    assert all(c.holds for c in found)
+
+
 def test_what_is_told_of_a_run():
     ours, twins = [measured(name) for name in STRATEGIES], [measured(name, world="simulator") for name in STRATEGIES]
     found = Found(ours, [told_run()])
@@ -114,3 +121,6 @@ def test_what_is_told_of_a_run():
     assert "at 10 %" in s2_strategies_for_real.answer(LOAD, found, twins)
     figure = s2_strategies_for_real.figure(replace(LOAD, losses=(0.1, 0.1)), found, twins)
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == list(STRATEGIES)
+    assert figure.axes[0].get_xscale() == "linear"
+    far = replace(found, measured=[replace(m, sums=m.sums * 10) for m in ours])
+    assert s2_strategies_for_real.figure(LOAD, far, twins).axes[0].get_xscale() == "log"

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.plot import style
+from ackclock.plot.worlds import WIDE
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,17 @@ def pairs(panels: Mapping[str, Mapping[str, Pair]], *, title: str, subtitle: str
             formula = [row.formula for row in rows.values()]
             axes.plot(formula, y, color="#000000", linestyle="none", marker="|", markersize=14, label=words[2])
             axes.set_xlabel(xlabel)
-            axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
             axes.grid(True, axis="x")
         all_axes[0].set_yticks(y, names)
         all_axes[0].set_ylim(len(names) - 0.5, -0.5)
-        all_axes[0].set_xlim(left=0)
+        means = [mean for rows in panels.values() for row in rows.values() for mean, _ in (row.simulated, row.measured)]
+        if max(means) > WIDE * min(means) > 0:
+            all_axes[0].set_xscale("log")
+            all_axes[0].xaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
+            all_axes[0].xaxis.set_minor_locator(mpl.ticker.NullLocator())
+        else:
+            all_axes[0].set_xlim(left=0)
+        all_axes[0].xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
         # Where values grow from panel to panel, the first has room on the right.
         all_axes[0].legend(loc="upper right", fontsize=8.5)
     return fig

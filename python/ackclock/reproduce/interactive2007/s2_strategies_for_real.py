@@ -14,6 +14,8 @@ from ackclock.reproduce.item import Check, Outcome, Setting, between, exactly, i
 
 QUICK = Load((0.05, 0.1), 400, 8)
 FULL = Load((0.02, 0.05, 0.1, 0.2), 400, 60)
+MOST_LOSS = 0.1
+"""Up to which strategies are put in an order (I-F8)."""
 TIE = 1.1
 """Means that are so close are equal (I-F8)."""
 
@@ -25,6 +27,8 @@ TIE = 1.1
     choices={
         "connections": "our engine sends through a TUN device and the emulator; sockets of a Linux kernel read. The kernel's receiver acknowledges "
         "each packet at once (TCP_QUICKACK after each read), so that delayed acks are off, as approach III wants",
+        "acks": "what comes in a burst is read and acknowledged together all the same, and the window of a backlogged flow, which grows by acks, "
+        "grows more slowly: 12 segments for each packet at 5 %, simulated 13.5, with our engine as the receiver too 13.3 (measured once)",
         "applications": "the policies themselves, above either world's connections; each types at the same moments as in the simulator's first run",
         "packets": f"{over_engine.PACKET} bytes, which is the largest segment; on average every {over_engine.THINK:g} s in each flow, of a "
         f"backlogged one every {over_engine.BUSY_THINK:g} s (chosen after a first run, in which its 84 packets told too little)",
@@ -44,7 +48,8 @@ TIE = 1.1
         f"I-S1 has it); I, II, III and RACK-TLP below plain telnet, III not above II and backlogged (ties within {TIE - 1:.0%}, I-F8); no byte in "
         "a wrong place. Left out after a first run: backlogged below plain telnet, which does not hold in the simulator either where packets come "
         "by the clock (I-A3, I-F5b). Since then approach I is compared over all losses together: it spares half of a timeout, which so few packets "
-        "do not tell at each",
+        f"do not tell at each. Since a run with --full the order is that at losses up to {MOST_LOSS:.0%}, as I-F8 has it: at 20 % padding is half as "
+        "much again as plain telnet in both worlds, since a lost dummy costs a timeout and a doubled RTO as well",
     },
     tests=[
         "crates/ackclock-drive/tests/strategies.rs::every_byte_arrives_whatever_the_strategy",
@@ -76,13 +81,14 @@ def checks(load: Load, real: Found, twins: list[Measured]) -> list[Check]:
     def mean(name: str, p: float) -> float:
         return of(real.measured, name, p).mean
 
+    losses = [p for p in load.losses if p <= MOST_LOSS]
     for name in (PADDED, COPIED, TLP):
-        ratios = [mean(name, p) / mean(PLAIN, p) for p in load.losses]
+        ratios = [mean(name, p) / mean(PLAIN, p) for p in losses]
         found.append(stated(f"real packets: {name} over {PLAIN}", listed(ratios), all(r < 1 for r in ratios), "below 1 at each loss"))
-    ratio = sum(mean(LOWER, p) for p in load.losses) / sum(mean(PLAIN, p) for p in load.losses)
+    ratio = sum(mean(LOWER, p) for p in losses) / sum(mean(PLAIN, p) for p in losses)
     found.append(stated(f"real packets: {LOWER} over {PLAIN}, all losses together", listed([ratio]), ratio < 1, "below 1"))
     for name in (PADDED, BACKLOGGED):
-        ratios = [mean(COPIED, p) / mean(name, p) for p in load.losses]
+        ratios = [mean(COPIED, p) / mean(name, p) for p in losses]
         found.append(stated(f"real packets: {COPIED} over {name}", listed(ratios), all(r <= TIE for r in ratios), f"at most {TIE:g} at each loss"))
     wrong = sum(place is not None for run in real.runs for place in run["flows"]["wrong_byte"])
     found.append(exactly("flows in which a byte was read that was not the one written there", wrong, 0))

@@ -101,7 +101,14 @@ def probe_emulated(
     limit: list[tuple[str, str]],
     progress: Callable[[str], object] | None,
 ) -> str: ...
-def kernel_flows(scenario: str, parameters: list[tuple[str, str]], options: list[tuple[str, int]], quick_acks: bool, capture: Path | None) -> str: ...
+def emulated_flows(
+    scenario: str,
+    carriers: tuple[str, str],
+    parameters: list[tuple[str, str]],
+    options: list[tuple[str, int]],
+    quick_acks: bool,
+    capture: Path | None,
+) -> str: ...
 def kernel_transfer(path: str, seconds: float, parameters: list[tuple[str, str]], capture: Path) -> str: ...
 def kernel_web(
     scenario: str, parameters: list[tuple[str, str]], options: list[tuple[str, int]], server_closes: bool, capture: Path | None

@@ -28,6 +28,8 @@ pub enum Cause {
     ZeroWindowProbe,
     /// A keepalive (RFC 9293 §3.8.4).
     Keepalive,
+    /// A copy sent right behind its original, so that one of them may be lost (I-A7).
+    Copy,
 }
 
 impl Cause {
@@ -44,12 +46,14 @@ impl Cause {
             Self::Syn => "syn",
             Self::ZeroWindowProbe => "zero-window-probe",
             Self::Keepalive => "keepalive",
+            Self::Copy => "copy",
         }
     }
 
-    /// True for what repeats data, SYN or FIN, as the kernel's counters have it: probes of a closed window and keepalives do not.
+    /// True for what repeats data, SYN or FIN, as the kernel's counters have it: probes of a closed window and keepalives do not, and copies were sent before
+    /// anything could be known to be lost.
     pub const fn counts(self) -> bool {
-        !matches!(self, Self::ZeroWindowProbe | Self::Keepalive)
+        !matches!(self, Self::ZeroWindowProbe | Self::Keepalive | Self::Copy)
     }
 }
 
@@ -228,7 +232,7 @@ impl Situation {
             Cause::Fack => write!(s, "the highest SACK block ends {} bytes behind its beginning", self.highest_sack),
             Cause::Rack if self.again => write!(s, "something sent after its last copy was delivered: that copy was lost too"),
             Cause::Rack => write!(s, "something sent after it was delivered; SACK covers {} bytes behind it", self.sacked_above),
-            Cause::Syn | Cause::ZeroWindowProbe | Cause::Keepalive => Ok(()),
+            Cause::Syn | Cause::ZeroWindowProbe | Cause::Keepalive | Cause::Copy => Ok(()),
         };
         s
     }

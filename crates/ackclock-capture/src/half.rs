@@ -4,6 +4,7 @@ mod acks;
 mod again;
 mod copies;
 mod follow;
+mod on_purpose;
 mod segments;
 
 use std::collections::VecDeque;
@@ -14,6 +15,7 @@ use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::Options;
 
 use self::copies::Copies;
+use self::on_purpose::Copied;
 use crate::gaps::Gaps;
 use crate::limits::{Limits, Standing};
 use crate::peer_clock::PeerClock;
@@ -158,6 +160,7 @@ pub(crate) struct Half {
     /// Silences, as the receiver sees them.
     pub gaps: Gaps,
     pub copies: Copies,
+    copied: Copied,
     round_end: u64,
     round_flight: u64,
     last_round_flight: u64,
@@ -222,6 +225,7 @@ impl Half {
             told: 0,
             gaps: Gaps::default(),
             copies: Copies::default(),
+            copied: Copied::default(),
             round_end: 0,
             round_flight: 0,
             last_round_flight: 0,

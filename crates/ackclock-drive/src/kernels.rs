@@ -69,30 +69,42 @@ impl Kernels {
     /// # Errors
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
     pub fn new(options: KernelsOptions) -> Result<Self, DriveError> {
-        let kernel = |v4, v6| -> Result<(Namespace, Port), DriveError> {
-            let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else { unreachable!("constants above") };
-            let namespace = Namespace::new(true)?;
-            // A prefix in which [`Kernels::BEYOND`] and the hosts lie as well: whatever is not the other kernel itself goes through it.
-            let tun = TunOptions { ipv4: (v4, 15), ipv6: Some((v6, 64)), mtu: options.mtu, ..TunOptions::default() };
-            let port = Port::from(Tun::new(&namespace, &tun)?);
-            Ok((namespace, port))
-        };
-        let (near, mut near_port) = kernel(Self::NEAR, Self::NEAR6)?;
+        let (near, mut near_port) = near(options.mtu)?;
         if let Some(capture) = &options.capture {
             near_port.record(capture, "near")?;
         }
-        let (far, far_port) = kernel(Self::FAR, Self::FAR6)?;
-        far.own(Self::HOSTS, 16)?;
-        far.set_sysctl("net.ipv4.ip_forward", "1")?;
-        // Answers to probes are not to be throttled, unless a test wants them so.
-        far.set_sysctl("net.ipv4.icmp_ratelimit", "0")?;
-        far.set_sysctl("net.ipv6.icmp.ratelimit", "0")?;
-        // Where this is the machine's own, it is not ours to change.
-        let _ = far.set_sysctl("net.ipv4.icmp_msgs_per_sec", "1000000");
-        let _ = far.set_sysctl("net.ipv4.icmp_msgs_burst", "1000000");
+        let (far, far_port) = far(options.mtu)?;
         let links =
             EmulatorOptions { forward: options.there, backward: options.back, access: options.access, seed: options.seed, clock: options.clock };
         let emulator = Emulator::start(near_port, far_port, links)?;
         Ok(Self { near, far, emulator })
     }
+}
+
+/// The near kernel, and its end of the path.
+pub(crate) fn near(mtu: u16) -> Result<(Namespace, Port), DriveError> {
+    kernel((Kernels::NEAR, Kernels::NEAR6), mtu)
+}
+
+/// The far kernel with its hosts, and its end of the path.
+pub(crate) fn far(mtu: u16) -> Result<(Namespace, Port), DriveError> {
+    let (far, port) = kernel((Kernels::FAR, Kernels::FAR6), mtu)?;
+    far.own(Kernels::HOSTS, 16)?;
+    far.set_sysctl("net.ipv4.ip_forward", "1")?;
+    // Answers to probes are not to be throttled, unless a test wants them so.
+    far.set_sysctl("net.ipv4.icmp_ratelimit", "0")?;
+    far.set_sysctl("net.ipv6.icmp.ratelimit", "0")?;
+    // Where this is the machine's own, it is not ours to change.
+    let _ = far.set_sysctl("net.ipv4.icmp_msgs_per_sec", "1000000");
+    let _ = far.set_sysctl("net.ipv4.icmp_msgs_burst", "1000000");
+    Ok((far, port))
+}
+
+fn kernel((v4, v6): (IpAddr, IpAddr), mtu: u16) -> Result<(Namespace, Port), DriveError> {
+    let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else { unreachable!("constants above") };
+    let namespace = Namespace::new(true)?;
+    // A prefix in which [`Kernels::BEYOND`] and the hosts lie as well: whatever is not the other kernel itself goes through it.
+    let tun = TunOptions { ipv4: (v4, 15), ipv6: Some((v6, 64)), mtu, ..TunOptions::default() };
+    let port = Port::from(Tun::new(&namespace, &tun)?);
+    Ok((namespace, port))
 }

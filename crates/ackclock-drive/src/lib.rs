@@ -22,6 +22,8 @@ mod kernels;
 mod lab;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod pattern;
 mod probe;
 #[cfg(target_os = "linux")]
 mod sockets;

@@ -1,15 +1,15 @@
-//! A scenario's applications above the sockets of two kernels, over the emulator.
+//! A scenario's applications above real connections, over the emulator.
 #![cfg(target_os = "linux")]
 
 mod common;
 
 use std::ops::ControlFlow;
 
-use ackclock_drive::{Clock, DriveError, KernelFlows, KernelFlowsReport, Kernels, KernelsOptions, TcpOption};
-use ackclock_sim::scenario::{LinkPlan, Resolved, Scenario};
+use ackclock_drive::{Carrier, DriveError, Flow, FlowsReport};
 use ackclock_trace::Outcome;
 use ackclock_units::Duration;
 use common::allowed;
+use common::flows::{Run, expect_whole, of};
 
 /// Plain and padded typing over 20 ms that lose each tenth data packet; plain packets so far apart that most losses wait for a timeout.
 const TYPING: &str = r#"
@@ -58,28 +58,13 @@ think = "100ms"
 tcp = "sack"
 "#;
 
-fn scenario(text: &str) -> Resolved {
-    Scenario::parse(text).unwrap().resolve().unwrap()
-}
-
 fn run(
     text: &str,
     parameters: &[(&str, &str)],
     options: &[(&str, i32)],
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<KernelFlowsReport, DriveError> {
-    let scenario = scenario(text);
-    let flows = KernelFlows {
-        conversations: scenario.conversations(scenario.jobs()[0]).unwrap(),
-        duration: scenario.duration(),
-        parameters: parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-        options: options.iter().map(|(name, value)| (TcpOption::named(name).unwrap(), *value)).collect(),
-        quick_acks: true,
-    };
-    let edge = &scenario.path.edges[0];
-    let (there, back) = (edge.link.spec(), edge.back.as_ref().map(LinkPlan::spec).unwrap());
-    let options = KernelsOptions { mtu: 1500, there, back, access: flows.access(), seed: 1, clock: Clock::start(), capture: None };
-    flows.run(Kernels::new(options)?, go_on)
+) -> Result<FlowsReport, DriveError> {
+    Run { parameters, options, quick_acks: true, ..Run::of(text, Carrier::Kernel, Carrier::Kernel) }.run(go_on)
 }
 
 #[test]
@@ -99,19 +84,18 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
         assert!(f.client.counts.unwrap().rto >= Duration::from_millis(200), "{f:?}");
         assert_eq!(f.client.outcome, Outcome::Unfinished);
     }
-    let of = |group: &str| found.flows.iter().filter(|f| &*f.group == group).collect::<Vec<_>>();
-    let (plain, padded) = (of("telnet"), of("padded"));
-    let packets = |flows: &[&ackclock_drive::KernelFlow]| flows.iter().map(|f| f.client.responses.len()).sum::<usize>();
+    let (plain, padded) = (of(&found, "telnet"), of(&found, "padded"));
+    let packets = |flows: &[&Flow]| flows.iter().map(|f| f.client.responses.len()).sum::<usize>();
     // 300 and 150 on average.
     assert!(packets(&plain) > 200 && packets(&padded) > 80, "{}, {}", packets(&plain), packets(&padded));
     // A packet of 500 bytes, and with padding three dummies of 20 more, each a segment of its own where nothing was in its way.
-    let segments = |flows: &[&ackclock_drive::KernelFlow]| flows.iter().map(|f| f.client.counts.unwrap().data_segments_sent).sum::<u64>();
+    let segments = |flows: &[&Flow]| flows.iter().map(|f| f.client.counts.unwrap().data_segments_sent).sum::<u64>();
     // One that is typed before the one before it has all its dummies stands in for those.
     let written = padded.iter().map(|f| f.client.written).sum::<u64>();
     assert!(written >= 540 * packets(&padded) as u64, "{written} bytes for {} packets", packets(&padded));
     assert!(segments(&padded) as usize >= 3 * packets(&padded), "{} for {}", segments(&padded), packets(&padded));
     // What the link lost was sent again: by timeouts where nothing follows a packet.
-    let counter = |name: &str| found.counters.iter().find(|c| c.0 == name).unwrap().1;
+    let counter = |name: &str| found.counters.iter().find(|c| c.0 == name).unwrap().1.unwrap();
     assert!(found.path.forward.fault_drops > 40 && counter("RetransSegs") > 30 && counter("TCPTimeouts") > 5, "{:?}", found.counters);
     assert_eq!(counter("TCPLossProbes"), 0, "switched off");
     let timeouts = plain.iter().filter_map(|f| f.client.counts.unwrap().timeouts).sum::<u64>();
@@ -127,23 +111,47 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
     assert_eq!(found.path.undelivered, 0);
 }
 
+/// What the registry's other applications do above whatever carries them.
+fn expect_others(found: &FlowsReport) {
+    let one = |group: &str| of(found, group)[0];
+    for (group, written) in [("fixed", 300_000), ("dialogue", 5 * 512 + 20_000), ("request", 300)] {
+        let f = one(group);
+        expect_whole(f);
+        assert_eq!((f.client.written, f.client.responses.len()), (written, 1), "{f:?}");
+    }
+    // The request and its answer wait for the handshake too.
+    assert!(one("request").client.responses[0].time >= Duration::from_millis(40), "{:?}", one("request"));
+    let backlogged = one("backlogged");
+    assert!(backlogged.client.responses.len() > 5 && backlogged.client.written > 100_000, "{backlogged:?}");
+    assert_eq!((backlogged.client.wrong, backlogged.server.wrong), (None, None));
+}
+
 #[test]
-fn any_application_of_the_registry_runs_above_them() {
+fn any_application_of_the_registry_runs_above_kernels() {
     if !allowed() {
         return;
     }
-    let found = run(OTHERS, &[("net.ipv4.tcp_no_metrics_save", "1")], &[("TCP_NODELAY", 1)], &mut || ControlFlow::Continue(())).unwrap();
-    let of = |group: &str| found.flows.iter().find(|f| &*f.group == group).unwrap();
-    for (group, written, read) in [("fixed", 300_000, 300_000), ("dialogue", 5 * 512 + 20_000, 5 * 512 + 20_000), ("request", 300, 300)] {
-        let f = of(group);
-        assert_eq!((f.client.outcome, f.server.outcome), (Outcome::Finished, Outcome::Finished), "{f:?}");
-        assert_eq!((f.client.written, f.server.read, f.client.responses.len()), (written, read, 1), "{f:?}");
+    expect_others(&run(OTHERS, &[("net.ipv4.tcp_no_metrics_save", "1")], &[("TCP_NODELAY", 1)], &mut || ControlFlow::Continue(())).unwrap());
+}
+
+#[test]
+fn any_application_of_the_registry_runs_above_our_engine() {
+    // Without a kernel no rights are needed.
+    expect_others(&Run::of(OTHERS, Carrier::Engine, Carrier::Engine).whole());
+    if !allowed() {
+        return;
     }
-    assert_eq!(of("request").client.read, of("request").server.written);
-    // The request and its answer wait for the handshake too.
-    assert!(of("request").client.responses[0].time >= Duration::from_millis(40), "{:?}", of("request"));
-    let backlogged = of("backlogged");
-    assert!(backlogged.client.responses.len() > 5 && backlogged.client.written > 100_000, "{backlogged:?}");
+    expect_others(&Run::of(OTHERS, Carrier::Engine, Carrier::Kernel).whole());
+    expect_others(&Run::of(OTHERS, Carrier::Kernel, Carrier::Engine).whole());
+}
+
+#[test]
+fn what_is_for_kernels_is_refused_where_there_is_none() {
+    let run = Run { options: &[("TCP_NODELAY", 1)], ..Run::of(OTHERS, Carrier::Engine, Carrier::Engine) };
+    match run.run(&mut || ControlFlow::Continue(())) {
+        Err(DriveError::Input(sentence)) => assert!(sentence.contains("both ends are our engine"), "{sentence}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -169,5 +177,17 @@ fn what_the_kernel_does_not_know_is_refused_in_a_sentence() {
     match run(TYPING, &[("net.ipv4.tcp_congestion_control", "no-such-rule")], &[], &mut || ControlFlow::Continue(())) {
         Err(DriveError::Missing(sentence)) => assert!(sentence.contains("no-such-rule"), "{sentence}"),
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_connection_that_nobody_answers_is_told() {
+    let text = "seed = 1\nduration = \"60s\"\n[path]\nkind = \"single\"\nlink = { rate = \"1Gbit/s\", faults = [{ kind = \"loss\", p = 1.0 }] }\nrtt = \"10ms\"\n\
+                [[workload]]\nkind = \"telnet\"\nflows = 3\nspread = \"50ms\"\n[stacks]\ntcp = \"sack+init-rto(50ms)+syn-retries(1)\"\n";
+    let found = Run::of(text, Carrier::Engine, Carrier::Engine).whole();
+    for f in &found.flows {
+        assert_eq!((f.client.outcome, f.client.reason, f.established), (Outcome::Failed, Some("syn-timeout"), None), "{f:?}");
+        assert!(f.opened.is_some() && f.client.stats.as_ref().unwrap().syn_retransmissions == 1, "{f:?}");
+        assert_eq!((f.client.written, f.server.outcome), (0, Outcome::Unfinished));
     }
 }

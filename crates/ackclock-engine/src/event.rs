@@ -31,3 +31,17 @@ pub enum AbortReason {
     /// The application aborted it.
     Local,
 }
+
+impl AbortReason {
+    /// Its word in the tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Reset => "reset",
+            Self::SynTimeout => "syn-timeout",
+            Self::Timeout => "timeout",
+            Self::KeepaliveTimeout => "keepalive-timeout",
+            Self::Local => "local",
+        }
+    }
+}

@@ -13,6 +13,7 @@ mod scoreboard;
 mod stack;
 mod stats;
 mod timer;
+mod user;
 
 pub use config::{Config, IdleAfter, IdleSince, OPTIONS, RttSampling};
 pub use connection::{Connection, State, Transmit};
@@ -20,3 +21,4 @@ pub use event::{AbortReason, ConnectionEvent};
 pub use policies::{AtNeed, Policies};
 pub use stack::{PRESETS, Preset, Stack, StackError};
 pub use stats::{Moment, Shortest, Stats};
+pub use user::{Books, User};

@@ -1,12 +1,13 @@
-//! Transfers of the kernel's own TCP over an emulated path.
+//! Transfers over an emulated path: of the kernel's own TCP, and with an application of the registry at each end, of our engine too.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use ackclock_drive::{
-    Capture, Clock, Closes, DriveError, EmulatorReport, KernelFlow, KernelFlows, KernelFlowsReport, KernelTransfer, KernelWeb, Kernels,
-    KernelsOptions, Means, OptionSeen, TcpCounts, TcpOption, WebFlow,
+    Capture, Carrier, Clock, Closes, DriveError, EmulatorReport, Ends, Flow, Flows, FlowsReport, KernelTransfer, KernelWeb, Kernels, KernelsOptions,
+    Means, OptionSeen, TcpCounts, TcpOption, WebFlow,
 };
+use ackclock_engine::Stats;
 use ackclock_units::Duration;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -73,7 +74,7 @@ pub fn kernel_web(
     Ok(json!({
         "flows": columns(&found.flows),
         "options": { "client": seen(&found.client_options), "server": seen(&found.server_options) },
-        "counters": counted(found.counters.iter().map(|(name, server, client)| (*name, *client, *server))),
+        "counters": counted(found.counters.iter().map(|(name, server, client)| (*name, Some(*client), Some(*server)))),
         "received_loaded": found.received_loaded,
         "path_loaded": path(&found.path_loaded),
         "path": path(&found.path),
@@ -82,13 +83,15 @@ pub fn kernel_web(
     .to_string())
 }
 
-/// Runs the applications of the scenario `scenario`, with its first seed, above the sockets of two kernels in namespaces of their own; the rest is as with
-/// `kernel_web`. `quick_acks`: the kernels are told after every read to acknowledge at once. Answers what was found, as JSON: columns for the flows, and
-/// for each flow the times at which its client's transactions began and what they took.
+/// Runs the applications of the scenario `scenario`, with its first seed, above real connections: `carriers` says for the clients and for the servers
+/// whether they are of a `kernel` in a namespace of its own or of our `engine`, with the stacks of the scenario; the rest is as with `kernel_web`.
+/// `quick_acks`: the kernels are told after every read to acknowledge at once. Answers what was found, as JSON: columns for the flows, and for each flow
+/// the times at which its client's transactions began and what they took.
 #[pyfunction]
-pub fn kernel_flows(
+pub fn emulated_flows(
     py: Python<'_>,
     scenario: &str,
+    carriers: (String, String),
     parameters: Vec<(String, String)>,
     options: Vec<(String, i32)>,
     quick_acks: bool,
@@ -98,23 +101,36 @@ pub fn kernel_flows(
     let job = resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
     let conversations = resolved.conversations(job).map_err(|e| ScenarioError::new_err(e.to_string()))?;
     let (there, back) = specs(&resolved)?;
-    let flows = KernelFlows { conversations, duration: resolved.duration(), parameters, options: named(options)?, quick_acks };
+    let carriers = (carrier(&carriers.0)?, carrier(&carriers.1)?);
+    let flows = Flows { conversations, duration: resolved.duration(), parameters, options: named(options)?, quick_acks };
     let found = interruptible(py, |go_on| {
         let clock = Clock::start();
         let capture = capture.map(|path| Capture::create(&path, clock)).transpose()?;
-        let access = flows.access();
-        let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back, access, seed: job.seed, clock, capture: capture.clone() })?;
-        let found = flows.run(kernels, go_on)?;
+        let options = KernelsOptions { mtu: 1500, there, back, access: flows.access(), seed: job.seed, clock, capture: capture.clone() };
+        let ends = Ends::new(carriers, flows.hosts()?, options)?;
+        let found = flows.run(ends, go_on)?;
         capture.map_or(Ok(()), |c| c.finish())?;
         Ok(found)
     })?;
     Ok(conversed(&found).to_string())
 }
 
-fn conversed(found: &KernelFlowsReport) -> Value {
-    let column = |value: &dyn Fn(&KernelFlow) -> Value| -> Value { found.flows.iter().map(value).collect() };
+fn carrier(name: &str) -> PyResult<Carrier> {
+    match name {
+        "kernel" => Ok(Carrier::Kernel),
+        "engine" => Ok(Carrier::Engine),
+        other => Err(ScenarioError::new_err(format!("`{other}` carries no connections; kernel or engine would do here"))),
+    }
+}
+
+fn conversed(found: &FlowsReport) -> Value {
+    let column = |value: &dyn Fn(&Flow) -> Value| -> Value { found.flows.iter().map(value).collect() };
     let time = |d: Option<Duration>| json!(d.map(Duration::as_secs_f64));
-    let client = |value: &dyn Fn(&TcpCounts) -> Value| column(&|f| f.client.counts.as_ref().map_or(Value::Null, value));
+    // Of a kernel, and of our engine.
+    let client = |kernel: &dyn Fn(&TcpCounts) -> Value, engine: &dyn Fn(&Stats) -> Value| {
+        column(&|f| f.client.counts.as_ref().map(kernel).or(f.client.stats.as_deref().map(engine)).unwrap_or_default())
+    };
+    let none = |_: &Stats| Value::Null;
     let s = &found.stamping;
     json!({
         "flows": {
@@ -126,12 +142,13 @@ fn conversed(found: &KernelFlowsReport) -> Value {
             "bytes_written": column(&|f| json!(f.client.written)),
             "bytes_acked": column(&|f| json!(f.client.acked)),
             "bytes_delivered": column(&|f| json!(f.server.read)),
-            "data_segments_sent": client(&|c| json!(c.data_segments_sent)),
-            "retransmitted_segments": client(&|c| json!(c.retransmitted_segments)),
-            "timeouts": client(&|c| json!(c.timeouts)),
-            "rto": client(&|c| time(Some(c.rto))),
-            "cwnd_segs": client(&|c| json!(c.cwnd_segs)),
-            "min_rtt": client(&|c| time(c.min_rtt)),
+            "wrong_byte": column(&|f| json!(f.server.wrong.or(f.client.wrong))),
+            "data_segments_sent": client(&|c| json!(c.data_segments_sent), &|s| json!(s.data_segments_sent)),
+            "retransmitted_segments": client(&|c| json!(c.retransmitted_segments), &|s| json!(s.retransmitted_segments)),
+            "timeouts": client(&|c| json!(c.timeouts), &|s| json!(s.timeouts)),
+            "rto": client(&|c| time(Some(c.rto)), &none),
+            "cwnd_segs": client(&|c| json!(c.cwnd_segs), &none),
+            "min_rtt": client(&|c| time(c.min_rtt), &|s| time(s.rtt_min.get())),
             "since": column(&|f| f.client.responses.iter().map(|r| time(Some(r.since))).collect()),
             "response_times": column(&|f| f.client.responses.iter().map(|r| time(Some(r.time))).collect()),
         },
@@ -164,8 +181,8 @@ fn seen(options: &[OptionSeen]) -> Value {
     options.iter().map(|o| json!({ "name": o.option.name(), "value": o.value, "same": o.same, "other": o.other })).collect()
 }
 
-/// What the clients' kernel and the servers' counted.
-fn counted(counters: impl Iterator<Item = (&'static str, u64, u64)>) -> Value {
+/// What the clients' kernel and the servers' counted, where they are kernels.
+fn counted(counters: impl Iterator<Item = (&'static str, Option<u64>, Option<u64>)>) -> Value {
     counters.map(|(name, client, server)| json!({ "name": name, "server": server, "client": client })).collect()
 }
 

@@ -29,7 +29,7 @@ mod _core {
     use super::download::download_demo;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::kernels::{kernel_flows, kernel_transfer, kernel_web};
+    use super::kernels::{emulated_flows, kernel_transfer, kernel_web};
     #[pymodule_export]
     use super::probe::probe_simulated;
     #[cfg(target_os = "linux")]

@@ -297,3 +297,68 @@ fn a_receiver_sees_timeouts_as_silences() {
     let parts = sums.map(|[gaps, right, real, found]| (right as f64 / gaps as f64, found as f64 / real as f64));
     assert!(sums[0][2] > 40 && parts[0].1 > 0.85 && parts[1].0 > 0.9 && parts[1].1 > 0.8, "precision and recall {parts:?}");
 }
+
+/// Everything the client's kinds of sending come to, over a path, when it copies what is alone.
+fn copying(recovery: &str, timestamps: bool, segments: u64, copies: &str) -> Setup {
+    let mut setup = setup(recovery, timestamps, recovery != "newreno");
+    setup.framing = choose("diversity");
+    setup.framing.set("copies", copies).unwrap();
+    // So little is written at a time that most segments are alone, or follow one that was; with 0, a full one is followed by a small one, which is copied
+    // alone. Timestamps take 12 bytes of each.
+    setup.config.snd_buf = if segments == 0 { 1000 } else { segments * if timestamps { 988 } else { 1000 } };
+    setup.config.nagle = segments > 0;
+    setup
+}
+
+#[test]
+fn copies_sent_on_purpose_are_told_from_retransmissions() {
+    let every = Setup { ack: choose("every"), ..Setup::default() };
+    let (mut score, mut sums) = (Score::default(), [0_u64; 4]);
+    for (name, forth, back) in paths().into_iter().filter(|(name, ..)| *name != "copies") {
+        for (recovery, timestamps, segments, copies) in [
+            ("sack", false, 1, "2"),
+            ("sack", true, 2, "2"),
+            ("sack", true, 0, "2"),
+            ("newreno", false, 1, "2"),
+            ("newreno", true, 1, "3"),
+            ("rack", true, 2, "2"),
+        ] {
+            for seed in 0..6 {
+                let client = copying(recovery, timestamps, segments, copies);
+                let server = every.clone().with(|c| (c.timestamps, c.sack, c.mss) = (timestamps, recovery != "newreno", 1000));
+                let c = captured([&client, &server], [Plan::send(60_000), Plan::receive()], [forth, back], seed, 0);
+                let (d, what) =
+                    (c.client(), format!("{name}, {recovery}, timestamps {timestamps}, {segments} at a time, {copies} copies, seed {seed}"));
+                let sent = c.client_sent().filter(|(_, kind, _)| *kind == SendKind::Copy).count() as u64;
+                let found = d.of(Cause::Copy).count() as u64;
+                assert_eq!((found, d.retransmitted_packets), (sent, c.sent_again()), "{what}: copies and retransmissions");
+                assert_eq!((d.network_duplicates, d.capture_duplicates), (0, 0), "{what}");
+                score.add(&c.timeouts_found(), &c.timeouts());
+                let told = d.retransmissions.iter().filter(|r| r.needed == Some(false)).count() as u64;
+                let arrived_twice = c.pipe.connection(1).stats().duplicate_segments;
+                if recovery != "newreno" && name != "losses both ways" {
+                    // Their duplicate SACKs tell of those that arrived beside their originals.
+                    assert!(told <= arrived_twice + arrived_twice / 20 && told * 10 >= arrived_twice * 9, "{what}: {told} of {arrived_twice}");
+                }
+                (sums[0], sums[1], sums[2]) = (sums[0] + sent, sums[1] + told, sums[2] + arrived_twice);
+                sums[3] += d.retransmitted_packets;
+            }
+        }
+    }
+    println!("{score:?}; copies, told to have arrived beside their originals, arrived twice, retransmissions: {sums:?}");
+    assert!(sums[0] > 5000 && sums[3] > 100, "{sums:?}");
+    assert!(score.real > 100 && score.both * 20 >= score.found * 19 && score.both * 20 >= score.real * 19, "{score:?}");
+}
+
+#[test]
+fn near_the_receiver_copies_pass_for_the_networks() {
+    let every = Setup { ack: choose("every"), ..Setup::default() }.with(|c| (c.timestamps, c.mss) = (true, 1000));
+    let way = Path::clean(ms(20));
+    let client = copying("sack", true, 1, "2");
+    let c = captured([&client, &every], [Plan::send(60_000), Plan::receive()], [Path { loss: 0.03, ..way }, way], 1, 1);
+    let (d, sent) = (c.client(), c.client_sent().filter(|(_, kind, _)| *kind == SendKind::Copy).count() as u64);
+    // Two packets that are the same, one right behind the other: who made the second is not to be told there, and either way it is no retransmission.
+    assert!(d.retransmitted_packets <= c.sent_again() && d.of(Cause::Copy).count() == 0, "{} of {}", d.retransmitted_packets, c.sent_again());
+    let arrived_twice = c.pipe.connection(1).stats().duplicate_segments;
+    assert!(d.network_duplicates >= arrived_twice && arrived_twice * 10 >= sent * 8, "{} and {arrived_twice} of {sent}", d.network_duplicates);
+}

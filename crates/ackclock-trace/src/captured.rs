@@ -130,7 +130,7 @@ table! {
         /// Packets on the wire; 0 for probes of a closed window and keepalives, which repeat nothing.
         packets: u32, "";
         /// Why it was sent: `timeout`, `after-timeout`, `fast-retransmit`, `sack-retransmit`, `fack-retransmit`, `rack-retransmit`, `tail-loss-probe`,
-        /// `syn`, `zero-window-probe` or `keepalive`.
+        /// `syn`, `zero-window-probe`, `keepalive` or `copy`.
         kind: &'static str, "";
         /// False when an earlier copy had arrived; missing where nothing tells.
         needed: Option<bool>, "";

@@ -3,8 +3,8 @@
 `python -m ackclock.cli.emulated` reads a list of runs from standard input, JSON. A probe has `path` (a scenario), `settings`, and if wanted
 `address`, `ttl` and `limit`; a transfer of the kernel's own TCP has `path`, `seconds`, `parameters` of the kernels, and `capture`, the file to
 write; web transfers have `scenario`, and if wanted `parameters`, `options` of the sockets, `server_closes` and `capture`; flows with an application
-at each end have `flows` in its place, a scenario too, and if wanted `parameters`, `options`, `quick_acks` and `capture`. It prints a list of what
-each found, or under `missing` the right or the system that it lacks.
+at each end have `flows` in its place, a scenario too, and if wanted `carriers` (of the clients' end and of the servers', `kernel` or `engine`),
+`parameters`, `options`, `quick_acks` and `capture`. It prints a list of what each found, or under `missing` the right or the system that it lacks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def one(run: dict[str, Any]) -> Any:
     capture = Path(run["capture"]) if "capture" in run else None
     options = [(name, int(value)) for name, value in run.get("options", {}).items()]
     if "flows" in run:
-        return json.loads(_core.kernel_flows(run["flows"], parameters, options, run.get("quick_acks", False), capture))
+        near, far = run.get("carriers", ("kernel", "kernel"))
+        return json.loads(_core.emulated_flows(run["flows"], (near, far), parameters, options, run.get("quick_acks", False), capture))
     if "scenario" in run:
         return json.loads(_core.kernel_web(run["scenario"], parameters, options, run.get("server_closes", False), capture))
     if capture:

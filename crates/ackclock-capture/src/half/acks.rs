@@ -103,7 +103,7 @@ impl Half {
     fn dsacks(&mut self, s: &Segment, ack: u64, at: Instant) -> Option<(u64, u64)> {
         let blocks = s.options.sack.as_slice();
         let (start, end) = self.block(*blocks.first()?);
-        let inside = blocks.get(1).map(|b| self.block(*b)).is_some_and(|(s, e)| s <= start && end <= e && (s, e) != (start, end));
+        let inside = blocks.get(1).map(|b| self.block(*b)).is_some_and(|(s, e)| s <= start && end <= e);
         if start >= end || !(end <= ack || inside) || ack - start.min(ack) > FARTHEST {
             return None;
         }

@@ -12,16 +12,16 @@ use crate::sent::Piece;
 use crate::{Cause, cause};
 
 /// What is known of earlier copies of a range.
-struct Before {
-    last: Option<Instant>,
+pub(super) struct Before {
+    pub(super) last: Option<Instant>,
     copies: u32,
-    again: Option<u32>,
+    pub(super) again: Option<u32>,
     id: u16,
     tsval: Option<u32>,
-    seen: bool,
-    sacked: bool,
+    pub(super) seen: bool,
+    pub(super) sacked: bool,
     /// What of it was outstanding.
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Half {
@@ -48,6 +48,9 @@ impl Half {
         }
         if late || self.is_duplicate(seen, &before, tsval) {
             return;
+        }
+        if self.is_sent_on_purpose(seen, start, end, &before) {
+            return self.copied(seen, start, end, &before);
         }
         self.repeated(seen, start, end, tsval, &before);
     }
@@ -191,7 +194,7 @@ impl Half {
         }
     }
 
-    fn list(&mut self, again: Again) -> Option<u32> {
+    pub(super) fn list(&mut self, again: Again) -> Option<u32> {
         if !self.may_list {
             self.out.unlisted += 1;
             return None;
@@ -361,7 +364,7 @@ impl Half {
     /// The receiver says that it got `start..end` twice (RFC 2883).
     pub(super) fn arrived_twice(&mut self, start: u64, end: u64, at: Instant) {
         // The latest retransmission of any of it that is not yet known to have been in vain.
-        let of_it = |a: &Again| a.start < end && start < a.end && a.row.cause.counts() && at > a.row.at;
+        let of_it = |a: &Again| a.start < end && start < a.end && (a.row.cause.counts() || a.row.cause == Cause::Copy) && at > a.row.at;
         let look_back = self.agains.len().saturating_sub(LOOK_BACK);
         let recent = &mut self.agains[look_back..];
         let found = recent.iter().rposition(|a| of_it(a) && a.row.needed != Some(false)).or_else(|| recent.iter().rposition(of_it));

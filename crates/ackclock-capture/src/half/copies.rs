@@ -20,6 +20,8 @@ pub(crate) struct Copies {
     twin_run: u32,
     alone: bool,
     doubled: bool,
+    /// Its SYN came once: whoever sends segments twice at once does so on purpose.
+    syn_alone: bool,
 }
 
 impl Copies {
@@ -51,16 +53,19 @@ impl Copies {
     fn is_twin(&mut self, seen: &Seen, print: u64) -> bool {
         let data = seen.segment.seq_len() > 0;
         if let Some(i) = self.latest_twin(seen.at, print) {
-            // Nobody sends a SYN twice at once, nor three segments in a row.
+            // Nobody sends a SYN twice at once; three segments in a row some do (I-A7), with a SYN that came once before them.
             self.twin_run += u32::from(data);
             self.alone = false;
-            self.doubled |= seen.segment.flags.has(Flags::SYN) || self.twin_run >= 3;
+            let syn = seen.segment.flags.has(Flags::SYN);
+            self.doubled |= syn || self.twin_run >= 3 && !self.syn_alone;
+            self.syn_alone &= !syn;
             if self.doubled {
                 // A third one is another packet.
                 self.twins[i] = 0;
                 return true;
             }
         } else if data {
+            self.syn_alone |= seen.segment.flags.has(Flags::SYN);
             self.twin_run = if self.alone { 0 } else { self.twin_run };
             self.alone = true;
         }

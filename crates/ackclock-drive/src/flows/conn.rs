@@ -9,7 +9,8 @@ use rustix::io::Errno;
 use rustix::net::{getpeername, sockopt};
 
 use super::FlowEnd;
-use super::io::{Io, IoState, Response};
+use super::io::{Io, IoState};
+use super::ledger::Ledger;
 use super::side::Stamping;
 use crate::linux::sys;
 use crate::sockets::{AckStamps, reason};
@@ -36,8 +37,9 @@ const CALLS_AT_ONCE: u32 = 64;
 
 impl Conn {
     /// A connection that was opened or accepted at `opened`.
-    pub(super) fn new(socket: OwnedFd, app: App, quick_acks: bool, opened: Instant) -> Self {
-        Self { socket, app, state: IoState::default(), stamps: None, wake: None, quick_acks, opened, done: false }
+    pub(super) fn new(socket: OwnedFd, app: App, ledger: Ledger, quick_acks: bool, opened: Instant) -> Self {
+        let state = IoState { ledger, acked: 0, ended: false, failed: None };
+        Self { socket, app, state, stamps: None, wake: None, quick_acks, opened, done: false }
     }
 
     /// When the application is to be called, whatever happens.
@@ -96,9 +98,9 @@ impl Conn {
             let at = clock.at_unix(acked.unix_ns).min(now);
             // By another way: how much is unacknowledged now, when more may have come in meanwhile. A FIN counts there as a byte.
             let outstanding = sys::unacked(self.socket.as_fd()).map_or(0, u64::from);
-            stamping.take(now.since(at), outstanding <= self.state.written.saturating_sub(acked.bytes) + 1);
+            stamping.take(now.since(at), outstanding <= self.state.ledger.written.saturating_sub(acked.bytes) + 1);
             self.state.acked = acked.bytes;
-            let flushed = self.state.acked >= self.state.written;
+            let flushed = self.state.acked >= self.state.ledger.written;
             if matches!(self.wake, Some(Wake::AckedOrAt(_) | Wake::RoomOrAt(_))) || (flushed && self.wake == Some(Wake::Flushed)) {
                 self.call(now, at);
             }
@@ -145,7 +147,6 @@ impl Conn {
             None if self.done && s.ended => (Outcome::Finished, None),
             None => (Outcome::Unfinished, None),
         };
-        let responses = s.responses.into_iter().map(|(since, time)| Response { since: since.since(zero), time }).collect();
-        FlowEnd { written: s.written, acked: s.acked, read: s.read, responses, outcome, reason, counts }
+        FlowEnd { acked: s.acked, outcome, reason, counts, ..FlowEnd::of(s.ledger, zero) }
     }
 }

@@ -2,35 +2,24 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use ackclock_engine::Books as _;
 use ackclock_policy::AppIo;
-use ackclock_units::{Bytes, Duration, Instant};
+use ackclock_units::{Bytes, Instant};
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
 
+use super::ledger::Ledger;
 use crate::linux::sys;
 use crate::sockets::TcpRoom;
 
-/// A transaction of an application: for `telnet`, a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Response {
-    /// When it began, from the run's beginning.
-    pub since: Duration,
-    /// From then until the kernel's stamp of the acknowledgment that ended it, or until the application's call where it was none.
-    pub time: Duration,
-}
-
 /// What an application has done with its socket.
-#[derive(Default)]
 pub(super) struct IoState {
-    pub(super) written: Bytes,
+    pub(super) ledger: Ledger,
     /// Bytes acknowledged by the last stamp that the application was told of.
     pub(super) acked: Bytes,
-    pub(super) read: Bytes,
     /// The peer has closed, and everything was read.
     pub(super) ended: bool,
     pub(super) failed: Option<Errno>,
-    started: Option<Instant>,
-    pub(super) responses: Vec<(Instant, Duration)>,
 }
 
 /// An application's access to its socket, for one call.
@@ -46,19 +35,15 @@ pub(super) struct Io<'a> {
     pub(super) moved: bool,
 }
 
-/// Data moved at once.
-const BLOCK: usize = 1 << 14;
 /// Makes the kernel send an acknowledgment that it holds back.
 const TCP_QUICKACK: libc::c_int = 12;
 
-impl Io<'_> {
-    /// True when the call is to be made again; otherwise it has taken note of why there is no more.
-    fn again(&mut self, e: Errno) -> bool {
-        if !matches!(e, Errno::AGAIN | Errno::INTR) {
-            self.state.failed.get_or_insert(e);
-        }
-        e == Errno::INTR
+/// True when the call is to be made again; otherwise it takes note in `failed` of why there is no more.
+fn again(failed: &mut Option<Errno>, e: Errno) -> bool {
+    if !matches!(e, Errno::AGAIN | Errno::INTR) {
+        failed.get_or_insert(e);
     }
+    e == Errno::INTR
 }
 
 impl AppIo for Io<'_> {
@@ -67,17 +52,18 @@ impl AppIo for Io<'_> {
     }
 
     fn read(&mut self, n: Bytes) -> Bytes {
-        let (mut block, mut got) = ([0; BLOCK], 0);
-        while got < n && !self.state.ended {
-            let most = (n - got).min(BLOCK as Bytes) as usize;
-            match recv(self.socket, &mut block[..most], RecvFlags::empty()) {
-                Ok((0, _)) => self.state.ended = true,
-                Ok((read, _)) => got += read as Bytes,
-                Err(e) if self.again(e) => {}
-                Err(_) => break,
+        let IoState { ledger, ended, failed, .. } = &mut *self.state;
+        let got = ledger.read_by(n, |block| {
+            while !*ended {
+                match recv(self.socket, &mut *block, RecvFlags::empty()) {
+                    Ok((0, _)) => *ended = true,
+                    Ok((read, _)) => return read,
+                    Err(e) if again(failed, e) => {}
+                    Err(_) => break,
+                }
             }
-        }
-        self.state.read += got;
+            0
+        });
         self.moved |= got > 0;
         if got > 0 && self.quick_acks {
             // Where there is none to send, nothing comes of it.
@@ -93,22 +79,22 @@ impl AppIo for Io<'_> {
     }
 
     fn write(&mut self, n: Bytes) -> Bytes {
-        let (block, mut taken) = ([0; BLOCK], 0);
-        while taken < n {
-            let most = (n - taken).min(BLOCK as Bytes) as usize;
-            match send(self.socket, &block[..most], SendFlags::NOSIGNAL) {
-                Ok(sent) => taken += sent as Bytes,
-                Err(e) if self.again(e) => {}
-                Err(_) => break,
+        let IoState { ledger, failed, .. } = &mut *self.state;
+        let taken = ledger.write_by(n, |block| {
+            loop {
+                match send(self.socket, block, SendFlags::NOSIGNAL) {
+                    Ok(sent) => return sent,
+                    Err(e) if again(failed, e) => {}
+                    Err(_) => return 0,
+                }
             }
-        }
-        self.state.written += taken;
+        });
         self.moved |= taken > 0;
         taken
     }
 
     fn unacked(&self) -> Bytes {
-        self.state.written - self.state.acked.min(self.state.written)
+        self.state.ledger.written - self.state.acked.min(self.state.ledger.written)
     }
 
     fn has_arrived(&self, _: Bytes, to: Bytes) -> bool {
@@ -130,16 +116,16 @@ impl AppIo for Io<'_> {
     }
 
     fn mark_start(&mut self) {
-        self.state.started = Some(self.opened.unwrap_or(self.at));
+        self.state.ledger.begin(self.opened.unwrap_or(self.at));
     }
 
     fn mark_end(&mut self) {
-        if let Some(started) = self.state.started.take() {
-            self.record_response(started);
+        if let Some(began) = self.state.ledger.begun() {
+            self.record_response(began);
         }
     }
 
     fn record_response(&mut self, since: Instant) {
-        self.state.responses.push((since, self.at.since(since)));
+        self.state.ledger.record(since, self.at);
     }
 }

@@ -1,7 +1,11 @@
-//! A scenario's applications over two kernels' own sockets: the very policies that run above the simulator's connections, with the same random numbers.
+//! A scenario's applications above real connections, of kernels' own sockets or of our engine: the very policies that run above the simulator's, with the
+//! same random numbers.
 
 mod conn;
+mod ends;
+mod guests;
 mod io;
+mod ledger;
 mod side;
 
 use std::collections::HashMap;
@@ -10,29 +14,35 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration as Time;
 
-use ackclock_sim::Access;
+use ackclock_engine::Stats;
 use ackclock_sim::scenario::Conversation;
+use ackclock_sim::{Access, StackFactory};
 use ackclock_trace::Outcome;
-use ackclock_units::{Bytes, Duration};
+use ackclock_units::{Bytes, Duration, Instant};
 
-pub use self::io::Response;
+pub use self::ends::{Carrier, Ends};
+pub(crate) use self::ledger::Ledger;
 pub use self::side::Stamping;
 
-use self::side::{Role, Side};
+use self::conn::App;
+use self::ends::End;
+use self::guests::Guests;
+use self::side::{Role, Seen, Side};
+use crate::pattern::Pattern;
 use crate::sockets::{Shared, Wanted, ended, joined, open_as_many_as_allowed};
-use crate::{AccessDelays, Clock, DriveError, EmulatorReport, Kernels, OptionSeen, TcpCounts, TcpOption};
+use crate::{AccessDelays, DriveError, EmulatorReport, Kernels, Namespace, OptionSeen, TcpCounts, TcpOption};
 
-/// Connections of the kernels' own TCP with an application of the registry at each end. The near kernel opens them, so that the link there is the one
-/// that its applications' data takes; each server is a host of its own at its own distance.
+/// Connections with an application of the registry at each end. The near end opens them, so that the link there is the one that its applications' data
+/// takes; each server is a host of its own at its own distance.
 #[derive(Debug)]
-pub struct KernelFlows {
+pub struct Flows {
     /// The connections, in the order of their starts.
     pub conversations: Vec<Conversation>,
     /// How long they run.
     pub duration: Duration,
-    /// Parameters of both kernels, set before anything opens: `net.ipv4.tcp_recovery` and its like.
+    /// Parameters of the kernels, set before anything opens: `net.ipv4.tcp_recovery` and its like.
     pub parameters: Vec<(String, String)>,
-    /// Options of every socket.
+    /// Options of every kernel's socket.
     pub options: Vec<(TcpOption, i32)>,
     /// True when a kernel is told after every read to acknowledge at once (TCP_QUICKACK, which does not last).
     pub quick_acks: bool,
@@ -41,34 +51,62 @@ pub struct KernelFlows {
 /// What became of one end of a connection.
 #[derive(Clone, Debug)]
 pub struct FlowEnd {
-    /// Bytes that the kernel has taken from the application.
+    /// Bytes that its TCP has taken from the application.
     pub written: Bytes,
     /// Bytes of them whose acknowledgment it has told of.
     pub acked: Bytes,
     /// Bytes that the application has read.
     pub read: Bytes,
+    /// The first position of those whose byte is not the one that was written there.
+    pub wrong: Option<u64>,
     /// Its transactions, in the order of their ends.
     pub responses: Vec<Response>,
     /// How it stands at the end of the run.
     pub outcome: Outcome,
     /// Why it failed, in the words of the table of flows.
     pub reason: Option<&'static str>,
-    /// What its kernel counted.
+    /// What its kernel counted, where that carries it.
     pub counts: Option<TcpCounts>,
+    /// What our engine counted, where that does.
+    pub stats: Option<Box<Stats>>,
+}
+
+/// A transaction of an application: for `telnet`, a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Response {
+    /// When it began, from the run's beginning.
+    pub since: Duration,
+    /// From then until the acknowledgment that ended it (by a kernel's stamp, or by the engine's clock), or until the application's call where it was none.
+    pub time: Duration,
 }
 
 impl FlowEnd {
-    const UNOPENED: Self = Self { written: 0, acked: 0, read: 0, responses: Vec::new(), outcome: Outcome::Unfinished, reason: None, counts: None };
+    const UNOPENED: Self = Self {
+        written: 0,
+        acked: 0,
+        read: 0,
+        wrong: None,
+        responses: Vec::new(),
+        outcome: Outcome::Unfinished,
+        reason: None,
+        counts: None,
+        stats: None,
+    };
+
+    /// What an application's books say. Times count from `zero`.
+    fn of(ledger: Ledger, zero: Instant) -> Self {
+        Self { written: ledger.written, read: ledger.read, wrong: ledger.wrong, responses: ledger.responses(zero), ..Self::UNOPENED }
+    }
 }
 
 /// What became of one connection.
 #[derive(Clone, Debug)]
-pub struct KernelFlow {
+pub struct Flow {
     /// The workload that it belongs to.
     pub group: Arc<str>,
     /// When it was opened, from the run's beginning; `None` when the run was over before.
     pub opened: Option<Duration>,
-    /// From opening until the client's kernel had the server's answer.
+    /// From opening until the client's TCP had the server's answer.
     pub established: Option<Duration>,
     /// The client's end.
     pub client: FlowEnd,
@@ -78,17 +116,17 @@ pub struct KernelFlow {
 
 /// What a run found.
 #[derive(Debug)]
-pub struct KernelFlowsReport {
+pub struct FlowsReport {
     /// The connections.
-    pub flows: Vec<KernelFlow>,
-    /// The options of the clients' sockets.
+    pub flows: Vec<Flow>,
+    /// The options of the clients' sockets, where they have any.
     pub client_options: Vec<OptionSeen>,
-    /// The options of the connections that were accepted.
+    /// The options of the connections that were accepted, where they have any.
     pub server_options: Vec<OptionSeen>,
-    /// How the clients learned of acknowledgments.
+    /// How the clients learned of acknowledgments from their kernel.
     pub stamping: Stamping,
-    /// Of [`KernelFlows::COUNTERS`]: what the clients' kernel and the servers' counted. One that a kernel does not have is left out.
-    pub counters: Vec<(&'static str, u64, u64)>,
+    /// Of [`Flows::COUNTERS`]: what the clients' kernel and the servers' counted, where they are kernels and have it.
+    pub counters: Vec<(&'static str, Option<u64>, Option<u64>)>,
     /// The path at the end.
     pub path: EmulatorReport,
     /// How long it took.
@@ -101,7 +139,7 @@ const LEAD: Duration = Duration::from_millis(50);
 /// How often the caller is asked.
 const GLANCE: Time = Time::from_millis(50);
 
-impl KernelFlows {
+impl Flows {
     /// Counters of the kernels that are reported.
     pub const COUNTERS: &[&str] = &[
         "RetransSegs",
@@ -115,6 +153,8 @@ impl KernelFlows {
         "TCPSpuriousRTOs",
         "TCPLostRetransmit",
         "TCPDSACKRecv",
+        "TCPDSACKOldSent",
+        "TCPDSACKOfoSent",
         "DelayedACKs",
     ];
 
@@ -126,46 +166,45 @@ impl KernelFlows {
         Arc::new(delays.collect::<HashMap<_, _>>())
     }
 
-    /// Runs them. `go_on` is asked some ten times a second; what has come by then is reported.
+    /// How many hosts the far end has: one for each connection.
     ///
     /// # Errors
-    /// Too many connections, a parameter or an option that the kernel does not take, a kernel that does not tell of acknowledgments, or a system call
-    /// that failed.
-    pub fn run(self, kernels: Kernels, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<KernelFlowsReport, DriveError> {
-        let n = self.conversations.len();
-        if n > Kernels::MOST_HOSTS {
-            let most = Kernels::MOST_HOSTS;
-            return Err(DriveError::Input(format!("the scenario has {n} flows, each with a host of its own; at most {most} would do here")));
-        }
+    /// Too many connections.
+    pub fn hosts(&self) -> Result<u16, DriveError> {
+        let (n, most) = (self.conversations.len(), Kernels::MOST_HOSTS);
+        let fits = u16::try_from(n).ok().filter(|_| n <= most);
+        fits.ok_or_else(|| DriveError::Input(format!("the scenario has {n} flows, each with a host of its own; at most {most} would do here")))
+    }
+
+    /// Runs them between `ends`, which have [`Flows::hosts`]. `go_on` is asked some twenty times a second; what has come by then is reported.
+    ///
+    /// # Errors
+    /// Too many connections, a parameter or an option that a kernel does not take or that no kernel is there for, a kernel that does not tell of
+    /// acknowledgments, or a system call that failed.
+    pub fn run(self, ends: Ends, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<FlowsReport, DriveError> {
+        self.hosts()?;
         open_as_many_as_allowed();
-        for namespace in [&kernels.near, &kernels.far] {
-            for (key, value) in &self.parameters {
-                namespace.set_sysctl(key, value)?;
-            }
-        }
-        // What opens at the same time is not to be turned away.
-        for key in ["net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog"] {
-            kernels.far.set_sysctl(key, "16384")?;
-        }
-        let clock = Clock::start();
-        let shared = Shared::new(clock)?;
+        self.prepare(&ends)?;
+        let shared = Shared::new(ends.clock)?;
+        let pattern = Arc::new(Pattern::new());
         let (mut starts, mut groups, mut clients, mut servers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for c in self.conversations {
+        for (n, c) in self.conversations.into_iter().enumerate() {
+            let [client, server] = c.stacks;
             starts.push(c.start);
             groups.push(c.group);
-            clients.push(Some(c.client));
-            servers.push(Some(c.server));
+            clients.push((c.client, client, Ledger::new(&pattern, n, true)));
+            servers.push((c.server, server, Ledger::new(&pattern, n, false)));
         }
-        let wanted = || Wanted::new(&self.options);
+        let settings = Settings { options: self.options, quick_acks: self.quick_acks };
         let listening = Role::Accepts { at: SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)) };
-        let server = kernels.far.run(|| Side::new(&shared, listening, servers, wanted(), self.quick_acks))??;
-        let zero = clock.now() + LEAD;
+        let server = Running::new(&shared, &ends.far, listening, servers, &settings)?;
+        let zero = ends.clock.now() + LEAD;
         let opening = Role::Opens { from: SocketAddr::new(Kernels::NEAR, 0), port: PORT, starts };
-        let client = Side::new(&shared, opening, clients, wanted(), self.quick_acks)?;
+        let client = Running::new(&shared, &ends.near, opening, clients, &settings)?;
         let end = zero + self.duration;
         let (opened, accepted) = std::thread::scope(|scope| {
-            let accepting = scope.spawn(|| ended(&shared, kernels.far.run(|| server.run(zero, None)).and_then(|r| r)));
-            let opening = scope.spawn(|| ended(&shared, kernels.near.run(|| client.run(zero, Some(end))).and_then(|r| r)));
+            let accepting = scope.spawn(|| ended(&shared, server.run(zero, None)));
+            let opening = scope.spawn(|| ended(&shared, client.run(zero, Some(end))));
             while !opening.is_finished() && !shared.over() {
                 std::thread::sleep(GLANCE);
                 if go_on().is_break() {
@@ -174,26 +213,82 @@ impl KernelFlows {
             }
             (joined(opening), joined(accepting))
         });
-        let lasted = clock.now().since(zero);
+        let lasted = ends.clock.now().since(zero);
         let (opened, accepted) = (opened?, accepted?);
-        let counted = |name: &&'static str| Some((*name, kernels.near.tcp_counter(name).ok()?, kernels.far.tcp_counter(name).ok()?));
-        let counters = Self::COUNTERS.iter().filter_map(counted).collect();
-        let ends = opened.ends.into_iter().zip(accepted.ends).zip(opened.opened);
-        let flows = groups.into_iter().zip(ends).map(|(group, ((client, server), (at, established)))| KernelFlow {
+        let counted = |end: &End, name| end.kernel().and_then(|kernel| kernel.tcp_counter(name).ok());
+        let counters = Self::COUNTERS.iter().map(|&name| (name, counted(&ends.near, name), counted(&ends.far, name))).collect();
+        let both = opened.ends.into_iter().zip(accepted.ends).zip(opened.opened);
+        let flows = groups.into_iter().zip(both).map(|(group, ((client, server), (at, established)))| Flow {
             group,
             opened: at,
             established,
             client,
             server,
         });
-        Ok(KernelFlowsReport {
+        Ok(FlowsReport {
             flows: flows.collect(),
             client_options: opened.options,
             server_options: accepted.options,
             stamping: opened.stamping,
             counters,
-            path: kernels.emulator.stop(),
+            path: ends.emulator.stop(),
             lasted,
         })
+    }
+
+    /// Sets the kernels' parameters.
+    fn prepare(&self, ends: &Ends) -> Result<(), DriveError> {
+        let kernels: Vec<&Namespace> = [&ends.near, &ends.far].into_iter().filter_map(End::kernel).collect();
+        if kernels.is_empty() && !(self.parameters.is_empty() && self.options.is_empty() && !self.quick_acks) {
+            return Err(DriveError::Input("parameters of kernels and options of their sockets were given, and both ends are our engine".into()));
+        }
+        for namespace in kernels {
+            for (key, value) in &self.parameters {
+                namespace.set_sysctl(key, value)?;
+            }
+        }
+        // What opens at the same time is not to be turned away.
+        for key in ["net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog"] {
+            ends.far.kernel().map_or(Ok(()), |far| far.set_sysctl(key, "16384"))?;
+        }
+        Ok(())
+    }
+}
+
+/// What is set for kernels' sockets.
+struct Settings {
+    options: Vec<(TcpOption, i32)>,
+    quick_acks: bool,
+}
+
+/// One end of all connections.
+enum Running<'a> {
+    Sockets(Side<'a>, &'a Namespace),
+    Guests(Guests<'a>),
+}
+
+impl<'a> Running<'a> {
+    fn new(
+        shared: &'a Shared,
+        end: &'a End,
+        role: Role,
+        apps: Vec<(App, Arc<dyn StackFactory>, Ledger)>,
+        settings: &Settings,
+    ) -> Result<Self, DriveError> {
+        match end {
+            End::Kernel(namespace) => {
+                let apps = apps.into_iter().map(|(app, _, ledger)| Some((app, ledger))).collect();
+                let side = namespace.run(|| Side::new(shared, role, apps, Wanted::new(&settings.options), settings.quick_acks))??;
+                Ok(Self::Sockets(side, namespace))
+            }
+            End::Engine(host) => Ok(Self::Guests(Guests::new(shared, host, role, apps))),
+        }
+    }
+
+    fn run(self, zero: Instant, end: Option<Instant>) -> Result<Seen, DriveError> {
+        match self {
+            Self::Sockets(side, namespace) => namespace.run(|| side.run(zero, end)).and_then(|r| r),
+            Self::Guests(guests) => Ok(guests.run(zero, end)),
+        }
     }
 }

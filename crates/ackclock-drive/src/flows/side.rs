@@ -12,6 +12,7 @@ use rustix::net::{SocketFlags, acceptfrom_with, getsockname};
 
 use super::FlowEnd;
 use super::conn::{App, Conn};
+use super::ledger::Ledger;
 use crate::linux::wait::{Waker, be_punctual};
 use crate::sockets::{EDGES, Ready, Shared, Wanted, listener, opening};
 use crate::{DriveError, Kernels, OptionSeen};
@@ -22,6 +23,23 @@ pub(super) enum Role {
     Opens { from: SocketAddr, port: u16, starts: Vec<Instant> },
     /// Accepts them.
     Accepts { at: SocketAddr },
+}
+
+impl Role {
+    /// When connection `n` is to be opened here.
+    pub(super) fn start(&self, n: usize, zero: Instant) -> Option<Instant> {
+        match self {
+            Self::Opens { starts, .. } => starts.get(n).map(|at| zero + at.since(Instant::ZERO)),
+            Self::Accepts { .. } => None,
+        }
+    }
+
+    pub(super) fn waker<'a>(&self, shared: &'a Shared) -> &'a Waker {
+        match self {
+            Self::Opens { .. } => &shared.client_waker,
+            Self::Accepts { .. } => &shared.server_waker,
+        }
+    }
 }
 
 /// How a side learned of acknowledgments: the kernel's stamps, and what else it says of them.
@@ -55,17 +73,24 @@ pub(super) struct Seen {
     pub(super) stamping: Stamping,
 }
 
+impl Seen {
+    /// Before any of `n` connections is opened.
+    pub(super) fn unopened(n: usize) -> Self {
+        Self { ends: vec![FlowEnd::UNOPENED; n], opened: vec![(None, None); n], options: Vec::new(), stamping: Stamping::default() }
+    }
+}
+
 /// The listener among the connections.
 const LISTENER: usize = usize::MAX;
 /// How long the other end may take to end once this one has.
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(super) struct Side<'a> {
     shared: &'a Shared,
     role: Role,
     listener: Option<OwnedFd>,
     ready: Ready,
-    apps: Vec<Option<App>>,
+    apps: Vec<Option<(App, Ledger)>>,
     conns: Vec<Option<Conn>>,
     open: usize,
     /// When which application asked to be called; those that were called before are stale.
@@ -77,7 +102,13 @@ pub(super) struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// The end that runs `apps`, one above each connection. One that accepts is to be made in its namespace.
-    pub(super) fn new(shared: &'a Shared, role: Role, apps: Vec<Option<App>>, wanted: Wanted, quick_acks: bool) -> Result<Self, DriveError> {
+    pub(super) fn new(
+        shared: &'a Shared,
+        role: Role,
+        apps: Vec<Option<(App, Ledger)>>,
+        wanted: Wanted,
+        quick_acks: bool,
+    ) -> Result<Self, DriveError> {
         let ready = Ready::new()?;
         let listener = match role {
             Role::Accepts { at } => Some(listener(at, &wanted)?),
@@ -87,7 +118,7 @@ impl<'a> Side<'a> {
             ready.add(listener, LISTENER, epoll::EventFlags::IN)?;
         }
         let n = apps.len();
-        let seen = Seen { ends: vec![FlowEnd::UNOPENED; n], opened: vec![(None, None); n], options: Vec::new(), stamping: Stamping::default() };
+        let seen = Seen::unopened(n);
         let conns = (0..n).map(|_| None).collect();
         Ok(Self { shared, role, listener, ready, apps, conns, open: 0, due: BinaryHeap::new(), wanted, quick_acks, seen })
     }
@@ -108,18 +139,18 @@ impl<'a> Side<'a> {
             if over || leave_at.is_some_and(|at| now >= at) {
                 break;
             }
-            while let Some(start) = self.start(next, zero).filter(|start| *start <= now) {
+            while let Some(start) = self.role.start(next, zero).filter(|start| *start <= now) {
                 self.connect(next, start.since(zero))?;
                 next += 1;
             }
             self.call_those_due(now, zero);
-            let coming = self.start(next, zero);
+            let coming = self.role.start(next, zero);
             if matches!(self.role, Role::Opens { .. }) && coming.is_none() && self.open == 0 {
                 break;
             }
             let due = self.due.peek().map(|Reverse((at, _))| *at);
             let until = [coming, due, leave_at].into_iter().flatten().min();
-            for n in self.ready.wait(&self.shared.clock, self.waker(), until) {
+            for n in self.ready.wait(&self.shared.clock, self.role.waker(self.shared), until) {
                 if n == LISTENER { self.accept()? } else { self.step(n, zero)? }
             }
         }
@@ -127,21 +158,6 @@ impl<'a> Side<'a> {
             self.settle(n, zero);
         }
         Ok(Seen { options: self.wanted.0, ..self.seen })
-    }
-
-    fn waker(&self) -> &'a Waker {
-        match self.role {
-            Role::Opens { .. } => &self.shared.client_waker,
-            Role::Accepts { .. } => &self.shared.server_waker,
-        }
-    }
-
-    /// When connection `n` is to be opened here.
-    fn start(&self, n: usize, zero: Instant) -> Option<Instant> {
-        match &self.role {
-            Role::Opens { starts, .. } => starts.get(n).map(|at| zero + at.since(Instant::ZERO)),
-            Role::Accepts { .. } => None,
-        }
     }
 
     fn connect(&mut self, n: usize, at: Duration) -> Result<(), DriveError> {
@@ -170,10 +186,10 @@ impl<'a> Side<'a> {
     }
 
     fn watch(&mut self, n: usize, socket: OwnedFd) -> Result<(), DriveError> {
-        let Some(app) = self.apps[n].take() else { return Ok(()) };
+        let Some((app, ledger)) = self.apps[n].take() else { return Ok(()) };
         self.wanted.ask(socket.as_fd());
         self.ready.add(&socket, n, EDGES)?;
-        self.conns[n] = Some(Conn::new(socket, app, self.quick_acks, self.shared.clock.now()));
+        self.conns[n] = Some(Conn::new(socket, app, ledger, self.quick_acks, self.shared.clock.now()));
         self.open += 1;
         Ok(())
     }

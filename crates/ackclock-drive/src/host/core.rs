@@ -2,15 +2,17 @@
 
 use std::cmp::Reverse;
 use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::hash::BuildHasher;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Condvar};
 
-use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, State};
+use ackclock_engine::{AbortReason, Config, Connection, State};
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment, Strictness, Transport, emit_tcp, parse_ip_as};
 
+use super::guests::{Guest, Left, News, Seated};
+use super::listening::Listening;
 use super::offload::{Batch, split};
 use super::{HostCounters, HostOptions};
 use crate::{Offload, Port};
@@ -18,13 +20,17 @@ use crate::{Offload, Port};
 /// Everything that the host's lock protects.
 pub(super) struct Core {
     options: HostOptions,
+    own: HashSet<IpAddr>,
     configs: [Arc<Config>; 2],
     by_pair: HashMap<(SocketAddr, SocketAddr), u32>,
-    entries: Vec<Option<Entry>>,
+    pub(super) entries: Vec<Option<Entry>>,
     free: Vec<u32>,
     /// Deadlines with the connection that each belongs to. A connection has at most one that counts ([`Entry::armed`]); it may fire early, never late.
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
     pub(super) listeners: BTreeMap<u16, Listening>,
+    /// Applications above connections, and what became of those that are over.
+    pub(super) guests: usize,
+    pub(super) left: Vec<Left>,
     next_port: u16,
     made: u64,
     keys: RandomState,
@@ -47,21 +53,13 @@ pub(super) struct Entry {
     /// Why it ended, when it did not end in order.
     pub(super) outcome: Option<AbortReason>,
     /// Its listener, until it is accepted.
-    listener: Option<u16>,
+    pub(super) listener: Option<u16>,
     pub(super) established: bool,
-    /// A program holds it.
+    /// A program holds it, or an application above it.
     pub(super) held: bool,
+    /// The application.
+    pub(super) guest: Option<Box<Seated>>,
     armed: Option<Instant>,
-}
-
-/// A listening port.
-pub(super) struct Listening {
-    pub(super) backlog: usize,
-    /// Connections that are half open, or established and not accepted.
-    pub(super) open: usize,
-    /// Established, in the order in which they became so.
-    pub(super) ready: VecDeque<u32>,
-    pub(super) changed: Arc<Condvar>,
 }
 
 /// First of the ports chosen for outgoing connections (RFC 6335 §6).
@@ -71,16 +69,18 @@ const HEADERS: [u32; 2] = [40, 60];
 
 impl Core {
     pub(super) fn new(options: HostOptions) -> Self {
-        let fitting = |headers: u32| Arc::new(Config { mss: options.config.mss.min(u32::from(options.mtu) - headers), ..options.config.clone() });
         let keys = RandomState::new();
         Self {
-            configs: HEADERS.map(fitting),
+            configs: [false, true].map(|ipv6| fitted(&options.config, options.mtu, ipv6)),
+            own: options.addresses.iter().copied().collect(),
             options,
             by_pair: HashMap::new(),
             entries: Vec::new(),
             free: Vec::new(),
             timers: BinaryHeap::new(),
             listeners: BTreeMap::new(),
+            guests: 0,
+            left: Vec::new(),
             next_port: FIRST_EPHEMERAL + (keys.hash_one("port") % 10_000) as u16,
             made: 0,
             keys,
@@ -100,8 +100,8 @@ impl Core {
         self.entries[id as usize].as_mut().expect("a held connection stays in the table")
     }
 
-    /// Opens a connection to `to` and sends its SYN; `None` without an address of that family or a free port.
-    pub(super) fn connect(&mut self, now: Instant, port: &Port, to: SocketAddr) -> Option<u32> {
+    /// Opens a connection to `to`, with an application above it if wanted, and sends its SYN; `None` without an address of that family or a free port.
+    pub(super) fn connect(&mut self, now: Instant, port: &Port, to: SocketAddr, guest: Option<Guest>) -> Option<u32> {
         let address = *self.options.addresses.iter().find(|a| a.is_ipv4() == to.is_ipv4())?;
         let ports = u32::from(u16::MAX - FIRST_EPHEMERAL) + 1;
         let local = (0..ports).find_map(|_| {
@@ -110,22 +110,26 @@ impl Core {
             let taken = self.by_pair.contains_key(&(candidate, to)) || self.listeners.contains_key(&candidate.port());
             (!taken).then_some(candidate)
         })?;
-        let id = self.insert(now, local, to, None);
+        let id = self.insert(now, local, to, None, guest);
         self.entry(id).held = true;
         self.entry(id).connection.connect(now);
         self.settle(now, port, id);
         Some(id)
     }
 
-    fn insert(&mut self, now: Instant, local: SocketAddr, peer: SocketAddr, listener: Option<u16>) -> u32 {
+    pub(super) fn insert(&mut self, now: Instant, local: SocketAddr, peer: SocketAddr, listener: Option<u16>, guest: Option<Guest>) -> u32 {
         // A 4-microsecond clock plus a keyed hash of the addresses (RFC 6528 §3).
         let clock = (self.options.clock.unix_nanos(now) / 4_000) as u32;
         let iss = SeqNumber(clock.wrapping_add(self.keys.hash_one((local, peer)) as u32));
         let rng = Rng::stream(self.keys.hash_one("connection"), "connection", self.made);
         self.made += 1;
-        let config = self.configs[usize::from(local.is_ipv6())].clone();
+        self.guests += usize::from(guest.is_some());
+        let (config, policies, guest) = match guest {
+            None => (self.configs[usize::from(local.is_ipv6())].clone(), (self.options.policies)(), None),
+            Some(g) => (fitted(&g.config, self.options.mtu, local.is_ipv6()), g.policies, Some(Box::new(Seated::new(g.number, g.user, g.rng, now)))),
+        };
         let entry = Entry {
-            connection: Connection::new(config, (self.options.policies)(), iss, rng),
+            connection: Connection::new(config, policies, iss, rng),
             local,
             peer,
             changed: Arc::default(),
@@ -133,7 +137,8 @@ impl Core {
             outcome: None,
             listener,
             established: false,
-            held: false,
+            held: guest.is_some(),
+            guest,
             armed: None,
         };
         let id = self.free.pop().unwrap_or_else(|| {
@@ -162,7 +167,7 @@ impl Core {
     fn take(&mut self, now: Instant, port: &Port, bytes: &[u8], strict: Strictness, size: Option<u16>) -> Option<()> {
         let packet = parse_ip_as(bytes, strict).ok()?;
         let Transport::Tcp(tcp) = &packet.transport else { return None };
-        if !self.options.addresses.contains(&packet.dst) {
+        if !self.own.contains(&packet.dst) {
             return None;
         }
         let (peer, local) = packet.endpoints();
@@ -205,20 +210,6 @@ impl Core {
         self.entries[id as usize].as_ref().is_some_and(|e| e.connection.may_be_replaced_by(syn))
     }
 
-    /// A connection for a SYN to a listening port, unless its backlog is full.
-    fn half_open(&mut self, now: Instant, local: SocketAddr, peer: SocketAddr) -> Option<u32> {
-        let listening = self.listeners.get_mut(&local.port())?;
-        if listening.open >= listening.backlog {
-            // The peer will try again (RFC 9293 leaves the choice; kernels do the same).
-            self.counters.backlog_drops += 1;
-            return None;
-        }
-        listening.open += 1;
-        let id = self.insert(now, local, peer, Some(local.port()));
-        self.entry(id).connection.listen();
-        Some(id)
-    }
-
     /// Answers a segment for which there is no connection (RFC 9293 §3.10.7.1).
     fn refuse(&mut self, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) {
         let Some(reset) = Connection::reset_for(segment) else { return };
@@ -243,25 +234,21 @@ impl Core {
     /// Brings to an end what an operation on a connection has begun: sends, arms its timer, tells those who wait, and removes it when it is done.
     pub(super) fn settle(&mut self, now: Instant, port: &Port, id: u32) {
         let Some(mut entry) = self.entries[id as usize].take() else { return };
-        self.transmit(now, port, &mut entry);
-        let mut told = false;
-        while let Some(event) = entry.connection.poll_event() {
-            told = true;
-            match event {
-                ConnectionEvent::Established => {
-                    entry.established = true;
-                    if let Some(listening) = entry.listener.and_then(|p| self.listeners.get_mut(&p)) {
-                        listening.ready.push_back(id);
-                        listening.changed.notify_one();
-                    }
-                }
-                ConnectionEvent::Aborted(reason) => entry.outcome = Some(reason),
-                _ => {}
+        let news = self.pump(now, port, &mut entry);
+        entry.outcome = entry.outcome.or(news.aborted);
+        if news.established {
+            entry.established = true;
+            if entry.guest.is_some() {
+                self.leave_listener(&mut entry);
+            } else if let Some(listening) = entry.listener.and_then(|p| self.listeners.get_mut(&p)) {
+                listening.ready.push_back(id);
+                listening.changed.notify_one();
             }
         }
-        if told && entry.waiting > 0 {
+        if news.any && entry.waiting > 0 {
             entry.changed.notify_all();
         }
+        self.let_go(&mut entry);
         let orphan = !entry.held && entry.listener.is_none();
         if orphan && entry.connection.readable() > 0 {
             // Data for a program that no longer reads: the peer has to know (RFC 9293 §3.10.4, RFC 2525 §2.17).
@@ -284,7 +271,8 @@ impl Core {
             self.free.push(id);
             return;
         }
-        if let Some(at) = entry.connection.poll_timeout()
+        let deadlines = [entry.connection.poll_timeout(), entry.guest.as_ref().and_then(|g| g.deadline())];
+        if let Some(at) = deadlines.into_iter().flatten().min()
             && entry.armed.is_none_or(|armed| at < armed)
         {
             entry.armed = Some(at);
@@ -293,10 +281,24 @@ impl Core {
         self.entries[id as usize] = Some(entry);
     }
 
-    fn leave_listener(&mut self, entry: &mut Entry) {
-        if let Some(listening) = entry.listener.take().and_then(|p| self.listeners.get_mut(&p)) {
-            listening.open -= 1;
+    /// Sends what there is to send, and learns what there is to tell; with an application above, until neither has anything more.
+    fn pump(&mut self, now: Instant, port: &Port, entry: &mut Entry) -> News {
+        let mut news = News::default();
+        let Some(mut guest) = entry.guest.take() else {
+            self.transmit(now, port, entry);
+            while let Some(event) = entry.connection.poll_event() {
+                news.take(event);
+            }
+            return news;
+        };
+        // The application first, as in the simulator: what it writes because of a segment leaves with the answer to that.
+        let mut first = true;
+        while guest.run(&mut entry.connection, now, first, &mut news) || first {
+            first = false;
+            self.transmit(now, port, entry);
         }
+        entry.guest = Some(guest);
+        news
     }
 
     fn transmit(&mut self, now: Instant, port: &Port, entry: &mut Entry) {
@@ -321,30 +323,6 @@ impl Core {
             Ok(()) => self.send_scratch(port),
             // The engine keeps segments within the MTU, so nothing of this kind happens; losing the packet is the safe answer.
             Err(_) => self.counters.send_failures += 1,
-        }
-    }
-
-    /// The next connection that waits at a listening port.
-    pub(super) fn accept(&mut self, listening_port: u16) -> Option<u32> {
-        let listening = self.listeners.get_mut(&listening_port)?;
-        let id = listening.ready.pop_front()?;
-        listening.open -= 1;
-        let entry = self.entry(id);
-        (entry.held, entry.listener) = (true, None);
-        Some(id)
-    }
-
-    /// Stops listening, and resets what nobody accepted.
-    pub(super) fn unlisten(&mut self, now: Instant, port: &Port, listening_port: u16) {
-        self.listeners.remove(&listening_port);
-        for id in 0..self.entries.len() as u32 {
-            if let Some(entry) = &mut self.entries[id as usize]
-                && entry.listener == Some(listening_port)
-            {
-                entry.listener = None;
-                entry.connection.abort(now);
-                self.settle(now, port, id);
-            }
         }
     }
 
@@ -397,4 +375,9 @@ impl Core {
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.timers.peek().map(|Reverse((at, _))| *at)
     }
+}
+
+/// The options as packets of this size allow them.
+fn fitted(config: &Config, mtu: u16, ipv6: bool) -> Arc<Config> {
+    Arc::new(Config { mss: config.mss.min(u32::from(mtu) - HEADERS[usize::from(ipv6)]), ..config.clone() })
 }

@@ -1,10 +1,9 @@
-use std::collections::VecDeque;
 use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::Arc;
 
 use super::Stream;
-use super::core::Listening;
+use super::listening::Listening;
 use super::run::Shared;
 
 /// A port at which connections are waited for. Dropping it resets those that were not accepted.
@@ -23,7 +22,7 @@ impl Listener {
         match core.listeners.entry(port) {
             Entry::Occupied(_) => Err(io::ErrorKind::AddrInUse.into()),
             Entry::Vacant(place) => {
-                place.insert(Listening { backlog: backlog.max(1), open: 0, ready: VecDeque::new(), changed: Arc::default() });
+                place.insert(Listening::new(backlog, None));
                 Ok(Self { shared: shared.clone(), port })
             }
         }

@@ -4,7 +4,9 @@
 //! itself, and the host's thread is woken only where it would sleep too long.
 
 mod core;
+mod guests;
 mod listener;
+mod listening;
 mod offload;
 mod run;
 mod stream;
@@ -20,6 +22,7 @@ pub use listener::Listener;
 pub use stream::Stream;
 
 use crate::{Clock, DriveError, PolicyFactory, Port};
+pub(crate) use guests::{Guest, Left, Service};
 use run::Shared;
 
 /// What a host is made with.
@@ -78,6 +81,15 @@ impl Host {
     /// # Errors
     /// No address, an MTU that no TCP segment fits into, or a system call that failed.
     pub fn start(port: impl Into<Port>, options: HostOptions) -> Result<Self, DriveError> {
+        Self::started(port.into(), options, false)
+    }
+
+    /// The same, with a thread that runs before all ordinary ones: for applications above it that time what they do and do little else.
+    pub(crate) fn start_punctual(port: Port, options: HostOptions) -> Result<Self, DriveError> {
+        Self::started(port, options, true)
+    }
+
+    fn started(port: Port, options: HostOptions, punctual: bool) -> Result<Self, DriveError> {
         let (least, most) = (576, u16::MAX);
         if options.addresses.is_empty() {
             return Err(DriveError::Input("a host needs at least one address, none was given".into()));
@@ -85,9 +97,10 @@ impl Host {
         if options.mtu < least {
             return Err(DriveError::Input(format!("an MTU of {} bytes is too small: give {least} to {most}", options.mtu)));
         }
-        let shared = Arc::new(Shared::new(port.into(), options)?);
+        let shared = Arc::new(Shared::new(port, options)?);
         let worker = shared.clone();
-        let thread = std::thread::Builder::new().name("host".into()).spawn(move || worker.run()).map_err(DriveError::system("start a thread"))?;
+        let thread =
+            std::thread::Builder::new().name("host".into()).spawn(move || worker.run(punctual)).map_err(DriveError::system("start a thread"))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -105,6 +118,26 @@ impl Host {
     /// `AddrInUse`.
     pub fn listen(&self, port: u16, backlog: usize) -> io::Result<Listener> {
         Listener::open(&self.shared, port, backlog)
+    }
+
+    /// Opens a connection to `to` with an application above it. False without an own address of that family, or a free port.
+    pub(crate) fn launch(&self, to: SocketAddr, guest: Guest) -> bool {
+        self.shared.launch(to, guest)
+    }
+
+    /// Puts an application above each connection to `port`, on every address.
+    pub(crate) fn serve(&self, port: u16, backlog: usize, service: Service) {
+        self.shared.serve(port, backlog, service);
+    }
+
+    /// How many applications are above connections and not over.
+    pub(crate) fn guests(&self) -> usize {
+        self.shared.guests()
+    }
+
+    /// What became of all applications that were above connections.
+    pub(crate) fn collect(&self) -> Vec<Left> {
+        self.shared.collect()
     }
 
     /// What it has seen so far.

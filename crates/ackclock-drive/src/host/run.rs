@@ -6,7 +6,7 @@ use ackclock_units::Instant;
 
 use super::HostOptions;
 use super::core::Core;
-use crate::linux::wait::{Waker, wait};
+use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Offload, Port};
 
 /// What the host's thread, its streams and its listeners share.
@@ -50,8 +50,12 @@ impl Shared {
         self.waker.wake();
     }
 
-    pub(super) fn run(&self) {
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    pub(super) fn run(&self, punctual: bool) {
+        if punctual {
+            be_punctual();
+        } else {
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        }
         let mut buffer = vec![0; MAX_PACKET];
         loop {
             let mut core = self.lock();

@@ -31,7 +31,7 @@ impl Stream {
         if core.stopped {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        let id = core.connect(now, &shared.port, to).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let id = core.connect(now, &shared.port, to, None).ok_or(io::ErrorKind::AddrNotAvailable)?;
         shared.rouse(&mut core);
         drop(core);
         let stream = Self::held(shared, id);

@@ -8,9 +8,9 @@ use ackclock_units::{Bytes, Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
-use super::answer::Pattern;
 use super::{Closes, KernelWeb, WebFlow};
 use crate::linux::wait::be_punctual;
+use crate::pattern::Pattern;
 use crate::sockets::{EDGES, Ready, Shared, Wanted, opening, reason};
 use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
 

@@ -1,6 +1,5 @@
 //! A scenario's web transfers between two kernels: each client a host of its own at its own distance, all over one emulated path.
 
-mod answer;
 mod client;
 mod server;
 
@@ -14,9 +13,9 @@ use ackclock_sim::scenario::Transfer;
 use ackclock_trace::Outcome;
 use ackclock_units::{Bytes, Duration};
 
-use self::answer::Pattern;
 use self::client::{Asked, Client};
 use self::server::{Served, Server};
+use crate::pattern::Pattern;
 use crate::sockets::{Shared, ended, joined, open_as_many_as_allowed};
 use crate::{AccessDelays, Clock, DriveError, EmulatorReport, Kernels, OptionSeen, TcpCounts, TcpOption};
 

@@ -8,9 +8,9 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send, shutdown, sockopt};
 
-use super::answer::Pattern;
 use super::{Closes, KernelWeb};
 use crate::linux::wait::be_punctual;
+use crate::pattern::Pattern;
 use crate::sockets::{EDGES, Ready, Shared, Wanted, listener};
 use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
 

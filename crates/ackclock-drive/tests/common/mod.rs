@@ -1,6 +1,8 @@
 //! What the tests in namespaces share.
 #![allow(dead_code)]
 
+pub mod flows;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

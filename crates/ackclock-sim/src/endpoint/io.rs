@@ -1,7 +1,6 @@
-//! An application's access to its connection, and what it has done with it.
+//! What an application has done with its connection.
 
-use ackclock_engine::Connection;
-use ackclock_policy::AppIo;
+use ackclock_engine::{Books, Connection};
 use ackclock_units::{Bytes, Duration, Instant};
 
 /// What an application has done with its connection.
@@ -11,8 +10,6 @@ pub(crate) struct IoState {
     pub(crate) written: Bytes,
     /// Of a source of datagrams: bytes delivered to the other end.
     pub(crate) read: Bytes,
-    /// Bytes acknowledged when it was called last.
-    pub(crate) seen_acked: Bytes,
     /// Out of line: most applications have no transactions.
     pub(crate) responses: Option<Box<Responses>>,
 }
@@ -25,79 +22,32 @@ pub(crate) struct Responses {
     pub(crate) count: u32,
 }
 
-impl IoState {
-    fn record_response(&mut self, time: Duration) {
-        let responses = self.responses.get_or_insert_default();
-        responses.sum += time;
-        responses.count += 1;
-    }
-}
-
-/// An application's access to its connection.
-pub(crate) struct Io<'a> {
-    pub(crate) now: Instant,
-    /// When the flow was opened, while that is when a transaction that starts now began: at the first call.
-    pub(crate) opened: Option<Instant>,
-    pub(crate) connection: &'a mut Connection,
-    pub(crate) state: &'a mut IoState,
-    /// The application has read or written something.
-    pub(crate) moved: bool,
-}
-
-impl AppIo for Io<'_> {
-    fn readable(&self) -> Bytes {
-        self.connection.readable()
-    }
-
-    fn read(&mut self, n: Bytes) -> Bytes {
-        let got = self.connection.read_counted(self.now, n);
-        self.state.read += got;
-        self.moved |= got > 0;
+impl Books for IoState {
+    #[inline]
+    fn read(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
+        let got = connection.read_counted(now, n);
+        self.read += got;
         got
     }
 
-    fn writable(&self) -> Bytes {
-        self.connection.writable()
-    }
-
-    fn write(&mut self, n: Bytes) -> Bytes {
-        let taken = self.connection.write_counted(self.now, n);
-        self.state.written += taken;
-        self.moved |= taken > 0;
+    #[inline]
+    fn write(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
+        let taken = connection.write_counted(now, n);
+        self.written += taken;
         taken
     }
 
-    fn unacked(&self) -> Bytes {
-        self.connection.unacked()
+    fn begin(&mut self, at: Instant) {
+        self.responses.get_or_insert_default().started = Some(at);
     }
 
-    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool {
-        self.connection.has_arrived(from, to)
+    fn begun(&mut self) -> Option<Instant> {
+        self.responses.as_mut().and_then(|r| r.started.take())
     }
 
-    fn room(&self) -> Bytes {
-        self.connection.room(self.now)
-    }
-
-    fn at_end(&self) -> bool {
-        self.connection.at_end()
-    }
-
-    fn close(&mut self) {
-        self.connection.close(self.now);
-    }
-
-    fn mark_start(&mut self) {
-        self.state.responses.get_or_insert_default().started = Some(self.opened.unwrap_or(self.now));
-    }
-
-    fn mark_end(&mut self) {
-        if let Some(started) = self.state.responses.as_mut().and_then(|r| r.started.take()) {
-            self.state.record_response(self.now.since(started));
-        }
-    }
-
-    fn record_response(&mut self, since: Instant) {
-        self.state.record_response(self.now.since(since));
+    fn record(&mut self, since: Instant, now: Instant) {
+        let responses = self.responses.get_or_insert_default();
+        responses.sum += now.since(since);
+        responses.count += 1;
     }
 }

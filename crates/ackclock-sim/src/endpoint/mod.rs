@@ -6,8 +6,7 @@ mod sent;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats};
-use ackclock_policy::{Application, Wake};
+use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats, User};
 use ackclock_trace::Mask;
 use ackclock_units::{Bytes, Duration, Instant, Rng};
 
@@ -16,7 +15,7 @@ use crate::flow::{DatagramSpec, StackFactory};
 use crate::lane::Lane;
 use crate::network::NodeId;
 use crate::truth::Arrived;
-use io::{Io, IoState};
+pub(crate) use io::IoState;
 use sent::{PacketBooks, SentTruth};
 
 /// What the network needs to know of an endpoint: one cache line.
@@ -50,11 +49,9 @@ pub(crate) struct End {
     pub(crate) packets: PacketBooks,
     pub(crate) arrived: Arrived,
     pub(crate) sent: SentTruth,
-    pub(crate) app: Option<Box<dyn Application>>,
-    /// What the application waits for; `None` before the connection is established.
-    pub(crate) wake: Option<Wake>,
+    /// The application.
+    pub(crate) user: User<IoState>,
     pub(crate) over: Option<Ending>,
-    pub(crate) io: IoState,
     /// The connection; the server's comes with the first SYN.
     pub(crate) connection: Option<Connection>,
     pub(crate) app_rng: Rng,
@@ -142,10 +139,8 @@ impl End {
     pub(crate) fn new() -> Self {
         Self {
             connection: None,
-            app: None,
+            user: User::default(),
             app_rng: Rng::stream(0, "", 0),
-            wake: None,
-            io: IoState::default(),
             over: None,
             sent: SentTruth::default(),
             arrived: Arrived::default(),
@@ -153,74 +148,25 @@ impl End {
         }
     }
 
-    /// Reads the connection's events and calls the application where they concern it. True when it was called: then there may be more. `first`: something has
-    /// happened here since it was asked last, other than what the application itself has done.
+    /// Lets the application do what there is to do. True when it was called: then there may be more. `first`: something has happened here since it was
+    /// asked last, other than what the application itself has done.
     #[inline]
     pub(crate) fn run_application(&mut self, now: Instant, start: Instant, first: bool) -> bool {
-        let Some(connection) = &mut self.connection else { return false };
-        let mut call = match self.wake {
-            Some(Wake::At(at)) => at <= now,
-            Some(Wake::AckedOrAt(at)) => at <= now || connection.stats().bytes_acked > self.io.seen_acked || first && connection.holds_sacks(),
-            Some(Wake::RoomOrAt(_)) => first,
-            _ => false,
-        };
-        let mut established = false;
-        while let Some(event) = connection.poll_event() {
-            match event {
-                ConnectionEvent::Established => established = true,
-                ConnectionEvent::Readable if self.wake == Some(Wake::Ended) => {
-                    self.io.read += connection.read_counted(now, Bytes::MAX);
-                    call |= connection.at_end();
-                }
-                ConnectionEvent::Readable => call |= self.wake == Some(Wake::Readable),
-                ConnectionEvent::Writable => call |= self.wake == Some(Wake::Writable),
-                ConnectionEvent::Flushed => call |= self.wake == Some(Wake::Flushed),
-                ConnectionEvent::Finished => self.over = self.over.or(Some(Ending { at: now, reason: None })),
-                ConnectionEvent::Aborted(reason) => self.over = self.over.or(Some(Ending { at: now, reason: Some(reason) })),
-            }
-        }
-        if call || established {
-            // A transaction that begins as the connection opens has waited for the handshake too.
-            self.call_application(now, established.then_some(start));
-        }
-        call || established
-    }
-
-    fn call_application(&mut self, now: Instant, opened: Option<Instant>) {
-        let (Some(connection), Some(app)) = (&mut self.connection, &mut self.app) else { return };
-        self.io.seen_acked = connection.stats().bytes_acked;
-        for _ in 0..CALLS_AT_ONCE {
-            let mut io = Io { now, opened, connection, state: &mut self.io, moved: false };
-            let wake = app.on_wake(now, &mut io, &mut self.app_rng);
-            let moved = io.moved;
-            // Time must pass, or the run would not end.
-            let soon = now + Duration::from_nanos(1);
-            self.wake = Some(match wake {
-                Wake::At(at) => Wake::At(at.max(soon)),
-                Wake::AckedOrAt(at) => Wake::AckedOrAt(at.max(soon)),
-                Wake::RoomOrAt(at) => {
-                    connection.wait_for_room();
-                    Wake::RoomOrAt(at.max(soon))
-                }
-                other => other,
-            });
-            let ready = match wake {
-                Wake::Readable => moved && (connection.readable() > 0 || connection.at_end()),
-                Wake::Ended => moved && connection.at_end(),
-                Wake::Writable => moved && connection.writable() > 0,
-                Wake::Flushed => connection.unacked() == 0,
-                Wake::At(_) | Wake::AckedOrAt(_) | Wake::RoomOrAt(_) | Wake::Done => false,
+        let (Some(connection), over) = (&mut self.connection, &mut self.over) else { return false };
+        self.user.run(connection, &mut self.app_rng, (now, start), first, |event| {
+            let reason = match event {
+                ConnectionEvent::Finished => None,
+                ConnectionEvent::Aborted(reason) => Some(reason),
+                _ => return,
             };
-            if !ready {
-                return;
-            }
-        }
+            *over = over.or(Some(Ending { at: now, reason }));
+        })
     }
 
     /// Reads what the next packet will need, so that it is near by then.
     #[inline]
     pub(crate) fn glance(&self) {
-        black_box((self.wake.is_some(), self.io.read, self.sent.high));
+        black_box((self.user.is_waiting(), self.user.books.read, self.sent.high));
         if let Some(c) = &self.connection {
             black_box((c.state(), c.poll_timeout(), c.stats().bytes_received, c.stats().rtt_sum, c.unacked(), c.readable()));
         }
@@ -230,15 +176,9 @@ impl End {
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         let timer = self.connection.as_ref().and_then(Connection::poll_timeout).unwrap_or(Instant::FAR_FUTURE);
-        match self.wake {
-            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at)) => timer.min(at),
-            _ => timer,
-        }
+        self.user.deadline().map_or(timer, |at| timer.min(at))
     }
 }
-
-/// An application that asks again and again for what it already has waits for the next event after so many calls.
-const CALLS_AT_ONCE: u32 = 64;
 
 impl Flow {
     /// True when both ends closed in order, or one did and the other was about to.
@@ -275,11 +215,12 @@ impl Flow {
         for (from, to) in [(&self.ends[0], &self.ends[1]), (&self.ends[1], &self.ends[0])] {
             let acked = from.connection.as_ref().map_or(0, |c| c.stats().bytes_acked);
             let delivered = to.connection.as_ref().map_or(0, |c| c.stats().bytes_received);
-            let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.io.written];
-            if to.io.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
-                return self.broken(&format!("read {}, then acked, delivered, arrived, sent, written: {chain:?} is not in order", to.io.read));
+            let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.user.books.written];
+            if to.user.books.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
+                return self
+                    .broken(&format!("read {}, then acked, delivered, arrived, sent, written: {chain:?} is not in order", to.user.books.read));
             }
-            if self.is_orderly() && chain.iter().any(|n| *n != from.io.written) {
+            if self.is_orderly() && chain.iter().any(|n| *n != from.user.books.written) {
                 return self.broken(&format!("closed in order, but acked, delivered, arrived, sent, written differ: {chain:?}"));
             }
         }

@@ -9,7 +9,7 @@ use super::build;
 use super::error::{Result, ScenarioError};
 use super::resolve::{Job, Resolved};
 use super::workload::Body;
-use crate::flow::{Access, FlowSeeds, application_stream};
+use crate::flow::{Access, FlowSeeds, StackFactory, application_stream};
 
 /// One connection with an application at each end.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Conversation {
     pub client: (Box<dyn Application>, Rng),
     /// The server's.
     pub server: (Box<dyn Application>, Rng),
+    /// The client's stack and the server's, for a world in which they are the engine's.
+    pub stacks: [Arc<dyn StackFactory>; 2],
 }
 
 impl Resolved {
@@ -53,6 +55,7 @@ impl Resolved {
                     access: flow.access,
                     client: (flow.client_app, application_stream(seed, 0)),
                     server: (flow.server_app, application_stream(seed, 1)),
+                    stacks: [flow.client_stack, flow.server_stack],
                 });
             }
         }

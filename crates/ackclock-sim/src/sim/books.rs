@@ -138,7 +138,7 @@ impl Simulation {
         let info = &flow.info;
         let whole = flow.stats();
         // Who sends most; a flow that has not sent yet counts for the server, as in a download.
-        let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].io.written);
+        let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].user.books.written);
         let side = usize::from(sent(1) >= sent(0));
         let counted = flow.counted(self.options.measured, self.net.now);
         let (s, other) = (&counted.stats[side], &counted.stats[1 - side]);
@@ -151,7 +151,7 @@ impl Simulation {
             (true, None) if flow.is_orderly() => FlowOutcome::Finished,
             (true, _) => FlowOutcome::Failed,
         };
-        let all = || flow.ends.iter().filter_map(|end| end.io.responses.as_deref());
+        let all = || flow.ends.iter().filter_map(|end| end.user.books.responses.as_deref());
         let responses: u32 = all().map(|r| r.count).sum();
         let response_sum = all().fold(Duration::ZERO, |sum, r| sum + r.sum);
         let response_time = match (responses, outcome, end) {
@@ -182,7 +182,7 @@ impl Simulation {
             response_time,
             responses,
             outcome,
-            reason: reason.map(word),
+            reason: reason.map(AbortReason::word),
             segments_sent: s.segments_sent,
             data_segments_sent: s.data_segments_sent,
             retransmitted_segments: s.retransmitted_segments,
@@ -251,17 +251,6 @@ impl Simulation {
 fn rate(bytes: Bytes, span: Duration) -> Option<Rate> {
     let ns = u128::from(span.as_nanos());
     (ns > 0).then(|| Rate::from_bits_per_sec((u128::from(bytes) * 8_000_000_000 / ns) as u64))
-}
-
-fn word(reason: AbortReason) -> &'static str {
-    match reason {
-        AbortReason::Refused => "refused",
-        AbortReason::Reset => "reset",
-        AbortReason::SynTimeout => "syn-timeout",
-        AbortReason::Timeout => "timeout",
-        AbortReason::KeepaliveTimeout => "keepalive-timeout",
-        AbortReason::Local => "local",
-    }
 }
 
 /// Ways to break the books, for the tests of the checks.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{Connection, State, Transmit};
+use ackclock_engine::{Connection, State, Transmit, User};
 use ackclock_trace::{Event, EventKind, Mask, SendKind};
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
 use super::path::Net;
 use super::{DATAGRAM, DatagramPlace, FLOW, FlowPlace, Measured, Simulation, TRACED_DATAGRAMS, WAKE};
-use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, Port};
+use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, IoState, Port};
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, FlowSpec, application_stream};
 
@@ -49,7 +49,7 @@ impl Simulation {
         let number = self.started;
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows"))?;
         let seed = self.seeds.next(&spec.group);
-        let end = |app, side: u64| End { app: Some(app), app_rng: application_stream(seed, side), ..End::new() };
+        let end = |app, side: u64| End { user: User::new(app, IoState::default()), app_rng: application_stream(seed, side), ..End::new() };
         let stacks = Some([spec.client_stack, spec.server_stack]);
         let kind = FlowKind { source, client: spec.client, server: spec.server, stacks, group: spec.group };
         let flow = Flow {
@@ -150,7 +150,7 @@ impl Simulation {
             sender.packets.leave();
             pool.free(id);
             if p.is_datagram() {
-                sender.io.read += u64::from(bytes);
+                sender.user.books.read += u64::from(bytes);
                 self.hear(p.from, p.offset(), bytes);
             }
         }
@@ -240,7 +240,7 @@ impl Simulation {
         flow.ended = true;
         let orderly = flow.is_orderly();
         for end in &mut flow.ends {
-            (end.connection, end.app) = (None, None);
+            (end.connection, end.user.application) = (None, None);
         }
         let (source, group) = (flow.info.kind.source, flow.info.kind.group.clone());
         let place = &mut self.flow_sources[source as usize];
@@ -280,7 +280,7 @@ impl Simulation {
         let mut number = 0;
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.ends[0].packets.send();
-            flow.ends[0].io.written += u64::from(next_bytes);
+            flow.ends[0].user.books.written += u64::from(next_bytes);
             number = flow.ends[0].packets.sent;
         }
         self.trace_datagram(i, number, next_bytes, true);
@@ -306,7 +306,7 @@ impl Simulation {
         }
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.ends[1].packets.send();
-            flow.ends[1].io.written += u64::from(bytes);
+            flow.ends[1].user.books.written += u64::from(bytes);
         }
         let id = self.net.pool.datagram(2 * slot + 1, bytes, number - 1);
         self.net.depart(id, 2 * slot + 1);

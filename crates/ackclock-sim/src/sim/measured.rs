@@ -39,7 +39,7 @@ impl Flow {
 
     /// Bytes that a source of datagrams has sent, and of which the network has delivered; of a connection, what its client's application has written and read.
     fn datagram_bytes(&self) -> [Bytes; 2] {
-        [self.ends[0].io.written, self.ends[0].io.read]
+        [self.ends[0].user.books.written, self.ends[0].user.books.read]
     }
 
     /// The counters of both ends since they were made.

@@ -1,28 +1,31 @@
-//! What servers answer: bytes of which each end knows what they must be.
+//! What is sent: bytes of which each end knows what they must be.
 
-/// The bytes of all answers.
-pub(super) struct Pattern(Vec<u8>);
+/// The bytes of many streams, each known by a number.
+#[derive(Debug)]
+pub(crate) struct Pattern(Vec<u8>);
 
-/// Prime, so that no answer lies in it as another does.
+/// Prime, so that no stream lies in it as another does.
 const LEN: usize = 65_537;
-/// Answers of neighbours begin so far apart.
+/// So many bytes of a stream lie in a row, wherever one begins: what is written at once leaves at once.
+pub(crate) const RUN: usize = 1 << 14;
+/// Streams of neighbours begin so far apart.
 const APART: u64 = 4_099;
 
 impl Pattern {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // A multiplicative mixing of the position: long without repeats.
         let byte = |i: u64| ((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
-        Self((0..LEN as u64).map(byte).collect())
+        Self((0..(LEN + RUN) as u64).map(|i| byte(i % LEN as u64)).collect())
     }
 
-    /// The bytes of answer `number` from position `at` on: some, not necessarily all that are still to come.
-    pub(super) fn from(&self, number: usize, at: u64) -> &[u8] {
+    /// The bytes of stream `number` from position `at` on: at least [`RUN`] of them.
+    pub(crate) fn from(&self, number: usize, at: u64) -> &[u8] {
         let start = (number as u64 * APART + at) % LEN as u64;
         &self.0[start as usize..]
     }
 
-    /// The first position of `got`, which begins at position `at` of answer `number`, whose byte is not what it must be.
-    pub(super) fn wrong(&self, number: usize, at: u64, got: &[u8]) -> Option<u64> {
+    /// The first position of `got`, which begins at position `at` of stream `number`, whose byte is not what it must be.
+    pub(crate) fn wrong(&self, number: usize, at: u64, got: &[u8]) -> Option<u64> {
         let mut from = 0;
         while from < got.len() {
             let (met, expected) = (&got[from..], self.from(number, at + from as u64));

@@ -1,0 +1,78 @@
+//! What carries the connections at the two ends of a path: a kernel's sockets, or our engine.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ackclock_engine::{Config, Stack};
+use ackclock_policy::Registry;
+
+use crate::{Clock, DriveError, Emulator, EmulatorOptions, Host, HostOptions, Kernels, KernelsOptions, Namespace, Port, kernels};
+
+/// What carries the connections at one end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carrier {
+    /// The TCP of a kernel, in a namespace of its own.
+    Kernel,
+    /// Our engine: each connection with the stack that the scenario has for it.
+    Engine,
+}
+
+/// One end of the path.
+pub(super) enum End {
+    Kernel(Namespace),
+    Engine(Host),
+}
+
+/// Two ends and the emulated path between them. Dropping it removes everything.
+///
+/// With the engine at both, no rights are needed.
+pub struct Ends {
+    pub(super) near: End,
+    pub(super) far: End,
+    pub(super) emulator: Emulator,
+    pub(super) clock: Clock,
+}
+
+impl End {
+    pub(super) fn kernel(&self) -> Option<&Namespace> {
+        match self {
+            Self::Kernel(namespace) => Some(namespace),
+            Self::Engine(_) => None,
+        }
+    }
+
+    /// Our engine with these addresses, and its end of the path.
+    fn engine(options: &KernelsOptions, addresses: Vec<IpAddr>) -> Result<(Self, Port), DriveError> {
+        let (outer, inner) = Port::pair()?;
+        // Applications come with stacks of their own; this one answers nobody.
+        let stack = Stack::named(&Registry::builtin(), "sack").expect("the stack is built in");
+        let host =
+            HostOptions { addresses, mtu: options.mtu, config: Config::default(), policies: Arc::new(move || stack.build()), clock: options.clock };
+        Ok((Self::Engine(Host::start_punctual(inner, host)?), outer))
+    }
+}
+
+impl Ends {
+    /// Sets them up: the near end is [`Kernels::NEAR`], the far one the first `hosts` of [`Kernels::host`].
+    ///
+    /// # Errors
+    /// A right that is missing (see [`crate::check`]), or a system call that failed.
+    pub fn new((near, far): (Carrier, Carrier), hosts: u16, options: KernelsOptions) -> Result<Self, DriveError> {
+        let kernel = |(namespace, port)| (End::Kernel(namespace), port);
+        let (near, mut near_port) = match near {
+            Carrier::Kernel => kernel(kernels::near(options.mtu)?),
+            Carrier::Engine => End::engine(&options, vec![Kernels::NEAR])?,
+        };
+        if let Some(capture) = &options.capture {
+            near_port.record(capture, "near")?;
+        }
+        let (far, far_port) = match far {
+            Carrier::Kernel => kernel(kernels::far(options.mtu)?),
+            Carrier::Engine => End::engine(&options, (0..hosts).map(Kernels::host).collect())?,
+        };
+        let links =
+            EmulatorOptions { forward: options.there, backward: options.back, access: options.access, seed: options.seed, clock: options.clock };
+        let emulator = Emulator::start(near_port, far_port, links)?;
+        Ok(Self { near, far, emulator, clock: options.clock })
+    }
+}

@@ -1,0 +1,106 @@
+//! One end of all connections of a run, above our engine.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use ackclock_engine::User;
+use ackclock_sim::StackFactory;
+use ackclock_trace::Outcome;
+use ackclock_units::{Duration, Instant};
+
+use super::FlowEnd;
+use super::conn::App;
+use super::ledger::Ledger;
+use super::side::{PATIENCE, Role, Seen};
+use crate::host::{Guest, Left};
+use crate::linux::wait::{be_punctual, wait};
+use crate::sockets::Shared;
+use crate::{Host, Kernels};
+
+/// How often it looks whether all are over.
+const GLANCE: Duration = Duration::from_millis(20);
+/// Connections that may be half open at a time.
+const BACKLOG: usize = 16_384;
+
+/// The end that runs applications above our engine's connections, on the host's own thread; here they are launched and waited for.
+pub(super) struct Guests<'a> {
+    shared: &'a Shared,
+    host: &'a Host,
+    role: Role,
+    /// Those that are still to be launched; of an end that accepts, none.
+    waiting: Vec<Option<Guest>>,
+    seen: Seen,
+}
+
+impl<'a> Guests<'a> {
+    pub(super) fn new(shared: &'a Shared, host: &'a Host, role: Role, apps: Vec<(App, Arc<dyn StackFactory>, Ledger)>) -> Self {
+        let seen = Seen::unopened(apps.len());
+        let guest = |(number, ((app, rng), stack, ledger)): (usize, (App, Arc<dyn StackFactory>, Ledger))| {
+            Some(Guest { number, config: stack.config(), policies: stack.policies(), user: User::new(app, ledger), rng })
+        };
+        let mut waiting: Vec<_> = apps.into_iter().enumerate().map(guest).collect();
+        if let Role::Accepts { at } = role {
+            let mut guests = std::mem::take(&mut waiting);
+            let service = move |local: SocketAddr| guests.get_mut(Kernels::host_number(local.ip())?)?.take();
+            host.serve(at.port(), BACKLOG, Box::new(service));
+        }
+        Self { shared, host, role, waiting, seen }
+    }
+
+    /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little for those that are closing.
+    pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Seen {
+        be_punctual();
+        let (clock, mut next, mut leave_at) = (self.shared.clock, 0, end);
+        loop {
+            let now = clock.now();
+            let over = self.shared.over();
+            let opens = matches!(self.role, Role::Opens { .. });
+            if over && opens {
+                break;
+            }
+            if over {
+                leave_at = leave_at.or(Some(now + PATIENCE));
+            }
+            while let Some(start) = self.role.start(next, zero).filter(|start| *start <= now) {
+                self.launch(next, start.since(zero));
+                next += 1;
+            }
+            let coming = self.role.start(next, zero);
+            let idle = coming.is_none() && (opens || over) && self.host.guests() == 0;
+            if idle || leave_at.is_some_and(|at| now >= at) {
+                break;
+            }
+            let until = [coming, leave_at, Some(now + GLANCE)].into_iter().flatten().min();
+            let waker = self.role.waker(self.shared);
+            if wait(&clock, [waker.as_fd()], until)[0] {
+                waker.clear();
+            }
+        }
+        for left in self.host.collect() {
+            let n = left.number;
+            if let Role::Opens { .. } = self.role {
+                self.seen.opened[n].1 = left.established.map(|at| at.since(left.opened));
+            }
+            self.seen.ends[n] = end_of(left, zero);
+        }
+        self.seen
+    }
+
+    fn launch(&mut self, n: usize, at: Duration) {
+        let (Role::Opens { port, .. }, Some(guest)) = (&self.role, self.waiting[n].take()) else { return };
+        if self.host.launch(SocketAddr::new(Kernels::host(n as u16), *port), guest) {
+            self.seen.opened[n].0 = Some(at);
+        }
+    }
+}
+
+fn end_of(left: Left, zero: Instant) -> FlowEnd {
+    let (outcome, reason) = match left.failed {
+        Some(reason) => (Outcome::Failed, Some(reason.word())),
+        None if left.finished => (Outcome::Finished, None),
+        None => (Outcome::Unfinished, None),
+    };
+    let acked = left.stats.bytes_acked;
+    FlowEnd { acked, outcome, reason, stats: Some(Box::new(left.stats)), ..FlowEnd::of(left.ledger, zero) }
+}

@@ -1,0 +1,130 @@
+//! What an application has done with its connection, wherever that lives, and whether what it has read is what was written.
+
+use std::sync::Arc;
+
+use ackclock_engine::{Books, Connection};
+use ackclock_units::{Bytes, Duration, Instant};
+
+use super::Response;
+use crate::pattern::{Pattern, RUN};
+
+/// The books of one end of a connection.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pattern: Arc<Pattern>,
+    /// Numbers of the streams that it writes and reads.
+    out: usize,
+    into: usize,
+    pub(crate) written: Bytes,
+    pub(crate) read: Bytes,
+    /// The first position at which it has read a byte that was not written there.
+    pub(crate) wrong: Option<u64>,
+    began: Option<Instant>,
+    responses: Vec<(Instant, Duration)>,
+}
+
+impl Ledger {
+    /// Of one end of connection `n`: of the client, or of the server.
+    pub(crate) fn new(pattern: &Arc<Pattern>, n: usize, client: bool) -> Self {
+        let (client_s, server_s) = (2 * n, 2 * n + 1);
+        let (out, into) = if client { (client_s, server_s) } else { (server_s, client_s) };
+        Self { pattern: Arc::clone(pattern), out, into, written: 0, read: 0, wrong: None, began: None, responses: Vec::new() }
+    }
+
+    /// Writes up to `n` bytes more by `send`, which answers how many of those that it is given were taken; stops where none are.
+    pub(super) fn write_by(&mut self, n: Bytes, mut send: impl FnMut(&[u8]) -> usize) -> Bytes {
+        let mut taken = 0;
+        while taken < n {
+            let bytes = self.pattern.from(self.out, self.written);
+            let most = (n - taken).min(bytes.len().min(RUN) as Bytes) as usize;
+            let sent = send(&bytes[..most]) as Bytes;
+            if sent == 0 {
+                break;
+            }
+            taken += sent;
+            self.written += sent;
+        }
+        taken
+    }
+
+    /// Reads up to `n` bytes more by `take`, which fills what it is given and answers how far; stops where it does not.
+    pub(super) fn read_by(&mut self, n: Bytes, mut take: impl FnMut(&mut [u8]) -> usize) -> Bytes {
+        let (mut block, mut got) = ([0; RUN], 0);
+        while got < n {
+            let most = (n - got).min(RUN as Bytes) as usize;
+            let more = take(&mut block[..most]);
+            if more == 0 {
+                break;
+            }
+            let wrong = self.pattern.wrong(self.into, self.read, &block[..more]);
+            self.wrong = self.wrong.or(wrong);
+            got += more as Bytes;
+            self.read += more as Bytes;
+        }
+        got
+    }
+
+    /// Its transactions, with times that count from `zero`.
+    pub(super) fn responses(self, zero: Instant) -> Vec<Response> {
+        self.responses.into_iter().map(|(since, time)| Response { since: since.since(zero), time }).collect()
+    }
+}
+
+impl Books for Ledger {
+    fn read(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
+        self.read_by(n, |block| connection.read(now, block))
+    }
+
+    fn write(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
+        self.write_by(n, |block| connection.write(now, block))
+    }
+
+    fn begin(&mut self, at: Instant) {
+        self.began = Some(at);
+    }
+
+    fn begun(&mut self) -> Option<Instant> {
+        self.began.take()
+    }
+
+    fn record(&mut self, since: Instant, now: Instant) {
+        self.responses.push((since, now.since(since)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_in_a_wrong_place_is_found() {
+        let pattern = Arc::new(Pattern::new());
+        let (mut client, mut server) = (Ledger::new(&pattern, 3, true), Ledger::new(&pattern, 3, false));
+        let mut wire = Vec::new();
+        let mut send = |block: &[u8]| {
+            wire.extend_from_slice(block);
+            block.len()
+        };
+        assert_eq!((client.write_by(500, &mut send), client.write_by(100_000, &mut send), client.written), (500, 100_000, 100_500));
+        let mut at = 0;
+        let mut take = |block: &mut [u8]| {
+            let n = block.len().min(wire.len() - at);
+            block[..n].copy_from_slice(&wire[at..at + n]);
+            at += n;
+            n
+        };
+        assert_eq!((server.read_by(60_000, &mut take), server.wrong), (60_000, None));
+        // One byte is missing.
+        take(&mut [0]);
+        assert_eq!((server.read_by(Bytes::MAX, &mut take), server.read), (40_499, 100_499));
+        assert_eq!(server.wrong, Some(60_000));
+        // Its own stream is another one, and so is another connection's.
+        for mut other in [Ledger::new(&pattern, 3, true), Ledger::new(&pattern, 4, false)] {
+            other.read_by(1000, |block| {
+                block.copy_from_slice(&wire[..block.len()]);
+                block.len()
+            });
+            assert!(other.wrong.is_some());
+        }
+    }
+}

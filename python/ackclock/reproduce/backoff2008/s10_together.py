@@ -148,7 +148,7 @@ def verdicts(rows: list[dict[str, Any]]) -> list[Verdicts]:
         "timestamps": "a new ack ends the backoff, and every one brings a sample, of segments sent twice as well",
         "quick form": f"{', '.join(v for values in QUICK.values() for v in values)}, and everything that may end a backoff, with seed 1",
         "headlines": "; ".join(f"{h.id} {h.words}" for h in HEADLINES) + "; in Trace-I with a minimum RTO of 0.2 s and the register's bounds",
-        "checks": "a headline's verdict is the same at every point",
+        "checks": "a headline's verdict is the same at every point; `docs/sweeps.md` shows what all points gave",
         "random numbers": f"seeds 1 to {SEEDS} with --full; numbers are ratios of means over the seeds",
     },
 )
@@ -158,8 +158,7 @@ def reproduce(setting: Setting) -> Outcome:
     rows = points(result.table)
     found = verdicts(rows)
     notes = [told(v) for v in found]
-    figures = {"gain": picture(rows)} if setting.full else {}
-    return Outcome([steady(v) for v in found], {"points": pa.Table.from_pylist(rows)}, figures, notes, answer=answer(found))
+    return Outcome([steady(v) for v in found], {"points": pa.Table.from_pylist(rows)}, {"gain": picture(rows)}, notes, answer=answer(found))
 
 
 def steady(v: Verdicts) -> Check:
@@ -192,13 +191,14 @@ def answer(found: list[Verdicts]) -> str:
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """The gain at every point, coloured by verdict."""
     h = next(h for h in HEADLINES if h.id == GAIN)
-    across, down = [(o, q) for o in OVERLOAD for q in QUEUES], [(o, r) for o in OFFERED for r in RESETS]
     value = {tuple(row[name] for name in ("offered", "reset", "overload", "queue")): row[f"{h.id}, {h.words}"] for row in rows}
+    across = [(o, q) for o in OVERLOAD for q in QUEUES if any(at[2:] == (o, q) for at in value)]
+    down = [(o, r) for o in OFFERED for r in RESETS if any(at[:2] == (o, r) for at in value)]
     values = np.array([[value[(*line, *column)] for column in across] for line in down])
     fig, axes = style.figure(
         "How much the tail gains, by what is chosen",
         f"P99 of TCP over TCP*(inf), Trace-I; blue: at least {h.least:g}, as the register has it (B-F3); orange: not",
-        size=(9.0, 5.2),
+        size=(9.0, max(4.0, 1.6 + 0.4 * len(down))),
     )
     with mpl.rc_context(style.SETTINGS):
         axes.imshow(np.where((values >= h.least)[:, :, None], mpl.colors.to_rgb("#a9cfe8"), mpl.colors.to_rgb("#f0b58a")), aspect="auto")

@@ -66,7 +66,7 @@ INTERACTIVE_LISTED = {
 }
 
 # Ids beyond the register: the questions that sceptics put to backoff2008, how much hangs on what it leaves unstated, and what real kernels do.
-BEYOND = {*(f"B-S{n}" for n in range(1, 7)), "B-S9", "I-S1", "I-S2"}
+BEYOND = {*(f"B-S{n}" for n in range(1, 7)), "B-S9", "B-S10", "I-S1", "I-S2"}
 
 
 def ids(paper: str) -> list[str]:

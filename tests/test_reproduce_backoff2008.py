@@ -4,10 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import ackclock as ac
 from ackclock._core import InputError
 from ackclock.models.backoff2008 import Retransmitters, response_time_without_backoff, retransmission_loss
 from ackclock.reproduce.backoff2008 import (
     algorithms,
+    clients_captures,
     comparison,
     crossing,
     deployment,
@@ -177,3 +179,39 @@ def test_loads_of_the_two_bottlenecks_add_up():
     assert rates[0] + rates[1] == pytest.approx(rates[0] + rates[2])
     assert rates[0] / (rates[0] + rates[1]) == pytest.approx(0.25)
     assert (rates[0] + rates[1]) * 3351.19 * 8 == pytest.approx(12e6)
+
+
+def test_a_clients_capture_has_what_it_saw(tmp_path):
+    # The last segment of the first file is lost twice: a timeout of 1 s, then one of 2 s, in a single silence.
+    fault = ac.fault.SegmentLoss(offset="9000B", flow=0, times=2)
+    path = ac.Single(ac.Link("10Mbit/s", delay="20ms", faults=fault), rtt="60ms")
+    web = ac.Web(sizes=ac.sizes.Fixed(bytes="10000B"), arrival_rate=4)
+    tcp = ac.Stack("sack", timer=ac.Rfc6298(min_rto="1s"), karn_backoff=False)
+    run = ac.simulate(path, web, tcp, duration="2s", drain="20s", trace="packets")
+    flows = run.flows["flow"].to_pylist()
+    (tmp_path / "clients.pcap").write_bytes(clients_captures.capture(run.traces["segments"], flows))
+    found = ac.results.read_capture(tmp_path / "clients.pcap", samples=False)
+    rows = run.traces["segments"].to_pylist()
+    for flow, c in zip(flows, found.connections, strict=True):
+        client, server = ([row for row in rows if row["connection"] == 2 * flow + end] for end in (0, 1))
+        there, back = c["directions"]
+        assert (there["packets"], back["packets"]) == tuple(sum(row["sent"] is sent for row in client) for sent in (True, False))
+        assert (back["bytes"], back["unique_bytes"]) == (sum(row["len"] for row in client if not row["sent"]), 10_000)
+        sent = [row for row in server if row["sent"]]
+        places = clients_captures.numbered([row for row in client if not row["sent"]], sent)
+        assert len(sent) - len(places) == (2 if flow == 0 else 0) + sum(row["kind"] == "ack" for row in sent[-1:])
+    rounds = clients_captures.silences(run.traces["segments"], flows)
+    assert rounds == [[1]] + [[]] * (len(flows) - 1), "both timeouts are one silence for the client"
+
+
+def test_of_two_copies_the_one_that_can_have_come_is_taken():
+    def sent(*rows):
+        return [{"time": t, "seq": seq, "len": n, "kind": "new"} for t, seq, n in rows]
+
+    def came(*rows):
+        return [{"time": t, "seq": seq, "len": n} for t, seq, n in rows]
+
+    server = sent((0.0, 0, 0), (0.1, 1, 9), (0.1, 1, 9), (0.3, 1, 9))
+    assert clients_captures.numbered(came((0.05, 0, 0), (0.16, 1, 9)), server) == [0, 2]
+    assert clients_captures.numbered(came((0.05, 0, 0), (0.16, 1, 9), (0.17, 1, 9)), server) == [0, 1, 2]
+    assert clients_captures.numbered(came((0.05, 0, 0), (0.36, 1, 9)), server) == [0, 3]

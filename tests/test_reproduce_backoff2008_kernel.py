@@ -29,6 +29,14 @@ def allowed(found: Kernels) -> Kernels:
     return found
 
 
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [("6.16.9-generic", "RACK off"), ("6.17.0", "by RACK whatever"), ("7.0-rc1", "by RACK whatever"), ("5.4", "RACK off"), ("x", "cannot be told")],
+)
+def test_from_linux_6_17_on_rack_cannot_be_switched_off(release, words):
+    assert words in linux.recovery(release)
+
+
 def test_two_kernels_make_the_transfers_that_the_simulator_makes():
     stacks = {AS_IS: STACKS[AS_IS], LINEAR: STACKS[LINEAR]}
     namespaces = network_namespaces()

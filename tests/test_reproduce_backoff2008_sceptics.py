@@ -1,4 +1,6 @@
-"""The sceptics' questions (B-S1 to B-S6): what they count, and that their checks can fall short."""
+"""The sceptics' questions (B-S1 to B-S6, B-S10): what they count, and that their checks can fall short."""
+
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +13,11 @@ from ackclock.reproduce.backoff2008 import s2_recovery_time as s2
 from ackclock.reproduce.backoff2008 import s4_legacy_harm as s4
 from ackclock.reproduce.backoff2008 import s5_counter_case as s5
 from ackclock.reproduce.backoff2008 import s6_choices as s6
+from ackclock.reproduce.backoff2008 import s10_together as s10
 from ackclock.reproduce.backoff2008 import testbed
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Check, Outcome, Setting
+from ackclock.sweep import plan
 
 
 def flows(numbers, times, starts=None, sizes=None):
@@ -158,3 +162,32 @@ def test_an_answer_is_printed(capsys):
     shown = {"id": "B-S1", "paper": "x", "kind": "SIM", "title": "?", "checks": [], "points_at": [], "tests": [], "choices": {}, "notes": []}
     reproduce._show({**shown, "answer": "It is safe.", "skipped": "", "figures": [], "data": [], "folder": "x"})
     assert "The answer: It is safe." in capsys.readouterr().out
+
+
+def test_the_plan_of_the_choices_is_what_the_item_runs():
+    """`scenarios/sweeps/backoff-choices.toml` and B-S10 are the same runs under the same names; the quick form is a part of them."""
+    read = plan.read(Path(__file__).parents[1] / "scenarios" / "sweeps" / "backoff-choices.toml")
+    cases = (read.cases(), s10.sweep(True).cases(), s10.sweep(False).cases())
+    planned, full, quick = ({c.job.text: (c.values, c.seed) for c in mine} for mine in cases)
+    assert len(planned) == 3 * 2 * 4 * 3 * s10.SEEDS
+    assert planned == full
+    assert len(quick) == 6
+    assert quick.items() <= full.items()
+
+
+def test_a_choice_flips_a_verdict_where_it_alone_differs():
+    def row(offered, queue, gain, stack):
+        tail = {TCP: gain, NONE: 1.0}[stack]
+        axes = {"offered": offered, "overload": "20 s", "queue": queue, "reset": "any new ack"}
+        return {**axes, "seed": 1, "stack": stack, "p99": tail, "mean": 1.0, "goodput": 1.0, "loss": 0.1}
+
+    gains = {("10", "red"): 1.4, ("10", "tail"): 1.6, ("15", "red"): 1.3, ("15", "tail"): 1.4}
+    found = s10.verdicts(s10.points(pa.Table.from_pylist([row(*at, gain, stack) for at, gain in gains.items() for stack in (TCP, NONE)])))
+    gain = next(v for v in found if v.headline.id == s10.GAIN)
+    assert gain.held == [False, True, False, False]
+    assert gain.flips == {"offered": (1, 2), "queue": (1, 2)}, "axes with one value cannot flip anything"
+    assert not s10.steady(gain).holds
+    assert "the queue in 1 of 2" in s10.told(gain)
+    goodput = next(v for v in found if "goodput" in v.name)
+    assert s10.steady(goodput).holds
+    assert f"the same for {'; '.join(v.name for v in found if v is not gain)}. {gain.name} is" in s10.answer(found)

@@ -95,7 +95,7 @@ def png(fig: Figure) -> bytes:
 
 
 def head(paper: str, sections: dict[str, str]) -> str:
-    """What stands above the items: title, how they fare, what their answers come to, the paper's contradictions."""
+    """What stands above the items: title, how they fare, what their answers come to, which fall short, the paper's contradictions."""
     ids = list(sections)
     package = importlib.import_module(f"ackclock.reproduce.{paper}")
     title = (package.__doc__ or paper).splitlines()[0].removesuffix(" The order of the imports is that of the register.").rstrip(".")
@@ -105,10 +105,13 @@ def head(paper: str, sections: dict[str, str]) -> str:
         f"{NOTE}# {title}\n\nEvery item of the register with its checks, what was expected and what the quick form got, its figures and its verdict: "
     )
     text += f"{len(ids) - len(short)} of {len(ids)} hold. `ackclock reproduce ID` runs one, `--full` at the paper's own sizes.\n"
-    if short:
-        text += "\nThose that fall short:\n\n" + "".join(f"- [{id}](#{anchor(id)}): {record[id]['reason']}\n" for id in short)
     readings = importlib.import_module(f"ackclock.reproduce.{paper}.readings")
-    text += together(getattr(readings, "TOGETHER", ""), sections)
+    # What a reader came for, before what is wrong with it.
+    answers = together(getattr(readings, "TOGETHER", ""), sections)
+    if short:
+        heading = "\n## Those that fall short\n\n" if answers else "\nThose that fall short:\n\n"
+        answers += heading + "".join(f"- [{id}](#{anchor(id)}): {record[id]['reason']}\n" for id in short)
+    text += answers
     text += "\n## Where the paper contradicts itself, or leaves a choice that matters\n\n| where | the readings | here |\n|---|---|---|\n"
     text += "".join(f"| {where} | {cell(both)} | {cell(here)} |\n" for where, both, here in readings.READINGS)
     return text

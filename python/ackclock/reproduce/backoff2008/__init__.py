@@ -52,6 +52,7 @@ from ackclock.reproduce.backoff2008 import (  # isort: skip
     s5_counter_case,
     s6_choices,
     s9_real_kernel,
+    s10_together,
     u3_topology,
 )
 
@@ -93,6 +94,7 @@ __all__ = [
     "s5_counter_case",
     "s6_choices",
     "s9_real_kernel",
+    "s10_together",
     "t1_theorem",
     "u3_topology",
     "x1_minimum_rto",

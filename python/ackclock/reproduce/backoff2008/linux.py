@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,13 +18,15 @@ from ackclock.reproduce.real import side_by_side
 AS_IS = "Linux as it is"
 LINEAR = "linear timeouts"
 CAPPED = "RTO at most 1 s"
-PLAIN = "Linux without RACK and TLP"
+PLAIN = "tcp_recovery 0, no probes"
 CLOSED = "linear timeouts, server closes first"
 
 COMMON = {"net.ipv4.tcp_congestion_control": "cubic", "net.ipv4.tcp_no_metrics_save": "1"}
 """Parameters of all kernels: the rule, which a namespace takes from the machine, and no memory of earlier connections to a host."""
 WITHOUT = {"net.ipv4.tcp_recovery": "0", "net.ipv4.tcp_early_retrans": "0"}
-"""Losses are found by three duplicates alone, and no probe is sent for a lost tail."""
+"""No probe is sent for a lost tail and, in kernels before `RACK_ALWAYS`, losses are found by three duplicates alone."""
+RACK_ALWAYS = (6, 17)
+"""Linux from which on RACK finds the losses whatever `tcp_recovery` says, where SACK is used."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ WHEELED = {WHEEL: Linux(DOUBLING.but(timer=ac.timer.RestartOnAck(heartbeat="32ms
 TWIN_CHOICES = {
     "twin": "CUBIC, initial window 10, SACK, timestamps, F-RTO; RTO = SRTT + max(200 ms, 4 RTTVAR), 1 s before the first sample; five SYN timeouts "
     "of 1 s, then doubled, ten retries (tcp_syn_linear_timeouts 4, tcp_syn_retries 6); 16 quick acks, then every second segment or 40 ms; backoff "
-    "reset by a new acknowledgment. It has no RACK and no TLP, hence the fourth kernel without them, which has the same twin as the first",
+    "reset by a new acknowledgment. It has no RACK and no TLP, hence the fourth kernel, which has no probes and, before Linux 6.17, no RACK "
+    "(later ones have it whatever tcp_recovery says), and the same twin as the first",
     "timer wheel": "the twins' timers are exact; Linux's expire on ticks of 32 ms or more, so that flows send again together, in bursts. With "
     "--full there is one twin more with such ticks, added when the full form had been run and drop-tail's twins had fallen short",
     "twin of linear timeouts": "less than four full segments in flight (Linux counts packets): no backoff at the first six expiries in a row",
@@ -113,6 +117,17 @@ class Measured:
             **{"mean": float(finished.mean()), "median": self.quantile(0.5), "p99": self.quantile(0.99)},
             **{"loss": self.loss, "goodput": self.goodput, "sent": self.sent, "timeouts": self.timeouts},
         }
+
+
+def recovery(release: str) -> str:
+    """What `PLAIN` comes to in a kernel of that release, such as `6.12.3-generic`, in words."""
+    found = re.match(r"(\d+)\.(\d+)", release)
+    if found is None:
+        return f"{PLAIN}: whether RACK is off cannot be told of the release `{release}`"
+    number = (int(found[1]), int(found[2]))
+    if number >= RACK_ALWAYS:
+        return f"{PLAIN}: Linux {found[0]} finds losses by RACK whatever tcp_recovery says, so that it lacks the probes alone"
+    return f"{PLAIN}: Linux {found[0]} has RACK off and finds losses by three duplicates"
 
 
 def twin_of(label: str, stacks: dict[str, Linux]) -> str:

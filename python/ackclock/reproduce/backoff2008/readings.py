@@ -5,14 +5,14 @@ READINGS = [
         "B-A7, B-F3",
         "New connections are set so that the throughput at 50 Mbit/s is 10 to 15 Mbit/s: at 10 Mbit/s that is a load of 1.0 to 1.5. The figure at "
         "two capacities has an equal effective load, scaled to the capacity.",
-        "12 Mbit/s of payload in all items but B-F3 and B-X4, which have 1.2 times either capacity; B-S6 has 10, 12 and 15.",
+        "12 Mbit/s of payload in all items but B-F3 and B-X4, which have 1.2 times either capacity; B-S6 and B-S10 have 10, 12 and 15.",
     ),
     (
         "B-A2, B-A8",
         "When the count of timeouts ends is not said. Clients and servers are FreeBSD 6.1, where a sample of the round-trip time ends it; with "
         "timestamps, which FreeBSD offers, every new ack brings one. Without them a backed-off timeout stays until a segment that was sent once is "
         "acknowledged (Karn).",
-        "A new ack ends it, and timestamps are not offered; B-S1, B-S5 and B-S6 have all three rules.",
+        "A new ack ends it, and timestamps are not offered, since the paper does not name them; B-S1, B-S5, B-S6 and B-S10 have all three rules.",
     ),
     (
         "B-A3",
@@ -24,7 +24,7 @@ READINGS = [
         "B-A8",
         "The queue is two bandwidth-delay products; of the mean round-trip time (105 ms) or of the largest (200 ms) is not said. RED's settings are "
         "not given.",
-        "The mean, and thresholds at 1/6 and 1/2 of the queue; B-S6 has others.",
+        "The mean, and thresholds at 1/6 and 1/2 of the queue; B-S6 and B-S10 have others.",
     ),
     (
         "B-A4, B-X3",
@@ -40,16 +40,57 @@ READINGS = [
     ),
 ]
 
-TOGETHER = """## When is it safe
+WHERE = [
+    (
+        "every timeout exceeds its round-trip time",
+        "no harm: goodput stays, and the slowest flows get faster",
+        "B-F2a, B-X2; B-S5, right column of each panel",
+    ),
+    (
+        "timestamps, so that every ack brings a sample",
+        "no harm, even where a timeout begins below the round-trip time or the route grows longer than it",
+        "B-S1; B-S5, third panel",
+    ),
+    (
+        "Karn's rule without timestamps, and a timeout at or below the round-trip time",
+        "goodput collapses: what was sent again gives no sample, the timer does not learn, and only a backoff that is kept until a sample saves it",
+        "B-S1; B-S5, first panel",
+    ),
+    (
+        "the same, with a backoff that any new ack resets",
+        "goodput collapses with few flows whether there is backoff or not, with many by the removal",
+        "B-S1; B-S5, second panel",
+    ),
+    (
+        "a ceiling on the timeout below the round-trip time",
+        "the same, with timestamps too",
+        "B-S5, last panel",
+    ),
+    (
+        "an overload that lasts for minutes",
+        "the tail is shorter and goodput the same, but more is lost, and more flows get slower than faster",
+        "full forms of B-X2, B-S3, B-F9a",
+    ),
+    (
+        "some have moved and others not",
+        "those who keep backoff wait longer, the last of them most",
+        "B-F12a, B-S4",
+    ),
+]
+"""Under what conditions removal does what, and which items show it."""
 
-The paper's argument rests on one condition: a copy is sent only when the copy before it has left the network (RTO > RTT). In short:
+_TABLE = "\n".join(f"| {' | '.join(row)} |" for row in (("where", "what removal does", "shown by"), ("---",) * 3, *WHERE))
 
-- It is safe where every sender's timeout exceeds its round-trip time, and where senders soon notice when it no longer does. Timestamps see to that,
-  with backoff or without it (B-S1, B-S5).
-- It is not safe where a timer cannot learn. By Karn's rule a segment that was sent again gives no sample: a timer below the round-trip time stays
-  there, and only a backoff that is kept until a sample ends it. Nor is it safe under a ceiling below the round-trip time (B-S5).
-- Where it is safe, what it buys is a shorter tail and a shorter recovery, not a faster usual transfer (B-S2, B-S3), and those who move last pay
-  for it (B-S4).
+TOGETHER = f"""## When is it safe
 
-B-S1 to B-S6 put the questions that sceptics asked, and B-S9 puts the paper's own to Linux's TCP. Each answer is written by its item from what it has
-just measured; the sections further down have figures and checks."""
+The paper's argument rests on one condition: a copy is sent only when the copy before it has left the network (RTO > RTT). What that comes to:
+
+{_TABLE}
+
+So it is safe where timeouts exceed their round-trip times and senders soon notice when they no longer do, as with timestamps. What it buys there is a
+shorter tail and a shorter recovery, not a faster usual transfer (B-S2, B-S3).
+
+![Goodput without backoff and with it, where the timeout may be below the round-trip time (B-S5)](images/B-S5-map.png)
+
+B-S1 to B-S6 and B-S10 put the questions that sceptics asked, and B-S9 puts the paper's own to Linux's TCP. Each answer is written by its item from
+what it has just measured; the sections further down have figures and checks."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import platform
 from dataclasses import replace
 from typing import Any
 
@@ -82,6 +83,7 @@ def _one(load: Load, stacks: dict[str, Linux], setting: Setting, share: tuple[fl
     notes = [f"{label} left out, neither passed nor failed: {why}" for label, why in real.missing.items()]
     notes += [told(label, runs) for label in shown_too for world in (real.measured, twins) if (runs := [m for m in world if m.stack == label])]
     notes += [counted(label, real) for label in there] + [punctuality(real.runs)]
+    notes += [linux.recovery(platform.release())] if linux.PLAIN in there else []
     return Outcome(
         [check_of(load, c) for c in checks(real, twins, there)],
         {"runs": pa.Table.from_pylist(rows)},

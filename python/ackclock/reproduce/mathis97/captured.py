@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import ackclock as ac
+from ackclock.reproduce import pcap as files
+from ackclock.reproduce.pcap import ACK, FIN, RST, SYN, header
 from ackclock.results import Capture, Run, read_capture
 
-CLIENT, SERVER = ("10.0.0.1", 40_000), ("10.0.0.2", 5001)
-SYN, FIN, RST, ACK = 2, 1, 4, 16
-RAW_IP = 101
 STACK, MSS = "newreno", 1460
 CHOICES = {
     "captures": "made of simulated transfers, at the data's sender, headers alone: what was sent and what arrived, "
@@ -43,7 +41,7 @@ def capture(run: Run) -> Capture:
 
 def pcap(rows: pa.Table, mss: int) -> bytes:
     """The packets of one end as a pcap file with nanoseconds."""
-    out = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, RAW_IP))
+    out = bytearray(files.begin())
     answered = False
     columns = (rows[name].to_pylist() for name in ("time", "sent", "kind", "seq", "len", "ack"))
     for time, sent, kind, seq, length, ack in zip(*columns, strict=True):
@@ -54,20 +52,8 @@ def pcap(rows: pa.Table, mss: int) -> bytes:
             flags |= FIN if kind == "new" and length == 0 else 0
         elif not answered:
             flags, answered = SYN | ACK, True
-        packet = header(sent, flags, seq, ack, length, mss)
-        nanos = round(time * 1e9)
-        out += struct.pack("<IIII", nanos // 10**9, nanos % 10**9, len(packet), len(packet) + length) + packet
+        out += files.record(time, header(sent, flags, seq, ack, length, mss), length)
     return bytes(out)
-
-
-def header(sent: bool, flags: int, seq: int, ack: int, length: int, mss: int) -> bytes:
-    """IPv4 and TCP headers of one packet, checksums left out as a capture of offload shows them."""
-    options = struct.pack(">BBH", 2, 4, mss) if flags & SYN else b""
-    source, target = (CLIENT, SERVER) if sent else (SERVER, CLIENT)
-    total = 40 + len(options) + length
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, total, 0, 0x4000, 64, 6, 0, *(bytes(map(int, a[0].split("."))) for a in (source, target)))
-    offset = (5 + len(options) // 4) << 4
-    return ip + struct.pack(">HHIIBBHHH", source[1], target[1], seq, ack if flags & ACK else 0, offset, flags, 65_535, 0, 0) + options
 
 
 def sender(found: Capture) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ackclock.reproduce.interactive2007.over_engine import BACKLOGGED, COPIED, P
 from ackclock.reproduce.interactive2007.s1_padding_for_real import unfit
 from ackclock.reproduce.item import ITEMS, Setting, save
 
-LOAD = Load((0.1,), 20, 5)
+LOAD = Load((0.1,), 15, 5)
 
 
 def test_the_engines_flows_type_when_their_twins_do():

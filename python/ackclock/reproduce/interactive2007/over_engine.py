@@ -21,19 +21,12 @@ LOWER_RTO = 0.5
 """The floor of approach I."""
 THINK = 2.0
 """Mean time (s) between the packets of a flow."""
-PART = {"telnet": 1.0, "padded": 0.5, "backlogged": 0.15}
-"""How many flows there are of each kind in proportion: fewer of those that send more."""
 SEEDS = range(1, 4)
 """Of the simulator's runs; in the first of them all type as on real packets."""
 BUSY_THINK = 0.25
 """Mean time (s) between the packets of a backlogged flow."""
 PACKET, DUMMY, M, COPIES = 500, 20, 4, 2
 BASE = "sack"
-
-
-def number(kind: str, flows: int) -> int:
-    """How many flows there are of a kind where there are so many of the most frequent."""
-    return max(round(PART[kind] * flows), 1)
 
 
 @dataclass(frozen=True)
@@ -45,6 +38,12 @@ class Strategy:
     keys: dict[str, Any] = field(default_factory=dict)
     closed: Any = None
     """Mean latency (s) by the closed form, of loss; `None` where the paper has none."""
+    part: float = 1.0
+    """Its flows over those of most: more where packets are few and wait for long, fewer where much is sent for each."""
+
+    def number(self, flows: int) -> int:
+        """How many flows it has where most have so many."""
+        return max(round(self.part * flows), 1)
 
     def stack(self) -> ac.Stack:
         """Its stack: the paper's timer, windows of four packets to begin with, and no segment larger than a packet."""
@@ -57,19 +56,21 @@ class Strategy:
         """Its workload. A bulk flow fills the path all the time: there are few."""
         kinds = {"telnet": ac.Telnet, "padded": ac.Padded, "backlogged": ac.Backlogged}
         think = BUSY_THINK if self.kind == "backlogged" else THINK
-        return kinds[self.kind](name=name, flows=number(self.kind, flows), bytes=f"{PACKET}B", think=f"{think:g}s", spread="1s", **self.keys, **more)
+        return kinds[self.kind](name=name, flows=self.number(flows), bytes=f"{PACKET}B", think=f"{think:g}s", spread="1s", **self.keys, **more)
 
 
 PLAIN, LOWER, PADDED, COPIED, BACKLOGGED = "telnet", "I: smaller minRTO", "II: padding", "III: diversity", "backlogged"
 FRAMING, EARLY, TLP = "Smart Framing", "II, m = 3, Early Retransmit", "RACK-TLP"
 
 STRATEGIES = {
-    PLAIN: Strategy(closed=lambda p: closed.interactive_latency(p, RTT, RTO)),
-    LOWER: Strategy(f"{BASE}+thin-min-rto({1e3 * LOWER_RTO:g}ms)", closed=lambda p: closed.interactive_latency(p, RTT, LOWER_RTO)),
-    PADDED: Strategy(kind="padded", keys={"min_window": M, "dummy_bytes": f"{DUMMY}B"}, closed=lambda p: closed.padded_latency(p, RTT, RTO)),
-    EARLY: Strategy(f"{BASE}+early-retransmit", "padded", {"min_window": M - 1, "dummy_bytes": f"{DUMMY}B"}),
+    PLAIN: Strategy(closed=lambda p: closed.interactive_latency(p, RTT, RTO), part=2.0),
+    LOWER: Strategy(f"{BASE}+thin-min-rto({1e3 * LOWER_RTO:g}ms)", closed=lambda p: closed.interactive_latency(p, RTT, LOWER_RTO), part=2.0),
+    PADDED: Strategy(
+        kind="padded", keys={"min_window": M, "dummy_bytes": f"{DUMMY}B"}, closed=lambda p: closed.padded_latency(p, RTT, RTO), part=2 / 3
+    ),
+    EARLY: Strategy(f"{BASE}+early-retransmit", "padded", {"min_window": M - 1, "dummy_bytes": f"{DUMMY}B"}, part=2 / 3),
     COPIED: Strategy(f"{BASE}+diversity({COPIES})", closed=lambda p: closed.diversity_latency(p, RTT, RTO, COPIES)),
-    BACKLOGGED: Strategy(kind="backlogged", keys={"dummy_bytes": f"{PACKET}B"}),
+    BACKLOGGED: Strategy(kind="backlogged", keys={"dummy_bytes": f"{PACKET}B"}, part=0.2),
     FRAMING: Strategy(f"{BASE}+smart-framing"),
     TLP: Strategy(f"{BASE}+rack"),
 }
@@ -82,7 +83,7 @@ class Load:
     losses: tuple[float, ...]
     """Probabilities with which the link loses each packet of data."""
     flows: int
-    """Of each strategy in each run, and of kinds that send more a `PART` of it."""
+    """Of most strategies in each run (`Strategy.part`)."""
     seconds: float
 
     def path(self, p: float) -> ac.Single:

@@ -26,6 +26,9 @@ pub(crate) struct Flow {
     end: Instant,
     syn_at: Option<Instant>,
     last_syn_at: Option<Instant>,
+    /// When the latest SYN-ACK was seen, and how long the first one since the latest SYN took.
+    syn_ack_at: Option<Instant>,
+    answered_in: Option<Duration>,
     syn_ack: bool,
     handshake: Option<Duration>,
     /// The same from the last SYN on: a round-trip time.
@@ -60,6 +63,8 @@ impl Flow {
             end: seen.at,
             syn_at: None,
             last_syn_at: None,
+            syn_ack_at: None,
+            answered_in: None,
             syn_ack: false,
             handshake: None,
             round_trip: None,
@@ -125,7 +130,9 @@ impl Flow {
             // By the client's clock, where it tells that this ack was held up.
             let due = s.options.timestamps.and_then(|t| self.halves[1 - side].peer_clock.sent_by(t.tsval));
             let came = due.map_or(seen.at, |due| due.min(seen.at));
-            self.round_trip = self.last_syn_at.map(|at| came.since(at));
+            // Where the numbers of packets were left out in between, it is not the answer itself: that was lost.
+            let answered = self.syn_ack_at.zip(self.answered_in).filter(|_| !self.halves[side].gaps.left_out());
+            self.round_trip = answered.map(|(at, answered)| came.since(at) + answered);
         }
         self.reset |= s.flags.has(Flags::RST);
         if let Some((listing, before)) = self.listing.as_mut().zip(before) {
@@ -142,6 +149,8 @@ impl Flow {
     fn on_syn(&mut self, seen: &Seen, side: usize) {
         if seen.segment.flags.has(Flags::ACK) {
             self.syn_ack = true;
+            self.syn_ack_at = Some(seen.at);
+            self.answered_in = self.answered_in.or(self.last_syn_at.map(|at| seen.at.since(at)));
             self.client = 1 - side;
             self.halves[side].has_answered(seen.at);
         } else {
@@ -149,6 +158,7 @@ impl Flow {
             self.opening_seen = true;
             self.syn_at.get_or_insert(seen.at);
             self.last_syn_at = Some(seen.at);
+            self.answered_in = None;
             self.halves[1 - side].asked_at = Some(seen.at);
         }
         let [Some(a), Some(b)] = [0, 1].map(|i| self.halves[i].out.options) else { return };
@@ -181,7 +191,7 @@ impl Flow {
     }
 
     /// Puts the sum under it.
-    pub(crate) fn finish(mut self, habits: impl Fn(&SocketAddr) -> Habits) -> Connection {
+    pub(crate) fn finish(mut self, habits: impl Fn(&SocketAddr) -> Habits, all: Habits) -> Connection {
         let standing = self.standing();
         let fars = [0, 1].map(|i| self.halves[i].far);
         let mut notes = Vec::new();
@@ -208,7 +218,7 @@ impl Flow {
         let asked = self.halves[0].asked.is_some();
         let [a, b] = self.halves;
         let sides = [self.client, 1 - self.client];
-        let mut halves = [Some(resolve(a, habits(&self.ends[0]))), Some(resolve(b, habits(&self.ends[1])))];
+        let mut halves = [Some(resolve(a, habits(&self.ends[0]), all)), Some(resolve(b, habits(&self.ends[1]), all))];
         let directions = sides.map(|i| halves[i].take().expect("two different sides"));
         let [first, second] = sides.map(|i| &directions[i].0);
         let left_out = self.listing.as_ref().map_or(0, |l| l.left_out);

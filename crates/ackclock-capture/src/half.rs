@@ -136,6 +136,11 @@ pub(crate) struct Half {
     news_was_advance: bool,
     dup_acks: u32,
     third_at: Option<Instant>,
+    /// The receiver's timestamps when it last began to tell of a loss, and, since then, of everything's arrival.
+    told_loss: Option<u32>,
+    told_whole: Option<u32>,
+    /// The same when an ack last moved forward or was the third duplicate.
+    called_for: Option<u32>,
     /// Send time of the latest copy that is known to be delivered.
     delivered_sent: Option<Instant>,
     /// Since when the oldest piece is known to have been overtaken.
@@ -207,6 +212,9 @@ impl Half {
             news_was_advance: false,
             dup_acks: 0,
             third_at: None,
+            told_loss: None,
+            told_whole: None,
+            called_for: None,
             delivered_sent: None,
             overtaken_at: None,
             sent_at: None,

@@ -10,7 +10,7 @@ use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
 use crate::what_if::{Evidence, settle};
 
 /// The direction, and whether it exceeded what is kept. `elsewhere` is what other connections of the same host show.
-pub(crate) fn resolve(mut half: Half, elsewhere: Habits) -> (Direction, bool) {
+pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direction, bool) {
     probes(&mut half, elsewhere);
     half.follow_end();
     let mut out = half.out;
@@ -63,7 +63,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits) -> (Direction, bool) {
         }
         out.other_losses += e.retransmissions.saturating_sub(1);
     }
-    out.gaps = half.gaps.by_content(elsewhere.silences, elsewhere.verdict(), half.identified);
+    out.gaps = half.gaps.by_content(elsewhere.silences, elsewhere.verdict(), all.verdict().or(all.silences.verdict()), half.identified);
     out.gaps_by_time = half.gaps.time;
     out.episodes = half.episodes;
     out.retransmissions = half.agains.into_iter().map(|a| a.row).collect();

@@ -62,9 +62,21 @@ impl Half {
             (self.news_at, self.news_was_advance) = (Some(at), false);
             if self.dup_acks == 3 {
                 self.third_at = Some(at);
+                self.called_for = s.options.timestamps.map(|t| t.tsval);
             }
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
+        }
+        if let Some(t) = s.options.timestamps {
+            if ack > before {
+                self.called_for = Some(t.tsval);
+            }
+            let whole = self.dup_acks == 0 && self.sacked.is_empty();
+            match self.told_loss {
+                Some(_) if self.told_whole.is_none() && whole => self.told_whole = Some(t.tsval),
+                told if !whole && (told.is_none() || self.told_whole.is_some()) => (self.told_loss, self.told_whole) = (Some(t.tsval), None),
+                _ => {}
+            }
         }
         if ack > before || !same_window {
             self.limits.acked(&self.standing(at), ack > before, self.syn == Some(before));

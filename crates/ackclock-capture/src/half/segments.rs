@@ -97,12 +97,31 @@ impl Half {
             id: (seen.id != 0).then_some(seen.id),
             tsval,
             tick: sender.clock.tick(),
+            tsecr: s.options.timestamps.map(|t| t.tsecr),
+            unprompted: s.options.timestamps.is_some_and(|t| self.unprompted(t.tsecr)),
+            unanswered: match s.options.timestamps {
+                Some(t) if content == Content::Missing && !self.sack_agreed && start <= self.una => self.unanswered(t.tsecr),
+                _ => Duration::ZERO,
+            },
             due: tsval.and_then(|t| sender.clock.sent_by(t)),
             rtt: sender.handshake.unwrap_or(known),
             least: self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default(),
             smoothed: sender.handshake.unwrap_or_default().max(known).max(sender.smoothed),
             sack: self.sack_agreed,
         }
+    }
+
+    /// The receiver's latest word that its sender had heard was spoken before it told of a loss, or after it told that nothing was missing any more.
+    fn unprompted(&self, tsecr: u32) -> bool {
+        let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
+        self.told_loss.is_none_or(|told| before(tsecr, told) || self.told_whole.is_some_and(|whole| whole != told && !before(tsecr, whole)))
+    }
+
+    /// By the receiver's clock: time from the ack that called for a retransmission, the third duplicate (RFC 5681 §3.2) or the last that moved forward,
+    /// to the latest that its sender had heard when it sent it.
+    fn unanswered(&self, tsecr: u32) -> Duration {
+        let called = self.called_for.filter(|_| self.dup_acks > 0).map(|called| tsecr.wrapping_sub(called));
+        self.peer_clock.tick() * u64::from(called.filter(|ticks| *ticks < 1 << 30).unwrap_or(0))
     }
 
     fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {

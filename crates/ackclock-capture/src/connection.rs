@@ -6,9 +6,10 @@ use ackclock_policy::{Chosen, RttEstimator};
 use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Options};
 
+use crate::Cause;
 use crate::half::{Half, SenderClock, segment_size};
 use crate::listing::{Counts, Listing};
-use crate::report::{Connection, Standing, View};
+use crate::report::{Connection, Retransmission, Standing, View};
 use crate::resolve::{Habits, resolve};
 use crate::segment::Seen;
 use crate::wanted::Wanted;
@@ -39,6 +40,9 @@ pub(crate) struct Flow {
     /// Hops left in the first packets, to tell copies from both sides of a router.
     hops: [u8; 2],
     copies: [u64; 2],
+    /// How many of them are SYNs, and the SYN-ACKs that they may have called forth.
+    syn_copies: usize,
+    answers_again: Vec<Retransmission>,
     /// Its packets, where they are wanted.
     pub listing: Option<Listing>,
     /// There is room for another one.
@@ -72,6 +76,8 @@ impl Flow {
             interfaces: [None; 2],
             hops: [0; 2],
             copies: [0; 2],
+            syn_copies: 0,
+            answers_again: Vec::new(),
             listing: None,
             may_list_packets: true,
             before: None,
@@ -107,6 +113,7 @@ impl Flow {
             } else {
                 self.halves[side].out.capture_duplicates += 1;
             }
+            self.on_copy(seen, side);
             return;
         }
         let before = self.listing.is_some().then(|| Counts::of(&self.halves[side]));
@@ -143,6 +150,27 @@ impl Flow {
         }
         for i in 0..2 {
             self.halves[i].near = self.halves[1 - i].far.unwrap_or(Duration::ZERO);
+        }
+    }
+
+    /// A network that makes a copy of a SYN brings about a second SYN-ACK, which looks like a copy too.
+    fn on_copy(&mut self, seen: &Seen, side: usize) {
+        let s = &seen.segment;
+        if !s.flags.has(Flags::SYN) || self.hops[side] != seen.hops {
+            return;
+        }
+        if !s.flags.has(Flags::ACK) {
+            self.syn_copies += 1;
+        } else if self.answers_again.len() < self.syn_copies.min(MOST_ANSWERS) {
+            self.answers_again.push(Retransmission {
+                at: seen.at,
+                seq: s.seq,
+                packets: 1,
+                cause: Cause::Syn,
+                original_seen: true,
+                evidence: "the SYN-ACK again, in answer to a SYN that came twice".to_owned(),
+                ..Retransmission::default()
+            });
         }
     }
 
@@ -190,6 +218,11 @@ impl Flow {
         }
     }
 
+    /// Most packets of one end came twice.
+    fn doubles_packets(&self) -> bool {
+        (0..2).any(|i| self.copies[i] * 2 > self.halves[i].out.packets)
+    }
+
     /// Puts the sum under it.
     pub(crate) fn finish(mut self, habits: impl Fn(&SocketAddr) -> Habits, all: Habits) -> Connection {
         let standing = self.standing();
@@ -201,6 +234,9 @@ impl Flow {
         if let Some(n) = self.before {
             notes.push(format!("its addresses and ports were used before, by connection {n}"));
         }
+        // Where the capture doubles packets, it doubled the SYN and the answer alike.
+        let answers = if self.doubles_packets() { Vec::new() } else { std::mem::take(&mut self.answers_again) };
+        self.copies[1 - self.client] -= answers.len() as u64;
         for (i, half) in self.halves.iter_mut().enumerate() {
             half.out.limits = std::mem::take(&mut half.limits).finish(self.end);
             // A capture that doubles packets doubles most of them, a network a few.
@@ -219,7 +255,12 @@ impl Flow {
         let [a, b] = self.halves;
         let sides = [self.client, 1 - self.client];
         let mut halves = [Some(resolve(a, habits(&self.ends[0]), all)), Some(resolve(b, habits(&self.ends[1]), all))];
-        let directions = sides.map(|i| halves[i].take().expect("two different sides"));
+        let mut directions = sides.map(|i| halves[i].take().expect("two different sides"));
+        let server = &mut directions[1].0;
+        server.packets += answers.len() as u64;
+        server.retransmitted_packets += answers.len() as u64;
+        server.retransmissions.extend(answers);
+        server.retransmissions.sort_by_key(|r| r.at);
         let [first, second] = sides.map(|i| &directions[i].0);
         let left_out = self.listing.as_ref().map_or(0, |l| l.left_out);
         let packets = self.listing.map(|l| l.finish([first, second], self.client)).unwrap_or_default();
@@ -263,3 +304,6 @@ impl Flow {
         }
     }
 }
+
+/// SYN-ACKs kept that copies of a SYN may have called forth.
+const MOST_ANSWERS: usize = 16;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ackclock_policy::{Rtt, RttEstimator};
 use ackclock_units::{Duration, Instant, SeqNumber};
-use ackclock_wire::Options;
+use ackclock_wire::{Options, Segment};
 
 use self::copies::Copies;
 use crate::gaps::Gaps;
@@ -273,6 +273,15 @@ impl Half {
         let mss = if self.mss > 0 { self.mss } else { USUAL };
         // Most are one: a division takes longer than all that is done with it.
         if len <= mss { 1 } else { len.div_ceil(mss) }
+    }
+
+    /// Packets that so many bytes of this segment are: SACK blocks, which are in each of them, take room (RFC 2018 §3).
+    fn packets_with(&self, s: &Segment, len: u32) -> u32 {
+        let blocks = s.options.sack.as_slice().len() as u32;
+        if len <= 1 || blocks == 0 || self.mss == 0 {
+            return self.packets(len);
+        }
+        len.div_ceil(self.mss.saturating_sub(4 + 8 * blocks).max(1))
     }
 
     /// Pieces in our books.

@@ -129,7 +129,7 @@ impl Half {
             _ => situation.evidence(cause),
         };
         let payload = super::segments::payload(s, start, end);
-        let packets = if cause.counts() { self.packets(payload as u32) } else { 0 };
+        let packets = if cause.counts() { self.packets_with(s, payload as u32) } else { 0 };
         if cause.counts() {
             self.out.retransmitted_packets += u64::from(packets);
             self.out.retransmitted_bytes += payload;

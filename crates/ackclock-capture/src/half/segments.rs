@@ -41,7 +41,7 @@ impl Half {
             self.syn.get_or_insert(start);
             self.out.options.get_or_insert(s.options);
         }
-        let packets = self.packets(s.len);
+        let packets = self.packets_with(s, s.len);
         self.out.packets += u64::from(packets);
         if s.len > 0 {
             self.out.data_packets += u64::from(packets);

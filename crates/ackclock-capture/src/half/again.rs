@@ -272,7 +272,7 @@ impl Half {
             pto: s.rtt.map(|(srtt, _)| srtt * 2 + if s.sole { DELAYED_ACK } else { Duration::ZERO }),
             max: self.max,
             news: s.dup_acks > 0 || s.sacked_above > 0,
-            unprobed: s.sack && s.head && !s.sole && !s.probed && !s.again && s.dup_acks == 0 && s.sacked_above == 0 && !syn,
+            unprobed: s.sack && !s.recovering && s.head && !s.sole && !s.probed && !s.again && s.dup_acks == 0 && s.sacked_above == 0 && !syn,
             probe_after: self.expected().map(|e| e.0),
             timeout_after: self.expected().map(|e| e.1),
         });

@@ -10,6 +10,8 @@ use ackclock_units::{Duration, Instant};
 pub use by_time::{ByTime, LEAST, RATIO, ROUND_TRIPS};
 pub(crate) use signs::Signs;
 
+use crate::{Direction, View};
+
 /// A silence that shows a timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gap {
@@ -37,6 +39,18 @@ impl GapRule {
             Self::Time => "gap",
             Self::Content => "gap-and-content",
         }
+    }
+}
+
+/// The word for a timeout that a retransmission tells of, not a silence.
+pub const SENT_AGAIN: &str = "sent-again";
+
+impl Direction {
+    /// The timeouts that silences tell of, by either rule; only where the capture is nearer to the receiver.
+    pub fn silences(&self) -> impl Iterator<Item = (GapRule, &Gap)> {
+        let rules = [(GapRule::Time, &self.gaps_by_time), (GapRule::Content, &self.gaps)];
+        let told = rules.into_iter().filter(|_| self.view == View::Receiver);
+        told.flat_map(|(rule, gaps)| gaps.iter().map(move |gap| (rule, gap)))
     }
 }
 

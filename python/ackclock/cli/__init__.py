@@ -91,9 +91,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (Interrupted, KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has had enough; the interpreter must not complain about it while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        return _unheard()
+    except SystemExit as e:
+        # click ends the process itself where a pipe is closed.
+        if not isinstance(e.__context__, BrokenPipeError):
+            raise
+        return _unheard()
     except OSError as e:
         return _fail(f"ackclock: {e.filename or 'the system'}: {e.strerror or e}", BAD_INPUT)
     except AckclockError as e:
@@ -105,6 +108,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
             f"ackclock: internal fault, {type(e).__name__}: {e} (ACKCLOCK_TRACEBACK=1 shows where; please report it)",
             FAULT,
         )
+
+
+def _unheard() -> int:
+    # Whoever read our output has had enough; the interpreter must not complain about it while it ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return DONE
 
 
 def _fail(sentence: str, code: int) -> int:

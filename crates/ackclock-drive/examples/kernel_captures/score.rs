@@ -10,6 +10,8 @@ use ackclock_units::Instant;
 use ackclock_wire::Flags;
 use serde_json::Value;
 
+use crate::tcptrace;
+
 /// Moments of one kind that are the same: the kernel's and the capture's differ by what the emulator's thread waited for the processor, which is
 /// long where the machine is busy; expiries of one connection lie farther apart.
 const SAME: u64 = 150_000_000;
@@ -129,6 +131,8 @@ struct Sums {
     rounds: Tally,
     spurious: Tally,
     far_timeouts: Tally,
+    /// Senders' directions that tcptrace saw too, those of them where it finds as many packets sent again, and both sums.
+    tcptrace: [u64; 4],
     wrong_spurious: u32,
     /// For both rules: gaps, those that hold an expiry, expiries of data, those that lie in a gap.
     gaps: [[u32; 4]; 2],
@@ -146,6 +150,10 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
         one(&case, &name, only.is_some(), &mut sums)?;
     }
     println!("retransmissions exact in {} of {} sums", sums.retransmitted.0, sums.retransmitted.1);
+    match sums.tcptrace {
+        [0, ..] => println!("tcptrace is not installed: its counts are not compared"),
+        [all, same, ours, theirs] => println!("packets sent again: {ours}, by tcptrace {theirs}; as many in {same} of {all} sums"),
+    }
     for (what, t) in [
         ("timeouts at the sender", sums.timeouts),
         ("probes at the sender", sums.probes),
@@ -204,6 +212,17 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
         sums.retransmitted.0 += u32::from(found == real);
         if found != real {
             said.push(format!("side {side}: RetransSegs {real}, found {found}"));
+        }
+        let file = case.join(if side == 0 { if behind.exists() { "behind.pcapng" } else { "near.pcapng" } } else { "far.pcapng" });
+        if let Some(told) = tcptrace::retransmitted(&file)? {
+            let on_wire = if side == 0 && behind.exists() { directions(&analysed(&wire)) } else { mine.clone() };
+            let ours: u64 = on_wire.iter().map(|(_, d, _)| d.retransmitted_packets).sum();
+            let theirs: u64 = told.iter().filter(|(end, _)| (end.ip() == client) == (side == 0)).map(|t| t.1).sum();
+            let sums = &mut sums.tcptrace;
+            *sums = [sums[0] + 1, sums[1] + u64::from(ours == theirs), sums[2] + ours, sums[3] + theirs];
+            if ours != theirs {
+                said.push(format!("side {side}: tcptrace says that {theirs} packets were sent again, found {ours}"));
+            }
         }
         let (mut timeouts, mut probes, mut rounds, mut spurious, mut seen) =
             (Tally::default(), Tally::default(), Tally::default(), Tally::default(), Tally::default());

@@ -72,7 +72,6 @@ fn a_syn_that_came_twice_has_two_answers() {
     let [c] = &report.connections[..] else { panic!("{report:?}") };
     let d = &c.directions[1];
     assert_eq!((d.retransmitted_packets, d.of(Cause::Syn).count(), d.network_duplicates), (2, 1, 0));
-    assert_eq!(c.directions[0].network_duplicates, 3, "the SYN, and what else the path made copies of");
 }
 
 #[test]

@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code. Errors are one sentence on stderr."""
     try:
-        code = command.main(args=arguments, prog_name="ackclock", standalone_mode=False)
+        code = _invoke(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except click.exceptions.NoArgsIsHelpError as e:
@@ -88,15 +88,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"ackclock: {_sentence(e.format_message())}", BAD_INPUT)
     except InputError as e:
         return _fail(f"ackclock: {_sentence(str(e))}", BAD_INPUT)
-    except (Interrupted, KeyboardInterrupt, click.Abort):
+    except (Interrupted, KeyboardInterrupt, EOFError, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        return _unheard()
-    except SystemExit as e:
-        # click ends the process itself where a pipe is closed.
-        if not isinstance(e.__context__, BrokenPipeError):
-            raise
-        return _unheard()
+        # Whoever read our output has had enough; the interpreter must not complain about it while it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
     except OSError as e:
         return _fail(f"ackclock: {e.filename or 'the system'}: {e.strerror or e}", BAD_INPUT)
     except AckclockError as e:
@@ -110,10 +107,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         )
 
 
-def _unheard() -> int:
-    # Whoever read our output has had enough; the interpreter must not complain about it while it ends.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
-    return DONE
+def _invoke(arguments: list[str]) -> object:
+    # What click's own `main` does besides ends the process where a pipe is closed.
+    try:
+        with command.make_context("ackclock", arguments) as context:
+            return command.invoke(context)
+    except click.exceptions.Exit as e:
+        return e.exit_code
 
 
 def _fail(sentence: str, code: int) -> int:

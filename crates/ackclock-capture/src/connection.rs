@@ -123,9 +123,11 @@ impl Flow {
         let other = &self.halves[1 - side];
         // Asked for where a silence may have ended.
         let tsval = s.options.timestamps.map(|t| t.tsval);
-        let quiet = self.halves[side].gaps.may_end(seen.at, tsval, other.peer_clock.tick());
+        let (clock, half) = (&other.peer_clock, &self.halves[side]);
+        let quiet = half.gaps.may_end(seen.at, tsval, clock.tick()) || half.awaits_repair();
         let smoothed = if quiet { other.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
-        let sender = SenderClock { clock: other.peer_clock, handshake: self.round_trip, smoothed, quiet };
+        let due = tsval.and_then(|t| clock.sent_by(t));
+        let sender = SenderClock { due, tick: clock.tick(), handshake: self.round_trip, smoothed, quiet };
         self.halves[side].on_segment(seen, &sender);
         if s.len > 0 {
             self.halves[1 - side].gaps.asked(seen.at);

@@ -89,6 +89,8 @@ pub(crate) struct Arrival {
     /// The latest of the receiver's timestamps that its sender had heard of, and whether no ack that tells of a loss had reached it by that.
     pub tsecr: Option<u32>,
     pub unprompted: bool,
+    /// It may end a silence; where it cannot, what it takes to judge that is not filled in.
+    pub quiet: bool,
     /// How long acks without SACK had been without an answer, where this fills the hole that they told of.
     pub unanswered: Duration,
     /// The round-trip time of the handshake, the least that was seen, and the most that its sender may hold for it.
@@ -113,7 +115,6 @@ impl Arrival {
 struct Earlier {
     at: Instant,
     tsval: Option<u32>,
-    tsecr: Option<u32>,
 }
 
 /// Both rules over one direction.
@@ -122,6 +123,8 @@ pub(crate) struct Gaps {
     by_time: ByTime,
     /// The latest packet, the latest with data, and the one after which something that is overdue must have been sent.
     any: Option<Earlier>,
+    /// What the sender of the latest packet had heard of then, by its timestamp's echo.
+    heard: Option<u32>,
     data: Option<Earlier>,
     overdue: Option<Earlier>,
     skipped: bool,
@@ -219,11 +222,11 @@ impl Gaps {
         } else {
             self.held_up = held_up.max(self.held_up - self.held_up / 4);
         }
-        let this = Earlier { at: a.at, tsval: a.tsval, tsecr: a.tsecr };
+        let this = Earlier { at: a.at, tsval: a.tsval };
         // Unless it was sent long after all data that came, though before an ack that overtook it.
         let late = late && !(a.unprompted && self.data.is_some_and(|data| a.silence(&data) > LEAST));
         if a.content != Content::Nothing && !late {
-            let found = if a.syn { None } else { self.judge(a, before) };
+            let found = if a.syn || !a.quiet { None } else { self.judge(a, before) };
             self.before = found.map(|f| f.0);
             self.copies_before = self.copies(a);
             if self.content.len() < MOST_GAPS {
@@ -236,7 +239,7 @@ impl Gaps {
             (self.data, self.asked_at, self.overdue, self.skipped) = (Some(this), None, Some(this), false);
         }
         if !late {
-            self.any = Some(this);
+            (self.any, self.heard) = (Some(this), a.tsecr);
             self.after_syn = a.syn;
             self.last_id = a.id.or(self.last_id);
         }
@@ -258,7 +261,7 @@ impl Gaps {
         // Acks may have told of the loss of what others overtook, as late as packets are held up on the way; nothing tells of the last one's.
         let last = matches!(a.content, Content::Next | Content::Known { newest: true } | Content::Overdue { newest: true });
         // They did not where its sender had heard nothing since the packet before, or nothing of a loss.
-        let unprompted = repeats && (a.unprompted || a.tsecr.is_some() && self.any.is_some_and(|any| any.tsecr == a.tsecr));
+        let unprompted = repeats && (a.unprompted || a.tsecr.is_some() && a.tsecr == self.heard);
         let round_trip = if last || unprompted { a.least } else { a.least + held_up };
         if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) {
             return None;

@@ -89,7 +89,9 @@ struct Hole {
 const ACKED_KEPT: usize = 64;
 /// What else tells of a direction's sender: its clock, the round-trip time of the handshake, and the smoothed one on its side of the capture.
 pub(crate) struct SenderClock {
-    pub clock: PeerClock,
+    /// When the present packet would have been seen without more delay than the least, and the tick of the clock.
+    pub due: Option<Instant>,
+    pub tick: Duration,
     pub handshake: Option<Duration>,
     pub smoothed: Duration,
     /// A silence may have ended.

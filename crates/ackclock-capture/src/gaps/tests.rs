@@ -30,6 +30,7 @@ fn arrival(at: u64, content: Content, id: u16) -> Arrival {
         due: None,
         tsecr: None,
         unprompted: false,
+        quiet: true,
         unanswered: Duration::ZERO,
         rtt,
         least: rtt,

@@ -87,28 +87,43 @@ impl Half {
             () if self.holes.iter().any(|h| h.start < end && start < h.end) => Content::Missing,
             () => Content::Known { newest: end >= self.max },
         };
-        let known = if sender.quiet { self.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
-        let tsval = s.options.timestamps.map(|t| t.tsval);
-        Arrival {
+        let times = s.options.timestamps;
+        let mut arrival = Arrival {
             at: seen.at,
             content,
             syn: s.flags.has(Flags::SYN),
             fin: s.flags.has(Flags::FIN),
             id: (seen.id != 0).then_some(seen.id),
-            tsval,
-            tick: sender.clock.tick(),
-            tsecr: s.options.timestamps.map(|t| t.tsecr),
-            unprompted: s.options.timestamps.is_some_and(|t| self.unprompted(t.tsecr)),
-            unanswered: match s.options.timestamps {
-                Some(t) if content == Content::Missing && !self.sack_agreed && start <= self.una => self.unanswered(t.tsecr),
-                _ => Duration::ZERO,
-            },
-            due: tsval.and_then(|t| sender.clock.sent_by(t)),
-            rtt: sender.handshake.unwrap_or(known),
-            least: self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default(),
-            smoothed: sender.handshake.unwrap_or_default().max(known).max(sender.smoothed),
+            tsval: times.map(|t| t.tsval),
+            tick: sender.tick,
+            due: sender.due,
+            tsecr: times.map(|t| t.tsecr),
+            quiet: sender.quiet,
+            unprompted: false,
+            unanswered: Duration::ZERO,
+            rtt: sender.handshake.unwrap_or_default(),
+            least: Duration::ZERO,
+            smoothed: Duration::ZERO,
             sack: self.sack_agreed,
+        };
+        if sender.quiet {
+            let known = self.rtt().map_or(Duration::ZERO, |r| r.0);
+            arrival.rtt = sender.handshake.unwrap_or(known);
+            arrival.least = self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default();
+            arrival.smoothed = sender.handshake.unwrap_or_default().max(known).max(sender.smoothed);
+            arrival.unprompted = times.is_some_and(|t| self.unprompted(t.tsecr));
+            if let (Content::Missing, false, Some(t)) = (content, self.sack_agreed, times)
+                && start <= self.una
+            {
+                arrival.unanswered = self.unanswered(t.tsecr);
+            }
         }
+        arrival
+    }
+
+    /// Without SACK, duplicate acks have called for a repair: it may come after a silence that others fill.
+    pub(crate) fn awaits_repair(&self) -> bool {
+        !self.sack_agreed && self.dup_acks > 0
     }
 
     /// The receiver's latest word that its sender had heard was spoken before it told of a loss, or after it told that nothing was missing any more.

@@ -213,14 +213,12 @@ impl Gaps {
             }
         }
         // What packets are held up on the way, the sender counts into its round-trip times.
-        let (held_up, before) = (a.due.map_or(Duration::ZERO, |due| a.at.since(due)), self.held_up);
-        if self.held_up_since.is_none_or(|since| a.at.since(since) >= a.rtt) {
-            (self.held_up_before, self.held_up_since) = (self.held_up, Some(a.at));
-        }
-        if held_up >= self.held_up {
-            self.held_up = held_up;
-        } else {
-            self.held_up = held_up.max(self.held_up - self.held_up / 4);
+        let before = self.held_up;
+        if let Some(due) = a.due {
+            if self.held_up_since.is_none_or(|since| a.at.since(since) >= a.rtt) {
+                (self.held_up_before, self.held_up_since) = (self.held_up, Some(a.at));
+            }
+            self.held_up = a.at.since(due).max(self.held_up - self.held_up / 4);
         }
         let this = Earlier { at: a.at, tsval: a.tsval };
         // Unless it was sent long after all data that came, though before an ack that overtook it.

@@ -138,7 +138,8 @@ pub(crate) struct Half {
     news_was_advance: bool,
     dup_acks: u32,
     third_at: Option<Instant>,
-    /// The receiver's timestamps when it last began to tell of a loss, and, since then, of everything's arrival.
+    /// The receiver's acks tell of a loss; its timestamps when that last began, and when it ended since then.
+    telling: bool,
     told_loss: Option<u32>,
     told_whole: Option<u32>,
     /// The same when an ack last moved forward or was the third duplicate.
@@ -214,6 +215,7 @@ impl Half {
             news_was_advance: false,
             dup_acks: 0,
             third_at: None,
+            telling: false,
             told_loss: None,
             told_whole: None,
             called_for: None,
@@ -279,11 +281,14 @@ impl Half {
 
     /// Packets that so many bytes of this segment are: SACK blocks, which are in each of them, take room (RFC 2018 §3).
     fn packets_with(&self, s: &Segment, len: u32) -> u32 {
-        let blocks = s.options.sack.as_slice().len() as u32;
-        if len <= 1 || blocks == 0 || self.mss == 0 {
+        // Four blocks at the most.
+        if len + 36 <= self.mss || self.mss == 0 {
             return self.packets(len);
         }
-        len.div_ceil(self.mss.saturating_sub(4 + 8 * blocks).max(1))
+        match s.options.sack.as_slice().len() as u32 {
+            0 => self.packets(len),
+            blocks => len.div_ceil(self.mss.saturating_sub(4 + 8 * blocks).max(1)),
+        }
     }
 
     /// Pieces in our books.

@@ -67,16 +67,14 @@ impl Half {
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
         }
-        if let Some(t) = s.options.timestamps {
-            if ack > before {
-                self.called_for = Some(t.tsval);
-            }
-            let whole = self.dup_acks == 0 && self.sacked.is_empty();
-            match self.told_loss {
-                Some(_) if self.told_whole.is_none() && whole => self.told_whole = Some(t.tsval),
-                told if !whole && (told.is_none() || self.told_whole.is_some()) => (self.told_loss, self.told_whole) = (Some(t.tsval), None),
-                _ => {}
-            }
+        let whole = self.dup_acks == 0 && self.sacked.is_empty();
+        if whole == self.telling {
+            self.telling = !whole;
+            let tsval = s.options.timestamps.map(|t| t.tsval);
+            if whole { self.told_whole = tsval } else { (self.told_loss, self.told_whole) = (tsval, None) }
+        }
+        if ack > before && !self.sack_agreed {
+            self.called_for = s.options.timestamps.map(|t| t.tsval);
         }
         if ack > before || !same_window {
             self.limits.acked(&self.standing(at), ack > before, self.syn == Some(before));

@@ -78,23 +78,29 @@ pub(crate) struct Arrival {
     pub content: Content,
     /// A SYN: silences around it are none of these.
     pub syn: bool,
-    /// A FIN: nothing comes after it.
-    pub fin: bool,
     /// Its identification, if it has one.
     pub id: Option<u16>,
-    /// Its timestamp, the tick of the sender's clock, and when it would have come without more delay than the least.
+    /// Its timestamp, and when it would have come without more delay than the least.
     pub tsval: Option<u32>,
-    pub tick: Duration,
     pub due: Option<Instant>,
-    /// The latest of the receiver's timestamps that its sender had heard of, and whether no ack that tells of a loss had reached it by that.
+    /// The latest of the receiver's timestamps that its sender had heard of.
     pub tsecr: Option<u32>,
+    /// The round-trip time of the handshake.
+    pub rtt: Duration,
+}
+
+/// What is asked besides of one that may end a silence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    /// A FIN: nothing comes after it.
+    pub fin: bool,
+    /// The tick of the sender's clock.
+    pub tick: Duration,
+    /// By what its sender had heard, no ack that tells of a loss had reached it.
     pub unprompted: bool,
-    /// It may end a silence; where it cannot, what it takes to judge that is not filled in.
-    pub quiet: bool,
     /// How long acks without SACK had been without an answer, where this fills the hole that they told of.
     pub unanswered: Duration,
-    /// The round-trip time of the handshake, the least that was seen, and the most that its sender may hold for it.
-    pub rtt: Duration,
+    /// The least round-trip time that was seen, and the most that its sender may hold for it.
     pub least: Duration,
     pub smoothed: Duration,
     /// Whether SACK was agreed on.
@@ -104,9 +110,9 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// Time between an earlier packet and this one, by the sender's clock where it tells: a delay on the way is no silence, and a retransmission
     /// that comes together with what it overtook is sent after one.
-    fn silence(&self, since: &Earlier) -> Duration {
+    fn silence(&self, since: &Earlier, tick: Duration) -> Duration {
         let ticks = self.tsval.zip(since.tsval).map(|(now, then)| now.wrapping_sub(then)).filter(|ticks| *ticks < 1 << 30);
-        ticks.map_or(self.at.since(since.at), |ticks| self.tick * u64::from(ticks))
+        ticks.map_or(self.at.since(since.at), |ticks| tick * u64::from(ticks))
     }
 }
 
@@ -192,8 +198,8 @@ impl Gaps {
         self.any.iter().chain(&self.data).chain(&self.overdue).any(long)
     }
 
-    /// A packet comes from the sender.
-    pub(crate) fn arrival(&mut self, a: &Arrival) {
+    /// A packet comes from the sender; `ending` where it may end a silence.
+    pub(crate) fn arrival(&mut self, a: &Arrival, ending: Option<&Ending>) {
         if !a.syn
             && let Some(gap) = self.by_time.arrival(a.at, a.rtt)
             && self.time.len() < MOST_GAPS
@@ -222,9 +228,10 @@ impl Gaps {
         }
         let this = Earlier { at: a.at, tsval: a.tsval };
         // Unless it was sent long after all data that came, though before an ack that overtook it.
-        let late = late && !(a.unprompted && self.data.is_some_and(|data| a.silence(&data) > LEAST));
+        let overtaken = |e: &Ending| e.unprompted && self.data.is_some_and(|data| a.silence(&data, e.tick) > LEAST);
+        let late = late && !ending.is_some_and(overtaken);
         if a.content != Content::Nothing && !late {
-            let found = if a.syn || !a.quiet { None } else { self.judge(a, before) };
+            let found = ending.filter(|_| !a.syn).and_then(|e| self.judge(a, e, before));
             self.before = found.map(|f| f.0);
             self.copies_before = self.copies(a);
             if self.content.len() < MOST_GAPS {
@@ -244,23 +251,23 @@ impl Gaps {
     }
 
     /// Whether a timeout ended the silence before this packet, and whether it may have been a tail loss probe all the same.
-    fn judge(&mut self, a: &Arrival, held_up: Duration) -> Option<(Gap, bool)> {
+    fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, bool)> {
         let silence = match (a.content, self.asked_at) {
             // What comes next cannot be overdue before it was asked for.
             (Content::Next, Some(asked)) if asked > self.any?.at => a.at.since(asked),
-            (Content::Next, _) => a.silence(&self.any?),
+            (Content::Next, _) => a.silence(&self.any?, e.tick),
             (Content::Overdue { .. }, asked) => {
                 let since = self.overdue?;
-                asked.filter(|asked| *asked > since.at).map_or(a.silence(&since), |asked| a.at.since(asked))
+                asked.filter(|asked| *asked > since.at).map_or(a.silence(&since, e.tick), |asked| a.at.since(asked))
             }
-            _ => a.silence(&self.data?).max(a.unanswered),
+            _ => a.silence(&self.data?, e.tick).max(e.unanswered),
         };
         let repeats = matches!(a.content, Content::Missing | Content::Known { .. } | Content::Overdue { .. });
         // Acks may have told of the loss of what others overtook, as late as packets are held up on the way; nothing tells of the last one's.
         let last = matches!(a.content, Content::Next | Content::Known { newest: true } | Content::Overdue { newest: true });
         // They did not where its sender had heard nothing since the packet before, or nothing of a loss.
-        let unprompted = repeats && (a.unprompted || a.tsecr.is_some() && a.tsecr == self.heard);
-        let round_trip = if last || unprompted { a.least } else { a.least + held_up };
+        let unprompted = repeats && (e.unprompted || a.tsecr.is_some() && a.tsecr == self.heard);
+        let round_trip = if last || unprompted { e.least } else { e.least + held_up };
         if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) {
             return None;
         }
@@ -279,7 +286,7 @@ impl Gaps {
             return None;
         }
         let tail = match a.content {
-            Content::Next => self.copies(a) == 1 || a.fin,
+            Content::Next => self.copies(a) == 1 || e.fin,
             Content::Known { newest } | Content::Overdue { newest } => newest,
             _ => false,
         };
@@ -287,19 +294,19 @@ impl Gaps {
         // late by an eighth), what was asked for a round trip later.
         let asked = a.content == Content::Next && self.asked_at > self.any.map(|any| any.at);
         let trips = if asked { 3 } else { 2 };
-        let soon = silence < ((a.smoothed + self.held_up_before) * trips + LEAST).mul_f64(1.15);
+        let soon = silence < ((e.smoothed + self.held_up_before) * trips + LEAST).mul_f64(1.15);
         // A recovery knows no probes (Linux sends them in its open state only), and only one is sent.
         let began = Instant::from_nanos(a.at.as_nanos().saturating_sub(silence.as_nanos()));
-        let recovering = |trips: u32| self.again_at.is_some_and(|again| again + a.smoothed * u64::from(trips) > began);
-        let maybe_probe = a.sack && tail && soon && self.before.is_none() && !recovering(1);
+        let recovering = |trips: u32| self.again_at.is_some_and(|again| again + e.smoothed * u64::from(trips) > began);
+        let maybe_probe = e.sack && tail && soon && self.before.is_none() && !recovering(1);
         // What came last after a silence of its own may have been a probe with new data.
-        let lone = self.data.zip(self.data_before).is_none_or(|(data, before)| data.at.since(before) > a.smoothed.mul_f64(ROUND_TRIPS));
-        if a.sack && soon && !lone && !recovering(2) && matches!(a.content, Content::Known { newest: false } | Content::Overdue { newest: false }) {
+        let lone = self.data.zip(self.data_before).is_none_or(|(data, before)| data.at.since(before) > e.smoothed.mul_f64(ROUND_TRIPS));
+        if e.sack && soon && !lone && !recovering(2) && matches!(a.content, Content::Known { newest: false } | Content::Overdue { newest: false }) {
             self.signs.note(false, 1);
         }
         // After a probe the timer runs its full length, which is about the probe's wait; after an expiry it runs twice as long. A shorter one shows
         // that the silence before held idle time.
-        let repeated = a.sack && matches!(a.content, Content::Known { .. });
+        let repeated = e.sack && matches!(a.content, Content::Known { .. });
         if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
             match silence.as_secs_f64() / before.length.as_secs_f64() {
                 ..0.8 if tail && self.copies_before == 1 => last.1 = true,
@@ -308,11 +315,11 @@ impl Gaps {
                 _ => {}
             }
         }
-        if a.sack
+        if e.sack
             && tail
             && numbered
             && self.before.is_none()
-            && let Some(probed) = self.count_lost(a, silence)
+            && let Some(probed) = self.count_lost(a, e, silence)
         {
             self.signs.note(probed, 2);
         }
@@ -333,13 +340,13 @@ impl Gaps {
     /// Of how many copies sent in this silence the last one came tells whether the first was a probe, which is due no later than the timeout and is followed
     /// by a timeout that has not doubled yet; or an expiry, which doubles the next. A timeout lies between the round-trip time with Linux's least, 200 ms, and
     /// RFC 6298's after the first sample, three round-trip times.
-    fn count_lost(&self, a: &Arrival, silence: Duration) -> Option<bool> {
+    fn count_lost(&self, a: &Arrival, e: &Ending, silence: Duration) -> Option<bool> {
         let copies = self.copies(a);
-        if !(2..=4).contains(&copies) || a.rtt.min(a.least) == Duration::ZERO {
+        if !(2..=4).contains(&copies) || a.rtt.min(e.least) == Duration::ZERO {
             return None;
         }
-        let (least, most) = (a.least + LEAST, (a.smoothed + LEAST).max(a.smoothed * 3) + self.held_up_before * 4);
-        let (least_probe, slack) = (least.min(a.least * 2 + LEAST), a.smoothed + Duration::from_millis(20));
+        let (least, most) = (e.least + LEAST, (e.smoothed + LEAST).max(e.smoothed * 3) + self.held_up_before * 4);
+        let (least_probe, slack) = (least.min(e.least * 2 + LEAST), e.smoothed + Duration::from_millis(20));
         let within = |least: Duration, most: Duration| silence >= least.mul_f64(0.95) && silence <= most.mul_f64(1.05) + slack;
         let (probes, none) = ((1 << (copies - 1)) - 1, (1 << copies) - 1);
         let (probed, expired) = (within(least_probe + least * probes, most * (probes + 1)), within(least * none, most * none));

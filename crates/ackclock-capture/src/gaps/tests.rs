@@ -19,30 +19,23 @@ fn a_gap_must_exceed_both_limits_and_grow_to_be_consecutive() {
 /// A packet over a path of 20 ms, from a sender without timestamps.
 fn arrival(at: u64, content: Content, id: u16) -> Arrival {
     let rtt = ms(20);
-    Arrival {
-        at: Instant::ZERO + ms(at),
-        content,
-        syn: false,
-        fin: false,
-        id: Some(id),
-        tsval: None,
-        tick: ms(1),
-        due: None,
-        tsecr: None,
-        unprompted: false,
-        quiet: true,
-        unanswered: Duration::ZERO,
-        rtt,
-        least: rtt,
-        smoothed: rtt,
-        sack: false,
-    }
+    Arrival { at: Instant::ZERO + ms(at), content, syn: false, id: Some(id), tsval: None, due: None, tsecr: None, rtt }
+}
+
+/// What is asked besides, on a path of so many milliseconds.
+const fn ending(rtt: u64) -> Ending {
+    Ending { fin: false, tick: ms(1), unprompted: false, unanswered: Duration::ZERO, least: ms(rtt), smoothed: ms(rtt), sack: false }
+}
+
+/// The same where SACK was agreed on.
+const fn with_sack() -> Ending {
+    Ending { sack: true, ..ending(20) }
 }
 
 /// Ten packets a millisecond apart.
 fn ten() -> Gaps {
     let mut gaps = Gaps::default();
-    (1..=10).for_each(|i| gaps.arrival(&arrival(i, Content::Next, 99 + i as u16)));
+    (1..=10).for_each(|i| gaps.arrival(&arrival(i, Content::Next, 99 + i as u16), Some(&ending(20))));
     gaps
 }
 
@@ -57,7 +50,7 @@ fn after_silence(content: Content, id_step: u16, asked: bool) -> usize {
     if asked {
         gaps.asked(Instant::ZERO + ms(250));
     }
-    gaps.arrival(&arrival(310, content, 109 + id_step));
+    gaps.arrival(&arrival(310, content, 109 + id_step), Some(&ending(20)));
     found(&gaps).len()
 }
 
@@ -76,9 +69,9 @@ fn the_answer_to_a_syn_ack_is_not_taken_for_lost_data() {
     // The SYN, and what comes next after 260 ms: `lost` numbers are left out, the first of them that of an ack.
     let probed = |lost: u16| {
         let mut gaps = Gaps::default();
-        gaps.arrival(&Arrival { syn: true, sack: true, ..arrival(0, Content::Next, 1) });
+        gaps.arrival(&Arrival { syn: true, ..arrival(0, Content::Next, 1) }, Some(&with_sack()));
         gaps.steps = 1;
-        gaps.arrival(&Arrival { sack: true, ..arrival(260, Content::Next, 2 + lost) });
+        gaps.arrival(&arrival(260, Content::Next, 2 + lost), Some(&with_sack()));
         gaps.content.iter().map(|c| c.1).collect::<Vec<_>>()
     };
     assert_eq!([1, 2, 3].map(probed), [vec![], vec![true], vec![false]]);
@@ -93,13 +86,13 @@ fn a_delay_hides_a_timeout_unless_the_echo_tells_that_no_ack_called_it_forth() {
             tsval: Some(sent as u32),
             tsecr: Some(u32::from(heard && content == Content::Known { newest: false })),
             due: Some(Instant::ZERO + ms(sent + 10)),
-            unprompted: !heard,
             ..arrival(came, content, id)
         };
-        (0..10).for_each(|i| gaps.arrival(&packet(i, i + 10, Content::Next, 100 + i as u16)));
-        gaps.arrival(&packet(40, 940, Content::Next, 110));
-        gaps.arrival(&packet(41, 940, Content::Beyond, 112));
-        gaps.arrival(&packet(291, 940, Content::Known { newest: false }, 113));
+        let e = Ending { unprompted: !heard, ..ending(20) };
+        (0..10).for_each(|i| gaps.arrival(&packet(i, i + 10, Content::Next, 100 + i as u16), Some(&e)));
+        gaps.arrival(&packet(40, 940, Content::Next, 110), Some(&e));
+        gaps.arrival(&packet(41, 940, Content::Beyond, 112), Some(&e));
+        gaps.arrival(&packet(291, 940, Content::Known { newest: false }, 113), Some(&e));
         found(&gaps)
     };
     assert_eq!(run(true), []);
@@ -115,8 +108,8 @@ fn without_sack_a_hole_that_acks_told_of_in_vain_was_filled_by_the_timer() {
     let run = |unanswered| {
         let mut gaps = ten();
         // New data keeps coming.
-        (11..=500).for_each(|i| gaps.arrival(&arrival(i, Content::Beyond, 99 + i as u16)));
-        gaps.arrival(&Arrival { unanswered: ms(unanswered), ..arrival(501, Content::Missing, 600) });
+        (11..=500).for_each(|i| gaps.arrival(&arrival(i, Content::Beyond, 99 + i as u16), Some(&ending(20))));
+        gaps.arrival(&arrival(501, Content::Missing, 600), Some(&Ending { unanswered: ms(unanswered), ..ending(20) }));
         found(&gaps).len()
     };
     assert_eq!([21, 190, 230].map(run), [0, 0, 1]);
@@ -127,8 +120,8 @@ fn losses_in_a_silence_tell_a_probe_from_a_timer_that_doubles() {
     let sign = |rtt, silence, copies: u32| {
         let mut gaps = Gaps { left_out: copies, ..Gaps::default() };
         gaps.held_up = ms(0);
-        let a = Arrival { rtt: ms(rtt), least: ms(rtt), smoothed: ms(rtt), ..arrival(silence, Content::Next, 1) };
-        gaps.count_lost(&a, ms(silence))
+        let a = Arrival { rtt: ms(rtt), ..arrival(silence, Content::Next, 1) };
+        gaps.count_lost(&a, &ending(rtt), ms(silence))
     };
     // 220 ms each: a probe and an expiry, or an expiry and one of twice the time; one alone tells nothing.
     assert_eq!(sign(20, 230, 1), None);
@@ -141,7 +134,7 @@ fn losses_in_a_silence_tell_a_probe_from_a_timer_that_doubles() {
 #[test]
 fn what_other_hosts_do_decides_where_a_host_gives_no_plain_sign() {
     let mut gaps = ten();
-    gaps.arrival(&Arrival { sack: true, ..arrival(240, Content::Known { newest: true }, 110) });
+    gaps.arrival(&arrival(240, Content::Known { newest: true }, 110), Some(&with_sack()));
     let count = |probes, none, probing, others| gaps.by_content(Signs { probes, none }, probing, others, true).len();
     assert_eq!(count(0, 0, None, None), 0, "a host that numbers its packets is taken to probe");
     assert_eq!(count(0, 0, None, Some(false)), 1);

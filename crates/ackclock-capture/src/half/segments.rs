@@ -4,7 +4,7 @@ use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Segment};
 
 use super::{Half, Hole, SOONEST_PROBE, SenderClock};
-use crate::gaps::{Arrival, Content};
+use crate::gaps::{Arrival, Content, Ending};
 use crate::segment::Seen;
 use crate::sent::Piece;
 
@@ -27,10 +27,11 @@ impl Half {
         let syn = s.flags.has(Flags::SYN);
         if !s.flags.has(Flags::RST) {
             let arrival = self.arrival(seen, start, sender);
+            let ending = sender.quiet.then(|| self.ending(&seen.segment, arrival.content, start, sender));
             if start > self.told.max(self.max) {
                 self.gaps.skips();
             }
-            self.gaps.arrival(&arrival);
+            self.gaps.arrival(&arrival, ending.as_ref());
             self.told = self.told.max(start + u64::from(s.seq_len()));
         }
         self.identified |= seen.id != 0;
@@ -87,38 +88,32 @@ impl Half {
             () if self.holes.iter().any(|h| h.start < end && start < h.end) => Content::Missing,
             () => Content::Known { newest: end >= self.max },
         };
-        let times = s.options.timestamps;
-        let mut arrival = Arrival {
+        let known = if sender.quiet { self.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
+        Arrival {
             at: seen.at,
             content,
             syn: s.flags.has(Flags::SYN),
-            fin: s.flags.has(Flags::FIN),
             id: (seen.id != 0).then_some(seen.id),
-            tsval: times.map(|t| t.tsval),
-            tick: sender.tick,
+            tsval: s.options.timestamps.map(|t| t.tsval),
             due: sender.due,
-            tsecr: times.map(|t| t.tsecr),
-            quiet: sender.quiet,
-            unprompted: false,
-            unanswered: Duration::ZERO,
-            rtt: sender.handshake.unwrap_or_default(),
-            least: Duration::ZERO,
-            smoothed: Duration::ZERO,
-            sack: self.sack_agreed,
-        };
-        if sender.quiet {
-            let known = self.rtt().map_or(Duration::ZERO, |r| r.0);
-            arrival.rtt = sender.handshake.unwrap_or(known);
-            arrival.least = self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default();
-            arrival.smoothed = sender.handshake.unwrap_or_default().max(known).max(sender.smoothed);
-            arrival.unprompted = times.is_some_and(|t| self.unprompted(t.tsecr));
-            if let (Content::Missing, false, Some(t)) = (content, self.sack_agreed, times)
-                && start <= self.una
-            {
-                arrival.unanswered = self.unanswered(t.tsecr);
-            }
+            tsecr: s.options.timestamps.map(|t| t.tsecr),
+            rtt: sender.handshake.unwrap_or(known),
         }
-        arrival
+    }
+
+    /// What else is asked of one that may end a silence.
+    fn ending(&self, s: &Segment, content: Content, start: u64, sender: &SenderClock) -> Ending {
+        let (times, known) = (s.options.timestamps, self.rtt().map_or(Duration::ZERO, |r| r.0));
+        let repair = times.filter(|_| content == Content::Missing && !self.sack_agreed && start <= self.una);
+        Ending {
+            fin: s.flags.has(Flags::FIN),
+            tick: sender.tick,
+            unprompted: times.is_some_and(|t| self.unprompted(t.tsecr)),
+            unanswered: repair.map_or(Duration::ZERO, |t| self.unanswered(t.tsecr)),
+            least: self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default(),
+            smoothed: sender.handshake.unwrap_or_default().max(known).max(sender.smoothed),
+            sack: self.sack_agreed,
+        }
     }
 
     /// Without SACK, duplicate acks have called for a repair: it may come after a silence that others fill.

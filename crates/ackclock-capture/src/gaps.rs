@@ -195,7 +195,8 @@ impl Gaps {
             let ticks = tsval.zip(since.tsval).map_or(0, |(now, then)| now.wrapping_sub(then));
             at.since(since.at) > LEAST || tick * u64::from(ticks) > LEAST
         };
-        self.any.iter().chain(&self.data).chain(&self.overdue).any(long)
+        // The earliest of them: data is no later than what is overdue, nor that than the latest packet.
+        self.data.as_ref().or(self.overdue.as_ref()).or(self.any.as_ref()).is_some_and(long)
     }
 
     /// A packet comes from the sender; `ending` where it may end a silence.

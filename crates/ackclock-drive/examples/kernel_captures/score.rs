@@ -68,6 +68,8 @@ fn analysed(seen: &[Seen]) -> Report {
 }
 
 type Ends = (SocketAddr, SocketAddr);
+/// A direction as it was analysed, and what the kernel knows of it: moments and why it sent again.
+type OneWay = (Ends, Direction, Vec<(u64, String)>);
 
 /// Expiries of one direction: moment, round, and whether a longer timer would have avoided it.
 struct Expiry {
@@ -193,7 +195,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
     for (side, sender, receiver, sent, got) in [(0, &at_near, &at_far, &wire, &far), (1, &at_far, &at_near, &far, &wire)] {
         let ours = |ends: &Ends| (ends.0.ip() == client) == (side == 0);
         // Ports may be used again: what the kernels know of one pair of them belongs to the connection of that time.
-        let directions = |r: &Report| -> Vec<(Ends, Direction, Vec<(u64, String)>)> {
+        let directions = |r: &Report| -> Vec<OneWay> {
             let both = |c: &ackclock_capture::Connection| {
                 let [a, b] = c.directions.clone();
                 let next = r.connections.iter().filter(|o| (o.client, o.server) == (c.client, c.server) && o.start > c.start).map(|o| o.start).min();

@@ -8,14 +8,17 @@ use std::process::Command;
 
 use ackclock_capture::read::{Packets, open};
 
+/// Ends of connections, and packets that each of them sent again.
+pub type SentAgain = Vec<(SocketAddr, u64)>;
+
 /// Packets of each direction that tcptrace calls retransmitted; missing where it is not installed.
-pub fn retransmitted(capture: &Path) -> Result<Option<Vec<(SocketAddr, u64)>>, Box<dyn std::error::Error>> {
+pub fn retransmitted(capture: &Path) -> Result<Option<SentAgain>, Box<dyn std::error::Error>> {
     let plain = std::env::temp_dir().join(format!("kernel-captures-{}.pcap", std::process::id()));
     write_plain(capture, &plain)?;
     let done = Command::new("tcptrace").args(["-l", "-r", "-n"]).arg(&plain).output();
     std::fs::remove_file(&plain)?;
     let Ok(done) = done else { return Ok(None) };
-    let mut said: Vec<(SocketAddr, u64)> = Vec::new();
+    let mut said = SentAgain::new();
     for line in String::from_utf8_lossy(&done.stdout).lines().map(str::trim) {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {

@@ -41,8 +41,8 @@ pub(crate) struct Flow {
     hops: [u8; 2],
     copies: [u64; 2],
     /// How many of them are SYNs, and the SYN-ACKs that they may have called forth.
-    syn_copies: usize,
-    answers_again: Vec<Retransmission>,
+    syn_copies: [usize; 2],
+    answers_again: [Vec<Retransmission>; 2],
     /// Its packets, where they are wanted.
     pub listing: Option<Listing>,
     /// There is room for another one.
@@ -76,8 +76,8 @@ impl Flow {
             interfaces: [None; 2],
             hops: [0; 2],
             copies: [0; 2],
-            syn_copies: 0,
-            answers_again: Vec::new(),
+            syn_copies: [0; 2],
+            answers_again: [Vec::new(), Vec::new()],
             listing: None,
             may_list_packets: true,
             before: None,
@@ -162,9 +162,9 @@ impl Flow {
             return;
         }
         if !s.flags.has(Flags::ACK) {
-            self.syn_copies += 1;
-        } else if self.answers_again.len() < self.syn_copies.min(MOST_ANSWERS) {
-            self.answers_again.push(Retransmission {
+            self.syn_copies[side] += 1;
+        } else if self.answers_again[side].len() < self.syn_copies[1 - side].min(MOST_ANSWERS) {
+            self.answers_again[side].push(Retransmission {
                 at: seen.at,
                 seq: s.seq,
                 packets: 1,
@@ -173,6 +173,14 @@ impl Flow {
                 evidence: "the SYN-ACK again, in answer to a SYN that came twice".to_owned(),
                 ..Retransmission::default()
             });
+            match &mut self.listing {
+                Some(listing) if self.may_list_packets => {
+                    listing.add(seen, side, &self.halves, Counts::of(&self.halves[side]));
+                    listing.answered_again();
+                }
+                Some(listing) => listing.left_out += 1,
+                None => {}
+            }
         }
     }
 
@@ -237,8 +245,11 @@ impl Flow {
             notes.push(format!("its addresses and ports were used before, by connection {n}"));
         }
         // Where the capture doubles packets, it doubled the SYN and the answer alike.
-        let answers = if self.doubles_packets() { Vec::new() } else { std::mem::take(&mut self.answers_again) };
-        self.copies[1 - self.client] -= answers.len() as u64;
+        let doubled = self.doubles_packets();
+        let answers = if doubled { Default::default() } else { std::mem::take(&mut self.answers_again) };
+        for (copies, answers) in self.copies.iter_mut().zip(&answers) {
+            *copies -= answers.len() as u64;
+        }
         for (i, half) in self.halves.iter_mut().enumerate() {
             half.out.limits = std::mem::take(&mut half.limits).finish(self.end);
             // A capture that doubles packets doubles most of them, a network a few.
@@ -258,14 +269,16 @@ impl Flow {
         let sides = [self.client, 1 - self.client];
         let mut halves = [Some(resolve(a, habits(&self.ends[0]), all)), Some(resolve(b, habits(&self.ends[1]), all))];
         let mut directions = sides.map(|i| halves[i].take().expect("two different sides"));
-        let server = &mut directions[1].0;
-        server.packets += answers.len() as u64;
-        server.retransmitted_packets += answers.len() as u64;
-        server.retransmissions.extend(answers);
-        server.retransmissions.sort_by_key(|r| r.at);
-        let [first, second] = sides.map(|i| &directions[i].0);
         let left_out = self.listing.as_ref().map_or(0, |l| l.left_out);
-        let packets = self.listing.map(|l| l.finish([first, second], self.client)).unwrap_or_default();
+        let sent = [&directions[self.client].0, &directions[1 - self.client].0];
+        let packets = self.listing.map(|l| l.finish(sent, self.client, !doubled)).unwrap_or_default();
+        for (i, again) in answers.into_iter().enumerate().filter(|(_, again)| !again.is_empty()) {
+            let d = &mut directions[usize::from(i != self.client)].0;
+            d.packets += again.len() as u64;
+            d.retransmitted_packets += again.len() as u64;
+            d.retransmissions.extend(again);
+            d.retransmissions.sort_by_key(|r| r.at);
+        }
         for (d, way) in directions.iter().zip(["client", "server"]) {
             if d.1 {
                 notes.push(format!("the {way} had more outstanding than is kept: the oldest of it was forgotten"));

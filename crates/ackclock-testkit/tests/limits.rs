@@ -148,7 +148,7 @@ fn new_segments_on_the_first_duplicate_acks_would_have_called_forth_the_third() 
             s.window.set("initial_window", "rfc5681").unwrap();
             s.recovery.set("limited_transmit", limited_transmit).unwrap();
         });
-        let c = captured([&s, &s], [Plan::send(100_000), Plan::receive()], link(8, ms(30)), &[lost.clone()]);
+        let c = captured([&s, &s], [Plan::send(100_000), Plan::receive()], link(8, ms(30)), std::slice::from_ref(&lost));
         let sent_again = c.client().retransmitted_packets;
         (c.client().timeouts.iter().map(|t| t.remedy).collect::<Vec<_>>(), sent_again)
     };

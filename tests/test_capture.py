@@ -5,6 +5,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -80,6 +81,26 @@ def test_tables_have_the_declared_columns(ackclock, pcap, tmp_path):
     lines = list(io.StringIO(done.out))
     assert len(lines) == 3
     assert lines[0].startswith("file,connection,sender")
+
+
+def test_the_clients_view_is_the_same_in_json_tables_and_python(ackclock, tmp_path):
+    # Beside the server, which receives what the client sends: silences tell of the client's timeouts.
+    path = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/kernel-doubled-syn.pcap.gz"
+    report = ackclock("capture", path, "--json").json
+    listed = [
+        {**t, "connection": 2 * c["number"] + side} for c in report["connections"] for side, d in enumerate(c["directions"]) for t in d["timeouts"]
+    ]
+    assert ackclock("capture", path, "--parquet", tmp_path / "tables").code == 0
+    written = pq.read_table(tmp_path / "tables" / "timeouts.parquet")
+    read = ac.read_capture(path)
+    assert read.timeouts.to_pylist() == written.drop_columns("file").to_pylist()
+    columns = ("seq", "of", "round", "rto", "eifel_spurious", "outage", "remedy", "view", "rule", "connection")
+    assert [{key: t[key] for key in columns} for t in listed] == [{key: t[key] for key in columns} for t in written.to_pylist()]
+    assert [t["t"] for t in listed] == pytest.approx(written["time"].to_pylist())
+    client = [t for t in listed if t["view"] == "client"]
+    assert {t["rule"] for t in client} == {"gap", "gap-and-content"} and {t["connection"] for t in client} == {0}
+    counts = report["connections"][0]["directions"][0]["timeouts_by_rule"]
+    assert counts == {rule: sum(t["rule"] == rule for t in client) for rule in ("sent-again", "gap", "gap-and-content")}
 
 
 def test_flows_are_chosen(ackclock, pcap):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,7 +62,10 @@ def test_policies_as_json_declare_every_parameter(ackclock):
     assert star["params"][0]["name"] == "n"
 
 
-def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path):
-    command = f"{sys.executable} -m ackclock policies --json | head -c 1"
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.stderr == ""
+@pytest.mark.parametrize("command", ["policies --json", "policies", "capture FILE --json", "capture FILE --csv", "capture FILE", "--help"])
+@pytest.mark.parametrize("reader", ["head -c 1", "true"])
+def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path, command, reader):
+    file = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/kernel-heavy-loss.pcap.gz"
+    line = f"{sys.executable} -m ackclock {command.replace('FILE', str(file))} | {reader}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)

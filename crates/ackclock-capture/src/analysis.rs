@@ -234,8 +234,10 @@ impl Analysis {
                 hosts.entry(end.ip()).or_default().add(Habits::of(half));
             }
         }
+        let mut all = Habits::default();
+        hosts.values().for_each(|h| all.add(*h));
         let habits = |end: &SocketAddr| hosts.get(&end.ip()).copied().unwrap_or_default();
-        report.connections = self.flows.into_iter().map(|flow| flow.finish(habits)).collect();
+        report.connections = self.flows.into_iter().map(|flow| flow.finish(habits, all)).collect();
         report
     }
 }

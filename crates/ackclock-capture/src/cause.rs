@@ -157,7 +157,7 @@ impl Situation {
                 return sure(Cause::TailLossProbe);
             }
             if self.head {
-                let open = quiet && self.sack && !self.probed && !self.again && self.sole;
+                let open = quiet && self.sack && !self.probed && !self.again && self.sole && !self.recovering;
                 return Judged { cause: Cause::Timeout, probe_or_timeout: open };
             }
         }

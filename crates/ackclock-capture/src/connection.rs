@@ -6,9 +6,10 @@ use ackclock_policy::{Chosen, RttEstimator};
 use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Options};
 
+use crate::Cause;
 use crate::half::{Half, SenderClock, segment_size};
 use crate::listing::{Counts, Listing};
-use crate::report::{Connection, Standing, View};
+use crate::report::{Connection, Retransmission, Standing, View};
 use crate::resolve::{Habits, resolve};
 use crate::segment::Seen;
 use crate::wanted::Wanted;
@@ -26,6 +27,9 @@ pub(crate) struct Flow {
     end: Instant,
     syn_at: Option<Instant>,
     last_syn_at: Option<Instant>,
+    /// When the latest SYN-ACK was seen, and how long the first one since the latest SYN took.
+    syn_ack_at: Option<Instant>,
+    answered_in: Option<Duration>,
     syn_ack: bool,
     handshake: Option<Duration>,
     /// The same from the last SYN on: a round-trip time.
@@ -36,6 +40,9 @@ pub(crate) struct Flow {
     /// Hops left in the first packets, to tell copies from both sides of a router.
     hops: [u8; 2],
     copies: [u64; 2],
+    /// How many of them are SYNs, and the SYN-ACKs that they may have called forth.
+    syn_copies: [usize; 2],
+    answers_again: [Vec<Retransmission>; 2],
     /// Its packets, where they are wanted.
     pub listing: Option<Listing>,
     /// There is room for another one.
@@ -60,6 +67,8 @@ impl Flow {
             end: seen.at,
             syn_at: None,
             last_syn_at: None,
+            syn_ack_at: None,
+            answered_in: None,
             syn_ack: false,
             handshake: None,
             round_trip: None,
@@ -67,6 +76,8 @@ impl Flow {
             interfaces: [None; 2],
             hops: [0; 2],
             copies: [0; 2],
+            syn_copies: [0; 2],
+            answers_again: [Vec::new(), Vec::new()],
             listing: None,
             may_list_packets: true,
             before: None,
@@ -102,6 +113,7 @@ impl Flow {
             } else {
                 self.halves[side].out.capture_duplicates += 1;
             }
+            self.on_copy(seen, side);
             return;
         }
         let before = self.listing.is_some().then(|| Counts::of(&self.halves[side]));
@@ -111,9 +123,11 @@ impl Flow {
         let other = &self.halves[1 - side];
         // Asked for where a silence may have ended.
         let tsval = s.options.timestamps.map(|t| t.tsval);
-        let quiet = self.halves[side].gaps.may_end(seen.at, tsval, other.peer_clock.tick());
+        let (clock, half) = (&other.peer_clock, &self.halves[side]);
+        let quiet = half.gaps.may_end(seen.at, tsval, clock.tick()) || half.awaits_repair();
         let smoothed = if quiet { other.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
-        let sender = SenderClock { clock: other.peer_clock, handshake: self.round_trip, smoothed, quiet };
+        let due = tsval.and_then(|t| clock.sent_by(t));
+        let sender = SenderClock { due, tick: clock.tick(), handshake: self.round_trip, smoothed, quiet };
         self.halves[side].on_segment(seen, &sender);
         if s.len > 0 {
             self.halves[1 - side].gaps.asked(seen.at);
@@ -125,7 +139,9 @@ impl Flow {
             // By the client's clock, where it tells that this ack was held up.
             let due = s.options.timestamps.and_then(|t| self.halves[1 - side].peer_clock.sent_by(t.tsval));
             let came = due.map_or(seen.at, |due| due.min(seen.at));
-            self.round_trip = self.last_syn_at.map(|at| came.since(at));
+            // Where the numbers of packets were left out in between, it is not the answer itself: that was lost.
+            let answered = self.syn_ack_at.zip(self.answered_in).filter(|_| !self.halves[side].gaps.left_out());
+            self.round_trip = answered.map(|(at, answered)| came.since(at) + answered);
         }
         self.reset |= s.flags.has(Flags::RST);
         if let Some((listing, before)) = self.listing.as_mut().zip(before) {
@@ -139,9 +155,40 @@ impl Flow {
         }
     }
 
+    /// A network that makes a copy of a SYN brings about a second SYN-ACK, which looks like a copy too.
+    fn on_copy(&mut self, seen: &Seen, side: usize) {
+        let s = &seen.segment;
+        if !s.flags.has(Flags::SYN) || self.hops[side] != seen.hops {
+            return;
+        }
+        if !s.flags.has(Flags::ACK) {
+            self.syn_copies[side] += 1;
+        } else if self.answers_again[side].len() < self.syn_copies[1 - side].min(MOST_ANSWERS) {
+            self.answers_again[side].push(Retransmission {
+                at: seen.at,
+                seq: s.seq,
+                packets: 1,
+                cause: Cause::Syn,
+                original_seen: true,
+                evidence: "the SYN-ACK again, in answer to a SYN that came twice".to_owned(),
+                ..Retransmission::default()
+            });
+            match &mut self.listing {
+                Some(listing) if self.may_list_packets => {
+                    listing.add(seen, side, &self.halves, Counts::of(&self.halves[side]));
+                    listing.answered_again();
+                }
+                Some(listing) => listing.left_out += 1,
+                None => {}
+            }
+        }
+    }
+
     fn on_syn(&mut self, seen: &Seen, side: usize) {
         if seen.segment.flags.has(Flags::ACK) {
             self.syn_ack = true;
+            self.syn_ack_at = Some(seen.at);
+            self.answered_in = self.answered_in.or(self.last_syn_at.map(|at| seen.at.since(at)));
             self.client = 1 - side;
             self.halves[side].has_answered(seen.at);
         } else {
@@ -149,6 +196,7 @@ impl Flow {
             self.opening_seen = true;
             self.syn_at.get_or_insert(seen.at);
             self.last_syn_at = Some(seen.at);
+            self.answered_in = None;
             self.halves[1 - side].asked_at = Some(seen.at);
         }
         let [Some(a), Some(b)] = [0, 1].map(|i| self.halves[i].out.options) else { return };
@@ -180,8 +228,13 @@ impl Flow {
         }
     }
 
+    /// Most packets of one end came twice.
+    fn doubles_packets(&self) -> bool {
+        (0..2).any(|i| self.copies[i] * 2 > self.halves[i].out.packets)
+    }
+
     /// Puts the sum under it.
-    pub(crate) fn finish(mut self, habits: impl Fn(&SocketAddr) -> Habits) -> Connection {
+    pub(crate) fn finish(mut self, habits: impl Fn(&SocketAddr) -> Habits, all: Habits) -> Connection {
         let standing = self.standing();
         let fars = [0, 1].map(|i| self.halves[i].far);
         let mut notes = Vec::new();
@@ -190,6 +243,12 @@ impl Flow {
         }
         if let Some(n) = self.before {
             notes.push(format!("its addresses and ports were used before, by connection {n}"));
+        }
+        // Where the capture doubles packets, it doubled the SYN and the answer alike.
+        let doubled = self.doubles_packets();
+        let answers = if doubled { Default::default() } else { std::mem::take(&mut self.answers_again) };
+        for (copies, answers) in self.copies.iter_mut().zip(&answers) {
+            *copies -= answers.len() as u64;
         }
         for (i, half) in self.halves.iter_mut().enumerate() {
             half.out.limits = std::mem::take(&mut half.limits).finish(self.end);
@@ -208,11 +267,18 @@ impl Flow {
         let asked = self.halves[0].asked.is_some();
         let [a, b] = self.halves;
         let sides = [self.client, 1 - self.client];
-        let mut halves = [Some(resolve(a, habits(&self.ends[0]))), Some(resolve(b, habits(&self.ends[1])))];
-        let directions = sides.map(|i| halves[i].take().expect("two different sides"));
-        let [first, second] = sides.map(|i| &directions[i].0);
+        let mut halves = [Some(resolve(a, habits(&self.ends[0]), all)), Some(resolve(b, habits(&self.ends[1]), all))];
+        let mut directions = sides.map(|i| halves[i].take().expect("two different sides"));
         let left_out = self.listing.as_ref().map_or(0, |l| l.left_out);
-        let packets = self.listing.map(|l| l.finish([first, second], self.client)).unwrap_or_default();
+        let sent = [&directions[self.client].0, &directions[1 - self.client].0];
+        let packets = self.listing.map(|l| l.finish(sent, self.client, !doubled)).unwrap_or_default();
+        for (i, again) in answers.into_iter().enumerate().filter(|(_, again)| !again.is_empty()) {
+            let d = &mut directions[usize::from(i != self.client)].0;
+            d.packets += again.len() as u64;
+            d.retransmitted_packets += again.len() as u64;
+            d.retransmissions.extend(again);
+            d.retransmissions.sort_by_key(|r| r.at);
+        }
         for (d, way) in directions.iter().zip(["client", "server"]) {
             if d.1 {
                 notes.push(format!("the {way} had more outstanding than is kept: the oldest of it was forgotten"));
@@ -253,3 +319,6 @@ impl Flow {
         }
     }
 }
+
+/// SYN-ACKs kept that copies of a SYN may have called forth.
+const MOST_ANSWERS: usize = 16;

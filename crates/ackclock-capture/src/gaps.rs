@@ -1,12 +1,16 @@
 //! A sender's timeouts as its receiver sees them: silences. Two rules: that of B-U1, by time alone, and one that also looks at what ends the silence.
 
 mod by_time;
+mod signs;
 #[cfg(test)]
 mod tests;
 
 use ackclock_units::{Duration, Instant};
 
 pub use by_time::{ByTime, LEAST, RATIO, ROUND_TRIPS};
+pub(crate) use signs::Signs;
+
+use crate::{Direction, View};
 
 /// A silence that shows a timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,6 +42,18 @@ impl GapRule {
     }
 }
 
+/// The word for a timeout that a retransmission tells of, not a silence.
+pub const SENT_AGAIN: &str = "sent-again";
+
+impl Direction {
+    /// The timeouts that silences tell of, by either rule; only where the capture is nearer to the receiver.
+    pub fn silences(&self) -> impl Iterator<Item = (GapRule, &Gap)> {
+        let rules = [(GapRule::Time, &self.gaps_by_time), (GapRule::Content, &self.gaps)];
+        let told = rules.into_iter().filter(|_| self.view == View::Receiver);
+        told.flat_map(|(rule, gaps)| gaps.iter().map(move |gap| (rule, gap)))
+    }
+}
+
 /// What a packet is to its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
@@ -62,16 +78,29 @@ pub(crate) struct Arrival {
     pub content: Content,
     /// A SYN: silences around it are none of these.
     pub syn: bool,
-    /// A FIN: nothing comes after it.
-    pub fin: bool,
     /// Its identification, if it has one.
     pub id: Option<u16>,
-    /// Its timestamp, the tick of the sender's clock, and when it would have come without more delay than the least.
+    /// Its timestamp, and when it would have come without more delay than the least.
     pub tsval: Option<u32>,
-    pub tick: Duration,
     pub due: Option<Instant>,
-    /// The round-trip time of the handshake, the least that was seen, and the most that its sender may hold for it.
+    /// The latest of the receiver's timestamps that its sender had heard of.
+    pub tsecr: Option<u32>,
+    /// The round-trip time of the handshake.
     pub rtt: Duration,
+}
+
+/// What is asked besides of one that may end a silence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    /// A FIN: nothing comes after it.
+    pub fin: bool,
+    /// The tick of the sender's clock.
+    pub tick: Duration,
+    /// By what its sender had heard, no ack that tells of a loss had reached it.
+    pub unprompted: bool,
+    /// How long acks without SACK had been without an answer, where this fills the hole that they told of.
+    pub unanswered: Duration,
+    /// The least round-trip time that was seen, and the most that its sender may hold for it.
     pub least: Duration,
     pub smoothed: Duration,
     /// Whether SACK was agreed on.
@@ -81,9 +110,9 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// Time between an earlier packet and this one, by the sender's clock where it tells: a delay on the way is no silence, and a retransmission
     /// that comes together with what it overtook is sent after one.
-    fn silence(&self, since: &Earlier) -> Duration {
+    fn silence(&self, since: &Earlier, tick: Duration) -> Duration {
         let ticks = self.tsval.zip(since.tsval).map(|(now, then)| now.wrapping_sub(then)).filter(|ticks| *ticks < 1 << 30);
-        ticks.map_or(self.at.since(since.at), |ticks| self.tick * u64::from(ticks))
+        ticks.map_or(self.at.since(since.at), |ticks| tick * u64::from(ticks))
     }
 }
 
@@ -100,20 +129,33 @@ pub(crate) struct Gaps {
     by_time: ByTime,
     /// The latest packet, the latest with data, and the one after which something that is overdue must have been sent.
     any: Option<Earlier>,
+    /// What the sender of the latest packet had heard of then, by its timestamp's echo.
+    heard: Option<u32>,
     data: Option<Earlier>,
     overdue: Option<Earlier>,
     skipped: bool,
+    /// When something last came that was not what comes next: its sender may be in a recovery, in which it does not probe.
+    again_at: Option<Instant>,
+    /// When the packet with data before the latest one came.
+    data_before: Option<Instant>,
     /// By how much packets were held up lately.
     held_up: Duration,
+    /// The same a round trip ago, of which its sender can know by now, and since when that is.
+    held_up_before: Duration,
+    held_up_since: Option<Instant>,
     /// The receiver's first data of its own since then.
     asked_at: Option<Instant>,
     last_id: Option<u16>,
     /// Packets that were sent since the latest one and did not come, by the numbers that are left out.
     left_out: u32,
+    /// The latest packet was a SYN.
+    after_syn: bool,
     /// How often numbers followed each other closely, and how often not.
     steps: u32,
     leaps: u32,
     before: Option<Gap>,
+    /// Copies that were sent in that one.
+    copies_before: u32,
     /// Whether it was seen to probe where a probe is due, or to do without.
     pub signs: Signs,
     pub time: Vec<Gap>,
@@ -142,17 +184,23 @@ impl Gaps {
         }
     }
 
+    /// Packets before the latest one were lost, by the numbers that are left out.
+    pub(crate) fn left_out(&self) -> bool {
+        self.left_out > 0
+    }
+
     /// False where no packet at this moment can end a silence.
     pub(crate) fn may_end(&self, at: Instant, tsval: Option<u32>, tick: Duration) -> bool {
         let long = |since: &Earlier| {
             let ticks = tsval.zip(since.tsval).map_or(0, |(now, then)| now.wrapping_sub(then));
             at.since(since.at) > LEAST || tick * u64::from(ticks) > LEAST
         };
-        self.any.iter().chain(&self.data).chain(&self.overdue).any(long)
+        // The earliest of them: data is no later than what is overdue, nor that than the latest packet.
+        self.data.as_ref().or(self.overdue.as_ref()).or(self.any.as_ref()).is_some_and(long)
     }
 
-    /// A packet comes from the sender.
-    pub(crate) fn arrival(&mut self, a: &Arrival) {
+    /// A packet comes from the sender; `ending` where it may end a silence.
+    pub(crate) fn arrival(&mut self, a: &Arrival, ending: Option<&Ending>) {
         if !a.syn
             && let Some(gap) = self.by_time.arrival(a.at, a.rtt)
             && self.time.len() < MOST_GAPS
@@ -172,86 +220,109 @@ impl Gaps {
             }
         }
         // What packets are held up on the way, the sender counts into its round-trip times.
-        let (held_up, before) = (a.due.map_or(Duration::ZERO, |due| a.at.since(due)), self.held_up);
-        if held_up >= self.held_up {
-            self.held_up = held_up;
-        } else {
-            self.held_up = held_up.max(self.held_up.mul_f64(0.75));
+        let before = self.held_up;
+        if let Some(due) = a.due {
+            if self.held_up_since.is_none_or(|since| a.at.since(since) >= a.rtt) {
+                (self.held_up_before, self.held_up_since) = (self.held_up, Some(a.at));
+            }
+            self.held_up = a.at.since(due).max(self.held_up - self.held_up / 4);
         }
         let this = Earlier { at: a.at, tsval: a.tsval };
+        // Unless it was sent long after all data that came, though before an ack that overtook it.
+        let overtaken = |e: &Ending| e.unprompted && self.data.is_some_and(|data| a.silence(&data, e.tick) > LEAST);
+        let late = late && !ending.is_some_and(overtaken);
         if a.content != Content::Nothing && !late {
-            let found = if a.syn { None } else { self.judge(a, before) };
+            let found = ending.filter(|_| !a.syn).and_then(|e| self.judge(a, e, before));
             self.before = found.map(|f| f.0);
+            self.copies_before = self.copies(a);
             if self.content.len() < MOST_GAPS {
                 self.content.extend(found);
+            }
+            self.data_before = self.data.map(|data| data.at);
+            if a.content != Content::Next {
+                self.again_at = Some(a.at);
             }
             (self.data, self.asked_at, self.overdue, self.skipped) = (Some(this), None, Some(this), false);
         }
         if !late {
-            self.any = Some(this);
+            (self.any, self.heard) = (Some(this), a.tsecr);
+            self.after_syn = a.syn;
             self.last_id = a.id.or(self.last_id);
         }
     }
 
     /// Whether a timeout ended the silence before this packet, and whether it may have been a tail loss probe all the same.
-    fn judge(&mut self, a: &Arrival, held_up: Duration) -> Option<(Gap, bool)> {
+    fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, bool)> {
         let silence = match (a.content, self.asked_at) {
             // What comes next cannot be overdue before it was asked for.
-            (Content::Next, Some(asked)) => a.at.since(asked.max(self.any?.at)),
-            (Content::Next, None) => a.silence(&self.any?),
+            (Content::Next, Some(asked)) if asked > self.any?.at => a.at.since(asked),
+            (Content::Next, _) => a.silence(&self.any?, e.tick),
             (Content::Overdue { .. }, asked) => {
                 let since = self.overdue?;
-                asked.filter(|asked| *asked > since.at).map_or(a.silence(&since), |asked| a.at.since(asked))
+                asked.filter(|asked| *asked > since.at).map_or(a.silence(&since, e.tick), |asked| a.at.since(asked))
             }
-            _ => a.silence(&self.data?),
+            _ => a.silence(&self.data?, e.tick).max(e.unanswered),
         };
+        let repeats = matches!(a.content, Content::Missing | Content::Known { .. } | Content::Overdue { .. });
         // Acks may have told of the loss of what others overtook, as late as packets are held up on the way; nothing tells of the last one's.
         let last = matches!(a.content, Content::Next | Content::Known { newest: true } | Content::Overdue { newest: true });
-        let round_trip = if last { a.least } else { a.least + held_up };
+        // They did not where its sender had heard nothing since the packet before, or nothing of a loss.
+        let unprompted = repeats && (e.unprompted || a.tsecr.is_some() && a.tsecr == self.heard);
+        let round_trip = if last || unprompted { e.least } else { e.least + held_up };
         if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) {
             return None;
         }
         let numbered = self.last_id.is_some() && self.steps > 2 * self.leaps;
         let again = match a.content {
+            // Sent before, and lost: its number is one that was left out. Without numbers nothing tells it from data that was written later.
+            Content::Next => numbered && self.copies(a) > 0,
             // A probe, or data that others overtook.
             Content::Beyond => {
                 self.signs.note(true, 1);
                 false
             }
-            Content::Missing | Content::Known { .. } | Content::Overdue { .. } => true,
-            // Sent before, and lost: its number is one that was left out. Without numbers nothing tells it from data that was written later.
-            Content::Next => numbered && self.left_out > 0,
-            Content::Nothing => false,
+            _ => repeats,
         };
         if !again {
             return None;
         }
         let tail = match a.content {
-            Content::Next => self.left_out == 1 || a.fin,
+            Content::Next => self.copies(a) == 1 || e.fin,
             Content::Known { newest } | Content::Overdue { newest } => newest,
             _ => false,
         };
-        // A probe comes after two round trips and the wait for a delayed ack (RFC 8985 §7.2; Linux allows 200 ms for that), an expiry after a lost
-        // probe no sooner than after twice that.
-        let soon = silence < ((a.smoothed + self.held_up) * 2 + LEAST).mul_f64(1.6);
-        // Only one probe is sent.
-        let maybe_probe = a.sack && tail && soon && self.before.is_none();
-        if a.sack && soon && matches!(a.content, Content::Known { newest: false } | Content::Overdue { newest: false }) {
+        // A probe comes after two round trips and the wait for a delayed ack at the latest (RFC 8985 §7.2; Linux allows 200 ms for that, and its timers are
+        // late by an eighth), what was asked for a round trip later.
+        let asked = a.content == Content::Next && self.asked_at > self.any.map(|any| any.at);
+        let trips = if asked { 3 } else { 2 };
+        let soon = silence < ((e.smoothed + self.held_up_before) * trips + LEAST).mul_f64(1.15);
+        // A recovery knows no probes (Linux sends them in its open state only), and only one is sent.
+        let began = Instant::from_nanos(a.at.as_nanos().saturating_sub(silence.as_nanos()));
+        let recovering = |trips: u32| self.again_at.is_some_and(|again| again + e.smoothed * u64::from(trips) > began);
+        let maybe_probe = e.sack && tail && soon && self.before.is_none() && !recovering(1);
+        // What came last after a silence of its own may have been a probe with new data.
+        let lone = self.data.zip(self.data_before).is_none_or(|(data, before)| data.at.since(before) > e.smoothed.mul_f64(ROUND_TRIPS));
+        if e.sack && soon && !lone && !recovering(2) && matches!(a.content, Content::Known { newest: false } | Content::Overdue { newest: false }) {
             self.signs.note(false, 1);
         }
         // After a probe the timer runs its full length, which is about the probe's wait; after an expiry it runs twice as long. A shorter one shows
         // that the silence before held idle time.
-        let repeated = a.sack && matches!(a.content, Content::Known { .. });
+        let repeated = e.sack && matches!(a.content, Content::Known { .. });
         if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
             match silence.as_secs_f64() / before.length.as_secs_f64() {
-                ..0.8 if tail => last.1 = true,
+                ..0.8 if tail && self.copies_before == 1 => last.1 = true,
                 1.6..2.6 if last.1 => self.signs.note(false, 2),
                 0.8..1.35 if last.1 => self.signs.note(true, 2),
                 _ => {}
             }
         }
-        if a.sack && self.left_out == 2 && self.before.is_none() {
-            self.count_lost(silence, a.least.max(a.rtt));
+        if e.sack
+            && tail
+            && numbered
+            && self.before.is_none()
+            && let Some(probed) = self.count_lost(a, e, silence)
+        {
+            self.signs.note(probed, 2);
         }
         let further = self.before.filter(|b| silence.as_secs_f64() >= RATIO * b.length.as_secs_f64());
         // Where its delay is known, the silence ends when it would have come without.
@@ -260,47 +331,37 @@ impl Gaps {
         Some((Gap { from, length: silence, round: further.map_or(1, |b| b.round + 1) }, maybe_probe))
     }
 
-    /// Two were sent before what ended this silence, and lost. Where both were sent in it, the first was a probe, which is due no later than the timeout, and
-    /// the silence lasted two timeouts at most; or an expiry, which doubled the next, and it lasted three at least. A timeout lies between the round-trip
-    /// time with Linux's least, 200 ms, and RFC 6298's after the first sample, three round-trip times.
-    fn count_lost(&mut self, silence: Duration, rtt: Duration) {
-        let (least, most) = (rtt + LEAST, (rtt + LEAST).max(rtt * 3));
-        let (probed, expired) = (silence < (most * 2).mul_f64(1.15), silence > (least * 3).mul_f64(0.9));
-        // Shorter ones held one of them alone.
-        if silence > least.mul_f64(1.7) && probed != expired {
-            self.signs.note(probed, 2);
+    /// Copies sent in a silence that this arrival ends, itself among them. What comes next was lost before; of what is there already only copies were.
+    /// After a SYN, its sender's answer to the SYN-ACK was lost too.
+    fn copies(&self, a: &Arrival) -> u32 {
+        let lost = self.left_out.saturating_sub(u32::from(self.after_syn));
+        if a.content == Content::Next { lost } else { lost + 1 }
+    }
+
+    /// Of how many copies sent in this silence the last one came tells whether the first was a probe, which is due no later than the timeout and is followed
+    /// by a timeout that has not doubled yet; or an expiry, which doubles the next. A timeout lies between the round-trip time with Linux's least, 200 ms, and
+    /// RFC 6298's after the first sample, three round-trip times.
+    fn count_lost(&self, a: &Arrival, e: &Ending, silence: Duration) -> Option<bool> {
+        let copies = self.copies(a);
+        if !(2..=4).contains(&copies) || a.rtt.min(e.least) == Duration::ZERO {
+            return None;
         }
+        let (least, most) = (e.least + LEAST, (e.smoothed + LEAST).max(e.smoothed * 3) + self.held_up_before * 4);
+        let (least_probe, slack) = (least.min(e.least * 2 + LEAST), e.smoothed + Duration::from_millis(20));
+        let within = |least: Duration, most: Duration| silence >= least.mul_f64(0.95) && silence <= most.mul_f64(1.05) + slack;
+        let (probes, none) = ((1 << (copies - 1)) - 1, (1 << copies) - 1);
+        let (probed, expired) = (within(least_probe + least * probes, most * (probes + 1)), within(least * none, most * none));
+        (probed != expired).then_some(probed)
     }
 
-    /// What the second rule says in the end. `host` is what all silences of its host tell, `probing` whether that is known otherwise to send tail loss
-    /// probes, or not to.
-    pub(crate) fn by_content(&self, host: Signs, probing: Option<bool>, numbered: bool) -> Vec<Gap> {
-        let probes = host.verdict().or(self.signs.verdict()).or(probing).unwrap_or(numbered);
+    /// What the second rule says in the end. `host` is what all silences of its host tell; `probing` whether that is known otherwise to send tail loss
+    /// probes, or not to; `others` what the other hosts of the capture do, which are often of one make; `numbered` whether it numbers its packets, as Linux
+    /// does, which probes unless that is switched off.
+    pub(crate) fn by_content(&self, host: Signs, probing: Option<bool>, others: Option<bool>, numbered: bool) -> Vec<Gap> {
+        // What is known otherwise weighs more than one sign, and less than two.
+        let (mut signs, otherwise) = (host, probing.or(others));
+        otherwise.into_iter().for_each(|probes| signs.note(probes, 3));
+        let probes = signs.verdict().or(otherwise).unwrap_or(numbered);
         self.content.iter().filter(|(_, maybe_probe)| !(probes && *maybe_probe)).map(|(gap, _)| *gap).collect()
-    }
-}
-
-/// What silences tell of whether their sender sends tail loss probes: signs for it, and against it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Signs {
-    probes: u32,
-    none: u32,
-}
-
-impl Signs {
-    fn note(&mut self, probes: bool, weight: u32) {
-        let count = if probes { &mut self.probes } else { &mut self.none };
-        *count = count.saturating_add(weight);
-    }
-
-    pub(crate) fn add(&mut self, other: Self) {
-        self.note(true, other.probes);
-        self.note(false, other.none);
-    }
-
-    /// Whether it probes, where that is plain.
-    fn verdict(self) -> Option<bool> {
-        let (more, less) = (self.probes.max(self.none), self.probes.min(self.none));
-        (more > 2 * less).then_some(self.probes > self.none)
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use ackclock_policy::{Rtt, RttEstimator};
 use ackclock_units::{Duration, Instant, SeqNumber};
-use ackclock_wire::Options;
+use ackclock_wire::{Options, Segment};
 
 use self::copies::Copies;
 use self::on_purpose::Copied;
@@ -91,7 +91,9 @@ struct Hole {
 const ACKED_KEPT: usize = 64;
 /// What else tells of a direction's sender: its clock, the round-trip time of the handshake, and the smoothed one on its side of the capture.
 pub(crate) struct SenderClock {
-    pub clock: PeerClock,
+    /// When the present packet would have been seen without more delay than the least, and the tick of the clock.
+    pub due: Option<Instant>,
+    pub tick: Duration,
     pub handshake: Option<Duration>,
     pub smoothed: Duration,
     /// A silence may have ended.
@@ -138,6 +140,12 @@ pub(crate) struct Half {
     news_was_advance: bool,
     dup_acks: u32,
     third_at: Option<Instant>,
+    /// The receiver's acks tell of a loss; its timestamps when that last began, and when it ended since then.
+    telling: bool,
+    told_loss: Option<u32>,
+    told_whole: Option<u32>,
+    /// The same when an ack last moved forward or was the third duplicate.
+    called_for: Option<u32>,
     /// Send time of the latest copy that is known to be delivered.
     delivered_sent: Option<Instant>,
     /// Since when the oldest piece is known to have been overtaken.
@@ -210,6 +218,10 @@ impl Half {
             news_was_advance: false,
             dup_acks: 0,
             third_at: None,
+            telling: false,
+            told_loss: None,
+            told_whole: None,
+            called_for: None,
             delivered_sent: None,
             overtaken_at: None,
             sent_at: None,
@@ -269,6 +281,18 @@ impl Half {
         let mss = if self.mss > 0 { self.mss } else { USUAL };
         // Most are one: a division takes longer than all that is done with it.
         if len <= mss { 1 } else { len.div_ceil(mss) }
+    }
+
+    /// Packets that so many bytes of this segment are: SACK blocks, which are in each of them, take room (RFC 2018 §3).
+    fn packets_with(&self, s: &Segment, len: u32) -> u32 {
+        // Four blocks at the most.
+        if len + 36 <= self.mss || self.mss == 0 {
+            return self.packets(len);
+        }
+        match s.options.sack.as_slice().len() as u32 {
+            0 => self.packets(len),
+            blocks => len.div_ceil(self.mss.saturating_sub(4 + 8 * blocks).max(1)),
+        }
     }
 
     /// Pieces in our books.

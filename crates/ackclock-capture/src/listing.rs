@@ -15,6 +15,8 @@ pub(crate) struct Listing {
     rows: Vec<PacketRow>,
     /// Rows that are retransmissions, with the side and the place in its list: their kinds are final at the end alone.
     again: Vec<(u32, u8, u32)>,
+    /// Rows that are listed only if they are no copies that the capture made.
+    answers: Vec<usize>,
     /// Packets that found no room.
     pub left_out: u64,
 }
@@ -44,7 +46,7 @@ impl Counts {
 
 impl Listing {
     pub(crate) fn new(number: u32) -> Self {
-        Self { number, rows: Vec::new(), again: Vec::new(), left_out: 0 }
+        Self { number, rows: Vec::new(), again: Vec::new(), answers: Vec::new(), left_out: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -97,8 +99,16 @@ impl Listing {
         });
     }
 
-    /// The rows, with the kinds that were found in the end. `directions` are those of the two sides.
-    pub(crate) fn finish(mut self, directions: [&Direction; 2], client: usize) -> Vec<PacketRow> {
+    /// The row added last is a SYN-ACK that may answer a copy of the SYN.
+    pub(crate) fn answered_again(&mut self) {
+        if let Some(row) = self.rows.last_mut() {
+            row.again = true;
+            self.answers.push(self.rows.len() - 1);
+        }
+    }
+
+    /// The rows, with the kinds that were found in the end. `directions` are those of the two sides; `answers`: copies of the SYN called for answers.
+    pub(crate) fn finish(mut self, directions: [&Direction; 2], client: usize, answers: bool) -> Vec<PacketRow> {
         for (row, side, place) in self.again {
             let found = directions[usize::from(side)].retransmissions.get(place as usize);
             if let Some((row, found)) = self.rows.get_mut(row as usize).zip(found) {
@@ -108,6 +118,9 @@ impl Listing {
         if client == 1 {
             // Who opened it was told later than the numbers were given.
             self.rows.iter_mut().for_each(|row| row.connection ^= 1);
+        }
+        for row in self.answers.into_iter().rev().filter(|_| !answers) {
+            self.rows.remove(row);
         }
         self.rows
     }

@@ -9,8 +9,9 @@ pub(crate) struct PeerClock {
     first: Option<(u32, Instant)>,
     soonest: Option<(u32, Instant)>,
     tick: u64,
-    /// Ticks after which it is looked at again: twice as many each time.
-    look: u32,
+    /// The time from the first one to the latest look at the tick, and what it found.
+    looked: Duration,
+    found: u64,
 }
 
 /// Ticks in use, ns: a millisecond (Linux, Windows), a microsecond, 4 ms, 10 ms (older systems), half a second.
@@ -32,14 +33,16 @@ impl PeerClock {
             return;
         }
         let long = at.since(since);
-        if long > LONG && ticks >= self.look {
-            self.look = ticks.saturating_mul(2);
+        if long > LONG && long >= self.looked * 2 {
+            self.looked = long;
             let per_tick = long.as_nanos() as f64 / f64::from(ticks);
             let off = |tick: &u64| (per_tick / *tick as f64).ln().abs();
             let tick = TICKS.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(TICKS[0]);
-            if tick != self.tick {
+            // A delay makes ticks look longer than they are, but less so in twice the time.
+            if tick != self.tick && tick == self.found {
                 (self.soonest, self.tick) = (Some((tsval, at)), tick);
             }
+            self.found = tick;
         }
         if self.sent_by(tsval).is_none_or(|usual| at < usual) {
             self.soonest = Some((tsval, at));
@@ -79,5 +82,16 @@ mod tests {
             assert!(told <= ms(2005) && ms(2005).since(told) <= clock.tick(), "{told:?}");
         }
         assert_eq!(PeerClock::default().sent_by(7), None);
+    }
+
+    #[test]
+    fn a_delay_does_not_make_ticks_longer() {
+        let mut clock = PeerClock::default();
+        let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
+        clock.note(1, ms(1));
+        clock.note(50, ms(50));
+        // All that was sent in 600 ms comes at once.
+        (60..650).step_by(10).for_each(|n| clock.note(n, ms(660)));
+        assert_eq!((clock.tick(), clock.sent_by(400)), (Duration::from_millis(1), Some(ms(400))));
     }
 }

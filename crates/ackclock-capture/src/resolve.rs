@@ -10,8 +10,8 @@ use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
 use crate::what_if::{Evidence, settle};
 
 /// The direction, and whether it exceeded what is kept. `elsewhere` is what other connections of the same host show.
-pub(crate) fn resolve(mut half: Half, elsewhere: Habits) -> (Direction, bool) {
-    probes(&mut half, elsewhere);
+pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direction, bool) {
+    probes(&mut half, elsewhere, all);
     half.follow_end();
     let mut out = half.out;
     out.view = if out.share.is_some_and(|s| s < 0.5) { View::Receiver } else { View::Sender };
@@ -63,7 +63,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits) -> (Direction, bool) {
         }
         out.other_losses += e.retransmissions.saturating_sub(1);
     }
-    out.gaps = half.gaps.by_content(elsewhere.silences, elsewhere.verdict(), half.identified);
+    out.gaps = half.gaps.by_content(elsewhere.silences, elsewhere.verdict(), all.together(), half.identified);
     out.gaps_by_time = half.gaps.time;
     out.episodes = half.episodes;
     out.retransmissions = half.agains.into_iter().map(|a| a.row).collect();
@@ -104,6 +104,17 @@ impl Habits {
         (self.probes != self.never).then_some(self.probes > self.never)
     }
 
+    /// The same, or what silences tell.
+    fn together(self) -> Option<bool> {
+        self.verdict().or(self.silences.verdict())
+    }
+
+    /// The same together with what others do, which weighs more than one sign and less than two.
+    fn beside(self, others: Option<bool>) -> Option<bool> {
+        let more = |probes| if others == Some(probes) { 3 } else { 0 };
+        Self { probes: self.probes * 2 + more(true), never: self.never * 2 + more(false), ..self }.verdict()
+    }
+
     /// The same where it is beyond doubt.
     fn plain_verdict(self) -> Option<bool> {
         let (more, less) = (self.probes.max(self.never), self.probes.min(self.never));
@@ -131,24 +142,31 @@ fn remedy(e: &Expiry, rto: Duration, more: bool) -> Option<Remedy> {
 }
 
 /// A single segment that is sent again after a silence: a tail loss probe, or the timer's expiry? What else this sender did tells.
-fn probes(half: &mut Half, elsewhere: Habits) {
+fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
     let spacing: Vec<_> = (0..half.expiries.len()).map(|i| spaced(half, i)).collect();
-    let (here, host) = (Habits::of(half).verdict(), elsewhere.verdict());
+    let (here, others) = (Habits::of(half).verdict(), all.together());
     for (i, spaced) in spacing.into_iter().enumerate() {
         let e = &half.expiries[i];
         if !e.maybe_probe {
             continue;
         }
         // Probes are switched on and off for a whole host.
-        let (probe, why) = match (spaced, here, host) {
-            (Some(true), ..) => (true, "the next one came after the same time: this was a probe, the next the first expiry"),
-            (Some(false), ..) => (false, "the next one came after twice the time: this was an expiry, and the timer backed off"),
+        let (probe, why) = match spaced {
+            Some(true) => (true, "the next one came after the same time: this was a probe, the next the first expiry"),
+            Some(false) => (false, "the next one came after twice the time: this was an expiry, and the timer backed off"),
             _ if elsewhere.plain_verdict() == Some(true) => (true, "its host probes"),
             _ if elsewhere.plain_verdict() == Some(false) => (false, "its host does not probe"),
-            (None, Some(true), _) => (true, "this sender probes elsewhere"),
-            (None, Some(false), _) => (false, "this sender does not probe elsewhere"),
-            (None, None, Some(true)) => (true, "its host probes in other connections"),
-            (None, None, Some(false)) => (false, "its host does not probe in other connections"),
+            _ if elsewhere.beside(others) == Some(true) => {
+                (true, if here == Some(true) { "this sender probes elsewhere" } else { "its host, or others in this capture, probe elsewhere" })
+            }
+            _ if elsewhere.beside(others) == Some(false) => (
+                false,
+                if here == Some(false) {
+                    "this sender does not probe elsewhere"
+                } else {
+                    "its host, or others in this capture, do not probe elsewhere"
+                },
+            ),
             _ if half.identified && e.came_when_due() => (true, "it came when a probe was due"),
             _ => (false, "it did not come when a probe is due"),
         };

@@ -3,7 +3,8 @@
 use ackclock_trace::{DirectionRow, EpisodeRow, Label, PacketRow, RetransmissionRow, SampleRow, StallRow, TimeoutRow, WhatIfRow};
 use ackclock_units::Duration;
 
-use crate::{Direction, Remedy, Report};
+use crate::gaps::SENT_AGAIN;
+use crate::{Direction, Remedy, Report, TimedOut};
 
 /// The tables of a capture.
 #[derive(Debug, Default)]
@@ -165,14 +166,28 @@ impl Tables {
         self.timeouts.extend(d.timeouts.iter().map(|t| TimeoutRow {
             time: t.at,
             connection,
-            seq: t.seq,
+            seq: Some(t.seq),
             of: t.of.word(),
             round: t.round,
             rto: t.rto,
             eifel_spurious: t.eifel_spurious,
-            outage: t.outage,
+            outage: Some(t.outage),
             remedy: t.remedy.map(Remedy::word),
             view,
+            rule: SENT_AGAIN,
+        }));
+        self.timeouts.extend(d.silences().map(|(rule, gap)| TimeoutRow {
+            time: gap.from + gap.length,
+            connection,
+            seq: None,
+            of: TimedOut::Data.word(),
+            round: gap.round,
+            rto: gap.length,
+            eifel_spurious: None,
+            outage: None,
+            remedy: None,
+            view,
+            rule: rule.word(),
         }));
         self.alternatives(d, connection);
         self.episodes.extend(d.episodes.iter().filter(|e| !e.nothing_lost).map(|e| EpisodeRow {

@@ -64,3 +64,22 @@ fn a_dialogue_with_loss_of_acks() {
     let d = counted(&report, 4, 0, 4);
     assert!(d.retransmissions.iter().all(|r| r.needed == Some(false)), "the data had arrived, the acks were lost: {:?}", d.retransmissions);
 }
+
+#[test]
+fn a_syn_that_came_twice_has_two_answers() {
+    // The path made a copy of the SYN; the server counts its second SYN-ACK among `RetransSegs`.
+    let report = analyse("doubled-syn");
+    let [c] = &report.connections[..] else { panic!("{report:?}") };
+    let d = &c.directions[1];
+    assert_eq!((d.retransmitted_packets, d.of(Cause::Syn).count(), d.network_duplicates), (2, 1, 0));
+}
+
+#[test]
+fn frames_of_offload_are_so_many_packets() {
+    // SACK blocks in a frame are in each of its packets, and take room there.
+    let report = analyse("offload");
+    let [c] = &report.connections[..] else { panic!("{report:?}") };
+    let d = &c.directions[0];
+    assert_eq!((d.retransmitted_packets, d.timeouts.len(), d.of(Cause::TailLossProbe).count()), (46, 4, 0));
+    assert!(d.retransmissions.len() == 41 && d.super_segments > 20);
+}

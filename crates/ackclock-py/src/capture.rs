@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use ackclock_capture::gaps::{ByTime, GapRule};
+use ackclock_capture::gaps::{ByTime, GapRule, SENT_AGAIN};
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Connection, Direction, MOST_PACKETS, Options, Remedy, Report, Selection, Spread, Stalled, View, WhatIf};
 use ackclock_policy::{Registry, Timing};
@@ -223,7 +223,7 @@ fn lists(d: &Direction, all: &mut Value) {
             "evidence": r.evidence,
         })
     }));
-    all["timeouts_by_rule"] = json!({ "sent-again": d.timeouts.len() });
+    all["timeouts_by_rule"] = json!({ SENT_AGAIN: d.timeouts.len() });
     all["timeouts"] = Value::from_iter(d.timeouts.iter().map(|t| {
         json!({
             "t": moment(t.at),
@@ -235,20 +235,29 @@ fn lists(d: &Direction, all: &mut Value) {
             "outage": t.outage,
             "remedy": t.remedy.map(Remedy::word),
             "view": d.view.word(),
-            "rule": "sent-again",
+            "rule": SENT_AGAIN,
         })
     }));
-    // What silences show to a receiver is told where the capture is nearer to it.
     if d.view == View::Receiver {
         for (rule, gaps) in [(GapRule::Time, &d.gaps_by_time), (GapRule::Content, &d.gaps)] {
             all["timeouts_by_rule"][rule.word()] = gaps.len().into();
-            let rows = gaps.iter().map(|g| {
-                json!({ "t": moment(g.from + g.length), "of": "data", "round": g.round, "rto": g.length.as_secs_f64(), "view": d.view.word(), "rule": rule.word() })
-            });
-            if let Some(list) = all["timeouts"].as_array_mut() {
-                list.extend(rows);
-            }
         }
+    }
+    if let Some(list) = all["timeouts"].as_array_mut() {
+        list.extend(d.silences().map(|(rule, g)| {
+            json!({
+                "t": moment(g.from + g.length),
+                "seq": null,
+                "of": "data",
+                "round": g.round,
+                "rto": g.length.as_secs_f64(),
+                "eifel_spurious": null,
+                "outage": null,
+                "remedy": null,
+                "view": d.view.word(),
+                "rule": rule.word(),
+            })
+        }));
     }
     all["episodes"] = Value::from_iter(d.episodes.iter().filter(|e| !e.nothing_lost).map(|e| {
         json!({

@@ -140,6 +140,24 @@ fn a_probe_repairs_tail_losses_and_not_outages() {
 }
 
 #[test]
+fn new_segments_on_the_first_duplicate_acks_would_have_called_forth_the_third() {
+    // A first window of four segments, of which two are lost: two duplicate acks, and more to send (RFC 3042).
+    let lost = Script::Lost { offset: 0, len: 2_000, times: 1 };
+    let run = |limited_transmit: &str| {
+        let s = setup("newreno").but(|s| {
+            s.window.set("initial_window", "rfc5681").unwrap();
+            s.recovery.set("limited_transmit", limited_transmit).unwrap();
+        });
+        let c = captured([&s, &s], [Plan::send(100_000), Plan::receive()], link(8, ms(30)), std::slice::from_ref(&lost));
+        let sent_again = c.client().retransmitted_packets;
+        (c.client().timeouts.iter().map(|t| t.remedy).collect::<Vec<_>>(), sent_again)
+    };
+    let (without, with) = (run("false"), run("true"));
+    assert_eq!(without.0, [Some(Remedy::LimitedTransmit)]);
+    assert_eq!((with.0, with.1), (vec![], 2), "the sender that does so waits for no timer");
+}
+
+#[test]
 fn the_window_is_inferred_from_what_is_in_flight() {
     let s = setup("sack");
     let c = captured([&s, &s], [Plan::send(3_000_000), Plan::receive()], Path { loss: 0.003, ..link(100, ms(40)) }, &[]);

@@ -202,26 +202,29 @@ table! {
 table! {
     /// One expiry of a retransmission timer.
     "timeouts" TimeoutRow {
-        /// When its retransmission was seen.
+        /// When its retransmission was seen, or when the silence ended.
         time: Instant, "s";
         /// Number of the direction in its file.
         connection: u32, "";
-        /// Its first sequence number.
-        seq: SeqNumber, "";
+        /// Its first sequence number; missing where a silence tells of it.
+        seq: Option<SeqNumber>, "";
         /// What timed out: `syn` or `data` (a FIN counts as data).
         of: &'static str, "";
         /// Expiries without progress: 1 for the first.
         round: u32, "";
-        /// The timeout that the sender must have had, backoff included.
+        /// The timeout that the sender must have had, backoff included; the length of the silence where that tells of it.
         rto: Duration, "s";
         /// True when a longer timer would have avoided it; missing where nothing tells.
         eifel_spurious: Option<bool>, "";
-        /// True when a whole window was outstanding and nothing of it was heard of (M-F11).
-        outage: bool, "";
+        /// True when a whole window was outstanding and nothing of it was heard of (M-F11); missing where a silence tells of it.
+        outage: Option<bool>, "";
         /// What would have repaired the loss before the timer did: `probe` (RFC 8985 7), `early-retransmit` (RFC 5827), `limited-transmit` (RFC 3042).
         remedy: Option<&'static str>, "";
         /// From where it was seen: `sender` or `client`.
         view: &'static str, "";
+        /// What tells of it: `sent-again` (a retransmission), or, seen from the client's side, also `gap` and `gap-and-content` (a silence), which may tell
+        /// of the same one: choose one rule.
+        rule: &'static str, "";
     }
 }
 

@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code. Errors are one sentence on stderr."""
     try:
-        code = command.main(args=arguments, prog_name="ackclock", standalone_mode=False)
+        code = _invoke(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except click.exceptions.NoArgsIsHelpError as e:
@@ -88,7 +88,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"ackclock: {_sentence(e.format_message())}", BAD_INPUT)
     except InputError as e:
         return _fail(f"ackclock: {_sentence(str(e))}", BAD_INPUT)
-    except (Interrupted, KeyboardInterrupt, click.Abort):
+    except (Interrupted, KeyboardInterrupt, EOFError, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has had enough; the interpreter must not complain about it while it ends.
@@ -105,6 +105,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
             f"ackclock: internal fault, {type(e).__name__}: {e} (ACKCLOCK_TRACEBACK=1 shows where; please report it)",
             FAULT,
         )
+
+
+def _invoke(arguments: list[str]) -> object:
+    # What click's own `main` does besides ends the process where a pipe is closed.
+    try:
+        with command.make_context("ackclock", arguments) as context:
+            return command.invoke(context)
+    except click.exceptions.Exit as e:
+        return e.exit_code
 
 
 def _fail(sentence: str, code: int) -> int:

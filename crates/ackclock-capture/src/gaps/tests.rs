@@ -16,32 +16,42 @@ fn a_gap_must_exceed_both_limits_and_grow_to_be_consecutive() {
     assert_eq!(run(&[0, 300, 700], ms(50)), [(ms(300), 1), (ms(400), 1)]);
 }
 
-/// Packets a millisecond apart, and then one after a silence of 300 ms.
-fn after_silence(content: Content, id_step: u16, asked: bool) -> usize {
-    let mut gaps = Gaps::default();
+/// A packet over a path of 20 ms, from a sender without timestamps.
+fn arrival(at: u64, content: Content, id: u16) -> Arrival {
     let rtt = ms(20);
-    let arrival = |at, content, id| Arrival {
-        at: Instant::ZERO + ms(at),
-        content,
-        syn: false,
-        fin: false,
-        id: Some(id),
-        tsval: None,
-        tick: ms(1),
-        due: None,
-        rtt,
-        least: rtt,
-        smoothed: rtt,
-        sack: false,
-    };
-    for i in 0..10_u16 {
-        gaps.arrival(&arrival(u64::from(i) + 1, Content::Next, 100 + i));
-    }
+    Arrival { at: Instant::ZERO + ms(at), content, syn: false, id: Some(id), tsval: None, due: None, tsecr: None, rtt }
+}
+
+/// What is asked besides, on a path of so many milliseconds.
+const fn ending(rtt: u64) -> Ending {
+    Ending { fin: false, tick: ms(1), unprompted: false, unanswered: Duration::ZERO, least: ms(rtt), smoothed: ms(rtt), sack: false }
+}
+
+/// The same where SACK was agreed on.
+const fn with_sack() -> Ending {
+    Ending { sack: true, ..ending(20) }
+}
+
+/// Ten packets a millisecond apart.
+fn ten() -> Gaps {
+    let mut gaps = Gaps::default();
+    (1..=10).for_each(|i| gaps.arrival(&arrival(i, Content::Next, 99 + i as u16), Some(&ending(20))));
+    gaps
+}
+
+/// What is found when nothing is known of the host.
+fn found(gaps: &Gaps) -> Vec<Gap> {
+    gaps.by_content(Signs::default(), None, None, true)
+}
+
+/// They, and then one after a silence of 300 ms.
+fn after_silence(content: Content, id_step: u16, asked: bool) -> usize {
+    let mut gaps = ten();
     if asked {
         gaps.asked(Instant::ZERO + ms(250));
     }
-    gaps.arrival(&arrival(310, content, 109 + id_step));
-    gaps.by_content(Signs::default(), None, true).len()
+    gaps.arrival(&arrival(310, content, 109 + id_step), Some(&ending(20)));
+    found(&gaps).len()
 }
 
 #[test]
@@ -55,16 +65,82 @@ fn what_ends_a_silence_tells_a_timeout_from_an_idle_application() {
 }
 
 #[test]
-fn two_losses_in_a_silence_tell_a_probe_from_a_timer_that_doubles() {
-    let sign = |rtt, silence| {
+fn the_answer_to_a_syn_ack_is_not_taken_for_lost_data() {
+    // The SYN, and what comes next after 260 ms: `lost` numbers are left out, the first of them that of an ack.
+    let probed = |lost: u16| {
         let mut gaps = Gaps::default();
-        gaps.count_lost(ms(silence), ms(rtt));
-        gaps.signs.verdict()
+        gaps.arrival(&Arrival { syn: true, ..arrival(0, Content::Next, 1) }, Some(&with_sack()));
+        gaps.steps = 1;
+        gaps.arrival(&arrival(260, Content::Next, 2 + lost), Some(&with_sack()));
+        gaps.content.iter().map(|c| c.1).collect::<Vec<_>>()
+    };
+    assert_eq!([1, 2, 3].map(probed), [vec![], vec![true], vec![false]]);
+}
+
+#[test]
+fn a_delay_hides_a_timeout_unless_the_echo_tells_that_no_ack_called_it_forth() {
+    // All packets wait for 900 ms; the copy was sent 250 ms after the data and comes together with it. `heard`: its sender had heard of a loss by then.
+    let run = |heard: bool| {
+        let mut gaps = Gaps::default();
+        let packet = |sent: u64, came, content, id| Arrival {
+            tsval: Some(sent as u32),
+            tsecr: Some(u32::from(heard && content == Content::Known { newest: false })),
+            due: Some(Instant::ZERO + ms(sent + 10)),
+            ..arrival(came, content, id)
+        };
+        let e = Ending { unprompted: !heard, ..ending(20) };
+        (0..10).for_each(|i| gaps.arrival(&packet(i, i + 10, Content::Next, 100 + i as u16), Some(&e)));
+        gaps.arrival(&packet(40, 940, Content::Next, 110), Some(&e));
+        gaps.arrival(&packet(41, 940, Content::Beyond, 112), Some(&e));
+        gaps.arrival(&packet(291, 940, Content::Known { newest: false }, 113), Some(&e));
+        found(&gaps)
+    };
+    assert_eq!(run(true), []);
+    assert_eq!(
+        run(false),
+        [Gap { from: Instant::ZERO + ms(51), length: ms(250), round: 1 }],
+        "from when the data would have come to when the copy would"
+    );
+}
+
+#[test]
+fn without_sack_a_hole_that_acks_told_of_in_vain_was_filled_by_the_timer() {
+    let run = |unanswered| {
+        let mut gaps = ten();
+        // New data keeps coming.
+        (11..=500).for_each(|i| gaps.arrival(&arrival(i, Content::Beyond, 99 + i as u16), Some(&ending(20))));
+        gaps.arrival(&arrival(501, Content::Missing, 600), Some(&Ending { unanswered: ms(unanswered), ..ending(20) }));
+        found(&gaps).len()
+    };
+    assert_eq!([21, 190, 230].map(run), [0, 0, 1]);
+}
+
+#[test]
+fn losses_in_a_silence_tell_a_probe_from_a_timer_that_doubles() {
+    let sign = |rtt, silence, copies: u32| {
+        let mut gaps = Gaps { left_out: copies, ..Gaps::default() };
+        gaps.held_up = ms(0);
+        let a = Arrival { rtt: ms(rtt), ..arrival(silence, Content::Next, 1) };
+        gaps.count_lost(&a, &ending(rtt), ms(silence))
     };
     // 220 ms each: a probe and an expiry, or an expiry and one of twice the time; one alone tells nothing.
-    assert_eq!([230, 440, 660, 1500].map(|silence| sign(20, silence)), [None, Some(true), Some(false), Some(false)]);
+    assert_eq!(sign(20, 230, 1), None);
+    assert_eq!([230, 440, 660, 1500].map(|silence| sign(20, silence, 2)), [None, Some(true), Some(false), None]);
+    assert_eq!([880, 1540].map(|silence| sign(20, silence, 3)), [Some(true), Some(false)]);
     // A timeout of 700 to 1500 ms: 2100 to 3000 ms may be either.
-    assert_eq!([700, 1500, 2700, 4500].map(|silence| sign(500, silence)), [None, Some(true), None, Some(false)]);
+    assert_eq!([700, 1500, 2700, 4500].map(|silence| sign(500, silence, 2)), [None, Some(true), None, Some(false)]);
+}
+
+#[test]
+fn what_other_hosts_do_decides_where_a_host_gives_no_plain_sign() {
+    let mut gaps = ten();
+    gaps.arrival(&arrival(240, Content::Known { newest: true }, 110), Some(&with_sack()));
+    let count = |probes, none, probing, others| gaps.by_content(Signs { probes, none }, probing, others, true).len();
+    assert_eq!(count(0, 0, None, None), 0, "a host that numbers its packets is taken to probe");
+    assert_eq!(count(0, 0, None, Some(false)), 1);
+    assert_eq!(count(0, 0, Some(true), Some(false)), 0, "its own retransmissions come first");
+    assert_eq!(count(2, 0, None, Some(false)), 1, "one sign is not enough against all others");
+    assert_eq!(count(8, 0, None, Some(false)), 0);
 }
 
 #[test]

@@ -62,9 +62,19 @@ impl Half {
             (self.news_at, self.news_was_advance) = (Some(at), false);
             if self.dup_acks == 3 {
                 self.third_at = Some(at);
+                self.called_for = s.options.timestamps.map(|t| t.tsval);
             }
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
+        }
+        let whole = self.dup_acks == 0 && self.sacked.is_empty();
+        if whole == self.telling {
+            self.telling = !whole;
+            let tsval = s.options.timestamps.map(|t| t.tsval);
+            if whole { self.told_whole = tsval } else { (self.told_loss, self.told_whole) = (tsval, None) }
+        }
+        if ack > before && !self.sack_agreed {
+            self.called_for = s.options.timestamps.map(|t| t.tsval);
         }
         if ack > before || !same_window {
             self.limits.acked(&self.standing(at), ack > before, self.syn == Some(before));

@@ -132,7 +132,7 @@ impl Half {
             _ => situation.evidence(cause),
         };
         let payload = super::segments::payload(s, start, end);
-        let packets = if cause.counts() { self.packets(payload as u32) } else { 0 };
+        let packets = if cause.counts() { self.packets_with(s, payload as u32) } else { 0 };
         if cause.counts() {
             self.out.retransmitted_packets += u64::from(packets);
             self.out.retransmitted_bytes += payload;
@@ -275,7 +275,7 @@ impl Half {
             pto: s.rtt.map(|(srtt, _)| srtt * 2 + if s.sole { DELAYED_ACK } else { Duration::ZERO }),
             max: self.max,
             news: s.dup_acks > 0 || s.sacked_above > 0,
-            unprobed: s.sack && s.head && !s.sole && !s.probed && !s.again && s.dup_acks == 0 && s.sacked_above == 0 && !syn,
+            unprobed: s.sack && !s.recovering && s.head && !s.sole && !s.probed && !s.again && s.dup_acks == 0 && s.sacked_above == 0 && !syn,
             probe_after: self.expected().map(|e| e.0),
             timeout_after: self.expected().map(|e| e.1),
         });
@@ -325,8 +325,12 @@ impl Half {
         let told = self.sack_agreed || p.start <= self.una || p.end >= ack;
         // In TIME-WAIT Linux answers each FIN with the echo of the first one.
         let tsecr = heard.tsecr.filter(|_| self.fin.is_none_or(|fin| p.end <= fin));
-        // With few samples, the path may be shorter than the shortest of them.
-        let surely = if self.out.rtt.count() >= 8 { 0.9 } else { 0.6 };
+        // With few samples, the path may be shorter than the shortest of them, and with one or two by any amount: the ack of the first may have been lost.
+        let surely = match self.out.rtt.count() {
+            0..3 if heard.sent.is_none() => 0.0,
+            0..8 => 0.6,
+            _ => 0.9,
+        };
         let mut next = p.again;
         let first_again = self.episode_tsval;
         while let Some(i) = next {
@@ -336,7 +340,9 @@ impl Half {
                 continue;
             }
             a.covered = true;
-            let sent = first_again.filter(|_| a.episode.is_some()).or(a.tsval);
+            // The oldest segment's copies call forth acks of their own; other acks may be delayed, and echo the first segment that they answer.
+            let own = p.start <= self.una && a.expiry.is_some();
+            let sent = first_again.filter(|_| a.episode.is_some() && !own).or(a.tsval);
             let echo = tsecr.zip(sent).map(|(echo, sent)| (echo.wrapping_sub(sent) as i32) < 0);
             let soon = self.far.is_some_and(|far| at.since(a.row.at) < far.mul_f64(surely));
             // A tick at either end, and what else a clock may be off.
@@ -354,8 +360,13 @@ impl Half {
                 a.row.needed = Some(true);
             }
             if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)) {
-                // A duplicate SACK with the very first ack: the one that the original called forth was lost.
-                let ack_lost = heard.in_vain.is_some_and(|(s, e)| s < a.end && a.start < e);
+                // A duplicate SACK with the very first ack: the one that the original called forth was lost. So it was where SACK is not in use and the ack
+                // was sent just when this copy arrived: what lies below the window moves no timestamp (RFC 7323 §4.3).
+                let just_then = |(far, sent): (Duration, Instant)| !soon && !before && sent <= a.row.at + far + slack;
+                let ack_lost = match heard.in_vain {
+                    Some((s, e)) => s < a.end && a.start < e,
+                    None => !self.sack_agreed && self.far.zip(heard.sent).is_some_and(just_then),
+                };
                 e.eifel_spurious = Some(why.is_some() && !ack_lost);
             }
         }

@@ -4,7 +4,7 @@ use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Segment};
 
 use super::{Half, Hole, SOONEST_PROBE, SenderClock};
-use crate::gaps::{Arrival, Content};
+use crate::gaps::{Arrival, Content, Ending};
 use crate::segment::Seen;
 use crate::sent::Piece;
 
@@ -27,10 +27,11 @@ impl Half {
         let syn = s.flags.has(Flags::SYN);
         if !s.flags.has(Flags::RST) {
             let arrival = self.arrival(seen, start, sender);
+            let ending = sender.quiet.then(|| self.ending(&seen.segment, arrival.content, start, sender));
             if start > self.told.max(self.max) {
                 self.gaps.skips();
             }
-            self.gaps.arrival(&arrival);
+            self.gaps.arrival(&arrival, ending.as_ref());
             self.told = self.told.max(start + u64::from(s.seq_len()));
         }
         self.identified |= seen.id != 0;
@@ -41,7 +42,7 @@ impl Half {
             self.syn.get_or_insert(start);
             self.out.options.get_or_insert(s.options);
         }
-        let packets = self.packets(s.len);
+        let packets = self.packets_with(s, s.len);
         self.out.packets += u64::from(packets);
         if s.len > 0 {
             self.out.data_packets += u64::from(packets);
@@ -88,21 +89,49 @@ impl Half {
             () => Content::Known { newest: end >= self.max },
         };
         let known = if sender.quiet { self.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
-        let tsval = s.options.timestamps.map(|t| t.tsval);
         Arrival {
             at: seen.at,
             content,
             syn: s.flags.has(Flags::SYN),
-            fin: s.flags.has(Flags::FIN),
             id: (seen.id != 0).then_some(seen.id),
-            tsval,
-            tick: sender.clock.tick(),
-            due: tsval.and_then(|t| sender.clock.sent_by(t)),
+            tsval: s.options.timestamps.map(|t| t.tsval),
+            due: sender.due,
+            tsecr: s.options.timestamps.map(|t| t.tsecr),
             rtt: sender.handshake.unwrap_or(known),
+        }
+    }
+
+    /// What else is asked of one that may end a silence.
+    fn ending(&self, s: &Segment, content: Content, start: u64, sender: &SenderClock) -> Ending {
+        let (times, known) = (s.options.timestamps, self.rtt().map_or(Duration::ZERO, |r| r.0));
+        let repair = times.filter(|_| content == Content::Missing && !self.sack_agreed && start <= self.una);
+        Ending {
+            fin: s.flags.has(Flags::FIN),
+            tick: sender.tick,
+            unprompted: times.is_some_and(|t| self.unprompted(t.tsecr)),
+            unanswered: repair.map_or(Duration::ZERO, |t| self.unanswered(t.tsecr)),
             least: self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default(),
             smoothed: sender.handshake.unwrap_or_default().max(known).max(sender.smoothed),
             sack: self.sack_agreed,
         }
+    }
+
+    /// Without SACK, duplicate acks have called for a repair: it may come after a silence that others fill.
+    pub(crate) fn awaits_repair(&self) -> bool {
+        !self.sack_agreed && self.dup_acks > 0
+    }
+
+    /// The receiver's latest word that its sender had heard was spoken before it told of a loss, or after it told that nothing was missing any more.
+    fn unprompted(&self, tsecr: u32) -> bool {
+        let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
+        self.told_loss.is_none_or(|told| before(tsecr, told) || self.told_whole.is_some_and(|whole| whole != told && !before(tsecr, whole)))
+    }
+
+    /// By the receiver's clock: time from the ack that called for a retransmission, the third duplicate (RFC 5681 §3.2) or the last that moved forward,
+    /// to the latest that its sender had heard when it sent it.
+    fn unanswered(&self, tsecr: u32) -> Duration {
+        let called = self.called_for.filter(|_| self.dup_acks > 0).map(|called| tsecr.wrapping_sub(called));
+        self.peer_clock.tick() * u64::from(called.filter(|ticks| *ticks < 1 << 30).unwrap_or(0))
     }
 
     fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {

@@ -10,6 +10,8 @@ mod run;
 #[cfg(target_os = "linux")]
 mod score;
 #[cfg(target_os = "linux")]
+mod tcptrace;
+#[cfg(target_os = "linux")]
 mod trace;
 
 #[cfg(target_os = "linux")]

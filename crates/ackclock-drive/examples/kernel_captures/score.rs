@@ -10,6 +10,8 @@ use ackclock_units::Instant;
 use ackclock_wire::Flags;
 use serde_json::Value;
 
+use crate::tcptrace;
+
 /// Moments of one kind that are the same: the kernel's and the capture's differ by what the emulator's thread waited for the processor, which is
 /// long where the machine is busy; expiries of one connection lie farther apart.
 const SAME: u64 = 150_000_000;
@@ -66,6 +68,8 @@ fn analysed(seen: &[Seen]) -> Report {
 }
 
 type Ends = (SocketAddr, SocketAddr);
+/// A direction as it was analysed, and what the kernel knows of it: moments and why it sent again.
+type OneWay = (Ends, Direction, Vec<(u64, String)>);
 
 /// Expiries of one direction: moment, round, and whether a longer timer would have avoided it.
 struct Expiry {
@@ -129,6 +133,8 @@ struct Sums {
     rounds: Tally,
     spurious: Tally,
     far_timeouts: Tally,
+    /// Senders' directions that tcptrace saw too, those of them where it finds as many packets sent again, and both sums.
+    tcptrace: [u64; 4],
     wrong_spurious: u32,
     /// For both rules: gaps, those that hold an expiry, expiries of data, those that lie in a gap.
     gaps: [[u32; 4]; 2],
@@ -146,6 +152,10 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
         one(&case, &name, only.is_some(), &mut sums)?;
     }
     println!("retransmissions exact in {} of {} sums", sums.retransmitted.0, sums.retransmitted.1);
+    match sums.tcptrace {
+        [0, ..] => println!("tcptrace is not installed: its counts are not compared"),
+        [all, same, ours, theirs] => println!("packets sent again: {ours}, by tcptrace {theirs}; as many in {same} of {all} sums"),
+    }
     for (what, t) in [
         ("timeouts at the sender", sums.timeouts),
         ("probes at the sender", sums.probes),
@@ -181,28 +191,44 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
     // Where a device does offload, packets as they are on the wire were captured too: what became of each is told by them.
     let wire = if behind.exists() { segments(&behind)? } else { near.clone() };
     let mut said = Vec::new();
+    let shift = truth["rtt_ms"].as_u64().unwrap_or(0) * 500_000;
     for (side, sender, receiver, sent, got) in [(0, &at_near, &at_far, &wire, &far), (1, &at_far, &at_near, &far, &wire)] {
         let ours = |ends: &Ends| (ends.0.ip() == client) == (side == 0);
-        let directions = |r: &Report| -> Vec<(Ends, Direction)> {
+        // Ports may be used again: what the kernels know of one pair of them belongs to the connection of that time.
+        let directions = |r: &Report| -> Vec<OneWay> {
             let both = |c: &ackclock_capture::Connection| {
                 let [a, b] = c.directions.clone();
-                [((c.client, c.server), a), ((c.server, c.client), b)]
+                let next = r.connections.iter().filter(|o| (o.client, o.server) == (c.client, c.server) && o.start > c.start).map(|o| o.start).min();
+                let first = !r.connections.iter().any(|o| (o.client, o.server) == (c.client, c.server) && o.start < c.start);
+                let its = |at: u64| (first || at + shift >= c.start.as_nanos()) && next.is_none_or(|n| at + shift < n.as_nanos());
+                let known = |ends: Ends| events.get(&ends).into_iter().flatten().filter(|e| its(e.0)).cloned().collect();
+                let (forth, back) = ((c.client, c.server), (c.server, c.client));
+                [(forth, a, known(forth)), (back, b, known(back))]
             };
-            r.connections.iter().flat_map(both).filter(|(ends, _)| ours(ends)).collect()
+            r.connections.iter().flat_map(both).filter(|(ends, ..)| ours(ends)).collect()
         };
         let mine = directions(sender);
-        let found: u64 = mine.iter().map(|(_, d)| d.retransmitted_packets).sum();
+        let found: u64 = mine.iter().map(|(_, d, _)| d.retransmitted_packets).sum();
         let real = truth["counters"][side]["RetransSegs"].as_u64().unwrap_or(0);
         sums.retransmitted.1 += 1;
         sums.retransmitted.0 += u32::from(found == real);
         if found != real {
             said.push(format!("side {side}: RetransSegs {real}, found {found}"));
         }
-        let none = Vec::new();
+        let file = case.join(if side == 0 { if behind.exists() { "behind.pcapng" } else { "near.pcapng" } } else { "far.pcapng" });
+        if let Some(told) = tcptrace::retransmitted(&file)? {
+            let on_wire = if side == 0 && behind.exists() { directions(&analysed(&wire)) } else { mine.clone() };
+            let ours: u64 = on_wire.iter().map(|(_, d, _)| d.retransmitted_packets).sum();
+            let theirs: u64 = told.iter().filter(|(end, _)| (end.ip() == client) == (side == 0)).map(|t| t.1).sum();
+            let sums = &mut sums.tcptrace;
+            *sums = [sums[0] + 1, sums[1] + u64::from(ours == theirs), sums[2] + ours, sums[3] + theirs];
+            if ours != theirs {
+                said.push(format!("side {side}: tcptrace says that {theirs} packets were sent again, found {ours}"));
+            }
+        }
         let (mut timeouts, mut probes, mut rounds, mut spurious, mut seen) =
             (Tally::default(), Tally::default(), Tally::default(), Tally::default(), Tally::default());
-        for (ends, d) in &mine {
-            let known = events.get(ends).unwrap_or(&none);
+        for (ends, d, known) in &mine {
             let of = |kinds: &[&str]| -> Vec<u64> { known.iter().filter(|e| kinds.contains(&&*e.1)).map(|e| e.0).collect() };
             let real = expiries(&of(&["rto", "synack-rto"]), *ends, sent, got);
             let moments: Vec<u64> = real.iter().map(|e| e.at).collect();
@@ -240,9 +266,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 said.push(format!("{ports}: probes invented at {}; missed at {}", list(&extra), list(&missed)));
             }
         }
-        let shift = truth["rtt_ms"].as_u64().unwrap_or(0) * 500_000;
-        for (ends, d) in directions(receiver) {
-            let known = events.get(&ends).unwrap_or(&none);
+        for (ends, d, known) in directions(receiver) {
             let real: Vec<u64> = known.iter().filter(|e| e.1.contains("rto")).map(|e| e.0 + shift).collect();
             let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).collect();
             seen.add(pair(&found, &real, SAME + shift).0);
@@ -292,7 +316,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
         sums.spurious.add(spurious);
         sums.far_timeouts.add(seen);
         if verbose {
-            for (_, d) in &mine {
+            for (_, d, _) in &mine {
                 let start = sent.first().map_or(0, |s| s.at.as_nanos());
                 for r in &d.retransmissions {
                     let at = (r.at.as_nanos() - start) as f64 / 1e9;

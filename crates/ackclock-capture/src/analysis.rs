@@ -87,6 +87,7 @@ impl Analysis {
     }
 
     /// Takes one packet.
+    #[inline]
     pub fn packet(&mut self, at: Instant, seen: Result<Seen, Unseen>) {
         self.report.packets += 1;
         let (first, last) = self.report.span.unwrap_or((at, at));
@@ -100,6 +101,7 @@ impl Analysis {
     }
 
     /// Takes one segment.
+    #[inline]
     pub fn segment(&mut self, seen: Seen) {
         self.report.segments += 1;
         // Nearly always it is the latest.
@@ -110,46 +112,46 @@ impl Analysis {
             self.out_of_order += 1;
             self.held.insert(at, seen);
         }
-        if self.held.len() > HELD_BACK
-            && let Some(mut next) = self.held.pop_front()
-        {
-            self.in_order(&mut next);
+        if self.held.len() > HELD_BACK {
+            // Looked at where it lies: a segment is large enough for its being moved to show.
+            let mut held = std::mem::take(&mut self.held);
+            held.front_mut().into_iter().for_each(|next| self.in_order(next));
+            held.pop_front();
+            self.held = held;
         }
     }
 
-    /// The connection between two ends. Most are found without the hash that withstands chosen addresses.
-    fn find(&mut self, ends: (SocketAddr, SocketAddr)) -> Option<u32> {
-        let place = usize::from(ends.0.port() ^ ends.1.port().rotate_left(5)) % RECENT;
+    /// The connection of a segment, and from which of its ends that comes. Most are found without the hash that withstands chosen addresses.
+    #[inline]
+    fn find(&mut self, seen: &Seen) -> Option<(u32, usize)> {
+        let (a, b) = (seen.src.port(), seen.dst.port());
+        let place = usize::from((a ^ b).rotate_left(5) ^ a.wrapping_add(b)) % RECENT;
         let there = self.recent[place];
-        if let Some(flow) = self.flows.get(there as usize)
-            && (flow.ends == [ends.0, ends.1] || flow.ends == [ends.1, ends.0])
-            && !flow.followed
-        {
-            return Some(there);
+        if let Some(flow) = self.flows.get(there as usize).filter(|flow| !flow.followed) {
+            if flow.ends[0] == seen.src && flow.ends[1] == seen.dst {
+                return Some((there, 0));
+            }
+            if flow.ends[0] == seen.dst && flow.ends[1] == seen.src {
+                return Some((there, 1));
+            }
         }
-        let found = self.by_ends.get(&ends).copied();
-        if let Some(i) = found {
-            self.recent[place] = i;
-        }
-        found
+        let found = *self.by_ends.get(&ends_of(seen))?;
+        self.recent[place] = found;
+        Some((found, usize::from(self.flows[found as usize].ends[0] != seen.src)))
     }
 
     fn in_order(&mut self, seen: &mut Seen) {
         // What comes later than it could be held back for is taken as it comes.
         seen.at = seen.at.max(self.latest);
         self.latest = seen.at;
-        let ends = if seen.src <= seen.dst { (seen.src, seen.dst) } else { (seen.dst, seen.src) };
-        let mut known = self.find(ends);
-        let before = known;
-        if let Some(i) = known
-            && seen.segment.flags.has(Flags::SYN)
-        {
-            let flow = &self.flows[i as usize];
+        let mut known = self.find(seen);
+        let before = known.map(|(i, _)| i);
+        if seen.segment.flags.has(Flags::SYN) {
             // Reused ports.
-            known = known.filter(|_| !flow.is_over_for(seen, usize::from(flow.ends[0] != seen.src)));
+            known = known.filter(|(i, side)| !self.flows[*i as usize].is_over_for(seen, *side));
         }
-        let i = match known {
-            Some(i) => i,
+        let (i, side) = match known {
+            Some(known) => known,
             None if self.flows.len() >= MOST_CONNECTIONS => {
                 self.too_many += 1;
                 return;
@@ -167,12 +169,11 @@ impl Analysis {
                     self.flows[b as usize].followed = true;
                 }
                 self.flows.push(flow);
-                self.by_ends.insert(ends, i);
-                i
+                self.by_ends.insert(ends_of(seen), i);
+                (i, 0)
             }
         };
         let flow = &mut self.flows[i as usize];
-        let side = usize::from(flow.ends[0] != seen.src);
         let before = flow.halves.iter().map(|h| (h.pieces(), h.agains.len())).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         flow.halves[side].may_list = self.listed < MOST_LISTED;
         if let Some((_, most, listed)) = &mut self.listing
@@ -240,6 +241,11 @@ impl Analysis {
         report.connections = self.flows.into_iter().map(|flow| flow.finish(habits, all)).collect();
         report
     }
+}
+
+/// The two ends of a segment's connection, whichever sent it.
+fn ends_of(seen: &Seen) -> (SocketAddr, SocketAddr) {
+    if seen.src <= seen.dst { (seen.src, seen.dst) } else { (seen.dst, seen.src) }
 }
 
 /// Places for connections looked up lately.

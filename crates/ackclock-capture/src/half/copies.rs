@@ -41,7 +41,8 @@ impl Copies {
         if seen.id == 0 {
             return self.is_twin(seen, print);
         }
-        if self.recent.contains(&print) {
+        // All are looked at: mostly it is none of them.
+        if self.recent.iter().fold(false, |found, known| found | (*known == print)) {
             return true;
         }
         self.recent[self.recent_count % self.recent.len()] = print;

@@ -20,6 +20,7 @@ mod kernel_transfer;
 mod kernels;
 #[cfg(target_os = "linux")]
 mod lab;
+mod ledger;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ pub use kernel_transfer::{KernelTransfer, KernelTransferReport};
 pub use kernels::{Kernels, KernelsOptions};
 #[cfg(target_os = "linux")]
 pub use lab::{Lab, LabOptions};
+pub use ledger::Response;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::Offload;
 #[cfg(target_os = "linux")]

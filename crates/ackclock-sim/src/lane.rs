@@ -2,9 +2,9 @@
 
 use ackclock_units::Instant;
 
+use crate::event::alone;
 use crate::packet::{NIL, Pool};
 use crate::queue::{Entry, EventQueue};
-use crate::sim::alone;
 
 /// A first-in first-out list of packets, linked through the pool.
 #[derive(Clone, Copy, Debug)]

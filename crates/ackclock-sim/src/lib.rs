@@ -6,6 +6,7 @@
 
 mod endpoint;
 mod error;
+mod event;
 pub mod fault;
 mod flow;
 mod lane;

@@ -10,8 +10,8 @@ use rustix::net::{getpeername, sockopt};
 
 use super::FlowEnd;
 use super::io::{Io, IoState};
-use super::ledger::Ledger;
-use super::side::Stamping;
+use super::stamping::Stamping;
+use crate::ledger::Ledger;
 use crate::linux::sys;
 use crate::sockets::{AckStamps, reason};
 use crate::{Clock, DriveError, TcpCounts};

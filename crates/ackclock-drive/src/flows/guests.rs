@@ -11,9 +11,9 @@ use ackclock_units::{Duration, Instant};
 
 use super::FlowEnd;
 use super::conn::App;
-use super::ledger::Ledger;
 use super::side::{PATIENCE, Role, Seen};
 use crate::host::{Guest, Left};
+use crate::ledger::Ledger;
 use crate::linux::wait::{be_punctual, wait};
 use crate::sockets::Shared;
 use crate::{Host, Kernels};

@@ -8,7 +8,7 @@ use ackclock_units::{Bytes, Instant};
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
 
-use super::ledger::Ledger;
+use crate::ledger::Ledger;
 use crate::linux::sys;
 use crate::sockets::TcpRoom;
 

@@ -5,8 +5,8 @@ mod conn;
 mod ends;
 mod guests;
 mod io;
-mod ledger;
 mod side;
+mod stamping;
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,13 +21,13 @@ use ackclock_trace::Outcome;
 use ackclock_units::{Bytes, Duration, Instant};
 
 pub use self::ends::{Carrier, Ends};
-pub(crate) use self::ledger::Ledger;
-pub use self::side::Stamping;
+pub use self::stamping::Stamping;
 
 use self::conn::App;
 use self::ends::End;
 use self::guests::Guests;
 use self::side::{Role, Seen, Side};
+use crate::ledger::{Ledger, Response};
 use crate::pattern::Pattern;
 use crate::sockets::{Shared, Wanted, ended, joined, open_as_many_as_allowed};
 use crate::{AccessDelays, DriveError, EmulatorReport, Kernels, Namespace, OptionSeen, TcpCounts, TcpOption};
@@ -69,15 +69,6 @@ pub struct FlowEnd {
     pub counts: Option<TcpCounts>,
     /// What our engine counted, where that does.
     pub stats: Option<Box<Stats>>,
-}
-
-/// A transaction of an application: for `telnet`, a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Response {
-    /// When it began, from the run's beginning.
-    pub since: Duration,
-    /// From then until the acknowledgment that ended it (by a kernel's stamp, or by the engine's clock), or until the application's call where it was none.
-    pub time: Duration,
 }
 
 impl FlowEnd {

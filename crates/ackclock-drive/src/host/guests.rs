@@ -11,7 +11,7 @@ use super::core::{Core, Entry};
 use super::listening::Listening;
 use super::run::Shared;
 use crate::Port;
-use crate::flows::Ledger;
+use crate::ledger::Ledger;
 
 /// An application that is to be above a connection, and the connection's stack.
 pub(crate) struct Guest {

@@ -8,9 +8,10 @@ use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
 use super::path::Net;
-use super::{DATAGRAM, DatagramPlace, FLOW, FlowPlace, Measured, Simulation, TRACED_DATAGRAMS, WAKE};
+use super::{DatagramPlace, FlowPlace, Measured, Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, IoState, Port};
 use crate::error::SimError;
+use crate::event::{DATAGRAM, FLOW, INDEX, WAKE};
 use crate::flow::{DatagramSpec, FlowSpec, application_stream};
 
 impl Simulation {
@@ -77,7 +78,7 @@ impl Simulation {
         }
         let slot = self.flows.len() as u32;
         // An endpoint's number has to fit beside the kind of an event.
-        if slot >= super::INDEX / 2 {
+        if slot >= INDEX / 2 {
             return Err(SimError::TooMany("flows"));
         }
         self.flows.push(None);

@@ -15,6 +15,7 @@ use ackclock_units::{Duration, Instant, Rng};
 use self::path::Net;
 use crate::endpoint::{Flow, FlowKind};
 use crate::error::SimError;
+use crate::event::{FLOW, INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL, WAKE, endpoint_of};
 use crate::flow::{DatagramSource, FlowSeeds, FlowSource, FlowSpec, Sources};
 use crate::lane::Lane;
 use crate::link::Link;
@@ -137,28 +138,8 @@ struct DatagramPlace {
 /// Events between two calls of `progress` at most: some hundredths of a second.
 const EVENTS_PER_SLICE: u64 = 100_000;
 
-// The kinds of event, in the upper bits of `Entry::what`; the lower ones number the endpoint, link, packet or source.
-const KIND_SHIFT: u32 = 29;
-const INDEX: u32 = (1 << KIND_SHIFT) - 1;
-/// The first packet of an endpoint's inbound lane arrives.
-const INBOUND: u32 = 0;
-/// The first packet of an endpoint's outbound lane reaches the first link.
-const OUTBOUND: u32 = 1 << KIND_SHIFT;
-/// The first packet of a link's lane reaches what follows.
-const LINK: u32 = 2 << KIND_SHIFT;
-/// A packet that is in no lane reaches what follows.
-const PACKET: u32 = 3 << KIND_SHIFT;
-/// An endpoint may have a deadline.
-const WAKE: u32 = 4 << KIND_SHIFT;
-/// A source of flows has a flow to start.
-const FLOW: u32 = 5 << KIND_SHIFT;
-/// A link that must be polled has served a packet.
-const POLL: u32 = 6 << KIND_SHIFT;
 /// Marks the connection of a traced datagram until the flows have been counted.
 const TRACED_DATAGRAMS: u32 = 1 << 31;
-
-/// A source of datagrams sends.
-const DATAGRAM: u32 = 7 << KIND_SHIFT;
 
 impl Simulation {
     /// Sets a run up. All random streams come from `seed`.
@@ -362,16 +343,5 @@ impl Simulation {
     }
 }
 
-/// The endpoint at which an event happens, if it does at one.
-#[inline]
-fn endpoint_of(what: u32) -> Option<usize> {
-    matches!(what & !INDEX, INBOUND | WAKE).then_some((what & INDEX) as usize)
-}
-
 /// From so many flows on it pays to look ahead: below, they fit into the second-level cache.
 const MANY_FLOWS: usize = 300;
-
-/// The event of a packet that is in no lane.
-pub(crate) fn alone(id: u32) -> u32 {
-    PACKET | id
-}

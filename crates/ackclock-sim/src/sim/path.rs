@@ -4,9 +4,10 @@ use ackclock_engine::Transmit;
 use ackclock_policy::{PacketId, Queued};
 use ackclock_units::{Ecn, Instant};
 
-use super::{INBOUND, INDEX, LINK, LinkPlace, OUTBOUND, POLL};
+use super::LinkPlace;
 use crate::endpoint::Port;
 use crate::error::SimError;
+use crate::event::{INBOUND, INDEX, LINK, OUTBOUND, POLL};
 use crate::lane::Arrival;
 use crate::link::{Delivery, Offer};
 use crate::packet::Pool;

@@ -5,8 +5,16 @@ use std::sync::Arc;
 use ackclock_engine::{Books, Connection};
 use ackclock_units::{Bytes, Duration, Instant};
 
-use super::Response;
 use crate::pattern::{Pattern, RUN};
+
+/// A transaction of an application: for `telnet`, a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Response {
+    /// When it began, from the run's beginning.
+    pub since: Duration,
+    /// From then until the acknowledgment that ended it (by a kernel's stamp, or by the engine's clock), or until the application's call where it was none.
+    pub time: Duration,
+}
 
 /// The books of one end of a connection.
 #[derive(Debug)]
@@ -32,7 +40,7 @@ impl Ledger {
     }
 
     /// Writes up to `n` bytes more by `send`, which answers how many of those that it is given were taken; stops where none are.
-    pub(super) fn write_by(&mut self, n: Bytes, mut send: impl FnMut(&[u8]) -> usize) -> Bytes {
+    pub(crate) fn write_by(&mut self, n: Bytes, mut send: impl FnMut(&[u8]) -> usize) -> Bytes {
         let mut taken = 0;
         while taken < n {
             let bytes = self.pattern.from(self.out, self.written);
@@ -48,7 +56,7 @@ impl Ledger {
     }
 
     /// Reads up to `n` bytes more by `take`, which fills what it is given and answers how far; stops where it does not.
-    pub(super) fn read_by(&mut self, n: Bytes, mut take: impl FnMut(&mut [u8]) -> usize) -> Bytes {
+    pub(crate) fn read_by(&mut self, n: Bytes, mut take: impl FnMut(&mut [u8]) -> usize) -> Bytes {
         let (mut block, mut got) = ([0; RUN], 0);
         while got < n {
             let most = (n - got).min(RUN as Bytes) as usize;
@@ -65,7 +73,7 @@ impl Ledger {
     }
 
     /// Its transactions, with times that count from `zero`.
-    pub(super) fn responses(self, zero: Instant) -> Vec<Response> {
+    pub(crate) fn responses(self, zero: Instant) -> Vec<Response> {
         self.responses.into_iter().map(|(since, time)| Response { since: since.since(zero), time }).collect()
     }
 }

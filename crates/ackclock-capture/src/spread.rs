@@ -11,8 +11,9 @@ pub struct Spread {
     sum: u128,
     min: Option<Duration>,
     max: Duration,
-    /// In order of the bucket. A binary search in a hundred of them takes half the time of a tree's.
-    buckets: Vec<(u16, u64)>,
+    /// The buckets that are not empty, in order, and what each holds. Apart, so that a search through a hundred of them looks at few cache lines.
+    places: Vec<u16>,
+    counts: Vec<u64>,
 }
 
 const BITS: u32 = 7;
@@ -24,9 +25,12 @@ impl Spread {
         self.min = Some(self.min.map_or(d, |m| m.min(d)));
         self.max = self.max.max(d);
         let place = bucket(d.as_nanos());
-        match self.buckets.binary_search_by_key(&place, |b| b.0) {
-            Ok(i) => self.buckets[i].1 += 1,
-            Err(i) => self.buckets.insert(i, (place, 1)),
+        match self.places.binary_search(&place) {
+            Ok(i) => self.counts[i] += 1,
+            Err(i) => {
+                self.places.insert(i, place);
+                self.counts.insert(i, 1);
+            }
         }
     }
 
@@ -58,8 +62,8 @@ impl Spread {
             return Some(max);
         }
         let mut below = 0;
-        let (place, _) = self.buckets.iter().find(|(_, n)| {
-            below += *n;
+        let (place, _) = self.places.iter().zip(&self.counts).find(|(_, n)| {
+            below += **n;
             below >= rank
         })?;
         Some(Duration::from_nanos(middle(*place)).max(min).min(max))

@@ -21,7 +21,7 @@ use crate::limits::{Limits, Standing};
 use crate::peer_clock::PeerClock;
 use crate::ranges::Ranges;
 use crate::report::{Direction, Episode, Retransmission, TimedOut};
-use crate::sent::{Outstanding, Piece};
+use crate::sent::Outstanding;
 use crate::wanted::Wanted;
 use crate::what_if::{Asked, WhatIf};
 
@@ -87,8 +87,6 @@ struct Hole {
     tsval: Option<u32>,
 }
 
-/// Acknowledged pieces remembered.
-const ACKED_KEPT: usize = 64;
 /// What else tells of a direction's sender: its clock, the round-trip time of the handshake, and the smoothed one on its side of the capture.
 pub(crate) struct SenderClock {
     /// When the present packet would have been seen without more delay than the least, and the tick of the clock.
@@ -123,8 +121,6 @@ pub(crate) struct Half {
     /// Its largest segment by the handshake; 0 while unknown.
     pub mss: u32,
     outstanding: Outstanding,
-    /// The latest pieces that were acknowledged: copies of them may still come.
-    acked: VecDeque<Piece>,
     sacked: Ranges,
     holes: Vec<Hole>,
     /// From the capture to the receiver and back, the least.
@@ -206,7 +202,6 @@ impl Half {
             answers_in: None,
             mss: 0,
             outstanding: Outstanding::default(),
-            acked: VecDeque::new(),
             sacked: Ranges::default(),
             holes: Vec::new(),
             far: None,

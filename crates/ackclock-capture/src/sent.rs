@@ -24,71 +24,95 @@ pub(crate) struct Piece {
     pub sacked: bool,
 }
 
-/// All of them, in order and disjoint.
+/// All of them, in order and disjoint; and the latest that were acknowledged, since copies of them may still come.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outstanding(VecDeque<Piece>);
+pub(crate) struct Outstanding {
+    /// What is outstanding, behind what is remembered: an acknowledgment moves nothing.
+    pieces: VecDeque<Piece>,
+    remembered: usize,
+}
 
+/// Acknowledged pieces remembered.
+const REMEMBERED: usize = 64;
 /// More pieces in flight than any honest window has (32 MB of 512-byte segments): beyond, the oldest are forgotten.
 pub(crate) const MOST_PIECES: usize = 1 << 16;
 
 impl Outstanding {
     pub(crate) fn front(&self) -> Option<&Piece> {
-        self.0.front()
+        self.pieces.get(self.remembered)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.pieces.len() - self.remembered
     }
 
-    /// Drops the oldest; true when there was one.
+    /// The latest of the acknowledged pieces that was just this one.
+    pub(crate) fn remembered(&self, start: u64, end: u64) -> Option<&Piece> {
+        self.pieces.range(..self.remembered).rev().find(|p| p.start == start && p.end == end)
+    }
+
+    /// Drops the oldest, and what is remembered; true when there was one.
     pub(crate) fn forget(&mut self) -> bool {
-        self.0.pop_front().is_some()
+        self.pieces.drain(..self.remembered);
+        self.remembered = 0;
+        self.pieces.pop_front().is_some()
     }
 
     /// Adds a piece where it belongs; it must overlap none. False when an old one had to go.
     pub(crate) fn insert(&mut self, piece: Piece) -> bool {
         // Nearly always it is the newest.
-        if self.0.back().is_none_or(|p| p.start < piece.start) {
-            self.0.push_back(piece);
+        if self.len() == 0 || self.pieces.back().is_some_and(|p| p.start < piece.start) {
+            self.pieces.push_back(piece);
         } else {
-            let at = self.0.partition_point(|p| p.start < piece.start);
-            self.0.insert(at, piece);
+            let at = self.first(|p| p.start >= piece.start);
+            self.pieces.insert(at, piece);
         }
-        if self.0.len() > MOST_PIECES {
-            self.0.pop_front();
-            return false;
-        }
-        true
+        self.len() <= MOST_PIECES || !self.forget()
     }
 
     /// Takes out what lies below `to`, which may cut a piece in two.
     pub(crate) fn acknowledge(&mut self, to: u64, mut gone: impl FnMut(&Piece)) {
-        while let Some(p) = self.0.front_mut() {
+        while let Some(p) = self.pieces.get_mut(self.remembered) {
             if p.end > to {
-                if p.start < to {
-                    gone(&Piece { end: to, ..*p });
-                    p.start = to;
+                if p.start >= to {
+                    break;
                 }
-                break;
+                let below = Piece { end: to, ..*p };
+                p.start = to;
+                self.pieces.insert(self.remembered, below);
             }
-            gone(p);
-            self.0.pop_front();
+            gone(&self.pieces[self.remembered]);
+            self.remembered += 1;
+            if self.remembered > REMEMBERED {
+                self.pieces.pop_front();
+                self.remembered -= 1;
+            }
         }
     }
 
     /// The pieces that overlap `start..end`.
     pub(crate) fn overlapping(&mut self, start: u64, end: u64) -> impl Iterator<Item = &mut Piece> {
-        let first = self.0.partition_point(|p| p.end <= start);
-        self.0.range_mut(first..).take_while(move |p| p.start < end)
+        let first = self.first(|p| p.end > start);
+        self.pieces.range_mut(first..).take_while(move |p| p.start < end)
     }
 
     /// Cuts pieces at `at`, so that none reaches across it.
     pub(crate) fn split(&mut self, at: u64) {
-        let i = self.0.partition_point(|p| p.end <= at);
-        if let Some(p) = self.0.get_mut(i).filter(|p| p.start < at) {
+        let i = self.first(|p| p.end > at);
+        if let Some(p) = self.pieces.get_mut(i).filter(|p| p.start < at) {
             let rest = Piece { start: at, ..*p };
             p.end = at;
-            self.0.insert(i + 1, rest);
+            self.pieces.insert(i + 1, rest);
         }
+    }
+
+    /// The place of the first outstanding piece of which `holds` is true, as it is of all behind it.
+    fn first(&self, holds: impl Fn(&Piece) -> bool) -> usize {
+        let (mut from, mut to) = (self.remembered, self.pieces.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            if holds(&self.pieces[middle]) { to = middle } else { from = middle + 1 }
+        }
+        from
     }
 }

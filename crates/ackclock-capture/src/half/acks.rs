@@ -4,8 +4,8 @@ use ackclock_policy::{RttSample, Window};
 use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
 
+use super::Half;
 use super::segments::FARTHEST;
-use super::{ACKED_KEPT, Half};
 use crate::report::Sample;
 use crate::sent::Piece;
 
@@ -134,7 +134,7 @@ impl Half {
         let mut gone = Vec::new();
         let (out, syn, fin) = (&mut self.out, self.syn, self.fin);
         let size = u64::from(if self.mss > 0 { self.mss } else { 1460 });
-        let (delivered, far, acked) = (&mut self.delivered_sent, self.far, &mut self.acked);
+        let (delivered, far) = (&mut self.delivered_sent, self.far);
         // An ack may end within a super-segment.
         self.outstanding.acknowledge(ack, |p| {
             repeated |= p.copies > 1 || p.sacked || !p.seen;
@@ -147,10 +147,6 @@ impl Half {
             if p.again.is_some() {
                 gone.push(*p);
             }
-            if acked.len() == ACKED_KEPT {
-                acked.pop_front();
-            }
-            acked.push_back(*p);
         });
         for p in gone {
             self.judge_covered(p, ack, heard);

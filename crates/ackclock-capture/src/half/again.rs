@@ -42,7 +42,7 @@ impl Half {
         }
         before.sacked &= before.bytes > 0;
         if before.last.is_none()
-            && let Some(p) = self.acked.iter().rev().find(|p| p.start == start && p.end == end)
+            && let Some(p) = self.outstanding.remembered(start, end)
         {
             (before.last, before.id, before.tsval, before.seen) = (Some(p.last), p.id, p.tsval, p.seen);
         }

@@ -43,8 +43,8 @@ TIE = 1.1
         "no packet that waits for another",
         "repetitions": f"{QUICK.flows} flows of each strategy (telnet and I {STRATEGIES[PLAIN].number(QUICK.flows)}, padded "
         f"{STRATEGIES[PADDED].number(QUICK.flows)}, backlogged {STRATEGIES[BACKLOGGED].number(QUICK.flows)}) for {QUICK.seconds:g} s at each loss; "
-        f"with --full the same for {FULL.seconds:g} s; simulated with three seeds. How many flows each has was chosen after first runs, so that chance no longer "
-        f"decides the checks",
+        f"with --full the same for {FULL.seconds:g} s; simulated with three seeds. How many flows each has was chosen after first runs, so that "
+        f"chance no longer decides the checks",
         "checks": f"the register has none for it. Written before a first run: means within {BAND[0]:g} to {BAND[1]:.3g} of the simulator's (as "
         f"I-S1 has it); I, II, III and RACK-TLP below plain telnet, III not above II and backlogged (ties within {TIE - 1:.0%}, I-F8); no byte in "
         "a wrong place. Left out after a first run: backlogged below plain telnet, which does not hold in the simulator either where packets come "

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Bytes, SeqNumber, SeqRange};
+use ackclock_units::{Bytes, SeqNumber, SeqRange, seldom};
 
 /// Copies `src` into the ring at `at`, which must already be long enough.
 fn copy_in(ring: &mut VecDeque<u8>, at: usize, src: &[u8]) {
@@ -80,7 +80,9 @@ impl SendBuffer {
     pub fn advance(&mut self, n: Bytes) {
         let n = n.min(self.len());
         self.start += n;
-        if let Some(bytes) = &mut self.bytes {
+        if seldom(self.bytes.is_some())
+            && let Some(bytes) = &mut self.bytes
+        {
             bytes.drain(..n as usize);
         }
     }
@@ -140,7 +142,9 @@ impl ReceiveBuffer {
     /// Takes `len` bytes of payload that come next, when none waits behind a gap.
     #[inline]
     pub fn append(&mut self, len: u32, payload: &[u8]) {
-        if let Some(bytes) = &mut self.bytes {
+        if seldom(self.bytes.is_some())
+            && let Some(bytes) = &mut self.bytes
+        {
             bytes.extend(payload);
         }
         self.readable += u64::from(len);
@@ -194,7 +198,9 @@ impl ReceiveBuffer {
     /// Takes up to `n` bytes without looking at them.
     pub fn discard(&mut self, n: Bytes) -> Bytes {
         let n = n.min(self.readable);
-        if let Some(bytes) = &mut self.bytes {
+        if seldom(self.bytes.is_some())
+            && let Some(bytes) = &mut self.bytes
+        {
             bytes.drain(..n as usize);
         }
         self.readable -= n;

@@ -1,6 +1,6 @@
 //! Every timer of a connection, in one place to ask what fires next.
 
-use ackclock_units::Instant;
+use ackclock_units::{Instant, seldom};
 
 /// What a timer is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,10 +43,12 @@ impl Timers {
     #[inline]
     fn at(&self, timer: Timer) -> Instant {
         let i = timer as usize;
+        if i < USUAL {
+            return self.usual[i];
+        }
         match &self.unusual {
-            _ if i < USUAL => self.usual[i],
-            Some(unusual) => unusual[i - USUAL],
-            None => Instant::FAR_FUTURE,
+            Some(unusual) if seldom(true) => unusual[i - USUAL],
+            _ => Instant::FAR_FUTURE,
         }
     }
 
@@ -62,8 +64,8 @@ impl Timers {
     pub fn disarm(&mut self, timer: Timer) {
         match (timer as usize, &mut self.unusual) {
             (i, _) if i < USUAL => self.usual[i] = Instant::FAR_FUTURE,
-            (i, Some(unusual)) => unusual[i - USUAL] = Instant::FAR_FUTURE,
-            (_, None) => {}
+            (i, Some(unusual)) if seldom(true) => unusual[i - USUAL] = Instant::FAR_FUTURE,
+            _ => {}
         }
     }
 
@@ -85,8 +87,10 @@ impl Timers {
     /// The earliest deadline.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
-        let unusual = self.unusual.as_deref().into_iter().flatten();
-        let at = self.usual.iter().chain(unusual).copied().fold(Instant::FAR_FUTURE, Instant::min);
+        let mut at = self.usual.iter().copied().fold(Instant::FAR_FUTURE, Instant::min);
+        if seldom(self.unusual.is_some()) {
+            at = self.unusual.iter().flat_map(|unusual| unusual.iter().copied()).fold(at, Instant::min);
+        }
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 

@@ -1,7 +1,7 @@
 //! The user of a connection (RFC 9293 §3.9): an application above it, in whatever world. When it is called, and what it sees.
 
 use ackclock_policy::{AppIo, Application, Wake};
-use ackclock_units::{Bytes, Duration, Instant, Rng};
+use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
 
 use crate::{Connection, ConnectionEvent};
 
@@ -50,7 +50,7 @@ impl<B: Books> User<B> {
     /// Reads the connection's events, tells `told` of each and calls the application where they concern it. True when it was called: then there may be more
     /// to send, and more to tell. `opened` is when the connection was opened. `first`: something has happened since this was asked last, other than what the
     /// application itself has done.
-    #[inline]
+    #[inline(always)]
     pub fn run(
         &mut self,
         connection: &mut Connection,
@@ -80,7 +80,7 @@ impl<B: Books> User<B> {
             }
             told(event);
         }
-        if call || established {
+        if seldom(call || established) {
             // A transaction that begins as the connection opens has waited for the handshake too.
             self.call(connection, rng, now, established.then_some(opened));
         }

@@ -230,9 +230,6 @@ pub trait AckPolicy: Policy {
     /// acknowledged at once by the engine (RFC 5681 §4.2), unless [`AckPolicy::holds_out_of_order`] says otherwise.
     fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction;
 
-    /// Called when an acknowledgment left, whatever carried it.
-    fn on_ack_sent(&mut self, _now: Instant) {}
-
     /// True when out-of-order segments are *not* acknowledged at once either (old receivers).
     fn holds_out_of_order(&self) -> bool {
         false

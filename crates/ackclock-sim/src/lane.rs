@@ -1,6 +1,6 @@
 //! Packets on their way to one place in order of arrival: only the first of them is in the event queue.
 
-use ackclock_units::Instant;
+use ackclock_units::{Instant, mostly};
 
 use crate::event::alone;
 use crate::packet::{NIL, Pool};
@@ -27,7 +27,7 @@ impl Lane {
 
     /// Lets a packet arrive. `head_event` stands for the lane's first packet in the event queue; a packet that overtakes those in the lane gets an
     /// event of its own.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, a: Arrival, pool: &mut Pool, queue: &mut EventQueue, head_event: u32) {
         let Arrival { id, at, order } = a;
         let p = pool.get_mut(id);
@@ -36,7 +36,7 @@ impl Lane {
         if self.head == NIL {
             self.head = id;
             queue.push(Entry { at, order, what: head_event });
-        } else if at >= self.tail_at {
+        } else if mostly(at >= self.tail_at) {
             pool.get_mut(self.tail).next = id;
         } else {
             queue.push(Entry { at, order, what: alone(id) });

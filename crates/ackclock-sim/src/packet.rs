@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use ackclock_engine::Transmit;
-use ackclock_units::{Ecn, Instant, SeqNumber};
+use ackclock_units::{Ecn, Instant, SeqNumber, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
 use crate::fault::{Kind, Passing};
@@ -225,18 +225,14 @@ impl Pool {
     }
 
     /// A packet with the segment of `t`. `retransmission` and `seen` are the world's own knowledge.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn segment(&mut self, from: u32, t: &Transmit, retransmission: bool, seen: u8) -> u32 {
         let s = &t.segment;
         let (mut more, mut bits) = (0, 0);
-        if s.flags.any(Flags::SYN) || !s.options.sack.is_empty() && s.options.timestamps.is_some() {
-            (more, bits) = (self.options.keep(s.options), OPTIONS);
-        } else if !s.options.sack.is_empty() {
-            (more, bits) = (self.blocks.keep(s.options.sack), BLOCKS);
-        } else if let Some(timestamps) = s.options.timestamps {
-            (more, bits) = (self.timestamps.keep(timestamps), TIMESTAMPS);
+        if seldom(s.flags.any(Flags::SYN) || !s.options.sack.is_empty() || s.options.timestamps.is_some()) {
+            (more, bits) = self.keep_options(s);
         }
-        if retransmission {
+        if seldom(retransmission) {
             bits |= RETRANSMISSION;
         }
         let place = if s.len > 0 { t.offset } else { u64::from(s.seq.0) };
@@ -257,6 +253,17 @@ impl Pool {
         };
         packet.set_ecn(t.ecn);
         self.put(packet)
+    }
+
+    /// Keeps a segment's options: where, and of which kind they are.
+    #[inline(never)]
+    fn keep_options(&mut self, s: &Segment) -> (u32, u8) {
+        match s.options.timestamps {
+            _ if s.flags.any(Flags::SYN) => (self.options.keep(s.options), OPTIONS),
+            None => (self.blocks.keep(s.options.sack), BLOCKS),
+            Some(timestamps) if s.options.sack.is_empty() => (self.timestamps.keep(timestamps), TIMESTAMPS),
+            Some(_) => (self.options.keep(s.options), OPTIONS),
+        }
     }
 
     /// A datagram of that size; `number` stands where segments have their position.
@@ -324,7 +331,7 @@ impl Pool {
         let seq = if p.len > 0 { first + p.place } else { SeqNumber(p.place) };
         let options = Options::default();
         let mut segment = Segment { seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
-        if p.bits & KIND != 0 {
+        if seldom(p.bits & KIND != 0) {
             segment.options = self.options_of(p);
             self.free_options(id);
         }

@@ -120,6 +120,7 @@ impl EventQueue {
     }
 
     /// Moves the later part of an overgrown front back to the slots, so that inserting stays cheap.
+    #[cold]
     fn shorten_front(&mut self) {
         // Cut between two different moments, as near to the middle as can be; a crowd at one moment stays together.
         let middle = self.front[2 * FRONT].at.as_nanos();

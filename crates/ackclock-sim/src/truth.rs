@@ -1,5 +1,7 @@
 //! What the world knows for certain about one direction of a connection, to check the engine's books and to judge its retransmissions.
 
+use ackclock_units::{mostly, seldom};
+
 /// Stream ranges of which the latest copy was dropped in the network.
 #[derive(Debug, Default)]
 pub(crate) struct Dropped(Vec<DroppedRange>);
@@ -78,11 +80,17 @@ impl Dropped {
     }
 
     /// Forgets what lies below `acked`: a copy that was not needed may have been dropped.
+    #[inline]
     pub(crate) fn forget_below(&mut self, acked: u64) {
-        if self.0.first().is_some_and(|r| r.end() <= acked) {
-            self.0.retain(|r| r.end() > acked);
-            self.give_back();
+        if seldom(!self.0.is_empty()) && self.0[0].end() <= acked {
+            self.forget_first(acked);
         }
+    }
+
+    #[inline(never)]
+    fn forget_first(&mut self, acked: u64) {
+        self.0.retain(|r| r.end() > acked);
+        self.give_back();
     }
 
     /// Gives back what an overshoot of slow start took.
@@ -135,15 +143,16 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, start: u64, end: u64) {
-        if start == self.prefix && self.above.is_empty() {
+        if mostly((start == self.prefix) & self.above.is_empty()) {
             self.prefix = end;
         } else if end > self.prefix {
             self.insert(start.max(self.prefix), end);
         }
     }
 
+    #[inline(never)]
     fn insert(&mut self, start: u64, end: u64) {
         let first = self.above.partition_point(|r| r.1 < start);
         let last = self.above.partition_point(|r| r.0 <= end);

@@ -4,6 +4,7 @@
 //! floats appear inside formulas only, never in state that two runs compare.
 
 mod ecn;
+mod hint;
 mod parse;
 mod rate;
 mod rng;
@@ -11,6 +12,7 @@ mod seq;
 mod time;
 
 pub use ecn::Ecn;
+pub use hint::{mostly, seldom};
 pub use parse::{ParseQuantityError, parse_bytes, parse_duration, parse_rate, parse_ratio};
 pub use rate::Rate;
 pub use rng::Rng;

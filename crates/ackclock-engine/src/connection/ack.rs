@@ -2,7 +2,7 @@
 
 use ackclock_policy::{AckInfo, Deliveries, Phase, RttSample, SenderView, TimerAction, TimerEvent};
 use ackclock_trace::{EventKind, Mask};
-use ackclock_units::{Duration, Instant, SeqRange};
+use ackclock_units::{Duration, Instant, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
 use super::{Connection, News, State};
@@ -64,7 +64,7 @@ impl Connection {
         if advanced > 0 {
             self.progress(now, sample.is_some());
         }
-        if !self.sack_on {
+        if seldom(!self.sack_on) {
             self.count_duplicates(is_dup, acked.segments, flight_before);
         }
         let info = AckInfo {
@@ -86,7 +86,7 @@ impl Connection {
         if advanced > 0 {
             let e = if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
             self.run_retransmission_timer(now, e, &v);
-            if info.deliveries.is_some() {
+            if seldom(info.deliveries.is_some()) {
                 self.plan_recovery(now);
             }
             self.after_progress();
@@ -109,7 +109,7 @@ impl Connection {
     #[inline(always)]
     fn take_window(&mut self, now: Instant, segment: &Segment) -> bool {
         let newer = self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
-        if !newer {
+        if seldom(!newer) {
             return false;
         }
         let window = u32::from(segment.window) << self.snd_wnd_shift;
@@ -193,14 +193,14 @@ impl Connection {
             && segment.ack >= seq
         {
             self.rare.timed = None;
-            if self.config.rtt_sampling == RttSampling::OncePerRtt && !self.rare.timestamps.on {
+            if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && !self.rare.timestamps.on {
                 return Some(now.since(since));
             }
         }
-        if self.config.rtt_sampling == RttSampling::OncePerRtt && !self.rare.timestamps.on {
+        if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && !self.rare.timestamps.on {
             return None;
         }
-        if acked.retransmitted {
+        if seldom(acked.retransmitted) {
             return self.rtt_by_timestamps(now, segment);
         }
         acked.oldest_sent_once.map(|at| now.since(at))
@@ -248,7 +248,7 @@ impl Connection {
         stats.rtt_min.take_in(s.rtt);
         stats.rtt_max = stats.rtt_max.max(s.rtt);
         self.update_timeout();
-        if self.tracer.is_some() {
+        if seldom(self.tracer.is_some()) {
             self.trace_sample(s);
         }
     }
@@ -271,11 +271,11 @@ impl Connection {
     /// New data was acknowledged: counts of expiries end, the backed-off timeout by Karn's rule only with a valid sample.
     fn progress(&mut self, now: Instant, sampled: bool) {
         self.expiries = 0;
-        if self.backoff_expiries > 0 && (sampled || !self.config.karn_backoff) {
+        if seldom(self.backoff_expiries > 0) && (sampled || !self.config.karn_backoff) {
             self.backoff_expiries = 0;
             self.update_timeout();
         }
-        if !self.config.user_timeout.is_zero() {
+        if seldom(!self.config.user_timeout.is_zero()) {
             if self.send.len() > 0 {
                 self.timers.arm(Timer::User, now + self.config.user_timeout);
             } else {
@@ -299,7 +299,7 @@ impl Connection {
     /// Asks the loss recovery what this ack means and carries out its phase. Answers how things stand then. `undone`: the ack has just given the
     /// window back, and does not widen it.
     fn recover(&mut self, now: Instant, info: &AckInfo, undone: bool) -> SenderView {
-        if self.phase == Phase::Cwr && self.snd_una >= self.recovery_point {
+        if seldom(self.phase == Phase::Cwr) && self.snd_una >= self.recovery_point {
             self.enter(now, Phase::Open);
         }
         let mut lost = std::mem::take(&mut self.lost);
@@ -307,17 +307,17 @@ impl Connection {
         let before = self.phase;
         let phase = self.policies.recovery.get().on_ack(info, &self.sent, &v, &mut lost);
         // Making a view costs something: the same one serves while nothing changes but the window.
-        let stale = !lost.is_empty() || phase != Phase::Open || before != Phase::Open || info.ece || self.dup_delivered > 0;
+        let stale = !lost.is_empty() | (phase != Phase::Open) | (before != Phase::Open) | info.ece | (self.dup_delivered > 0);
         self.mark_lost(now, &mut lost);
         self.lost = lost;
         self.enter(now, phase);
-        if self.episode.is_some() && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+        if seldom(self.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.end_repaired(now);
         }
         if self.phase == Phase::Open {
             self.dup_delivered = 0;
         }
-        if info.ece {
+        if seldom(info.ece) {
             self.echo(now);
         }
         // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675 §5).
@@ -335,16 +335,16 @@ impl Connection {
             }
             v.window = self.window;
         }
-        if info.deliveries.is_some() {
+        if seldom(info.deliveries.is_some()) {
             self.follow_recovery_deadline();
         }
-        if stale {
+        if seldom(stale) {
             v = self.view(now);
         }
-        if self.phase != Phase::Open || before != Phase::Open || info.deliveries.is_some() {
+        if seldom((self.phase != Phase::Open) | (before != Phase::Open) | info.deliveries.is_some()) {
             self.adjust(now, &mut v);
         }
-        if self.phase != Phase::Open {
+        if seldom(self.phase != Phase::Open) {
             self.quota = self.policies.recovery.get().quota(&v);
         }
         v
@@ -352,7 +352,7 @@ impl Connection {
 
     /// Asks the countdown about `e` and carries out its answer.
     pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
-        if !self.config.thin_min_rto.is_zero() {
+        if seldom(!self.config.thin_min_rto.is_zero()) {
             self.choose_floor();
         }
         match self.policies.timer.get().on(e, self.timeout, v) {
@@ -392,18 +392,19 @@ impl Connection {
 
     /// Tells the application what new acknowledgments mean to it.
     fn after_progress(&mut self) {
-        if self.send.len() == 0 {
+        if seldom(self.send.len() == 0) {
             self.news.add(News::FLUSHED);
         }
-        if self.write_blocked && self.send.len() <= self.config.snd_buf / 2 {
+        if seldom(self.write_blocked) && self.send.len() <= self.config.snd_buf / 2 {
             self.write_blocked = false;
             self.news.add(News::WRITABLE);
         }
     }
 
     /// What the acknowledgment of our FIN does to the state (RFC 9293 §3.10.7.4).
+    #[inline(always)]
     pub(super) fn after_ack_of_fin(&mut self, now: Instant) {
-        if !self.fin_sent || self.snd_una != self.snd_nxt {
+        if mostly(!self.fin_sent || self.snd_una != self.snd_nxt) {
             return;
         }
         match self.state {

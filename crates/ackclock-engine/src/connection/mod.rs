@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use ackclock_policy::{Ecn, Phase, SamplingRate, SenderView, Window};
 use ackclock_trace::{Event, EventKind, Mask, SendKind};
-use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
+use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::Segment;
 
 use self::rare::Rare;
@@ -51,6 +51,13 @@ pub enum State {
     LastAck,
     /// Waiting for stray segments to die.
     TimeWait,
+}
+
+impl State {
+    /// Both sequence numbers are known (RFC 9293 §3.5).
+    fn is_synchronized(self) -> bool {
+        !matches!(self, Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived)
+    }
 }
 
 /// A segment to send, and where its payload lies in the stream.
@@ -103,9 +110,11 @@ impl News {
     fn take(&mut self) -> Option<ConnectionEvent> {
         let first = self.what & self.what.wrapping_neg();
         self.what &= !first;
+        if mostly(first == Self::READABLE) {
+            return Some(ConnectionEvent::Readable);
+        }
         match first {
             Self::ESTABLISHED => Some(ConnectionEvent::Established),
-            Self::READABLE => Some(ConnectionEvent::Readable),
             Self::WRITABLE => Some(ConnectionEvent::Writable),
             Self::FLUSHED => Some(ConnectionEvent::Flushed),
             Self::FINISHED => Some(ConnectionEvent::Finished),
@@ -369,7 +378,9 @@ impl Connection {
 
     #[inline]
     fn trace(&mut self, group: Mask, now: Instant, kind: impl FnOnce() -> EventKind) {
-        if let Some(t) = &mut self.tracer {
+        if seldom(self.tracer.is_some())
+            && let Some(t) = &mut self.tracer
+        {
             t.record(group, now, kind);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use ackclock_units::{Instant, Rate, SeqNumber, SeqRange};
+use ackclock_units::{Instant, Rate, SeqNumber, SeqRange, seldom};
 use ackclock_wire::Segment;
 
 use super::copies::Copies;
@@ -34,19 +34,19 @@ impl Rare {
     /// A question that what is there at the beginning answers with no. Cheaper than reading: a plain connection is told by one look.
     #[inline(always)]
     pub(super) fn says(&self, question: impl FnOnce(&RareState) -> bool) -> bool {
-        self.0.as_deref().is_some_and(question)
+        seldom(self.0.is_some()) && self.0.as_deref().is_some_and(question)
     }
 
     /// What is no longer as it was at the beginning, if anything is.
     #[inline(always)]
     pub(super) fn changed(&mut self) -> Option<&mut RareState> {
-        self.0.as_deref_mut()
+        if self.is_changed() { self.0.as_deref_mut() } else { None }
     }
 
     /// True when something is no longer as it was at the beginning.
     #[inline(always)]
     pub(super) fn is_changed(&self) -> bool {
-        self.0.is_some()
+        seldom(self.0.is_some())
     }
 
     /// The timeout about which the verdict is out, if there is one.

@@ -1,7 +1,7 @@
 //! The receiving side: text, reassembly, the advertised window, and when to acknowledge.
 
 use ackclock_policy::{AckAction, AckPending, Arrival, Ecn};
-use ackclock_units::{Instant, SeqNumber, SeqRange};
+use ackclock_units::{Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::Segment;
 
 use super::{Connection, News, State, Unacked};
@@ -14,13 +14,14 @@ impl Connection {
     }
 
     /// Takes the text of an acceptable segment that begins at `seq`.
+    #[inline(always)]
     pub(super) fn take_text(&mut self, now: Instant, seq: SeqNumber, len: u32, payload: &[u8], push: bool, ecn: Ecn) {
         if !matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2) || self.fin_received {
             return;
         }
         self.note_congestion(ecn);
         let had_gap = self.receive.has_gap();
-        let next = if seq == self.rcv_nxt && seq + len <= self.rcv_adv && !had_gap {
+        let next = if mostly((seq == self.rcv_nxt) & (seq + len <= self.rcv_adv) & !had_gap) {
             // The next in order, and nothing waits: most text.
             self.receive.append(len, if self.counted { payload } else { &payload[..len as usize] });
             seq + len
@@ -45,7 +46,7 @@ impl Connection {
         self.unacked.bytes += delivered;
         self.unacked.segments += 1;
         self.unacked.full_segments += u32::from(full_sized);
-        if had_gap || delivered == 0 || self.dsack.is_some() {
+        if seldom(had_gap | (delivered == 0) | self.dsack.is_some()) {
             // Out of order, or a gap filled wholly or in part: at once (RFC 5681 §4.2).
             if !self.policies.ack.holds_out_of_order() {
                 self.pending.ack = true;
@@ -98,7 +99,7 @@ impl Connection {
 
     /// RFC 3168 §6.1.3: echo Congestion Experienced until the sender says that it reduced its window.
     fn note_congestion(&mut self, ecn: Ecn) {
-        if ecn == Ecn::Ce && self.rare.ecn.on {
+        if seldom(ecn == Ecn::Ce) && self.rare.ecn.on {
             self.rare.ecn.echo = true;
             self.pending.ack = true;
         }
@@ -186,13 +187,13 @@ impl Connection {
         }
         let narrow = u64::from(self.rcv_window()) * 2 < self.config.rcv_buf.min(65_535 << self.rcv_wnd_shift);
         let gain = (self.rcv_nxt + self.free_space()).diff(self.rcv_adv);
-        if narrow && gain > 0 && gain as u32 >= self.worthwhile_step() {
+        if seldom(narrow) && gain > 0 && gain as u32 >= self.worthwhile_step() {
             self.pending.ack = true;
         }
     }
 
     /// An acknowledgment leaves, alone or on data.
-    pub(super) fn ack_sent(&mut self, now: Instant) {
+    pub(super) fn ack_sent(&mut self) {
         self.pending.ack = false;
         self.unacked = Unacked::default();
         self.dsack = None;
@@ -200,6 +201,5 @@ impl Connection {
         if self.rare.says(|r| r.timestamps.on) {
             self.rare.timestamps.last_ack_sent = self.rcv_nxt;
         }
-        self.policies.ack.on_ack_sent(now);
     }
 }

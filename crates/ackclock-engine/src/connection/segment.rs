@@ -2,7 +2,7 @@
 
 use ackclock_policy::Ecn;
 use ackclock_trace::{EventKind, Mask};
-use ackclock_units::{Duration, Instant, SeqNumber};
+use ackclock_units::{Duration, Instant, SeqNumber, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
 use super::{Connection, News, State};
@@ -15,15 +15,16 @@ impl Connection {
     /// Takes in one segment. `payload` is its bytes (empty for counted connections); `ecn` the IP header's field.
     ///
     /// A real payload whose length is not [`Segment::len`] is a bug of the caller; the shorter of the two counts.
+    #[inline(always)]
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment, payload: &[u8], ecn: Ecn) {
         // Copied only where something has to be changed: most segments are as they should be.
         let mut changed;
         let mut segment = segment;
-        if !self.counted && payload.len() < segment.len as usize {
+        if seldom(!self.counted && payload.len() < segment.len as usize) {
             changed = Segment { len: payload.len() as u32, ..*segment };
             segment = &changed;
         }
-        if self.state == State::SynReceived && segment.flags.has(Flags::SYN) && segment.seq == self.irs {
+        if seldom(self.state == State::SynReceived) && segment.flags.has(Flags::SYN) && segment.seq == self.irs {
             // The peer's SYN again, or its SYN-ACK in a simultaneous open, which the acceptability test would turn away.
             if !segment.flags.has(Flags::ACK) {
                 self.pending.syn = true;
@@ -48,12 +49,13 @@ impl Connection {
         if segment.len > 0 {
             self.take_text(now, segment.seq + syn, segment.len, payload, segment.flags.has(Flags::PSH), ecn);
         }
-        if segment.flags.has(Flags::FIN) {
+        if seldom(segment.flags.has(Flags::FIN)) {
             self.take_fin(now, segment.seq + syn + segment.len);
         }
     }
 
     /// Everything up to the ACK field in a synchronized state. Returns true when text and FIN are to be processed.
+    #[inline(always)]
     fn segment_in_synchronized(&mut self, now: Instant, segment: &Segment) -> bool {
         let flags = segment.flags;
         if self.rare.says(|r| r.timestamps.on) && segment.options.timestamps.is_none() && !flags.has(Flags::RST) {
@@ -102,14 +104,14 @@ impl Connection {
             return false;
         }
         self.remember_timestamp(now, segment);
-        if self.state == State::SynReceived && !self.take_ack_of_syn(now, segment) {
+        if seldom(self.state == State::SynReceived) && !self.take_ack_of_syn(now, segment) {
             return false;
         }
         if !self.ack_is_plausible(segment) {
             self.challenge(now);
             return false;
         }
-        if flags.has(Flags::CWR) && self.rare.ecn.echo {
+        if seldom(flags.has(Flags::CWR)) && self.rare.ecn.echo {
             // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168 §6.1.3).
             self.rare.ecn.echo = false;
         }
@@ -147,7 +149,7 @@ impl Connection {
     /// that has filled the window acknowledges from there (see docs/departures.md).
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let (seq, window) = (segment.seq, self.rcv_window());
-        if seq == self.rcv_nxt && window > 0 {
+        if mostly((seq == self.rcv_nxt) & (window > 0)) {
             return true;
         }
         let len = segment.seq_len();
@@ -177,8 +179,8 @@ impl Connection {
 
     /// RFC 7323 §4.3: `ts_recent` follows segments that begin at or before the last acknowledgment sent.
     fn remember_timestamp(&mut self, now: Instant, segment: &Segment) {
-        if let Some(ts) = segment.options.timestamps
-            && self.rare.timestamps.on
+        if self.rare.says(|r| r.timestamps.on)
+            && let Some(ts) = segment.options.timestamps
             && segment.seq <= self.rare.timestamps.last_ack_sent
             && ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32 >= 0
         {

@@ -2,7 +2,7 @@
 
 use ackclock_policy::{Ecn, Frame, Phase, TimerEvent};
 use ackclock_trace::{EventKind, LossClass, Mask, SendKind};
-use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
 use super::{Connection, State, Transmit};
@@ -11,6 +11,7 @@ use crate::{IdleAfter, IdleSince, RttSampling};
 
 impl Connection {
     /// The next segment to send, if any. Call until `None` after every other call.
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         // Looked at where it lies: a segment is large enough for its being moved to show.
         let transmit = self.next_transmit(now);
@@ -25,27 +26,24 @@ impl Connection {
         transmit
     }
 
+    #[inline(always)]
     fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if self.rare.says(|r| r.reset.is_some() || r.loss_probe.is_some())
             && let Some(transmit) = self.transmit_first(now)
         {
             return Some(transmit);
         }
-        match self.state {
-            State::Closed | State::Listen => return None,
-            State::SynSent | State::SynReceived => {
-                if std::mem::take(&mut self.pending.syn) {
-                    return Some(self.transmit_syn(now));
-                }
+        if mostly(self.state.is_synchronized()) {
+            let transmit = self.transmit_data(now);
+            if transmit.is_some() {
+                return transmit;
             }
-            _ => {
-                let transmit = self.transmit_data(now);
-                if transmit.is_some() {
-                    return transmit;
-                }
-            }
+        } else if matches!(self.state, State::Closed | State::Listen) {
+            return None;
+        } else if std::mem::take(&mut self.pending.syn) {
+            return Some(self.transmit_syn(now));
         }
-        if (self.pending.window_probe | self.pending.keepalive)
+        if seldom(self.pending.window_probe | self.pending.keepalive)
             && let Some(transmit) = self.transmit_question(now)
         {
             return Some(transmit);
@@ -85,6 +83,7 @@ impl Connection {
         Some(Transmit { kind: SendKind::TailLossProbe { again }, ..transmit? })
     }
 
+    #[inline(always)]
     fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
         if let Some(rare) = self.rare.changed() {
             if rare.pacing_rate.is_some() && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
@@ -97,7 +96,7 @@ impl Connection {
             }
         }
         // With nothing outstanding there is nothing to repair, whatever the phase: only the windows count, and a closed one needs its probe.
-        if (self.phase == Phase::Open && !self.sent.has_lost()) || self.sent.is_empty() {
+        if mostly(self.phase == Phase::Open && !self.sent.has_lost()) || self.sent.is_empty() {
             // Asked before the windows: an end that only receives has nothing.
             if self.unsent() == 0 && !self.fin_is_due() {
                 return None;
@@ -124,7 +123,7 @@ impl Connection {
     }
 
     /// New data, when the congestion window leaves `room`, the receiver's window allows it and it is worth a segment (RFC 9293 §3.8.6.2.1, §3.7.4).
-    #[inline]
+    #[inline(always)]
     fn transmit_new(&mut self, now: Instant, room: Bytes) -> Option<Transmit> {
         let (unsent, fin_due) = (self.unsent(), self.fin_is_due());
         if unsent == 0 && !fin_due {
@@ -142,14 +141,14 @@ impl Connection {
     /// True when a FIN is to follow the last byte and was not sent.
     #[inline]
     fn fin_is_due(&self) -> bool {
-        self.closing && !self.fin_sent && self.state != State::SynReceived
+        seldom(self.closing) && !self.fin_sent && self.state != State::SynReceived
     }
 
     /// The same, when so much is `unsent`, or a FIN due.
     #[inline(never)]
     fn transmit_unsent(&mut self, now: Instant, room: Bytes, unsent: Bytes, fin_due: bool) -> Option<Transmit> {
         let idle = self.snd_nxt == self.snd_una;
-        if idle && self.config.idle_restart && self.stats.data_segments_sent > 0 {
+        if seldom(idle) && self.config.idle_restart && self.stats.data_segments_sent > 0 {
             self.restart_after_idle(now);
         }
         let room = if idle { room.max(self.window.cwnd) } else { room };
@@ -167,7 +166,7 @@ impl Connection {
             }
             return None;
         }
-        if room < u64::from(len) {
+        if seldom(room < u64::from(len)) {
             self.cwnd_limited_at = self.snd_nxt;
             return None;
         }
@@ -177,7 +176,7 @@ impl Connection {
         if last && len > 0 {
             flags |= Flags::PSH;
         }
-        if fin {
+        if seldom(fin) {
             flags |= Flags::FIN;
             self.fin_sent = true;
         }
@@ -187,14 +186,14 @@ impl Connection {
         self.sent.push(seq, len + u32::from(fin), fin, now);
         self.snd_nxt = seq + len + u32::from(fin);
         self.last_sent_at = now;
-        if self.config.rtt_sampling == RttSampling::OncePerRtt && self.rare.timed.is_none() {
+        if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && self.rare.timed.is_none() {
             self.rare.timed = Some((self.snd_nxt, now));
         }
         self.quota = self.quota.saturating_sub(u64::from(len));
         if self.rare.says(|r| r.thin) {
             self.leave_thin_floor();
         }
-        if !self.timers.is_armed(Timer::Retransmission) {
+        if seldom(!self.timers.is_armed(Timer::Retransmission)) {
             if idle {
                 self.waiting_since = now;
             }
@@ -241,7 +240,7 @@ impl Connection {
         if len == 0 {
             return false;
         }
-        if len >= most {
+        if mostly(len >= most) {
             return true;
         }
         if last {
@@ -383,7 +382,7 @@ impl Connection {
     /// True when the next segment carries SACK blocks.
     #[inline]
     fn reports_ranges(&self) -> bool {
-        self.sack_on && (self.dsack.is_some() || self.receive.has_gap())
+        seldom(self.dsack.is_some() || self.receive.has_gap()) && self.sack_on
     }
 
     /// A segment with the acknowledgment and the window that go with everything.
@@ -392,15 +391,15 @@ impl Connection {
         // Made where it goes: a segment is large enough for its being moved to show.
         let options = self.options(now);
         let echo = if self.rare.says(|r| r.ecn.echo) { Flags::ECE } else { Flags::default() };
-        let window = self.acknowledge(now);
+        let window = self.acknowledge();
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
     }
 
     /// An acknowledgment leaves with the window that this answers.
     #[inline(never)]
-    fn acknowledge(&mut self, now: Instant) -> u16 {
+    fn acknowledge(&mut self) -> u16 {
         let window = self.advertise();
-        self.ack_sent(now);
+        self.ack_sent();
         window
     }
 

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use ackclock_policy::{Deliveries, Scoreboard as View, SentSegment, Transmission};
-use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
+use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
 
 pub(crate) use sent::MAX_LEN;
 use sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, Sent, WAS_LOST, WAS_RETRANSMITTED};
@@ -57,6 +57,7 @@ impl Scoreboard {
     }
 
     /// Appends a segment just sent; it must follow the last one.
+    #[inline(always)]
     pub fn push(&mut self, seq: SeqNumber, len: u32, fin: bool, now: Instant) {
         if self.sent.is_empty() {
             self.lost_hint.set(seq);
@@ -113,7 +114,7 @@ impl Scoreboard {
 
     /// True while some segment is marked lost and not yet retransmitted.
     pub fn has_lost(&self) -> bool {
-        self.lost_bytes > 0 && self.next_lost(self.lost_hint.get()).is_some()
+        seldom(self.lost_bytes > 0) && self.next_lost(self.lost_hint.get()).is_some()
     }
 
     /// Bytes marked lost and not yet retransmitted.
@@ -121,7 +122,15 @@ impl Scoreboard {
         self.lost_bytes.saturating_sub(self.retransmitted_bytes)
     }
 
+    #[inline]
     fn forget(&mut self, s: &Sent, bytes: u32) {
+        if seldom(s.marks & (SACKED | LOST | RETRANSMITTED) != 0) {
+            self.forget_marks(s, bytes);
+        }
+    }
+
+    #[inline(never)]
+    fn forget_marks(&mut self, s: &Sent, bytes: u32) {
         if s.has(SACKED) {
             self.sacked_bytes -= bytes;
         }
@@ -173,7 +182,7 @@ impl Scoreboard {
                 break;
             }
             let s = *front;
-            let whole = s.end() <= ack;
+            let whole = mostly(s.end() <= ack);
             let bytes = if whole { s.len() } else { ack.bytes_since(s.seq) };
             if whole {
                 self.sent.pop_front();

@@ -13,7 +13,6 @@ fn receive(c: &Chosen<dyn AckPolicy>, rng: &mut ackclock_units::Rng, check: impl
         now += span(rng) / 1000;
         if p.deadline.is_some_and(|at| at <= now) {
             p = AckPending { bytes: 0, full_segments: 0, segments: 0, deadline: None, ..p };
-            policy.on_ack_sent(now);
         }
         let full_sized = rng.chance(0.8);
         let bytes = if full_sized { rmss } else { 1 + rng.below(u64::from(rmss) - 1) as u32 };
@@ -21,10 +20,7 @@ fn receive(c: &Chosen<dyn AckPolicy>, rng: &mut ackclock_units::Rng, check: impl
         let action = policy.on_arrival(&Arrival { now, bytes, full_sized, push: rng.chance(0.1) }, &p);
         check(now, &p, action);
         match action {
-            AckAction::Now => {
-                p = AckPending { bytes: 0, full_segments: 0, segments: 0, deadline: None, ..p };
-                policy.on_ack_sent(now);
-            }
+            AckAction::Now => p = AckPending { bytes: 0, full_segments: 0, segments: 0, deadline: None, ..p },
             AckAction::By(at) => p.deadline = Some(at),
             AckAction::Hold => {}
         }

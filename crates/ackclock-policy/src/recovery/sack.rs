@@ -94,7 +94,8 @@ impl LossRecovery for Sack {
             return self.without_sack.on_ack(a, b, v, lost);
         }
         self.follow(v);
-        let fack = b.sacked().last().map_or(v.snd_una, |range| range.end);
+        let sacked = b.sacked();
+        let fack = sacked.last().map_or(v.snd_una, |range| range.end);
         match v.phase {
             // RFC 6675 §5.1: no other episode before the timeout's is over.
             Phase::Loss if !settled(v) => {
@@ -111,12 +112,12 @@ impl LossRecovery for Sack {
             Phase::Recovery => {
                 self.cut.count(a, fack, v);
                 self.cut.close();
-                return if b.sacked().is_empty() { calm(v) } else { Phase::Disorder };
+                return if sacked.is_empty() { calm(v) } else { Phase::Disorder };
             }
             Phase::Loss => self.cut.close(),
             _ => {}
         }
-        if b.sacked().is_empty() && v.dup_acks == 0 {
+        if sacked.is_empty() && v.dup_acks == 0 {
             self.cut.stop();
         } else {
             self.cut.suspect(a, fack, v);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats, User};
 use ackclock_trace::Mask;
-use ackclock_units::{Bytes, Duration, Instant, Rng};
+use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
 
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, StackFactory};
@@ -150,9 +150,11 @@ impl End {
 
     /// Lets the application do what there is to do. True when it was called: then there may be more. `first`: something has happened here since it was
     /// asked last, other than what the application itself has done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run_application(&mut self, now: Instant, start: Instant, first: bool) -> bool {
-        let (Some(connection), over) = (&mut self.connection, &mut self.over) else { return false };
+        let (Some(connection), over) = (&mut self.connection, &mut self.over) else {
+            return seldom(false);
+        };
         self.user.run(connection, &mut self.app_rng, (now, start), first, |event| {
             let reason = match event {
                 ConnectionEvent::Finished => None,
@@ -161,6 +163,12 @@ impl End {
             };
             *over = over.or(Some(Ending { at: now, reason }));
         })
+    }
+
+    /// The same once more, when only the application itself has done something since.
+    #[inline(never)]
+    pub(crate) fn run_application_again(&mut self, now: Instant, start: Instant) -> bool {
+        self.run_application(now, start, false)
     }
 
     /// Reads what the next packet will need, so that it is near by then.

@@ -2,7 +2,7 @@
 
 use ackclock_engine::Transmit;
 use ackclock_trace::SendKind;
-use ackclock_units::SeqNumber;
+use ackclock_units::{SeqNumber, mostly};
 use ackclock_wire::Flags;
 
 use crate::packet::Packet;
@@ -64,13 +64,16 @@ impl PacketBooks {
 impl SentTruth {
     /// Takes note of a segment. Answers whether it repeats something, and how many links an earlier copy has passed; `None` when its sequence
     /// number does not stand for its stream position.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note(&mut self, t: &Transmit) -> Option<(bool, u8)> {
         let s = &t.segment;
         if s.len > 0 {
             let right = s.seq.0.wrapping_sub(self.first_seq.0) == t.offset as u32;
             let end = t.offset + u64::from(s.len);
-            return right.then(|| if t.kind == SendKind::Copy { self.note_copy(t.offset, end) } else { self.note_data(t.offset, end) });
+            if !right {
+                return None;
+            }
+            return Some(if t.kind == SendKind::Copy { self.note_copy(t.offset, end) } else { self.note_data(t.offset, end) });
         }
         if s.flags.any(Flags::SYN | Flags::FIN) {
             return Some((self.note_control(s.flags.any(Flags::SYN)), 0));
@@ -79,9 +82,9 @@ impl SentTruth {
     }
 
     /// Takes note of a segment with payload `start..end`. Answers whether it repeats bytes, and how many links an earlier copy of them has passed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_data(&mut self, start: u64, end: u64) -> (bool, u8) {
-        if start >= self.high {
+        if mostly(start >= self.high) {
             self.high = end;
             return (false, 0);
         }

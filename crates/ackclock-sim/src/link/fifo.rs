@@ -72,7 +72,7 @@ impl Link {
     }
 
     /// Offers a packet to a plain link: when it arrives, and whether it was marked; `None` when it was refused.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer_plain(&mut self, packet: Queued, data: bool) -> Option<(Instant, bool)> {
         self.counters.offered += 1;
         self.counters.offered_bytes += u64::from(packet.bytes);
@@ -102,7 +102,7 @@ impl Link {
     }
 
     /// Books the service of an admitted packet; answers when it will have left.
-    #[inline]
+    #[inline(always)]
     fn book(&mut self, packet: Queued, data: bool) -> Instant {
         let now = packet.at;
         let time = self.time_to_send(packet.bytes);

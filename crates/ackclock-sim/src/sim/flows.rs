@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ackclock_engine::{Connection, State, Transmit, User};
 use ackclock_trace::{Event, EventKind, Mask, SendKind};
-use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
+use ackclock_units::{Ecn, Instant, Rng, SeqNumber, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
 use super::path::Net;
@@ -87,18 +87,18 @@ impl Simulation {
     }
 
     /// A packet reaches its endpoint.
-    #[inline]
+    #[inline(always)]
     pub(super) fn deliver(&mut self, id: u32) {
         let net = &mut self.net;
         let p = net.pool.get(id);
         let (from, offset, stop, len, ecn) = (p.from, p.offset(), p.end(), p.len, p.ecn());
         let (hop, corrupt, datagram) = (p.hop, p.is_corrupt(), p.is_datagram());
-        net.leave_last_link(from, hop, corrupt);
+        net.leave_link(from, hop, corrupt);
         let (e, slot) = (from ^ 1, from / 2);
         let Some(flow) = self.flows[slot as usize].as_mut() else {
             return net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
         };
-        if corrupt || flow.ended || datagram {
+        if seldom(corrupt | flow.ended | datagram) {
             return self.take_off(id, slot);
         }
         let [client, server] = &mut flow.ends;
@@ -122,14 +122,12 @@ impl Simulation {
                 }
             }
             None if e & 1 == 1 && segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK) => {
-                let connection = flow.open(1);
-                connection.listen();
-                connection.handle_segment(net.now, &segment, &[], ecn);
+                flow.begin_server(net.now, &segment, ecn);
             }
             _ => flow.refuse(e, &segment, net),
         }
-        flow.pump(e, net, &mut self.trace);
-        if flow.over {
+        flow.pump_here(e, net, &mut self.trace);
+        if seldom(flow.over) {
             self.settle(slot);
         }
     }
@@ -355,6 +353,14 @@ impl Flow {
         connection
     }
 
+    /// The first SYN makes the server's connection.
+    #[cold]
+    fn begin_server(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
+        let connection = self.open(1);
+        connection.listen();
+        connection.handle_segment(now, segment, &[], ecn);
+    }
+
     /// Answers a segment for which there is no connection (any more).
     #[cold]
     fn refuse(&mut self, e: u32, segment: &Segment, net: &mut Net) {
@@ -365,28 +371,30 @@ impl Flow {
         }
     }
 
-    /// Lets an endpoint do everything that it can do now, and schedules its next deadline.
-    #[inline]
+    /// As [`Flow::pump_here`], where that is seldom.
+    #[inline(never)]
     fn pump(&mut self, e: u32, net: &mut Net, trace: &mut Vec<Event>) {
+        self.pump_here(e, net, trace);
+    }
+
+    /// Lets an endpoint do everything that it can do now, and schedules its next deadline.
+    #[inline(always)]
+    fn pump_here(&mut self, e: u32, net: &mut Net, trace: &mut Vec<Event>) {
         let now = net.now;
         let [client, server] = &mut self.ends;
         let end = if e & 1 == 0 { client } else { server };
-        let mut first = true;
+        let mut called = end.run_application(now, self.start, true);
         loop {
-            let called = end.run_application(now, self.start, first);
             let Some(connection) = &mut end.connection else { return };
-            if !called && !first {
-                break;
-            }
-            first = false;
             while let Some(t) = connection.poll_transmit(now) {
                 end.packets.send();
                 match end.sent.note(&t) {
-                    Some((true, seen)) if t.kind == SendKind::Copy => {
-                        let seen = net.passed_by_original(e, &t).unwrap_or(seen);
-                        net.send(e, &t, true, seen);
+                    Some((retransmission, mut seen)) => {
+                        if seldom(retransmission) && t.kind == SendKind::Copy {
+                            seen = net.passed_by_original(e, &t).unwrap_or(seen);
+                        }
+                        net.send(e, &t, retransmission, seen);
                     }
-                    Some((retransmission, seen)) => net.send(e, &t, retransmission, seen),
                     None => {
                         let (number, seq, offset) = (self.number, t.segment.seq, t.offset);
                         return net.fail(SimError::Conservation(format!("flow {number} numbered stream position {offset} as {seq}")));
@@ -394,7 +402,11 @@ impl Flow {
                 }
             }
             // What an application is told follows from what it was asked: it need not be asked again.
-            if !called && !connection.has_events() {
+            if mostly(!called & !connection.has_events()) {
+                break;
+            }
+            called = end.run_application_again(now, self.start);
+            if !called {
                 break;
             }
         }
@@ -404,7 +416,7 @@ impl Flow {
             net.ports[e as usize].wake = at;
             net.schedule(at, WAKE | e);
         }
-        if self.trace != Mask::NONE {
+        if seldom(self.trace != Mask::NONE) {
             let from = trace.len();
             if let Some(connection) = &mut end.connection {
                 connection.drain_trace(trace);

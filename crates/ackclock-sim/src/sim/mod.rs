@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
-use ackclock_units::{Duration, Instant, Rng};
+use ackclock_units::{Duration, Instant, Rng, mostly, seldom};
 
 use self::path::Net;
 use crate::endpoint::{Flow, FlowKind};
@@ -211,7 +211,7 @@ impl Simulation {
                 return Ok(true);
             };
             self.net.now = at;
-            if self.flows.len() > MANY_FLOWS {
+            if seldom(self.flows.len() > MANY_FLOWS) {
                 self.look_ahead();
             }
             self.handle(what);
@@ -276,7 +276,7 @@ impl Simulation {
 
     /// With many flows, what an event needs is in no near cache. Reading it a few events ahead, without waiting for the answer, lets the processor
     /// fetch it while it works on the events in between. Changes nothing.
-    #[inline]
+    #[inline(never)]
     fn look_ahead(&self) {
         if let Some(end) = self.net.queue.glance(3).and_then(endpoint_of) {
             black_box(self.net.ports[end].inbound.first());
@@ -296,7 +296,7 @@ impl Simulation {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, what: u32) {
         self.processed += 1;
         let i = what & INDEX;
@@ -312,14 +312,14 @@ impl Simulation {
     }
 
     /// The first packet of a lane arrives, and those behind it that arrive at the same moment before anything else happens.
-    #[inline]
+    #[inline(always)]
     fn lane(&mut self, what: u32) {
         loop {
             let (id, next) = self.net.take(what);
-            if what & !INDEX == INBOUND {
-                self.deliver(id)
+            if mostly(what & !INDEX == INBOUND) || !self.net.has_links_ahead(id) {
+                self.deliver(id);
             } else {
-                self.arrive(id)
+                self.net.forward(id);
             }
             self.after_packet();
             let Some(order) = next else { return };
@@ -337,7 +337,7 @@ impl Simulation {
     }
 
     /// A packet reaches its next link or its endpoint.
-    #[inline]
+    #[inline(never)]
     fn arrive(&mut self, id: u32) {
         if self.net.has_links_ahead(id) { self.net.forward(id) } else { self.deliver(id) }
     }

@@ -2,7 +2,7 @@
 
 use ackclock_engine::Transmit;
 use ackclock_policy::{PacketId, Queued};
-use ackclock_units::{Ecn, Instant};
+use ackclock_units::{Ecn, Instant, mostly, seldom};
 
 use super::LinkPlace;
 use crate::endpoint::Port;
@@ -48,6 +48,7 @@ impl Net {
         }
     }
 
+    #[cold]
     pub(super) fn fail(&mut self, error: SimError) {
         self.fault.get_or_insert(error);
     }
@@ -58,7 +59,7 @@ impl Net {
     }
 
     /// Sends a segment. `retransmission` and `seen` are the world's own knowledge of it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, e: u32, t: &Transmit, retransmission: bool, seen: u8) {
         let id = self.pool.segment(e, t, retransmission, seen);
         self.depart(id, e);
@@ -72,12 +73,12 @@ impl Net {
     }
 
     /// Lets a new packet leave its endpoint.
-    #[inline]
+    #[inline(always)]
     pub(super) fn depart(&mut self, id: u32, from: u32) {
         let port = &mut self.ports[from as usize];
         let hops = port.hops;
         if port.up.is_zero() && hops > 0 {
-            return self.forward(id);
+            return self.offer(id);
         }
         let mut at = self.now + port.up;
         if hops == 0 {
@@ -95,13 +96,13 @@ impl Net {
     pub(super) fn take(&mut self, what: u32) -> (u32, Option<u64>) {
         let i = (what & INDEX) as usize;
         let lane = match what & !INDEX {
-            INBOUND => &mut self.ports[i].inbound,
+            kind if mostly(kind == INBOUND) => &mut self.ports[i].inbound,
             OUTBOUND => &mut self.ports[i].outbound,
             _ => &mut self.links[i].lane,
         };
         let id = lane.pop(&self.pool);
         let Some((at, order)) = lane.next(&self.pool) else { return (id, None) };
-        if at == self.now {
+        if seldom(at == self.now) {
             return (id, Some(order));
         }
         self.queue.push(Entry { at, order, what });
@@ -118,16 +119,20 @@ impl Net {
         false
     }
 
-    /// Offers a packet to its next link.
-    #[inline]
+    /// Takes a packet from the link that it was on, if any, to the next one.
+    #[inline(never)]
     pub(super) fn forward(&mut self, id: u32) {
         let p = self.pool.get(id);
+        let (from, hop, corrupt) = (p.from, p.hop, p.is_corrupt());
+        self.leave_link(from, hop, corrupt);
+        self.offer(id);
+    }
+
+    /// Offers a packet to its next link.
+    #[inline(always)]
+    fn offer(&mut self, id: u32) {
+        let p = self.pool.get(id);
         let route = self.ports[p.from as usize].route;
-        if p.hop > 0 {
-            let corrupt = p.is_corrupt();
-            let before = self.routes.link(route, p.hop - 1);
-            self.links[before as usize].leave(corrupt);
-        }
         let number = self.routes.link(route, p.hop);
         let place = &mut self.links[number as usize];
         let packet = Queued { id: PacketId(id), bytes: self.pool.bytes_of(p), ecn: p.ecn(), at: self.now };
@@ -197,15 +202,15 @@ impl Net {
     }
 
     /// Counts a packet onto a link's wire.
-    #[inline]
+    #[inline(always)]
     fn on_wire(&mut self, id: u32, number: u32, at: Instant, marked: bool) {
         let p = self.pool.get_mut(id);
-        if marked {
+        if seldom(marked) {
             p.set_ecn(Ecn::Ce);
         }
         if p.len > 0 {
             let place = &mut self.links[number as usize];
-            if p.hop < p.seen {
+            if seldom(p.hop < p.seen) {
                 place.repeated += 1;
             } else {
                 place.unique_bytes += u64::from(p.len);
@@ -215,7 +220,7 @@ impl Net {
     }
 
     /// Lets a packet that is on a link's wire arrive at the far end at `at`.
-    #[inline]
+    #[inline(always)]
     fn travel(&mut self, id: u32, number: u32, at: Instant) {
         let p = self.pool.get_mut(id);
         p.set_waits(false);
@@ -243,9 +248,9 @@ impl Net {
         u32::from(p.hop) < self.ports[p.from as usize].hops
     }
 
-    /// Counts a packet out of the last link of its route.
+    /// Counts a packet out of the link that it was on.
     #[inline]
-    pub(super) fn leave_last_link(&mut self, from: u32, hop: u8, corrupt: bool) {
+    pub(super) fn leave_link(&mut self, from: u32, hop: u8, corrupt: bool) {
         if hop > 0 {
             let last = self.routes.link(self.ports[from as usize].route, hop - 1);
             self.links[last as usize].leave(corrupt);

@@ -234,6 +234,8 @@ pub struct Connection {
     fin_received: bool,
     receive: ReceiveBuffer,
     unacked: Unacked,
+    /// Nothing has arrived or was read since an acknowledgment last left: the next one would say the same.
+    told: bool,
     dsack: Option<SeqRange>,
     sack_on: bool,
 
@@ -308,6 +310,7 @@ impl Connection {
             fin_received: false,
             receive: ReceiveBuffer::new(counted),
             unacked: Unacked::default(),
+            told: false,
             dsack: None,
             sack_on: false,
             stats: Stats::default(),
@@ -424,11 +427,15 @@ impl Connection {
         self.sent.in_network(self.flight_size(), self.dup_delivered)
     }
 
+    /// Sequence number of the oldest unacknowledged byte of the stream. Its state tells whether that of the SYN comes first: after 2^32 bytes the oldest
+    /// byte has the SYN's number itself.
+    fn first_unacked(&self) -> SeqNumber {
+        if seldom(matches!(self.state, State::SynSent | State::SynReceived)) { self.iss + 1 } else { self.snd_una }
+    }
+
     /// Stream position of sequence number `seq`, which is not below `snd_una`.
     fn position(&self, seq: SeqNumber) -> u64 {
-        // Before the SYN is acknowledged nothing else was: the first byte follows the SYN.
-        let base = if self.snd_una == self.iss { self.iss + 1 } else { self.snd_una };
-        self.send.start() + u64::from(seq.bytes_since(base))
+        self.send.start() + u64::from(seq.bytes_since(self.first_unacked()))
     }
 
     /// Written and not sent.

@@ -61,7 +61,7 @@ impl Connection {
         if to <= first {
             return true;
         }
-        let base = if self.snd_una == self.iss { self.iss + 1 } else { self.snd_una };
+        let base = self.first_unacked();
         let (Some(start), Ok(len)) = (from.max(first).checked_sub(first), u32::try_from(to - from.max(first))) else { return false };
         let Ok(start) = u32::try_from(start) else { return false };
         let range = SeqRange::new(base + start, base + start + len);

@@ -129,7 +129,7 @@ impl ReceiveBuffer {
     }
 
     pub fn has_gap(&self) -> bool {
-        self.out_of_order.as_ref().is_some_and(|o| !o.ranges.is_empty())
+        seldom(self.out_of_order.is_some()) && self.out_of_order.as_ref().is_some_and(|o| !o.ranges.is_empty())
     }
 
     /// True when all of `range` arrived out of order before.

@@ -168,7 +168,7 @@ impl Connection {
 
     /// Takes what is acknowledged off the scoreboard and the send buffer.
     fn advance_una(&mut self, now: Instant, segment: &Segment) -> Acked {
-        let data_from = if self.snd_una == self.iss { self.iss + 1 } else { self.snd_una };
+        let data_from = self.first_unacked();
         let acked = self.sent.acknowledge(segment.ack);
         let bytes = u64::from(segment.ack.bytes_since(data_from)).min(self.send.len());
         self.send.advance(bytes);
@@ -235,6 +235,7 @@ impl Connection {
         self.feed(RttSample { now, rtt, flight_size: 0, window: self.window, smss: self.smss, sampling_rate: 1.0 });
     }
 
+    #[inline(always)]
     fn feed(&mut self, s: RttSample) {
         self.policies.estimator.on_sample(s);
         if self.rare.says(|r| r.rebase.is_some())

@@ -20,6 +20,7 @@ impl Connection {
             return;
         }
         self.note_congestion(ecn);
+        self.told = false;
         let had_gap = self.receive.has_gap();
         let next = if mostly((seq == self.rcv_nxt) & (seq + len <= self.rcv_adv) & !had_gap) {
             // The next in order, and nothing waits: most text.
@@ -164,6 +165,12 @@ impl Connection {
         if gain > 0 && gain as u32 >= self.worthwhile_step() {
             self.rcv_adv = edge;
         }
+        self.window_field()
+    }
+
+    /// The window as advertised, as a segment says it.
+    #[inline]
+    pub(super) fn window_field(&self) -> u16 {
         (self.rcv_window() >> self.rcv_wnd_shift).min(65_535) as u16
     }
 
@@ -185,6 +192,7 @@ impl Connection {
         if n == 0 || !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) || self.fin_received {
             return;
         }
+        self.told = false;
         let narrow = u64::from(self.rcv_window()) * 2 < self.config.rcv_buf.min(65_535 << self.rcv_wnd_shift);
         let gain = (self.rcv_nxt + self.free_space()).diff(self.rcv_adv);
         if seldom(narrow) && gain > 0 && gain as u32 >= self.worthwhile_step() {
@@ -195,6 +203,7 @@ impl Connection {
     /// An acknowledgment leaves, alone or on data.
     pub(super) fn ack_sent(&mut self) {
         self.pending.ack = false;
+        self.told = true;
         self.unacked = Unacked::default();
         self.dsack = None;
         self.timers.disarm(Timer::Ack);

@@ -391,7 +391,7 @@ impl Connection {
         // Made where it goes: a segment is large enough for its being moved to show.
         let options = self.options(now);
         let echo = if self.rare.says(|r| r.ecn.echo) { Flags::ECE } else { Flags::default() };
-        let window = self.acknowledge();
+        let window = if mostly(self.told & !self.pending.ack) { self.window_field() } else { self.acknowledge() };
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
     }
 

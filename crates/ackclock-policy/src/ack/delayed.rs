@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use ackclock_units::Duration;
+use ackclock_units::{Duration, seldom};
 
 use crate::timer::Heartbeat;
 use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Param, Params, Policy};
@@ -35,7 +35,7 @@ impl Policy for Delayed {
 
 impl AckPolicy for Delayed {
     fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction {
-        if self.quick_segs > 0 {
+        if seldom(self.quick_segs > 0) {
             self.quick_segs -= 1;
             return AckAction::Now;
         }

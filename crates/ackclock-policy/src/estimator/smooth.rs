@@ -7,8 +7,8 @@ use crate::{Param, Params, Rtt};
 /// One step of exponential smoothing: `old + gain * (new - old)`, to the nearest nanosecond.
 pub(super) fn smooth(old: Duration, new: Duration, gain: f64) -> Duration {
     let (old, new) = (old.as_nanos() as f64, new.as_nanos() as f64);
-    // `as` saturates; with a gain between 0 and 1 the result lies between two spans anyway.
-    Duration::from_nanos((old + gain * (new - old) + 0.5) as u64)
+    // With a gain between 0 and 1 the result lies between two spans, and so below 2^63, where a signed number is the cheaper way to a whole one.
+    Duration::from_nanos((old + gain * (new - old) + 0.5) as i64 as u64)
 }
 
 /// Smoothed mean and mean deviation after the next sample, each with its gain; the first sample sets the mean, and the deviation to half of it

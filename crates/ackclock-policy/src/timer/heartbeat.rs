@@ -1,4 +1,4 @@
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Duration, Instant, mostly};
 
 use crate::Param;
 
@@ -20,7 +20,7 @@ impl Heartbeat {
     /// off, the next one too, so that `n` ticks last between `n - 1` and `n` periods, as BSD counted.
     pub fn after(self, now: Instant, left: Duration) -> Instant {
         let period = self.0.as_nanos();
-        if period == 0 {
+        if mostly(period == 0) {
             return now + left;
         }
         let ticks = left.as_nanos().div_ceil(period).max(1);

@@ -52,7 +52,10 @@ impl Link {
     /// What waits at `now`, the packet in service not included.
     pub fn backlog(&mut self, now: Instant) -> Backlog {
         self.settle(now);
-        self.queue.backlog()
+        match &self.queue {
+            Some(queue) => queue.backlog(),
+            None => Backlog { packets: self.ahead.packets.len() as u32, bytes: self.ahead.bytes },
+        }
     }
 
     /// What is in the queue or in service at `now`.
@@ -104,10 +107,8 @@ impl Link {
 
     /// Adds the backlog of a queue that is not first-in first-out up to `now`.
     pub(super) fn integrate(&mut self, now: Instant) {
-        if self.fifo {
-            return;
-        }
-        let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), self.queue.backlog());
+        let Some(queue) = self.queue.as_ref().filter(|_| !self.fifo) else { return };
+        let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), queue.backlog());
         self.counters.packet_ns += span * u128::from(backlog.packets);
         self.counters.byte_ns += span * u128::from(backlog.bytes);
         self.changed_at = self.changed_at.max(now);

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use ackclock_policy::{Admit, Backlog, Policy, QueueDiscipline, Queued};
-use ackclock_units::{Bytes, Instant, Rng};
+use ackclock_policy::{Admit, Queued};
+use ackclock_units::{Bytes, Instant};
 
 use super::{Link, Offer};
 use crate::fault::Passing;
@@ -89,7 +89,8 @@ impl Link {
     #[inline]
     fn admit(&mut self, packet: Queued) -> Option<bool> {
         self.settle(packet.at);
-        match self.queue.enqueue(packet, packet.at, &mut self.rng) {
+        let Some(queue) = &mut self.queue else { return Some(false) };
+        match queue.enqueue(packet, packet.at, &mut self.rng) {
             Admit::Take => Some(false),
             Admit::Mark => Some(true),
             Admit::Drop { early } => {
@@ -114,7 +115,9 @@ impl Link {
         if idle {
             // Nothing is queued: it goes into service as it comes.
             (ahead.serving, ahead.next_start) = (Mark::new(packet.bytes, data), self.free_at);
-            self.queue.dequeued(packet.bytes, now);
+            if let Some(queue) = &mut self.queue {
+                queue.dequeued(packet.bytes, now);
+            }
             return self.free_at;
         }
         ahead.packets.push_back(Mark::new(packet.bytes, data));
@@ -142,34 +145,9 @@ impl Link {
             self.ahead.next_start = start + self.time_to_send(first.bytes());
             self.ahead.bytes -= u64::from(first.bytes());
             self.ahead.serving = first;
-            self.queue.dequeued(first.bytes(), start);
+            if let Some(queue) = &mut self.queue {
+                queue.dequeued(first.bytes(), start);
+            }
         }
-    }
-}
-
-/// A queue without bounds, first in, first out.
-#[derive(Debug, Default)]
-pub(super) struct Unbounded(Backlog);
-
-impl Policy for Unbounded {
-    fn name(&self) -> &str {
-        "unbounded"
-    }
-}
-
-impl QueueDiscipline for Unbounded {
-    fn enqueue(&mut self, p: Queued, _: Instant, _: &mut Rng) -> Admit {
-        self.0.packets += 1;
-        self.0.bytes += u64::from(p.bytes);
-        Admit::Take
-    }
-
-    fn dequeued(&mut self, bytes: u32, _: Instant) {
-        self.0.packets -= 1;
-        self.0.bytes -= u64::from(bytes);
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.0
     }
 }

@@ -12,7 +12,7 @@ use ackclock_policy::{PacketId, QueueDiscipline, Queued};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 pub use self::counters::LinkCounters;
-use self::fifo::{Ahead, Unbounded};
+use self::fifo::Ahead;
 use crate::fault::{Fault, Passing, Verdict};
 
 /// What a link is made of.
@@ -83,7 +83,8 @@ pub struct Delivery {
 pub struct Link {
     rate: Option<Rate>,
     delay: Duration,
-    queue: Box<dyn QueueDiscipline>,
+    /// `None` for one without bounds, first in, first out.
+    queue: Option<Box<dyn QueueDiscipline>>,
     fifo: bool,
     plain: bool,
     faults: Vec<(Box<dyn Fault>, Rng)>,
@@ -106,8 +107,8 @@ impl Link {
     /// Link number `index` of the run with seed `seed`: both choose its random streams.
     pub fn new(spec: LinkSpec, seed: u64, index: u64) -> Self {
         let fault_rng = |i: usize| Rng::stream(seed, "fault", (index << 16) | i as u64);
-        let mut queue = spec.queue.unwrap_or_else(|| Box::new(Unbounded::default()));
-        let fifo = queue.scheduler().is_none();
+        let mut queue = spec.queue;
+        let fifo = queue.as_mut().is_none_or(|queue| queue.scheduler().is_none());
         Self {
             rate: spec.rate,
             delay: spec.delay,

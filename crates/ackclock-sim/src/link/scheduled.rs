@@ -10,7 +10,7 @@ impl Link {
     pub(super) fn offer_other(&mut self, packet: Queued) -> Offer {
         let now = packet.at;
         self.integrate(now);
-        let queue = &mut self.queue;
+        let Some(queue) = &mut self.queue else { return self.refuse(packet.bytes) };
         let before = queue.backlog().bytes;
         let marked = match queue.enqueue(packet, now, &mut self.rng) {
             Admit::Take => false,
@@ -41,7 +41,7 @@ impl Link {
     /// Puts the next packet of a queue that is not first-in first-out into service.
     fn serve(&mut self, now: Instant) {
         self.integrate(now);
-        let queue = &mut self.queue;
+        let Some(queue) = &mut self.queue else { return };
         let (before, sheds) = (queue.backlog(), self.dropped.len());
         let next = queue.scheduler().and_then(|s| s.dequeue(now, &mut self.dropped));
         let shed = (self.dropped.len() - sheds) as u64;

@@ -5,7 +5,7 @@
 //! into the *front*, from which events are taken; a full one is dealt out to the level below. So an event moves two or three times in its
 //! life, whatever the number pending, and nothing has to be tuned to the load.
 
-use ackclock_units::Instant;
+use ackclock_units::{Instant, seldom};
 
 /// When something happens, which of several comes first, and what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,13 +114,13 @@ impl EventQueue {
     fn push_front(&mut self, entry: Entry) {
         let at = self.front.partition_point(|e| key(e) > key(&entry));
         self.front.insert(at, entry);
-        if self.front.len() > 4 * FRONT {
+        if seldom(self.front.len() > 4 * FRONT) {
             self.shorten_front();
         }
     }
 
     /// Moves the later part of an overgrown front back to the slots, so that inserting stays cheap.
-    #[cold]
+    #[inline(never)]
     fn shorten_front(&mut self) {
         // Cut between two different moments, as near to the middle as can be; a crowd at one moment stays together.
         let middle = self.front[2 * FRONT].at.as_nanos();

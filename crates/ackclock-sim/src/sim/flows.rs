@@ -121,7 +121,7 @@ impl Simulation {
                     flow.begin_counting(net.now);
                 }
             }
-            None if e & 1 == 1 && segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK) => {
+            None if seldom(e & 1 == 1) && segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK) => {
                 flow.begin_server(net.now, &segment, ecn);
             }
             _ => flow.refuse(e, &segment, net),
@@ -354,7 +354,7 @@ impl Flow {
     }
 
     /// The first SYN makes the server's connection.
-    #[cold]
+    #[inline(never)]
     fn begin_server(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         let connection = self.open(1);
         connection.listen();

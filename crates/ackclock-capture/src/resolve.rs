@@ -32,7 +32,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         }
         let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(0.9)) { e.waited_longer } else { e.waited };
         *told = Some(rto);
-        let timeout = Timeout { at: e.at, seq: e.seq, of: e.of, round, rto, eifel_spurious: e.eifel_spurious, outage: e.outage, remedy: None };
+        let timeout = Timeout { at: e.at, seq: e.seq, of: e.of, round, round_certain: true, rto, eifel_spurious: e.eifel_spurious, eifel_certain: true, outage: e.outage, remedy: None };
         let alone = round == 1 && half.expiries.get(i + 1).is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
         let needed = half.agains[e.again as usize].row.needed != Some(false);
         let remedy = if alone && needed && e.eifel_spurious != Some(true) { remedy(e, rto, half.max > e.max) } else { None };

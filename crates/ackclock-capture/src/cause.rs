@@ -149,15 +149,18 @@ impl Situation {
             });
         }
         let quiet = self.dup_acks == 0 && self.sacked_above == 0;
-        // RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for needs a kernel's usual timeout.
-        let expired =
-            self.since_set >= if self.kernel && self.sack && !quiet { USUAL_TIMEOUT.max(self.least_timeout()) } else { self.least_timeout() };
+        // RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for needs a kernel's usual timeout, which is added to
+        // the round-trip time. RACK's timer is a quarter of that after a round trip at the latest (RFC 8985 §6.2).
+        let usual = USUAL_TIMEOUT.max(self.srtt().mul_f64(1.3) + LEAST_TIMEOUT).min(self.srtt() + USUAL_TIMEOUT);
+        let called = self.kernel && self.sack && !quiet;
+        let expired = self.since_set >= if called { usual.max(self.least_timeout()) } else { self.least_timeout() };
         if self.since_news > self.prompt() && self.since_sent > self.prompt() && expired {
             if self.tail && !self.head {
                 return sure(Cause::TailLossProbe);
             }
             if self.head {
-                let open = quiet && self.sack && !self.probed && !self.again && self.sole && !self.recovering;
+                // With SACK, a duplicate ack without a block tells nothing: it was overtaken by the one before.
+                let open = self.sack && self.sacked_above == 0 && !self.probed && !self.again && self.sole && !self.recovering;
                 return Judged { cause: Cause::Timeout, probe_or_timeout: open };
             }
         }

@@ -7,10 +7,11 @@ use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Options};
 
 use crate::Cause;
+use crate::habits::Habits;
 use crate::half::{Half, SenderClock, segment_size};
 use crate::listing::{Counts, Listing};
 use crate::report::{Connection, Retransmission, Standing, View};
-use crate::resolve::{Habits, resolve};
+use crate::resolve::resolve;
 use crate::segment::Seen;
 use crate::wanted::Wanted;
 

@@ -4,6 +4,7 @@ mod acks;
 mod again;
 mod copies;
 mod follow;
+mod linux;
 mod on_purpose;
 mod segments;
 
@@ -15,6 +16,7 @@ use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Options, Segment};
 
 use self::copies::Copies;
+use self::linux::LinuxTimer;
 use self::on_purpose::Copied;
 use crate::gaps::Gaps;
 use crate::limits::{Limits, Standing};
@@ -53,9 +55,12 @@ pub(crate) struct Expiry {
     pub chain: u32,
     /// It may have been a tail loss probe.
     pub maybe_probe: bool,
+    /// Nothing is left open in that.
+    pub certain: bool,
     pub again: u32,
     pub episode: Option<u32>,
     pub eifel_spurious: Option<bool>,
+    pub eifel_certain: bool,
     pub outage: bool,
     /// Something sent later had been heard of.
     pub news: bool,
@@ -72,9 +77,10 @@ pub(crate) struct Expiry {
     pub repairing: bool,
     /// A sender that probes would have probed first.
     pub unprobed: bool,
-    /// What Linux's probe would have waited, and its timeout.
-    pub probe_after: Option<Duration>,
-    pub timeout_after: Option<Duration>,
+    /// What Linux's probe would have waited, and its timeout, after so many samples.
+    pub probe_after: Duration,
+    pub timeout_after: Duration,
+    pub samples: u32,
 }
 
 /// A stretch that was skipped.
@@ -105,6 +111,7 @@ pub(crate) struct Half {
     pub agains: Vec<Again>,
     pub expiries: Vec<Expiry>,
     pub episodes: Vec<Episode>,
+    linux: LinuxTimer,
     estimator: Box<dyn RttEstimator>,
     /// What it says.
     smoothed: Option<Rtt>,
@@ -152,6 +159,8 @@ pub(crate) struct Half {
     probed_at: Option<Instant>,
     /// A probe is out for everything below.
     probed_to: Option<u64>,
+    /// What it repeated had been sent before.
+    probe_again: bool,
     chain: u32,
     episode: Option<(u32, u64)>,
     episode_tsval: Option<u32>,
@@ -192,6 +201,7 @@ impl Half {
             expiries: Vec::new(),
             episodes: Vec::new(),
             smoothed: estimator.rtt(),
+            linux: LinuxTimer::default(),
             estimator,
             base: None,
             una: 0,
@@ -223,6 +233,7 @@ impl Half {
             expired_at: None,
             probed_at: None,
             probed_to: None,
+            probe_again: false,
             chain: 0,
             episode: None,
             episode_tsval: None,
@@ -364,15 +375,6 @@ impl Half {
     /// After what silence a tail loss probe is due (RFC 8985 §7.2), at the least.
     fn probe_wait(&self) -> Option<Duration> {
         self.rtt().map(|(srtt, _)| srtt.mul_f64(1.8).max(SOONEST_PROBE))
-    }
-
-    /// When Linux sends a probe for a single segment, and when its timer expires.
-    fn expected(&self) -> Option<(Duration, Duration)> {
-        let (srtt, rttvar) = self.rtt()?;
-        // Its least timeout, which is also the wait for a delayed ack in RFC 8985 §7.2, is added to the round-trip time.
-        let floor = Duration::from_millis(200);
-        let timeout = srtt + (rttvar * 4).max(floor);
-        Some(((srtt * 2 + floor).min(timeout), timeout))
     }
 }
 

@@ -67,6 +67,9 @@ impl Half {
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
         }
+        if ack == before && self.probe_again && s.len == 0 && self.probed_to.is_some_and(|to| ack >= to) && (same_window || in_vain.is_some()) {
+            self.probed_to = None;
+        }
         let whole = self.dup_acks == 0 && self.sacked.is_empty();
         if whole == self.telling {
             self.telling = !whole;
@@ -131,6 +134,7 @@ impl Half {
         let news = self.asked.is_some().then(|| self.before_advance(ack, at));
         let calm = self.dup_acks == 0 && self.sacked.is_empty() && self.episode.is_none();
         let (mut newest, mut repeated) = (None::<Piece>, false);
+        let (mut oldest, mut again) = (None::<Instant>, false);
         let mut gone = Vec::new();
         let (out, syn, fin) = (&mut self.out, self.syn, self.fin);
         let size = u64::from(if self.mss > 0 { self.mss } else { 1460 });
@@ -138,6 +142,10 @@ impl Half {
         // An ack may end within a super-segment.
         self.outstanding.acknowledge(ack, |p| {
             repeated |= p.copies > 1 || p.sacked || !p.seen;
+            again |= p.copies > 1 || !p.seen;
+            if !p.sacked && oldest.is_none() {
+                oldest = Some(p.first);
+            }
             newest = Some(*p);
             note_delivered(delivered, p, at, far);
             let controls = u64::from(syn == Some(p.start)) + u64::from(fin.is_some_and(|f| p.start <= f && f < p.end));
@@ -157,6 +165,10 @@ impl Half {
             self.rtt_sample(rtt, at);
         }
         self.una = ack;
+        // Linux times the oldest; where any was sent again, the echo of a timestamp tells.
+        if let Some(rtt) = oldest.filter(|_| !again).map(|first| at.since(first)).or(self.echo) {
+            self.linux.sample(rtt, ack, self.max);
+        }
         if let Some(Some(news)) = news {
             self.follow_advance(&news, at);
         }
@@ -173,7 +185,8 @@ impl Half {
         (self.dup_acks, self.third_at) = (0, None);
         self.chain += 1;
         self.expired_at = None;
-        if self.probed_to.is_some_and(|to| ack >= to) {
+        // One that was sent again is answered by an ack of more, or by a duplicate: until then there is no other (RFC 8985 §7.3, §7.4).
+        if self.probed_to.is_some_and(|to| if self.probe_again { ack > to || heard.in_vain.is_some() } else { ack >= to }) {
             self.probed_to = None;
         }
         if let Some((i, point)) = self.episode

@@ -185,7 +185,9 @@ impl Half {
         match cause {
             Cause::Syn if answer => {}
             Cause::Timeout | Cause::Syn => self.expired(at, start, judged.probe_or_timeout, &situation, place, syn),
-            Cause::TailLossProbe => (self.probed_at, self.probed_to) = (Some(at), Some(self.max)),
+            Cause::TailLossProbe => (self.probed_at, self.probed_to, self.probe_again) = (Some(at), Some(self.max), true),
+            // A recovery ends the wait for its answer.
+            _ if cause.counts() => self.probed_to = None,
             _ => {}
         }
         if self.asked.is_some() && cause.counts() {
@@ -264,9 +266,11 @@ impl Half {
             waited_longer: s.since_progress,
             chain: self.chain,
             maybe_probe,
+            certain: true,
             again,
             episode,
             eifel_spurious: s.below.then(|| self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(1.5))),
+            eifel_certain: false,
             outage,
             repairing: s.recovering && s.again || s.dup_acks >= 3 || s.sacked_above >= 3 * u64::from(s.mss),
             outstanding: self.packets(self.flight().min(u64::from(u32::MAX)) as u32),
@@ -276,8 +280,9 @@ impl Half {
             max: self.max,
             news: s.dup_acks > 0 || s.sacked_above > 0,
             unprobed: s.sack && !s.recovering && s.head && !s.sole && !s.probed && !s.again && s.dup_acks == 0 && s.sacked_above == 0 && !syn,
-            probe_after: self.expected().map(|e| e.0),
-            timeout_after: self.expected().map(|e| e.1),
+            probe_after: self.linux.waits(self.near).0,
+            timeout_after: self.linux.waits(self.near).1,
+            samples: self.linux.samples,
         });
         self.agains[again as usize].expiry = Some(self.expiries.len() as u32 - 1);
         self.expired_at = Some(at);
@@ -287,9 +292,7 @@ impl Half {
             // Everything outstanding now is in doubt (RFC 6582 §4).
             *point = self.max;
         }
-        if maybe_probe {
-            self.probed_to = Some(self.max);
-        }
+        (self.probed_to, self.probe_again) = (maybe_probe.then_some(self.max), true);
         if let Some(e) = episode.and_then(|e| self.episodes.get_mut(e as usize)).filter(|_| !maybe_probe) {
             e.timeouts += 1;
         }

@@ -99,6 +99,8 @@ pub(crate) struct Situation {
     pub probed: bool,
     /// It numbers its packets, as kernels do, whose timeouts are not shorter than usual.
     pub kernel: bool,
+    /// What Linux's timeout would be; zero where nothing tells.
+    pub timeout: Duration,
     /// Segment size.
     pub mss: u32,
 }
@@ -153,7 +155,7 @@ impl Situation {
         // the round-trip time. RACK's timer is a quarter of that after a round trip at the latest (RFC 8985 §6.2).
         let usual = USUAL_TIMEOUT.max(self.srtt().mul_f64(1.3) + LEAST_TIMEOUT).min(self.srtt() + USUAL_TIMEOUT);
         let called = self.kernel && self.sack && !quiet;
-        let expired = self.since_set >= if called { usual.max(self.least_timeout()) } else { self.least_timeout() };
+        let expired = self.since_set >= if called { usual.max(self.timeout.mul_f64(0.85)) } else { self.least_timeout() };
         if self.since_news > self.prompt() && self.since_sent > self.prompt() && expired {
             if self.tail && !self.head {
                 return sure(Cause::TailLossProbe);
@@ -180,7 +182,7 @@ impl Situation {
             && !self.after_timeout
             && self.sacked_above == 0
             && !(self.partial && self.recovering)
-            && self.since_progress >= self.least_timeout()
+            && self.since_progress >= if self.kernel { USUAL_TIMEOUT.max(self.least_timeout()) } else { self.least_timeout() }
         {
             // Three duplicate acks and no answer to the third nor to the last, or fewer: the timer.
             let third = |since| slow(since) && self.since_news > AT_ONCE;

@@ -132,7 +132,8 @@ struct Told {
 /// A timer that backs off doubles its wait, one that follows a probe does not. Of Linux both waits are known, more or less.
 fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
     let e = half.expiries.get(i).filter(|e| e.maybe_probe)?;
-    let next = half.expiries.get(i + 1).filter(|n| n.chain == e.chain);
+    let after = |n: usize| half.expiries.get(i + n).filter(|n| n.chain == e.chain);
+    let (next, third) = (after(1), after(2));
     let told = |probe, certain, why| Some(Told { probe, certain, why });
     if half.identified {
         // Without a valid sample since the last expiry, its backoff is still in force (RFC 6298 §5.7, Karn's rule).
@@ -144,12 +145,9 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
                 Some(b) if !(probe && b.maybe_probe) => b.waited * if linear { 1 } else { 2 },
                 _ => e.timeout_after,
             };
-            let (first, second) = match (probe, linear) {
-                (true, _) => (e.probe_after.min(base), base),
-                (false, true) => (base, base),
-                (false, false) => (base, base * 2),
-            };
-            is(e.waited, first) && next.is_none_or(|n| is(n.waited, second))
+            let factor = if linear { 1 } else { 2 };
+            let (first, second) = if probe { (e.probe_after.min(base), base) } else { (base, base * factor) };
+            is(e.waited, first) && next.is_none_or(|n| is(n.waited, second)) && third.is_none_or(|t| is(t.waited, second * factor))
         };
         let [probe, expiry] = [true, false].map(|probe| linear.iter().any(|l| fits(probe, *l)));
         match (probe, expiry) {

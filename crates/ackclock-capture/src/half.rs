@@ -265,6 +265,12 @@ impl Half {
         self.max.wrapping_add_signed(i64::from(seq.diff(SeqNumber(self.max as u32))))
     }
 
+    /// True when all of a segment was acknowledged before. Its receiver drops it, and does not look at what it acknowledges (RFC 9293 §3.10.7.4).
+    #[inline]
+    pub(crate) fn lies_below(&self, s: &Segment) -> bool {
+        self.base.is_some() && SeqNumber(self.una as u32).diff(s.end()) > 0
+    }
+
     fn begin(&mut self, seq: SeqNumber) {
         if self.base.is_none() {
             // One turn of sequence space above zero, so that what lies before is a number too.

@@ -67,7 +67,7 @@ impl Half {
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
         }
-        if ack == before && self.probe_again && s.len == 0 && self.probed_to.is_some_and(|to| ack >= to) && (same_window || in_vain.is_some()) {
+        if ack == before && self.probe_again && s.seq_len() == 0 && self.probed_to.is_some_and(|to| ack >= to) && (same_window || in_vain.is_some()) {
             self.probed_to = None;
         }
         let whole = self.dup_acks == 0 && self.sacked.is_empty();
@@ -89,7 +89,7 @@ impl Half {
 
     /// Marks what SACK blocks cover; true when any of it is new.
     fn sacks(&mut self, s: &Segment, ack: u64, at: Instant) -> bool {
-        let mut any = false;
+        let (mut any, mut oldest) = (false, None::<Instant>);
         for block in s.options.sack.as_slice() {
             // Where the handshake is not in the capture, this tells that SACK was agreed on.
             self.sack_agreed = true;
@@ -103,11 +103,18 @@ impl Half {
             let room = self.sacked.add(start, end, |from, to| {
                 any = true;
                 for p in outstanding.overlapping(from, to) {
+                    if p.copies == 1 && !p.sacked {
+                        oldest = Some(oldest.map_or(p.first, |o| o.min(p.first)));
+                    }
                     p.sacked = true;
                     note_delivered(delivered, p, at, far);
                 }
             });
             self.overrun |= !room;
+        }
+        // An ack that moves forward gives a sample of its own.
+        if let Some(first) = oldest.filter(|_| ack <= self.una) {
+            self.linux.sample(at.since(first), self.una, self.max);
         }
         any
     }

@@ -212,7 +212,10 @@ impl Half {
         let least = |times: &[Option<Duration>]| times.iter().flatten().min().copied().unwrap_or(Duration::MAX);
         let head = start <= self.una && self.una < end;
         let first = self.outstanding.front().filter(|_| head).map(|p| p.first);
-        let progress = [heard(self.advanced_at), done(self.expired_at), done(self.probed_at), done(first)];
+        // What was no probe after all: no timer expires so soon after one.
+        let soonest = self.rtt().map_or(Duration::ZERO, |(srtt, _)| if self.identified { srtt + LINUX_LEAST } else { srtt.mul_f64(0.9) });
+        let probed = done(self.probed_at).filter(|d| self.probe_again || *d >= soonest);
+        let progress = [heard(self.advanced_at), done(self.expired_at), probed, done(first)];
         let set = least(&[progress[0], progress[1], progress[2], done(before.last)]);
         Situation {
             head,
@@ -237,6 +240,7 @@ impl Half {
             partial: self.news_was_advance,
             probed: self.probed_to.is_some(),
             kernel: self.identified,
+            timeout: if self.linux.samples > 0 { self.linux.waits(self.near).1 } else { Duration::ZERO },
             mss: if self.mss > 0 { self.mss } else { 1460 },
         }
     }
@@ -404,6 +408,8 @@ fn needless(row: &mut Retransmission, why: &str) {
 
 /// What a receiver may hold an ack back for (RFC 8985 §7.2: WCDelAckT).
 const DELAYED_ACK: Duration = Duration::from_millis(200);
+/// What Linux's timeout is longer than the smoothed round-trip time at the least, less a tick or two.
+const LINUX_LEAST: Duration = Duration::from_millis(190);
 /// Shortest silence before a keepalive (their times are seconds, RFC 9293 §3.8.4 wants two hours).
 const KEEPALIVE: Duration = Duration::from_millis(500);
 /// How many retransmissions back a duplicate SACK is looked up.

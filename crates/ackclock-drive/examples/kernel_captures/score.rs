@@ -82,7 +82,18 @@ struct Expiry {
 fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expiry> {
     let mut out: Vec<Expiry> = Vec::new();
     let forth: Vec<&Seen> = near.iter().filter(|s| (s.src, s.dst) == ends).collect();
-    let back: Vec<&Seen> = near.iter().filter(|s| (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK)).collect();
+    let mut told = None::<ackclock_units::SeqNumber>;
+    let mut back = Vec::new();
+    for s in near {
+        if (s.src, s.dst) == ends && s.segment.flags.has(Flags::ACK) {
+            told = Some(told.map_or(s.segment.ack, |t| if s.segment.ack.diff(t) > 0 { s.segment.ack } else { t }));
+        }
+        // What a segment acknowledges of which all was acknowledged before, its receiver does not look at (RFC 9293 §3.10.7.4).
+        let below = told.is_some_and(|t| t.diff(s.segment.end()) > 0);
+        if (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK) && !below {
+            back.push(s);
+        }
+    }
     for &at in events {
         let before = back.iter().filter(|s| s.at.as_nanos() < at).map(|s| s.segment.ack).reduce(|a, b| if b.diff(a) > 0 { b } else { a });
         let advance = back.iter().find(|s| s.at.as_nanos() >= at && before.is_none_or(|una| s.segment.ack.diff(una) > 0));

@@ -160,7 +160,8 @@ impl Situation {
             if self.tail && !self.head {
                 return sure(Cause::TailLossProbe);
             }
-            if self.head {
+            // Short of a kernel's usual timeout it is RACK's timer: something sent later was acknowledged before.
+            if self.head && !(self.kernel && self.sack && self.overtaken && self.since_set < USUAL_TIMEOUT) {
                 // With SACK, a duplicate ack without a block tells nothing: it was overtaken by the one before.
                 let open = self.sack && self.sacked_above == 0 && !self.probed && !self.again && self.sole && !self.recovering;
                 return Judged { cause: Cause::Timeout, probe_or_timeout: open };

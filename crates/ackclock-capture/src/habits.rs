@@ -140,14 +140,20 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
         let before = i.checked_sub(1).and_then(|j| half.expiries.get(j)).filter(|b| b.samples == e.samples && b.chain != e.chain);
         let linear: &[bool] = if may_be_linear { &[false, true] } else { &[false] };
         let fits = |probe: bool, linear: bool| {
-            // A host that probes did so before too, and backed off from nothing then.
-            let base = match before {
-                Some(b) if !(probe && b.maybe_probe) => b.waited * if linear { 1 } else { 2 },
-                _ => e.timeout_after,
-            };
             let factor = if linear { 1 } else { 2 };
-            let (first, second) = if probe { (e.probe_after.min(base), base) } else { (base, base * factor) };
-            is(e.waited, first) && next.is_none_or(|n| is(n.waited, second)) && third.is_none_or(|t| is(t.waited, second * factor))
+            let known = match before {
+                // A host that probes did so before too, and backed off from nothing then.
+                Some(b) if probe && b.maybe_probe => [Some(e.timeout_after), Some(b.waited)],
+                Some(b) => [Some(b.waited * factor), None],
+                None => [Some(e.timeout_after), None],
+            };
+            // Until the first sample behind the handshake, Linux may have a longer one from what it remembers of earlier connections.
+            let remembered = |wait: Option<Duration>| wait.filter(|w| e.samples == 0 || e.samples == 1 && *w > e.timeout_after.mul_f64(0.92));
+            let bases = known.into_iter().chain([remembered(Some(e.waited)), remembered(next.filter(|_| probe).map(|n| n.waited))]).flatten();
+            bases.into_iter().any(|base| {
+                let (first, second) = if probe { (e.probe_after.min(base), base) } else { (base, base * factor) };
+                is(e.waited, first) && next.is_none_or(|n| is(n.waited, second)) && third.is_none_or(|t| is(t.waited, second * factor))
+            })
         };
         let [probe, expiry] = [true, false].map(|probe| linear.iter().any(|l| fits(probe, *l)));
         match (probe, expiry) {
@@ -159,7 +165,7 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
     let next = next?;
     let grows = next.waited.as_secs_f64() / e.waited.as_secs_f64().max(1e-9);
     // Where a probe is due well before the timeout, the timeout after it is longer than the probe's wait too.
-    let same = e.timeout_after <= e.probe_after.mul_f64(1.2);
+    let same = e.timeout_after <= e.probe_due().mul_f64(1.2);
     match grows {
         1.6..2.6 if same || !e.came_when_due() => told(false, !half.identified, TWICE),
         0.8..1.35 if half.identified => told(true, false, SAME),
@@ -181,7 +187,11 @@ fn is(wait: Duration, due: Duration) -> bool {
 const TICK: Duration = Duration::from_millis(4);
 
 impl Expiry {
+    fn probe_due(&self) -> Duration {
+        self.probe_after.min(self.timeout_after)
+    }
+
     fn came_when_due(&self) -> bool {
-        self.waited >= self.probe_after.mul_f64(0.8) && self.waited <= self.probe_after.mul_f64(1.35) + TICK * 3
+        self.waited >= self.probe_due().mul_f64(0.8) && self.waited <= self.probe_due().mul_f64(1.35) + TICK * 3
     }
 }

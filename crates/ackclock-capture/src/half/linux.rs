@@ -12,7 +12,7 @@ pub(crate) struct LinuxTimer {
     rttvar: i64,
     /// The round trip ends when this is acknowledged.
     round: u64,
-    /// Samples taken.
+    /// Samples taken. One alone is the handshake's: a longer time that was remembered of earlier connections takes precedence over it.
     pub samples: u32,
 }
 
@@ -44,7 +44,8 @@ impl LinuxTimer {
         self.samples = self.samples.saturating_add(1);
     }
 
-    /// How long it waits for its probe of a single segment, and for its timeout: from the timer's setting on. `near` is the way to the capture and back.
+    /// How long it waits for its probe of a single segment, unless its timeout is shorter, and for its timeout: from the timer's setting on. `near` is the
+    /// way to the capture and back.
     pub(crate) fn waits(&self, near: Duration) -> (Duration, Duration) {
         if self.samples == 0 {
             // RFC 6298 §2.1; §5.7 where the SYN had to be sent again and gave no sample.
@@ -53,7 +54,7 @@ impl LinuxTimer {
         let us = |us: i64| Duration::from_nanos(us.max(0) as u64 * 1000);
         let srtt = us(self.srtt8 / 8) + near;
         let timeout = srtt + us(self.rttvar);
-        ((srtt * 2 + us(LEAST)).min(timeout), timeout)
+        (srtt * 2 + us(LEAST), timeout)
     }
 }
 

@@ -3,6 +3,7 @@
 mod acks;
 mod again;
 mod copies;
+mod covered;
 mod follow;
 mod linux;
 mod on_purpose;
@@ -16,6 +17,7 @@ use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Options, Segment};
 
 use self::copies::Copies;
+use self::covered::Doubt;
 use self::linux::LinuxTimer;
 use self::on_purpose::Copied;
 use crate::gaps::Gaps;
@@ -40,6 +42,8 @@ pub(crate) struct Again {
     expiry: Option<u32>,
     /// An ack covered it, without telling that it was in vain.
     covered: bool,
+    /// A duplicate SACK told of it.
+    twice: bool,
 }
 
 /// An expiry of the retransmission timer, or a probe that looks like one.
@@ -61,6 +65,10 @@ pub(crate) struct Expiry {
     pub episode: Option<u32>,
     pub eifel_spurious: Option<bool>,
     pub eifel_certain: bool,
+    /// This copy was the first to arrive, by the echo of its timestamp.
+    pub filled: bool,
+    /// When it was acknowledged, and whether that was just when a copy arrived.
+    pub covered_at: Option<(Instant, bool)>,
     pub outage: bool,
     /// Something sent later had been heard of.
     pub news: bool,
@@ -166,6 +174,7 @@ pub(crate) struct Half {
     episode_tsval: Option<u32>,
     tsvals: VecDeque<(u32, Instant, bool)>,
     last_tsval: Option<u32>,
+    doubts: Vec<Doubt>,
     /// The clock of the other end.
     pub peer_clock: PeerClock,
     /// The highest sequence number that any packet told of.
@@ -239,6 +248,7 @@ impl Half {
             episode_tsval: None,
             tsvals: VecDeque::new(),
             last_tsval: None,
+            doubts: Vec::new(),
             peer_clock: PeerClock::default(),
             told: 0,
             gaps: Gaps::default(),

@@ -67,6 +67,9 @@ impl Half {
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
         }
+        if ack <= before && !self.doubts.is_empty() {
+            self.late(ack, sent);
+        }
         if ack == before && self.probe_again && s.seq_len() == 0 && self.probed_to.is_some_and(|to| ack >= to) && (same_window || in_vain.is_some()) {
             self.probed_to = None;
         }

@@ -3,7 +3,6 @@
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::Flags;
 
-use super::acks::Heard;
 use super::{Again, Expiry, Half};
 use crate::cause::{Situation, span};
 use crate::report::{Episode, Retransmission, TimedOut};
@@ -166,6 +165,7 @@ impl Half {
             episode: self.episode.map(|e| e.0).filter(|_| cause.counts() && !syn),
             expiry: None,
             covered: false,
+            twice: false,
         };
         let place = self.list(again);
         for p in self.outstanding.overlapping(start, end) {
@@ -275,6 +275,8 @@ impl Half {
             episode,
             eifel_spurious: s.below.then(|| self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(1.5))),
             eifel_certain: false,
+            filled: false,
+            covered_at: None,
             outage,
             repairing: s.recovering && s.again || s.dup_acks >= 3 || s.sacked_above >= 3 * u64::from(s.mss),
             outstanding: self.packets(self.flight().min(u64::from(u32::MAX)) as u32),
@@ -322,88 +324,8 @@ impl Half {
             evidence,
             ..Retransmission::default()
         };
-        self.list(Again { row, start, end: start, tsval: None, before: None, episode: None, expiry: None, covered: true });
+        self.list(Again { row, start, end: start, tsval: None, before: None, episode: None, expiry: None, covered: true, twice: false });
     }
-
-    /// An ack covers a piece that was sent again: did an earlier copy bring it about?
-    pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, heard: &Heard) {
-        let at = heard.at;
-        // Without SACK nobody says that a piece in the middle of what an ack covers had arrived before.
-        let told = self.sack_agreed || p.start <= self.una || p.end >= ack;
-        // In TIME-WAIT Linux answers each FIN with the echo of the first one.
-        let tsecr = heard.tsecr.filter(|_| self.fin.is_none_or(|fin| p.end <= fin));
-        // With few samples, the path may be shorter than the shortest of them, and with one or two by any amount: the ack of the first may have been lost.
-        let surely = match self.out.rtt.count() {
-            0..3 if heard.sent.is_none() => 0.0,
-            0..8 => 0.6,
-            _ => 0.9,
-        };
-        let mut next = p.again;
-        let first_again = self.episode_tsval;
-        while let Some(i) = next {
-            let Some(a) = self.agains.get_mut(i as usize) else { return };
-            next = a.before;
-            if a.covered {
-                continue;
-            }
-            a.covered = true;
-            // The oldest segment's copies call forth acks of their own; other acks may be delayed, and echo the first segment that they answer.
-            let own = p.start <= self.una && a.expiry.is_some();
-            let sent = first_again.filter(|_| a.episode.is_some() && !own).or(a.tsval);
-            let echo = tsecr.zip(sent).map(|(echo, sent)| (echo.wrapping_sub(sent) as i32) < 0);
-            let soon = self.far.is_some_and(|far| at.since(a.row.at) < far.mul_f64(surely));
-            // A tick at either end, and what else a clock may be off.
-            let slack = self.peer_clock.tick() * 2 + Duration::from_millis(1);
-            let before = self.far.zip(heard.sent).is_some_and(|(far, sent)| sent + slack < a.row.at + far.mul_f64(surely));
-            let why = match () {
-                () if echo == Some(true) => Some("its ack echoes an earlier timestamp: an earlier copy had arrived"),
-                () if soon => Some("its ack came sooner than a round trip: an earlier copy had arrived"),
-                () if before => Some("its ack was sent, by its timestamp, before this copy could arrive: an earlier copy had arrived"),
-                () => None,
-            };
-            if let Some(why) = why {
-                needless(&mut a.row, why);
-            } else if a.row.needed.is_none() && told {
-                a.row.needed = Some(true);
-            }
-            if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)) {
-                // A duplicate SACK with the very first ack: the one that the original called forth was lost. So it was where SACK is not in use and the ack
-                // was sent just when this copy arrived: what lies below the window moves no timestamp (RFC 7323 §4.3).
-                let just_then = |(far, sent): (Duration, Instant)| !soon && !before && sent <= a.row.at + far + slack;
-                let ack_lost = match heard.in_vain {
-                    Some((s, e)) => s < a.end && a.start < e,
-                    None => !self.sack_agreed && self.far.zip(heard.sent).is_some_and(just_then),
-                };
-                e.eifel_spurious = Some(why.is_some() && !ack_lost);
-            }
-        }
-    }
-
-    /// The receiver says that it got `start..end` twice (RFC 2883).
-    pub(super) fn arrived_twice(&mut self, start: u64, end: u64, at: Instant) {
-        // The latest retransmission of any of it that is not yet known to have been in vain.
-        let of_it = |a: &Again| a.start < end && start < a.end && (a.row.cause.counts() || a.row.cause == Cause::Copy) && at > a.row.at;
-        let look_back = self.agains.len().saturating_sub(LOOK_BACK);
-        let recent = &mut self.agains[look_back..];
-        let found = recent.iter().rposition(|a| of_it(a) && a.row.needed != Some(false)).or_else(|| recent.iter().rposition(of_it));
-        match found.map(|i| &mut recent[i]) {
-            Some(a) => {
-                if a.row.needed != Some(false) {
-                    needless(&mut a.row, "a duplicate SACK says that it arrived twice");
-                }
-                if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|_| a.covered) {
-                    // Acknowledged before, without a word of this copy: the original's ack came after the timer had expired.
-                    e.eifel_spurious = Some(true);
-                }
-            }
-            None => self.out.network_duplicates += 1,
-        }
-    }
-}
-
-fn needless(row: &mut Retransmission, why: &str) {
-    row.needed = Some(false);
-    row.evidence = format!("{}; not needed: {why}", row.evidence);
 }
 
 /// What a receiver may hold an ack back for (RFC 8985 §7.2: WCDelAckT).
@@ -412,5 +334,3 @@ const DELAYED_ACK: Duration = Duration::from_millis(200);
 const LINUX_LEAST: Duration = Duration::from_millis(190);
 /// Shortest silence before a keepalive (their times are seconds, RFC 9293 §3.8.4 wants two hours).
 const KEEPALIVE: Duration = Duration::from_millis(500);
-/// How many retransmissions back a duplicate SACK is looked up.
-const LOOK_BACK: usize = 2048;

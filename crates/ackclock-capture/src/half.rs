@@ -64,7 +64,8 @@ pub(crate) struct Expiry {
     pub again: u32,
     pub episode: Option<u32>,
     pub eifel_spurious: Option<bool>,
-    pub eifel_certain: bool,
+    /// Why that is not certain.
+    pub doubt: Option<&'static str>,
     /// This copy was the first to arrive, by the echo of its timestamp.
     pub filled: bool,
     /// When it was acknowledged, and whether that was just when a copy arrived.
@@ -175,6 +176,8 @@ pub(crate) struct Half {
     tsvals: VecDeque<(u32, Instant, bool)>,
     last_tsval: Option<u32>,
     doubts: Vec<Doubt>,
+    /// An expiry that was judged by the latest ack.
+    covered_now: Option<(u32, Instant)>,
     /// The clock of the other end.
     pub peer_clock: PeerClock,
     /// The highest sequence number that any packet told of.
@@ -249,6 +252,7 @@ impl Half {
             tsvals: VecDeque::new(),
             last_tsval: None,
             doubts: Vec::new(),
+            covered_now: None,
             peer_clock: PeerClock::default(),
             told: 0,
             gaps: Gaps::default(),

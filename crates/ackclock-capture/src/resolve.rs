@@ -38,7 +38,11 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         }
         let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(0.9)) { e.waited_longer } else { e.waited };
         *told = Some(rto);
-        let timeout = Timeout { at: e.at, seq: e.seq, of: e.of, round, round_certain: sure && whole, rto, eifel_spurious: e.eifel_spurious, eifel_certain: e.eifel_certain && whole, outage: e.outage, remedy: None };
+        let timeout = Timeout { at: e.at, seq: e.seq, of: e.of, round, round_certain: sure && whole, rto, eifel_spurious: e.eifel_spurious, eifel_certain: e.doubt.is_none() && whole, outage: e.outage, remedy: None };
+        if let Some(why) = e.doubt.filter(|_| whole) {
+            let row = &mut half.agains[e.again as usize].row;
+            row.evidence = format!("{}; whether a longer timer would have avoided it is not certain: {why}", row.evidence);
+        }
         let alone = round == 1 && half.expiries.get(i + 1).is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
         let needed = half.agains[e.again as usize].row.needed != Some(false);
         let remedy = if alone && needed && e.eifel_spurious != Some(true) { remedy(e, rto, half.max > e.max) } else { None };

@@ -15,6 +15,8 @@ pub(super) struct Heard {
     /// Its echo, and when it would have been seen without more than the least delay, by its own timestamp.
     pub tsecr: Option<u32>,
     pub sent: Option<Instant>,
+    /// It came without data.
+    pub pure: bool,
     /// The duplicate SACK block in it.
     pub in_vain: Option<(u64, u64)>,
 }
@@ -55,7 +57,7 @@ impl Half {
         }
         if ack > self.una {
             self.overtaken_at = None;
-            self.advance(ack, &Heard { at, tsecr, sent, in_vain });
+            self.advance(ack, &Heard { at, tsecr, sent, pure: s.seq_len() == 0, in_vain });
         } else if ack == self.una && self.flight() > 0 && s.len == 0 && (sacked || same_window) && !s.flags.any(Flags::SYN | Flags::FIN) {
             self.dup_acks += 1;
             self.out.dup_acks += 1;
@@ -66,6 +68,9 @@ impl Half {
             }
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
+        }
+        if ack == before && s.seq_len() == 0 && self.covered_now.is_some() {
+            self.duplicate_behind(at);
         }
         if ack <= before && !self.doubts.is_empty() {
             self.late(ack, sent);

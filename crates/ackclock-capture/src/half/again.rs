@@ -274,7 +274,7 @@ impl Half {
             again,
             episode,
             eifel_spurious: s.below.then(|| self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(1.5))),
-            eifel_certain: false,
+            doubt: Some(if s.below { "an ack of it was under way" } else { "no ack of it was seen" }),
             filled: false,
             covered_at: None,
             outage,

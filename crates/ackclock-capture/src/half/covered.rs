@@ -12,9 +12,10 @@ use crate::sent::Piece;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Doubt {
     expiry: u32,
-    /// An ack of so much, sent before this moment, was called forth by an earlier copy.
+    /// An ack of so much, sent before this moment or of less than so much, was called forth by an earlier copy.
     end: u64,
-    before: Instant,
+    before: Option<Instant>,
+    less: u64,
 }
 
 impl Half {
@@ -37,6 +38,9 @@ impl Half {
         let answered = heard.sent.unwrap_or(at);
         let reach = self.far.map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt).mul_f64(1.25)) + slack);
         let mut called_forth = false;
+        // How much sooner than the shortest round trip leaves no doubt: packets differ in size, and of few samples the shortest is not the path's.
+        let doubtless = if self.out.rtt.count() < 8 { 0.3 } else { 0.6 };
+        let fin = self.fin.is_some_and(|fin| p.end > fin);
         let mut next = p.again;
         let first_again = self.episode_tsval;
         while let Some(i) = next {
@@ -70,20 +74,35 @@ impl Half {
             // the ack was sent just when a copy arrived: what lies below the window moves no timestamp (RFC 7323 §4.3).
             let in_vain = heard.in_vain.is_some_and(|(s, e)| s < a.end && a.start < e);
             let doubled = in_vain || echo == Some(true) && !self.sack_agreed && called_forth;
-            let (spurious, certain) = match echo {
-                _ if soon || before => (true, true),
-                _ if doubled => (false, true),
+            let earliest = self.far.map(|far| a.row.at + far.mul_f64(doubtless));
+            let sooner = earliest.is_some_and(|earliest| at < earliest || heard.sent.is_some_and(|sent| sent + slack < earliest));
+            let doubtless = sooner || own && echo == Some(true);
+            // Nothing else can have called forth an ack on its own, which its receiver may have held back.
+            let delayed = heard.pure && self.sent_at <= Some(a.row.at) && reach.is_some_and(|reach| at <= a.row.at + reach + DELAYED_ACK);
+            let filled = heard.tsecr.is_some() && heard.tsecr == a.tsval;
+            let unless = |holds: bool, why| if holds { None } else { Some(why) };
+            let (spurious, doubt) = match echo {
+                _ if soon || before => (true, unless(doubtless, "its ack came little sooner than a round trip after it")),
+                // The copy arrived first, and another one behind it, whose ack overtook the copy's: an earlier one, or one that the network made.
+                _ if in_vain && filled => (true, Some("the network may have copied it")),
+                // An ack that no copy can have called forth was held up, or is not the first.
+                _ if in_vain && !called_forth => (true, Some("the ack that says that it arrived twice was held up")),
+                _ if in_vain || doubled => (false, None),
                 // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be lost, and that of the original before.
-                Some(true) => (true, false),
-                Some(false) => (false, own),
-                None => (false, called_forth),
+                Some(true) => (true, Some("an ack of it may have been lost")),
+                Some(false) => (false, unless(own && (self.sack_agreed || called_forth), "its ack was held up, and without SACK nothing tells of another copy")),
+                // From TIME-WAIT a FIN is answered without SACK, and with the timestamp of the first one.
+                None if fin || !self.sack_agreed => (false, unless(called_forth, "nothing tells which copy the ack answers, which was held up")),
+                None => (false, unless(called_forth || delayed, "without timestamps nothing tells which copy the ack answers, which was held up")),
             };
-            (e.eifel_spurious, e.eifel_certain) = (Some(spurious), certain);
-            e.filled = echo == Some(false);
+            (e.eifel_spurious, e.doubt) = (Some(spurious), doubt);
+            e.filled = filled;
+            self.covered_now = ((!self.sack_agreed || fin || in_vain) && !spurious && doubt.is_none()).then_some((place, at));
             e.covered_at = Some((at, called_forth));
-            if let Some(far) = self.far.filter(|_| doubled && heard.sent.is_some()) {
+            if doubled && !spurious {
                 self.doubts.truncate(MOST_DOUBTS - 1);
-                self.doubts.insert(0, Doubt { expiry: place, end: a.end, before: a.row.at + far.mul_f64(surely) });
+                let before = self.far.filter(|_| heard.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
+                self.doubts.insert(0, Doubt { expiry: place, end: a.end, before, less: ack });
             }
         }
     }
@@ -91,15 +110,24 @@ impl Half {
     /// An ack that moves nothing, by the clock of its sender from before a copy could arrive, was held up: it is the one that was taken for lost.
     pub(super) fn late(&mut self, ack: u64, sent: Option<Instant>) {
         let slack = self.peer_clock.tick() * 2 + Duration::from_millis(1);
-        let Some(sent) = sent else { return };
         let expiries = &mut self.expiries;
         self.doubts.retain(|d| {
-            let late = ack >= d.end && sent + slack < d.before;
+            let sooner = sent.zip(d.before).is_some_and(|(sent, before)| sent + slack < before);
+            let late = ack >= d.end && (sooner || ack < d.less);
             if let Some(e) = expiries.get_mut(d.expiry as usize).filter(|_| late) {
-                (e.eifel_spurious, e.eifel_certain) = (Some(true), true);
+                (e.eifel_spurious, e.doubt) = (Some(true), None);
             }
             !late
         });
+    }
+
+    /// A duplicate ack right behind the one that covered a copy: another copy came with it, all of them held up on their way, perhaps.
+    pub(super) fn duplicate_behind(&mut self, at: Instant) {
+        if let Some((place, _)) = self.covered_now.take().filter(|(_, covered)| at.since(*covered) < AT_ONCE)
+            && let Some(e) = self.expiries.get_mut(place as usize)
+        {
+            (e.eifel_spurious, e.doubt) = (Some(true), Some("another copy was acknowledged right behind it"));
+        }
     }
 
     /// The receiver says that it got `start..end` twice (RFC 2883).
@@ -118,21 +146,13 @@ impl Half {
         if a.row.needed != Some(false) {
             needless(&mut a.row, "a duplicate SACK says that it arrived twice");
         }
-        let mut next = a.before;
         if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|_| a.covered) {
             // Acknowledged before, without a word of this copy: the original's ack came after the timer had expired. But of a copy that filled the gap
             // itself, or was answered just when it arrived, the network may have made another one.
             let copied = e.filled || e.covered_at.is_some_and(|(told, called_forth)| called_forth && at.since(told) < AT_ONCE);
             if e.eifel_spurious != Some(true) || !copied {
-                (e.eifel_spurious, e.eifel_certain) = (Some(true), !copied);
+                (e.eifel_spurious, e.doubt) = (Some(true), copied.then_some("the network may have copied it"));
             }
-        }
-        // The same ack came after those before it.
-        while let Some(a) = next.and_then(|b| (b as usize).checked_sub(look_back)).and_then(|b| recent.get(b)).filter(|a| a.covered) {
-            if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|e| e.eifel_spurious == Some(true)) {
-                e.eifel_certain = true;
-            }
-            next = a.before;
         }
     }
 }
@@ -142,6 +162,8 @@ fn needless(row: &mut Retransmission, why: &str) {
     row.evidence = format!("{}; not needed: {why}", row.evidence);
 }
 
+/// What a receiver may hold an ack back for (RFC 8985 §7.2: WCDelAckT).
+const DELAYED_ACK: Duration = Duration::from_millis(200);
 /// How many retransmissions back a duplicate SACK is looked up.
 const LOOK_BACK: usize = 2048;
 /// Verdicts that are kept in doubt.

@@ -176,8 +176,8 @@ pub(crate) struct Half {
     tsvals: VecDeque<(u32, Instant, bool)>,
     last_tsval: Option<u32>,
     doubts: Vec<Doubt>,
-    /// An expiry that was judged by the latest ack.
-    covered_now: Option<(u32, Instant)>,
+    /// Expiries that were judged by the latest ack.
+    covered_now: (Instant, Vec<u32>),
     /// The clock of the other end.
     pub peer_clock: PeerClock,
     /// The highest sequence number that any packet told of.
@@ -252,7 +252,7 @@ impl Half {
             tsvals: VecDeque::new(),
             last_tsval: None,
             doubts: Vec::new(),
-            covered_now: None,
+            covered_now: Default::default(),
             peer_clock: PeerClock::default(),
             told: 0,
             gaps: Gaps::default(),

@@ -69,7 +69,7 @@ impl Half {
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
         }
-        if ack == before && s.seq_len() == 0 && self.covered_now.is_some() {
+        if ack == before && s.seq_len() == 0 && !sacked && !self.covered_now.1.is_empty() {
             self.duplicate_behind(at);
         }
         if ack <= before && !self.doubts.is_empty() {

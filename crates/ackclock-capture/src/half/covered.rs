@@ -39,7 +39,12 @@ impl Half {
         let reach = self.far.map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt).mul_f64(1.25)) + slack);
         let mut called_forth = false;
         // How much sooner than the shortest round trip leaves no doubt: packets differ in size, and of few samples the shortest is not the path's.
-        let doubtless = if self.out.rtt.count() < 8 { 0.3 } else { 0.6 };
+        let doubtless = match self.out.rtt.count() {
+            0..3 => 0.0,
+            3..8 => 0.3,
+            _ => 0.6,
+        };
+        self.covered_now.1.clear();
         let fin = self.fin.is_some_and(|fin| p.end > fin);
         let mut next = p.again;
         let first_again = self.episode_tsval;
@@ -54,6 +59,9 @@ impl Half {
             let own = p.start <= self.una && a.expiry.is_some();
             let sent = first_again.filter(|_| a.episode.is_some() && !own).or(a.tsval);
             let echo = tsecr.zip(sent).map(|(echo, sent)| (echo.wrapping_sub(sent) as i32) < 0);
+            // Echoed by a copy of its own, so that it arrived before the ack was sent, however soon that came.
+            let filled = own && heard.tsecr.is_some() && heard.tsecr == a.tsval;
+            let surely = if filled { 0.0 } else { surely };
             let soon = self.far.is_some_and(|far| at.since(a.row.at) < far.mul_f64(surely));
             let before = self.far.zip(heard.sent).is_some_and(|(far, sent)| sent + slack < a.row.at + far.mul_f64(surely));
             let why = match () {
@@ -68,7 +76,8 @@ impl Half {
                 a.row.needed = Some(true);
             }
             // This copy, or a later one, arrived just when the ack was sent.
-            called_forth |= !soon && !before && reach.is_some_and(|reach| answered <= a.row.at + reach);
+            let least = self.far.map_or(Duration::ZERO, |far| far / 2);
+            called_forth |= !soon && !before && (filled || at >= a.row.at + least) && reach.is_some_and(|reach| answered <= a.row.at + reach);
             let Some((place, e)) = a.expiry.and_then(|e| Some((e, self.expiries.get_mut(e as usize)?))) else { continue };
             // A duplicate SACK with the very first ack: the one that the original called forth was lost, or is late. So it is where SACK is not in use and
             // the ack was sent just when a copy arrived: what lies below the window moves no timestamp (RFC 7323 §4.3).
@@ -76,17 +85,17 @@ impl Half {
             let doubled = in_vain || echo == Some(true) && !self.sack_agreed && called_forth;
             let earliest = self.far.map(|far| a.row.at + far.mul_f64(doubtless));
             let sooner = earliest.is_some_and(|earliest| at < earliest || heard.sent.is_some_and(|sent| sent + slack < earliest));
-            let doubtless = sooner || own && echo == Some(true);
+            let doubtless = sooner && !fin || own && echo == Some(true);
             // Nothing else can have called forth an ack on its own, which its receiver may have held back.
             let delayed = heard.pure && self.sent_at <= Some(a.row.at) && reach.is_some_and(|reach| at <= a.row.at + reach + DELAYED_ACK);
-            let filled = heard.tsecr.is_some() && heard.tsecr == a.tsval;
             let unless = |holds: bool, why| if holds { None } else { Some(why) };
             let (spurious, doubt) = match echo {
                 _ if soon || before => (true, unless(doubtless, "its ack came little sooner than a round trip after it")),
-                // The copy arrived first, and another one behind it, whose ack overtook the copy's: an earlier one, or one that the network made.
-                _ if in_vain && filled => (true, Some("the network may have copied it")),
+                // The copy arrived first, and another one behind it, whose ack overtook the copy's: an earlier one, or one that the network made. What ends
+                // just where the window begins moves the timestamp that is echoed, though (RFC 7323 §4.3).
+                _ if in_vain && filled && ack > a.end => (true, Some("the network may have copied it")),
                 // An ack that no copy can have called forth was held up, or is not the first.
-                _ if in_vain && !called_forth => (true, Some("the ack that says that it arrived twice was held up")),
+                _ if in_vain && !called_forth => (false, Some("the ack that says that it arrived twice was held up")),
                 _ if in_vain || doubled => (false, None),
                 // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be lost, and that of the original before.
                 Some(true) => (true, Some("an ack of it may have been lost")),
@@ -97,9 +106,12 @@ impl Half {
             };
             (e.eifel_spurious, e.doubt) = (Some(spurious), doubt);
             e.filled = filled;
-            self.covered_now = ((!self.sack_agreed || fin || in_vain) && !spurious && doubt.is_none()).then_some((place, at));
+            if (!self.sack_agreed || fin || in_vain) && !spurious && doubt.is_none() {
+                self.covered_now.0 = at;
+                self.covered_now.1.push(place);
+            }
             e.covered_at = Some((at, called_forth));
-            if doubled && !spurious {
+            if !spurious {
                 self.doubts.truncate(MOST_DOUBTS - 1);
                 let before = self.far.filter(|_| heard.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
                 self.doubts.insert(0, Doubt { expiry: place, end: a.end, before, less: ack });
@@ -123,9 +135,11 @@ impl Half {
 
     /// A duplicate ack right behind the one that covered a copy: another copy came with it, all of them held up on their way, perhaps.
     pub(super) fn duplicate_behind(&mut self, at: Instant) {
-        if let Some((place, _)) = self.covered_now.take().filter(|(_, covered)| at.since(*covered) < AT_ONCE)
-            && let Some(e) = self.expiries.get_mut(place as usize)
-        {
+        let (covered, places) = &mut self.covered_now;
+        // Of what was sent upon that ack nothing can tell yet.
+        let soon = self.far.is_some_and(|far| at.since(*covered) < far / 2);
+        for place in places.drain(..).filter(|_| soon) {
+            let Some(e) = self.expiries.get_mut(place as usize) else { continue };
             (e.eifel_spurious, e.doubt) = (Some(true), Some("another copy was acknowledged right behind it"));
         }
     }
@@ -162,8 +176,8 @@ fn needless(row: &mut Retransmission, why: &str) {
     row.evidence = format!("{}; not needed: {why}", row.evidence);
 }
 
-/// What a receiver may hold an ack back for (RFC 8985 §7.2: WCDelAckT).
-const DELAYED_ACK: Duration = Duration::from_millis(200);
+/// What receivers hold the ack of a single segment back for: Linux 40 ms, and a tick or two.
+const DELAYED_ACK: Duration = Duration::from_millis(50);
 /// How many retransmissions back a duplicate SACK is looked up.
 const LOOK_BACK: usize = 2048;
 /// Verdicts that are kept in doubt.

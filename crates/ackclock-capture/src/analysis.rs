@@ -8,9 +8,9 @@ use ackclock_units::Instant;
 use ackclock_wire::Flags;
 
 use crate::connection::Flow;
+use crate::habits::Habits;
 use crate::listing::Listing;
 use crate::report::Report;
-use crate::habits::Habits;
 use crate::segment::{Seen, Unseen};
 use crate::wanted::{Options, Wanted};
 use crate::what_if::MOST_STALLS;

@@ -38,11 +38,23 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         }
         let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(0.9)) { e.waited_longer } else { e.waited };
         *told = Some(rto);
-        let timeout = Timeout { at: e.at, seq: e.seq, of: e.of, round, round_certain: sure && whole, rto, eifel_spurious: e.eifel_spurious, eifel_certain: e.doubt.is_none() && whole, outage: e.outage, remedy: None };
-        if let Some(why) = e.doubt.filter(|_| whole) {
+        let doubt = e.doubt.filter(|_| !answered_in_time(e, half.far));
+        if let Some(why) = doubt.filter(|_| whole) {
             let row = &mut half.agains[e.again as usize].row;
             row.evidence = format!("{}; whether a longer timer would have avoided it is not certain: {why}", row.evidence);
         }
+        let timeout = Timeout {
+            at: e.at,
+            seq: e.seq,
+            of: e.of,
+            round,
+            round_certain: sure && whole,
+            rto,
+            eifel_spurious: e.eifel_spurious,
+            eifel_certain: doubt.is_none() && whole,
+            outage: e.outage,
+            remedy: None,
+        };
         let alone = round == 1 && half.expiries.get(i + 1).is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
         let needed = half.agains[e.again as usize].row.needed != Some(false);
         let remedy = if alone && needed && e.eifel_spurious != Some(true) { remedy(e, rto, half.max > e.max) } else { None };
@@ -78,6 +90,13 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     out.episodes = half.episodes;
     out.retransmissions = half.agains.into_iter().map(|a| a.row).collect();
     (out, half.overrun)
+}
+
+/// A SYN that was sent again was answered after a round trip, as is known in the end: neither sooner, nor held up.
+fn answered_in_time(e: &Expiry, far: Option<Duration>) -> bool {
+    let in_time = |(at, far): (Duration, Duration)| at >= far / 2 && at <= far.mul_f64(1.25) + Duration::from_millis(5);
+    let took = e.covered_at.map(|(at, _)| at.since(e.at));
+    e.of == TimedOut::Syn && e.eifel_spurious == Some(false) && took.zip(far).is_some_and(in_time)
 }
 
 /// What would have repaired the loss before this expiry, whose own retransmission arrived. `more`: the sender had more to send.

@@ -46,6 +46,7 @@ impl Half {
         };
         self.covered_now.1.clear();
         let fin = self.fin.is_some_and(|fin| p.end > fin);
+        let syn = self.syn == Some(p.start);
         let mut next = p.again;
         let first_again = self.episode_tsval;
         while let Some(i) = next {
@@ -87,7 +88,11 @@ impl Half {
             let sooner = earliest.is_some_and(|earliest| at < earliest || heard.sent.is_some_and(|sent| sent + slack < earliest));
             let doubtless = sooner && !fin || own && echo == Some(true);
             // Nothing else can have called forth an ack on its own, which its receiver may have held back.
-            let delayed = heard.pure && self.sent_at <= Some(a.row.at) && reach.is_some_and(|reach| at <= a.row.at + reach + DELAYED_ACK);
+            let delayed = heard.pure
+                && (filled || heard.tsecr.is_none())
+                && at >= a.row.at + least
+                && self.sent_at <= Some(a.row.at)
+                && reach.is_some_and(|reach| at <= a.row.at + reach + DELAYED_ACK);
             let unless = |holds: bool, why| if holds { None } else { Some(why) };
             let (spurious, doubt) = match echo {
                 _ if soon || before => (true, unless(doubtless, "its ack came little sooner than a round trip after it")),
@@ -99,9 +104,18 @@ impl Half {
                 _ if in_vain || doubled => (false, None),
                 // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be lost, and that of the original before.
                 Some(true) => (true, Some("an ack of it may have been lost")),
-                Some(false) => (false, unless(own && (self.sack_agreed || called_forth), "its ack was held up, and without SACK nothing tells of another copy")),
+                // A SYN-ACK echoes the first SYN that came.
+                Some(false) => (
+                    false,
+                    unless(
+                        own && (self.sack_agreed || syn || called_forth || delayed),
+                        "its ack was held up, and without SACK nothing tells of another copy",
+                    ),
+                ),
                 // From TIME-WAIT a FIN is answered without SACK, and with the timestamp of the first one.
-                None if fin || !self.sack_agreed => (false, unless(called_forth, "nothing tells which copy the ack answers, which was held up")),
+                None if fin || !self.sack_agreed => {
+                    (false, unless(called_forth || delayed, "nothing tells which copy the ack answers, which was held up"))
+                }
                 None => (false, unless(called_forth || delayed, "without timestamps nothing tells which copy the ack answers, which was held up")),
             };
             (e.eifel_spurious, e.doubt) = (Some(spurious), doubt);

@@ -127,7 +127,8 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
             }
             let told = earlier.iter().any(|e| *e <= answered) && since.is_none_or(|s| answered < s);
             // A copy sent since may have overtaken an earlier one, whose own answer came all the same.
-            let came = |s: &Seen| back.iter().any(|b| b.at.as_nanos() >= at && theirs().rfind(|s| same(s, b)).is_some_and(|latest| latest.at == s.at));
+            let came =
+                |s: &Seen| back.iter().any(|b| b.at.as_nanos() >= at && theirs().rfind(|s| same(s, b)).is_some_and(|latest| latest.at == s.at));
             let own = |e: &Instant| theirs().find(|s| s.at >= *e).is_some_and(came);
             Some(told || earlier.iter().any(own))
         });
@@ -290,7 +291,11 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                     }
                     if told != truth {
                         let told = t.eifel_spurious;
-                        said.push(format!("{ports}: the timeout at {} is Eifel-spurious {truth}, not {told:?}{}", list(&[e.at]), word(t.eifel_certain)));
+                        said.push(format!(
+                            "{ports}: the timeout at {} is Eifel-spurious {truth}, not {told:?}{}",
+                            list(&[e.at]),
+                            word(t.eifel_certain)
+                        ));
                     }
                 }
             }

@@ -44,7 +44,9 @@ impl Half {
             3..8 => 0.3,
             _ => 0.6,
         };
-        self.covered_now.1.clear();
+        if self.covered_now.0 != at {
+            self.covered_now.1.clear();
+        }
         let fin = self.fin.is_some_and(|fin| p.end > fin);
         let syn = self.syn == Some(p.start);
         let mut next = p.again;

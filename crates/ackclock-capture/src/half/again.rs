@@ -25,7 +25,7 @@ pub(super) struct Before {
 
 impl Half {
     /// Sequence space below what was sent: sent again, late, or a copy.
-    pub(super) fn on_old(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) {
+    pub(super) fn on_old(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>, tick: Duration) {
         let late = self.fill_holes(seen, start, end, tsval);
         self.outstanding.split(start);
         self.outstanding.split(end);
@@ -48,7 +48,9 @@ impl Half {
         if late || self.is_duplicate(seen, &before, tsval) {
             return;
         }
-        if self.is_sent_on_purpose(seen, start, end, &before) {
+        // By its sender's own clock it may have come later than it looks: the capture's machine was busy.
+        let apart = tsval.zip(before.tsval).map_or(Duration::ZERO, |(t, before)| tick * u64::from(t.saturating_sub(before)));
+        if apart <= tick * 2 && self.is_sent_on_purpose(seen, start, end, &before) {
             return self.copied(seen, start, end, &before);
         }
         self.repeated(seen, start, end, tsval, &before);
@@ -216,7 +218,9 @@ impl Half {
         let soonest = self.rtt().map_or(Duration::ZERO, |(srtt, _)| if self.identified { srtt + LINUX_LEAST } else { srtt.mul_f64(0.9) });
         let probed = done(self.probed_at).filter(|d| self.probe_again || *d >= soonest);
         let progress = [heard(self.advanced_at), done(self.expired_at), probed, done(first)];
-        let set = least(&[progress[0], progress[1], progress[2], done(before.last)]);
+        // Of several segments sent again in one, the first is what the timer is for.
+        let last = self.outstanding.front().filter(|_| head).map(|p| p.last).or(before.last);
+        let set = least(&[progress[0], progress[1], progress[2], done(last)]);
         Situation {
             head,
             tail: end >= self.max,

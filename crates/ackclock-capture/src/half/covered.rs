@@ -103,7 +103,11 @@ impl Half {
                 _ if in_vain && filled && ack > a.end => (true, Some("the network may have copied it")),
                 // An ack that no copy can have called forth was held up, or is not the first.
                 _ if in_vain && !called_forth => (false, Some("the ack that says that it arrived twice was held up")),
-                _ if in_vain || doubled => (false, None),
+                _ if in_vain => (false, None),
+                // Of more that had arrived the ack would tell at once.
+                _ if doubled => {
+                    (false, unless(ack > a.end || ack == self.max, "the original's ack would have been the same, and may have come just then"))
+                }
                 // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be lost, and that of the original before.
                 Some(true) => (true, Some("an ack of it may have been lost")),
                 // A SYN-ACK echoes the first SYN that came.

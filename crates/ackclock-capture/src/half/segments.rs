@@ -65,7 +65,7 @@ impl Half {
         if start >= self.max {
             self.on_new(seen, start, end, tsval);
         } else {
-            self.on_old(seen, start, end.min(self.max), tsval);
+            self.on_old(seen, start, end.min(self.max), tsval, sender.tick);
             if end > self.max {
                 self.on_new(seen, self.max, end, tsval);
             }

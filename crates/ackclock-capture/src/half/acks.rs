@@ -15,6 +15,7 @@ pub(super) struct Heard {
     /// Its echo, and when it would have been seen without more than the least delay, by its own timestamp.
     pub tsecr: Option<u32>,
     pub sent: Option<Instant>,
+    pub tsval: Option<u32>,
     /// It came without data.
     pub pure: bool,
     /// The duplicate SACK block in it.
@@ -57,7 +58,7 @@ impl Half {
         }
         if ack > self.una {
             self.overtaken_at = None;
-            self.advance(ack, &Heard { at, tsecr, sent, pure: s.seq_len() == 0, in_vain });
+            self.advance(ack, &Heard { at, tsecr, sent, tsval: s.options.timestamps.map(|t| t.tsval), pure: s.seq_len() == 0, in_vain });
         } else if ack == self.una && self.flight() > 0 && s.len == 0 && (sacked || same_window) && !s.flags.any(Flags::SYN | Flags::FIN) {
             self.dup_acks += 1;
             self.out.dup_acks += 1;
@@ -73,7 +74,7 @@ impl Half {
             self.duplicate_behind(at);
         }
         if ack <= before && !self.doubts.is_empty() {
-            self.late(ack, sent);
+            self.late(ack, s.options.timestamps.map(|t| t.tsval), sent);
         }
         if ack == before && self.probe_again && s.seq_len() == 0 && self.probed_to.is_some_and(|to| ack >= to) && (same_window || in_vain.is_some()) {
             self.probed_to = None;

@@ -12,10 +12,11 @@ use crate::sent::Piece;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Doubt {
     expiry: u32,
-    /// An ack of so much, sent before this moment or of less than so much, was called forth by an earlier copy.
+    /// An ack of so much that was sent before this moment was called forth by an earlier copy.
     end: u64,
     before: Option<Instant>,
-    less: u64,
+    /// So was one that was sent before the ack with the duplicate SACK: it acknowledges less, or has an earlier timestamp.
+    in_vain: Option<(u64, Option<u32>)>,
 }
 
 impl Half {
@@ -28,7 +29,7 @@ impl Half {
         let tsecr = heard.tsecr.filter(|_| self.fin.is_none_or(|fin| p.end <= fin));
         // With few samples, the path may be shorter than the shortest of them, and with one or two by any amount: the ack of the first may have been lost.
         let surely = match self.out.rtt.count() {
-            0..3 if heard.sent.is_none() => 0.0,
+            0..3 => 0.0,
             0..8 => 0.6,
             _ => 0.9,
         };
@@ -79,7 +80,7 @@ impl Half {
                 a.row.needed = Some(true);
             }
             // This copy, or a later one, arrived just when the ack was sent.
-            let least = self.far.map_or(Duration::ZERO, |far| far / 2);
+            let least = self.far.map_or(Duration::ZERO, |far| far.mul_f64(0.8));
             called_forth |= !soon && !before && (filled || at >= a.row.at + least) && reach.is_some_and(|reach| answered <= a.row.at + reach);
             let Some((place, e)) = a.expiry.and_then(|e| Some((e, self.expiries.get_mut(e as usize)?))) else { continue };
             // A duplicate SACK with the very first ack: the one that the original called forth was lost, or is late. So it is where SACK is not in use and
@@ -88,7 +89,7 @@ impl Half {
             let doubled = in_vain || echo == Some(true) && !self.sack_agreed && called_forth;
             let earliest = self.far.map(|far| a.row.at + far.mul_f64(doubtless));
             let sooner = earliest.is_some_and(|earliest| at < earliest || heard.sent.is_some_and(|sent| sent + slack < earliest));
-            let doubtless = sooner && !fin || own && echo == Some(true);
+            let doubtless = sooner && !fin || own && echo == Some(true) && self.out.rtt.count() >= 8;
             // Nothing else can have called forth an ack on its own, which its receiver may have held back.
             let delayed = heard.pure
                 && (filled || heard.tsecr.is_none())
@@ -131,21 +132,24 @@ impl Half {
                 self.covered_now.1.push(place);
             }
             e.covered_at = Some((at, called_forth));
+            // The last copy's arrival is what it tells of.
+            let latest = in_vain && Some(i) == p.again;
             if !spurious {
                 self.doubts.truncate(MOST_DOUBTS - 1);
                 let before = self.far.filter(|_| heard.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
-                self.doubts.insert(0, Doubt { expiry: place, end: a.end, before, less: ack });
+                self.doubts.insert(0, Doubt { expiry: place, end: a.end, before, in_vain: latest.then_some((ack, heard.tsval)) });
             }
         }
     }
 
     /// An ack that moves nothing, by the clock of its sender from before a copy could arrive, was held up: it is the one that was taken for lost.
-    pub(super) fn late(&mut self, ack: u64, sent: Option<Instant>) {
+    pub(super) fn late(&mut self, ack: u64, tsval: Option<u32>, sent: Option<Instant>) {
         let slack = self.peer_clock.tick() * 2 + Duration::from_millis(1);
         let expiries = &mut self.expiries;
         self.doubts.retain(|d| {
             let sooner = sent.zip(d.before).is_some_and(|(sent, before)| sent + slack < before);
-            let late = ack >= d.end && (sooner || ack < d.less);
+            let earlier = |told: Option<u32>| tsval.zip(told).is_some_and(|(t, told)| (t.wrapping_sub(told) as i32) < 0);
+            let late = ack >= d.end && (sooner || d.in_vain.is_some_and(|(all, told)| ack < all || earlier(told)));
             if let Some(e) = expiries.get_mut(d.expiry as usize).filter(|_| late) {
                 (e.eifel_spurious, e.doubt) = (Some(true), None);
             }

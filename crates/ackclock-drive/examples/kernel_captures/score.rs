@@ -125,12 +125,13 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
             if by_chance {
                 return None;
             }
-            let told = earlier.iter().any(|e| *e <= answered) && since.is_none_or(|s| answered < s);
+            // Sent between the arrival of an earlier copy and that of one sent since.
+            let between = |s: &Seen| earlier.iter().any(|e| *e <= s.at) && since.is_none_or(|since| s.at < since);
             // A copy sent since may have overtaken an earlier one, whose own answer came all the same.
             let came =
                 |s: &Seen| back.iter().any(|b| b.at.as_nanos() >= at && theirs().rfind(|s| same(s, b)).is_some_and(|latest| latest.at == s.at));
             let own = |e: &Instant| theirs().find(|s| s.at >= *e).is_some_and(came);
-            Some(told || earlier.iter().any(own))
+            Some(theirs().any(|s| between(s) && came(s)) || earlier.iter().any(own))
         });
         out.push(Expiry { at, round, spurious });
     }

@@ -30,7 +30,7 @@ impl Half {
         // With few samples, the path may be shorter than the shortest of them, and with one or two by any amount: the ack of the first may have been lost.
         let surely = match self.out.rtt.count() {
             0..3 => 0.0,
-            0..8 => 0.6,
+            3..8 => 0.6,
             _ => 0.9,
         };
         // A tick at either end, and what else a clock may be off.

@@ -157,9 +157,9 @@ impl Half {
         let (delivered, far) = (&mut self.delivered_sent, self.far);
         // An ack may end within a super-segment.
         self.outstanding.acknowledge(ack, |p| {
-            repeated |= p.copies > 1 || p.sacked || !p.seen;
-            again |= p.copies > 1 || !p.seen;
-            if !p.sacked && oldest.is_none() {
+            if p.copies > 1 || p.sacked || !p.seen {
+                (repeated, again) = (true, again || p.copies > 1 || !p.seen);
+            } else if oldest.is_none() {
                 oldest = Some(p.first);
             }
             newest = Some(*p);

@@ -18,6 +18,7 @@ pub(crate) struct LinuxTimer {
 
 impl LinuxTimer {
     /// A valid sample: all of what was acknowledged below `una` was sent once, or its timestamp was echoed. `max` is what had been sent.
+    #[inline]
     pub(crate) fn sample(&mut self, rtt: Duration, una: u64, max: u64) {
         let rtt = (rtt.as_nanos() / 1000).clamp(1, 1 << 40) as i64;
         if self.samples == 0 {

@@ -94,7 +94,7 @@ def test_the_clients_view_is_the_same_in_json_tables_and_python(ackclock, tmp_pa
     written = pq.read_table(tmp_path / "tables" / "timeouts.parquet")
     read = ac.read_capture(path)
     assert read.timeouts.to_pylist() == written.drop_columns("file").to_pylist()
-    columns = ("seq", "of", "round", "rto", "eifel_spurious", "outage", "remedy", "view", "rule", "connection")
+    columns = ("seq", "of", "round", "round_certain", "rto", "eifel_spurious", "eifel_certain", "outage", "remedy", "view", "rule", "connection")
     assert [{key: t[key] for key in columns} for t in listed] == [{key: t[key] for key in columns} for t in written.to_pylist()]
     assert [t["t"] for t in listed] == pytest.approx(written["time"].to_pylist())
     client = [t for t in listed if t["view"] == "client"]

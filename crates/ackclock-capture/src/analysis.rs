@@ -8,9 +8,9 @@ use ackclock_units::Instant;
 use ackclock_wire::Flags;
 
 use crate::connection::Flow;
+use crate::habits::Habits;
 use crate::listing::Listing;
 use crate::report::Report;
-use crate::resolve::Habits;
 use crate::segment::{Seen, Unseen};
 use crate::wanted::{Options, Wanted};
 use crate::what_if::MOST_STALLS;
@@ -232,7 +232,13 @@ impl Analysis {
         let mut hosts: HashMap<IpAddr, Habits> = HashMap::new();
         for flow in &self.flows {
             for (end, half) in flow.ends.iter().zip(&flow.halves) {
-                hosts.entry(end.ip()).or_default().add(Habits::of(half));
+                hosts.entry(end.ip()).or_default().add(Habits::backoff(half));
+            }
+        }
+        for flow in &self.flows {
+            for (end, half) in flow.ends.iter().zip(&flow.halves) {
+                let host = hosts.entry(end.ip()).or_default();
+                host.add(host.probing(half));
             }
         }
         let mut all = Habits::default();

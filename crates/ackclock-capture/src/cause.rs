@@ -99,6 +99,8 @@ pub(crate) struct Situation {
     pub probed: bool,
     /// It numbers its packets, as kernels do, whose timeouts are not shorter than usual.
     pub kernel: bool,
+    /// What Linux's timeout would be; zero where nothing tells.
+    pub timeout: Duration,
     /// Segment size.
     pub mss: u32,
 }
@@ -149,15 +151,19 @@ impl Situation {
             });
         }
         let quiet = self.dup_acks == 0 && self.sacked_above == 0;
-        // RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for needs a kernel's usual timeout.
-        let expired =
-            self.since_set >= if self.kernel && self.sack && !quiet { USUAL_TIMEOUT.max(self.least_timeout()) } else { self.least_timeout() };
+        // RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for needs a kernel's usual timeout, which is added to
+        // the round-trip time. RACK's timer is a quarter of that after a round trip at the latest (RFC 8985 §6.2).
+        let usual = USUAL_TIMEOUT.max(self.srtt().mul_f64(1.3) + LEAST_TIMEOUT).min(self.srtt() + USUAL_TIMEOUT);
+        let called = self.kernel && self.sack && !quiet;
+        let expired = self.since_set >= if called { usual.max(self.timeout.mul_f64(0.85)) } else { self.least_timeout() };
         if self.since_news > self.prompt() && self.since_sent > self.prompt() && expired {
             if self.tail && !self.head {
                 return sure(Cause::TailLossProbe);
             }
-            if self.head {
-                let open = quiet && self.sack && !self.probed && !self.again && self.sole && !self.recovering;
+            // Short of a kernel's usual timeout it is RACK's timer: something sent later was acknowledged before.
+            if self.head && !(self.kernel && self.sack && self.overtaken && self.since_set < USUAL_TIMEOUT) {
+                // With SACK, a duplicate ack without a block tells nothing: it was overtaken by the one before.
+                let open = self.sack && self.sacked_above == 0 && !self.probed && !self.again && self.sole && !self.recovering;
                 return Judged { cause: Cause::Timeout, probe_or_timeout: open };
             }
         }
@@ -177,7 +183,7 @@ impl Situation {
             && !self.after_timeout
             && self.sacked_above == 0
             && !(self.partial && self.recovering)
-            && self.since_progress >= self.least_timeout()
+            && self.since_progress >= if self.kernel { USUAL_TIMEOUT.max(self.least_timeout()) } else { self.least_timeout() }
         {
             // Three duplicate acks and no answer to the third nor to the last, or fewer: the timer.
             let third = |since| slow(since) && self.since_news > AT_ONCE;

@@ -7,10 +7,11 @@ use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Options};
 
 use crate::Cause;
+use crate::habits::Habits;
 use crate::half::{Half, SenderClock, segment_size};
 use crate::listing::{Counts, Listing};
 use crate::report::{Connection, Retransmission, Standing, View};
-use crate::resolve::{Habits, resolve};
+use crate::resolve::resolve;
 use crate::segment::Seen;
 use crate::wanted::Wanted;
 
@@ -119,7 +120,9 @@ impl Flow {
         let before = self.listing.is_some().then(|| Counts::of(&self.halves[side]));
         let opening = s.flags.has(Flags::SYN) || self.opening_seen;
         self.halves.iter_mut().for_each(|h| h.limits.begin(self.start, opening));
-        self.halves[1 - side].on_ack(s, seen.at);
+        if !self.halves[side].lies_below(s) {
+            self.halves[1 - side].on_ack(s, seen.at);
+        }
         let other = &self.halves[1 - side];
         // Asked for where a silence may have ended.
         let tsval = s.options.timestamps.map(|t| t.tsval);

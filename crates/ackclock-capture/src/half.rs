@@ -3,9 +3,12 @@
 mod acks;
 mod again;
 mod copies;
+mod covered;
 mod follow;
+mod linux;
 mod on_purpose;
 mod segments;
+mod sent_again;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,67 +18,18 @@ use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Options, Segment};
 
 use self::copies::Copies;
+use self::covered::Doubt;
+use self::linux::LinuxTimer;
 use self::on_purpose::Copied;
+pub(crate) use self::sent_again::{Again, Expiry};
 use crate::gaps::Gaps;
 use crate::limits::{Limits, Standing};
 use crate::peer_clock::PeerClock;
 use crate::ranges::Ranges;
-use crate::report::{Direction, Episode, Retransmission, TimedOut};
+use crate::report::{Direction, Episode};
 use crate::sent::Outstanding;
 use crate::wanted::Wanted;
 use crate::what_if::{Asked, WhatIf};
-
-/// A retransmission with what is needed to judge it later.
-#[derive(Debug)]
-pub(crate) struct Again {
-    pub row: Retransmission,
-    start: u64,
-    end: u64,
-    tsval: Option<u32>,
-    /// The one before of the same piece.
-    pub before: Option<u32>,
-    pub episode: Option<u32>,
-    expiry: Option<u32>,
-    /// An ack covered it, without telling that it was in vain.
-    covered: bool,
-}
-
-/// An expiry of the retransmission timer, or a probe that looks like one.
-#[derive(Debug)]
-pub(crate) struct Expiry {
-    pub at: Instant,
-    pub seq: SeqNumber,
-    pub of: TimedOut,
-    /// Time since the timer was set, at the latest and without fast retransmissions.
-    pub waited: Duration,
-    pub waited_longer: Duration,
-    /// Expiries without progress between them have the same number.
-    pub chain: u32,
-    /// It may have been a tail loss probe.
-    pub maybe_probe: bool,
-    pub again: u32,
-    pub episode: Option<u32>,
-    pub eifel_spurious: Option<bool>,
-    pub outage: bool,
-    /// Something sent later had been heard of.
-    pub news: bool,
-    pub dup_acks: u32,
-    /// Some probe was sent for what is outstanding, or SACK is not in use.
-    pub no_probe: bool,
-    /// When a probe would have been due (RFC 8985 §7.2).
-    pub pto: Option<Duration>,
-    /// What had been sent.
-    pub max: u64,
-    /// Segments outstanding.
-    pub outstanding: u32,
-    /// Acks had called for a repair before.
-    pub repairing: bool,
-    /// A sender that probes would have probed first.
-    pub unprobed: bool,
-    /// What Linux's probe would have waited, and its timeout.
-    pub probe_after: Option<Duration>,
-    pub timeout_after: Option<Duration>,
-}
 
 /// A stretch that was skipped.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +59,7 @@ pub(crate) struct Half {
     pub agains: Vec<Again>,
     pub expiries: Vec<Expiry>,
     pub episodes: Vec<Episode>,
+    linux: LinuxTimer,
     estimator: Box<dyn RttEstimator>,
     /// What it says.
     smoothed: Option<Rtt>,
@@ -152,11 +107,16 @@ pub(crate) struct Half {
     probed_at: Option<Instant>,
     /// A probe is out for everything below.
     probed_to: Option<u64>,
+    /// What it repeated had been sent before.
+    probe_again: bool,
     chain: u32,
     episode: Option<(u32, u64)>,
     episode_tsval: Option<u32>,
     tsvals: VecDeque<(u32, Instant, bool)>,
     last_tsval: Option<u32>,
+    doubts: Vec<Doubt>,
+    /// Expiries that were judged by the latest ack.
+    covered_now: (Instant, Vec<u32>),
     /// The clock of the other end.
     pub peer_clock: PeerClock,
     /// The highest sequence number that any packet told of.
@@ -192,6 +152,7 @@ impl Half {
             expiries: Vec::new(),
             episodes: Vec::new(),
             smoothed: estimator.rtt(),
+            linux: LinuxTimer::default(),
             estimator,
             base: None,
             una: 0,
@@ -223,11 +184,14 @@ impl Half {
             expired_at: None,
             probed_at: None,
             probed_to: None,
+            probe_again: false,
             chain: 0,
             episode: None,
             episode_tsval: None,
             tsvals: VecDeque::new(),
             last_tsval: None,
+            doubts: Vec::new(),
+            covered_now: Default::default(),
             peer_clock: PeerClock::default(),
             told: 0,
             gaps: Gaps::default(),
@@ -252,6 +216,12 @@ impl Half {
     pub(crate) fn coordinate(&self, seq: SeqNumber) -> u64 {
         // Low 32 bits of a coordinate are the number itself.
         self.max.wrapping_add_signed(i64::from(seq.diff(SeqNumber(self.max as u32))))
+    }
+
+    /// True when all of a segment was acknowledged before. Its receiver drops it, and does not look at what it acknowledges (RFC 9293 §3.10.7.4).
+    #[inline]
+    pub(crate) fn lies_below(&self, s: &Segment) -> bool {
+        self.base.is_some() && SeqNumber(self.una as u32).diff(s.end()) > 0
     }
 
     fn begin(&mut self, seq: SeqNumber) {
@@ -364,15 +334,6 @@ impl Half {
     /// After what silence a tail loss probe is due (RFC 8985 §7.2), at the least.
     fn probe_wait(&self) -> Option<Duration> {
         self.rtt().map(|(srtt, _)| srtt.mul_f64(1.8).max(SOONEST_PROBE))
-    }
-
-    /// When Linux sends a probe for a single segment, and when its timer expires.
-    fn expected(&self) -> Option<(Duration, Duration)> {
-        let (srtt, rttvar) = self.rtt()?;
-        // Its least timeout, which is also the wait for a delayed ack in RFC 8985 §7.2, is added to the round-trip time.
-        let floor = Duration::from_millis(200);
-        let timeout = srtt + (rttvar * 4).max(floor);
-        Some(((srtt * 2 + floor).min(timeout), timeout))
     }
 }
 

@@ -8,6 +8,7 @@ mod cause;
 mod connection;
 mod error;
 pub mod gaps;
+mod habits;
 mod half;
 mod limits;
 mod listing;

@@ -83,10 +83,14 @@ pub struct Timeout {
     pub of: TimedOut,
     /// Expiries without progress: 1 for the first.
     pub round: u32,
+    /// False when the capture leaves open whether an expiry or a probe came before, or whether this is one: `round` is the best guess then.
+    pub round_certain: bool,
     /// The timeout that the sender must have had, backoff included.
     pub rto: Duration,
     /// True when a longer timer would have avoided it; missing while nothing tells.
     pub eifel_spurious: Option<bool>,
+    /// False when the capture leaves open which copy the ack answered: `eifel_spurious` is the best guess then.
+    pub eifel_certain: bool,
     /// A whole window was outstanding and nothing of it was heard of: an outage.
     pub outage: bool,
     /// What would have repaired the loss before it, had the sender had that.

@@ -4,7 +4,7 @@ use ackclock_trace::LossClass;
 use ackclock_units::Duration;
 
 use crate::Cause;
-use crate::gaps::Signs;
+use crate::habits::{Habits, probes};
 use crate::half::{Expiry, Half};
 use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
 use crate::what_if::{Evidence, settle};
@@ -17,9 +17,15 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     out.view = if out.share.is_some_and(|s| s < 0.5) { View::Receiver } else { View::Sender };
     // The shortest timeout of which there is no doubt.
     let certain = half.expiries.iter().filter(|e| e.waited == e.waited_longer && e.of == TimedOut::Data).map(|e| e.waited).min();
-    let (mut chain, mut round) = (None, 0);
+    // What was lost before a capture near the receiver is not seen.
+    let whole = out.view == View::Sender;
+    let (mut chain, mut round, mut sure) = (None, 0, true);
+    let mut of_probes = None;
     let mut rtos = vec![None; half.expiries.len()];
     for (i, (e, told)) in half.expiries.iter().zip(&mut rtos).enumerate() {
+        // One that is not certain leaves the rounds of all behind it open.
+        sure = e.certain && (sure || of_probes != Some(e.chain));
+        of_probes = Some(e.chain);
         if half.agains[e.again as usize].row.cause == Cause::TailLossProbe {
             continue;
         }
@@ -32,7 +38,23 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         }
         let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(0.9)) { e.waited_longer } else { e.waited };
         *told = Some(rto);
-        let timeout = Timeout { at: e.at, seq: e.seq, of: e.of, round, rto, eifel_spurious: e.eifel_spurious, outage: e.outage, remedy: None };
+        let doubt = e.doubt.filter(|_| !answered_in_time(e, half.far));
+        if let Some(why) = doubt.filter(|_| whole) {
+            let row = &mut half.agains[e.again as usize].row;
+            row.evidence = format!("{}; whether a longer timer would have avoided it is not certain: {why}", row.evidence);
+        }
+        let timeout = Timeout {
+            at: e.at,
+            seq: e.seq,
+            of: e.of,
+            round,
+            round_certain: sure && whole,
+            rto,
+            eifel_spurious: e.eifel_spurious,
+            eifel_certain: doubt.is_none() && whole,
+            outage: e.outage,
+            remedy: None,
+        };
         let alone = round == 1 && half.expiries.get(i + 1).is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
         let needed = half.agains[e.again as usize].row.needed != Some(false);
         let remedy = if alone && needed && e.eifel_spurious != Some(true) { remedy(e, rto, half.max > e.max) } else { None };
@@ -63,67 +85,18 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         }
         out.other_losses += e.retransmissions.saturating_sub(1);
     }
-    out.gaps = half.gaps.by_content(elsewhere.silences, elsewhere.verdict(), all.together(), half.identified);
+    out.gaps = half.gaps.by_content(elsewhere.silences(), elsewhere.verdict(), all.together(), half.identified);
     out.gaps_by_time = half.gaps.time;
     out.episodes = half.episodes;
     out.retransmissions = half.agains.into_iter().map(|a| a.row).collect();
     (out, half.overrun)
 }
 
-/// How often a sender was surely seen to send tail loss probes, and surely to do without.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Habits {
-    probes: u32,
-    never: u32,
-    /// What silences before its data tell, as its receivers see them.
-    silences: Signs,
-}
-
-impl Habits {
-    /// What one direction shows.
-    pub(crate) fn of(half: &Half) -> Self {
-        let mut habits =
-            Self { probes: half.agains.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count() as u32, never: 0, silences: half.gaps.signs };
-        for i in 0..half.expiries.len() {
-            match spaced(half, i) {
-                Some(true) => habits.probes += 1,
-                Some(false) => habits.never += 1,
-                None => habits.never += u32::from(half.expiries[i].unprobed),
-            }
-        }
-        habits
-    }
-
-    pub(crate) fn add(&mut self, other: Self) {
-        (self.probes, self.never) = (self.probes + other.probes, self.never + other.never);
-        self.silences.add(other.silences);
-    }
-
-    /// Whether it probes; missing where nothing tells, or as much for as against.
-    fn verdict(self) -> Option<bool> {
-        (self.probes != self.never).then_some(self.probes > self.never)
-    }
-
-    /// The same, or what silences tell.
-    fn together(self) -> Option<bool> {
-        self.verdict().or(self.silences.verdict())
-    }
-
-    /// The same together with what others do, which weighs more than one sign and less than two.
-    fn beside(self, others: Option<bool>) -> Option<bool> {
-        let more = |probes| if others == Some(probes) { 3 } else { 0 };
-        Self { probes: self.probes * 2 + more(true), never: self.never * 2 + more(false), ..self }.verdict()
-    }
-
-    /// The same where it is beyond doubt.
-    fn plain_verdict(self) -> Option<bool> {
-        let (more, less) = (self.probes.max(self.never), self.probes.min(self.never));
-        self.verdict().filter(|_| more >= 3 && more >= 3 * less)
-    }
-}
-
-fn spaced(half: &Half, i: usize) -> Option<bool> {
-    by_spacing(&half.expiries[i], half.expiries.get(i + 1), half.identified)
+/// A SYN that was sent again was answered after a round trip, as is known in the end: neither sooner, nor held up.
+fn answered_in_time(e: &Expiry, far: Option<Duration>) -> bool {
+    let in_time = |(at, far): (Duration, Duration)| at >= far / 2 && at <= far.mul_f64(1.25) + Duration::from_millis(5);
+    let took = e.covered_at.map(|(at, _)| at.since(e.at));
+    e.of == TimedOut::Syn && e.eifel_spurious == Some(false) && took.zip(far).is_some_and(in_time)
 }
 
 /// What would have repaired the loss before this expiry, whose own retransmission arrived. `more`: the sender had more to send.
@@ -138,63 +111,5 @@ fn remedy(e: &Expiry, rto: Duration, more: bool) -> Option<Remedy> {
         // RFC 3042 §2: the first two duplicate acks let new segments out.
         () if e.news && more && (1..3).contains(&heard) => Some(Remedy::LimitedTransmit),
         () => None,
-    }
-}
-
-/// A single segment that is sent again after a silence: a tail loss probe, or the timer's expiry? What else this sender did tells.
-fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
-    let spacing: Vec<_> = (0..half.expiries.len()).map(|i| spaced(half, i)).collect();
-    let (here, others) = (Habits::of(half).verdict(), all.together());
-    for (i, spaced) in spacing.into_iter().enumerate() {
-        let e = &half.expiries[i];
-        if !e.maybe_probe {
-            continue;
-        }
-        // Probes are switched on and off for a whole host.
-        let (probe, why) = match spaced {
-            Some(true) => (true, "the next one came after the same time: this was a probe, the next the first expiry"),
-            Some(false) => (false, "the next one came after twice the time: this was an expiry, and the timer backed off"),
-            _ if elsewhere.plain_verdict() == Some(true) => (true, "its host probes"),
-            _ if elsewhere.plain_verdict() == Some(false) => (false, "its host does not probe"),
-            _ if elsewhere.beside(others) == Some(true) => {
-                (true, if here == Some(true) { "this sender probes elsewhere" } else { "its host, or others in this capture, probe elsewhere" })
-            }
-            _ if elsewhere.beside(others) == Some(false) => (
-                false,
-                if here == Some(false) {
-                    "this sender does not probe elsewhere"
-                } else {
-                    "its host, or others in this capture, do not probe elsewhere"
-                },
-            ),
-            _ if half.identified && e.came_when_due() => (true, "it came when a probe was due"),
-            _ => (false, "it did not come when a probe is due"),
-        };
-        let (again, episode) = (e.again as usize, e.episode);
-        let row = &mut half.agains[again].row;
-        row.cause = if probe { Cause::TailLossProbe } else { Cause::Timeout };
-        row.evidence = format!("{}; {why}", row.evidence);
-        if let Some(e) = episode.and_then(|e| half.episodes.get_mut(e as usize)).filter(|_| !probe) {
-            e.timeouts += 1;
-        }
-    }
-}
-
-/// What the time to the next one tells: a timer that backs off doubles it, one that follows a probe of the same length does not.
-fn by_spacing(e: &Expiry, next: Option<&Expiry>, identified: bool) -> Option<bool> {
-    let next = next.filter(|n| e.maybe_probe && n.chain == e.chain)?;
-    let grows = next.waited.as_secs_f64() / e.waited.as_secs_f64().max(1e-9);
-    // Where a probe is due well before the timeout, the timeout after it is longer than the probe's wait too.
-    let same = e.probe_after.zip(e.timeout_after).is_some_and(|(probe, timeout)| timeout <= probe.mul_f64(1.2));
-    match grows {
-        1.6..2.6 if same || !e.came_when_due() => Some(false),
-        0.8..1.35 if identified => Some(true),
-        _ => None,
-    }
-}
-
-impl Expiry {
-    fn came_when_due(&self) -> bool {
-        self.probe_after.is_some_and(|due| self.waited >= due.mul_f64(0.8) && self.waited <= due.mul_f64(1.35) + Duration::from_millis(12))
     }
 }

@@ -28,7 +28,7 @@ fn a_dialogue_and_an_outage() {
     // A probe, then three expiries that back off from some 200 ms and the round trip of 30 ms.
     let report = analyse("dialogue-and-an-outage");
     let d = counted(&report, 4, 3, 1);
-    assert_eq!(d.timeouts.iter().map(|t| t.round).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(d.timeouts.iter().map(|t| (t.round, t.round_certain)).collect::<Vec<_>>(), [(1, true), (2, true), (3, true)]);
     let waits: Vec<f64> = d.timeouts.iter().map(|t| t.rto.as_secs_f64()).collect();
     assert!(
         (0.2..0.3).contains(&waits[0]) && (1.8..2.2).contains(&(waits[1] / waits[0])) && (1.8..2.2).contains(&(waits[2] / waits[1])),

@@ -212,10 +212,16 @@ table! {
         of: &'static str, "";
         /// Expiries without progress: 1 for the first.
         round: u32, "";
+        /// False where the capture leaves open whether a probe or an expiry came before, or whether this is one: `round` is the best guess then. Missing
+        /// where a silence tells of it.
+        round_certain: Option<bool>, "";
         /// The timeout that the sender must have had, backoff included; the length of the silence where that tells of it.
         rto: Duration, "s";
         /// True when a longer timer would have avoided it; missing where nothing tells.
         eifel_spurious: Option<bool>, "";
+        /// False where the capture leaves open which copy was acknowledged: `eifel_spurious` is the best guess then, or missing. Missing where a silence tells
+        /// of it.
+        eifel_certain: Option<bool>, "";
         /// True when a whole window was outstanding and nothing of it was heard of (M-F11); missing where a silence tells of it.
         outage: Option<bool>, "";
         /// What would have repaired the loss before the timer did: `probe` (RFC 8985 7), `early-retransmit` (RFC 5827), `limited-transmit` (RFC 3042).

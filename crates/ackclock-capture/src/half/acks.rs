@@ -15,6 +15,9 @@ pub(super) struct Heard {
     /// Its echo, and when it would have been seen without more than the least delay, by its own timestamp.
     pub tsecr: Option<u32>,
     pub sent: Option<Instant>,
+    pub tsval: Option<u32>,
+    /// It came without data.
+    pub pure: bool,
     /// The duplicate SACK block in it.
     pub in_vain: Option<(u64, u64)>,
 }
@@ -55,7 +58,7 @@ impl Half {
         }
         if ack > self.una {
             self.overtaken_at = None;
-            self.advance(ack, &Heard { at, tsecr, sent, in_vain });
+            self.advance(ack, &Heard { at, tsecr, sent, tsval: s.options.timestamps.map(|t| t.tsval), pure: s.seq_len() == 0, in_vain });
         } else if ack == self.una && self.flight() > 0 && s.len == 0 && (sacked || same_window) && !s.flags.any(Flags::SYN | Flags::FIN) {
             self.dup_acks += 1;
             self.out.dup_acks += 1;
@@ -66,6 +69,15 @@ impl Half {
             }
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
+        }
+        if ack == before && s.seq_len() == 0 && !sacked && !self.covered_now.1.is_empty() {
+            self.duplicate_behind(at);
+        }
+        if ack <= before && !self.doubts.is_empty() {
+            self.late(ack, s.options.timestamps.map(|t| t.tsval), sent);
+        }
+        if ack == before && self.probe_again && s.seq_len() == 0 && self.probed_to.is_some_and(|to| ack >= to) && (same_window || in_vain.is_some()) {
+            self.probed_to = None;
         }
         let whole = self.dup_acks == 0 && self.sacked.is_empty();
         if whole == self.telling {
@@ -86,7 +98,7 @@ impl Half {
 
     /// Marks what SACK blocks cover; true when any of it is new.
     fn sacks(&mut self, s: &Segment, ack: u64, at: Instant) -> bool {
-        let mut any = false;
+        let (mut any, mut oldest) = (false, None::<Instant>);
         for block in s.options.sack.as_slice() {
             // Where the handshake is not in the capture, this tells that SACK was agreed on.
             self.sack_agreed = true;
@@ -100,11 +112,18 @@ impl Half {
             let room = self.sacked.add(start, end, |from, to| {
                 any = true;
                 for p in outstanding.overlapping(from, to) {
+                    if p.copies == 1 && !p.sacked {
+                        oldest = Some(oldest.map_or(p.first, |o| o.min(p.first)));
+                    }
                     p.sacked = true;
                     note_delivered(delivered, p, at, far);
                 }
             });
             self.overrun |= !room;
+        }
+        // An ack that moves forward gives a sample of its own.
+        if let Some(first) = oldest.filter(|_| ack <= self.una) {
+            self.linux.sample(at.since(first), self.una, self.max);
         }
         any
     }
@@ -131,13 +150,18 @@ impl Half {
         let news = self.asked.is_some().then(|| self.before_advance(ack, at));
         let calm = self.dup_acks == 0 && self.sacked.is_empty() && self.episode.is_none();
         let (mut newest, mut repeated) = (None::<Piece>, false);
+        let (mut oldest, mut again) = (None::<Instant>, false);
         let mut gone = Vec::new();
         let (out, syn, fin) = (&mut self.out, self.syn, self.fin);
         let size = u64::from(if self.mss > 0 { self.mss } else { 1460 });
         let (delivered, far) = (&mut self.delivered_sent, self.far);
         // An ack may end within a super-segment.
         self.outstanding.acknowledge(ack, |p| {
-            repeated |= p.copies > 1 || p.sacked || !p.seen;
+            if p.copies > 1 || p.sacked || !p.seen {
+                (repeated, again) = (true, again || p.copies > 1 || !p.seen);
+            } else if oldest.is_none() {
+                oldest = Some(p.first);
+            }
             newest = Some(*p);
             note_delivered(delivered, p, at, far);
             let controls = u64::from(syn == Some(p.start)) + u64::from(fin.is_some_and(|f| p.start <= f && f < p.end));
@@ -157,6 +181,10 @@ impl Half {
             self.rtt_sample(rtt, at);
         }
         self.una = ack;
+        // Linux times the oldest; where any was sent again, the echo of a timestamp tells.
+        if let Some(rtt) = oldest.filter(|_| !again).map(|first| at.since(first)).or(self.echo) {
+            self.linux.sample(rtt, ack, self.max);
+        }
         if let Some(Some(news)) = news {
             self.follow_advance(&news, at);
         }
@@ -173,7 +201,8 @@ impl Half {
         (self.dup_acks, self.third_at) = (0, None);
         self.chain += 1;
         self.expired_at = None;
-        if self.probed_to.is_some_and(|to| ack >= to) {
+        // One that was sent again is answered by an ack of more, or by a duplicate: until then there is no other (RFC 8985 §7.3, §7.4).
+        if self.probed_to.is_some_and(|to| if self.probe_again { ack > to || heard.in_vain.is_some() } else { ack >= to }) {
             self.probed_to = None;
         }
         if let Some((i, point)) = self.episode

@@ -3,7 +3,6 @@
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::Flags;
 
-use super::acks::Heard;
 use super::{Again, Expiry, Half};
 use crate::cause::{Situation, span};
 use crate::report::{Episode, Retransmission, TimedOut};
@@ -26,7 +25,7 @@ pub(super) struct Before {
 
 impl Half {
     /// Sequence space below what was sent: sent again, late, or a copy.
-    pub(super) fn on_old(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) {
+    pub(super) fn on_old(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>, tick: Duration) {
         let late = self.fill_holes(seen, start, end, tsval);
         self.outstanding.split(start);
         self.outstanding.split(end);
@@ -49,7 +48,9 @@ impl Half {
         if late || self.is_duplicate(seen, &before, tsval) {
             return;
         }
-        if self.is_sent_on_purpose(seen, start, end, &before) {
+        // By its sender's own clock it may have come later than it looks: the capture's machine was busy.
+        let apart = tsval.zip(before.tsval).map_or(Duration::ZERO, |(t, before)| tick * u64::from(t.saturating_sub(before)));
+        if apart <= tick * 2 && self.is_sent_on_purpose(seen, start, end, &before) {
             return self.copied(seen, start, end, &before);
         }
         self.repeated(seen, start, end, tsval, &before);
@@ -166,6 +167,7 @@ impl Half {
             episode: self.episode.map(|e| e.0).filter(|_| cause.counts() && !syn),
             expiry: None,
             covered: false,
+            twice: false,
         };
         let place = self.list(again);
         for p in self.outstanding.overlapping(start, end) {
@@ -185,7 +187,9 @@ impl Half {
         match cause {
             Cause::Syn if answer => {}
             Cause::Timeout | Cause::Syn => self.expired(at, start, judged.probe_or_timeout, &situation, place, syn),
-            Cause::TailLossProbe => (self.probed_at, self.probed_to) = (Some(at), Some(self.max)),
+            Cause::TailLossProbe => (self.probed_at, self.probed_to, self.probe_again) = (Some(at), Some(self.max), true),
+            // A recovery ends the wait for its answer.
+            _ if cause.counts() => self.probed_to = None,
             _ => {}
         }
         if self.asked.is_some() && cause.counts() {
@@ -210,8 +214,13 @@ impl Half {
         let least = |times: &[Option<Duration>]| times.iter().flatten().min().copied().unwrap_or(Duration::MAX);
         let head = start <= self.una && self.una < end;
         let first = self.outstanding.front().filter(|_| head).map(|p| p.first);
-        let progress = [heard(self.advanced_at), done(self.expired_at), done(self.probed_at), done(first)];
-        let set = least(&[progress[0], progress[1], progress[2], done(before.last)]);
+        // What was no probe after all: no timer expires so soon after one.
+        let soonest = self.rtt().map_or(Duration::ZERO, |(srtt, _)| if self.identified { srtt + LINUX_LEAST } else { srtt.mul_f64(0.9) });
+        let probed = done(self.probed_at).filter(|d| self.probe_again || *d >= soonest);
+        let progress = [heard(self.advanced_at), done(self.expired_at), probed, done(first)];
+        // Of several segments sent again in one, the first is what the timer is for.
+        let last = self.outstanding.front().filter(|_| head).map(|p| p.last).or(before.last);
+        let set = least(&[progress[0], progress[1], progress[2], done(last)]);
         Situation {
             head,
             tail: end >= self.max,
@@ -235,6 +244,7 @@ impl Half {
             partial: self.news_was_advance,
             probed: self.probed_to.is_some(),
             kernel: self.identified,
+            timeout: if self.linux.samples > 0 { self.linux.waits(self.near).1 } else { Duration::ZERO },
             mss: if self.mss > 0 { self.mss } else { 1460 },
         }
     }
@@ -264,9 +274,13 @@ impl Half {
             waited_longer: s.since_progress,
             chain: self.chain,
             maybe_probe,
+            certain: true,
             again,
             episode,
             eifel_spurious: s.below.then(|| self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(1.5))),
+            doubt: Some(if s.below { "an ack of it was under way" } else { "no ack of it was seen" }),
+            filled: false,
+            covered_at: None,
             outage,
             repairing: s.recovering && s.again || s.dup_acks >= 3 || s.sacked_above >= 3 * u64::from(s.mss),
             outstanding: self.packets(self.flight().min(u64::from(u32::MAX)) as u32),
@@ -276,8 +290,9 @@ impl Half {
             max: self.max,
             news: s.dup_acks > 0 || s.sacked_above > 0,
             unprobed: s.sack && !s.recovering && s.head && !s.sole && !s.probed && !s.again && s.dup_acks == 0 && s.sacked_above == 0 && !syn,
-            probe_after: self.expected().map(|e| e.0),
-            timeout_after: self.expected().map(|e| e.1),
+            probe_after: self.linux.waits(self.near).0,
+            timeout_after: self.linux.waits(self.near).1,
+            samples: self.linux.samples,
         });
         self.agains[again as usize].expiry = Some(self.expiries.len() as u32 - 1);
         self.expired_at = Some(at);
@@ -287,9 +302,7 @@ impl Half {
             // Everything outstanding now is in doubt (RFC 6582 §4).
             *point = self.max;
         }
-        if maybe_probe {
-            self.probed_to = Some(self.max);
-        }
+        (self.probed_to, self.probe_again) = (maybe_probe.then_some(self.max), true);
         if let Some(e) = episode.and_then(|e| self.episodes.get_mut(e as usize)).filter(|_| !maybe_probe) {
             e.timeouts += 1;
         }
@@ -315,93 +328,13 @@ impl Half {
             evidence,
             ..Retransmission::default()
         };
-        self.list(Again { row, start, end: start, tsval: None, before: None, episode: None, expiry: None, covered: true });
+        self.list(Again { row, start, end: start, tsval: None, before: None, episode: None, expiry: None, covered: true, twice: false });
     }
-
-    /// An ack covers a piece that was sent again: did an earlier copy bring it about?
-    pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, heard: &Heard) {
-        let at = heard.at;
-        // Without SACK nobody says that a piece in the middle of what an ack covers had arrived before.
-        let told = self.sack_agreed || p.start <= self.una || p.end >= ack;
-        // In TIME-WAIT Linux answers each FIN with the echo of the first one.
-        let tsecr = heard.tsecr.filter(|_| self.fin.is_none_or(|fin| p.end <= fin));
-        // With few samples, the path may be shorter than the shortest of them, and with one or two by any amount: the ack of the first may have been lost.
-        let surely = match self.out.rtt.count() {
-            0..3 if heard.sent.is_none() => 0.0,
-            0..8 => 0.6,
-            _ => 0.9,
-        };
-        let mut next = p.again;
-        let first_again = self.episode_tsval;
-        while let Some(i) = next {
-            let Some(a) = self.agains.get_mut(i as usize) else { return };
-            next = a.before;
-            if a.covered {
-                continue;
-            }
-            a.covered = true;
-            // The oldest segment's copies call forth acks of their own; other acks may be delayed, and echo the first segment that they answer.
-            let own = p.start <= self.una && a.expiry.is_some();
-            let sent = first_again.filter(|_| a.episode.is_some() && !own).or(a.tsval);
-            let echo = tsecr.zip(sent).map(|(echo, sent)| (echo.wrapping_sub(sent) as i32) < 0);
-            let soon = self.far.is_some_and(|far| at.since(a.row.at) < far.mul_f64(surely));
-            // A tick at either end, and what else a clock may be off.
-            let slack = self.peer_clock.tick() * 2 + Duration::from_millis(1);
-            let before = self.far.zip(heard.sent).is_some_and(|(far, sent)| sent + slack < a.row.at + far.mul_f64(surely));
-            let why = match () {
-                () if echo == Some(true) => Some("its ack echoes an earlier timestamp: an earlier copy had arrived"),
-                () if soon => Some("its ack came sooner than a round trip: an earlier copy had arrived"),
-                () if before => Some("its ack was sent, by its timestamp, before this copy could arrive: an earlier copy had arrived"),
-                () => None,
-            };
-            if let Some(why) = why {
-                needless(&mut a.row, why);
-            } else if a.row.needed.is_none() && told {
-                a.row.needed = Some(true);
-            }
-            if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)) {
-                // A duplicate SACK with the very first ack: the one that the original called forth was lost. So it was where SACK is not in use and the ack
-                // was sent just when this copy arrived: what lies below the window moves no timestamp (RFC 7323 §4.3).
-                let just_then = |(far, sent): (Duration, Instant)| !soon && !before && sent <= a.row.at + far + slack;
-                let ack_lost = match heard.in_vain {
-                    Some((s, e)) => s < a.end && a.start < e,
-                    None => !self.sack_agreed && self.far.zip(heard.sent).is_some_and(just_then),
-                };
-                e.eifel_spurious = Some(why.is_some() && !ack_lost);
-            }
-        }
-    }
-
-    /// The receiver says that it got `start..end` twice (RFC 2883).
-    pub(super) fn arrived_twice(&mut self, start: u64, end: u64, at: Instant) {
-        // The latest retransmission of any of it that is not yet known to have been in vain.
-        let of_it = |a: &Again| a.start < end && start < a.end && (a.row.cause.counts() || a.row.cause == Cause::Copy) && at > a.row.at;
-        let look_back = self.agains.len().saturating_sub(LOOK_BACK);
-        let recent = &mut self.agains[look_back..];
-        let found = recent.iter().rposition(|a| of_it(a) && a.row.needed != Some(false)).or_else(|| recent.iter().rposition(of_it));
-        match found.map(|i| &mut recent[i]) {
-            Some(a) => {
-                if a.row.needed != Some(false) {
-                    needless(&mut a.row, "a duplicate SACK says that it arrived twice");
-                }
-                if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|_| a.covered) {
-                    // Acknowledged before, without a word of this copy: the original's ack came after the timer had expired.
-                    e.eifel_spurious = Some(true);
-                }
-            }
-            None => self.out.network_duplicates += 1,
-        }
-    }
-}
-
-fn needless(row: &mut Retransmission, why: &str) {
-    row.needed = Some(false);
-    row.evidence = format!("{}; not needed: {why}", row.evidence);
 }
 
 /// What a receiver may hold an ack back for (RFC 8985 §7.2: WCDelAckT).
 const DELAYED_ACK: Duration = Duration::from_millis(200);
+/// What Linux's timeout is longer than the smoothed round-trip time at the least, less a tick or two.
+const LINUX_LEAST: Duration = Duration::from_millis(190);
 /// Shortest silence before a keepalive (their times are seconds, RFC 9293 §3.8.4 wants two hours).
 const KEEPALIVE: Duration = Duration::from_millis(500);
-/// How many retransmissions back a duplicate SACK is looked up.
-const LOOK_BACK: usize = 2048;

@@ -51,7 +51,7 @@ impl Half {
             evidence: format!("the newest segment once more, {} behind it: nothing could have told of its loss", span(since)),
             ..Retransmission::default()
         };
-        self.list(Again { row, start, end, tsval: None, before: None, episode: None, expiry: None, covered: true });
+        self.list(Again { row, start, end, tsval: None, before: None, episode: None, expiry: None, covered: true, twice: false });
     }
 }
 

@@ -65,7 +65,7 @@ impl Half {
         if start >= self.max {
             self.on_new(seen, start, end, tsval);
         } else {
-            self.on_old(seen, start, end.min(self.max), tsval);
+            self.on_old(seen, start, end.min(self.max), tsval, sender.tick);
             if end > self.max {
                 self.on_new(seen, self.max, end, tsval);
             }
@@ -157,7 +157,7 @@ impl Half {
         if self.flight() > 0 && quiet >= SOONEST_PROBE && quiet >= self.probe_wait().unwrap_or(Duration::MAX) {
             // New data after a silence while other data is outstanding: it may be a probe, which sets the timer anew (RFC 8985 §7.3).
             self.probed_at = Some(at);
-            self.probed_to = Some(end);
+            (self.probed_to, self.probe_again) = (Some(end), false);
         }
         self.max = end;
         self.out.unique_bytes += payload(&seen.segment, start, end);

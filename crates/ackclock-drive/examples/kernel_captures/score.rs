@@ -82,7 +82,18 @@ struct Expiry {
 fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expiry> {
     let mut out: Vec<Expiry> = Vec::new();
     let forth: Vec<&Seen> = near.iter().filter(|s| (s.src, s.dst) == ends).collect();
-    let back: Vec<&Seen> = near.iter().filter(|s| (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK)).collect();
+    let mut told = None::<ackclock_units::SeqNumber>;
+    let mut back = Vec::new();
+    for s in near {
+        if (s.src, s.dst) == ends && s.segment.flags.has(Flags::ACK) {
+            told = Some(told.map_or(s.segment.ack, |t| if s.segment.ack.diff(t) > 0 { s.segment.ack } else { t }));
+        }
+        // What a segment acknowledges of which all was acknowledged before, its receiver does not look at (RFC 9293 §3.10.7.4).
+        let below = told.is_some_and(|t| t.diff(s.segment.end()) > 0);
+        if (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK) && !below {
+            back.push(s);
+        }
+    }
     for &at in events {
         let before = back.iter().filter(|s| s.at.as_nanos() < at).map(|s| s.segment.ack).reduce(|a, b| if b.diff(a) > 0 { b } else { a });
         let advance = back.iter().find(|s| s.at.as_nanos() >= at && before.is_none_or(|una| s.segment.ack.diff(una) > 0));
@@ -92,33 +103,35 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
             una != before
         });
         let round = if progress { 1 } else { out.last().map_or(1, |e| e.round + 1) };
-        // When a copy of the oldest segment sent before the expiry arrived, and when one sent since; when the ack that told of it was sent.
+        // When copies of the oldest segment that were sent before the expiry arrived, and the first one sent since; when the ack that told of it was sent.
         let copies = before.map(|una| {
             let covers = |s: &Seen| s.segment.seq_len() > 0 && s.segment.seq.diff(una) <= 0 && s.segment.end().diff(una) > 0;
             let arrived = far.iter().filter(|s| (s.src, s.dst) == ends && covers(s)).map(|s| {
                 let sent = forth.iter().find(|f| f.id == s.id && f.segment.seq == s.segment.seq).map_or(0, |f| f.at.as_nanos());
                 (sent, s.at)
             });
-            let (mut earlier, mut since) = (None, None);
-            for (sent, at_far) in arrived {
-                // The capture's clock may be behind the kernel's by what the emulator waits.
-                let of = if sent + 200_000 < at { &mut earlier } else { &mut since };
-                *of = Some(of.map_or(at_far, |o: Instant| o.min(at_far)));
-            }
-            (earlier, since)
+            // The capture's clock may be behind the kernel's by what the emulator waits.
+            let (earlier, since): (Vec<_>, Vec<_>) = arrived.partition(|(sent, _)| sent + 200_000 < at);
+            (earlier.into_iter().map(|c| c.1).collect::<Vec<_>>(), since.into_iter().map(|c| c.1).min())
         });
+        let theirs = || far.iter().filter(|s| (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK));
+        // In TIME-WAIT all have the identification 0.
+        let same = |a: &Seen, b: &Seen| a.id == b.id && a.segment.ack == b.segment.ack && a.segment.seq == b.segment.seq && a.at < b.at;
         let spurious = copies.zip(advance).and_then(|((earlier, since), advance)| {
-            let theirs = far.iter().filter(|s| (s.dst, s.src) == ends);
-            // In TIME-WAIT all have the identification 0.
-            let it = |s: &&Seen| s.id == advance.id && s.segment.ack == advance.segment.ack && s.at < advance.at;
-            let answered = theirs.clone().rfind(|s| it(s))?.at;
+            let answered = theirs().rfind(|s| same(s, advance))?.at;
             // News in what the other end sends again for its own reasons comes by chance.
             let a = &advance.segment;
-            let by_chance = a.seq_len() > 0 && theirs.clone().any(|s| s.segment.seq == a.seq && s.segment.seq_len() > 0 && s.at < answered);
+            let by_chance = a.seq_len() > 0 && theirs().any(|s| s.segment.seq == a.seq && s.segment.seq_len() > 0 && s.at < answered);
             if by_chance {
                 return None;
             }
-            Some(earlier.is_some_and(|e| e <= answered) && since.is_none_or(|s| answered < s))
+            // Sent between the arrival of an earlier copy and that of one sent since.
+            let between = |s: &Seen| earlier.iter().any(|e| *e <= s.at) && since.is_none_or(|since| s.at < since);
+            // A copy sent since may have overtaken an earlier one, whose own answer came all the same.
+            let came =
+                |s: &Seen| back.iter().any(|b| b.at.as_nanos() >= at && theirs().rfind(|s| same(s, b)).is_some_and(|latest| latest.at == s.at));
+            let own = |e: &Instant| theirs().find(|s| s.at >= *e).is_some_and(came);
+            Some(theirs().any(|s| between(s) && came(s)) || earlier.iter().any(own))
         });
         out.push(Expiry { at, round, spurious });
     }
@@ -132,10 +145,14 @@ struct Sums {
     probes: Tally,
     rounds: Tally,
     spurious: Tally,
+    /// The same two, of those that are said to be certain.
+    certain_rounds: Tally,
+    certain_spurious: Tally,
     far_timeouts: Tally,
     /// Senders' directions that tcptrace saw too, those of them where it finds as many packets sent again, and both sums.
     tcptrace: [u64; 4],
-    wrong_spurious: u32,
+    /// Verdicts that are said not to be certain.
+    uncertain_spurious: u32,
     /// For both rules: gaps, those that hold an expiry, expiries of data, those that lie in a gap.
     gaps: [[u32; 4]; 2],
 }
@@ -160,11 +177,19 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
         ("timeouts at the sender", sums.timeouts),
         ("probes at the sender", sums.probes),
         ("timeouts with their round", sums.rounds),
+        ("timeouts whose round is said to be certain", sums.certain_rounds),
         ("Eifel-spurious among those found", sums.spurious),
+        ("Eifel-spurious among those of which that is said to be certain", sums.certain_spurious),
         ("timeouts at the receiver", sums.far_timeouts),
     ] {
         println!("{what}: {}", t.words());
     }
+    println!(
+        "not certain: {} rounds of {}, {} verdicts on whether a timeout was Eifel-spurious",
+        sums.rounds.found - sums.certain_rounds.found,
+        sums.rounds.found,
+        sums.uncertain_spurious
+    );
     for (rule, [gaps, right, expiries, covered]) in ["by time", "by content"].into_iter().zip(sums.gaps) {
         let part = |n: u32, of: u32| f64::from(n) / f64::from(of.max(1));
         println!(
@@ -245,17 +270,33 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 said.push(format!("{ports}: timeouts invented at {}; missed at {}", list(&extra), list(&missed)));
             }
             for e in &real {
-                let Some(t) = d.timeouts.iter().find(|t| t.at.as_nanos().abs_diff(e.at) <= SAME) else { continue };
-                rounds.add(Tally { found: 1, real: 1, both: u32::from(t.round == e.round) });
+                let near = d.timeouts.iter().min_by_key(|t| t.at.as_nanos().abs_diff(e.at));
+                let Some(t) = near.filter(|t| t.at.as_nanos().abs_diff(e.at) <= SAME) else { continue };
+                let round = Tally { found: 1, real: 1, both: u32::from(t.round == e.round) };
+                rounds.add(round);
+                let word = |certain| if certain { "" } else { " (uncertain)" };
+                if t.round_certain {
+                    sums.certain_rounds.add(round);
+                }
                 if t.round != e.round {
-                    said.push(format!("{ports}: the timeout at {} is round {}, not {}", list(&[e.at]), e.round, t.round));
+                    said.push(format!("{ports}: the timeout at {} is round {}, not {}{}", list(&[e.at]), e.round, t.round, word(t.round_certain)));
                 }
                 if let Some(truth) = e.spurious {
                     let told = t.eifel_spurious == Some(true);
-                    spurious.add(Tally { found: u32::from(told), real: u32::from(truth), both: u32::from(told && truth) });
+                    let verdict = Tally { found: u32::from(told), real: u32::from(truth), both: u32::from(told && truth) };
+                    spurious.add(verdict);
+                    if t.eifel_certain {
+                        sums.certain_spurious.add(verdict);
+                    } else {
+                        sums.uncertain_spurious += 1;
+                    }
                     if told != truth {
-                        sums.wrong_spurious += 1;
-                        said.push(format!("{ports}: the timeout at {} is Eifel-spurious {truth}, not {:?}", list(&[e.at]), t.eifel_spurious));
+                        let told = t.eifel_spurious;
+                        said.push(format!(
+                            "{ports}: the timeout at {} is Eifel-spurious {truth}, not {told:?}{}",
+                            list(&[e.at]),
+                            word(t.eifel_certain)
+                        ));
                     }
                 }
             }

@@ -1,5 +1,6 @@
 //! The kernel's own record of what it sends again, and from where in its code.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::thread::JoinHandle;
 pub struct Event {
     /// By the clock that never goes back, ns.
     pub at: u64,
-    /// `rto`, `tlp`, `synack-rto`, `synack`, `acks`: what made the kernel send it; `unknown` where its record has lost the stack.
+    /// `rto`, `tlp`, `synack-rto`, `synack`, `acks`: what made the kernel send it.
     pub why: &'static str,
     pub from: String,
     pub to: String,
@@ -26,7 +27,13 @@ pub struct Trace {
     reader: Option<JoinHandle<()>>,
 }
 
-const EVENTS: [&str; 2] = ["tcp_retransmit_skb", "tcp_retransmit_synack"];
+const EVENTS: [&str; 3] = ["tcp_retransmit_skb", "tcp_retransmit_synack", STATE];
+/// States of congestion control: what a retransmission was is told by them where its stack is missing, as it is where an idle processor was woken.
+const STATE: &str = "tcp_cong_state_set";
+const RECOVERY: u32 = 3;
+const LOSS: u32 = 4;
+/// An expiry enters the state of loss anew, and sends again so soon after it, s.
+const AT_ONCE: f64 = 200e-6;
 
 impl Trace {
     pub fn start() -> std::io::Result<Self> {
@@ -36,7 +43,9 @@ impl Trace {
         set("trace_clock", "mono")?;
         set("buffer_size_kb", "4096")?;
         for event in EVENTS {
-            set(&format!("events/tcp/{event}/trigger"), "stacktrace")?;
+            if event != STATE {
+                set(&format!("events/tcp/{event}/trigger"), "stacktrace")?;
+            }
             set(&format!("events/tcp/{event}/enable"), "1")?;
         }
         let (stop, events) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
@@ -72,6 +81,8 @@ impl Drop for Trace {
 fn read(pipe: impl BufRead, stop: &AtomicBool, events: &Mutex<Vec<Event>>) {
     // The latest event of each processor: its stack follows.
     let mut latest = [None; 256];
+    // The state of each socket, and when and by which processor it was set.
+    let mut states: HashMap<(String, String), (u32, f64, usize)> = HashMap::new();
     let mut cpu = 0;
     for line in pipe.lines().map_while(Result::ok) {
         if stop.load(Ordering::Relaxed) {
@@ -84,7 +95,9 @@ fn read(pipe: impl BufRead, stop: &AtomicBool, events: &Mutex<Vec<Event>>) {
                 "tcp_send_loss_probe" => "tlp",
                 "tcp_retransmit_timer" => "rto",
                 "reqsk_timer_handler" => "synack-rto",
-                _ if e.why == "unknown" => "acks",
+                // The first line of every stack.
+                "trace_event_raw_event_tcp_retransmit_skb" => "acks",
+                "trace_event_raw_event_tcp_retransmit_synack" => "synack",
                 _ => e.why,
             };
             continue;
@@ -96,13 +109,20 @@ fn read(pipe: impl BufRead, stop: &AtomicBool, events: &Mutex<Vec<Event>>) {
         }
         let field = |name: &str| rest.split(&format!(" {name}=")).nth(1).and_then(|r| r.split_whitespace().next()).unwrap_or("");
         let at = rest.split_whitespace().nth(1).and_then(|t| t.trim_end_matches(':').parse::<f64>().ok()).unwrap_or(0.0);
-        let why = if rest.contains("tcp_retransmit_synack") { "synack" } else { "unknown" };
-        let e = Event {
-            at: (at * 1e9) as u64,
-            why,
-            from: format!("{}:{}", field("saddr"), field("sport")),
-            to: format!("{}:{}", field("daddr"), field("dport")),
+        let (from, to) = (format!("{}:{}", field("saddr"), field("sport")), format!("{}:{}", field("daddr"), field("dport")));
+        let socket = (from.clone(), to.clone());
+        if rest.contains(STATE) {
+            states.insert(socket, (field("cong_state").parse().unwrap_or(0), at, cpu));
+            continue;
+        }
+        // Without a stack it is a timer: probes are sent outside of recoveries alone, and in one it is RACK's.
+        let why = match states.get(&socket) {
+            _ if rest.contains("tcp_retransmit_synack") => "synack-rto",
+            Some((LOSS, since, there)) if *there == cpu && at - since < AT_ONCE => "rto",
+            Some((RECOVERY | LOSS, ..)) => "acks",
+            _ => "tlp",
         };
+        let e = Event { at: (at * 1e9) as u64, why, from, to };
         let failed = !matches!(field("err"), "" | "0");
         let mut events = events.lock().unwrap_or_else(|e| e.into_inner());
         latest[cpu] = (!failed).then_some(events.len());

@@ -1,0 +1,197 @@
+//! Probe or expiry? What one sender's timer and its whole host tell of a single segment that was sent again.
+
+use ackclock_units::Duration;
+
+use crate::Cause;
+use crate::gaps::Signs;
+use crate::half::{Expiry, Half};
+
+/// How often a host was surely seen to send tail loss probes, and surely to do without; whether its timer backs off.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habits {
+    probes: u32,
+    never: u32,
+    /// Expiries of single segments that came after twice the time of the one before, and after the same.
+    doubled: u32,
+    linear: u32,
+    /// What silences before its data tell, as its receivers see them.
+    silences: Signs,
+}
+
+impl Habits {
+    /// How the timer of one direction backs off.
+    pub(crate) fn backoff(half: &Half) -> Self {
+        let mut habits = Self { silences: half.gaps.signs, ..Self::default() };
+        for pair in half.expiries.windows(2).filter(|p| p[0].chain == p[1].chain && !p[0].maybe_probe && p[0].outstanding < THIN) {
+            match pair[1].waited.as_secs_f64() / pair[0].waited.as_secs_f64().max(1e-9) {
+                1.6..2.5 => habits.doubled += 1,
+                0.8..1.3 => habits.linear += 1,
+                _ => {}
+            }
+        }
+        habits
+    }
+
+    /// Signs of one direction for or against probes, where its host is known to back off as `self` says.
+    pub(crate) fn probing(self, half: &Half) -> Self {
+        let probes = half.agains.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count() as u32;
+        let mut habits = Self { probes, ..Self::default() };
+        for (i, e) in half.expiries.iter().enumerate() {
+            match by_timer(half, i, self.may_be_linear()) {
+                Some(Told { probe: true, certain: true, .. }) => habits.probes += 1,
+                Some(Told { probe: false, certain: true, .. }) => habits.never += 1,
+                _ => habits.never += u32::from(e.unprobed),
+            }
+        }
+        habits
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        (self.probes, self.never) = (self.probes + other.probes, self.never + other.never);
+        (self.doubled, self.linear) = (self.doubled + other.doubled, self.linear + other.linear);
+        self.silences.add(other.silences);
+    }
+
+    pub(crate) fn silences(self) -> Signs {
+        self.silences
+    }
+
+    /// Linux backs off linearly where it is told to (`tcp_thin_linear_timeouts`), for a whole host.
+    fn may_be_linear(self) -> bool {
+        self.linear > 0 || self.doubled == 0
+    }
+
+    /// Whether it probes; missing where nothing tells, or as much for as against.
+    pub(crate) fn verdict(self) -> Option<bool> {
+        (self.probes != self.never).then_some(self.probes > self.never)
+    }
+
+    /// The same, or what silences tell.
+    pub(crate) fn together(self) -> Option<bool> {
+        self.verdict().or(self.silences.verdict())
+    }
+
+    /// The same together with what others do, which weighs more than one sign and less than two.
+    fn beside(self, others: Option<bool>) -> Option<bool> {
+        let more = |probes| if others == Some(probes) { 3 } else { 0 };
+        Self { probes: self.probes * 2 + more(true), never: self.never * 2 + more(false), ..self }.verdict()
+    }
+
+    /// The same where it is beyond doubt: probes are switched on and off for a whole host.
+    fn plain_verdict(self) -> Option<bool> {
+        let (more, less) = (self.probes.max(self.never), self.probes.min(self.never));
+        self.verdict().filter(|_| less == 0 || more >= 3 && more >= 3 * less)
+    }
+}
+
+/// A single segment that is sent again after a silence: a tail loss probe, or the timer's expiry? What else its sender did tells.
+pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
+    let told: Vec<_> = (0..half.expiries.len()).map(|i| by_timer(half, i, elsewhere.may_be_linear())).collect();
+    let others = all.together();
+    for (i, told) in told.into_iter().enumerate() {
+        let e = &half.expiries[i];
+        if !e.maybe_probe {
+            continue;
+        }
+        let guess = |probe, why| Told { probe, certain: false, why };
+        let told = match (told.filter(|t| t.certain), elsewhere.plain_verdict()) {
+            (Some(told), _) => told,
+            (None, Some(true)) => Told { probe: true, certain: true, why: "its host probes" },
+            (None, Some(false)) => Told { probe: false, certain: true, why: "its host does not probe" },
+            (None, None) => told
+                .or_else(|| match elsewhere.beside(others)? {
+                    true => Some(guess(true, "its host, or others in this capture, probe elsewhere")),
+                    false => Some(guess(false, "its host, or others in this capture, do not probe elsewhere")),
+                })
+                .unwrap_or_else(|| match half.identified && e.came_when_due() {
+                    true => guess(true, "it came when a probe was due"),
+                    false => guess(false, "it did not come when a probe is due"),
+                }),
+        };
+        let (again, episode) = (e.again as usize, e.episode);
+        let row = &mut half.agains[again].row;
+        row.cause = if told.probe { Cause::TailLossProbe } else { Cause::Timeout };
+        let doubt = if told.certain { "" } else { ", which is not certain: the other would have come at the same time" };
+        row.evidence = format!("{}; {}{doubt}", row.evidence, told.why);
+        half.expiries[i].certain = told.certain;
+        if let Some(e) = episode.and_then(|e| half.episodes.get_mut(e as usize)).filter(|_| !told.probe) {
+            e.timeouts += 1;
+        }
+    }
+}
+
+/// What the times of one expiry and of those around it tell.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    probe: bool,
+    /// The other is excluded.
+    certain: bool,
+    why: &'static str,
+}
+
+/// A timer that backs off doubles its wait, one that follows a probe does not. Of Linux both waits are known, more or less.
+fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
+    let e = half.expiries.get(i).filter(|e| e.maybe_probe)?;
+    let after = |n: usize| half.expiries.get(i + n).filter(|n| n.chain == e.chain);
+    let (next, third) = (after(1), after(2));
+    let told = |probe, certain, why| Some(Told { probe, certain, why });
+    if half.identified {
+        // Without a valid sample since the last expiry, its backoff is still in force (RFC 6298 §5.7, Karn's rule).
+        let before = i.checked_sub(1).and_then(|j| half.expiries.get(j)).filter(|b| b.samples == e.samples && b.chain != e.chain);
+        let linear: &[bool] = if may_be_linear { &[false, true] } else { &[false] };
+        let fits = |probe: bool, linear: bool| {
+            let factor = if linear { 1 } else { 2 };
+            let known = match before {
+                // A host that probes did so before too, and backed off from nothing then.
+                Some(b) if probe && b.maybe_probe => [Some(e.timeout_after), Some(b.waited)],
+                Some(b) => [Some(b.waited * factor), None],
+                None => [Some(e.timeout_after), None],
+            };
+            // Until the first sample behind the handshake, Linux may have a longer one from what it remembers of earlier connections.
+            let remembered = |wait: Option<Duration>| wait.filter(|w| e.samples == 0 || e.samples == 1 && *w > e.timeout_after.mul_f64(0.92));
+            let bases = known.into_iter().chain([remembered(Some(e.waited)), remembered(next.filter(|_| probe).map(|n| n.waited))]).flatten();
+            bases.into_iter().any(|base| {
+                let (first, second) = if probe { (e.probe_after.min(base), base) } else { (base, base * factor) };
+                is(e.waited, first) && next.is_none_or(|n| is(n.waited, second)) && third.is_none_or(|t| is(t.waited, second * factor))
+            })
+        };
+        let [probe, expiry] = [true, false].map(|probe| linear.iter().any(|l| fits(probe, *l)));
+        match (probe, expiry) {
+            (true, false) => return told(true, true, next.map_or("it came when a probe was due, and too soon for the timer", |_| SAME)),
+            (false, true) => return told(false, true, next.map_or("it came when the timer was due, and too late for a probe", |_| TWICE)),
+            _ => {}
+        }
+    }
+    let next = next?;
+    let grows = next.waited.as_secs_f64() / e.waited.as_secs_f64().max(1e-9);
+    // Where a probe is due well before the timeout, the timeout after it is longer than the probe's wait too.
+    let same = e.timeout_after <= e.probe_due().mul_f64(1.2);
+    match grows {
+        1.6..2.6 if same || !e.came_when_due() => told(false, !half.identified, TWICE),
+        0.8..1.35 if half.identified => told(true, false, SAME),
+        _ => None,
+    }
+}
+
+const SAME: &str = "the next one came after the same time: this was a probe, the next the first expiry";
+const TWICE: &str = "the next one came after twice the time: this was an expiry, and the timer backed off";
+/// Linux backs off linearly, where it does, while fewer segments than this are outstanding.
+const THIN: u32 = 4;
+
+/// A wait is what it should be: ticks and a busy machine make it longer, a clock that is not the sender's own a little shorter.
+fn is(wait: Duration, due: Duration) -> bool {
+    wait >= due.mul_f64(0.92).saturating_sub(TICK) && wait <= due.mul_f64(1.12) + TICK * 3
+}
+
+/// The longest tick of a kernel's timer (100 Hz is no longer in use; 250 Hz is).
+const TICK: Duration = Duration::from_millis(4);
+
+impl Expiry {
+    fn probe_due(&self) -> Duration {
+        self.probe_after.min(self.timeout_after)
+    }
+
+    fn came_when_due(&self) -> bool {
+        self.waited >= self.probe_due().mul_f64(0.8) && self.waited <= self.probe_due().mul_f64(1.35) + TICK * 3
+    }
+}

@@ -1,6 +1,6 @@
 //! Every timer of a connection, in one place to ask what fires next.
 
-use ackclock_units::{Instant, seldom};
+use ackclock_units::{Instant, mostly, seldom};
 
 /// What a timer is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,10 +46,10 @@ impl Timers {
         if i < USUAL {
             return self.usual[i];
         }
-        match &self.unusual {
-            Some(unusual) if seldom(true) => unusual[i - USUAL],
-            _ => Instant::FAR_FUTURE,
+        if mostly(self.unusual.is_none()) {
+            return Instant::FAR_FUTURE;
         }
+        self.unusual.as_ref().map_or(Instant::FAR_FUTURE, |unusual| unusual[i - USUAL])
     }
 
     #[inline]
@@ -62,10 +62,11 @@ impl Timers {
 
     #[inline]
     pub fn disarm(&mut self, timer: Timer) {
-        match (timer as usize, &mut self.unusual) {
-            (i, _) if i < USUAL => self.usual[i] = Instant::FAR_FUTURE,
-            (i, Some(unusual)) if seldom(true) => unusual[i - USUAL] = Instant::FAR_FUTURE,
-            _ => {}
+        let i = timer as usize;
+        if i < USUAL {
+            self.usual[i] = Instant::FAR_FUTURE;
+        } else if seldom(self.unusual.is_some()) {
+            self.unusual.iter_mut().for_each(|unusual| unusual[i - USUAL] = Instant::FAR_FUTURE);
         }
     }
 

@@ -4,11 +4,13 @@ mod ack;
 mod close;
 mod copies;
 mod handshake;
+mod news;
 mod phase;
 mod rare;
 mod receive;
 mod segment;
 mod send;
+mod state;
 mod timeout;
 mod undo;
 mod user;
@@ -17,48 +19,16 @@ use std::sync::Arc;
 
 use ackclock_policy::{Ecn, Phase, SamplingRate, SenderView, Window};
 use ackclock_trace::{Event, EventKind, Mask, SendKind};
-use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange, mostly, seldom};
+use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange, seldom};
 use ackclock_wire::Segment;
 
+use self::news::News;
 use self::rare::Rare;
+pub use self::state::State;
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::scoreboard::Scoreboard;
 use crate::timer::{Timer, Timers};
 use crate::{AbortReason, Config, ConnectionEvent, Policies, Shortest, Stats};
-
-/// States of RFC 9293 §3.3.2.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// No connection.
-    Closed,
-    /// Waiting for a SYN.
-    Listen,
-    /// A SYN was sent.
-    SynSent,
-    /// A SYN was received and answered.
-    SynReceived,
-    /// Data flows both ways.
-    Established,
-    /// We closed; our FIN is not acknowledged.
-    FinWait1,
-    /// Our FIN is acknowledged; the peer has not closed.
-    FinWait2,
-    /// The peer closed; we have not.
-    CloseWait,
-    /// Both closed at once; our FIN is not acknowledged.
-    Closing,
-    /// The peer closed, then we; our FIN is not acknowledged.
-    LastAck,
-    /// Waiting for stray segments to die.
-    TimeWait,
-}
-
-impl State {
-    /// Both sequence numbers are known (RFC 9293 §3.5).
-    fn is_synchronized(self) -> bool {
-        !matches!(self, Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived)
-    }
-}
 
 /// A segment to send, and where its payload lies in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -84,43 +54,6 @@ struct Pending {
     ack: bool,
     keepalive: bool,
     window_probe: bool,
-}
-
-/// What the application has not been told yet, a bit each in the order of telling: it is asked for after every segment, and mostly there is nothing.
-#[derive(Clone, Copy, Debug, Default)]
-struct News {
-    what: u8,
-    /// Why, with [`News::ABORTED`].
-    reason: Option<AbortReason>,
-}
-
-impl News {
-    const ESTABLISHED: u8 = 1;
-    const READABLE: u8 = 1 << 1;
-    const WRITABLE: u8 = 1 << 2;
-    const FLUSHED: u8 = 1 << 3;
-    const FINISHED: u8 = 1 << 4;
-    const ABORTED: u8 = 1 << 5;
-
-    #[inline]
-    fn add(&mut self, what: u8) {
-        self.what |= what;
-    }
-
-    fn take(&mut self) -> Option<ConnectionEvent> {
-        let first = self.what & self.what.wrapping_neg();
-        self.what &= !first;
-        if mostly(first == Self::READABLE) {
-            return Some(ConnectionEvent::Readable);
-        }
-        match first {
-            Self::ESTABLISHED => Some(ConnectionEvent::Established),
-            Self::WRITABLE => Some(ConnectionEvent::Writable),
-            Self::FLUSHED => Some(ConnectionEvent::Flushed),
-            Self::FINISHED => Some(ConnectionEvent::Finished),
-            _ => self.reason.take().map(ConnectionEvent::Aborted),
-        }
-    }
 }
 
 /// What was received in order and not acknowledged.
@@ -328,13 +261,13 @@ impl Connection {
     /// The next event for the application.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
-        if self.news.what == 0 { None } else { self.news.take() }
+        self.news.take()
     }
 
     /// True when [`Connection::poll_event`] has an event.
     #[inline]
     pub fn has_events(&self) -> bool {
-        self.news.what != 0
+        !self.news.is_empty()
     }
 
     /// Its state.

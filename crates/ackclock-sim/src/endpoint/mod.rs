@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats, User};
 use ackclock_trace::Mask;
-use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
+use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, StackFactory};
@@ -153,7 +153,7 @@ impl End {
     #[inline(always)]
     pub(crate) fn run_application(&mut self, now: Instant, start: Instant, first: bool) -> bool {
         let (Some(connection), over) = (&mut self.connection, &mut self.over) else {
-            return seldom(false);
+            return false;
         };
         self.user.run(connection, &mut self.app_rng, (now, start), first, |event| {
             let reason = match event {

@@ -1,6 +1,7 @@
 //! The run: set-up, the loop over events, and its end.
 
 mod books;
+mod datagrams;
 mod flows;
 mod measured;
 mod path;

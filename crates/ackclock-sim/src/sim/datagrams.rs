@@ -1,0 +1,91 @@
+//! Datagrams: sources of traffic that nobody acknowledges, and the reports of their receivers.
+
+use ackclock_trace::{Event, EventKind, Mask, SendKind};
+use ackclock_units::{Rng, SeqNumber};
+
+use super::{DatagramPlace, Simulation, TRACED_DATAGRAMS};
+use crate::endpoint::{Flow, Port};
+use crate::error::SimError;
+use crate::event::DATAGRAM;
+use crate::flow::DatagramSpec;
+
+impl Simulation {
+    pub(super) fn add_datagrams(&mut self, spec: DatagramSpec) -> Result<(), SimError> {
+        let route = self.net.routes.find(spec.from, spec.to)?;
+        let back = if spec.reports.is_some() { self.net.routes.find(spec.to, spec.from)? } else { (0, 0) };
+        let slot = self.free_slot()?;
+        self.net.ports[2 * slot as usize] = Port { up: spec.up, route: route.0, hops: route.1, ..Port::IDLE };
+        self.net.ports[2 * slot as usize + 1] = Port { down: spec.down, up: spec.back, route: back.0, hops: back.1, ..Port::IDLE };
+        self.flows[slot as usize] = Some(Flow::of_datagrams(&spec, self.datagrams.len() as u32));
+        let rng = Rng::stream(self.seed, "datagrams", self.datagrams.len() as u64);
+        self.datagrams.push(DatagramPlace { source: spec.source, rng, next_bytes: 0, flow: slot, reports: spec.reports, expected: 1 });
+        self.ask_datagram_source(self.datagrams.len() as u32 - 1);
+        Ok(())
+    }
+
+    fn ask_datagram_source(&mut self, i: u32) {
+        let place = &mut self.datagrams[i as usize];
+        let Some(next) = place.source.next(&mut place.rng) else { return };
+        place.next_bytes = next.bytes;
+        let now = self.net.now;
+        if next.at < now {
+            return self.net.fail(SimError::OutOfOrder { start_ns: next.at.as_nanos(), now_ns: now.as_nanos() });
+        }
+        self.net.schedule(next.at, DATAGRAM | i);
+    }
+
+    #[inline(never)]
+    pub(super) fn send_datagram(&mut self, i: u32) {
+        let DatagramPlace { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
+        let mut number = 0;
+        if let Some(flow) = &mut self.flows[slot as usize] {
+            flow.ends[0].packets.send();
+            flow.ends[0].user.books.written += u64::from(next_bytes);
+            number = flow.ends[0].packets.sent;
+        }
+        self.trace_datagram(i, number, next_bytes, true);
+        let id = self.net.pool.datagram(2 * slot, next_bytes, number);
+        self.net.depart(id, 2 * slot);
+        self.ask_datagram_source(i);
+    }
+
+    /// A datagram has reached its receiver, or a report its source.
+    pub(super) fn hear(&mut self, from: u32, number: u64, bytes: u32) {
+        let slot = from / 2;
+        let Some(i) = self.flows[slot as usize].as_ref().map(|flow| flow.info.kind.source) else { return };
+        if from & 1 == 1 {
+            self.trace_datagram(i, number, bytes, false);
+            return self.datagrams[i as usize].source.on_report(number);
+        }
+        let place = &mut self.datagrams[i as usize];
+        let Some(bytes) = place.reports else { return };
+        let gap = number > place.expected;
+        place.expected = place.expected.max(number + 1);
+        if !gap {
+            return;
+        }
+        if let Some(flow) = &mut self.flows[slot as usize] {
+            flow.ends[1].packets.send();
+            flow.ends[1].user.books.written += u64::from(bytes);
+        }
+        let id = self.net.pool.datagram(2 * slot + 1, bytes, number - 1);
+        self.net.depart(id, 2 * slot + 1);
+    }
+
+    /// A source's datagrams and the reports that reach it are traced as segments are, a report with the place of the datagram that it names. Flows
+    /// number first: [`Simulation::finish`] knows how many.
+    fn trace_datagram(&mut self, i: u32, number: u64, bytes: u32, sent: bool) {
+        if !self.options.trace.any(Mask::PACKETS) {
+            return;
+        }
+        // As if the datagrams made a stream.
+        let payload = self.datagrams[i as usize].next_bytes.saturating_sub(UDP_HEADERS);
+        let (seq, ack) = (SeqNumber((number.wrapping_sub(1) as u32).wrapping_mul(payload)), SeqNumber(0));
+        let len = bytes.saturating_sub(UDP_HEADERS);
+        let kind = if sent { EventKind::Sent { kind: SendKind::New, seq, len, ack } } else { EventKind::Received { seq, len, ack } };
+        self.trace.push(Event { at: self.net.now, connection: TRACED_DATAGRAMS | (2 * i), kind });
+    }
+}
+
+/// Headers of IP and UDP (RFC 791 §3.1, RFC 768).
+const UDP_HEADERS: u32 = 28;

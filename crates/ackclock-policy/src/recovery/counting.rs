@@ -1,6 +1,7 @@
 use ackclock_units::{Bytes, SeqRange};
 
-use super::duplicates::{Duplicates, lost_or_new};
+use super::course::lost_or_new;
+use super::duplicates::Duplicates;
 use crate::{AckInfo, LossRecovery, Phase, Policy, Scoreboard, SenderView};
 
 /// What a rule makes of an ack that counts duplicate acks and looks at nothing else; [`Counting`] does the rest.

@@ -1,4 +1,4 @@
-use ackclock_units::{Bytes, SeqNumber, SeqRange};
+use ackclock_units::{Bytes, SeqNumber};
 
 use super::early::EarlyRetransmit;
 use crate::{Param, Params, Phase, Scoreboard, SenderView};
@@ -89,36 +89,6 @@ impl Duplicates {
     pub fn limited_transmit(&self) -> bool {
         self.limited_transmit
     }
-}
-
-/// True when everything that was outstanding at the beginning of the episode is acknowledged. Meaningful while there is one.
-pub(super) fn settled(v: &SenderView) -> bool {
-    v.snd_una >= v.recovery_point
-}
-
-/// The phase of a sender that is repairing nothing.
-pub(super) fn calm(v: &SenderView) -> Phase {
-    match v.phase {
-        Phase::Cwr if !settled(v) => Phase::Cwr,
-        _ if v.dup_acks > 0 => Phase::Disorder,
-        _ => Phase::Open,
-    }
-}
-
-/// Takes the first outstanding segment for lost.
-pub(super) fn mark_first(b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
-    lost.extend(b.next_unsacked(v.snd_una).filter(|first| first.end <= v.snd_nxt));
-}
-
-/// A segment of new data, if there is some and the receiver has room.
-pub(super) fn new_data(v: &SenderView) -> Option<SeqRange> {
-    let next = v.unsent.min(u64::from(v.smss));
-    (next > 0 && v.flight_size + next <= v.rwnd).then(|| SeqRange::new(v.snd_nxt, v.snd_nxt + v.smss))
-}
-
-/// The first segment marked lost, or else new data.
-pub(super) fn lost_or_new(b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
-    b.next_lost(v.snd_una).or_else(|| new_data(v))
 }
 
 /// How many duplicate acks mean a loss.

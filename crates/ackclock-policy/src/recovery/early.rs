@@ -1,6 +1,6 @@
 use crate::{Param, Params, Scoreboard, SenderView};
 
-use super::duplicates::new_data;
+use super::course::new_data;
 
 /// Early Retransmit (RFC 5827): so few segments are outstanding that they cannot bring enough duplicate acks, and nothing new can be sent that would. Then
 /// all of them but one are enough.

@@ -1,8 +1,9 @@
 use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
 use super::counting::Counting;
+use super::course::{calm, lost_or_new, mark_first, settled};
 use super::cut::Cut;
-use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT, calm, lost_or_new, mark_first, settled};
+use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT};
 use super::early::EARLY_RETRANSMIT;
 use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
 use super::holes::{lost_below, unreported};

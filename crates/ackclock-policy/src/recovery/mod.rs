@@ -1,6 +1,7 @@
 //! Which segments are taken for lost, and what is sent next while repairing.
 
 mod counting;
+mod course;
 mod cut;
 mod duplicates;
 mod early;

@@ -1,7 +1,8 @@
 use ackclock_units::SeqRange;
 
 use super::counting::{AckRule, Counting};
-use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, calm, careful, mark_first, settled};
+use super::course::{calm, mark_first, settled};
+use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, careful};
 use super::early::EARLY_RETRANSMIT;
 use crate::{AckInfo, Entry, LossRecovery, Phase, Scoreboard, SenderView};
 

@@ -1,6 +1,6 @@
 use ackclock_units::{Bytes, SeqRange};
 
-use super::duplicates::{lost_or_new, settled};
+use super::course::{lost_or_new, settled};
 use crate::{AckInfo, Entry, LossRecovery, Phase, Policy, Scoreboard, SenderView};
 
 /// Nothing but the timer tells a loss; after it, everything outstanding is sent again.

@@ -1,6 +1,6 @@
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
-use crate::recovery::duplicates::new_data;
+use crate::recovery::course::new_data;
 use crate::{AckInfo, Param, Params, Phase, Scoreboard, SenderView};
 
 /// TLP (RFC 8985 §7): when the acks for the end of a flight stay away, one more segment calls for them before the retransmission timer expires.

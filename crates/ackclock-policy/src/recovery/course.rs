@@ -1,0 +1,35 @@
+//! What every recovery asks: is the episode over, and what comes next.
+
+use ackclock_units::SeqRange;
+
+use crate::{Phase, Scoreboard, SenderView};
+
+/// True when everything that was outstanding at the beginning of the episode is acknowledged. Meaningful while there is one.
+pub(super) fn settled(v: &SenderView) -> bool {
+    v.snd_una >= v.recovery_point
+}
+
+/// The phase of a sender that is repairing nothing.
+pub(super) fn calm(v: &SenderView) -> Phase {
+    match v.phase {
+        Phase::Cwr if !settled(v) => Phase::Cwr,
+        _ if v.dup_acks > 0 => Phase::Disorder,
+        _ => Phase::Open,
+    }
+}
+
+/// Takes the first outstanding segment for lost.
+pub(super) fn mark_first(b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    lost.extend(b.next_unsacked(v.snd_una).filter(|first| first.end <= v.snd_nxt));
+}
+
+/// A segment of new data, if there is some and the receiver has room.
+pub(super) fn new_data(v: &SenderView) -> Option<SeqRange> {
+    let next = v.unsent.min(u64::from(v.smss));
+    (next > 0 && v.flight_size + next <= v.rwnd).then(|| SeqRange::new(v.snd_nxt, v.snd_nxt + v.smss))
+}
+
+/// The first segment marked lost, or else new data.
+pub(super) fn lost_or_new(b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    b.next_lost(v.snd_una).or_else(|| new_data(v))
+}

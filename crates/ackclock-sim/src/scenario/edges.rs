@@ -2,9 +2,23 @@
 
 use super::error::{Place, Result, ScenarioError};
 use super::link::{DELAY, LinkContext, LinkPlan, RATE};
-use super::path::Edge;
 use super::reader::Reader;
 use super::tree::{Item, Node};
+
+/// A link of a graph, with the way back unless it leads one way only.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Edge {
+    /// Name of the link; the way back is `NAME.back`.
+    pub name: String,
+    /// Where it begins.
+    pub from: String,
+    /// Where it ends.
+    pub to: String,
+    /// The way there.
+    pub link: LinkPlan,
+    /// The way back.
+    pub back: Option<LinkPlan>,
+}
 
 /// Edges given as tables.
 pub(super) fn from_list(items: &[Item], ctx: &LinkContext<'_>) -> Result<Vec<Edge>> {

@@ -38,10 +38,11 @@ mod workload;
 mod write;
 
 pub use conversations::Conversation;
+pub use edges::Edge;
 pub use error::ScenarioError;
 pub use files::Files;
 pub use link::LinkPlan;
-pub use path::{Edge, PathPlan, RttPlan};
+pub use path::{PathPlan, RttPlan};
 pub use resolve::{Job, Resolved, RunPlan, Scenario};
 pub use results::{Results, RunInfo};
 pub use run::{Progress, run};

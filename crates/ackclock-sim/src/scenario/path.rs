@@ -3,7 +3,7 @@
 use ackclock_policy::{Param, Value, nearest};
 use ackclock_units::{Duration, Rate, Rng};
 
-use super::edges;
+use super::edges::{self, Edge};
 use super::error::{Place, Result, ScenarioError};
 use super::files::Files;
 use super::link::{DELAY, LinkContext, LinkPlan};
@@ -97,21 +97,6 @@ impl RttPlan {
             _ => Self::Constant(time(item)?),
         }))
     }
-}
-
-/// A link of a graph, with the way back unless it leads one way only.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Edge {
-    /// Name of the link; the way back is `NAME.back`.
-    pub name: String,
-    /// Where it begins.
-    pub from: String,
-    /// Where it ends.
-    pub to: String,
-    /// The way there.
-    pub link: LinkPlan,
-    /// The way back.
-    pub back: Option<LinkPlan>,
 }
 
 /// A path with every choice made.

@@ -168,6 +168,12 @@ pub struct Job {
 }
 
 impl Resolved {
+    /// A run's label in the tables; with several seeds each has its own.
+    pub(super) fn label(&self, job: Job) -> String {
+        let label = &self.runs[job.run].label;
+        if self.seeds.len() > 1 { format!("{label} #{}", job.seed) } else { label.clone() }
+    }
+
     /// Time over which flows start and are observed.
     pub fn duration(&self) -> Duration {
         self.params.duration("duration")

@@ -1,9 +1,6 @@
 use ackclock_trace::{Event, FlowRow, LinkRow};
 use ackclock_units::Duration;
 
-use super::resolve::Resolved;
-use super::summary::Summary;
-
 /// What one simulation was.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunInfo {
@@ -34,11 +31,4 @@ pub struct Results {
     pub links: Vec<LinkRow>,
     /// Events of each simulation, where the trace asked for them.
     pub events: Vec<Vec<Event>>,
-}
-
-impl Results {
-    /// One line for each run and stack: see [`Summary`].
-    pub fn summaries(&self, scenario: &Resolved) -> Vec<Summary> {
-        Summary::of(self, scenario)
-    }
 }

@@ -139,7 +139,7 @@ fn simulate(scenario: &Resolved, job: Job, slot: &Slot, stop: &AtomicBool) -> Re
     let wrong = |e: crate::SimError| ScenarioError::new(format!("run `{}` with seed {}: {e}", scenario.runs[job.run].label, job.seed));
     let network = build::network(scenario, false)?;
     let sources = build::sources(scenario, job, &network)?;
-    let run = label(scenario, job).as_str().into();
+    let run = scenario.label(job).as_str().into();
     let options = Options { trace: scenario.trace, run, measured: scenario.measured(), ..Options::default() };
     let mut sim = Simulation::new(network, sources, job.seed, options).map_err(wrong)?;
     let (end, last) = (scenario.duration(), scenario.duration() + scenario.drain());
@@ -170,12 +170,6 @@ fn simulate(scenario: &Resolved, job: Job, slot: &Slot, stop: &AtomicBool) -> Re
     Ok(Some(Done { outcome: sim.finish().map_err(wrong)?, simulated: now, links_warm, links_end }))
 }
 
-/// A run's label in the tables; with several seeds each has its own.
-pub(super) fn label(scenario: &Resolved, job: Job) -> String {
-    let label = &scenario.runs[job.run].label;
-    if scenario.seeds.len() > 1 { format!("{label} #{}", job.seed) } else { label.clone() }
-}
-
 fn collect(scenario: &Resolved, jobs: &[Job], shared: Shared) -> Result<Option<Results>> {
     let mut results = Results::default();
     let mut complete = true;
@@ -184,7 +178,7 @@ fn collect(scenario: &Resolved, jobs: &[Job], shared: Shared) -> Result<Option<R
             Some(Err(e)) => return Err(e),
             Some(Ok(Done { outcome, simulated, links_warm, links_end })) => {
                 let run = scenario.runs[job.run].label.clone();
-                let label = label(scenario, *job);
+                let label = scenario.label(*job);
                 results.runs.push(RunInfo { label, run, seed: job.seed, simulated, events: outcome.processed, links_warm, links_end });
                 results.flows.extend(outcome.flows);
                 results.links.extend(outcome.links);

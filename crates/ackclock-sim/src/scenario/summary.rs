@@ -6,7 +6,6 @@ use ackclock_units::{Duration, Instant, Rate};
 use super::build;
 use super::resolve::Resolved;
 use super::results::{Results, RunInfo};
-use super::run::label;
 use super::workload::Body;
 use crate::network::{LinkId, Network, NodeId};
 
@@ -65,12 +64,19 @@ pub struct Summary {
     pub load: Option<f64>,
 }
 
+impl Results {
+    /// One line for each run and stack: see [`Summary`].
+    pub fn summaries(&self, scenario: &Resolved) -> Vec<Summary> {
+        Summary::of(self, scenario)
+    }
+}
+
 impl Summary {
     pub(super) fn of(results: &Results, scenario: &Resolved) -> Vec<Self> {
         let mut out = Vec::new();
         for (job, info) in scenario.jobs().into_iter().zip(&results.runs) {
             let plan = &scenario.runs[job.run];
-            let name = label(scenario, job);
+            let name = scenario.label(job);
             let rows: Vec<_> = results.flows.iter().filter(|f| &*f.run == name.as_str()).collect();
             let stacks: Vec<usize> = plan.shares.iter().map(|(i, _)| *i).chain(plan.named.iter().copied()).collect();
             for stack in &stacks {

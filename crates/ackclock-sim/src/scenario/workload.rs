@@ -111,7 +111,7 @@ impl WorkloadContext<'_> {
     /// The workload once over each link of a chain, in the same direction.
     fn one_per_hop(&self, plan: &WorkloadPlan) -> Vec<WorkloadPlan> {
         let forward = plan.clients != [self.path.receiver.clone()];
-        let hop = |edge: &super::path::Edge| {
+        let hop = |edge: &super::edges::Edge| {
             let (client, server) = if forward { (&edge.from, &edge.to) } else { (&edge.to, &edge.from) };
             let name = format!("{}-{}", plan.name, edge.name);
             WorkloadPlan { name, clients: vec![client.clone()], servers: vec![server.clone()], ..plan.clone() }

@@ -1,7 +1,15 @@
-//! What policies are told and what they answer. All `Copy`; the views may gain fields.
+//! What the policies of a connection are told and what they answer. All `Copy`; the views may gain fields.
+
+mod app_io;
+mod deliveries;
+mod queued;
 
 pub use ackclock_units::Ecn;
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
+
+pub use self::app_io::{AppIo, Wake};
+pub use self::deliveries::{Deliveries, Transmission};
+pub use self::queued::{Admit, Backlog, PacketId, Queued};
 
 /// Congestion window and slow-start threshold, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -148,50 +156,6 @@ pub struct AckInfo {
     /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by time](crate::LossRecovery::goes_by_time), and
     /// for no other.
     pub deliveries: Option<Deliveries>,
-}
-
-/// One transmission of a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transmission {
-    /// When.
-    pub xmit_ts: Instant,
-    /// Where the segment ends.
-    pub end_seq: SeqNumber,
-}
-
-impl Transmission {
-    /// True when this one came after `other`; of those sent at one moment, the higher number came later (RFC 8985 §6.2, RACK_sent_after()).
-    pub fn is_after(self, other: Self) -> bool {
-        (self.xmit_ts, self.end_seq) > (other.xmit_ts, other.end_seq)
-    }
-}
-
-/// The transmissions of the segments that an ack was the first to report, cumulatively or by SACK.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Deliveries {
-    /// The last one of those sent once.
-    pub sent_once: Option<Transmission>,
-    /// The last one of those sent more than once, by their last transmission. Which of its transmissions arrived is not known.
-    pub resent: Option<Transmission>,
-    /// Where the lowest of those sent once ends.
-    pub lowest_sent_once: Option<SeqNumber>,
-    /// By its timestamp, the ack answers nothing that was sent after this moment.
-    pub echoed: Option<Instant>,
-    /// The ack had no payload and repeated number and window of the one before (RFC 5681 §2), whether or not anything is outstanding.
-    pub repeats: bool,
-}
-
-impl Deliveries {
-    /// Takes in a segment by its last transmission.
-    pub fn add(&mut self, last: Transmission, sent_once: bool) {
-        let latest = if sent_once { &mut self.sent_once } else { &mut self.resent };
-        if latest.is_none_or(|t| last.is_after(t)) {
-            *latest = Some(last);
-        }
-        if sent_once && self.lowest_sent_once.is_none_or(|seq| last.end_seq < seq) {
-            self.lowest_sent_once = Some(last.end_seq);
-        }
-    }
 }
 
 /// A timeout about which it is not yet known whether it was spurious.
@@ -350,100 +314,6 @@ pub enum AckAction {
     By(Instant),
     /// Not for this segment's sake.
     Hold,
-}
-
-/// What an application can do with its connection.
-pub trait AppIo {
-    /// Bytes that can be read.
-    fn readable(&self) -> Bytes;
-    /// Takes up to `n` bytes; returns how many there were.
-    fn read(&mut self, n: Bytes) -> Bytes;
-    /// Bytes that can be written now.
-    fn writable(&self) -> Bytes;
-    /// Queues up to `n` bytes; returns how many were taken.
-    fn write(&mut self, n: Bytes) -> Bytes;
-    /// Bytes written that the peer has not acknowledged.
-    fn unacked(&self) -> Bytes;
-    /// True when the peer has told that the bytes from `from` up to `to` of all that was written have arrived, in order or (by SACK) not.
-    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool;
-    /// Bytes that would leave at once if they were written now, as far as the congestion window and the receiver's go: what was written and waits, or is to be
-    /// sent again, comes first. Nagle's algorithm may still hold back what makes no full segment.
-    fn room(&self) -> Bytes;
-    /// True when the peer has closed its side and everything was read.
-    fn at_end(&self) -> bool;
-    /// Closes the writing side once everything is sent.
-    fn close(&mut self);
-    /// Marks the beginning of a transaction for response times.
-    fn mark_start(&mut self);
-    /// Marks its end; the time since `mark_start` is recorded as one response time.
-    fn mark_end(&mut self);
-    /// Records one response time, from `since` until now: for transactions that overlap, such as packets typed before the last one was acknowledged.
-    fn record_response(&mut self, _since: Instant) {}
-}
-
-/// When an application wants to be woken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wake {
-    /// When there is something to read, or the peer has closed.
-    Readable,
-    /// When the peer has closed and everything was read; what arrives until then is read at once, without a call.
-    Ended,
-    /// When there is room to write.
-    Writable,
-    /// When everything written is acknowledged.
-    Flushed,
-    /// At this moment.
-    At(Instant),
-    /// When more of what was written is acknowledged, or may have arrived out of order ([`AppIo::has_arrived`]), or at this moment, whichever comes first.
-    AckedOrAt(Instant),
-    /// When anything has happened that may have changed [`AppIo::room`] (a segment arrived, a timer of the connection expired), or at this moment. For an
-    /// application that has more to send than the windows let go: as data that waits in the send buffer would, it counts as held back by the congestion window,
-    /// which may then grow (RFC 7661).
-    RoomOrAt(Instant),
-    /// Not again.
-    Done,
-}
-
-/// A packet's number, unique among those alive.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct PacketId(pub u32);
-
-/// A packet as a queue sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Queued {
-    /// Which packet.
-    pub id: PacketId,
-    /// Its size on the wire, headers included.
-    pub bytes: u32,
-    /// Its ECN field.
-    pub ecn: Ecn,
-    /// When it was queued.
-    pub at: Instant,
-}
-
-/// What a queue does with an arriving packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Admit {
-    /// Queues it.
-    Take,
-    /// Queues it with Congestion Experienced set.
-    Mark,
-    /// Drops it.
-    Drop {
-        /// An active queue does so although there was room.
-        early: bool,
-    },
-    /// Drops that queued packet instead, and queues this one.
-    PushOut(PacketId),
-}
-
-/// What waits in a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Backlog {
-    /// Packets.
-    pub packets: u32,
-    /// Bytes.
-    pub bytes: Bytes,
 }
 
 /// Collects a policy's private numbers for a trace.

@@ -1,0 +1,45 @@
+//! What a queue is told and what it answers.
+
+use ackclock_units::{Bytes, Ecn, Instant};
+
+/// A packet's number, unique among those alive.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct PacketId(pub u32);
+
+/// A packet as a queue sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queued {
+    /// Which packet.
+    pub id: PacketId,
+    /// Its size on the wire, headers included.
+    pub bytes: u32,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// When it was queued.
+    pub at: Instant,
+}
+
+/// What a queue does with an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admit {
+    /// Queues it.
+    Take,
+    /// Queues it with Congestion Experienced set.
+    Mark,
+    /// Drops it.
+    Drop {
+        /// An active queue does so although there was room.
+        early: bool,
+    },
+    /// Drops that queued packet instead, and queues this one.
+    PushOut(PacketId),
+}
+
+/// What waits in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes.
+    pub bytes: Bytes,
+}

@@ -37,6 +37,9 @@ struct Answer<'a> {
     slack: Duration,
     /// This copy, or a later one, arrived just when the ack was sent.
     called_forth: bool,
+    /// The same, if it took as long as round trips may take at the most by their deviation (RFC 6298 §2).
+    perhaps: bool,
+    longest: Option<Duration>,
 }
 
 /// What it tells of one copy.
@@ -58,6 +61,18 @@ struct Signs {
     delayed: bool,
     /// More than it is acknowledged.
     past: bool,
+}
+
+/// The latest ack that covered what was sent again.
+#[derive(Debug, Default)]
+pub(super) struct Covered {
+    at: Instant,
+    /// It, and duplicates behind it that only copies can have called forth.
+    answers: u32,
+    /// It covered no other piece that was sent again.
+    alone: bool,
+    /// The expiries that it judged not to be spurious, and how many copies were sent later.
+    pub expiries: Vec<(u32, u32)>,
 }
 
 impl Answer<'_> {
@@ -86,6 +101,8 @@ impl Answer<'_> {
         let by = |moment: Instant, longer: Duration| self.reach.is_some_and(|reach| moment <= sent_again + reach + longer);
         let in_time = !soon(surely) && !before(surely) && (filled || least) && by(heard.sent.unwrap_or(at), Duration::ZERO);
         self.called_forth |= in_time;
+        let sent = heard.sent.unwrap_or(at);
+        self.perhaps |= !soon(surely) && !before(surely) && self.longest.is_some_and(|l| sent <= sent_again + l);
         Signs {
             own,
             echo,
@@ -114,10 +131,10 @@ impl Answer<'_> {
             // So it is where SACK is not in use and the ack was sent just when a copy arrived: what lies below the window moves no timestamp (RFC 7323
             // §4.3). Of more that had arrived the ack would tell at once.
             Some(true) if !self.sack && self.called_forth => {
-                (false, unless(s.past || self.whole, "the original's ack would have been the same, and may have come just then"))
+                (!(s.past || self.whole), unless(s.past || self.whole, "the original's ack would have been the same, and may have come just then"))
             }
             // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be lost, and that of the original before.
-            Some(true) => (true, Some("an ack of it may have been lost")),
+            Some(true) => (self.sack || !self.perhaps || !(s.past || self.whole), Some("an ack of it may have been lost")),
             // A SYN-ACK echoes the first SYN that came.
             Some(false) => {
                 (false, unless(s.own && (self.sack || self.syn || in_time), "its ack was held up, and without SACK nothing tells of another copy"))
@@ -152,10 +169,17 @@ impl Half {
             reach: self.far.map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt).mul_f64(1.25)) + slack),
             slack,
             called_forth: false,
+            perhaps: false,
+            longest: self.far.map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt + r.rttvar * 4)) + slack),
         };
-        if self.covered_now.0 != at {
-            self.covered_now.1.clear();
+        let now = &mut self.covered_now;
+        if now.at != at || now.answers == 0 {
+            (now.at, now.answers, now.alone) = (at, 1, true);
+            now.expiries.clear();
+        } else {
+            now.alone = false;
         }
+        let mut later = 0;
         let mut next = p.again;
         while let Some(i) = next {
             let Some(a) = self.agains.get_mut(i as usize) else { return };
@@ -178,13 +202,14 @@ impl Half {
                 a.row.needed = Some(true);
             }
             if let Some(expiry) = a.expiry {
-                self.judge_expiry(i, expiry, &answer, &signs, p.again == Some(i));
+                self.judge_expiry(i, expiry, &answer, &signs, later);
             }
+            later += 1;
         }
     }
 
-    /// The same of the expiry behind a copy; `last`: none was sent later.
-    fn judge_expiry(&mut self, again: u32, expiry: u32, answer: &Answer, signs: &Signs, last: bool) {
+    /// The same of the expiry behind a copy; `later` of it were sent since.
+    fn judge_expiry(&mut self, again: u32, expiry: u32, answer: &Answer, signs: &Signs, later: u32) {
         let (Some(a), Some(e)) = (self.agains.get(again as usize), self.expiries.get_mut(expiry as usize)) else { return };
         let heard = answer.heard;
         let (spurious, doubt) = answer.verdict(signs);
@@ -194,15 +219,14 @@ impl Half {
         if spurious {
             return;
         }
-        if (!answer.sack || answer.fin || signs.in_vain) && doubt.is_none() {
-            self.covered_now.0 = heard.at;
-            self.covered_now.1.push(expiry);
+        if !answer.sack || answer.fin || signs.in_vain {
+            self.covered_now.expiries.push((expiry, later));
         }
         let (surely, _) = answer.sooner();
         let surely = if signs.filled { 0.0 } else { surely };
         let before = self.far.filter(|_| heard.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
         // The last copy's arrival is what a duplicate SACK tells of.
-        let in_vain = (signs.in_vain && last).then_some((answer.ack, heard.tsval));
+        let in_vain = (signs.in_vain && later == 0).then_some((answer.ack, heard.tsval));
         self.doubts.truncate(MOST_DOUBTS - 1);
         self.doubts.insert(0, Doubt { expiry, end: a.end, before, in_vain });
     }
@@ -222,14 +246,26 @@ impl Half {
         });
     }
 
-    /// A duplicate ack right behind the one that covered a copy: another copy came with it, all of them held up on their way, perhaps.
+    /// A duplicate ack behind the one that covered a copy: another copy came, all of them held up on their way, perhaps.
     pub(super) fn duplicate_behind(&mut self, at: Instant) {
-        let (covered, places) = &mut self.covered_now;
         // Of what was sent upon that ack nothing can tell yet.
-        let soon = self.far.is_some_and(|far| at.since(*covered) < far / 2);
-        for place in places.drain(..).filter(|_| soon) {
-            let Some(e) = self.expiries.get_mut(place as usize) else { continue };
-            (e.eifel_spurious, e.doubt) = (Some(true), Some("another copy was acknowledged right behind it"));
+        let soon = self.far.is_some_and(|far| at.since(self.covered_now.at) < far / 2);
+        let young = self.far.zip(self.outstanding.front()).is_none_or(|(far, p)| at.since(p.first) < far.mul_f64(0.8));
+        if !soon && !young {
+            self.covered_now.expiries.clear();
+            return;
+        }
+        self.covered_now.answers += 1;
+        let Covered { answers, alone, expiries, .. } = &self.covered_now;
+        for (place, later) in expiries {
+            let Some(e) = self.expiries.get_mut(*place as usize).filter(|e| e.eifel_spurious == Some(false)) else { continue };
+            // The latest copies came last: this many of them were answered only now.
+            let earlier = *answers >= later + 2;
+            if soon && e.doubt.is_none() {
+                (e.eifel_spurious, e.doubt) = (Some(earlier || !alone), Some("another copy was acknowledged right behind it"));
+            } else if e.doubt.is_some() && *alone && earlier {
+                e.eifel_spurious = Some(true);
+            }
         }
     }
 

@@ -124,7 +124,7 @@ impl Answer<'_> {
             _ if s.soon || s.before => (true, unless(s.doubtless, "its ack came little sooner than a round trip after it")),
             // The copy arrived first, and another one behind it, whose ack overtook the copy's: an earlier one, or one that the network made. What ends
             // just where the window begins moves the timestamp that is echoed, though (RFC 7323 §4.3).
-            _ if s.in_vain && s.filled && s.past => (true, Some("the network may have copied it")),
+            _ if s.in_vain && s.filled && s.past => (!self.called_forth, Some("the network may have copied it")),
             // A duplicate SACK with the very first ack: the one that the original called forth was lost, or is late. An ack that no copy can have called
             // forth was held up, or is not the first.
             _ if s.in_vain => (false, unless(self.called_forth, "the ack that says that it arrived twice was held up")),
@@ -288,9 +288,11 @@ impl Half {
         if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|_| a.covered) {
             // Acknowledged before, without a word of this copy: the original's ack came after the timer had expired. But of a copy that filled the gap
             // itself, or was answered just when it arrived, the network may have made another one.
-            let copied = e.filled || e.covered_at.is_some_and(|(told, called_forth)| called_forth && at.since(told) < AT_ONCE);
+            // Of one that was answered in time, that is likelier than an original that was held up just so long.
+            let in_time = e.covered_at.is_some_and(|(_, called_forth)| called_forth);
+            let copied = e.filled || e.covered_at.is_some_and(|(told, _)| in_time && at.since(told) < AT_ONCE);
             if e.eifel_spurious != Some(true) || !copied {
-                (e.eifel_spurious, e.doubt) = (Some(true), copied.then_some("the network may have copied it"));
+                (e.eifel_spurious, e.doubt) = (Some(!copied || !in_time), copied.then_some("the network may have copied it"));
             }
         }
     }

@@ -247,10 +247,10 @@ impl Half {
     }
 
     /// A duplicate ack behind the one that covered a copy: another copy came, all of them held up on their way, perhaps.
-    pub(super) fn duplicate_behind(&mut self, at: Instant) {
+    pub(super) fn duplicate_behind(&mut self, at: Instant, same_window: bool) {
         // Of what was sent upon that ack nothing can tell yet.
         let soon = self.far.is_some_and(|far| at.since(self.covered_now.at) < far / 2);
-        let young = self.far.zip(self.outstanding.front()).is_none_or(|(far, p)| at.since(p.first) < far.mul_f64(0.8));
+        let young = same_window && self.far.zip(self.outstanding.front()).is_none_or(|(far, p)| at.since(p.first) < far.mul_f64(0.8));
         if !soon && !young {
             self.covered_now.expiries.clear();
             return;
@@ -287,8 +287,8 @@ impl Half {
         }
         if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|_| a.covered) {
             // Acknowledged before, without a word of this copy: the original's ack came after the timer had expired. But of a copy that filled the gap
-            // itself, or was answered just when it arrived, the network may have made another one.
-            // Of one that was answered in time, that is likelier than an original that was held up just so long.
+            // itself, or was answered just when it arrived, the network may have made another one; that is likelier than an original that was held up
+            // just so long.
             let in_time = e.covered_at.is_some_and(|(_, called_forth)| called_forth);
             let copied = e.filled || e.covered_at.is_some_and(|(told, _)| in_time && at.since(told) < AT_ONCE);
             if e.eifel_spurious != Some(true) || !copied {

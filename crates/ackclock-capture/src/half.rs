@@ -18,7 +18,7 @@ use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Options, Segment};
 
 use self::copies::Copies;
-use self::covered::Doubt;
+use self::covered::{Covered, Doubt};
 use self::linux::LinuxTimer;
 use self::on_purpose::Copied;
 pub(crate) use self::sent_again::{Again, Expiry};
@@ -116,7 +116,7 @@ pub(crate) struct Half {
     last_tsval: Option<u32>,
     doubts: Vec<Doubt>,
     /// Expiries that were judged by the latest ack.
-    covered_now: (Instant, Vec<u32>),
+    covered_now: Covered,
     /// The clock of the other end.
     pub peer_clock: PeerClock,
     /// The highest sequence number that any packet told of.
@@ -191,7 +191,7 @@ impl Half {
             tsvals: VecDeque::new(),
             last_tsval: None,
             doubts: Vec::new(),
-            covered_now: Default::default(),
+            covered_now: Covered::default(),
             peer_clock: PeerClock::default(),
             told: 0,
             gaps: Gaps::default(),

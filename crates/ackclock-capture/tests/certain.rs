@@ -234,6 +234,10 @@ fn a_duplicate_sack_in_the_first_ack_says_that_the_originals_was_lost() {
 fn a_duplicate_sack_behind_the_ack_of_the_copy_may_be_the_networks() {
     let (talk, at) = expired(true, true);
     let talk = talk.acked(at + 40, NEXT + 1000, at, &[]).acked(at + 41, NEXT + 1000, at, &[(NEXT, NEXT + 1000)]);
+    assert_eq!(verdict(talk), (Some(false), false));
+    // Where the copy was held up, the original was too, and came behind it.
+    let (talk, at) = expired(true, true);
+    let talk = talk.acked(at + 100, NEXT + 1000, at, &[]).acked(at + 101, NEXT + 1000, at, &[(NEXT, NEXT + 1000)]);
     assert_eq!(verdict(talk), (Some(true), false));
 }
 
@@ -255,6 +259,31 @@ fn without_timestamps_and_sack_an_ack_that_was_held_up_tells_nothing() {
     // Another one right behind it: both copies came together.
     let (talk, at) = expired(false, false);
     assert_eq!(verdict(talk.acked(at + 40, NEXT + 1000, 0, &[]).acked(at + 41, NEXT + 1000, 0, &[])), (Some(true), false));
+}
+
+#[test]
+fn as_many_copies_as_are_answered_were_held_up() {
+    // An original and two copies; after all of them come two acks, of the copies, or three.
+    for (answers, spurious) in [(1, [false, false]), (2, [false, true]), (3, [true, true])] {
+        let (talk, at) = expired(false, false);
+        let mut talk = talk.sent(at + 2 * RTO, NEXT, 1000);
+        for n in 0..answers {
+            talk = talk.acked(at + 2 * RTO + 160 + n, NEXT + 1000, 0, &[]);
+        }
+        let d = talk.analysed();
+        let told: Vec<_> = d.timeouts.iter().map(|t| (t.eifel_spurious, t.eifel_certain)).collect();
+        assert_eq!(told, spurious.map(|s| (Some(s), false)), "{answers} answers");
+    }
+}
+
+#[test]
+fn without_sack_an_early_echo_of_the_first_alone_is_the_originals() {
+    // With the others behind it the ack says that the original had arrived, and its own ack was lost.
+    let (talk, at) = expired(false, true);
+    assert_eq!(verdict(talk.acked(at + 40, NEXT + 2000, START, &[])), (Some(false), true));
+    // Of the first alone: what was sent right behind it had not arrived yet.
+    let (talk, at) = expired(false, true);
+    assert_eq!(verdict(talk.acked(at + 40, NEXT + 1000, START, &[])), (Some(true), false));
 }
 
 #[test]

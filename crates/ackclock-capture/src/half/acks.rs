@@ -70,8 +70,8 @@ impl Half {
         } else if sacked {
             (self.news_at, self.news_was_advance) = (Some(at), false);
         }
-        if ack == before && s.seq_len() == 0 && !sacked && !self.covered_now.1.is_empty() {
-            self.duplicate_behind(at);
+        if ack == before && s.seq_len() == 0 && !sacked && !self.covered_now.expiries.is_empty() {
+            self.duplicate_behind(at, same_window);
         }
         if ack <= before && !self.doubts.is_empty() {
             self.late(ack, s.options.timestamps.map(|t| t.tsval), sent);

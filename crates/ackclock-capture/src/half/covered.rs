@@ -19,39 +19,168 @@ pub(super) struct Doubt {
     in_vain: Option<(u64, Option<u32>)>,
 }
 
+/// What an ack tells that covers a piece which was sent again.
+struct Answer<'a> {
+    heard: &'a Heard,
+    ack: u64,
+    /// All that had been sent is acknowledged by it.
+    whole: bool,
+    /// Its echo, where that tells anything of this piece.
+    tsecr: Option<u32>,
+    sack: bool,
+    syn: bool,
+    fin: bool,
+    samples: u64,
+    /// The shortest round trip, the longest that is usual, and what clocks may be off.
+    far: Option<Duration>,
+    reach: Option<Duration>,
+    slack: Duration,
+    /// This copy, or a later one, arrived just when the ack was sent.
+    called_forth: bool,
+    /// The same, if it took as long as round trips may take at the most by their deviation (RFC 6298 §2).
+    perhaps: bool,
+    longest: Option<Duration>,
+}
+
+/// What it tells of one copy.
+struct Signs {
+    /// It is the oldest segment's, which calls forth an ack of its own; other acks may be delayed, and echo the first segment that they answer.
+    own: bool,
+    /// An earlier timestamp than its own is echoed.
+    echo: Option<bool>,
+    /// Echoed by a copy of its own, so that it arrived before the ack was sent, however soon that came.
+    filled: bool,
+    /// The ack came, or was sent, sooner than a round trip after it.
+    soon: bool,
+    before: bool,
+    /// So much sooner that there is no doubt.
+    doubtless: bool,
+    /// A duplicate SACK of it comes with the ack.
+    in_vain: bool,
+    /// Nothing else can have called forth the ack, which its receiver may have held back.
+    delayed: bool,
+    /// More than it is acknowledged.
+    past: bool,
+}
+
+/// The latest ack that covered what was sent again.
+#[derive(Debug, Default)]
+pub(super) struct Covered {
+    at: Instant,
+    /// It, and duplicates behind it that only copies can have called forth.
+    answers: u32,
+    /// It covered no other piece that was sent again.
+    alone: bool,
+    /// The expiries that it judged not to be spurious, and how many copies were sent later.
+    pub expiries: Vec<(u32, u32)>,
+}
+
+impl Answer<'_> {
+    /// How much sooner than the shortest round trip an ack must come, that another copy called it forth: with few samples, the path may be shorter than
+    /// the shortest of them, and with one or two by any amount, as the ack of the first may have been lost. And how much leaves no doubt: packets differ
+    /// in size.
+    fn sooner(&self) -> (f64, f64) {
+        match self.samples {
+            0..3 => (0.0, 0.0),
+            3..8 => (0.6, 0.3),
+            _ => (0.9, 0.6),
+        }
+    }
+
+    /// Takes copies from the latest to the earliest.
+    fn signs(&mut self, a: &Again, own: bool, first_again: Option<u32>, sent_at: Option<Instant>) -> Signs {
+        let (heard, at, sent_again) = (self.heard, self.heard.at, a.row.at);
+        let sent = first_again.filter(|_| a.episode.is_some() && !own).or(a.tsval);
+        let echo = self.tsecr.zip(sent).map(|(echo, sent)| (echo.wrapping_sub(sent) as i32) < 0);
+        let filled = own && heard.tsecr.is_some() && heard.tsecr == a.tsval;
+        let (surely, doubtless) = self.sooner();
+        let surely = if filled { 0.0 } else { surely };
+        let before = |part: f64| self.far.zip(heard.sent).is_some_and(|(far, sent)| sent + self.slack < sent_again + far.mul_f64(part));
+        let soon = |part: f64| self.far.is_some_and(|far| at < sent_again + far.mul_f64(part));
+        let least = at >= sent_again + self.far.map_or(Duration::ZERO, |far| far.mul_f64(0.8));
+        let by = |moment: Instant, longer: Duration| self.reach.is_some_and(|reach| moment <= sent_again + reach + longer);
+        let in_time = !soon(surely) && !before(surely) && (filled || least) && by(heard.sent.unwrap_or(at), Duration::ZERO);
+        self.called_forth |= in_time;
+        let sent = heard.sent.unwrap_or(at);
+        self.perhaps |= !soon(surely) && !before(surely) && self.longest.is_some_and(|l| sent <= sent_again + l);
+        Signs {
+            own,
+            echo,
+            filled,
+            soon: soon(surely),
+            before: before(surely),
+            doubtless: (soon(doubtless) || before(doubtless)) && !self.fin || own && echo == Some(true) && self.samples >= 8,
+            in_vain: heard.in_vain.is_some_and(|(s, e)| s < a.end && a.start < e),
+            delayed: heard.pure && (filled || heard.tsecr.is_none()) && least && sent_at <= Some(sent_again) && by(at, DELAYED_ACK),
+            past: self.ack > a.end,
+        }
+    }
+
+    /// Whether a longer timer would have avoided the expiry, and why that is not certain: the first line that holds.
+    fn verdict(&self, s: &Signs) -> (bool, Option<&'static str>) {
+        let unless = |holds: bool, why| if holds { None } else { Some(why) };
+        let in_time = self.called_forth || s.delayed;
+        match s.echo {
+            _ if s.soon || s.before => (true, unless(s.doubtless, "its ack came little sooner than a round trip after it")),
+            // The copy arrived first, and another one behind it, whose ack overtook the copy's: an earlier one, or one that the network made. What ends
+            // just where the window begins moves the timestamp that is echoed, though (RFC 7323 §4.3).
+            _ if s.in_vain && s.filled && s.past => (!self.called_forth, Some("the network may have copied it")),
+            // A duplicate SACK with the very first ack: the one that the original called forth was lost, or is late. An ack that no copy can have called
+            // forth was held up, or is not the first.
+            _ if s.in_vain => (false, unless(self.called_forth, "the ack that says that it arrived twice was held up")),
+            // So it is where SACK is not in use and the ack was sent just when a copy arrived: what lies below the window moves no timestamp (RFC 7323
+            // §4.3). Of more that had arrived the ack would tell at once.
+            Some(true) if !self.sack && self.called_forth => {
+                (!(s.past || self.whole), unless(s.past || self.whole, "the original's ack would have been the same, and may have come just then"))
+            }
+            // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be lost, and that of the original before.
+            Some(true) => (self.sack || !self.perhaps || !(s.past || self.whole), Some("an ack of it may have been lost")),
+            // A SYN-ACK echoes the first SYN that came.
+            Some(false) => {
+                (false, unless(s.own && (self.sack || self.syn || in_time), "its ack was held up, and without SACK nothing tells of another copy"))
+            }
+            // From TIME-WAIT a FIN is answered without SACK, and with the timestamp of the first one.
+            None if self.fin || !self.sack => (false, unless(in_time, "nothing tells which copy the ack answers, which was held up")),
+            None => (false, unless(in_time, "without timestamps nothing tells which copy the ack answers, which was held up")),
+        }
+    }
+}
+
 impl Half {
     /// An ack covers a piece that was sent again: did an earlier copy bring it about?
     pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, heard: &Heard) {
         let at = heard.at;
         // Without SACK nobody says that a piece in the middle of what an ack covers had arrived before.
         let told = self.sack_agreed || p.start <= self.una || p.end >= ack;
-        // In TIME-WAIT Linux answers each FIN with the echo of the first one.
-        let tsecr = heard.tsecr.filter(|_| self.fin.is_none_or(|fin| p.end <= fin));
-        // With few samples, the path may be shorter than the shortest of them, and with one or two by any amount: the ack of the first may have been lost.
-        let surely = match self.out.rtt.count() {
-            0..3 => 0.0,
-            3..8 => 0.6,
-            _ => 0.9,
-        };
         // A tick at either end, and what else a clock may be off.
         let slack = self.peer_clock.tick() * 2 + Duration::from_millis(1);
-        // When the ack was sent, and how long after it was sent a copy is answered at the latest, short of more delay than usual.
-        let answered = heard.sent.unwrap_or(at);
-        let reach = self.far.map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt).mul_f64(1.25)) + slack);
-        let mut called_forth = false;
-        // How much sooner than the shortest round trip leaves no doubt: packets differ in size, and of few samples the shortest is not the path's.
-        let doubtless = match self.out.rtt.count() {
-            0..3 => 0.0,
-            3..8 => 0.3,
-            _ => 0.6,
+        let mut answer = Answer {
+            heard,
+            ack,
+            whole: ack == self.max,
+            // In TIME-WAIT Linux answers each FIN with the echo of the first one.
+            tsecr: heard.tsecr.filter(|_| self.fin.is_none_or(|fin| p.end <= fin)),
+            sack: self.sack_agreed,
+            syn: self.syn == Some(p.start),
+            fin: self.fin.is_some_and(|fin| p.end > fin),
+            samples: self.out.rtt.count(),
+            far: self.far,
+            // How long after it was sent a copy is answered at the latest, short of more delay than usual.
+            reach: self.far.map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt).mul_f64(1.25)) + slack),
+            slack,
+            called_forth: false,
+            perhaps: false,
+            longest: self.far.map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt + r.rttvar * 4)) + slack),
         };
-        if self.covered_now.0 != at {
-            self.covered_now.1.clear();
+        let now = &mut self.covered_now;
+        if now.at != at || now.answers == 0 {
+            (now.at, now.answers, now.alone) = (at, 1, true);
+            now.expiries.clear();
+        } else {
+            now.alone = false;
         }
-        let fin = self.fin.is_some_and(|fin| p.end > fin);
-        let syn = self.syn == Some(p.start);
+        let mut later = 0;
         let mut next = p.again;
-        let first_again = self.episode_tsval;
         while let Some(i) = next {
             let Some(a) = self.agains.get_mut(i as usize) else { return };
             next = a.before;
@@ -59,19 +188,12 @@ impl Half {
                 continue;
             }
             a.covered = true;
-            // The oldest segment's copies call forth acks of their own; other acks may be delayed, and echo the first segment that they answer.
             let own = p.start <= self.una && a.expiry.is_some();
-            let sent = first_again.filter(|_| a.episode.is_some() && !own).or(a.tsval);
-            let echo = tsecr.zip(sent).map(|(echo, sent)| (echo.wrapping_sub(sent) as i32) < 0);
-            // Echoed by a copy of its own, so that it arrived before the ack was sent, however soon that came.
-            let filled = own && heard.tsecr.is_some() && heard.tsecr == a.tsval;
-            let surely = if filled { 0.0 } else { surely };
-            let soon = self.far.is_some_and(|far| at.since(a.row.at) < far.mul_f64(surely));
-            let before = self.far.zip(heard.sent).is_some_and(|(far, sent)| sent + slack < a.row.at + far.mul_f64(surely));
+            let signs = answer.signs(a, own, self.episode_tsval, self.sent_at);
             let why = match () {
-                () if echo == Some(true) => Some("its ack echoes an earlier timestamp: an earlier copy had arrived"),
-                () if soon => Some("its ack came sooner than a round trip: an earlier copy had arrived"),
-                () if before => Some("its ack was sent, by its timestamp, before this copy could arrive: an earlier copy had arrived"),
+                () if signs.echo == Some(true) => Some("its ack echoes an earlier timestamp: an earlier copy had arrived"),
+                () if signs.soon => Some("its ack came sooner than a round trip: an earlier copy had arrived"),
+                () if signs.before => Some("its ack was sent, by its timestamp, before this copy could arrive: an earlier copy had arrived"),
                 () => None,
             };
             if let Some(why) = why {
@@ -79,67 +201,34 @@ impl Half {
             } else if a.row.needed.is_none() && told {
                 a.row.needed = Some(true);
             }
-            // This copy, or a later one, arrived just when the ack was sent.
-            let least = self.far.map_or(Duration::ZERO, |far| far.mul_f64(0.8));
-            called_forth |= !soon && !before && (filled || at >= a.row.at + least) && reach.is_some_and(|reach| answered <= a.row.at + reach);
-            let Some((place, e)) = a.expiry.and_then(|e| Some((e, self.expiries.get_mut(e as usize)?))) else { continue };
-            // A duplicate SACK with the very first ack: the one that the original called forth was lost, or is late. So it is where SACK is not in use and
-            // the ack was sent just when a copy arrived: what lies below the window moves no timestamp (RFC 7323 §4.3).
-            let in_vain = heard.in_vain.is_some_and(|(s, e)| s < a.end && a.start < e);
-            let doubled = in_vain || echo == Some(true) && !self.sack_agreed && called_forth;
-            let earliest = self.far.map(|far| a.row.at + far.mul_f64(doubtless));
-            let sooner = earliest.is_some_and(|earliest| at < earliest || heard.sent.is_some_and(|sent| sent + slack < earliest));
-            let doubtless = sooner && !fin || own && echo == Some(true) && self.out.rtt.count() >= 8;
-            // Nothing else can have called forth an ack on its own, which its receiver may have held back.
-            let delayed = heard.pure
-                && (filled || heard.tsecr.is_none())
-                && at >= a.row.at + least
-                && self.sent_at <= Some(a.row.at)
-                && reach.is_some_and(|reach| at <= a.row.at + reach + DELAYED_ACK);
-            let unless = |holds: bool, why| if holds { None } else { Some(why) };
-            let (spurious, doubt) = match echo {
-                _ if soon || before => (true, unless(doubtless, "its ack came little sooner than a round trip after it")),
-                // The copy arrived first, and another one behind it, whose ack overtook the copy's: an earlier one, or one that the network made. What ends
-                // just where the window begins moves the timestamp that is echoed, though (RFC 7323 §4.3).
-                _ if in_vain && filled && ack > a.end => (true, Some("the network may have copied it")),
-                // An ack that no copy can have called forth was held up, or is not the first.
-                _ if in_vain && !called_forth => (false, Some("the ack that says that it arrived twice was held up")),
-                _ if in_vain => (false, None),
-                // Of more that had arrived the ack would tell at once.
-                _ if doubled => {
-                    (false, unless(ack > a.end || ack == self.max, "the original's ack would have been the same, and may have come just then"))
-                }
-                // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be lost, and that of the original before.
-                Some(true) => (true, Some("an ack of it may have been lost")),
-                // A SYN-ACK echoes the first SYN that came.
-                Some(false) => (
-                    false,
-                    unless(
-                        own && (self.sack_agreed || syn || called_forth || delayed),
-                        "its ack was held up, and without SACK nothing tells of another copy",
-                    ),
-                ),
-                // From TIME-WAIT a FIN is answered without SACK, and with the timestamp of the first one.
-                None if fin || !self.sack_agreed => {
-                    (false, unless(called_forth || delayed, "nothing tells which copy the ack answers, which was held up"))
-                }
-                None => (false, unless(called_forth || delayed, "without timestamps nothing tells which copy the ack answers, which was held up")),
-            };
-            (e.eifel_spurious, e.doubt) = (Some(spurious), doubt);
-            e.filled = filled;
-            if (!self.sack_agreed || fin || in_vain) && !spurious && doubt.is_none() {
-                self.covered_now.0 = at;
-                self.covered_now.1.push(place);
+            if let Some(expiry) = a.expiry {
+                self.judge_expiry(i, expiry, &answer, &signs, later);
             }
-            e.covered_at = Some((at, called_forth));
-            // The last copy's arrival is what it tells of.
-            let latest = in_vain && Some(i) == p.again;
-            if !spurious {
-                self.doubts.truncate(MOST_DOUBTS - 1);
-                let before = self.far.filter(|_| heard.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
-                self.doubts.insert(0, Doubt { expiry: place, end: a.end, before, in_vain: latest.then_some((ack, heard.tsval)) });
-            }
+            later += 1;
         }
+    }
+
+    /// The same of the expiry behind a copy; `later` of it were sent since.
+    fn judge_expiry(&mut self, again: u32, expiry: u32, answer: &Answer, signs: &Signs, later: u32) {
+        let (Some(a), Some(e)) = (self.agains.get(again as usize), self.expiries.get_mut(expiry as usize)) else { return };
+        let heard = answer.heard;
+        let (spurious, doubt) = answer.verdict(signs);
+        (e.eifel_spurious, e.doubt) = (Some(spurious), doubt);
+        e.filled = signs.filled;
+        e.covered_at = Some((heard.at, answer.called_forth));
+        if spurious {
+            return;
+        }
+        if !answer.sack || answer.fin || signs.in_vain {
+            self.covered_now.expiries.push((expiry, later));
+        }
+        let (surely, _) = answer.sooner();
+        let surely = if signs.filled { 0.0 } else { surely };
+        let before = self.far.filter(|_| heard.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
+        // The last copy's arrival is what a duplicate SACK tells of.
+        let in_vain = (signs.in_vain && later == 0).then_some((answer.ack, heard.tsval));
+        self.doubts.truncate(MOST_DOUBTS - 1);
+        self.doubts.insert(0, Doubt { expiry, end: a.end, before, in_vain });
     }
 
     /// An ack that moves nothing, by the clock of its sender from before a copy could arrive, was held up: it is the one that was taken for lost.
@@ -157,14 +246,26 @@ impl Half {
         });
     }
 
-    /// A duplicate ack right behind the one that covered a copy: another copy came with it, all of them held up on their way, perhaps.
-    pub(super) fn duplicate_behind(&mut self, at: Instant) {
-        let (covered, places) = &mut self.covered_now;
+    /// A duplicate ack behind the one that covered a copy: another copy came, all of them held up on their way, perhaps.
+    pub(super) fn duplicate_behind(&mut self, at: Instant, same_window: bool) {
         // Of what was sent upon that ack nothing can tell yet.
-        let soon = self.far.is_some_and(|far| at.since(*covered) < far / 2);
-        for place in places.drain(..).filter(|_| soon) {
-            let Some(e) = self.expiries.get_mut(place as usize) else { continue };
-            (e.eifel_spurious, e.doubt) = (Some(true), Some("another copy was acknowledged right behind it"));
+        let soon = self.far.is_some_and(|far| at.since(self.covered_now.at) < far / 2);
+        let young = same_window && self.far.zip(self.outstanding.front()).is_none_or(|(far, p)| at.since(p.first) < far.mul_f64(0.8));
+        if !soon && !young {
+            self.covered_now.expiries.clear();
+            return;
+        }
+        self.covered_now.answers += 1;
+        let Covered { answers, alone, expiries, .. } = &self.covered_now;
+        for (place, later) in expiries {
+            let Some(e) = self.expiries.get_mut(*place as usize).filter(|e| e.eifel_spurious == Some(false)) else { continue };
+            // The latest copies came last: this many of them were answered only now.
+            let earlier = *answers >= later + 2;
+            if soon && e.doubt.is_none() {
+                (e.eifel_spurious, e.doubt) = (Some(earlier || !alone), Some("another copy was acknowledged right behind it"));
+            } else if e.doubt.is_some() && *alone && earlier {
+                e.eifel_spurious = Some(true);
+            }
         }
     }
 
@@ -186,10 +287,12 @@ impl Half {
         }
         if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|_| a.covered) {
             // Acknowledged before, without a word of this copy: the original's ack came after the timer had expired. But of a copy that filled the gap
-            // itself, or was answered just when it arrived, the network may have made another one.
-            let copied = e.filled || e.covered_at.is_some_and(|(told, called_forth)| called_forth && at.since(told) < AT_ONCE);
+            // itself, or was answered just when it arrived, the network may have made another one; that is likelier than an original that was held up
+            // just so long.
+            let in_time = e.covered_at.is_some_and(|(_, called_forth)| called_forth);
+            let copied = e.filled || e.covered_at.is_some_and(|(told, _)| in_time && at.since(told) < AT_ONCE);
             if e.eifel_spurious != Some(true) || !copied {
-                (e.eifel_spurious, e.doubt) = (Some(true), copied.then_some("the network may have copied it"));
+                (e.eifel_spurious, e.doubt) = (Some(!copied || !in_time), copied.then_some("the network may have copied it"));
             }
         }
     }

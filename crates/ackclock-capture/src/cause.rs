@@ -171,8 +171,9 @@ impl Situation {
         // Sent again once, and nothing shows that this copy was lost too; or that was known for long, and nothing came of it.
         let ignored = self.since_overtaken.is_some_and(slow) && self.since_set >= USUAL_TIMEOUT;
         if !expired && self.tail && quiet && !self.recovering && self.since_news > self.prompt() && self.since_sent > self.prompt() {
-            // No ack called for it and no timer is that short: a probe on a path of microseconds (its wait is two ticks then).
-            return sure(if self.sack && !self.probed { Cause::TailLossProbe } else { Cause::Timeout });
+            // No ack called for it and no timer is that short: a probe on a path of microseconds (its wait is two ticks then), or one that comes when the
+            // timer would have expired, which would have sent the oldest segment.
+            return sure(if !self.head || self.sack && !self.probed { Cause::TailLossProbe } else { Cause::Timeout });
         }
         // While SACKs flow, senders know more than we do (PRR, RACK's own clock): only a usual timeout's time is taken for one.
         let long = if self.sack && !quiet { self.since_set >= USUAL_TIMEOUT } else { expired };
@@ -257,4 +258,34 @@ pub(crate) fn span(d: Duration) -> String {
     };
     let digits = if x >= 100.0 { 0 } else { 1 + usize::from(x < 10.0) };
     format!("{x:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_segment_is_not_the_timers_while_an_older_one_is_outstanding() {
+        let ms = Duration::from_millis;
+        let soon = Situation {
+            tail: true,
+            rtt: Some((ms(80), ms(10))),
+            since_news: ms(600),
+            since_sent: ms(50),
+            since_set: ms(50),
+            since_progress: ms(50),
+            sack: true,
+            kernel: true,
+            timeout: ms(300),
+            ..Situation::default()
+        };
+        for (probed, head, cause) in [
+            (false, false, Cause::TailLossProbe),
+            (true, false, Cause::TailLossProbe),
+            (false, true, Cause::TailLossProbe),
+            (true, true, Cause::Timeout),
+        ] {
+            assert_eq!(Situation { probed, head, ..soon }.judge().cause, cause, "probed before: {probed}, the oldest too: {head}");
+        }
+    }
 }

@@ -305,3 +305,24 @@ fn near_the_receiver_nothing_is_certain() {
     assert_eq!(d.view, View::Receiver);
     assert_eq!((only(&d).round_certain, only(&d).eifel_certain), (false, false));
 }
+
+fn causes(d: &Direction) -> Vec<Cause> {
+    d.retransmissions.iter().map(|r| r.cause).collect()
+}
+
+#[test]
+fn after_a_probe_the_timer_goes_on_from_the_oldest_segment() {
+    // Two segments are lost. The probe of the second comes two round trips after it, and the first one's time is up half a round trip later.
+    for timestamps in [true, false] {
+        let d = Talk::new(true, timestamps)
+            .sent(START, NEXT, 100)
+            .sent(START + 140, NEXT + 100, 100)
+            .sent(START + 220, NEXT + 100, 100)
+            .sent(START + RTO, NEXT, 100)
+            .sent(START + 3 * RTO, NEXT, 100)
+            .acked(START + 3 * RTO + 40, NEXT + 200, START + 3 * RTO, &[])
+            .analysed();
+        assert_eq!(causes(&d), [Cause::TailLossProbe, Cause::Timeout, Cause::Timeout], "timestamps {timestamps}");
+        assert_eq!(rounds(&d), [(1, true), (2, true)], "timestamps {timestamps}");
+    }
+}

@@ -220,7 +220,12 @@ impl Half {
         let progress = [heard(self.advanced_at), done(self.expired_at), probed, done(first)];
         // Of several segments sent again in one, the first is what the timer is for.
         let last = self.outstanding.front().filter(|_| head).map(|p| p.last).or(before.last);
-        let set = least(&[progress[0], progress[1], progress[2], done(last)]);
+        let timeout = if self.linux.samples > 0 { self.linux.waits(self.near).1 } else { Duration::ZERO };
+        // After its probe, Linux's timer goes on from when the oldest segment was sent last, whatever has been acknowledged since (`tcp_rearm_rto`).
+        let goes_on = head && self.identified && self.probed_to.is_some() && !timeout.is_zero();
+        let since_last = done(last).filter(|d| goes_on && *d >= timeout.mul_f64(0.92));
+        let set = since_last.unwrap_or_else(|| least(&[progress[0], progress[1], progress[2], done(last)]));
+        let probed_last = since_last.is_some() && self.probed_at >= self.sent_at;
         Situation {
             head,
             tail: end >= self.max,
@@ -228,9 +233,9 @@ impl Half {
             below: end <= self.una,
             rtt: self.rtt(),
             since_news: heard(self.news_at).unwrap_or(set),
-            since_sent: done(self.sent_at).unwrap_or(Duration::MAX),
+            since_sent: done(self.sent_at).filter(|_| !probed_last).unwrap_or(Duration::MAX),
             since_set: set,
-            since_progress: least(&progress),
+            since_progress: since_last.unwrap_or_else(|| least(&progress)),
             dup_acks: self.dup_acks,
             since_third: heard(self.third_at),
             sack: self.sack_agreed,
@@ -244,7 +249,7 @@ impl Half {
             partial: self.news_was_advance,
             probed: self.probed_to.is_some(),
             kernel: self.identified,
-            timeout: if self.linux.samples > 0 { self.linux.waits(self.near).1 } else { Duration::ZERO },
+            timeout,
             mss: if self.mss > 0 { self.mss } else { 1460 },
         }
     }

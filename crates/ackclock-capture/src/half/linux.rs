@@ -1,4 +1,5 @@
-//! The retransmission timer and the wait for a probe as Linux would have them, from the samples that its acks gave it.
+//! The retransmission timer and the wait for a probe as Linux would have them, from the samples that its acks gave it: Sarolahti and Kuznetsov describe its
+//! estimator ("Congestion Control in Linux TCP", USENIX 2002, on the retransmission timer), RFC 8985 §7.2 the probe.
 
 use ackclock_units::Duration;
 

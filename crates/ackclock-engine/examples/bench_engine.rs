@@ -7,7 +7,7 @@ mod measure;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ackclock_engine::{Config, Connection, Policies, State};
+use ackclock_engine::{AtNeed, Config, Connection, Policies, SenderPolicies, State};
 use ackclock_policy::*;
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
@@ -19,13 +19,15 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 fn policies(registry: &Registry) -> Result<Policies, RegistryError> {
     Ok(Policies {
         estimator: registry.choose::<dyn RttEstimator>("rfc6298")?.build(),
-        backoff: registry.choose::<dyn Backoff>("exponential")?.build(),
-        timer: registry.choose::<dyn RetransmissionTimer>("restart-on-ack")?.build().into(),
-        recovery: registry.choose::<dyn LossRecovery>("sack")?.build().into(),
-        undo: registry.choose::<dyn SpuriousTimeout>("none")?.build(),
-        window: registry.choose::<dyn CongestionControl>("reno")?.build(),
-        framing: None,
-        ack: registry.choose::<dyn AckPolicy>("delayed")?.build(),
+        ack: AtNeed::Made(registry.choose::<dyn AckPolicy>("delayed")?.build()),
+        sender: AtNeed::Made(Box::new(SenderPolicies {
+            backoff: registry.choose::<dyn Backoff>("exponential")?.build(),
+            timer: registry.choose::<dyn RetransmissionTimer>("restart-on-ack")?.build(),
+            recovery: registry.choose::<dyn LossRecovery>("sack")?.build(),
+            undo: registry.choose::<dyn SpuriousTimeout>("none")?.build(),
+            window: registry.choose::<dyn CongestionControl>("reno")?.build(),
+            framing: None,
+        })),
     })
 }
 

@@ -18,7 +18,7 @@ mod user;
 pub use config::{Config, IdleAfter, IdleSince, OPTIONS, RttSampling};
 pub use connection::{Connection, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
-pub use policies::{AtNeed, Policies};
+pub use policies::{AtNeed, Need, Policies, SenderChoice, SenderPolicies};
 pub use stack::{PRESETS, Preset, Stack, StackError};
 pub use stats::{Moment, Shortest, Stats};
 pub use user::{Books, User};

@@ -1,3 +1,4 @@
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, RetransmissionTimer, RttEstimator, SpuriousTimeout};
@@ -7,67 +8,133 @@ use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, Framing, Lo
 pub struct Policies {
     /// Samples to timeout.
     pub estimator: Box<dyn RttEstimator>,
+    /// When to acknowledge.
+    pub ack: AtNeed<dyn AckPolicy>,
+    /// Those of the sending side.
+    pub sender: AtNeed<SenderPolicies>,
+}
+
+/// The policies that only what sends data asks, or a SYN that was not answered.
+#[derive(Debug)]
+pub struct SenderPolicies {
     /// Timeout after timeouts.
     pub backoff: Box<dyn Backoff>,
     /// Countdown.
-    pub timer: AtNeed<dyn RetransmissionTimer>,
+    pub timer: Box<dyn RetransmissionTimer>,
     /// What is lost and what goes next.
-    pub recovery: AtNeed<dyn LossRecovery>,
+    pub recovery: Box<dyn LossRecovery>,
     /// Whether a timeout was spurious.
     pub undo: Box<dyn SpuriousTimeout>,
     /// Congestion window.
     pub window: Box<dyn CongestionControl>,
-    /// In what segments new data leaves; `None` for full ones, each sent once. A box of a box: few connections have one.
-    pub framing: Option<Box<Box<dyn Framing>>>,
-    /// When to acknowledge.
-    pub ack: Box<dyn AckPolicy>,
+    /// In what segments new data leaves; `None` for full ones, each sent once.
+    pub framing: Option<Box<dyn Framing>>,
 }
 
-impl Policies {
-    /// A framing as a connection holds it.
-    pub fn framing(framing: Box<dyn Framing>) -> Option<Box<Box<dyn Framing>>> {
-        (!framing.is_plain()).then(|| Box::new(framing))
+/// Of what [`SenderPolicies`] are made.
+#[derive(Clone, Debug)]
+pub struct SenderChoice {
+    /// Timeout after timeouts.
+    pub backoff: Chosen<dyn Backoff>,
+    /// Countdown.
+    pub timer: Chosen<dyn RetransmissionTimer>,
+    /// What is lost and what goes next.
+    pub recovery: Chosen<dyn LossRecovery>,
+    /// Whether a timeout was spurious.
+    pub undo: Chosen<dyn SpuriousTimeout>,
+    /// Congestion window.
+    pub window: Chosen<dyn CongestionControl>,
+    /// In what segments new data leaves.
+    pub framing: Chosen<dyn Framing>,
+}
+
+impl SenderChoice {
+    /// Makes the policies of one connection.
+    pub fn build(&self) -> SenderPolicies {
+        SenderPolicies {
+            backoff: self.backoff.build(),
+            timer: self.timer.build(),
+            recovery: self.recovery.build(),
+            undo: self.undo.build(),
+            window: self.window.build(),
+            framing: Some(self.framing.build()).filter(|framing| !framing.is_plain()),
+        }
     }
 }
 
-/// A policy that only the sender of data asks: one that was made already, or one to be made when it is first asked, so that a receiver has none.
-#[derive(Debug)]
-pub enum AtNeed<T: ?Sized + 'static> {
+/// What not every connection asks for: made already, or to be made when it is first asked for, so that a receiver has nothing of a sender's, and the
+/// other way round.
+pub enum AtNeed<T: Need + ?Sized> {
     /// There it is.
     Made(Box<T>),
     /// To be made of this.
-    Chosen(Arc<Chosen<T>>),
+    Chosen(Arc<T::Choice>),
 }
 
-impl<T: ?Sized> AtNeed<T> {
-    /// The policy.
+/// What can be made when it is needed.
+pub trait Need: Debug + 'static {
+    /// Of what.
+    type Choice: Debug;
+
+    /// Makes it.
+    fn make(choice: &Self::Choice) -> Box<Self>;
+}
+
+impl Need for dyn AckPolicy {
+    type Choice = Chosen<Self>;
+
+    fn make(choice: &Self::Choice) -> Box<Self> {
+        choice.build()
+    }
+}
+
+impl Need for SenderPolicies {
+    type Choice = SenderChoice;
+
+    fn make(choice: &Self::Choice) -> Box<Self> {
+        Box::new(choice.build())
+    }
+}
+
+impl<T: Need + ?Sized> AtNeed<T> {
+    /// It.
     #[inline]
     pub fn get(&mut self) -> &mut T {
         if matches!(self, Self::Chosen(_)) {
             self.make();
         }
         match self {
-            Self::Made(policy) => policy,
+            Self::Made(made) => made,
             Self::Chosen(_) => unreachable!("just made"),
         }
     }
 
     #[cold]
     fn make(&mut self) {
-        if let Self::Chosen(chosen) = self {
-            *self = Self::Made(chosen.build());
+        if let Self::Chosen(choice) = self {
+            *self = Self::Made(T::make(choice));
         }
     }
 }
 
-impl<T: ?Sized> From<Box<T>> for AtNeed<T> {
-    fn from(policy: Box<T>) -> Self {
-        Self::Made(policy)
+// Derived, it would ask the same of the choice's `Arc`.
+impl<T: Need + ?Sized> Debug for AtNeed<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Made(made) => made.fmt(f),
+            Self::Chosen(choice) => choice.fmt(f),
+        }
     }
 }
 
-impl<T: ?Sized> From<&Arc<Chosen<T>>> for AtNeed<T> {
-    fn from(chosen: &Arc<Chosen<T>>) -> Self {
-        Self::Chosen(Arc::clone(chosen))
+impl<T: Need + ?Sized> From<Box<T>> for AtNeed<T> {
+    fn from(made: Box<T>) -> Self {
+        Self::Made(made)
+    }
+}
+
+impl<T: Need + ?Sized> From<&Arc<T::Choice>> for AtNeed<T> {
+    fn from(choice: &Arc<T::Choice>) -> Self {
+        Self::Chosen(Arc::clone(choice))
     }
 }

@@ -100,7 +100,7 @@ impl<B: Books> User<B> {
                 Wake::At(at) => Wake::At(at.max(soon)),
                 Wake::AckedOrAt(at) => Wake::AckedOrAt(at.max(soon)),
                 Wake::RoomOrAt(at) => {
-                    connection.wait_for_room();
+                    connection.wait_for_room(now);
                     Wake::RoomOrAt(at.max(soon))
                 }
                 other => other,
@@ -178,7 +178,7 @@ impl<B: Books> AppIo for Io<'_, B> {
         self.connection.has_arrived(from, to)
     }
 
-    fn room(&self) -> Bytes {
+    fn room(&mut self) -> Bytes {
         self.connection.room(self.now)
     }
 

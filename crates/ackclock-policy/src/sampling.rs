@@ -12,7 +12,7 @@ pub struct SamplingRate {
 
 impl SamplingRate {
     /// One sample per segment until the first round trip, from `iss` on, has shown otherwise.
-    pub fn new(iss: SeqNumber) -> Self {
+    pub const fn new(iss: SeqNumber) -> Self {
         Self { rate: 1.0, end: iss, samples: 0, segments: 0 }
     }
 

@@ -40,7 +40,7 @@ impl Settings {
     fn options(&self) -> PyResult<(ProbeOptions, String)> {
         let stack = Stack::named(&Registry::builtin(), &self.stack).map_err(|e| InputError::new_err(e.to_string()))?;
         let (config, time) = (stack.config(), Duration::from_secs_f64);
-        let ack = stack.build().ack.name().to_owned();
+        let ack = stack.build().ack.get().name().to_owned();
         let options = ProbeOptions {
             mss: self.mss,
             max_rate: Rate::from_bits_per_sec(self.max_rate.max(1.0) as u64),

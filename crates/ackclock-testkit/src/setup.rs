@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ackclock_engine::{Config, Connection, Policies};
+use ackclock_engine::{AtNeed, Config, Connection, Policies, SenderPolicies};
 use ackclock_policy::{
     AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout,
 };
@@ -71,13 +71,15 @@ impl Setup {
     pub fn policies(&self) -> Policies {
         Policies {
             estimator: self.estimator.build(),
-            backoff: self.backoff.build(),
-            timer: self.timer.build().into(),
-            recovery: self.recovery.build().into(),
-            undo: self.undo.build(),
-            window: self.window.build(),
-            framing: Policies::framing(self.framing.build()),
-            ack: self.ack.build(),
+            ack: AtNeed::Made(self.ack.build()),
+            sender: AtNeed::Made(Box::new(SenderPolicies {
+                backoff: self.backoff.build(),
+                timer: self.timer.build(),
+                recovery: self.recovery.build(),
+                undo: self.undo.build(),
+                window: self.window.build(),
+                framing: Some(self.framing.build()).filter(|framing| !framing.is_plain()),
+            })),
         }
     }
 

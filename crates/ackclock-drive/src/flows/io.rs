@@ -102,7 +102,7 @@ impl AppIo for Io<'_> {
         to <= self.state.acked
     }
 
-    fn room(&self) -> Bytes {
+    fn room(&mut self) -> Bytes {
         TcpRoom::of(self.socket.as_fd()).map_or(0, TcpRoom::bytes)
     }
 

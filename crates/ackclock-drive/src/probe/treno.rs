@@ -107,7 +107,7 @@ impl Treno {
 
     /// The retransmission timeout before backoff.
     pub fn rto(&self) -> Duration {
-        self.sender.policies().estimator.rto()
+        self.sender.estimator().rto()
     }
 
     /// Why the connection has ended, if it has: nothing came back for too long.

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use ackclock_drive::{Clock, Lab, LabOptions, Means, PolicyFactory, check};
-use ackclock_engine::{Config, Policies};
+use ackclock_engine::{AtNeed, Config, Policies, SenderPolicies};
 use ackclock_policy::{
     AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout,
 };
@@ -39,13 +39,15 @@ pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
     let ack = choose::<dyn AckPolicy>("delayed");
     Arc::new(move || Policies {
         estimator: estimator.build(),
-        backoff: backoff.build(),
-        timer: timer.build().into(),
-        recovery: recovery.build().into(),
-        undo: undo.build(),
-        window: window.build(),
-        framing: None,
-        ack: ack.build(),
+        ack: AtNeed::Made(ack.build()),
+        sender: AtNeed::Made(Box::new(SenderPolicies {
+            backoff: backoff.build(),
+            timer: timer.build(),
+            recovery: recovery.build(),
+            undo: undo.build(),
+            window: window.build(),
+            framing: None,
+        })),
     })
 }
 

@@ -1,10 +1,11 @@
 //! What an acknowledgment does to the sending side: scoreboard, samples, phases, windows.
 
-use ackclock_policy::{AckInfo, Deliveries, Phase, RttSample, SenderView, TimerAction, TimerEvent};
+use ackclock_policy::{AckInfo, Deliveries, Phase, RttSample, SenderView, TimerAction, TimerEvent, Window};
 use ackclock_trace::{EventKind, Mask};
-use ackclock_units::{Duration, Instant, SeqRange, mostly, seldom};
+use ackclock_units::{Bytes, Duration, Instant, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
+use super::sender::Sending;
 use super::{Connection, News, State};
 use crate::RttSampling;
 use crate::scoreboard::Acked;
@@ -26,16 +27,22 @@ impl Connection {
     /// True when an ack that tells nothing new needs no further thought.
     #[inline]
     fn is_untroubled(&self, segment: &Segment) -> bool {
-        self.phase == Phase::Open && !segment.flags.has(Flags::ECE) && !self.sent.keeps_deliveries()
+        self.phase == Phase::Open && !segment.flags.has(Flags::ECE) && !self.sender.sent.keeps_deliveries()
     }
 
     #[inline(never)]
     fn take_news(&mut self, now: Instant, segment: &Segment, opened: bool) {
+        if !self.sender.is_made() {
+            // Whatever it tells, it is not about anything that was sent.
+            return;
+        }
         let flight_before = self.flight_size();
         let before = self.snd_una;
         let advanced = segment.ack.bytes_since(before);
         let dsack = self.dsack_of(segment);
-        self.dsack_seen |= dsack.is_some();
+        if seldom(dsack.is_some()) {
+            self.sender.dsack_seen = true;
+        }
 
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
         let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() { self.take_sacks(segment, dsack) } else { 0 };
@@ -47,16 +54,16 @@ impl Connection {
             return;
         }
         if advanced > 0 {
-            self.dup_acks = 0;
+            self.sender.dup_acks = 0;
         } else if is_dup {
-            self.dup_acks += 1;
+            self.sender.dup_acks += 1;
         }
         if advanced > 0 && self.rare.says(|r| r.timestamps.timeout_tsval.is_some()) {
             self.read_echo(segment);
         }
         let sample = if advanced > 0 { self.sample_of(now, segment, &acked) } else { None };
         if self.phase == Phase::Open {
-            self.sampling.follow(segment.ack, acked.segments, sample.is_some(), self.snd_nxt);
+            self.sender.sampling.follow(segment.ack, acked.segments, sample.is_some(), self.snd_nxt);
         }
         if let Some(rtt) = sample {
             self.sampled(now, rtt, flight_before);
@@ -78,13 +85,13 @@ impl Connection {
             dsack: dsack.filter(|_| !copied),
             rtt: sample,
             ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
-            cwnd_limited: before <= self.cwnd_limited_at,
-            deliveries: if self.sent.keeps_deliveries() { self.deliveries(now, segment, advanced == 0 && !opened) } else { None },
+            cwnd_limited: before <= self.sender.cwnd_limited_at,
+            deliveries: if self.sender.sent.keeps_deliveries() { self.deliveries(now, segment, advanced == 0 && !opened) } else { None },
         };
         let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
         let v = self.recover(now, &info, undone);
         if advanced > 0 {
-            let e = if self.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
+            let e = if self.sender.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
             self.run_retransmission_timer(now, e, &v);
             if seldom(info.deliveries.is_some()) {
                 self.plan_recovery(now);
@@ -102,7 +109,7 @@ impl Connection {
         // Our clock showed what is echoed until the next millisecond began.
         let next = |ms| (now.as_nanos() / 1_000_000 + 1).saturating_sub(u64::from(ms));
         let echoed = ago.map(|ms| Instant::from_nanos((next(ms) * 1_000_000).saturating_sub(1)));
-        Some(Deliveries { echoed, repeats: same && segment.seq_len() == 0, ..self.sent.take_deliveries()? })
+        Some(Deliveries { echoed, repeats: same && segment.seq_len() == 0, ..self.sender.sent.take_deliveries()? })
     }
 
     /// RFC 9293 §3.10.7.4: the send window follows the newest segment. Returns true when it changed.
@@ -136,7 +143,7 @@ impl Connection {
         self.rare.probes = 0;
         self.timers.disarm(Timer::Persist);
         if std::mem::take(&mut self.probe_outstanding) && segment.ack < self.snd_nxt && self.flight_size() == 1 {
-            self.sent.pop_back();
+            self.sender.sent.pop_back();
             self.snd_nxt = self.snd_nxt - 1;
             self.timers.disarm(Timer::Retransmission);
         }
@@ -155,7 +162,7 @@ impl Connection {
     fn take_sacks(&mut self, segment: &Segment, dsack: Option<SeqRange>) -> u32 {
         let blocks = segment.options.sack.as_slice();
         let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
-        blocks.iter().filter(|b| b.start >= segment.ack && b.start < b.end).map(|b| self.sent.sack(*b)).sum()
+        blocks.iter().filter(|b| b.start >= segment.ack && b.start < b.end).map(|b| self.sender.sent.sack(*b)).sum()
     }
 
     /// RFC 5681 §2; with SACK, one that reports something new (RFC 6675 §2).
@@ -169,7 +176,7 @@ impl Connection {
     /// Takes what is acknowledged off the scoreboard and the send buffer.
     fn advance_una(&mut self, now: Instant, segment: &Segment) -> Acked {
         let data_from = self.first_unacked();
-        let acked = self.sent.acknowledge(segment.ack);
+        let acked = self.sender.sent.acknowledge(segment.ack);
         let bytes = u64::from(segment.ack.bytes_since(data_from)).min(self.send.len());
         self.send.advance(bytes);
         self.snd_una = segment.ack;
@@ -224,24 +231,25 @@ impl Connection {
     fn sampled(&mut self, now: Instant, rtt: Duration, flight: u32) {
         let sampling_rate = match self.config.rtt_sampling {
             RttSampling::OncePerRtt if !self.rare.timestamps.on => 1.0 / f64::from((flight / self.smss).max(1)),
-            _ => self.sampling.rate(),
+            _ => self.sender.sampling.rate(),
         };
-        let s = RttSample { now, rtt, flight_size: u64::from(flight), window: self.window, smss: self.smss, sampling_rate };
+        let s = RttSample { now, rtt, flight_size: u64::from(flight), window: self.sender.window, smss: self.smss, sampling_rate };
         self.feed(s);
     }
 
     /// A sample from outside the data flow (the handshake).
     pub(super) fn take_sample(&mut self, now: Instant, rtt: Duration) {
-        self.feed(RttSample { now, rtt, flight_size: 0, window: self.window, smss: self.smss, sampling_rate: 1.0 });
+        let window = Window { cwnd: u64::from(self.config.mss), ssthresh: Bytes::MAX };
+        self.feed(RttSample { now, rtt, flight_size: 0, window, smss: self.smss, sampling_rate: 1.0 });
     }
 
     #[inline(always)]
     fn feed(&mut self, s: RttSample) {
-        self.policies.estimator.on_sample(s);
+        self.estimator.on_sample(s);
         if self.rare.says(|r| r.rebase.is_some())
             && let Some((srtt, rttvar)) = self.rebased(s.rtt)
         {
-            self.policies.estimator.recall(srtt, rttvar);
+            self.estimator.recall(srtt, rttvar);
         }
         let stats = &mut self.stats;
         stats.rtt_samples += 1;
@@ -256,17 +264,21 @@ impl Connection {
 
     #[cold]
     fn trace_sample(&mut self, s: RttSample) {
-        if let Some(r) = self.policies.estimator.rtt() {
-            let rto = self.policies.estimator.rto();
+        if let Some(r) = self.estimator.rtt() {
+            let rto = self.estimator.rto();
             self.trace(Mask::SAMPLES, s.now, || EventKind::RttSample { rtt: s.rtt, srtt: r.srtt, rttvar: r.rttvar, rto });
         }
     }
 
     /// The timeout in force follows the estimator and the backoff.
     pub(super) fn update_timeout(&mut self) {
-        let estimator = &self.policies.estimator;
+        let estimator = &self.estimator;
         let rto = if self.rare.says(|r| r.thin) { estimator.rto_above(self.config.thin_min_rto) } else { estimator.rto() };
-        self.timeout = self.policies.backoff.timeout(rto, self.backoff_expiries, &mut self.rng);
+        self.timeout = match self.backoff_expiries {
+            // As every backoff has it.
+            0 => rto,
+            expiries => self.sender.policies().backoff.timeout(rto, expiries, &mut self.rng),
+        };
     }
 
     /// New data was acknowledged: counts of expiries end, the backed-off timeout by Karn's rule only with a valid sample.
@@ -290,33 +302,32 @@ impl Connection {
     #[inline(never)]
     fn count_duplicates(&mut self, is_dup: bool, segments_acked: u32, flight_before: u32) {
         if is_dup {
-            self.dup_delivered = (self.dup_delivered + self.smss).min(flight_before.saturating_sub(self.smss));
-        } else if segments_acked > 0 && self.dup_delivered > 0 {
-            self.dup_delivered =
-                self.dup_delivered.saturating_sub((segments_acked - 1) * self.smss).min(self.flight_size().saturating_sub(self.smss));
+            self.sender.dup_delivered = (self.sender.dup_delivered + self.smss).min(flight_before.saturating_sub(self.smss));
+        } else if segments_acked > 0 && self.sender.dup_delivered > 0 {
+            self.sender.dup_delivered =
+                self.sender.dup_delivered.saturating_sub((segments_acked - 1) * self.smss).min(self.flight_size().saturating_sub(self.smss));
         }
     }
 
     /// Asks the loss recovery what this ack means and carries out its phase. Answers how things stand then. `undone`: the ack has just given the
     /// window back, and does not widen it.
     fn recover(&mut self, now: Instant, info: &AckInfo, undone: bool) -> SenderView {
-        if seldom(self.phase == Phase::Cwr) && self.snd_una >= self.recovery_point {
+        if seldom(self.phase == Phase::Cwr) && self.snd_una >= self.sender.recovery_point {
             self.enter(now, Phase::Open);
         }
-        let mut lost = std::mem::take(&mut self.lost);
         let mut v = self.view(now);
         let before = self.phase;
-        let phase = self.policies.recovery.get().on_ack(info, &self.sent, &v, &mut lost);
+        let Sending { policies, state } = self.sender.both();
+        let phase = policies.recovery.on_ack(info, &state.sent, &v, &mut state.lost);
         // Making a view costs something: the same one serves while nothing changes but the window.
-        let stale = !lost.is_empty() | (phase != Phase::Open) | (before != Phase::Open) | info.ece | (self.dup_delivered > 0);
-        self.mark_lost(now, &mut lost);
-        self.lost = lost;
+        let stale = !state.lost.is_empty() | (phase != Phase::Open) | (before != Phase::Open) | info.ece | (state.dup_delivered > 0);
+        self.mark_lost(now);
         self.enter(now, phase);
-        if seldom(self.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+        if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.end_repaired(now);
         }
-        if self.phase == Phase::Open {
-            self.dup_delivered = 0;
+        if seldom(stale) && self.phase == Phase::Open {
+            self.sender.dup_delivered = 0;
         }
         if seldom(info.ece) {
             self.echo(now);
@@ -327,14 +338,15 @@ impl Connection {
             if before != self.phase {
                 v = self.view(now);
             }
-            let window = self.policies.window.on_ack(info, &v);
-            if window != self.window {
+            let Sending { policies, state } = self.sender.both();
+            let window = policies.window.on_ack(info, &v);
+            if window != state.window {
                 self.set_window(window, now);
             }
             if self.rare.says(|r| r.pacing_rate.is_some()) {
                 self.follow_pacing(&v);
             }
-            v.window = self.window;
+            v.window = self.sender.window;
         }
         if seldom(info.deliveries.is_some()) {
             self.follow_recovery_deadline();
@@ -346,7 +358,7 @@ impl Connection {
             self.adjust(now, &mut v);
         }
         if seldom(self.phase != Phase::Open) {
-            self.quota = self.policies.recovery.get().quota(&v);
+            self.sender.quota = self.sender.policies().recovery.quota(&v);
         }
         v
     }
@@ -356,7 +368,7 @@ impl Connection {
         if seldom(!self.config.thin_min_rto.is_zero()) {
             self.choose_floor();
         }
-        match self.policies.timer.get().on(e, self.timeout, v) {
+        match self.sender.policies().timer.on(e, self.timeout, v) {
             TimerAction::Keep => {}
             TimerAction::Arm(at) => self.timers.arm(Timer::Retransmission, at.max(now)),
             TimerAction::Disarm => self.timers.disarm(Timer::Retransmission),
@@ -376,7 +388,7 @@ impl Connection {
     }
 
     fn is_thin(&self) -> bool {
-        f64::from(self.flight_size()) <= self.config.thin_window * self.window.cwnd.max(u64::from(self.initial_window)) as f64
+        f64::from(self.flight_size()) <= self.config.thin_window * self.sender.window.cwnd.max(u64::from(self.sender.initial_window)) as f64
     }
 
     /// What has just been sent may use more of the window than the floor was chosen for: then the countdown that runs takes the longer one, from when it began.

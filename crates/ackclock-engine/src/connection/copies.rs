@@ -47,7 +47,7 @@ impl Connection {
         let fit = room.saturating_sub(len + under_way) / len;
         if fit < u64::from(copies - 1) {
             // They are data that the window has held back.
-            self.cwnd_limited_at = self.snd_nxt;
+            self.sender.cwnd_limited_at = self.snd_nxt;
         }
         let more = fit.min(u64::from(copies - 1)) as u32;
         let until = now + self.timeout;
@@ -74,7 +74,7 @@ impl Connection {
         }
         let (len, offset) = (range.len(), self.position(range.start));
         let push = if offset + u64::from(len) == self.send.end() { Flags::PSH } else { Flags::default() };
-        self.quota = self.quota.saturating_sub(u64::from(len));
+        self.sender.quota = self.sender.quota.saturating_sub(u64::from(len));
         self.last_sent_at = now;
         self.pace(now, len);
         let ecn = if self.rare.ecn.on { Ecn::Ect0 } else { Ecn::NotEct };
@@ -127,7 +127,7 @@ impl Connection {
         if self.flight_size() > 0 {
             // Until what is outstanding is acknowledged, as after an ECN echo (RFC 3168 §6.1.2).
             self.phase = Phase::Cwr;
-            self.recovery_point = self.snd_nxt;
+            self.sender.recovery_point = self.snd_nxt;
             if self.rare.ecn.on {
                 self.rare.ecn.cwr = true;
             }

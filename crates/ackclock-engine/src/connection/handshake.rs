@@ -1,6 +1,6 @@
 //! Opening: active, passive and simultaneous (RFC 9293 §3.5, §3.10), and what SYNs negotiate.
 
-use ackclock_policy::{Ecn, Window};
+use ackclock_policy::Ecn;
 use ackclock_trace::{EventKind, Mask, SendKind};
 use ackclock_units::Instant;
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
@@ -144,8 +144,6 @@ impl Connection {
         self.state = if self.closing { State::FinWait1 } else { State::Established };
         self.pending.syn = false;
         self.snd_una = segment.ack;
-        self.recovery_point = self.snd_una;
-        self.cwnd_limited_at = self.snd_una;
         self.expiries = 0;
         self.timers.disarm(Timer::Retransmission);
         self.stats.established_at.come(now);
@@ -166,15 +164,9 @@ impl Connection {
             self.backoff_expiries = 0;
             self.update_timeout();
         }
-        self.window = Window { cwnd: u64::from(self.smss), ssthresh: u64::MAX };
-        let mut window = self.policies.window.start(&self.view(now));
-        if !once {
-            // RFC 5681 §3.1: after a lost SYN the first window is one segment.
-            window.cwnd = window.cwnd.min(u64::from(self.smss));
+        if self.sender.is_made() || self.unsent() > 0 || self.closing || self.tracer.is_some() {
+            self.begin_sending(now);
         }
-        self.initial_window = u32::try_from(window.cwnd).unwrap_or(u32::MAX);
-        self.set_window(window, now);
-        self.follow_pacing(&self.view(now));
         self.restart_keepalive(now);
         self.trace(Mask::EPISODES, now, || EventKind::Established);
     }
@@ -209,9 +201,13 @@ impl Connection {
             self.rare.timestamps.last_ack_sent = self.rcv_nxt;
         }
         self.last_sent_at = now;
-        let timeout = self.policies.backoff.syn_timeout(self.policies.estimator.initial_rto(), self.backoff_expiries, &mut self.rng);
-        self.timeout = timeout;
-        self.timers.arm(Timer::Retransmission, now + timeout);
+        let rto = self.estimator.initial_rto();
+        self.timeout = match self.backoff_expiries {
+            // As every backoff has it.
+            0 => rto,
+            expiries => self.sender.policies().backoff.syn_timeout(rto, expiries, &mut self.rng),
+        };
+        self.timers.arm(Timer::Retransmission, now + self.timeout);
         Transmit { segment, offset: 0, kind: SendKind::Syn { repeat }, retransmission: repeat > 0, ecn: Ecn::NotEct }
     }
 }

@@ -10,6 +10,7 @@ mod rare;
 mod receive;
 mod segment;
 mod send;
+mod sender;
 mod state;
 mod timeout;
 mod undo;
@@ -17,18 +18,18 @@ mod user;
 
 use std::sync::Arc;
 
-use ackclock_policy::{Ecn, Phase, SamplingRate, SenderView, Window};
+use ackclock_policy::{AckPolicy, Ecn, Phase, RttEstimator, SenderView};
 use ackclock_trace::{Event, EventKind, Mask, SendKind};
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange, seldom};
 use ackclock_wire::Segment;
 
 use self::news::News;
 use self::rare::Rare;
+use self::sender::Sender;
 pub use self::state::State;
 use crate::buffer::{ReceiveBuffer, SendBuffer};
-use crate::scoreboard::Scoreboard;
 use crate::timer::{Timer, Timers};
-use crate::{AbortReason, Config, ConnectionEvent, Policies, Shortest, Stats};
+use crate::{AbortReason, AtNeed, Config, ConnectionEvent, Policies, Shortest, Stats};
 
 /// A segment to send, and where its payload lies in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -64,16 +65,6 @@ struct Unacked {
     full_segments: u32,
 }
 
-/// A loss episode that is not over: from the first cut of the window until all that was outstanding then is acknowledged (M-U1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Episode {
-    class: ackclock_trace::LossClass,
-    /// Retransmissions in it so far; those after the first are "other losses".
-    retransmissions: u32,
-    /// Everything below it was outstanding when it began, or at its last timeout.
-    until: SeqNumber,
-}
-
 #[derive(Debug)]
 struct Tracer {
     mask: Mask,
@@ -107,7 +98,8 @@ pub struct Connection {
     /// A write fell short: tell the application when there is room.
     write_blocked: bool,
     timers: Timers,
-    policies: Policies,
+    estimator: Box<dyn RttEstimator>,
+    ack: AtNeed<dyn AckPolicy>,
     config: Arc<Config>,
     rng: Rng,
 
@@ -125,24 +117,9 @@ pub struct Connection {
     smss: u32,
     fin_sent: bool,
     send: SendBuffer,
-    sent: Scoreboard,
 
-    // Congestion and loss.
-    window: Window,
-    initial_window: u32,
-    recovery_point: SeqNumber,
-    dup_acks: u32,
-    /// Without SACK: bytes that duplicate acks say have left the network.
-    dup_delivered: u32,
-    /// Bytes that may still be sent on the last ack's account, outside the Open phase.
-    quota: Bytes,
-    /// `snd_nxt` when the congestion window last held data back.
-    cwnd_limited_at: SeqNumber,
-    episode: Option<Episode>,
-    lost: Vec<SeqRange>,
-    /// The peer has reported a duplicate.
-    dsack_seen: bool,
-    sampling: SamplingRate,
+    /// Congestion and loss.
+    sender: Sender,
 
     // Timing.
     /// Timeout in force, backoff included.
@@ -202,7 +179,9 @@ impl Connection {
             write_blocked: false,
             timers: Timers::new(),
             timeout: policies.estimator.initial_rto(),
-            policies,
+            estimator: policies.estimator,
+            ack: policies.ack,
+            sender: Sender::new(policies.sender),
             rng,
             iss,
             snd_una: iss,
@@ -217,18 +196,6 @@ impl Connection {
             smss: config.mss.min(536),
             fin_sent: false,
             send: SendBuffer::new(counted),
-            sent: Scoreboard::default(),
-            window: Window { cwnd: u64::from(config.mss), ssthresh: Bytes::MAX },
-            initial_window: config.mss,
-            recovery_point: iss,
-            dup_acks: 0,
-            dup_delivered: 0,
-            quota: 0,
-            cwnd_limited_at: iss,
-            episode: None,
-            lost: Vec::new(),
-            dsack_seen: false,
-            sampling: SamplingRate::new(iss),
             expiries: 0,
             backoff_expiries: 0,
             waiting_since: Instant::ZERO,
@@ -282,7 +249,7 @@ impl Connection {
 
     /// Loss episodes that are over (M-U1).
     pub fn episodes_over(&self) -> u32 {
-        self.stats.ca_events + self.stats.non_ca_events - u32::from(self.episode.is_some())
+        self.stats.ca_events + self.stats.non_ca_events - u32::from(self.sender.episode.is_some())
     }
 
     /// Lets the smallest and the largest round-trip time be those of the samples from now on, for counting from a moment on ([`Stats::since`]).
@@ -295,9 +262,9 @@ impl Connection {
         self.smss
     }
 
-    /// The policies, for traces of their private state.
-    pub fn policies(&self) -> &Policies {
-        &self.policies
+    /// Its estimator.
+    pub fn estimator(&self) -> &dyn RttEstimator {
+        &*self.estimator
     }
 
     /// Chooses what is traced.
@@ -325,25 +292,26 @@ impl Connection {
     #[inline(never)]
     pub fn view(&self, now: Instant) -> SenderView {
         // First: what is read before a call has to be put by.
-        let rtt = self.policies.estimator.rtt();
+        let rtt = self.estimator.rtt();
+        let (sender, flight_size) = (&*self.sender, self.flight_size());
         SenderView {
             now,
             snd_una: self.snd_una,
             snd_nxt: self.snd_nxt,
-            window: self.window,
-            initial_window: u64::from(self.initial_window),
-            flight_size: u64::from(self.flight_size()),
-            pipe: u64::from(self.pipe()),
+            window: sender.window,
+            initial_window: u64::from(sender.initial_window),
+            flight_size: u64::from(flight_size),
+            pipe: u64::from(sender.pipe(flight_size)),
             rwnd: u64::from(self.snd_wnd),
             smss: self.smss,
             unsent: self.unsent(),
             holds_small: (self.config.nagle || self.corked) && !self.closing,
             phase: self.phase,
-            recovery_point: self.recovery_point,
-            dup_acks: self.dup_acks,
+            recovery_point: sender.recovery_point,
+            dup_acks: sender.dup_acks,
             expiries: self.expiries,
             rto_deadline: self.timers.deadline(Timer::Retransmission),
-            oldest_sent_at: self.sent.oldest_sent_at(),
+            oldest_sent_at: sender.sent.oldest_sent_at(),
             rtt,
             sack: self.sack_on,
             timestamps: self.rare.says(|r| r.timestamps.on),
@@ -355,9 +323,9 @@ impl Connection {
         self.snd_nxt.bytes_since(self.snd_una)
     }
 
-    /// Estimate of what is in the network (RFC 6675 §2); without SACK each duplicate ack stands for one segment that has left.
+    /// Estimate of what is in the network (RFC 6675 §2).
     fn pipe(&self) -> u32 {
-        self.sent.in_network(self.flight_size(), self.dup_delivered)
+        self.sender.pipe(self.flight_size())
     }
 
     /// Sequence number of the oldest unacknowledged byte of the stream. Its state tells whether that of the SYN comes first: after 2^32 bytes the oldest

@@ -4,23 +4,26 @@ use ackclock_policy::{Adjustment, Congestion, Phase, SenderView, Settled, Window
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::{Bytes, Instant, SeqRange};
 
-use super::{Connection, Episode};
+use super::Connection;
+use super::sender::Episode;
 
 impl Connection {
     #[inline]
-    pub(super) fn mark_lost(&mut self, now: Instant, lost: &mut Vec<SeqRange>) {
-        if !lost.is_empty() {
-            self.mark_each_lost(now, lost);
+    pub(super) fn mark_lost(&mut self, now: Instant) {
+        if !self.sender.lost.is_empty() {
+            self.mark_each_lost(now);
         }
     }
 
     #[inline(never)]
-    fn mark_each_lost(&mut self, now: Instant, lost: &mut Vec<SeqRange>) {
+    fn mark_each_lost(&mut self, now: Instant) {
+        let mut lost = std::mem::take(&mut self.sender.lost);
         for range in lost.drain(..) {
             let range = SeqRange::new(range.start.max(self.snd_una), range.end.min(self.snd_nxt));
-            self.sent.mark_lost(range);
+            self.sender.sent.mark_lost(range);
             self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
         }
+        self.sender.lost = lost;
     }
 
     /// Carries out a change of phase that the loss recovery asked for.
@@ -34,7 +37,7 @@ impl Connection {
     #[inline(never)]
     fn change_phase(&mut self, now: Instant, phase: Phase) {
         let before = self.phase;
-        if before == Phase::Cwr && matches!(phase, Phase::Open | Phase::Disorder) && self.snd_una < self.recovery_point {
+        if before == Phase::Cwr && matches!(phase, Phase::Open | Phase::Disorder) && self.snd_una < self.sender.recovery_point {
             // The reduction on an echo lasts until what was outstanding then is acknowledged (RFC 3168 §6.1.2).
             return;
         }
@@ -42,9 +45,9 @@ impl Connection {
         match phase {
             Phase::Recovery | Phase::Loss => {
                 // One reduction per window of data: an ECN reduction of the same window counts (RFC 3168 §6.1.2).
-                let reduced = before == Phase::Cwr && self.snd_una < self.recovery_point;
+                let reduced = before == Phase::Cwr && self.snd_una < self.sender.recovery_point;
                 self.end_repaired(now);
-                self.recovery_point = self.snd_nxt;
+                self.sender.recovery_point = self.snd_nxt;
                 self.begin_episode(now, LossClass::Ca);
                 self.stats.fast_recoveries += 1;
                 match phase {
@@ -67,21 +70,21 @@ impl Connection {
 
     /// What the loss recovery does to the window beyond that.
     pub(super) fn adjust(&mut self, now: Instant, v: &mut SenderView) {
-        match self.policies.recovery.get().adjust(v) {
+        match self.sender.policies().recovery.adjust(v) {
             Adjustment::Keep => return,
             Adjustment::Reduce => {
                 // A further cut: the episode has not kept the clock (M-U1).
                 self.begin_episode(now, LossClass::NonCa);
-                let before = self.window.cwnd;
+                let before = self.sender.window.cwnd;
                 self.reduce(Congestion::Loss, now);
-                if self.window.cwnd > before {
-                    self.set_window(Window { cwnd: before, ..self.window }, now);
+                if self.sender.window.cwnd > before {
+                    self.set_window(Window { cwnd: before, ..self.sender.window }, now);
                 }
             }
             Adjustment::To(window) => self.set_window(window, now),
             Adjustment::Repaired { flight_size } => self.answer_repaired(now, flight_size),
         }
-        v.window = self.window;
+        v.window = self.sender.window;
     }
 
     /// RFC 8985 §7.4.2: a loss that a probe repaired is a congestion signal as any other, unless an ECN echo has told of this window.
@@ -93,7 +96,7 @@ impl Connection {
         self.begin_episode(now, LossClass::Ca);
         self.stats.window_cuts += 1;
         let v = SenderView { flight_size, ..self.view(now) };
-        let window = self.policies.window.on_congestion(Congestion::Loss, &v);
+        let window = self.sender.policies().window.on_congestion(Congestion::Loss, &v);
         self.set_window(window, now);
         self.settle(Settled::Done, now);
         self.end_episode(now, false);
@@ -112,10 +115,10 @@ impl Connection {
         }
         if matches!(self.phase, Phase::Open | Phase::Disorder) && self.flight_size() > 0 {
             self.phase = Phase::Cwr;
-            self.recovery_point = self.snd_nxt;
+            self.sender.recovery_point = self.snd_nxt;
             self.stats.ecn_reductions += 1;
             self.rare.ecn.cwr = true;
-            if self.episode.is_some() {
+            if self.sender.episode.is_some() {
                 // An episode that its recovery left unrepaired is cut a second time.
                 self.begin_episode(now, LossClass::NonCa);
             }
@@ -128,9 +131,9 @@ impl Connection {
     #[inline(never)]
     pub(super) fn begin_episode(&mut self, now: Instant, class: LossClass) {
         let (until, recovery_point) = (self.snd_nxt, self.snd_nxt);
-        let class = match &mut self.episode {
+        let class = match &mut self.sender.episode {
             None => {
-                self.episode = Some(Episode { class, retransmissions: 0, until });
+                self.sender.episode = Some(Episode { class, retransmissions: 0, until });
                 match class {
                     LossClass::Ca => self.stats.ca_events += 1,
                     LossClass::NonCa => self.stats.non_ca_events += 1,
@@ -157,14 +160,14 @@ impl Connection {
     /// Ends the episode whose losses are all repaired, if there is one. It outlives a recovery that the first new ack ends (Reno): what is found
     /// missing below its end later belongs to the same window of data.
     pub(super) fn end_repaired(&mut self, now: Instant) {
-        if self.episode.is_some_and(|e| self.snd_una >= e.until) {
+        if self.sender.episode.is_some_and(|e| self.snd_una >= e.until) {
             self.end_episode(now, false);
         }
     }
 
     /// Puts back the episode that a timeout, now taken back, found open; without one, that of the timeout itself ends as spurious.
     pub(super) fn restore_episode(&mut self, now: Instant, before: Option<Episode>) {
-        let (Some(before), Some(e)) = (before, &mut self.episode) else { return self.end_episode(now, true) };
+        let (Some(before), Some(e)) = (before, &mut self.sender.episode) else { return self.end_episode(now, true) };
         e.until = before.until;
         if before.class == LossClass::Ca && e.class == LossClass::NonCa {
             e.class = LossClass::Ca;
@@ -176,14 +179,14 @@ impl Connection {
     }
 
     pub(super) fn end_episode(&mut self, now: Instant, spurious: bool) {
-        if let Some(e) = self.episode.take() {
+        if let Some(e) = self.sender.episode.take() {
             self.trace(Mask::EPISODES, now, || EventKind::EpisodeEnded { class: e.class, spurious });
         }
     }
 
     pub(super) fn set_window(&mut self, window: Window, now: Instant) {
         // No window below one segment, whatever a policy answers; the receiver-only window is bounded by the receiver's alone.
-        self.window = Window { cwnd: window.cwnd.max(u64::from(self.smss)), ..window };
+        self.sender.window = Window { cwnd: window.cwnd.max(u64::from(self.smss)), ..window };
         if self.tracer.is_some() {
             self.trace_window(now, window);
         }
@@ -199,14 +202,14 @@ impl Connection {
     pub(super) fn reduce(&mut self, c: Congestion, now: Instant) {
         self.stats.window_cuts += u32::from(c != Congestion::Rto { repeated: true });
         let v = self.view(now);
-        let window = self.policies.window.on_congestion(c, &v);
+        let window = self.sender.policies().window.on_congestion(c, &v);
         self.set_window(window, now);
         self.follow_pacing(&v);
     }
 
     /// The window's rule says how fast segments leave.
     pub(super) fn follow_pacing(&mut self, v: &SenderView) {
-        let rate = self.policies.window.pacing(v);
+        let rate = self.sender.policies().window.pacing(v);
         if rate != self.rare.pacing_rate {
             self.rare.pacing_rate = rate;
         }
@@ -215,7 +218,7 @@ impl Connection {
     #[inline(never)]
     pub(super) fn settle(&mut self, s: Settled, now: Instant) {
         let v = self.view(now);
-        let window = self.policies.window.on_settled(s, &v);
+        let window = self.sender.policies().window.on_settled(s, &v);
         self.set_window(window, now);
     }
 }

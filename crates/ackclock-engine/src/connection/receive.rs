@@ -49,7 +49,7 @@ impl Connection {
         self.unacked.full_segments += u32::from(full_sized);
         if seldom(had_gap | (delivered == 0) | self.dsack.is_some()) {
             // Out of order, or a gap filled wholly or in part: at once (RFC 5681 §4.2).
-            if !self.policies.ack.holds_out_of_order() {
+            if !self.ack.get().holds_out_of_order() {
                 self.pending.ack = true;
                 return;
             }
@@ -90,7 +90,7 @@ impl Connection {
             rmss: self.rmss,
             deadline: self.timers.deadline(Timer::Ack),
         };
-        match self.policies.ack.on_arrival(&arrival, &p) {
+        match self.ack.get().on_arrival(&arrival, &p) {
             AckAction::Now => self.pending.ack = true,
             AckAction::By(at) if at <= now => self.pending.ack = true,
             AckAction::By(at) => self.timers.arm(Timer::Ack, at),

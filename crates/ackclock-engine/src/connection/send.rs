@@ -5,6 +5,7 @@ use ackclock_trace::{EventKind, LossClass, Mask, SendKind};
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
+use super::sender::Sending;
 use super::{Connection, State, Transmit};
 use crate::timer::Timer;
 use crate::{IdleAfter, IdleSince, RttSampling};
@@ -85,6 +86,12 @@ impl Connection {
 
     #[inline(always)]
     fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
+        if !self.sender.is_made() {
+            if mostly(self.unsent() == 0 && !self.fin_is_due()) {
+                return None;
+            }
+            self.be_ready(now);
+        }
         if let Some(rare) = self.rare.changed() {
             if rare.pacing_rate.is_some() && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
                 return None;
@@ -96,27 +103,29 @@ impl Connection {
             }
         }
         // With nothing outstanding there is nothing to repair, whatever the phase: only the windows count, and a closed one needs its probe.
-        if mostly(self.phase == Phase::Open && !self.sent.has_lost()) || self.sent.is_empty() {
+        let sender = &*self.sender;
+        if mostly(self.phase == Phase::Open && !sender.sent.has_lost()) || sender.sent.is_empty() {
             // Asked before the windows: an end that only receives has nothing.
             if self.unsent() == 0 && !self.fin_is_due() {
                 return None;
             }
-            let room = self.window.cwnd.saturating_sub(u64::from(self.pipe()));
+            let room = sender.window.cwnd.saturating_sub(u64::from(sender.pipe(self.flight_size())));
             return self.transmit_new(now, room);
         }
         if let Some(quota) = self.probing_quota() {
             return self.transmit_new(now, quota);
         }
         let v = self.view(now);
-        let quota = if self.phase == Phase::Open { v.room() } else { self.quota };
-        let Some(range) = self.policies.recovery.get().next_seg(&self.sent, &v) else {
+        let quota = if self.phase == Phase::Open { v.room() } else { self.sender.quota };
+        let Sending { policies, state } = self.sender.both();
+        let Some(range) = policies.recovery.next_seg(&state.sent, &v) else {
             // Nothing to repair and no data: a FIN may still be due.
             return if self.unsent() == 0 { self.transmit_new(now, quota) } else { None };
         };
         if range.start >= self.snd_nxt {
             return self.transmit_new(now, quota);
         }
-        if self.phase != Phase::Open && self.quota < u64::from(range.len().min(self.smss)) {
+        if self.phase != Phase::Open && self.sender.quota < u64::from(range.len().min(self.smss)) {
             return None;
         }
         self.transmit_again(now, range.start)
@@ -130,17 +139,20 @@ impl Connection {
             return None;
         }
         let idle = self.snd_nxt == self.snd_una;
-        if !idle && room < u64::from(self.smss) && unsent >= u64::from(self.smss) && self.policies.framing.is_none() {
-            // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK blocks may make it a little shorter.)
-            self.cwnd_limited_at = self.snd_nxt;
-            return None;
+        if !idle && room < u64::from(self.smss) && unsent >= u64::from(self.smss) {
+            let Sending { policies, state } = self.sender.both();
+            if mostly(policies.framing.is_none()) {
+                // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK blocks may make it a little shorter.)
+                state.cwnd_limited_at = self.snd_nxt;
+                return None;
+            }
         }
         self.transmit_unsent(now, room, unsent, fin_due)
     }
 
     /// True when a FIN is to follow the last byte and was not sent.
     #[inline]
-    fn fin_is_due(&self) -> bool {
+    pub(super) fn fin_is_due(&self) -> bool {
         seldom(self.closing) && !self.fin_sent && self.state != State::SynReceived
     }
 
@@ -151,23 +163,24 @@ impl Connection {
         if seldom(idle) && self.config.idle_restart && self.stats.data_segments_sent > 0 {
             self.restart_after_idle(now);
         }
-        let room = if idle { room.max(self.window.cwnd) } else { room };
         let whole = self.most(now);
+        let Sending { policies, state } = self.sender.both();
+        let room = if idle { room.max(state.window.cwnd) } else { room };
         let Frame { most, copies } =
-            if self.policies.framing.is_some() && unsent > 0 { self.frame(now, whole) } else { Frame { most: whole, copies: 1 } };
+            if seldom(policies.framing.is_some()) && unsent > 0 { self.frame(now, whole) } else { Frame { most: whole, copies: 1 } };
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
         let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
         let last = u64::from(len) == unsent;
         // Nagle's algorithm leaves data alone that was made small on purpose.
         let at_once = idle || !self.config.nagle || most < whole;
         if unsent > 0 && !self.worth_sending(len, most, last, at_once, fin_due) {
-            if self.sent.is_empty() && usable < most && unsent > u64::from(usable) {
+            if self.sender.sent.is_empty() && usable < most && unsent > u64::from(usable) {
                 self.arm_persist(now);
             }
             return None;
         }
         if seldom(room < u64::from(len)) {
-            self.cwnd_limited_at = self.snd_nxt;
+            self.sender.cwnd_limited_at = self.snd_nxt;
             return None;
         }
         let fin = fin_due && last;
@@ -183,13 +196,14 @@ impl Connection {
         let seq = self.snd_nxt;
         let offset = self.send.end() - unsent;
         let ecn = if self.rare.is_changed() { self.note_new(now, len, &mut flags) } else { Ecn::NotEct };
-        self.sent.push(seq, len + u32::from(fin), fin, now);
+        let sender = &mut *self.sender;
+        sender.sent.push(seq, len + u32::from(fin), fin, now);
+        sender.quota = sender.quota.saturating_sub(u64::from(len));
         self.snd_nxt = seq + len + u32::from(fin);
         self.last_sent_at = now;
         if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && self.rare.timed.is_none() {
             self.rare.timed = Some((self.snd_nxt, now));
         }
-        self.quota = self.quota.saturating_sub(u64::from(len));
         if self.rare.says(|r| r.thin) {
             self.leave_thin_floor();
         }
@@ -199,11 +213,11 @@ impl Connection {
             }
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
-            if self.stats.data_segments_sent == 0 && self.policies.recovery.get().goes_by_time() {
-                self.sent.keep_deliveries();
+            if self.stats.data_segments_sent == 0 && self.sender.policies().recovery.goes_by_time() {
+                self.sender.sent.keep_deliveries();
             }
         }
-        if self.sent.keeps_deliveries() {
+        if self.sender.sent.keeps_deliveries() {
             self.plan_recovery(now);
         }
         if copies > 1 && len > 0 && !fin {
@@ -230,7 +244,7 @@ impl Connection {
     fn frame(&mut self, now: Instant, whole: u32) -> Frame {
         let v = self.view(now);
         let plain = Frame { most: whole, copies: 1 };
-        let frame = self.policies.framing.as_mut().map_or(plain, |framing| framing.frame(&v));
+        let frame = self.sender.policies().framing.as_mut().map_or(plain, |framing| framing.frame(&v));
         Frame { most: frame.most.clamp(1, whole), copies: frame.copies.max(1) }
     }
 
@@ -258,7 +272,7 @@ impl Connection {
             IdleSince::Send => self.last_sent_at,
             IdleSince::Receive => self.last_received_at,
         });
-        let after = match (self.config.idle_after, self.policies.estimator.rtt()) {
+        let after = match (self.config.idle_after, self.estimator.rtt()) {
             (IdleAfter::Rtt, Some(rtt)) => rtt.srtt,
             _ => self.timeout,
         };
@@ -268,8 +282,9 @@ impl Connection {
     #[cold]
     fn restart_after_idle(&mut self, now: Instant) {
         if let Some(idle) = self.idled(now) {
-            let window = self.policies.window.on_idle(idle, &self.view(now));
-            if window != self.window {
+            let v = self.view(now);
+            let window = self.sender.policies().window.on_idle(idle, &v);
+            if window != self.sender.window {
                 self.set_window(window, now);
             }
             // One restart per idle period.
@@ -281,22 +296,22 @@ impl Connection {
     #[inline(never)]
     fn transmit_again(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
         let most = self.most(now);
-        let (range, fin) = self.sent.retransmit(seq, most, now)?;
+        let (range, fin) = self.sender.sent.retransmit(seq, most, now)?;
         self.stop_timing();
         self.watch_retransmission(range.end);
         if self.rare.says(|r| r.copies.is_some()) {
             self.forget_copies_of(range);
         }
         let len = range.len() - u32::from(fin);
-        self.quota = self.quota.saturating_sub(u64::from(range.len()));
+        self.sender.quota = self.sender.quota.saturating_sub(u64::from(range.len()));
         let v = self.view(now);
-        self.policies.recovery.get().on_retransmit(range, &v);
+        self.sender.policies().recovery.on_retransmit(range, &v);
         if len > 0 {
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += u64::from(len);
         }
-        let by_timeout = self.phase == Phase::Loss && self.episode.is_none_or(|e| e.class == LossClass::NonCa);
-        if let Some(e) = self.episode.as_mut().filter(|_| !self.rare.says(|r| r.loss_probe.is_some())) {
+        let by_timeout = self.phase == Phase::Loss && self.sender.episode.is_none_or(|e| e.class == LossClass::NonCa);
+        if let Some(e) = self.sender.episode.as_mut().filter(|_| !self.rare.says(|r| r.loss_probe.is_some())) {
             e.retransmissions += 1;
             // The first retransmission belongs to the signal itself; the rest are "other losses" (M-U1).
             self.stats.other_losses += u32::from(e.retransmissions > 1);
@@ -317,7 +332,7 @@ impl Connection {
     #[cold]
     fn transmit_probe(&mut self, now: Instant) -> Option<Transmit> {
         let again = self.probe_outstanding;
-        if !again && (!self.sent.is_empty() || self.unsent() == 0) {
+        if !again && (!self.sender.sent.is_empty() || self.unsent() == 0) {
             return None;
         }
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
@@ -329,9 +344,9 @@ impl Connection {
         };
         let offset = self.position(seq);
         if again {
-            self.sent.retransmit(seq, len, now)?;
+            self.sender.sent.retransmit(seq, len, now)?;
         } else {
-            self.sent.push(seq, len, false, now);
+            self.sender.sent.push(seq, len, false, now);
             self.snd_nxt = seq + len;
             self.last_sent_at = now;
         }

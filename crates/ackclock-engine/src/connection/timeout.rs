@@ -4,6 +4,7 @@ use ackclock_policy::{Congestion, Phase, TimerEvent};
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::{Duration, Instant};
 
+use super::sender::Sending;
 use super::{Connection, State};
 use crate::AbortReason;
 use crate::timer::Timer;
@@ -38,7 +39,7 @@ impl Connection {
         }
         if self.timers.expire(Timer::Persist, now) {
             self.rare.unanswered_probes += 1;
-            if self.policies.backoff.give_up(self.rare.unanswered_probes, now.since(self.waiting_since)) {
+            if self.sender.policies().backoff.give_up(self.rare.unanswered_probes, now.since(self.waiting_since)) {
                 self.give_up(AbortReason::Timeout, now);
                 return;
             }
@@ -73,47 +74,46 @@ impl Connection {
         }
         self.count_timeout(now);
         // The estimator minds a lost SYN (RFC 6298 §5.7).
-        self.policies.estimator.on_expiry(self.expiries);
+        self.estimator.on_expiry(self.expiries);
         self.stats.syn_retransmissions += 1;
         self.pending.syn = true;
     }
 
     /// RFC 6298 §5.4-5.6, RFC 5681 §3.1.
     fn retransmission_expired(&mut self, now: Instant) {
-        if self.sent.is_empty() {
+        if self.sender.sent.is_empty() {
             return;
         }
-        if self.policies.backoff.give_up(self.expiries + 1, now.since(self.waiting_since)) {
+        if self.sender.policies().backoff.give_up(self.expiries + 1, now.since(self.waiting_since)) {
             self.give_up(AbortReason::Timeout, now);
             return;
         }
         let before = self.view(now);
         let repeated = self.expiries > 0;
         self.count_timeout(now);
-        self.policies.estimator.on_expiry(self.expiries);
-        self.policies.backoff.on_expiry(&before);
+        self.estimator.on_expiry(self.expiries);
+        self.sender.policies().backoff.on_expiry(&before);
         self.update_timeout();
         self.stop_timing();
         self.forget_copies();
         if !repeated && self.rare.timestamps.on {
             self.rare.timestamps.timeout_tsval = Some(self.timestamp_clock(now));
         }
-        if self.sent.reneged() {
-            self.sent.forget_sacks();
+        if self.sender.sent.reneged() {
+            self.sender.sent.forget_sacks();
         }
         self.watch_timeout(&before);
         let v = self.view(now);
-        let mut lost = std::mem::take(&mut self.lost);
-        self.policies.recovery.get().on_rto(&self.sent, &v, &mut lost);
+        let Sending { policies, state } = self.sender.both();
+        policies.recovery.on_rto(&state.sent, &v, &mut state.lost);
         self.begin_episode(now, LossClass::NonCa);
         // The window is asked before the marks change what `flight_size` and `pipe` say.
         self.reduce(Congestion::Rto { repeated }, now);
-        self.mark_lost(now, &mut lost);
-        self.lost = lost;
-        self.dup_acks = 0;
-        self.dup_delivered = 0;
+        self.mark_lost(now);
+        self.sender.dup_acks = 0;
+        self.sender.dup_delivered = 0;
         self.phase = Phase::Loss;
-        self.recovery_point = self.snd_nxt;
+        self.sender.recovery_point = self.snd_nxt;
         if self.rare.ecn.on {
             self.rare.ecn.cwr = true;
         }
@@ -121,43 +121,44 @@ impl Connection {
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);
-        self.quota = self.policies.recovery.get().quota(&v);
+        self.sender.quota = self.sender.policies().recovery.quota(&v);
     }
 
     /// The loss recovery's own deadline.
     #[cold]
     fn recovery_deadline(&mut self, now: Instant) {
-        if self.sent.is_empty() {
+        if self.sender.sent.is_empty() {
             return;
         }
         let v = self.view(now);
-        let mut lost = std::mem::take(&mut self.lost);
-        let phase = self.policies.recovery.get().on_deadline(&self.sent, &v, &mut lost);
-        self.mark_lost(now, &mut lost);
-        self.lost = lost;
+        let Sending { policies, state } = self.sender.both();
+        let phase = policies.recovery.on_deadline(&state.sent, &v, &mut state.lost);
+        self.mark_lost(now);
         self.enter(now, phase);
         let v = self.view(now);
-        if let Some(range) = self.policies.recovery.get().loss_probe(&self.sent, &v) {
+        let Sending { policies, state } = self.sender.both();
+        if let Some(range) = policies.recovery.loss_probe(&state.sent, &v) {
             self.rare.loss_probe = Some(range);
             self.run_retransmission_timer(now, TimerEvent::Probed, &v);
         }
         self.follow_recovery_deadline();
         let v = self.view(now);
-        self.quota = self.policies.recovery.get().quota(&v);
+        self.sender.quota = self.sender.policies().recovery.quota(&v);
     }
 
     /// New data was sent or acknowledged: the recovery may set a timer beside that of retransmissions.
     #[cold]
     pub(super) fn plan_recovery(&mut self, now: Instant) {
         let v = self.view(now);
-        self.policies.recovery.get().plan(&self.sent, &v);
+        let Sending { policies, state } = self.sender.both();
+        policies.recovery.plan(&state.sent, &v);
         self.follow_recovery_deadline();
     }
 
     /// The recovery's timer runs as it says.
     #[inline]
     pub(super) fn follow_recovery_deadline(&mut self) {
-        match self.policies.recovery.get().deadline() {
+        match self.sender.policies().recovery.deadline() {
             Some(at) => self.timers.arm(Timer::Recovery, at),
             None => self.timers.disarm(Timer::Recovery),
         }

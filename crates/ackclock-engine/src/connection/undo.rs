@@ -4,7 +4,8 @@ use ackclock_policy::{AckInfo, Phase, SenderView, Settled, Timeout, Verdict, Win
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
 use ackclock_wire::Segment;
 
-use super::{Connection, Episode};
+use super::Connection;
+use super::sender::{Episode, Sending};
 
 /// What is kept of the time before a timeout; the scoreboard keeps its marks.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(super) struct Rebase {
 impl Connection {
     /// The timer expired; `v` is from before anything changed.
     pub(super) fn watch_timeout(&mut self, v: &SenderView) {
-        if !self.policies.undo.on_rto(v) {
+        if !self.sender.policies().undo.on_rto(v) {
             if self.rare.watched.is_some() {
                 self.rare.watched = None;
             }
@@ -46,18 +47,18 @@ impl Connection {
             w.probing = false;
             return;
         }
-        self.sent.save_marks();
+        self.sender.sent.save_marks();
         let timeout = Timeout {
             window: v.window,
             flight_size: v.flight_size,
             recover: v.snd_nxt,
             resent_to: v.snd_una,
             answers_original: None,
-            dsack_seen: self.dsack_seen,
+            dsack_seen: self.sender.dsack_seen,
         };
         // RFC 4015 §3.2, step 0: two granules of the clock more than the smoothed round-trip time.
-        let rtt = v.rtt.map(|r| (r.srtt + self.policies.estimator.granularity() * 2, r.rttvar));
-        let episode = self.episode;
+        let rtt = v.rtt.map(|r| (r.srtt + self.estimator.granularity() * 2, r.rttvar));
+        let episode = self.sender.episode;
         let watched = Watched { timeout, phase: v.phase, recovery_point: v.recovery_point, probing: false, quota: 0, counted: false, episode, rtt };
         self.rare.watched = Some(Box::new(watched));
     }
@@ -85,7 +86,7 @@ impl Connection {
 
     fn count_spurious(&mut self) {
         self.stats.spurious_timeouts += 1;
-        self.policies.estimator.on_spurious_timeout();
+        self.estimator.on_spurious_timeout();
     }
 
     /// Asks what the ack tells about the last timeout. True when that is taken back.
@@ -93,7 +94,8 @@ impl Connection {
     pub(super) fn judge_timeout(&mut self, now: Instant, a: &AckInfo) -> bool {
         let Some(mut w) = self.rare.watched.take() else { return false };
         let v = self.view(now);
-        let verdict = self.policies.undo.on_ack(a, &w.timeout, &self.sent, &v);
+        let Sending { policies, state } = self.sender.both();
+        let verdict = policies.undo.on_ack(a, &w.timeout, &state.sent, &v);
         // It concerned this ack alone.
         w.timeout.answers_original = None;
         match verdict {
@@ -104,8 +106,8 @@ impl Connection {
             }
             Verdict::Genuine if w.probing => {
                 // RFC 5682 §2.1 step 3a: the new segments count.
-                let cwnd = self.window.cwnd.min(3 * u64::from(self.smss));
-                self.set_window(Window { cwnd, ..self.window }, now);
+                let cwnd = self.sender.window.cwnd.min(3 * u64::from(self.smss));
+                self.set_window(Window { cwnd, ..self.sender.window }, now);
             }
             Verdict::Genuine => {}
             Verdict::Spurious => self.take_back(now, a, &w),
@@ -118,16 +120,16 @@ impl Connection {
         if !w.counted {
             self.count_spurious();
         }
-        self.sent.restore_marks();
-        (self.dup_acks, self.dup_delivered, self.expiries) = (0, 0, 0);
-        (self.phase, self.recovery_point) = (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
+        self.sender.sent.restore_marks();
+        (self.sender.dup_acks, self.sender.dup_delivered, self.expiries) = (0, 0, 0);
+        (self.phase, self.sender.recovery_point) = (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
         self.restore_episode(now, w.episode);
-        if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.policies.undo.adapts_timer()) {
+        if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.sender.policies().undo.adapts_timer()) {
             self.rare.rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
         }
         let v = self.view(now);
-        self.policies.recovery.get().on_undo(&v);
-        let window = self.policies.undo.resume(a, &w.timeout, &v);
+        self.sender.policies().recovery.on_undo(&v);
+        let window = self.sender.policies().undo.resume(a, &w.timeout, &v);
         self.set_window(window, now);
         self.settle(Settled::Spurious, now);
         let v = self.view(now);

@@ -65,20 +65,21 @@ impl Connection {
         let (Some(start), Ok(len)) = (from.max(first).checked_sub(first), u32::try_from(to - from.max(first))) else { return false };
         let Ok(start) = u32::try_from(start) else { return false };
         let range = SeqRange::new(base + start, base + start + len);
-        self.sent.sacked().iter().any(|sacked| sacked.covers(range))
+        self.sender.sent.sacked().iter().any(|sacked| sacked.covers(range))
     }
 
     /// True while the peer tells of arrivals above something that is missing.
     pub fn holds_sacks(&self) -> bool {
-        !self.sent.sacked().is_empty()
+        !self.sender.sent.sacked().is_empty()
     }
 
     /// Bytes that would leave at once if they were written now, as far as the windows go: what was written and waits, or is to be sent again, comes first.
     /// Nagle's algorithm may still hold back what makes no full segment.
-    pub fn room(&self, now: Instant) -> u64 {
+    pub fn room(&mut self, now: Instant) -> u64 {
         if !self.may_write() || matches!(self.state, State::SynSent | State::SynReceived) {
             return 0;
         }
+        self.be_ready(now);
         let receivers = u64::from((self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt));
         self.congestion_room(now).min(receivers).saturating_sub(self.unsent()).min(self.writable())
     }
@@ -88,24 +89,29 @@ impl Connection {
         if self.rare.says(|r| r.pacing_rate.is_some()) && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
             return 0;
         }
-        if self.sent.is_empty() {
+        if self.sender.sent.is_empty() {
             // After an idle period the window is the restart window, which is rarely another than this (RFC 5681 §4.1).
-            return if self.idled(now).is_some() { self.window.cwnd.min(u64::from(self.initial_window)) } else { self.window.cwnd };
+            return if self.idled(now).is_some() {
+                self.sender.window.cwnd.min(u64::from(self.sender.initial_window))
+            } else {
+                self.sender.window.cwnd
+            };
         }
         match self.probing_quota() {
             Some(quota) => quota,
-            None if self.phase == Phase::Open => self.window.cwnd.saturating_sub(u64::from(self.pipe() + self.sent.to_resend())),
-            None => self.quota.saturating_sub(u64::from(self.sent.to_resend())),
+            None if self.phase == Phase::Open => self.sender.window.cwnd.saturating_sub(u64::from(self.pipe() + self.sender.sent.to_resend())),
+            None => self.sender.quota.saturating_sub(u64::from(self.sender.sent.to_resend())),
         }
     }
 
     /// The application has more to send, and waits until it would leave at once ([`Connection::room`]): where the congestion window is what it waits for, that
     /// has been the limit, as it is for data that waits in the send buffer.
-    pub fn wait_for_room(&mut self) {
+    pub fn wait_for_room(&mut self, now: Instant) {
+        self.be_ready(now);
         let receivers = u64::from(self.snd_wnd).saturating_sub(u64::from(self.flight_size()));
-        let congestion = self.window.cwnd.saturating_sub(u64::from(self.pipe()));
+        let congestion = self.sender.window.cwnd.saturating_sub(u64::from(self.pipe()));
         if congestion <= receivers.min(self.config.snd_buf.saturating_sub(u64::from(self.flight_size()))) {
-            self.cwnd_limited_at = self.snd_nxt;
+            self.sender.cwnd_limited_at = self.snd_nxt;
         }
     }
 

@@ -3,8 +3,8 @@
 mod sack;
 mod sent;
 
-use std::cell::Cell;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ackclock_policy::{Deliveries, Scoreboard as View, SentSegment, Transmission};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
@@ -35,7 +35,7 @@ pub(crate) struct Acked {
     pub retransmitted: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Scoreboard {
     sent: VecDeque<Sent>,
     /// What the times of segments count from; none was sent before.
@@ -45,13 +45,34 @@ pub(crate) struct Scoreboard {
     sacked_bytes: u32,
     lost_bytes: u32,
     retransmitted_bytes: u32,
-    /// No segment below it is waiting for a retransmission.
-    lost_hint: Cell<SeqNumber>,
+    /// No segment below it is waiting for a retransmission. Found out while reading; one scoreboard, the empty one, is read by all threads.
+    lost_hint: AtomicU32,
     /// What has been delivered since it was last asked for, where somebody wants to know.
     deliveries: Option<Box<Deliveries>>,
 }
 
 impl Scoreboard {
+    pub const EMPTY: Self = Self {
+        sent: VecDeque::new(),
+        epoch: Instant::ZERO,
+        sacked: Vec::new(),
+        sacked_bytes: 0,
+        lost_bytes: 0,
+        retransmitted_bytes: 0,
+        lost_hint: AtomicU32::new(0),
+        deliveries: None,
+    };
+
+    #[inline]
+    fn lost_hint(&self) -> SeqNumber {
+        SeqNumber(self.lost_hint.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn set_lost_hint(&self, seq: SeqNumber) {
+        self.lost_hint.store(seq.0, Ordering::Relaxed);
+    }
+
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
@@ -60,7 +81,7 @@ impl Scoreboard {
     #[inline(always)]
     pub fn push(&mut self, seq: SeqNumber, len: u32, fin: bool, now: Instant) {
         if self.sent.is_empty() {
-            self.lost_hint.set(seq);
+            self.set_lost_hint(seq);
             self.epoch = now;
         }
         let since = self.since_epoch(now);
@@ -114,7 +135,7 @@ impl Scoreboard {
 
     /// True while some segment is marked lost and not yet retransmitted.
     pub fn has_lost(&self) -> bool {
-        seldom(self.lost_bytes > 0) && self.next_lost(self.lost_hint.get()).is_some()
+        seldom(self.lost_bytes > 0) && self.next_lost(self.lost_hint()).is_some()
     }
 
     /// Bytes marked lost and not yet retransmitted.
@@ -213,8 +234,8 @@ impl Scoreboard {
                 first.start = first.start.max(ack);
             }
         }
-        if self.lost_hint.get() < ack {
-            self.lost_hint.set(ack);
+        if self.lost_hint() < ack {
+            self.set_lost_hint(ack);
         }
         // What an overshoot of slow start took is given back, far from where it would be taken again.
         if self.sent.capacity() >= SPARE_SEGMENTS && self.sent.len() * 4 <= self.sent.capacity() {
@@ -256,8 +277,8 @@ impl Scoreboard {
             }
             s.marks = (s.marks & KEPT) | LOST;
         }
-        if range.start < self.lost_hint.get() {
-            self.lost_hint.set(range.start);
+        if range.start < self.lost_hint() {
+            self.set_lost_hint(range.start);
         }
     }
 
@@ -282,7 +303,7 @@ impl Scoreboard {
             }
         }
         if let Some(first) = self.sent.front() {
-            self.lost_hint.set(first.seq);
+            self.set_lost_hint(first.seq);
         }
     }
 
@@ -328,13 +349,13 @@ impl View for Scoreboard {
         if self.lost_bytes == 0 {
             return None;
         }
-        let hint = self.lost_hint.get();
+        let hint = self.lost_hint();
         let first = self.index_of(from.max(hint));
         let found = self.sent.range(first..).find(|s| s.marks & (LOST | RETRANSMITTED | SACKED) == LOST);
         if from <= hint {
             // Everything below was looked at and does not wait.
             let next = found.map_or_else(|| self.sent.back().map_or(hint, Sent::end), |s| s.seq);
-            self.lost_hint.set(next);
+            self.set_lost_hint(next);
         }
         found.map(Sent::range)
     }

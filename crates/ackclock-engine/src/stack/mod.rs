@@ -5,15 +5,12 @@ mod preset;
 
 use std::sync::Arc;
 
-use ackclock_policy::{
-    AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, Modifier, Params, Registry, RegistryError, RetransmissionTimer, Role,
-    RttEstimator, SpuriousTimeout, nearest,
-};
+use ackclock_policy::{AckPolicy, Chosen, Modifier, Params, Registry, RegistryError, Role, RttEstimator, nearest};
 
 pub use error::StackError;
 pub use preset::{PRESETS, Preset};
 
-use crate::{Config, OPTIONS, Policies};
+use crate::{Config, OPTIONS, Policies, SenderChoice};
 
 /// A TCP: a policy of each kind and the connection's options, every parameter with a value.
 ///
@@ -33,13 +30,8 @@ pub struct Stack {
     name: String,
     registry: Arc<Registry>,
     estimator: Chosen<dyn RttEstimator>,
-    backoff: Chosen<dyn Backoff>,
-    timer: Arc<Chosen<dyn RetransmissionTimer>>,
-    recovery: Arc<Chosen<dyn LossRecovery>>,
-    undo: Chosen<dyn SpuriousTimeout>,
-    window: Chosen<dyn CongestionControl>,
-    framing: Chosen<dyn Framing>,
-    ack: Chosen<dyn AckPolicy>,
+    sender: Arc<SenderChoice>,
+    ack: Arc<Chosen<dyn AckPolicy>>,
     options: Params,
 }
 
@@ -83,13 +75,15 @@ impl Stack {
         Ok(Self {
             name: String::new(),
             estimator: registry.choose("rfc6298")?,
-            backoff: registry.choose("exponential")?,
-            timer: Arc::new(registry.choose("restart-on-ack")?),
-            recovery: Arc::new(registry.choose("sack")?),
-            undo: registry.choose("none")?,
-            window: registry.choose("reno")?,
-            framing: registry.choose("full")?,
-            ack: registry.choose("delayed")?,
+            sender: Arc::new(SenderChoice {
+                backoff: registry.choose("exponential")?,
+                timer: registry.choose("restart-on-ack")?,
+                recovery: registry.choose("sack")?,
+                undo: registry.choose("none")?,
+                window: registry.choose("reno")?,
+                framing: registry.choose("full")?,
+            }),
+            ack: Arc::new(registry.choose("delayed")?),
             options: Params::defaults(OPTIONS),
             registry,
         })
@@ -112,13 +106,13 @@ impl Stack {
         let (kind, param) = key.split_once('.').map_or((key, None), |(kind, param)| (kind, Some(param)));
         match kind {
             "estimator" => adjust(&registry, &mut self.estimator, param, value)?,
-            "backoff" => adjust(&registry, &mut self.backoff, param, value)?,
-            "timer" => adjust(&registry, Arc::make_mut(&mut self.timer), param, value)?,
-            "recovery" => adjust(&registry, Arc::make_mut(&mut self.recovery), param, value)?,
-            "undo" => adjust(&registry, &mut self.undo, param, value)?,
-            "window" => adjust(&registry, &mut self.window, param, value)?,
-            "framing" => adjust(&registry, &mut self.framing, param, value)?,
-            "ack" => adjust(&registry, &mut self.ack, param, value)?,
+            "backoff" => adjust(&registry, &mut self.sender_mut().backoff, param, value)?,
+            "timer" => adjust(&registry, &mut self.sender_mut().timer, param, value)?,
+            "recovery" => adjust(&registry, &mut self.sender_mut().recovery, param, value)?,
+            "undo" => adjust(&registry, &mut self.sender_mut().undo, param, value)?,
+            "window" => adjust(&registry, &mut self.sender_mut().window, param, value)?,
+            "framing" => adjust(&registry, &mut self.sender_mut().framing, param, value)?,
+            "ack" => adjust(&registry, Arc::make_mut(&mut self.ack), param, value)?,
             _ => {
                 let option = OPTIONS.iter().find(|o| o.name == key).ok_or_else(|| self.unknown(key))?;
                 let value = option.parse(value).map_err(RegistryError::Param)?;
@@ -132,12 +126,12 @@ impl Stack {
     pub fn entries(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         list(&self.estimator, &mut all);
-        list(&self.backoff, &mut all);
-        list(&self.timer, &mut all);
-        list(&self.recovery, &mut all);
-        list(&self.undo, &mut all);
-        list(&self.window, &mut all);
-        list(&self.framing, &mut all);
+        list(&self.sender.backoff, &mut all);
+        list(&self.sender.timer, &mut all);
+        list(&self.sender.recovery, &mut all);
+        list(&self.sender.undo, &mut all);
+        list(&self.sender.window, &mut all);
+        list(&self.sender.framing, &mut all);
         list(&self.ack, &mut all);
         all.extend(self.options.iter().map(|(name, value)| (name.to_owned(), value.to_string())));
         all
@@ -145,16 +139,11 @@ impl Stack {
 
     /// Makes the policies of one connection.
     pub fn build(&self) -> Policies {
-        Policies {
-            estimator: self.estimator.build(),
-            backoff: self.backoff.build(),
-            timer: (&self.timer).into(),
-            recovery: (&self.recovery).into(),
-            undo: self.undo.build(),
-            window: self.window.build(),
-            framing: Policies::framing(self.framing.build()),
-            ack: self.ack.build(),
-        }
+        Policies { estimator: self.estimator.build(), ack: (&self.ack).into(), sender: (&self.sender).into() }
+    }
+
+    fn sender_mut(&mut self) -> &mut SenderChoice {
+        Arc::make_mut(&mut self.sender)
     }
 
     /// The connection's options.

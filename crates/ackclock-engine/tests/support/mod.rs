@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ackclock_engine::{Config, Connection, ConnectionEvent, Policies, Stack, Transmit};
+use ackclock_engine::{AtNeed, Config, Connection, ConnectionEvent, Policies, SenderPolicies, Stack, Transmit};
 use ackclock_policy::*;
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
@@ -121,13 +121,15 @@ impl AckPolicy for Plain {
 pub fn policies() -> Policies {
     Policies {
         estimator: Box::new(Plain::default()),
-        backoff: Box::new(Plain::default()),
-        timer: ackclock_engine::AtNeed::Made(Box::new(Plain::default())),
-        recovery: ackclock_engine::AtNeed::Made(Box::new(Plain::default())),
-        undo: Box::new(Plain::default()),
-        window: Box::new(Plain::default()),
-        framing: None,
-        ack: Box::new(Plain::default()),
+        ack: AtNeed::Made(Box::new(Plain::default())),
+        sender: AtNeed::Made(Box::new(SenderPolicies {
+            backoff: Box::new(Plain::default()),
+            timer: Box::new(Plain::default()),
+            recovery: Box::new(Plain::default()),
+            undo: Box::new(Plain::default()),
+            window: Box::new(Plain::default()),
+            framing: None,
+        })),
     }
 }
 

@@ -42,7 +42,7 @@ impl AppIo for Io {
     fn has_arrived(&self, from: Bytes, to: Bytes) -> bool {
         to <= self.acked || self.sacked.is_some_and(|(start, end)| start <= from && to <= end)
     }
-    fn room(&self) -> Bytes {
+    fn room(&mut self) -> Bytes {
         self.window.saturating_sub(self.unacked()).min(self.writable())
     }
     fn unacked(&self) -> Bytes {
@@ -262,7 +262,7 @@ fn a_minimum_window_of_one_is_telnet() {
 
 /// Runs a backlogged source over a window of `window` bytes for `seconds`, an ack for the oldest 500 bytes every 10 ms except in the first half of
 /// each second, when none comes. `check` is told of each call: how things stand after it, and the room and number of writes before it.
-fn backlogged(settings: &[(&str, &str)], window: Bytes, seconds: u64, mut check: impl FnMut(&Io, Bytes, usize)) -> Io {
+fn backlogged(settings: &[(&str, &str)], window: Bytes, seconds: u64, mut check: impl FnMut(&mut Io, Bytes, usize)) -> Io {
     let (mut a, mut rng) = (app("backlogged", settings), Rng::stream(1, "app", 0));
     let mut io = Io { room: Bytes::MAX, window, ..Io::default() };
     let mut next = Instant::ZERO;
@@ -282,7 +282,7 @@ fn backlogged(settings: &[(&str, &str)], window: Bytes, seconds: u64, mut check:
     io
 }
 
-fn call(a: &mut dyn Application, io: &mut Io, rng: &mut Rng, check: &mut impl FnMut(&Io, Bytes, usize)) -> Instant {
+fn call(a: &mut dyn Application, io: &mut Io, rng: &mut Rng, check: &mut impl FnMut(&mut Io, Bytes, usize)) -> Instant {
     let (room, writes) = (io.room(), io.writes.len());
     let woken = a.on_wake(io.now, io, rng);
     check(io, room, writes);
@@ -296,13 +296,13 @@ fn dummies_never_exceed_the_window_and_packets_come_first() {
     // I-F1: packets are told from dummies by their size.
     let (mut waiting, mut sent) = (0, 0);
     let io = backlogged(&[("bytes", "700B"), ("dummy_bytes", "250B"), ("think", "100ms")], 4000, 60, |io, room, before| {
+        let left = io.room();
         let written: Bytes = io.writes[before..].iter().map(|w| w.1).sum();
         assert!(written <= room && io.unacked() <= 4000, "{written} bytes were written into a room of {room}");
         let packets = io.writes[before..].iter().take_while(|w| w.1 == 700).count();
         let dummies = &io.writes[before + packets..];
         assert!(dummies.len() <= 1 && dummies.iter().all(|w| w.1 % 250 == 0), "dummies before a packet: {dummies:?}");
         // Whatever room no packet needs is filled; while one waits, nothing is.
-        let left = io.room();
         assert!(left < 700);
         waiting += usize::from(left >= 250);
         assert!(left < 250 || dummies.is_empty(), "{left} bytes of room are left");

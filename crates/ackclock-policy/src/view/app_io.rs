@@ -18,7 +18,7 @@ pub trait AppIo {
     fn has_arrived(&self, from: Bytes, to: Bytes) -> bool;
     /// Bytes that would leave at once if they were written now, as far as the congestion window and the receiver's go: what was written and waits, or is to be
     /// sent again, comes first. Nagle's algorithm may still hold back what makes no full segment.
-    fn room(&self) -> Bytes;
+    fn room(&mut self) -> Bytes;
     /// True when the peer has closed its side and everything was read.
     fn at_end(&self) -> bool;
     /// Closes the writing side once everything is sent.

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{Config, Policies};
-use ackclock_policy::{
-    AckPolicy, Application, Backoff, Chosen, CongestionControl, LossRecovery, QueueDiscipline, Registry, RetransmissionTimer, RttEstimator,
-    SpuriousTimeout,
-};
+use ackclock_engine::{Config, Policies, Stack};
+use ackclock_policy::{Application, Chosen, QueueDiscipline, Registry};
 use ackclock_sim::{Access, LinkSpec, Network, NetworkBuilder, NodeId, Simulation, StackFactory};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
@@ -74,30 +71,17 @@ pub fn application(name: &str) -> Chosen<dyn Application> {
 /// SACK, delayed acks, 1000-byte segments, smallest timeout 200 ms.
 pub struct Tcp {
     config: Arc<Config>,
-    estimator: Chosen<dyn RttEstimator>,
-    backoff: Chosen<dyn Backoff>,
-    timer: Arc<Chosen<dyn RetransmissionTimer>>,
-    recovery: Arc<Chosen<dyn LossRecovery>>,
-    undo: Chosen<dyn SpuriousTimeout>,
-    window: Chosen<dyn CongestionControl>,
-    ack: Chosen<dyn AckPolicy>,
+    stack: Stack,
 }
 
 impl Tcp {
     pub fn new(window: Bytes) -> Arc<Self> {
-        let mut estimator: Chosen<dyn RttEstimator> = choose("rfc6298");
-        estimator.set("min_rto", "200ms").expect("a valid time");
         let config = Config { mss: 1000, rcv_buf: window, snd_buf: 1 << 30, time_wait: Duration::from_secs(1), ..Config::default() };
-        Arc::new(Self {
-            config: Arc::new(config),
-            estimator,
-            backoff: choose("exponential"),
-            timer: Arc::new(choose("restart-on-ack")),
-            recovery: Arc::new(choose("sack")),
-            undo: choose("none"),
-            window: choose("reno"),
-            ack: choose("delayed"),
-        })
+        let mut stack = Stack::named(&Registry::builtin(), "sack").expect("a known stack");
+        for (key, value) in [("estimator.min_rto", "200ms"), ("window", "reno")] {
+            stack.set(key, value).expect("a known key");
+        }
+        Arc::new(Self { config: Arc::new(config), stack })
     }
 }
 
@@ -117,16 +101,7 @@ impl StackFactory for Tcp {
     }
 
     fn policies(&self) -> Policies {
-        Policies {
-            estimator: self.estimator.build(),
-            backoff: self.backoff.build(),
-            timer: (&self.timer).into(),
-            recovery: (&self.recovery).into(),
-            undo: self.undo.build(),
-            window: self.window.build(),
-            framing: None,
-            ack: self.ack.build(),
-        }
+        self.stack.build()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{AtNeed, Config, Policies};
+use ackclock_engine::{AtNeed, Config, Policies, SenderPolicies};
 use ackclock_policy::{Application, Registry};
 use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rate};
@@ -25,13 +25,15 @@ impl StackFactory for Plain {
         let known = "a built-in policy";
         Policies {
             estimator: self.0.choose("rfc6298").expect(known).build(),
-            backoff: self.0.choose("exponential").expect(known).build(),
-            timer: AtNeed::Made(self.0.choose("restart-on-ack").expect(known).build()),
-            recovery: AtNeed::Made(self.0.choose("sack").expect(known).build()),
-            undo: self.0.choose("none").expect(known).build(),
-            window: self.0.choose("reno").expect(known).build(),
-            framing: None,
-            ack: self.0.choose("delayed").expect(known).build(),
+            ack: AtNeed::Made(self.0.choose("delayed").expect(known).build()),
+            sender: AtNeed::Made(Box::new(SenderPolicies {
+                backoff: self.0.choose("exponential").expect(known).build(),
+                timer: self.0.choose("restart-on-ack").expect(known).build(),
+                recovery: self.0.choose("sack").expect(known).build(),
+                undo: self.0.choose("none").expect(known).build(),
+                window: self.0.choose("reno").expect(known).build(),
+                framing: None,
+            })),
         }
     }
 }

@@ -51,7 +51,7 @@ impl AppIo for Ideal {
     fn has_arrived(&self, _: Bytes, to: Bytes) -> bool {
         to <= self.written
     }
-    fn room(&self) -> Bytes {
+    fn room(&mut self) -> Bytes {
         Bytes::MAX
     }
     fn at_end(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{AtNeed, Config, Policies};
+use ackclock_engine::{AtNeed, Config, Policies, SenderPolicies};
 use ackclock_policy::{Application, Chosen, QueueDiscipline, Registry, Role};
 use ackclock_sim::{
     Access, Fault, FlowList, FlowSpec, LinkSpec, Network, NetworkBuilder, NodeId, Options, Outcome, Simulation, Sources, StackFactory,
@@ -66,13 +66,15 @@ impl StackFactory for Tcp {
     fn policies(&self) -> Policies {
         Policies {
             estimator: choose(&format!("rfc6298 min_rto={}", self.min_rto)).build(),
-            backoff: choose("exponential").build(),
-            timer: AtNeed::Made(choose("restart-on-ack").build()),
-            recovery: AtNeed::Made(choose(self.recovery).build()),
-            undo: choose("none").build(),
-            window: choose(self.window).build(),
-            framing: None,
-            ack: choose(self.ack).build(),
+            ack: AtNeed::Made(choose(self.ack).build()),
+            sender: AtNeed::Made(Box::new(SenderPolicies {
+                backoff: choose("exponential").build(),
+                timer: choose("restart-on-ack").build(),
+                recovery: choose(self.recovery).build(),
+                undo: choose("none").build(),
+                window: choose(self.window).build(),
+                framing: None,
+            })),
         }
     }
 }

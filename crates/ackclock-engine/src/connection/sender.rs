@@ -1,0 +1,173 @@
+//! What only an end that sends data has, made when it is first needed: half of all ends only receive.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use ackclock_policy::{SamplingRate, Window};
+use ackclock_trace::LossClass;
+use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange};
+
+use super::Connection;
+use crate::policies::{AtNeed, SenderChoice, SenderPolicies};
+use crate::scoreboard::Scoreboard;
+
+/// Reads as it was at the beginning until it is made, which the first change and the first question to a policy do.
+#[derive(Debug)]
+pub(super) enum Sender {
+    /// Nothing was sent.
+    Chosen(Arc<SenderChoice>),
+    /// There it is.
+    Made(Box<Sending>),
+}
+
+/// The sending side.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub(super) policies: SenderPolicies,
+    pub(super) state: SenderState,
+}
+
+/// How things stand with what was sent.
+#[derive(Debug)]
+pub(super) struct SenderState {
+    pub(super) sent: Scoreboard,
+    pub(super) window: Window,
+    pub(super) initial_window: u32,
+    pub(super) recovery_point: SeqNumber,
+    pub(super) dup_acks: u32,
+    /// Without SACK: bytes that duplicate acks say have left the network.
+    pub(super) dup_delivered: u32,
+    /// Bytes that may still be sent on the last ack's account, outside the Open phase.
+    pub(super) quota: Bytes,
+    /// `snd_nxt` when the congestion window last held data back.
+    pub(super) cwnd_limited_at: SeqNumber,
+    pub(super) episode: Option<Episode>,
+    pub(super) lost: Vec<SeqRange>,
+    /// The peer has reported a duplicate.
+    pub(super) dsack_seen: bool,
+    pub(super) sampling: SamplingRate,
+}
+
+/// A loss episode that is not over: from the first cut of the window until all that was outstanding then is acknowledged (M-U1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Episode {
+    pub(super) class: LossClass,
+    /// Retransmissions in it so far; those after the first are "other losses".
+    pub(super) retransmissions: u32,
+    /// Everything below it was outstanding when it began, or at its last timeout.
+    pub(super) until: SeqNumber,
+}
+
+impl SenderState {
+    const BEGINNING: Self = Self {
+        sent: Scoreboard::EMPTY,
+        window: Window { cwnd: 0, ssthresh: Bytes::MAX },
+        initial_window: 0,
+        recovery_point: SeqNumber(0),
+        dup_acks: 0,
+        dup_delivered: 0,
+        quota: 0,
+        cwnd_limited_at: SeqNumber(0),
+        episode: None,
+        lost: Vec::new(),
+        dsack_seen: false,
+        sampling: SamplingRate::new(SeqNumber(0)),
+    };
+}
+
+impl SenderState {
+    /// What of `flight_size` outstanding bytes is in the network, by the scoreboard; without SACK each duplicate ack stands for one segment that has left.
+    #[inline(always)]
+    pub(super) fn pipe(&self, flight_size: u32) -> u32 {
+        self.sent.in_network(flight_size, self.dup_delivered)
+    }
+}
+
+impl Deref for Sender {
+    type Target = SenderState;
+
+    #[inline(always)]
+    fn deref(&self) -> &SenderState {
+        static BEGINNING: SenderState = SenderState::BEGINNING;
+        match self {
+            Self::Made(sending) => &sending.state,
+            Self::Chosen(_) => &BEGINNING,
+        }
+    }
+}
+
+impl DerefMut for Sender {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut SenderState {
+        &mut self.both().state
+    }
+}
+
+impl Sender {
+    pub(super) fn new(policies: AtNeed<SenderPolicies>) -> Self {
+        match policies {
+            AtNeed::Made(policies) => Self::Made(Box::new(Sending { policies: *policies, state: SenderState::BEGINNING })),
+            AtNeed::Chosen(choice) => Self::Chosen(choice),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_made(&self) -> bool {
+        matches!(self, Self::Made(_))
+    }
+
+    /// Policies and state side by side.
+    #[inline(always)]
+    pub(super) fn both(&mut self) -> &mut Sending {
+        if !self.is_made() {
+            self.make();
+        }
+        match self {
+            Self::Made(sending) => sending,
+            Self::Chosen(_) => unreachable!("just made"),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn policies(&mut self) -> &mut SenderPolicies {
+        &mut self.both().policies
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make(&mut self) {
+        if let Self::Chosen(choice) = self {
+            *self = Self::Made(Box::new(Sending { policies: choice.build(), state: SenderState::BEGINNING }));
+        }
+    }
+}
+
+impl Connection {
+    /// Makes ready to send, if it is not, once the connection is established.
+    #[inline]
+    pub(super) fn be_ready(&mut self, now: Instant) {
+        if !self.sender.is_made() {
+            self.begin_sending(now);
+        }
+    }
+
+    /// From here on the rules of the sending side are asked: the connection is established, its segment size known.
+    #[inline(never)]
+    pub(super) fn begin_sending(&mut self, now: Instant) {
+        let (from, smss) = (self.snd_una, u64::from(self.smss));
+        let sender = &mut *self.sender;
+        (sender.recovery_point, sender.cwnd_limited_at) = (from, from);
+        sender.sampling = SamplingRate::new(from);
+        sender.window = Window { cwnd: smss, ssthresh: Bytes::MAX };
+        let v = self.view(now);
+        let mut window = self.sender.policies().window.start(&v);
+        if self.stats.syn_retransmissions > 0 {
+            // RFC 5681 §3.1: after a lost SYN the first window is one segment.
+            window.cwnd = window.cwnd.min(smss);
+        }
+        self.sender.initial_window = u32::try_from(window.cwnd).unwrap_or(u32::MAX);
+        self.set_window(window, now);
+        let v = self.view(now);
+        self.follow_pacing(&v);
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Bytes, SeqNumber, SeqRange, seldom};
+use ackclock_units::{Bytes, Lean as _, SeqNumber, SeqRange, seldom};
 
 /// Copies `src` into the ring at `at`, which must already be long enough.
 fn copy_in(ring: &mut VecDeque<u8>, at: usize, src: &[u8]) {
@@ -106,7 +106,7 @@ struct OutOfOrder {
 /// More separate holes than this are not kept: what would open another is dropped and comes again.
 const MAX_RANGES: usize = 1024;
 /// A list of so many ranges is not kept for another time.
-const SPARE_RANGES: usize = 32;
+const SPARE_RANGES: usize = 8;
 
 /// What arrived and was not read, in order or not. Its memory is bounded by the receive buffer: only what lies in the window gets here.
 #[derive(Debug)]
@@ -221,6 +221,7 @@ impl OutOfOrder {
             self.ranges[first] = union;
             self.ranges.drain(first + 1..last);
         } else {
+            self.ranges.make_room(2);
             self.ranges.insert(first, union);
         }
         // The changed range goes first; those it swallowed go away.

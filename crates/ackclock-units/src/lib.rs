@@ -5,6 +5,7 @@
 
 mod ecn;
 mod hint;
+mod lean;
 mod parse;
 mod rate;
 mod rng;
@@ -13,6 +14,7 @@ mod time;
 
 pub use ecn::Ecn;
 pub use hint::{mostly, seldom};
+pub use lean::Lean;
 pub use parse::{ParseQuantityError, parse_bytes, parse_duration, parse_rate, parse_ratio};
 pub use rate::Rate;
 pub use rng::Rng;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ackclock_policy::{Deliveries, Scoreboard as View, SentSegment, Transmission};
-use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
+use ackclock_units::{Duration, Instant, Lean as _, SeqNumber, SeqRange, mostly, seldom};
 
 pub(crate) use sent::MAX_LEN;
 use sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, Sent, WAS_LOST, WAS_RETRANSMITTED};
@@ -16,7 +16,7 @@ use sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, Sent, WAS_LOST, W
 const SPARE_SEGMENTS: usize = 64;
 
 /// A list of so many SACKed ranges is not kept for another time.
-const SPARE_RANGES: usize = 32;
+const SPARE_RANGES: usize = 8;
 
 /// The longest time that 40 bits hold, and a shorter one.
 const LONGEST: Duration = Duration::from_nanos((1 << 40) - 1);
@@ -87,10 +87,7 @@ impl Scoreboard {
         let since = self.since_epoch(now);
         let marks = if fin { FIN } else { 0 };
         debug_assert!(len <= MAX_LEN, "the handshake bounds a segment's size");
-        if self.sent.len() == self.sent.capacity() {
-            // By a quarter, not twofold: there are as many scoreboards as connections.
-            self.sent.reserve_exact(self.sent.len() / 4 + 4);
-        }
+        self.sent.make_room(4);
         let mut sent = Sent { seq, since_epoch: 0, short_len: len as u16, since_epoch_high: 0, marks };
         sent.set_since_epoch(since);
         self.sent.push_back(sent);

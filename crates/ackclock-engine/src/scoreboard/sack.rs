@@ -1,6 +1,6 @@
 //! What SACK blocks report.
 
-use ackclock_units::SeqRange;
+use ackclock_units::{Lean as _, SeqRange};
 
 use super::Scoreboard;
 use super::sent::{AGAIN_BITS, FIN, SACKED};
@@ -36,6 +36,7 @@ impl Scoreboard {
             self.sacked[first] = union;
             self.sacked.drain(first + 1..last);
         } else {
+            self.sacked.make_room(2);
             self.sacked.insert(first, union);
         }
         self.sacked_bytes - before

@@ -20,5 +20,5 @@ pub use connection::{Connection, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
 pub use policies::{AtNeed, Need, Policies, SenderChoice, SenderPolicies};
 pub use stack::{PRESETS, Preset, Stack, StackError};
-pub use stats::{Moment, Shortest, Stats};
+pub use stats::{Moment, Shortest, Stats, TroubleCounts};
 pub use user::{Books, User};

@@ -171,3 +171,7 @@ impl Connection {
         self.follow_pacing(&v);
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/sender.rs"]
+mod tests;

@@ -191,7 +191,7 @@ impl Simulation {
             bytes_acked: s.bytes_acked,
             bytes_delivered: delivered,
             timeouts: s.timeouts,
-            timeouts_by_round: *s.timeouts_by_round,
+            timeouts_by_round: s.timeouts_by_round,
             peer_timeouts: other.timeouts,
             syn_retransmissions: s.syn_retransmissions + other.syn_retransmissions,
             unneeded_retransmissions: counted.unneeded[side],

@@ -1,0 +1,114 @@
+use std::ops::{Deref, DerefMut};
+
+/// Backoff rounds told apart.
+const ROUNDS: usize = 8;
+
+/// What goes wrong with a connection, counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TroubleCounts {
+    /// Segments with payload retransmitted.
+    pub retransmitted_segments: u64,
+    /// Payload bytes retransmitted.
+    pub retransmitted_bytes: u64,
+    /// Expiries of the retransmission timer, SYNs included.
+    pub timeouts: u32,
+    /// Expiries of the retransmission timer by backoff round: `[0]` first expiries, `[1]` second in a row, ... the last one collects the rest.
+    pub timeouts_by_round: [u32; ROUNDS],
+    /// SYN or SYN-ACK retransmissions.
+    pub syn_retransmissions: u32,
+    /// Tail loss probes sent, new data or old (RFC 8985 §7).
+    pub tail_loss_probes: u32,
+    /// Fast retransmits: recovery episodes entered.
+    pub fast_recoveries: u32,
+    /// Timeouts whose original segment had arrived (known by timestamps, DSACK, or the world's own knowledge).
+    pub spurious_timeouts: u32,
+    /// Congestion-avoidance events: clock-preserving halvings (M-U1).
+    pub ca_events: u32,
+    /// Non-CA events: timeouts, failed recoveries, further window cuts (M-U1).
+    pub non_ca_events: u32,
+    /// Further retransmissions inside episodes (M-U1).
+    pub other_losses: u32,
+    /// Downward adjustments of the congestion window: halvings, collapses, ECN reductions. A timeout of what had timed out before is none; one that
+    /// was taken back is.
+    pub window_cuts: u32,
+    /// Reductions on ECN echoes.
+    pub ecn_reductions: u32,
+    /// Challenge ACKs sent (RFC 5961).
+    pub challenge_acks: u32,
+}
+
+impl TroubleCounts {
+    const NONE: Self = Self {
+        retransmitted_segments: 0,
+        retransmitted_bytes: 0,
+        timeouts: 0,
+        timeouts_by_round: [0; ROUNDS],
+        syn_retransmissions: 0,
+        tail_loss_probes: 0,
+        fast_recoveries: 0,
+        spurious_timeouts: 0,
+        ca_events: 0,
+        non_ca_events: 0,
+        other_losses: 0,
+        window_cuts: 0,
+        ecn_reductions: 0,
+        challenge_acks: 0,
+    };
+}
+
+/// Counts without memory until there is something to count: many connections, and most receivers, never have any trouble.
+#[derive(Clone, Default)]
+pub(super) struct Troubles(Option<Box<TroubleCounts>>);
+
+impl Deref for Troubles {
+    type Target = TroubleCounts;
+
+    #[inline]
+    fn deref(&self) -> &TroubleCounts {
+        self.0.as_deref().unwrap_or(&TroubleCounts::NONE)
+    }
+}
+
+impl DerefMut for Troubles {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut TroubleCounts {
+        self.0.get_or_insert_with(|| Box::new(TroubleCounts::NONE))
+    }
+}
+
+impl PartialEq for Troubles {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl std::fmt::Debug for Troubles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl Troubles {
+    /// What was counted since `before`.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let mut timeouts_by_round = self.timeouts_by_round;
+        timeouts_by_round.iter_mut().zip(before.timeouts_by_round).for_each(|(n, b)| *n -= b);
+        Self(Some(Box::new(TroubleCounts {
+            retransmitted_segments: self.retransmitted_segments - before.retransmitted_segments,
+            retransmitted_bytes: self.retransmitted_bytes - before.retransmitted_bytes,
+            timeouts: self.timeouts - before.timeouts,
+            timeouts_by_round,
+            syn_retransmissions: self.syn_retransmissions - before.syn_retransmissions,
+            tail_loss_probes: self.tail_loss_probes - before.tail_loss_probes,
+            fast_recoveries: self.fast_recoveries - before.fast_recoveries,
+            spurious_timeouts: self.spurious_timeouts - before.spurious_timeouts,
+            // An episode that was open then and has changed its class since counts for what it is now.
+            ca_events: self.ca_events.saturating_sub(before.ca_events),
+            non_ca_events: self.non_ca_events.saturating_sub(before.non_ca_events),
+            other_losses: self.other_losses - before.other_losses,
+            window_cuts: self.window_cuts - before.window_cuts,
+            ecn_reductions: self.ecn_reductions - before.ecn_reductions,
+            challenge_acks: self.challenge_acks - before.challenge_acks,
+        })))
+    }
+}

@@ -59,23 +59,23 @@ pub(super) struct Episode {
 }
 
 impl SenderState {
-    const BEGINNING: Self = Self {
-        sent: Scoreboard::EMPTY,
-        window: Window { cwnd: 0, ssthresh: Bytes::MAX },
-        initial_window: 0,
-        recovery_point: SeqNumber(0),
-        dup_acks: 0,
-        dup_delivered: 0,
-        quota: 0,
-        cwnd_limited_at: SeqNumber(0),
-        episode: None,
-        lost: Vec::new(),
-        dsack_seen: false,
-        sampling: SamplingRate::new(SeqNumber(0)),
-    };
-}
+    const fn new() -> Self {
+        Self {
+            sent: Scoreboard::new(),
+            window: Window { cwnd: 0, ssthresh: Bytes::MAX },
+            initial_window: 0,
+            recovery_point: SeqNumber(0),
+            dup_acks: 0,
+            dup_delivered: 0,
+            quota: 0,
+            cwnd_limited_at: SeqNumber(0),
+            episode: None,
+            lost: Vec::new(),
+            dsack_seen: false,
+            sampling: SamplingRate::new(SeqNumber(0)),
+        }
+    }
 
-impl SenderState {
     /// What of `flight_size` outstanding bytes is in the network, by the scoreboard; without SACK each duplicate ack stands for one segment that has left.
     #[inline(always)]
     pub(super) fn pipe(&self, flight_size: u32) -> u32 {
@@ -88,7 +88,7 @@ impl Deref for Sender {
 
     #[inline(always)]
     fn deref(&self) -> &SenderState {
-        static BEGINNING: SenderState = SenderState::BEGINNING;
+        static BEGINNING: SenderState = SenderState::new();
         match self {
             Self::Made(sending) => &sending.state,
             Self::Chosen(_) => &BEGINNING,
@@ -106,7 +106,7 @@ impl DerefMut for Sender {
 impl Sender {
     pub(super) fn new(policies: AtNeed<SenderPolicies>) -> Self {
         match policies {
-            AtNeed::Made(policies) => Self::Made(Box::new(Sending { policies: *policies, state: SenderState::BEGINNING })),
+            AtNeed::Made(policies) => Self::Made(Box::new(Sending { policies: *policies, state: SenderState::new() })),
             AtNeed::Chosen(choice) => Self::Chosen(choice),
         }
     }
@@ -137,7 +137,7 @@ impl Sender {
     #[inline(never)]
     fn make(&mut self) {
         if let Self::Chosen(choice) = self {
-            *self = Self::Made(Box::new(Sending { policies: choice.build(), state: SenderState::BEGINNING }));
+            *self = Self::Made(Box::new(Sending { policies: choice.build(), state: SenderState::new() }));
         }
     }
 }

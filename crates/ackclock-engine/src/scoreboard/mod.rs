@@ -52,16 +52,18 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    pub const EMPTY: Self = Self {
-        sent: VecDeque::new(),
-        epoch: Instant::ZERO,
-        sacked: Vec::new(),
-        sacked_bytes: 0,
-        lost_bytes: 0,
-        retransmitted_bytes: 0,
-        lost_hint: AtomicU32::new(0),
-        deliveries: None,
-    };
+    pub const fn new() -> Self {
+        Self {
+            sent: VecDeque::new(),
+            epoch: Instant::ZERO,
+            sacked: Vec::new(),
+            sacked_bytes: 0,
+            lost_bytes: 0,
+            retransmitted_bytes: 0,
+            lost_hint: AtomicU32::new(0),
+            deliveries: None,
+        }
+    }
 
     #[inline]
     fn lost_hint(&self) -> SeqNumber {

@@ -12,7 +12,7 @@ fn segs(a: u32, b: u32) -> SeqRange {
 
 /// Ten segments of a thousand bytes, across the wrap of the sequence space.
 fn ten() -> Scoreboard {
-    let mut b = Scoreboard::EMPTY;
+    let mut b = Scoreboard::new();
     for i in 0..10 {
         b.push(seq(i), MSS, false, Instant::from_nanos(u64::from(i)));
     }
@@ -90,7 +90,7 @@ fn acknowledgments_take_off_whole_and_part() {
 
 #[test]
 fn a_long_segment_is_split_for_a_shorter_limit() {
-    let mut b = Scoreboard::EMPTY;
+    let mut b = Scoreboard::new();
     b.push(seq(0), MSS + 1, true, Instant::ZERO);
     let now = Instant::from_nanos(9);
     assert_eq!(b.retransmit(seq(0), 600, now), Some((SeqRange::new(seq(0), seq(0) + 600), false)));
@@ -140,7 +140,7 @@ fn marks_of_before_come_back() {
 #[test]
 fn segments_know_when_they_were_sent_however_long_it_lasts() {
     let at = |s: u64| Instant::ZERO + Duration::from_secs(s);
-    let mut b = Scoreboard::EMPTY;
+    let mut b = Scoreboard::new();
     b.push(seq(0), MSS, false, at(5));
     let times = |b: &Scoreboard| b.segments_from(seq(0)).map(|s| s.xmit_ts).collect::<Vec<_>>();
     // Past what 40 bits hold, the times count anew.

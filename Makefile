@@ -69,8 +69,8 @@ $(VENV)/.lint-installed: requirements/lint.lock | $(VENV)/.created
 lint: $(VENV)/.lint-installed build
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	$(BIN)/ruff check python tests docs
-	$(BIN)/ruff format --check python tests docs
+	$(BIN)/ruff check python tests docs bench
+	$(BIN)/ruff format --check python tests docs bench
 	$(BIN)/python docs/generate.py --check
 
 lock:

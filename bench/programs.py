@@ -24,6 +24,7 @@ class Missing(Exception):
 
 
 def run_quietly(command: list[str], what: str) -> str:
+    """What a program prints; its last words are the error where it fails."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise Missing(f"{what} failed: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ['no message']}")
@@ -31,6 +32,7 @@ def run_quietly(command: list[str], what: str) -> str:
 
 
 def build_ours() -> dict[str, list[str]]:
+    """Commands of our two runs."""
     examples = {"dumbbell": "bench_dumbbell", "web": "bench_web"}
     command = ["cargo", "build", "--release", "--locked", "-p", "ackclock-sim"]
     for name in examples.values():
@@ -41,6 +43,7 @@ def build_ours() -> dict[str, list[str]]:
 
 
 def build_ns2() -> dict[str, list[str]]:
+    """Commands of ns-2's two runs."""
     program = shutil.which("ns") or shutil.which("ns2")
     if program is None:
         raise Missing("ns-2 left out: the Debian package `ns2` brings it")
@@ -48,6 +51,7 @@ def build_ns2() -> dict[str, list[str]]:
 
 
 def build_ns3() -> dict[str, list[str]]:
+    """Commands of ns-3's two runs, compiled where that is due."""
     if not Path("/usr/include/ns3").exists() or shutil.which("pkg-config") is None or shutil.which("g++") is None:
         raise Missing("ns-3 left out: the Debian packages `ns3`, `libns3-dev`, `pkg-config` and `g++` bring it")
     # `--libs-only-l`: Debian's `--libs` and `--cflags` name folders that do not exist.

@@ -6,91 +6,27 @@ All take turns (A B C A B C ...), pinned to one core, since machines drift: read
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
-import random
 import re
 import shutil
 import statistics
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-from programs import OUT, ROOT, TARGET, WORK, Missing, build_ns2, build_ns3, build_ours, measure, one_core, run_quietly
-
-MIN_RTT_MS, MAX_RTT_MS = 10, 200
-WIRE_BYTES = 1040  # a 1000-byte segment with IP and TCP headers
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """One row of the table: a path, a load, how long each simulator runs it (simulated seconds), and what is to be reached."""
-
-    name: str
-    flows: int  # 0: the web run
-    rate: float  # bit/s
-    seconds: float
-    ns3_seconds: float  # ns-3 is slower by orders of magnitude; 0: not run
-    target_ns: float | None = None  # per data packet; per connection in the web run
-    ns2_ratio: float | None = None
-    ns3_ratio: float | None = None
-    classes: int | None = None  # different round-trip times, if not 20; the peers are not run then
-
-    @property
-    def web(self) -> bool:
-        return self.flows == 0
-
-    @property
-    def queue(self) -> int:
-        """One bandwidth-delay product at the mean round-trip time, in packets."""
-        return round(self.rate * (MIN_RTT_MS + MAX_RTT_MS) / 2000 / 8 / WIRE_BYTES)
-
-    @property
-    def window(self) -> int:
-        """Socket buffers, bytes: never the limit in the long run, and not so large that the peers are slowed by filling them."""
-        if self.web:
-            return 262_144
-        return max(262_144, round(6 * self.queue * WIRE_BYTES / self.flows))
-
-    def arguments(self, seconds: float, flows: int | None = None) -> list[str]:
-        """The seven arguments that every simulator takes, and one of our own."""
-        first = str(WORK / "arrivals.txt") if self.web else str(self.flows if flows is None else flows)
-        rest = [f"{self.rate:.0f}", f"{seconds:g}", str(self.queue), str(self.window), str(MIN_RTT_MS), str(MAX_RTT_MS)]
-        return [first, *rest] + ([str(self.classes)] if self.classes else [])
-
-
-SCENARIOS = [
-    Scenario("1 flow, 100 Mbit/s", 1, 100e6, 120, 8),
-    Scenario("10 flows, 100 Mbit/s", 10, 100e6, 120, 8, target_ns=400, ns2_ratio=3.5, ns3_ratio=80),
-    Scenario("100 flows, 100 Mbit/s", 100, 100e6, 120, 8, target_ns=400, ns2_ratio=3.5, ns3_ratio=80),
-    Scenario("1000 flows, 1 Gbit/s", 1000, 1e9, 10, 1.2, target_ns=600),
-    Scenario("1000, all delays different", 1000, 1e9, 10, 0, classes=1000),
-    Scenario("10,000 flows, 10 Gbit/s", 10_000, 10e9, 2, 0, target_ns=900),
-    Scenario("web, 10 Mbit/s, 120 %", 0, 10e6, 100, 25, target_ns=15_000),
-]
-TARGET_BYTES_PER_FLOW = 5000
-
-
-def write_arrivals(path: Path, seconds: float) -> None:
-    """Poisson arrivals of bounded Pareto sizes (1.2, 1237.61 bytes to 2 GB: mean 7000) at 120 % of 10 Mbit/s; every simulator reads the same."""
-    rng = random.Random(1)
-    low, high, shape = 1237.61, 2e9, 1.2
-    now = 0.0
-    with path.open("w") as out:
-        while True:
-            now += rng.expovariate(1.2 * 10e6 / 8 / 7000)
-            if now > seconds:
-                return
-            size = low * (1 - rng.random() * (1 - (low / high) ** shape)) ** (-1 / shape)
-            out.write(f"{now:.9f} {round(size)} {rng.randrange(20)}\n")
-
+from captures import capture_benchmark
+from memory import memory_benchmark
+from programs import OUT, ROOT, TARGET, WORK, Missing, build_ns2, build_ns3, build_ours, measure, one_core
+from scenarios import SCENARIOS, Scenario, write_arrivals
 
 # ---- instruction counts -----------------------------------------------------------------------------------------------------------------
 
 
 def count_instructions(command: list[str]) -> int:
+    """Instructions of one run, start and end of the program included."""
     done = subprocess.run(
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={WORK}/callgrind.out", *command], cwd=WORK, capture_output=True, text=True
     )
@@ -127,6 +63,7 @@ def per_unit_ns(scenario: Scenario, run: dict) -> float:
 
 
 def median_ns(scenario: Scenario, runs: list[dict]) -> float | None:
+    """Median of the runs that went well."""
     good = [per_unit_ns(scenario, run) for run in runs if "error" not in run]
     return statistics.median(good) if good else None
 
@@ -144,22 +81,17 @@ def verdicts(scenario: Scenario, row: dict) -> list[tuple[str, bool]]:
         ratio = row.get(f"{peer}_ratio")
         if least is not None and ratio is not None:
             out.append((f"{least:g} x {peer}", ratio >= least))
-    if row.get("bytes_per_flow") is not None and scenario.flows >= 100:
-        out.append((f"<= {TARGET_BYTES_PER_FLOW / 1000:g} kB/flow", row["bytes_per_flow"] <= TARGET_BYTES_PER_FLOW))
     return out
 
 
-def summarise(scenario: Scenario, runs: dict[str, list[dict]], idle_kb: float | None) -> dict:
+def summarise(scenario: Scenario, runs: dict[str, list[dict]]) -> dict:
+    """One row of the table: medians, ratios, targets."""
     row: dict = {"scenario": scenario.name, "unit": "connection" if scenario.web else "data packet"}
     ours = [run for run in runs.get("ackclock", []) if "error" not in run]
     if ours:
         row["ours_ns"] = median_ns(scenario, ours)
         row["packets_per_s"] = statistics.median(run["packets"] / run.get("wall_s", run["cpu_s"]) for run in ours)
         row["peak_kb"] = statistics.median(run["peak_kb"] for run in ours)
-        if scenario.flows >= 100 and idle_kb is not None:
-            # At the end of the run, all flows established: the tables that come after it are not the flows'.
-            end_kb = statistics.median(run.get("end_kb", run["peak_kb"]) for run in ours)
-            row["bytes_per_flow"] = round((end_kb - idle_kb) * 1024 / scenario.flows)
     for peer in ("ns-2", "ns-3"):
         row[f"{peer}_ns"] = median_ns(scenario, runs.get(peer, []))
         if ours and row[f"{peer}_ns"] is not None:
@@ -171,11 +103,13 @@ def summarise(scenario: Scenario, runs: dict[str, list[dict]], idle_kb: float | 
 
 
 def cell(value: float | None, scale: float = 1, digits: int = 0) -> str:
+    """A number of the table, or a dash."""
     return "-" if value is None else f"{value / scale:,.{digits}f}"
 
 
 def print_table(rows: list[dict]) -> None:
-    heads = ["scenario", "packets/s", "ns/packet", "peak MB", "B/flow", "ns-2", "ratio", "ns-3", "ratio", "targets"]
+    """Prints the rows with their columns aligned."""
+    heads = ["scenario", "packets/s", "ns/packet", "peak MB", "ns-2", "ratio", "ns-3", "ratio", "targets"]
     lines = [heads]
     for row in rows:
         web = row["unit"] == "connection"
@@ -192,7 +126,6 @@ def print_table(rows: list[dict]) -> None:
                 cell(row.get("packets_per_s")),
                 cost("ours_ns"),
                 cell(row.get("peak_kb"), 1024, 1),
-                cell(row.get("bytes_per_flow")),
                 cost("ns-2_ns"),
                 cell(row.get("ns-2_ratio"), 1, 1),
                 cost("ns-3_ns"),
@@ -202,7 +135,9 @@ def print_table(rows: list[dict]) -> None:
         )
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
     for line in lines:
-        cells = [text.ljust(width) if i in (0, len(heads) - 1) else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths))]
+        cells = [
+            text.ljust(width) if i in (0, len(heads) - 1) else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
         print("  ".join(cells).rstrip())
 
 
@@ -227,60 +162,11 @@ def small_benchmarks() -> list[dict]:
     return rows
 
 
-# ---- captures ---------------------------------------------------------------------------------------------------------------------------
-
-CAPTURE_TARGETS = {"packets_per_s": 2.5e6, "peak_mb": 200}
-TSHARK_PACKETS = 200_000  # it is slower by orders of magnitude
-
-
-def rusage(command: list[str]) -> dict:
-    """CPU time and memory of one program that says nothing of them itself."""
-    process = subprocess.Popen(command, cwd=WORK, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=one_core)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        return {"error": f"exit {process.returncode}"}
-    return {"cpu_s": used.ru_utime + used.ru_stime, "peak_kb": used.ru_maxrss}
-
-
-def capture_benchmark(reps: int, peers: bool) -> list[dict]:
-    """A capture of a gigabyte taken apart, beside tcptrace and tshark where they are installed."""
-    command = ["cargo", "build", "--release", "--locked", "-p", "ackclock-testkit", "--example", "big_capture"]
-    if subprocess.run([*command, "-p", "ackclock-capture", "--example", "bench_capture"], cwd=ROOT).returncode:
-        raise Missing("the benchmark of captures does not build")
-    examples, file = TARGET / "release" / "examples", WORK / "big.pcap"
-    made = json.loads(run_quietly([str(examples / "big_capture"), str(file)], "making a large capture"))
-    programs = {"ackclock": ([str(examples / "bench_capture"), str(file)], made["packets"])}
-    if peers and shutil.which("tcptrace"):
-        programs["tcptrace -l -r"] = (["tcptrace", "-l", "-r", "-n", str(file)], made["packets"])
-    if peers and shutil.which("tshark"):
-        programs["tshark, a part"] = (["tshark", "-n", "-c", str(TSHARK_PACKETS), "-q", "-z", "conv,tcp", "-r", str(file)], TSHARK_PACKETS)
-    runs: dict[str, list[dict]] = {name: [] for name in programs}
-    for _ in range(reps):
-        for name, (command, _) in programs.items():
-            runs[name].append(measure(command) if name == "ackclock" else rusage(command))
-    rows = []
-    for name, (_, packets) in programs.items():
-        good = [run for run in runs[name] if "error" not in run]
-        if not good:
-            print(f"{name}: {runs[name][0]['error']}", file=sys.stderr)
-            continue
-        rate = packets / statistics.median(run["cpu_s"] for run in good)
-        rows.append({"name": name, "packets_per_s": rate, "peak_mb": statistics.median(run["peak_kb"] for run in good) / 1024, "runs": runs[name]})
-    print(f"A capture of {made['bytes'] / 1e9:.2f} GB, {made['packets'] / 1e6:.1f} million packets, {made['connections']} connections, on one core:")
-    for row in rows:
-        ratio = "" if row["name"] == "ackclock" else f"   ackclock is {rows[0]['packets_per_s'] / row['packets_per_s']:.1f} times as fast"
-        print(f"  {row['name']:<16} {row['packets_per_s'] / 1e6:>7.2f} million packets/s of CPU   peak {row['peak_mb']:>7.1f} MB{ratio}")
-    if rows and rows[0]["name"] == "ackclock":
-        fast, small = rows[0]["packets_per_s"] >= CAPTURE_TARGETS["packets_per_s"], rows[0]["peak_mb"] <= CAPTURE_TARGETS["peak_mb"]
-        print(f"  targets: 2.5 million packets/s {'met' if fast else 'MISSED'}, 200 MB {'met' if small else 'MISSED'}")
-    return rows
-
-
 # ---- the machine ------------------------------------------------------------------------------------------------------------------------
 
 
 def first_line(command: list[str]) -> str | None:
+    """What a program prints first, if it is there."""
     try:
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip().splitlines()[0]
     except (OSError, IndexError):
@@ -288,11 +174,10 @@ def first_line(command: list[str]) -> str | None:
 
 
 def machine() -> dict:
+    """Where this was measured, and with which versions."""
     cpu = platform.processor() or platform.machine()
-    try:
+    with contextlib.suppress(OSError, AttributeError):
         cpu = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text()).group(1)
-    except (OSError, AttributeError):
-        pass
     return {
         "cpu": cpu,
         "cores": os.cpu_count(),
@@ -310,6 +195,7 @@ def machine() -> dict:
 
 
 def parse() -> argparse.Namespace:
+    """The options of the command line, checked."""
     parser = argparse.ArgumentParser(prog="bench/run.py", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a quarter of the simulated time, once, peers up to 1000 flows")
     parser.add_argument("--only", metavar="TEXT", help="only scenarios whose name contains this")
@@ -362,6 +248,7 @@ def plan(scenario: Scenario, simulator: str, options: argparse.Namespace) -> tup
 
 
 def run_scenario(scenario: Scenario, simulators: dict, options: argparse.Namespace) -> dict[str, list[dict]]:
+    """Every simulator in turns, as often as it is to run."""
     kind = "web" if scenario.web else "dumbbell"
     runs: dict[str, list[dict]] = {name: [] for name in simulators}
     for turn in range(options.reps):
@@ -378,6 +265,7 @@ def run_scenario(scenario: Scenario, simulators: dict, options: argparse.Namespa
 
 
 def main() -> int:
+    """Measures, prints, writes; the exit code."""
     options = parse()
     about = machine()
     if options.captures:
@@ -401,11 +289,6 @@ def main() -> int:
             print(why, file=sys.stderr)
             return 1
     else:
-        idle_kb = None
-        if "ackclock" in simulators:
-            idle = SCENARIOS[0]
-            idle_run = measure(simulators["ackclock"]["dumbbell"] + idle.arguments(1, flows=0))
-            idle_kb = idle_run.get("end_kb", idle_run.get("peak_kb"))
         rows, raw = [], {}
         for scenario in options.scenarios:
             raw[scenario.name] = run_scenario(scenario, simulators, options)
@@ -413,12 +296,14 @@ def main() -> int:
                 for run in runs:
                     if "error" in run:
                         print(f"{scenario.name}: {name}: {run['error']}", file=sys.stderr)
-            rows.append(summarise(scenario, raw[scenario.name], idle_kb))
+            rows.append(summarise(scenario, raw[scenario.name]))
         print_table(rows)
         print("ns of CPU time per data packet through the bottleneck (acks included), set-up excluded; web: us per connection.")
         if "ns-3" in simulators:
             print("Debian's ns-3 has logging and assertions compiled in; an optimised build takes about three quarters of its time or less.")
-        result |= {"rows": rows, "raw": raw, "idle_kb": idle_kb}
+        result |= {"rows": rows, "raw": raw}
+        if "ackclock" in simulators:
+            result["memory"] = memory_benchmark(simulators["ackclock"]["dumbbell"], options.scenarios)
         if not options.no_small and not options.peers_only and options.only is None:
             result["small"] = small_benchmarks()
             result["captures"] = capture_benchmark(options.reps, not options.no_peers)

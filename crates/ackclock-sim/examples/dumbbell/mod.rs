@@ -115,7 +115,7 @@ pub fn measured(mut sim: Simulation, a: &Arguments, began: u64, before_kb: u64) 
     }
     let (cpu, wall) = (cpu_ns() - ready, wall.elapsed());
     // Before the rows of the tables are made: memory of the flows at work.
-    let (end_kb, peak_kb) = (memory_kb("VmRSS"), memory_kb("VmHWM"));
+    let (end_kb, anon_kb, peak_kb) = (memory_kb("VmRSS"), memory_kb("RssAnon"), memory_kb("VmHWM"));
     let progress = sim.progress();
     let outcome = match sim.finish() {
         Ok(outcome) => outcome,
@@ -131,7 +131,8 @@ pub fn measured(mut sim: Simulation, a: &Arguments, began: u64, before_kb: u64) 
     println!(
         "{{\"packets\": {packets}, \"drops\": {}, \"cpu_s\": {:.6}, \"wall_s\": {:.6}, \"setup_s\": {:.6}, \"ns_per_packet\": {:.1}, \
          \"us_per_connection\": {per_connection:.2}, \"events\": {}, \"events_per_packet\": {:.3}, \"connections\": {}, \"finished\": {}, \
-         \"timeouts\": {timeouts}, \"utilisation\": {utilisation:.4}, \"before_kb\": {before_kb}, \"end_kb\": {end_kb}, \"peak_kb\": {peak_kb}}}",
+         \"timeouts\": {timeouts}, \"utilisation\": {utilisation:.4}, \"before_kb\": {before_kb}, \"end_kb\": {end_kb}, \"anon_kb\": {anon_kb}, \
+         \"peak_kb\": {peak_kb}}}",
         link.dropped_queue,
         cpu as f64 / 1e9,
         wall.as_secs_f64(),

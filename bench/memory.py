@@ -1,0 +1,38 @@
+"""Memory per established flow, its packets in flight included."""
+
+from __future__ import annotations
+
+import sys
+
+from programs import measure
+from scenarios import SCENARIOS, Scenario
+
+TARGET_BYTES_PER_FLOW = 5000
+# Simulated seconds after which every flow has lost something, and keeps what it needed for that.
+SECONDS = {100: 60, 1000: 20, 10_000: 10}
+
+
+def bytes_per_flow(scenario: Scenario, program: list[str], idle_kb: float) -> dict:
+    """What a run holds at its end beyond one without flows: anonymous memory, since the program's own code is nobody's flow."""
+    run = measure(program + scenario.arguments(SECONDS[scenario.flows]))
+    if "error" in run:
+        return {"scenario": scenario.name, "error": run["error"]}
+    per_flow = round((run["anon_kb"] - idle_kb) * 1024 / scenario.flows)
+    return {"scenario": scenario.name, "seconds": SECONDS[scenario.flows], "bytes_per_flow": per_flow, "run": run}
+
+
+def memory_benchmark(program: list[str], only: list[Scenario]) -> list[dict]:
+    """A run of each size, the program without flows before."""
+    wanted = [s for s in only if s.flows in SECONDS and s.classes is None]
+    if not wanted:
+        return []
+    idle_kb = measure(program + SCENARIOS[0].arguments(1, flows=0)).get("anon_kb", 0)
+    rows = [bytes_per_flow(scenario, program, idle_kb) for scenario in wanted]
+    print("Memory per established flow, packets in flight included, when every flow has lost something:")
+    for row in rows:
+        if "error" in row:
+            print(f"  {row['scenario']}: {row['error']}", file=sys.stderr)
+            continue
+        met = "met" if row["bytes_per_flow"] <= TARGET_BYTES_PER_FLOW else "MISSED"
+        print(f"  {row['scenario']:<26} {row['bytes_per_flow']:>7,} bytes after {row['seconds']} s   <= {TARGET_BYTES_PER_FLOW:,} {met}")
+    return rows

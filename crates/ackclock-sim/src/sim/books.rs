@@ -71,24 +71,26 @@ impl Simulation {
         }
     }
 
-    /// Packets that have left a link at its far end but are on an access delay, and how many of them are damaged.
-    fn behind(&self, link: u32) -> (u64, u64) {
-        let (mut all, mut corrupt) = (0, 0);
-        for p in self.net.pool.alive().filter(|p| !p.waits() && self.link_of(p) == Some(link)) {
+    /// For each link, packets that have left it at its far end but are on an access delay, and how many of them are damaged.
+    pub(super) fn behind_links(&self) -> Vec<(u64, u64)> {
+        let mut behind = vec![(0, 0); self.net.links.len()];
+        for (p, at) in self.net.arrivals() {
+            let Some(link) = self.link_of(p) else { continue };
             let last = u32::from(p.hop) == self.net.ports[p.from as usize].hops;
-            let exit = if last { p.at.saturating_sub(self.net.ports[p.from as usize ^ 1].down) } else { p.at };
+            let exit = if last { at.saturating_sub(self.net.ports[p.from as usize ^ 1].down) } else { at };
             if exit <= self.net.now {
-                all += 1;
-                corrupt += u64::from(p.is_corrupt());
+                let (all, corrupt) = &mut behind[link as usize];
+                *all += 1;
+                *corrupt += u64::from(p.is_corrupt());
             }
         }
-        (all, corrupt)
+        behind
     }
 
-    pub(super) fn link_row(&mut self, i: usize) -> LinkRow {
+    /// `behind` and `behind_corrupt` as [`Simulation::behind_links`] has them.
+    pub(super) fn link_row(&mut self, i: usize, (behind, behind_corrupt): (u64, u64)) -> LinkRow {
         let now = self.net.now;
         let observed = now.since(Instant::ZERO);
-        let (behind, behind_corrupt) = self.behind(i as u32);
         let [name, from, to] = self.net.routes.link_labels(i);
         let place = &mut self.net.links[i];
         let (c, queued) = (place.link.counters(now), place.link.queued(now));

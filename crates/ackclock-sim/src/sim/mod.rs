@@ -259,7 +259,8 @@ impl Simulation {
 
     /// The table of links as it stands now; the run goes on.
     pub fn links(&mut self) -> Vec<LinkRow> {
-        (0..self.net.links.len()).map(|i| self.link_row(i)).collect()
+        let behind = self.behind_links();
+        (0..).zip(behind).map(|(i, behind)| self.link_row(i, behind)).collect()
     }
 
     /// Ends the run: checks that packets and bytes were conserved, and gives the tables.

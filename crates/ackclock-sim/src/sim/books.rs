@@ -5,7 +5,7 @@ use ackclock_trace::{FlowRow, LinkRow, Outcome as FlowOutcome, Side};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
 use super::{Outcome, Simulation, TRACED_DATAGRAMS};
-use crate::endpoint::Flow;
+use crate::endpoint::{End, Flow};
 use crate::error::SimError;
 use crate::packet::Packet;
 
@@ -144,7 +144,7 @@ impl Simulation {
         let side = usize::from(sent(1) >= sent(0));
         let counted = flow.counted(self.options.measured, self.net.now);
         let (s, other) = (&counted.stats[side], &counted.stats[1 - side]);
-        let over = flow.ends.each_ref().map(|end| end.over);
+        let over = flow.ends.each_ref().map(End::over);
         let reason = over.iter().flatten().find_map(|o| o.reason);
         let ended = over[0].is_some();
         let end = over[0].map(|o| o.at);
@@ -153,7 +153,7 @@ impl Simulation {
             (true, None) if flow.is_orderly() => FlowOutcome::Finished,
             (true, _) => FlowOutcome::Failed,
         };
-        let all = || flow.ends.iter().filter_map(|end| end.user.books.responses.as_deref());
+        let all = || flow.ends.iter().filter_map(|end| Some(end.user.books.rare.as_ref()?.responses));
         let responses: u32 = all().map(|r| r.count).sum();
         let response_sum = all().fold(Duration::ZERO, |sum, r| sum + r.sum);
         let response_time = match (responses, outcome, end) {
@@ -180,7 +180,7 @@ impl Simulation {
             established: whole[0].established_at.get(),
             end,
             measured_from: counted.from,
-            size: info.size,
+            size: info.size(),
             response_time,
             responses,
             outcome,

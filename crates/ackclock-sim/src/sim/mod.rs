@@ -287,7 +287,7 @@ impl Simulation {
             black_box(self.net.ports[end ^ 1].route);
             self.net.pool.glance(self.net.ports[end].inbound.first());
             if let Some(flow) = &self.flows[end / 2] {
-                black_box((flow.ended, flow.ends[end & 1].packets.in_flight));
+                black_box((flow.ended, flow.ends[end & 1].sent.in_flight));
             }
         }
         if let Some(end) = self.net.queue.glance(1).and_then(endpoint_of) {

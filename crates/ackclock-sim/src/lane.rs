@@ -3,7 +3,7 @@
 use ackclock_units::{Instant, mostly};
 
 use crate::event::alone;
-use crate::packet::{NIL, Pool};
+use crate::packet::{NIL, Packet, Pool};
 use crate::queue::{Entry, EventQueue};
 
 /// A first-in first-out list of packets, linked through the pool.
@@ -25,8 +25,8 @@ pub(crate) struct Arrival {
 impl Lane {
     pub(crate) const EMPTY: Self = Self { head: NIL, tail: NIL, tail_at: Instant::ZERO };
 
-    /// Lets a packet arrive. `head_event` stands for the lane's first packet in the event queue; a packet that overtakes those in the lane gets an
-    /// event of its own.
+    /// Lets a packet arrive. `head_event` stands for the lane's first packet in the event queue; a packet that overtakes those in the lane, or comes
+    /// [`Packet::SPAN`] behind them, gets an event of its own, which knows the whole time.
     #[inline(always)]
     pub(crate) fn push(&mut self, a: Arrival, pool: &mut Pool, queue: &mut EventQueue, head_event: u32) {
         let Arrival { id, at, order } = a;
@@ -36,7 +36,7 @@ impl Lane {
         if self.head == NIL {
             self.head = id;
             queue.push(Entry { at, order, what: head_event });
-        } else if mostly(at >= self.tail_at) {
+        } else if mostly(at.as_nanos().wrapping_sub(self.tail_at.as_nanos()) < Packet::SPAN) {
             pool.get_mut(self.tail).next = id;
         } else {
             queue.push(Entry { at, order, what: alone(id) });
@@ -59,13 +59,17 @@ impl Lane {
         id
     }
 
-    /// When the first packet arrives, and its insertion number.
+    /// When the first packet arrives, now that the one before it has, and its insertion number; `latest` is the latest one.
     #[inline]
-    pub(crate) fn next(&self, pool: &Pool) -> Option<(Instant, u64)> {
+    pub(crate) fn next(&self, pool: &Pool, now: Instant, latest: u64) -> Option<(Instant, u64)> {
         if self.head == NIL {
             return None;
         }
         let p = pool.get(self.head);
-        Some((p.at, p.order()))
+        Some((p.at(now), p.order(latest)))
     }
 }
+
+#[cfg(test)]
+#[path = "tests/lane.rs"]
+mod tests;

@@ -17,6 +17,7 @@ mod queue;
 mod routes;
 pub mod scenario;
 mod sim;
+mod slab;
 #[cfg(test)]
 mod tests;
 mod truth;

@@ -1,4 +1,4 @@
-//! Packets in flight: 44 bytes each, recycled.
+//! Packets in flight: 36 bytes each, recycled.
 
 use std::hint::black_box;
 
@@ -7,17 +7,16 @@ use ackclock_units::{Ecn, Instant, SeqNumber, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
 use crate::fault::{Kind, Passing};
+use crate::slab::Slab;
 
 /// A packet somewhere between two endpoints. Options (SACK blocks, timestamps, those of a SYN) lie in slabs beside. What follows from something else is
 /// not kept: a run holds many of these, and its speed is that of the memory they take.
-///
-/// Packed, so that its one field of eight bytes does not round its size up to 48.
 #[derive(Clone, Copy)]
-#[repr(Rust, packed(4))]
+#[repr(C)]
 pub(crate) struct Packet {
-    /// When it reaches the next place on its way.
-    pub(crate) at: Instant,
-    /// Its insertion number there, for ties: the lower 32 of 48 bits, the upper 16 below.
+    /// When it reaches the next place on its way: the lower 32 of 48 bits, the upper 16 below. The present moment makes them whole.
+    at: u32,
+    /// Its insertion number there, for ties: the lower 32 bits. The latest insertion number makes them whole.
     order: u32,
     /// With payload, the true position of its first byte in the sender's stream: the lower 32 of 48 bits, the upper 16 below. Without, its sequence
     /// number. Of a datagram, its number.
@@ -26,10 +25,9 @@ pub(crate) struct Packet {
     pub(crate) from: u32,
     /// The packet behind it in its lane, or the next free place.
     pub(crate) next: u32,
-    ack: SeqNumber,
-    /// Where its options are in their slab, or the size of a datagram.
+    /// Its acknowledgment number; with options, where both are in the slab of these options. Of a datagram, its size.
     more: u32,
-    order_high: u16,
+    at_high: u16,
     place_high: u16,
     pub(crate) len: u16,
     window: u16,
@@ -59,14 +57,13 @@ pub(crate) const NIL: u32 = u32::MAX;
 
 impl Packet {
     const FREE: Self = Self {
-        at: Instant::ZERO,
+        at: 0,
         order: 0,
         place: 0,
         from: NIL,
         next: NIL,
-        ack: SeqNumber(0),
         more: 0,
-        order_high: 0,
+        at_high: 0,
         place_high: 0,
         len: 0,
         window: 0,
@@ -76,16 +73,28 @@ impl Packet {
         seen: 0,
     };
 
-    /// Its insertion number where it goes next, for ties.
+    /// Nanoseconds in which its 48 bits of time go round: more than three days.
+    pub(crate) const SPAN: u64 = 1 << 48;
+
+    /// When it reaches the next place, seen from a moment not after that and less than [`Packet::SPAN`] before.
     #[inline]
-    pub(crate) fn order(&self) -> u64 {
-        u64::from(self.order_high) << 32 | u64::from(self.order)
+    pub(crate) fn at(&self, now: Instant) -> Instant {
+        let at = u64::from(self.at_high) << 32 | u64::from(self.at);
+        let now = now.as_nanos();
+        Instant::from_nanos(now.wrapping_add(at.wrapping_sub(now) & (Self::SPAN - 1)))
     }
 
-    /// Says when it reaches the next place, and its insertion number there, below 2^48: a run of months.
+    /// Its insertion number where it goes next, for ties, when fewer than 2^32 were given out since, the last of them `latest`.
+    #[inline]
+    pub(crate) fn order(&self, latest: u64) -> u64 {
+        latest - u64::from((latest as u32).wrapping_sub(self.order))
+    }
+
+    /// Says when it reaches the next place, and its insertion number there.
     #[inline]
     pub(crate) fn arrives(&mut self, at: Instant, order: u64) {
-        (self.at, self.order, self.order_high) = (at, order as u32, (order >> 32) as u16);
+        let at = at.as_nanos();
+        (self.at, self.at_high, self.order) = (at as u32, (at >> 32) as u16, order as u32);
     }
 
     /// True position of its first payload byte in the sender's stream; meaningless without payload.
@@ -172,33 +181,6 @@ pub(crate) struct Pool {
     timestamps: Slab<Timestamps>,
 }
 
-/// Places for what few packets have.
-struct Slab<T> {
-    places: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T: Copy> Slab<T> {
-    const EMPTY: Self = Self { places: Vec::new(), free: Vec::new() };
-
-    fn keep(&mut self, what: T) -> u32 {
-        match self.free.pop() {
-            Some(place) => {
-                self.places[place as usize] = what;
-                place
-            }
-            None => {
-                self.places.push(what);
-                self.places.len() as u32 - 1
-            }
-        }
-    }
-
-    fn get(&self, place: u32) -> T {
-        self.places[place as usize]
-    }
-}
-
 impl Pool {
     pub(crate) fn new() -> Self {
         Self { packets: Vec::new(), free: NIL, options: Slab::EMPTY, blocks: Slab::EMPTY, timestamps: Slab::EMPTY }
@@ -228,7 +210,7 @@ impl Pool {
     #[inline(always)]
     pub(crate) fn segment(&mut self, from: u32, t: &Transmit, retransmission: bool, seen: u8) -> u32 {
         let s = &t.segment;
-        let (mut more, mut bits) = (0, 0);
+        let (mut more, mut bits) = (s.ack.0, 0);
         if seldom(s.flags.any(Flags::SYN) || !s.options.sack.is_empty() || s.options.timestamps.is_some()) {
             (more, bits) = self.keep_options(s);
         }
@@ -241,7 +223,6 @@ impl Pool {
             // 2^48 bytes are 256 TiB.
             place_high: (place >> 32) as u16,
             from,
-            ack: s.ack,
             more,
             // `mss` is at most 65,495 (`ackclock_engine::OPTIONS`).
             len: s.len as u16,
@@ -259,10 +240,10 @@ impl Pool {
     #[inline(never)]
     fn keep_options(&mut self, s: &Segment) -> (u32, u8) {
         match s.options.timestamps {
-            _ if s.flags.any(Flags::SYN) => (self.options.keep(s.options), OPTIONS),
-            None => (self.blocks.keep(s.options.sack), BLOCKS),
-            Some(timestamps) if s.options.sack.is_empty() => (self.timestamps.keep(timestamps), TIMESTAMPS),
-            Some(_) => (self.options.keep(s.options), OPTIONS),
+            _ if s.flags.any(Flags::SYN) => (self.options.keep(s.ack, s.options), OPTIONS),
+            None => (self.blocks.keep(s.ack, s.options.sack), BLOCKS),
+            Some(timestamps) if s.options.sack.is_empty() => (self.timestamps.keep(s.ack, timestamps), TIMESTAMPS),
+            Some(_) => (self.options.keep(s.ack, s.options), OPTIONS),
         }
     }
 
@@ -276,9 +257,9 @@ impl Pool {
     pub(crate) fn copy(&mut self, id: u32) -> u32 {
         let mut packet = self.packets[id as usize];
         match packet.bits & KIND {
-            OPTIONS => packet.more = self.options.keep(self.options.get(packet.more)),
-            BLOCKS => packet.more = self.blocks.keep(self.blocks.get(packet.more)),
-            TIMESTAMPS => packet.more = self.timestamps.keep(self.timestamps.get(packet.more)),
+            OPTIONS => packet.more = self.options.copy(packet.more),
+            BLOCKS => packet.more = self.blocks.copy(packet.more),
+            TIMESTAMPS => packet.more = self.timestamps.copy(packet.more),
             _ => {}
         }
         self.put(packet)
@@ -296,16 +277,22 @@ impl Pool {
         if p.is_datagram() {
             return p.more;
         }
-        let options = if p.bits & KIND == 0 { 0 } else { self.options_of(p).wire_len() };
+        let options = if p.bits & KIND == 0 { 0 } else { self.options_of(p).1.wire_len() };
         IP_HEADER + TCP_HEADER + options + u32::from(p.len)
     }
 
-    /// The options of a segment that has some.
+    /// The acknowledgment number and the options of a segment that has some.
     #[inline(never)]
-    fn options_of(&self, p: &Packet) -> Options {
+    fn options_of(&self, p: &Packet) -> (SeqNumber, Options) {
         match p.bits & KIND {
-            TIMESTAMPS => Options { timestamps: Some(self.timestamps.get(p.more)), ..Options::default() },
-            BLOCKS => Options { sack: self.blocks.get(p.more), ..Options::default() },
+            TIMESTAMPS => {
+                let (ack, timestamps) = self.timestamps.get(p.more);
+                (ack, Options { timestamps: Some(timestamps), ..Options::default() })
+            }
+            BLOCKS => {
+                let (ack, sack) = self.blocks.get(p.more);
+                (ack, Options { sack, ..Options::default() })
+            }
             _ => self.options.get(p.more),
         }
     }
@@ -330,9 +317,9 @@ impl Pool {
         let p = &self.packets[id as usize];
         let seq = if p.len > 0 { first + p.place } else { SeqNumber(p.place) };
         let options = Options::default();
-        let mut segment = Segment { seq, ack: p.ack, len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
+        let mut segment = Segment { seq, ack: SeqNumber(p.more), len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
         if seldom(p.bits & KIND != 0) {
-            segment.options = self.options_of(p);
+            (segment.ack, segment.options) = self.options_of(p);
             self.free_options(id);
         }
         self.free_place(id);
@@ -360,9 +347,9 @@ impl Pool {
     fn free_options(&mut self, id: u32) {
         let p = &self.packets[id as usize];
         match p.bits & KIND {
-            TIMESTAMPS => self.timestamps.free.push(p.more),
-            BLOCKS => self.blocks.free.push(p.more),
-            _ => self.options.free.push(p.more),
+            TIMESTAMPS => self.timestamps.free(p.more),
+            BLOCKS => self.blocks.free(p.more),
+            _ => self.options.free(p.more),
         }
     }
 

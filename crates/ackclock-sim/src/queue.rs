@@ -5,6 +5,8 @@
 //! into the *front*, from which events are taken; a full one is dealt out to the level below. So an event moves two or three times in its
 //! life, whatever the number pending, and nothing has to be tuned to the load.
 
+use std::iter::successors;
+
 use ackclock_units::{Instant, seldom};
 
 /// When something happens, which of several comes first, and what.
@@ -70,10 +72,11 @@ impl EventQueue {
         }
     }
 
-    /// Events pending.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.front.len() + self.slots.iter().flatten().map(|slot| slot.len as usize).sum::<usize>()
+    /// All that is pending, in any order.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = Entry> {
+        let node = |i: u32| self.nodes.get(i as usize);
+        let slots = self.slots.iter().flatten().flat_map(move |slot| successors(node(slot.head), move |n| node(n.next)));
+        self.front.iter().copied().chain(slots.map(|n| n.entry()))
     }
 
     #[inline]

@@ -38,10 +38,7 @@ impl Dropped {
         // Two copies of the same bytes may both be dropped: the ranges stay disjoint.
         let passed = self.take(start, end).map_or(passed, |before| before.max(passed));
         let at = self.0.partition_point(|r| r.start() < start);
-        if self.0.len() == self.0.capacity() {
-            self.0.reserve_exact(self.0.len() / 4 + 2);
-        }
-        self.0.insert(at, DroppedRange::new(start, end, passed));
+        insert(&mut self.0, at, DroppedRange::new(start, end, passed));
     }
 
     /// Takes out what a new copy of `start..end` replaces. Answers how many links a dropped copy of any part of it had passed, or `None` when
@@ -70,7 +67,7 @@ impl Dropped {
                 }
                 (true, true) => {
                     self.0[i] = DroppedRange::new(r.start(), start, r.passed);
-                    self.0.insert(i + 1, DroppedRange::new(end, r.end(), r.passed));
+                    insert(&mut self.0, i + 1, DroppedRange::new(end, r.end(), r.passed));
                     i += 2;
                 }
             }
@@ -139,7 +136,14 @@ pub(crate) struct Arrived {
     /// Everything below has.
     pub(crate) prefix: u64,
     /// Disjoint ranges above it, ascending.
-    above: Vec<(u64, u64)>,
+    above: Vec<AboveRange>,
+}
+
+/// The lower 32 bits of its ends: a sender is less than 2^30 bytes ahead of what has arrived (RFC 7323 §2.3), so the prefix makes them whole.
+#[derive(Clone, Copy, Debug)]
+struct AboveRange {
+    start: u32,
+    end: u32,
 }
 
 impl Arrived {
@@ -154,17 +158,23 @@ impl Arrived {
 
     #[inline(never)]
     fn insert(&mut self, start: u64, end: u64) {
-        let first = self.above.partition_point(|r| r.1 < start);
-        let last = self.above.partition_point(|r| r.0 <= end);
+        debug_assert!(end - self.prefix <= u64::from(u32::MAX), "no window is that large");
+        // Distances from the prefix keep the order that numbers of 32 bits lose as they wrap.
+        let zero = self.prefix as u32;
+        let distance = |low: u32| low.wrapping_sub(zero);
+        let (start, end) = (distance(start as u32), distance(end as u32));
+        let first = self.above.partition_point(|r| distance(r.end) < start);
+        let last = self.above.partition_point(|r| distance(r.start) <= end);
+        let range = |start: u32, end: u32| AboveRange { start: zero.wrapping_add(start), end: zero.wrapping_add(end) };
         if first == last {
-            self.above.insert(first, (start, end));
+            insert(&mut self.above, first, range(start, end));
         } else {
-            let joined = (start.min(self.above[first].0), end.max(self.above[last - 1].1));
+            let joined = range(start.min(distance(self.above[first].start)), end.max(distance(self.above[last - 1].end)));
             self.above[first] = joined;
             self.above.drain(first + 1..last);
         }
-        if self.above[0].0 == self.prefix {
-            self.prefix = self.above[0].1;
+        if self.above[0].start == zero {
+            self.prefix += u64::from(distance(self.above[0].end));
             self.above.remove(0);
             if self.above.is_empty() && self.above.capacity() >= SPARE_RANGES {
                 self.above = Vec::new();
@@ -172,3 +182,14 @@ impl Arrived {
         }
     }
 }
+
+/// Inserts into a list that grows by little: there are two for each flow.
+fn insert<T>(list: &mut Vec<T>, at: usize, what: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(list.len() / 4 + LEAST_BYTES / size_of::<T>());
+    }
+    list.insert(at, what);
+}
+
+/// What usual allocators give when asked for less.
+const LEAST_BYTES: usize = 24;

@@ -1,7 +1,9 @@
 //! What an application has done with its connection.
 
-use ackclock_engine::{Books, Connection};
+use ackclock_engine::{AbortReason, Books, Connection};
 use ackclock_units::{Bytes, Duration, Instant};
+
+use crate::truth::Copied;
 
 /// What an application has done with its connection.
 #[derive(Default, Debug)]
@@ -10,8 +12,32 @@ pub(crate) struct IoState {
     pub(crate) written: Bytes,
     /// Of a source of datagrams: bytes delivered to the other end.
     pub(crate) read: Bytes,
-    /// Out of line: most applications have no transactions.
-    pub(crate) responses: Option<Box<Responses>>,
+    pub(crate) rare: Option<Box<Rare>>,
+}
+
+/// What most ends do not have, or only when they are over, in one place out of line.
+#[derive(Default, Debug)]
+pub(crate) struct Rare {
+    pub(crate) over: Option<Ending>,
+    pub(crate) responses: Responses,
+    /// Few stacks send copies.
+    pub(crate) copied: Copied,
+}
+
+/// How one end came to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ending {
+    pub(crate) at: Instant,
+    /// `None` after an orderly close.
+    pub(crate) reason: Option<AbortReason>,
+}
+
+impl IoState {
+    /// How this end came to its end, if it has.
+    #[inline]
+    pub(crate) fn over(&self) -> Option<Ending> {
+        self.rare.as_ref()?.over
+    }
 }
 
 /// Transactions of an application: when the one that runs began, how many are over and how long they took together.
@@ -38,15 +64,15 @@ impl Books for IoState {
     }
 
     fn begin(&mut self, at: Instant) {
-        self.responses.get_or_insert_default().started = Some(at);
+        self.rare.get_or_insert_default().responses.started = Some(at);
     }
 
     fn begun(&mut self) -> Option<Instant> {
-        self.responses.as_mut().and_then(|r| r.started.take())
+        self.rare.as_mut().and_then(|rare| rare.responses.started.take())
     }
 
     fn record(&mut self, since: Instant, now: Instant) {
-        let responses = self.responses.get_or_insert_default();
+        let responses = &mut self.rare.get_or_insert_default().responses;
         responses.sum += now.since(since);
         responses.count += 1;
     }

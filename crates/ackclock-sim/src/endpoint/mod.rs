@@ -6,17 +6,18 @@ mod sent;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stats, User};
+use ackclock_engine::{Connection, ConnectionEvent, Stats, User};
 use ackclock_trace::Mask;
-use ackclock_units::{Bytes, Duration, Instant, Rng};
+use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
 
 use crate::error::SimError;
-use crate::flow::{DatagramSpec, StackFactory};
+use crate::flow::{DatagramSpec, StackFactory, application_stream};
 use crate::lane::Lane;
 use crate::network::NodeId;
 use crate::truth::Arrived;
-pub(crate) use io::IoState;
-use sent::{PacketBooks, SentTruth};
+use io::Ending;
+pub(crate) use io::{IoState, Rare};
+use sent::SentTruth;
 
 /// What the network needs to know of an endpoint: one cache line.
 #[derive(Clone, Copy)]
@@ -46,23 +47,13 @@ impl Port {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct End {
-    pub(crate) packets: PacketBooks,
-    pub(crate) arrived: Arrived,
     pub(crate) sent: SentTruth,
+    pub(crate) arrived: Arrived,
     /// The application.
     pub(crate) user: User<IoState>,
-    pub(crate) over: Option<Ending>,
     /// The connection; the server's comes with the first SYN.
     pub(crate) connection: Option<Connection>,
     pub(crate) app_rng: Rng,
-}
-
-/// How one end came to its end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ending {
-    pub(crate) at: Instant,
-    /// `None` after an orderly close.
-    pub(crate) reason: Option<AbortReason>,
 }
 
 /// The books of a flow when its counting began.
@@ -107,9 +98,22 @@ pub(crate) enum Counting {
 #[derive(Clone, Debug)]
 pub(crate) struct FlowInfo {
     pub(crate) kind: Arc<FlowKind>,
-    pub(crate) size: Option<Bytes>,
+    /// Bytes to transfer; [`FlowInfo::NO_LIMIT`] where there is none.
+    size: Bytes,
     /// Seed of its random streams: follows from the group and the flow's number within it, so that other groups change nothing.
     pub(crate) seed: u64,
+}
+
+impl FlowInfo {
+    const NO_LIMIT: Bytes = Bytes::MAX;
+
+    pub(crate) fn new(kind: Arc<FlowKind>, size: Option<Bytes>, seed: u64) -> Self {
+        Self { kind, size: size.unwrap_or(Self::NO_LIMIT), seed }
+    }
+
+    pub(crate) fn size(&self) -> Option<Bytes> {
+        Some(self.size).filter(|size| *size != Self::NO_LIMIT)
+    }
 }
 
 /// What flows have in common that a source makes one after the other.
@@ -136,33 +140,36 @@ impl FlowKind {
 }
 
 impl End {
-    pub(crate) fn new() -> Self {
-        Self {
-            connection: None,
-            user: User::default(),
-            app_rng: Rng::stream(0, "", 0),
-            over: None,
-            sent: SentTruth::default(),
-            arrived: Arrived::default(),
-            packets: PacketBooks::default(),
-        }
+    #[inline]
+    pub(crate) fn new(user: User<IoState>, app_rng: Rng) -> Self {
+        Self { sent: SentTruth::default(), arrived: Arrived::default(), user, connection: None, app_rng }
     }
 
     /// Lets the application do what there is to do. True when it was called: then there may be more. `first`: something has happened here since it was
     /// asked last, other than what the application itself has done.
     #[inline(always)]
     pub(crate) fn run_application(&mut self, now: Instant, start: Instant, first: bool) -> bool {
-        let (Some(connection), over) = (&mut self.connection, &mut self.over) else {
-            return false;
-        };
-        self.user.run(connection, &mut self.app_rng, (now, start), first, |event| {
+        let Some(connection) = &mut self.connection else { return false };
+        let mut over = None;
+        let called = self.user.run(connection, &mut self.app_rng, (now, start), first, |event| {
             let reason = match event {
                 ConnectionEvent::Finished => None,
                 ConnectionEvent::Aborted(reason) => Some(reason),
                 _ => return,
             };
-            *over = over.or(Some(Ending { at: now, reason }));
-        })
+            over = over.or(Some(Ending { at: now, reason }));
+        });
+        if seldom(over.is_some()) {
+            let rare = self.user.books.rare.get_or_insert_default();
+            rare.over = rare.over.or(over);
+        }
+        called
+    }
+
+    /// How it came to its end, if it has.
+    #[inline]
+    pub(crate) fn over(&self) -> Option<Ending> {
+        self.user.books.over()
     }
 
     /// The same once more, when only the application itself has done something since.
@@ -191,7 +198,7 @@ impl End {
 impl Flow {
     /// True when both ends closed in order, or one did and the other was about to.
     pub(crate) fn is_orderly(&self) -> bool {
-        self.ends.iter().all(|end| end.over.is_some_and(|over| over.reason.is_none()))
+        self.ends.iter().all(|end| end.over().is_some_and(|over| over.reason.is_none()))
     }
 
     fn broken<T>(&self, what: &str) -> Result<T, SimError> {
@@ -207,14 +214,15 @@ impl Flow {
             number: 0,
             start: Instant::ZERO,
             counting: None,
-            ends: [End::new(), End::new()],
-            info: FlowInfo { kind: Arc::new(kind), size: None, seed: 0 },
+            // Nobody is above them.
+            ends: [0, 1].map(|side| End::new(User::default(), application_stream(0, side))),
+            info: FlowInfo::new(Arc::new(kind), None, 0),
         }
     }
 
     /// Packets that the books say must be in the network.
     pub(crate) fn in_flight(&self) -> u64 {
-        self.ends.iter().map(|end| u64::from(end.packets.in_flight)).sum()
+        self.ends.iter().map(|end| u64::from(end.sent.in_flight)).sum()
     }
 
     /// Checks each direction's bytes: what was read was delivered, what was delivered had arrived, what arrived was sent, what was sent was

@@ -5,46 +5,45 @@ use ackclock_trace::SendKind;
 use ackclock_units::{SeqNumber, mostly};
 use ackclock_wire::Flags;
 
+use crate::endpoint::Rare;
 use crate::packet::Packet;
-use crate::truth::{Copied, Dropped};
+use crate::truth::Dropped;
 
-/// What the world knows about what an endpoint has sent.
+/// What the world knows about what an endpoint has sent: one cache line.
 #[derive(Debug, Default)]
 pub(crate) struct SentTruth {
-    pub(crate) dropped: Dropped,
+    /// Packets that it has sent.
+    pub(crate) packets: u64,
+    /// Those of them, with the copies that the network made, that must be in the network.
+    pub(crate) in_flight: u32,
     /// Sequence number of stream position 0.
     pub(crate) first_seq: SeqNumber,
     /// First stream position that was never sent.
     pub(crate) high: u64,
-    /// The latest SYN and the latest FIN without payload were dropped.
-    pub(crate) syn: ControlTruth,
-    pub(crate) fin: ControlTruth,
-    /// The retransmission timer has expired and nothing was retransmitted since.
-    pub(crate) timed_out: bool,
+    pub(crate) dropped: Dropped,
     pub(crate) unneeded: u64,
     pub(crate) spurious_timeouts: u32,
-    /// Out of line: few stacks send copies.
-    copied: Option<Box<Copied>>,
+    /// The latest SYN and the latest FIN without payload.
+    syn: ControlTruth,
+    fin: ControlTruth,
+    /// The retransmission timer has expired and nothing was retransmitted since.
+    pub(crate) timed_out: bool,
 }
 
-/// A SYN or a FIN, which occupy no stream position.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct ControlTruth {
-    pub(crate) sent: bool,
-    pub(crate) dropped: bool,
+/// What became of a SYN or a FIN, which occupy no stream position.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum ControlTruth {
+    #[default]
+    Unsent,
+    Sent,
+    Dropped,
 }
 
-/// Packets that an endpoint has sent, and those of them, with the copies that the network made, that must be in the network.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct PacketBooks {
-    pub(crate) sent: u64,
-    pub(crate) in_flight: u32,
-}
-
-impl PacketBooks {
+impl SentTruth {
+    /// A packet enters the network.
     #[inline]
     pub(crate) fn send(&mut self) {
-        self.sent += 1;
+        self.packets += 1;
         self.in_flight += 1;
     }
 
@@ -59,13 +58,11 @@ impl PacketBooks {
         // One too many shows in the books as more than there can be.
         self.in_flight = self.in_flight.wrapping_sub(1);
     }
-}
 
-impl SentTruth {
     /// Takes note of a segment. Answers whether it repeats something, and how many links an earlier copy has passed; `None` when its sequence
     /// number does not stand for its stream position.
     #[inline(always)]
-    pub(crate) fn note(&mut self, t: &Transmit) -> Option<(bool, u8)> {
+    pub(crate) fn note(&mut self, t: &Transmit, rare: &mut Option<Box<Rare>>) -> Option<(bool, u8)> {
         let s = &t.segment;
         if s.len > 0 {
             let right = s.seq.0.wrapping_sub(self.first_seq.0) == t.offset as u32;
@@ -73,7 +70,7 @@ impl SentTruth {
             if !right {
                 return None;
             }
-            return Some(if t.kind == SendKind::Copy { self.note_copy(t.offset, end) } else { self.note_data(t.offset, end) });
+            return Some(if t.kind == SendKind::Copy { self.note_copy(t.offset, end, rare) } else { self.note_data(t.offset, end, rare) });
         }
         if s.flags.any(Flags::SYN | Flags::FIN) {
             return Some((self.note_control(s.flags.any(Flags::SYN)), 0));
@@ -83,13 +80,13 @@ impl SentTruth {
 
     /// Takes note of a segment with payload `start..end`. Answers whether it repeats bytes, and how many links an earlier copy of them has passed.
     #[inline(always)]
-    pub(crate) fn note_data(&mut self, start: u64, end: u64) -> (bool, u8) {
+    fn note_data(&mut self, start: u64, end: u64, rare: &mut Option<Box<Rare>>) -> (bool, u8) {
         if mostly(start >= self.high) {
             self.high = end;
             return (false, 0);
         }
-        if let Some(copied) = &mut self.copied {
-            copied.forget(start, end);
+        if let Some(rare) = rare {
+            rare.copied.forget(start, end);
         }
         let passed = self.dropped.take(start, end.min(self.high));
         self.high = self.high.max(end);
@@ -101,22 +98,22 @@ impl SentTruth {
     /// Takes note of a copy that is sent right behind the segment `start..end`: no retransmission, whatever becomes of the segment. Answers as
     /// [`SentTruth::note_data`].
     #[cold]
-    fn note_copy(&mut self, start: u64, end: u64) -> (bool, u8) {
+    fn note_copy(&mut self, start: u64, end: u64, rare: &mut Option<Box<Rare>>) -> (bool, u8) {
         let passed = self.dropped.take(start, end);
         if passed.is_none() {
-            self.copied.get_or_insert_default().add(start, end);
+            rare.get_or_insert_default().copied.add(start, end);
         }
         (true, passed.unwrap_or(u8::MAX))
     }
 
     /// Takes note of a SYN, or of a FIN without payload. Answers whether it is a repetition.
-    pub(crate) fn note_control(&mut self, syn: bool) -> bool {
+    fn note_control(&mut self, syn: bool) -> bool {
         let truth = if syn { &mut self.syn } else { &mut self.fin };
-        let before = std::mem::replace(truth, ControlTruth { sent: true, dropped: false });
-        if before.sent {
-            self.judge_timeout(before.dropped);
+        let before = std::mem::replace(truth, ControlTruth::Sent);
+        if before != ControlTruth::Unsent {
+            self.judge_timeout(before == ControlTruth::Dropped);
         }
-        before.sent
+        before != ControlTruth::Unsent
     }
 
     /// The first segment repeated after a timeout is the one that timed out: if its latest copy was not dropped, the timeout was spurious.
@@ -127,16 +124,16 @@ impl SentTruth {
     }
 
     /// Takes note that a packet was dropped after `passed` links. True when a copy of it is under way, or has arrived.
-    pub(crate) fn note_drop(&mut self, p: &Packet, passed: u8) -> bool {
-        if p.len > 0 && self.copied.as_mut().is_some_and(|copied| copied.spend(p.offset(), p.end())) {
+    pub(crate) fn note_drop(&mut self, p: &Packet, passed: u8, rare: &mut Option<Box<Rare>>) -> bool {
+        if p.len > 0 && rare.as_mut().is_some_and(|rare| rare.copied.spend(p.offset(), p.end())) {
             return true;
         }
         if p.len > 0 {
             self.dropped.add(p.offset(), p.end(), passed);
         } else if p.flags.any(Flags::SYN) {
-            self.syn.dropped = true;
+            self.syn = ControlTruth::Dropped;
         } else if p.flags.any(Flags::FIN) {
-            self.fin.dropped = true;
+            self.fin = ControlTruth::Dropped;
         }
         false
     }

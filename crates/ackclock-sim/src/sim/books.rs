@@ -5,7 +5,7 @@ use ackclock_trace::{FlowRow, LinkRow, Outcome as FlowOutcome, Side};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
 use super::{Outcome, Simulation, TRACED_DATAGRAMS};
-use crate::endpoint::Flow;
+use crate::endpoint::{End, Flow};
 use crate::error::SimError;
 use crate::packet::Packet;
 
@@ -71,24 +71,26 @@ impl Simulation {
         }
     }
 
-    /// Packets that have left a link at its far end but are on an access delay, and how many of them are damaged.
-    fn behind(&self, link: u32) -> (u64, u64) {
-        let (mut all, mut corrupt) = (0, 0);
-        for p in self.net.pool.alive().filter(|p| !p.waits() && self.link_of(p) == Some(link)) {
+    /// For each link, packets that have left it at its far end but are on an access delay, and how many of them are damaged.
+    pub(super) fn behind_links(&self) -> Vec<(u64, u64)> {
+        let mut behind = vec![(0, 0); self.net.links.len()];
+        for (p, at) in self.net.arrivals() {
+            let Some(link) = self.link_of(p) else { continue };
             let last = u32::from(p.hop) == self.net.ports[p.from as usize].hops;
-            let exit = if last { p.at.saturating_sub(self.net.ports[p.from as usize ^ 1].down) } else { p.at };
+            let exit = if last { at.saturating_sub(self.net.ports[p.from as usize ^ 1].down) } else { at };
             if exit <= self.net.now {
-                all += 1;
-                corrupt += u64::from(p.is_corrupt());
+                let (all, corrupt) = &mut behind[link as usize];
+                *all += 1;
+                *corrupt += u64::from(p.is_corrupt());
             }
         }
-        (all, corrupt)
+        behind
     }
 
-    pub(super) fn link_row(&mut self, i: usize) -> LinkRow {
+    /// `behind` and `behind_corrupt` as [`Simulation::behind_links`] has them.
+    pub(super) fn link_row(&mut self, i: usize, (behind, behind_corrupt): (u64, u64)) -> LinkRow {
         let now = self.net.now;
         let observed = now.since(Instant::ZERO);
-        let (behind, behind_corrupt) = self.behind(i as u32);
         let [name, from, to] = self.net.routes.link_labels(i);
         let place = &mut self.net.links[i];
         let (c, queued) = (place.link.counters(now), place.link.queued(now));
@@ -142,7 +144,7 @@ impl Simulation {
         let side = usize::from(sent(1) >= sent(0));
         let counted = flow.counted(self.options.measured, self.net.now);
         let (s, other) = (&counted.stats[side], &counted.stats[1 - side]);
-        let over = flow.ends.each_ref().map(|end| end.over);
+        let over = flow.ends.each_ref().map(End::over);
         let reason = over.iter().flatten().find_map(|o| o.reason);
         let ended = over[0].is_some();
         let end = over[0].map(|o| o.at);
@@ -151,7 +153,7 @@ impl Simulation {
             (true, None) if flow.is_orderly() => FlowOutcome::Finished,
             (true, _) => FlowOutcome::Failed,
         };
-        let all = || flow.ends.iter().filter_map(|end| end.user.books.responses.as_deref());
+        let all = || flow.ends.iter().filter_map(|end| Some(end.user.books.rare.as_ref()?.responses));
         let responses: u32 = all().map(|r| r.count).sum();
         let response_sum = all().fold(Duration::ZERO, |sum, r| sum + r.sum);
         let response_time = match (responses, outcome, end) {
@@ -178,7 +180,7 @@ impl Simulation {
             established: whole[0].established_at.get(),
             end,
             measured_from: counted.from,
-            size: info.size,
+            size: info.size(),
             response_time,
             responses,
             outcome,

@@ -39,9 +39,9 @@ impl Simulation {
         let DatagramPlace { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
         let mut number = 0;
         if let Some(flow) = &mut self.flows[slot as usize] {
-            flow.ends[0].packets.send();
+            flow.ends[0].sent.send();
             flow.ends[0].user.books.written += u64::from(next_bytes);
-            number = flow.ends[0].packets.sent;
+            number = flow.ends[0].sent.packets;
         }
         self.trace_datagram(i, number, next_bytes, true);
         let id = self.net.pool.datagram(2 * slot, next_bytes, number);
@@ -65,7 +65,7 @@ impl Simulation {
             return;
         }
         if let Some(flow) = &mut self.flows[slot as usize] {
-            flow.ends[1].packets.send();
+            flow.ends[1].sent.send();
             flow.ends[1].user.books.written += u64::from(bytes);
         }
         let id = self.net.pool.datagram(2 * slot + 1, bytes, number - 1);

@@ -50,7 +50,7 @@ impl Simulation {
         let number = self.started;
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows"))?;
         let seed = self.seeds.next(&spec.group);
-        let end = |app, side: u64| End { user: User::new(app, IoState::default()), app_rng: application_stream(seed, side), ..End::new() };
+        let end = |app, side: u64| End::new(User::new(app, IoState::default()), application_stream(seed, side));
         let stacks = Some([spec.client_stack, spec.server_stack]);
         let kind = FlowKind { source, client: spec.client, server: spec.server, stacks, group: spec.group };
         let flow = Flow {
@@ -64,7 +64,7 @@ impl Simulation {
                 _ => None,
             },
             ends: [end(spec.client_app, 0), end(spec.server_app, 1)],
-            info: FlowInfo { kind: self.flow_sources[source as usize].kind_of(kind), size: spec.size, seed },
+            info: FlowInfo::new(self.flow_sources[source as usize].kind_of(kind), spec.size, seed),
         };
         let flow = self.flows[slot as usize].insert(flow);
         flow.open(0).connect(self.net.now);
@@ -103,13 +103,13 @@ impl Simulation {
         }
         let [client, server] = &mut flow.ends;
         let (sender, end) = if from & 1 == 0 { (client, server) } else { (server, client) };
-        sender.packets.leave();
+        sender.sent.leave();
         let segment = net.pool.take(id, sender.sent.first_seq);
         if len > 0 {
             end.arrived.add(offset, stop);
         }
         match &mut end.connection {
-            Some(connection) if end.over.is_none() || connection.state() != State::Closed => {
+            Some(connection) if mostly(!flow.over) || end.user.books.over().is_none() || connection.state() != State::Closed => {
                 connection.handle_segment(net.now, &segment, &[], ecn);
                 let stats = connection.stats();
                 if len > 0 && stats.bytes_received > end.arrived.prefix {
@@ -141,12 +141,12 @@ impl Simulation {
         let sender = &mut flow.ends[p.from as usize & 1];
         if p.is_corrupt() {
             // The checksum fails: as good as dropped, after every link.
-            sender.packets.leave();
-            sender.sent.note_drop(&p, u8::MAX);
+            sender.sent.leave();
+            sender.sent.note_drop(&p, u8::MAX, &mut sender.user.books.rare);
             pool.free(id);
         } else {
             let bytes = pool.bytes(id);
-            sender.packets.leave();
+            sender.sent.leave();
             pool.free(id);
             if p.is_datagram() {
                 sender.user.books.read += u64::from(bytes);
@@ -184,7 +184,7 @@ impl Simulation {
     pub(super) fn tell_flows(&mut self) {
         while let Some(from) = self.net.copied.pop() {
             if let Some(flow) = &mut self.flows[from as usize / 2] {
-                flow.ends[from as usize & 1].packets.copy();
+                flow.ends[from as usize & 1].sent.copy();
             }
         }
         while let Some(id) = self.net.lost.pop() {
@@ -195,10 +195,10 @@ impl Simulation {
                 return self.net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
             };
             let sender = &mut flow.ends[p.from as usize & 1];
-            sender.packets.leave();
+            sender.sent.leave();
             if !p.is_datagram() {
                 let passed = p.hop.max(p.seen);
-                if sender.sent.note_drop(&p, passed) {
+                if sender.sent.note_drop(&p, passed, &mut sender.user.books.rare) {
                     self.net.pool.let_stand_for(&p, passed);
                 }
             }
@@ -214,8 +214,8 @@ impl Simulation {
     fn settle(&mut self, slot: u32) {
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
         if !flow.ended {
-            let done = flow.ends.each_ref().map(|end| end.over.is_some());
-            let quiet = || flow.in_flight() == 0 && flow.ends.iter().all(|end| end.over.is_some() || end.deadline() == Instant::FAR_FUTURE);
+            let done = flow.ends.each_ref().map(|end| end.over().is_some());
+            let quiet = || flow.in_flight() == 0 && flow.ends.iter().all(|end| end.over().is_some() || end.deadline() == Instant::FAR_FUTURE);
             if !(done[0] && done[1] || (done[0] || done[1]) && quiet()) {
                 return;
             }
@@ -290,7 +290,7 @@ impl Flow {
     fn refuse(&mut self, e: u32, segment: &Segment, net: &mut Net) {
         if let Some(reset) = Connection::reset_for(segment) {
             let t = Transmit { segment: reset, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct };
-            self.ends[e as usize & 1].packets.send();
+            self.ends[e as usize & 1].sent.send();
             net.send(e, &t, false, 0);
         }
     }
@@ -311,8 +311,8 @@ impl Flow {
         loop {
             let Some(connection) = &mut end.connection else { return };
             while let Some(t) = connection.poll_transmit(now) {
-                end.packets.send();
-                match end.sent.note(&t) {
+                end.sent.send();
+                match end.sent.note(&t, &mut end.user.books.rare) {
                     Some((retransmission, mut seen)) => {
                         if seldom(retransmission) && t.kind == SendKind::Copy {
                             seen = net.passed_by_original(e, &t).unwrap_or(seen);
@@ -334,7 +334,7 @@ impl Flow {
                 break;
             }
         }
-        self.over |= end.over.is_some();
+        self.over |= end.over().is_some();
         let at = end.deadline();
         if at < net.ports[e as usize].wake {
             net.ports[e as usize].wake = at;

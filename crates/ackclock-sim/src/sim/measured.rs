@@ -29,7 +29,7 @@ impl Flow {
         let before = Before {
             at: now,
             stats: self.stats(),
-            sent: self.ends[0].packets.sent,
+            sent: self.ends[0].sent.packets,
             datagram_bytes: self.datagram_bytes(),
             unneeded: self.ends.each_ref().map(|end| end.sent.unneeded),
             spurious_timeouts: self.ends.each_ref().map(|end| end.sent.spurious_timeouts),
@@ -67,7 +67,7 @@ impl Flow {
             return Counted {
                 from: Some(b.at),
                 stats: [since(0), since(1)],
-                sent: self.ends[0].packets.sent - b.sent,
+                sent: self.ends[0].sent.packets - b.sent,
                 datagram_bytes: [bytes[0] - b.datagram_bytes[0], bytes[1] - b.datagram_bytes[1]],
                 unneeded: [unneeded[0] - b.unneeded[0], unneeded[1] - b.unneeded[1]],
                 spurious_timeouts: [spurious[0] - b.spurious_timeouts[0], spurious[1] - b.spurious_timeouts[1]],
@@ -82,7 +82,7 @@ impl Flow {
         if !came {
             return nothing;
         }
-        Counted { from: Some(self.start), stats, sent: self.ends[0].packets.sent, datagram_bytes: bytes, unneeded, spurious_timeouts: spurious }
+        Counted { from: Some(self.start), stats, sent: self.ends[0].sent.packets, datagram_bytes: bytes, unneeded, spurious_timeouts: spurious }
     }
 }
 

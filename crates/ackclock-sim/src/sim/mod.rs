@@ -259,7 +259,8 @@ impl Simulation {
 
     /// The table of links as it stands now; the run goes on.
     pub fn links(&mut self) -> Vec<LinkRow> {
-        (0..self.net.links.len()).map(|i| self.link_row(i)).collect()
+        let behind = self.behind_links();
+        (0..).zip(behind).map(|(i, behind)| self.link_row(i, behind)).collect()
     }
 
     /// Ends the run: checks that packets and bytes were conserved, and gives the tables.
@@ -286,7 +287,7 @@ impl Simulation {
             black_box(self.net.ports[end ^ 1].route);
             self.net.pool.glance(self.net.ports[end].inbound.first());
             if let Some(flow) = &self.flows[end / 2] {
-                black_box((flow.ended, flow.ends[end & 1].packets.in_flight));
+                black_box((flow.ended, flow.ends[end & 1].sent.in_flight));
             }
         }
         if let Some(end) = self.net.queue.glance(1).and_then(endpoint_of) {

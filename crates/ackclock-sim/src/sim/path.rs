@@ -1,5 +1,7 @@
 //! A packet's way: from its endpoint over links to the other endpoint. All that the packets need and the flows do not.
 
+use std::iter::successors;
+
 use ackclock_engine::Transmit;
 use ackclock_policy::{PacketId, Queued};
 use ackclock_units::{Ecn, Instant, mostly, seldom};
@@ -7,10 +9,10 @@ use ackclock_units::{Ecn, Instant, mostly, seldom};
 use super::LinkPlace;
 use crate::endpoint::Port;
 use crate::error::SimError;
-use crate::event::{INBOUND, INDEX, LINK, OUTBOUND, POLL};
+use crate::event::{INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL};
 use crate::lane::Arrival;
 use crate::link::{Delivery, Offer};
-use crate::packet::Pool;
+use crate::packet::{NIL, Packet, Pool};
 use crate::queue::{Entry, EventQueue};
 use crate::routes::Routes;
 
@@ -101,7 +103,7 @@ impl Net {
             _ => &mut self.links[i].lane,
         };
         let id = lane.pop(&self.pool);
-        let Some((at, order)) = lane.next(&self.pool) else { return (id, None) };
+        let Some((at, order)) = lane.next(&self.pool, self.now, self.order) else { return (id, None) };
         if seldom(at == self.now) {
             return (id, Some(order));
         }
@@ -217,6 +219,24 @@ impl Net {
             }
         }
         self.travel(id, number, at);
+    }
+
+    /// Every packet on its way to its next link or its endpoint, and when it gets there.
+    pub(super) fn arrivals(&self) -> impl Iterator<Item = (&Packet, Instant)> {
+        let first = |Entry { at, what, .. }: Entry| {
+            let i = (what & INDEX) as usize;
+            let id = match what & !INDEX {
+                INBOUND => self.ports[i].inbound.first(),
+                OUTBOUND => self.ports[i].outbound.first(),
+                LINK => self.links[i].lane.first(),
+                PACKET => i as u32,
+                _ => NIL,
+            };
+            (id, at)
+        };
+        // A packet of a lane comes less than `Packet::SPAN` behind the one before it.
+        let behind = |(id, at): (u32, Instant)| (id != NIL).then(|| self.pool.get(id)).map(|p| (p, p.at(at)));
+        self.queue.pending().filter_map(move |e| behind(first(e))).flat_map(move |head| successors(Some(head), move |(p, at)| behind((p.next, *at))))
     }
 
     /// Lets a packet that is on a link's wire arrive at the far end at `at`.

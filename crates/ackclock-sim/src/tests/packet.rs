@@ -50,10 +50,28 @@ fn a_packet_gives_back_its_segment_its_place_and_its_size() {
 }
 
 #[test]
-fn insertion_numbers_keep_48_bits() {
+fn insertion_numbers_are_made_whole_again() {
     let mut p = Packet::FREE;
-    for order in [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 48) - 1] {
+    for order in [0, 1, u64::from(u32::MAX), 1 << 32, (7 << 32) - 1, u64::MAX - u64::from(u32::MAX)] {
         p.arrives(Instant::ZERO, order);
-        assert_eq!(p.order(), order);
+        for latest in [order, order + 1, order + 1000, order + u64::from(u32::MAX)] {
+            assert_eq!(p.order(latest), order, "when {latest} is the latest");
+        }
     }
+}
+
+#[test]
+fn times_of_arrival_are_made_whole_again() {
+    let mut p = Packet::FREE;
+    for now in [0, 1, Packet::SPAN - 1, Packet::SPAN, 5 * Packet::SPAN + 12_345, u64::MAX - Packet::SPAN] {
+        for ahead in [0, 1, 1 << 32, Packet::SPAN - 1] {
+            p.arrives(Instant::from_nanos(now + ahead), 0);
+            assert_eq!(p.at(Instant::from_nanos(now)), Instant::from_nanos(now + ahead), "{ahead} ns after {now}");
+        }
+    }
+}
+
+#[test]
+fn a_packet_is_small() {
+    assert_eq!(size_of::<Packet>(), 36);
 }

@@ -4,14 +4,39 @@ use crate::truth::{Arrived, Dropped};
 
 proptest! {
     #[test]
-    fn what_has_arrived_is_the_union(ranges in prop::collection::vec((0..200_u64, 1..40_u64), 1..60)) {
+    fn what_has_arrived_is_the_union(
+        before in prop_oneof![Just(0), (1..1000_u64).prop_map(|n| (n << 32) - n % 240)],
+        ranges in prop::collection::vec((0..200_u64, 1..40_u64), 1..60),
+    ) {
         let (mut arrived, mut model) = (Arrived::default(), [false; 240]);
+        // Positions around which numbers of 32 bits wrap.
+        arrived.add(0, before);
         for (start, len) in ranges {
-            arrived.add(start, start + len);
+            arrived.add(before + start, before + start + len);
             model[start as usize..(start + len) as usize].fill(true);
             let prefix = model.iter().position(|there| !there).unwrap_or(model.len());
-            prop_assert_eq!(arrived.prefix, prefix as u64);
+            prop_assert_eq!(arrived.prefix, before + prefix as u64);
         }
+    }
+
+    #[test]
+    fn what_has_arrived_far_apart_is_the_union(
+        before in 0..1_u64 << 47,
+        mut ranges in prop::collection::vec((1..1_u64 << 29, 1..1_u64 << 28), 1..30),
+        hole in any::<prop::sample::Index>(),
+    ) {
+        let mut arrived = Arrived::default();
+        arrived.add(0, before);
+        for (start, len) in &ranges {
+            arrived.add(before + start, before + start + len);
+            prop_assert_eq!(arrived.prefix, before, "the first byte is missing");
+        }
+        // All that is missing below some point comes at last.
+        let upto = ranges[hole.index(ranges.len())].0;
+        arrived.add(before, before + upto);
+        ranges.sort_unstable();
+        let want = ranges.iter().fold(upto, |end, (start, len)| if *start <= end { end.max(start + len) } else { end });
+        prop_assert_eq!(arrived.prefix, before + want);
     }
 
     #[test]

@@ -132,11 +132,11 @@ impl ReceiveBuffer {
         seldom(self.out_of_order.is_some()) && self.out_of_order.as_ref().is_some_and(|o| !o.ranges.is_empty())
     }
 
-    /// True when all of `range` arrived out of order before.
-    pub fn holds(&self, range: SeqRange) -> bool {
-        let Some(o) = &self.out_of_order else { return false };
-        let i = o.ranges.partition_point(|r| r.end < range.end);
-        o.ranges.get(i).is_some_and(|r| r.covers(range))
+    /// The first part of `range` that arrived out of order before.
+    pub fn overlap(&self, range: SeqRange) -> Option<SeqRange> {
+        let o = self.out_of_order.as_ref()?;
+        let held = o.ranges.get(o.ranges.partition_point(|r| r.end <= range.start))?;
+        (held.start < range.end).then(|| SeqRange::new(held.start.max(range.start), held.end.min(range.end)))
     }
 
     /// Takes `len` bytes of payload that come next, when none waits behind a gap.

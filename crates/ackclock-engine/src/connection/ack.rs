@@ -105,11 +105,11 @@ impl Connection {
         Some(Deliveries { echoed, repeats: same && segment.seq_len() == 0, ..self.sent.take_deliveries()? })
     }
 
-    /// RFC 9293 §3.10.7.4: the send window follows the newest segment. Returns true when it changed.
+    /// RFC 9293 §3.10.7.4: the send window follows the newest segment, unless its acknowledgment is an old one. Returns true when it changed.
     #[inline(always)]
     fn take_window(&mut self, now: Instant, segment: &Segment) -> bool {
         let newer = self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
-        if seldom(!newer) {
+        if seldom(!newer | (segment.ack < self.snd_una)) {
             return false;
         }
         let window = u32::from(segment.window) << self.snd_wnd_shift;
@@ -155,7 +155,8 @@ impl Connection {
     fn take_sacks(&mut self, segment: &Segment, dsack: Option<SeqRange>) -> u32 {
         let blocks = segment.options.sack.as_slice();
         let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
-        blocks.iter().filter(|b| b.start >= segment.ack && b.start < b.end).map(|b| self.sent.sack(*b)).sum()
+        // A block that tells of what was never sent is wrong as a whole.
+        blocks.iter().filter(|b| b.start >= segment.ack && b.start < b.end && b.end <= self.snd_nxt).map(|b| self.sent.sack(*b)).sum()
     }
 
     /// RFC 5681 §2; with SACK, one that reports something new (RFC 6675 §2).

@@ -1,0 +1,411 @@
+//! Segment arrival rule by rule: RFC 9293 §3.10.7 in each state, RFC 5961, RFC 7323, RFC 2883, as a script from outside would check them.
+
+use ackclock_engine::{ConnectionEvent, State};
+use ackclock_testkit::timeline::{Seg, Timeline, seg};
+use ackclock_testkit::{Setup, choose};
+use ackclock_units::{Duration, SeqNumber};
+use ackclock_wire::{Flags, Options, Segment, Timestamps};
+
+fn plain() -> Setup {
+    Setup::default().with(|c| (c.sack, c.window_scaling, c.rcv_buf) = (false, false, 10_000))
+}
+
+fn stamped() -> Setup {
+    Setup::default().with(|c| (c.timestamps, c.window_scaling) = (true, false)).but(|s| s.ack = choose("every"))
+}
+
+fn syn_ack() -> Seg {
+    seg("S.").ack(1).mss(1000)
+}
+
+/// A connection in each synchronized state, with its next sequence number and the peer's.
+fn in_every_state() -> Vec<(Timeline, State, u32, u32)> {
+    let mut all = Vec::new();
+    for (state, ours, theirs) in [
+        (State::Established, 1, 1),
+        (State::FinWait1, 2, 1),
+        (State::FinWait2, 2, 1),
+        (State::CloseWait, 1, 2),
+        (State::Closing, 2, 2),
+        (State::LastAck, 2, 2),
+        (State::TimeWait, 2, 2),
+    ] {
+        let mut t = Timeline::connected(&plain(), syn_ack());
+        if matches!(state, State::CloseWait | State::LastAck) {
+            t.inject(0, seg("F.").seq(1).ack(1));
+        }
+        if !matches!(state, State::Established | State::CloseWait) {
+            t.close();
+        }
+        match state {
+            State::FinWait2 => t.inject(0, seg(".").seq(1).ack(2)),
+            State::Closing => t.inject(0, seg("F.").seq(1).ack(1)),
+            State::TimeWait => t.inject(0, seg("F.").seq(1).ack(2)),
+            _ => {}
+        }
+        t.take_sent();
+        assert_eq!(t.state(), state);
+        all.push((t, state, ours, theirs));
+    }
+    all
+}
+
+#[test]
+fn every_synchronized_state_answers_what_it_cannot_take() {
+    let ack_of = |state| if matches!(state, State::FinWait1 | State::Closing | State::LastAck) { 1 } else { 2 };
+    for (mut t, state, ours, theirs) in in_every_state() {
+        let ack = if state == State::Established || state == State::CloseWait { 1 } else { ack_of(state) };
+        let (mut at, answer) = (0, seg(".").seq(ours).ack(theirs).len(0));
+        for (what, s) in [
+            ("data far beyond the window", seg("P.").seq(theirs + 20_000).ack(ack).len(10)),
+            ("old data", seg("P.").seq(0).ack(ack).len(1)),
+            ("an ack of what was never sent", seg(".").seq(theirs).ack(ours + 1)),
+            ("an ack of long ago", seg(".").seq(theirs).ack(0u32.wrapping_sub(70_000))),
+            ("a SYN in the window", seg("S").seq(theirs + 5)),
+            ("a SYN before the window", seg("S").seq(0)),
+            ("a SYN-ACK again", seg("S.").seq(0).ack(1)),
+            ("a blind reset", seg("R").seq(theirs + 5)),
+        ] {
+            at += 10;
+            t.inject(at, s);
+            let sent = t.take_sent();
+            assert_eq!(sent.len(), 1, "{state:?}: {what} is answered once\n{t}");
+            t.expect_silence(at);
+            let (_, s) = &sent[0];
+            assert_eq!((s.flags, s.seq.0 - 1000, s.ack.0 - 50_000, s.len), (Flags::ACK, ours, theirs, 0), "{state:?}: {what}, {answer:?}\n{t}");
+            assert_eq!(t.state(), state, "{what}");
+        }
+        for (what, s) in [
+            ("a reset before the window", seg("R").seq(theirs - 1)),
+            ("a reset beyond the window", seg("R").seq(theirs + 20_000)),
+            ("text without ACK", seg("P").seq(theirs).len(10)),
+            ("a FIN without ACK", seg("F").seq(theirs)),
+        ] {
+            at += 10;
+            t.inject(at, s);
+            assert_eq!((t.take_sent(), t.state()), (vec![], state), "{what}\n{t}");
+        }
+        assert_eq!(t.endpoint.connection.readable(), 0, "{state:?}");
+    }
+}
+
+#[test]
+fn a_fin_again_is_acknowledged_in_every_state_that_has_taken_it() {
+    for (mut t, state, ours, theirs) in in_every_state().into_iter().filter(|(_, _, _, theirs)| *theirs == 2) {
+        for at in [10, 20] {
+            t.inject(at, seg("F.").seq(1).ack(1));
+            let sent = t.take_sent();
+            assert_eq!(sent.iter().map(|(_, s)| (s.seq.0 - 1000, s.ack.0 - 50_000)).collect::<Vec<_>>(), [(ours, theirs)], "{state:?}\n{t}");
+            assert_eq!(t.state(), state);
+        }
+        // What stands behind a FIN is not text (RFC 9293 §3.10.7.4).
+        t.inject(30, seg("P.").seq(2).ack(1).len(10));
+        assert_eq!((t.endpoint.connection.readable(), t.state()), (0, state));
+        assert!(t.take_sent().iter().all(|(_, s)| s.ack.0 == 50_002), "{t}");
+    }
+}
+
+#[test]
+fn a_segment_is_acceptable_by_the_table() {
+    // RFC 9293 §3.4, table 6, with a window of 1000 and with a closed one.
+    for (window, seq, len, taken) in [
+        (1000, 0, 1, 0),
+        (1000, 1, 1000, 1000),
+        (1000, 1, 1001, 1000),
+        (1000, 0, 500, 499),
+        (1000, 500, 100, 0),
+        (1000, 1001, 1, 0),
+        (1000, 0u32.wrapping_sub(100), 1400, 1000),
+        (0, 1, 1, 0),
+        (0, 0, 2, 0),
+        (0, 2, 1, 0),
+    ] {
+        let mut t = Timeline::connected(&plain().with(|c| c.rcv_buf = 1000), syn_ack());
+        let mut base = 0;
+        if window == 0 {
+            t.inject(0, seg("P.").seq(1).len(1000));
+            base = 1000;
+            t.run_to(300);
+            t.take_sent();
+        }
+        let before = t.endpoint.connection.readable();
+        let first = u64::from(seq.wrapping_add(base).wrapping_sub(1));
+        let mut bytes = vec![0; len as usize];
+        for (i, b) in bytes.iter_mut().enumerate() {
+            *b = (first.wrapping_add(i as u64)) as u8;
+        }
+        t.inject_bytes(400, seg("P.").seq(seq.wrapping_add(base)), &bytes);
+        assert_eq!(t.endpoint.connection.readable() - before, taken, "window {window}, {len} bytes at {seq}\n{t}");
+        if taken == 0 {
+            t.expect(400, seg(".").ack(1 + base));
+        }
+    }
+}
+
+#[test]
+fn a_closed_window_lets_acks_and_resets_through() {
+    // RFC 9293 §3.10.7.4: "special allowance should be made to accept valid ACKs, URGs, and RSTs".
+    let closed = || {
+        let mut t = Timeline::connected(&plain().with(|c| c.rcv_buf = 1000), syn_ack());
+        t.write(500);
+        t.inject(0, seg("P.").seq(1).len(1000));
+        t.run_to(300);
+        t.take_sent();
+        t
+    };
+    for (s, unacked) in [
+        (seg(".").seq(1001).ack(501), 0),
+        (seg("P.").seq(1001).ack(501).len(10), 0),
+        (seg("F.").seq(1001).ack(501), 0),
+        (seg("P.").seq(1000).ack(501).len(1), 500),
+        (seg("P.").seq(1001).ack(502).len(10), 500),
+    ] {
+        let mut t = closed();
+        t.inject(400, s);
+        assert_eq!((t.endpoint.connection.unacked(), t.state()), (unacked, State::Established), "{s:?}\n{t}");
+    }
+    for (s, state) in [
+        (seg("R").seq(1001), State::Closed),
+        (seg("R.").seq(1001).ack(1), State::Closed),
+        (seg("R.").seq(1001).ack(1).len(20), State::Closed),
+        (seg("R").seq(1002), State::Established),
+        (seg("R").seq(1000), State::Established),
+    ] {
+        let mut t = closed();
+        t.inject(400, s);
+        t.expect_silence(400);
+        assert_eq!(t.state(), state, "{s:?}\n{t}");
+    }
+}
+
+#[test]
+fn an_old_acknowledgment_does_not_move_the_send_window() {
+    // RFC 9293 §3.10.7.4: the window is updated if SND.UNA =< SEG.ACK =< SND.NXT.
+    let mut t = Timeline::connected(&plain(), syn_ack().window(2000));
+    t.write(20_000);
+    t.expect(0, seg(".").seq(1).len(1000));
+    t.expect(0, seg(".").seq(1001).len(1000));
+    t.inject(10, seg(".").seq(1).ack(2001).window(0));
+    t.inject(20, seg("P.").seq(1).ack(1001).len(100).window(60_000));
+    // Newer by its sequence number even.
+    t.inject(21, seg("P.").seq(101).ack(1001).len(100).window(60_000));
+    t.expect_within(21, 21, seg(".").ack(201).len(0));
+    t.expect_silence(22);
+    t.inject(30, seg(".").seq(201).ack(2001).window(1000));
+    t.expect(30, seg(".").seq(2001).len(1000));
+}
+
+#[test]
+fn a_syn_without_timestamps_is_challenged_all_the_same() {
+    // RFC 5961 §4.2 "MUST send an ACK" goes before RFC 7323 §3.2 "SHOULD silently drop": a peer that has lost its state may offer other options.
+    let mut t = Timeline::connected(&stamped(), syn_ack().timestamps(1000, 1));
+    for (at, seq) in [(10, 0), (20, 1), (30, 500), (40, 0x9000_0000)] {
+        t.inject(at, seg("S").seq(seq).mss(1000));
+        t.expect(at, seg(".").seq(1).ack(1).len(0));
+        // An old clock makes no difference.
+        t.inject(at + 5, seg("S").seq(seq).mss(1000).timestamps(7, 0));
+        t.expect(at + 5, seg(".").seq(1).ack(1).len(0));
+    }
+    assert_eq!((t.state(), t.endpoint.connection.stats().challenge_acks), (State::Established, 8));
+    t.inject(50, seg("R").seq(1));
+    assert_eq!(t.state(), State::Closed);
+}
+
+#[test]
+fn syns_are_challenged_so_often_a_second_wherever_they_stand() {
+    // RFC 5961 §7.
+    for seq in [100, 20_000, 0] {
+        let mut t = Timeline::connected(&plain().with(|c| c.challenge_ack_limit = 10), syn_ack());
+        (0..50).for_each(|i| t.inject(i, seg("S").seq(seq)));
+        assert_eq!(t.take_sent().len(), 10, "SYNs at {seq}");
+    }
+}
+
+#[test]
+fn a_syn_with_a_reset_is_no_syn() {
+    // RFC 9293 §3.10.7: the RST bit is looked at first.
+    let mut t = Timeline::new(&plain());
+    t.as_mut().listen();
+    t.inject(0, seg("SR").mss(1000));
+    t.expect_silence(0);
+    assert_eq!(t.state(), State::Listen);
+    t.inject(0, seg("S").mss(1000));
+    t.expect(0, seg("S."));
+    t.inject(10, seg("SR").mss(1000));
+    t.expect_silence(10);
+    assert_eq!(t.state(), State::SynReceived);
+}
+
+#[test]
+fn the_window_of_a_syn_ack_is_not_scaled_in_a_simultaneous_open_either() {
+    // RFC 7323 §2.2.
+    let mut t = Timeline::new(&Setup::default());
+    t.connect();
+    t.expect(0, seg("S"));
+    t.inject(10, seg("S").mss(1000).scale(7).window(3000));
+    t.expect(10, seg("S.").seq(0).ack(1).scale(5));
+    t.inject(20, seg("S.").ack(1).mss(1000).scale(7).window(3000));
+    assert_eq!(t.state(), State::Established);
+    t.write(20_000);
+    for seq in [1, 1001, 2001] {
+        t.expect(20, seg(".").seq(seq).len(1000));
+    }
+    t.expect_silence(20);
+    // What follows is: 40 << 7 = 5120.
+    t.inject(30, seg(".").seq(1).ack(3001).window(40));
+    for seq in [3001, 4001, 5001, 6001, 7001] {
+        t.expect(30, seg(".").seq(seq).len(1000));
+    }
+    t.expect_silence(40);
+}
+
+#[test]
+fn a_syn_ack_that_was_sent_twice_gives_no_sample() {
+    // Karn's rule (RFC 6298 §3): whichever of the two is acknowledged, nobody knows.
+    let samples = |t: &Timeline| t.endpoint.connection.stats().rtt_samples;
+    let mut t = Timeline::new(&plain());
+    t.as_mut().listen();
+    t.inject(0, seg("S").mss(1000));
+    t.expect(0, seg("S."));
+    t.inject(500, seg("S").mss(1000));
+    t.expect(500, seg("S."));
+    t.inject(510, seg(".").seq(1).ack(1));
+    assert_eq!((t.state(), samples(&t)), (State::Established, 0));
+
+    // In a simultaneous open our SYN-ACK repeats our SYN.
+    let mut t = Timeline::new(&plain());
+    t.connect();
+    t.expect(0, seg("S"));
+    t.inject(400, seg("S").mss(1000));
+    t.expect(400, seg("S."));
+    t.inject(410, seg("S.").ack(1).mss(1000));
+    assert_eq!((t.state(), samples(&t)), (State::Established, 0));
+
+    // Timestamps tell (RFC 7323 §4.1).
+    let mut t = Timeline::new(&stamped());
+    t.as_mut().listen();
+    t.inject(0, seg("S").mss(1000).timestamps(100, 0));
+    t.expect(0, seg("S.").echo(100));
+    // What the peer sent last is echoed (RFC 7323 §4.3: its SYN stands below what was acknowledged).
+    t.inject(500, seg("S").mss(1000).timestamps(600, 0));
+    let again = t.expect(500, seg("S.").echo(600)).options.timestamps.expect("negotiated");
+    t.inject(530, seg(".").seq(1).ack(1).timestamps(630, again.tsval));
+    assert_eq!((samples(&t), t.endpoint.connection.stats().rtt_max), (1, Duration::from_millis(30)));
+}
+
+#[test]
+fn text_on_a_syn_is_acknowledged_by_the_syn_ack_alone() {
+    let mut t = Timeline::new(&plain());
+    t.as_mut().listen();
+    t.inject(0, seg("S").len(5).mss(1000));
+    t.expect(0, seg("S.").ack(6));
+    t.expect_silence(999);
+    t.expect(1000, seg("S.").ack(6));
+    t.inject(1010, seg(".").seq(6).ack(1));
+    t.expect_told(ConnectionEvent::Established);
+    t.read(5);
+}
+
+#[test]
+fn a_reset_of_ours_carries_timestamps() {
+    // RFC 7323 §3.2: "SHOULD be sent in an RST segment".
+    let mut t = Timeline::connected(&stamped(), syn_ack().timestamps(1000, 1));
+    t.inject(100, seg("P.").seq(1).ack(1).len(10).timestamps(1100, 1));
+    let ack = t.expect(100, seg(".").echo(1100)).options.timestamps.expect("negotiated");
+    t.run_to(150);
+    t.abort();
+    t.expect(150, seg("R.").seq(1).ack(11).timestamps(ack.tsval + 50, 1100));
+    let mut t = Timeline::connected(&plain(), syn_ack());
+    t.abort();
+    t.expect(0, seg("R.").seq(1).ack(1).no_timestamps());
+}
+
+#[test]
+fn what_overlaps_is_reported_as_far_as_it_came_before() {
+    // RFC 2883 §4.1 and §4.2, the examples, with 500 bytes to the segment.
+    let setup = Setup::default().with(|c| c.window_scaling = false).but(|s| s.ack = choose("every"));
+    let new = || Timeline::connected(&setup, syn_ack().sack_permitted(true));
+    // Below the acknowledgment, and the rest fills the hole.
+    let mut t = new();
+    for (at, seq, len, answer) in [
+        (0, 1, 500, seg(".").ack(501).no_sack()),
+        (1, 1501, 500, seg(".").ack(501).sack(1501, 2001)),
+        (2, 501, 500, seg(".").ack(1001).sack(1501, 2001)),
+        (3, 501, 1500, seg(".").ack(2001).sack(501, 1001)),
+    ] {
+        t.inject(at, seg(".").seq(seq).len(len));
+        t.expect(at, answer);
+    }
+    t.read(2000);
+    // In order, over what waits behind the hole.
+    let mut t = new();
+    for (at, seq, len, answer) in [
+        (0, 501, 500, seg(".").ack(1).sack(501, 1001)),
+        (1, 1001, 500, seg(".").ack(1).sack(501, 1501)),
+        (2, 1, 1500, seg(".").ack(1501).sack(501, 1501)),
+        (3, 1501, 500, seg(".").ack(2001).no_sack()),
+    ] {
+        t.inject(at, seg(".").seq(seq).len(len));
+        t.expect(at, answer);
+    }
+    t.read(2000);
+    // Out of order, with either end of what was held.
+    let mut t = new();
+    for (at, seq, len, answer) in [
+        (0, 2001, 1000, seg(".").ack(1).sack(2001, 3001)),
+        (1, 2501, 1000, seg(".").ack(1).sack(2501, 3001).sack(2001, 3501)),
+        (2, 1501, 1000, seg(".").ack(1).sack(2001, 2501).sack(1501, 3501)),
+        (3, 1001, 3000, seg(".").ack(1).sack(1501, 3501).sack(1001, 4001)),
+        // Two parts came before: one of them is reported.
+        (4, 5001, 500, seg(".").ack(1).sack(5001, 5501).sack(1001, 4001)),
+        (5, 3501, 2500, seg(".").ack(1).sack(3501, 4001).sack(1001, 6001)),
+    ] {
+        t.inject(at, seg(".").seq(seq).len(len));
+        t.expect(at, answer);
+    }
+    t.inject(6, seg(".").seq(1).len(1000));
+    t.expect(6, seg(".").ack(6001).no_sack());
+    t.read(6000);
+    assert_eq!(t.endpoint.connection.stats().duplicate_segments, 0, "none came whole a second time");
+}
+
+#[test]
+fn a_sack_block_of_what_was_never_sent_counts_for_nothing() {
+    let mut t = Timeline::connected(&Setup::default().with(|c| c.window_scaling = false), syn_ack().sack_permitted(true));
+    t.write(10_000);
+    assert_eq!(t.take_sent().len(), 10);
+    for (at, (start, end)) in [(1001, 10_002), (1001, 0x7000_0000), (9001, 11_001)].into_iter().enumerate() {
+        t.inject(10 + at as u64, seg(".").ack(1).sack(start, end));
+    }
+    t.expect_silence(100);
+    assert!(!t.endpoint.connection.holds_sacks(), "{t}");
+    t.inject(110, seg(".").ack(1).sack(1001, 10_001));
+    t.expect(110, seg(".").seq(1).len(1000));
+}
+
+#[test]
+fn time_wait_gives_way_to_a_newer_incarnation_only() {
+    // RFC 6191 §2, and RFC 9293 §3.6.1 without timestamps.
+    let syn = |seq: u32, tsval: Option<u32>| Segment {
+        seq: SeqNumber(50_000 + seq),
+        flags: Flags::SYN,
+        options: Options { timestamps: tsval.map(|tsval| Timestamps { tsval, tsecr: 0 }), ..Options::default() },
+        ..Segment::default()
+    };
+    let mut t = Timeline::connected(&stamped(), syn_ack().timestamps(1000, 1));
+    t.close();
+    t.inject(0, seg("F.").seq(1).ack(2).timestamps(2000, 1));
+    assert_eq!(t.state(), State::TimeWait);
+    for (seq, tsval, yes) in [
+        (100, Some(2001), true),
+        (0, Some(2001), true),
+        (100, Some(2000), true),
+        (1, Some(2000), false),
+        (100, Some(1999), false),
+        (0, Some(1999), false),
+        (100, None, true),
+        (1, None, false),
+    ] {
+        assert_eq!(t.endpoint.connection.may_be_replaced_by(&syn(seq, tsval)), yes, "SYN at {seq} with {tsval:?}");
+    }
+}

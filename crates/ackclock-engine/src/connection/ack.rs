@@ -320,10 +320,10 @@ impl Connection {
             self.dup_delivered = 0;
         }
         if seldom(info.ece) {
-            self.echo(now);
+            self.echo(now, info.newly_acked);
         }
-        // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675 §5).
-        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss) && before != Phase::Recovery && !undone;
+        // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675 §5), nor on an echo (RFC 3168 §6.1.2).
+        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss) && before != Phase::Recovery && !undone && !info.ece;
         if info.newly_acked > 0 && grows {
             if before != self.phase {
                 v = self.view(now);

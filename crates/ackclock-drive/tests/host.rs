@@ -74,6 +74,23 @@ fn open(wire: &Port, from: SocketAddr) -> Segment {
 }
 
 #[test]
+fn nobody_is_answered() {
+    // RFC 9293 §3.9.2.3.
+    let (ours, wire) = Port::pair().unwrap();
+    let host = host(ours, "10.0.0.1");
+    let _listener = host.listen(80, 5).unwrap();
+    let nobody = ["224.0.0.1:1000", "255.255.255.255:1000", "0.0.0.0:1000"];
+    for from in nobody {
+        for flags in [Flags::SYN, Flags::ACK] {
+            give(&wire, &packet(at(from), &Segment { seq: SeqNumber(99), window: 60_000, flags, ..Segment::default() }, &[]));
+        }
+    }
+    open(&wire, at(STRANGER));
+    let counters = host.counters();
+    assert_eq!((counters.ignored, counters.packets_sent, counters.resets_sent), (2 * nobody.len() as u64, 1, 0));
+}
+
+#[test]
 fn two_hosts_of_ours_talk_to_each_other() {
     let (a, b) = Port::pair().unwrap();
     let (a, b) = (host(a, "10.0.0.1"), host(b, "10.0.0.2"));

@@ -237,6 +237,33 @@ fn a_syn_with_a_reset_is_no_syn() {
 }
 
 #[test]
+fn another_syn_while_the_handshake_runs() {
+    // RFC 9293 §3.10.7.4, fourth: in the window it ends a passive open, which goes back to LISTEN, and is challenged in a simultaneous one; outside it is
+    // answered with an ACK.
+    for (passive, seq, state) in [
+        (true, 100, State::Closed),
+        (true, 20_000, State::SynReceived),
+        (true, 0u32.wrapping_sub(1), State::SynReceived),
+        (false, 100, State::SynReceived),
+    ] {
+        let mut t = Timeline::new(&plain());
+        if passive {
+            t.as_mut().listen();
+        } else {
+            t.connect();
+        }
+        t.inject(0, seg("S").mss(1000));
+        t.take_sent();
+        t.inject(10, seg("S").seq(seq).mss(1000));
+        assert_eq!(t.state(), state, "SYN at {seq}\n{t}");
+        if state == State::SynReceived {
+            t.expect(10, seg(".").seq(1).ack(1));
+        }
+        t.expect_silence(500);
+    }
+}
+
+#[test]
 fn the_window_of_a_syn_ack_is_not_scaled_in_a_simultaneous_open_either() {
     // RFC 7323 §2.2.
     let mut t = Timeline::new(&Setup::default());

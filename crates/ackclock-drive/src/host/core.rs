@@ -171,6 +171,9 @@ impl Core {
             return None;
         }
         let (peer, local) = packet.endpoints();
+        if !is_somebody(peer.ip()) {
+            return None;
+        }
         if let Some(id) = self.find(now, port, local, peer, &tcp.segment) {
             if let Some(entry) = &mut self.entries[id as usize] {
                 match size {
@@ -375,6 +378,12 @@ impl Core {
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.timers.peek().map(|Reverse((at, _))| *at)
     }
+}
+
+/// False for addresses that no segment can come from: what claims to is ignored, and never answered (RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3).
+fn is_somebody(ip: IpAddr) -> bool {
+    let everybody = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    !(everybody || ip.is_multicast() || ip.is_unspecified())
 }
 
 /// The options as packets of this size allow them.

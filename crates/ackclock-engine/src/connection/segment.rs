@@ -65,8 +65,7 @@ impl Connection {
     fn segment_in_synchronized(&mut self, now: Instant, segment: &Segment) -> bool {
         let flags = segment.flags;
         if seldom(flags.has(Flags::SYN)) && !flags.has(Flags::RST) {
-            // RFC 5961 §4.2: whatever its sequence number, and whatever options it lacks, a SYN gets a challenge ACK.
-            self.challenge(now);
+            self.take_syn_again(now, segment);
             return false;
         }
         if self.rare.says(|r| r.timestamps.on) && segment.options.timestamps.is_none() && !flags.has(Flags::RST) {
@@ -188,6 +187,17 @@ impl Connection {
         {
             self.rare.timestamps.ts_recent = ts.tsval;
             self.rare.timestamps.ts_recent_at = now;
+        }
+    }
+
+    /// RFC 5961 §4.2: whatever its sequence number, and whatever options it lacks, a SYN gets a challenge ACK.
+    #[cold]
+    fn take_syn_again(&mut self, now: Instant, segment: &Segment) {
+        if self.state == State::SynReceived && self.passive && self.is_acceptable(segment) {
+            // RFC 9293 §3.10.7.4: back to LISTEN, as with a reset.
+            self.abandon(AbortReason::Reset, now);
+        } else {
+            self.challenge(now);
         }
     }
 

@@ -348,6 +348,37 @@ fn a_reset_of_ours_carries_timestamps() {
 }
 
 #[test]
+fn only_what_is_taken_sets_the_timestamp_that_is_echoed() {
+    // RFC 7323 §4.3 and §5.3, with RFC 5961 §5.2: neither what lies outside the window, nor what acknowledges nonsense, nor what comes behind a hole.
+    let mut t = Timeline::connected(&stamped(), syn_ack().timestamps(1000, 1));
+    for (at, s, echo) in [
+        (10, seg("P.").seq(1).ack(900).len(10).timestamps(500_000, 1), 1000),
+        (20, seg("P.").seq(1).ack(0u32.wrapping_sub(90_000)).len(10).timestamps(500_000, 1), 1000),
+        (30, seg("P.").seq(200_000).ack(1).len(10).timestamps(500_000, 1), 1000),
+        (40, seg("S").seq(1).timestamps(500_000, 1), 1000),
+        (50, seg("R").seq(2).timestamps(500_000, 1), 1000),
+        (60, seg("P.").seq(101).ack(1).len(10).timestamps(1100, 1), 1000),
+        (70, seg("P.").seq(1).ack(1).len(10).timestamps(1090, 1), 1090),
+        (80, seg("P.").seq(1).ack(1).len(10).timestamps(1200, 1), 1090),
+        (90, seg("P.").seq(11).ack(1).len(90).timestamps(1095, 1), 1095),
+        (100, seg("F.").seq(111).ack(1).timestamps(2000, 1), 2000),
+    ] {
+        t.inject(at, s);
+        t.expect(at, seg(".").seq(1).echo(echo));
+    }
+    assert_eq!(t.state(), State::CloseWait);
+    // A handshake that ends in nonsense either.
+    let mut t = Timeline::new(&stamped());
+    t.as_mut().listen();
+    t.inject(0, seg("S").mss(1000).timestamps(100, 0));
+    t.expect(0, seg("S.").echo(100));
+    t.inject(10, seg(".").seq(1).ack(77).timestamps(500_000, 1));
+    t.expect(10, seg("R").seq(77));
+    t.inject(20, seg(".").seq(1).ack(1).timestamps(120, 1));
+    assert_eq!(t.state(), State::Established);
+}
+
+#[test]
 fn what_overlaps_is_reported_as_far_as_it_came_before() {
     // RFC 2883 §4.1 and §4.2, the examples, with 500 bytes to the segment.
     let setup = Setup::default().with(|c| c.window_scaling = false).but(|s| s.ack = choose("every"));

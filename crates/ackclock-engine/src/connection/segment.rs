@@ -103,7 +103,6 @@ impl Connection {
         if !flags.has(Flags::ACK) {
             return false;
         }
-        self.remember_timestamp(now, segment);
         if seldom(self.state == State::SynReceived) && !self.take_ack_of_syn(now, segment) {
             return false;
         }
@@ -111,6 +110,8 @@ impl Connection {
             self.challenge(now);
             return false;
         }
+        // Not before: what is thrown away must not set the clock that later segments are measured by (RFC 5961 §5.2).
+        self.remember_timestamp(now, segment);
         if seldom(flags.has(Flags::CWR)) && self.rare.ecn.echo {
             // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168 §6.1.3).
             self.rare.ecn.echo = false;

@@ -182,9 +182,12 @@ impl ReceiveBuffer {
         Some(next)
     }
 
-    /// SACK blocks, the most recent first (RFC 2018 §4).
+    /// SACK blocks, the most recent first; then whatever else is held, since as many should be said as there is room for (RFC 2018 §4).
     pub fn sack_blocks(&self) -> impl Iterator<Item = SeqRange> + '_ {
-        self.out_of_order.iter().filter(|o| !o.ranges.is_empty()).flat_map(|o| o.recent.into_iter().filter(|r| !r.is_empty()))
+        self.out_of_order.iter().flat_map(|o| {
+            let others = o.ranges.iter().filter(|r| !o.recent.contains(r));
+            o.recent.iter().filter(|r| !r.is_empty()).chain(others).copied()
+        })
     }
 
     pub fn read(&mut self, out: &mut [u8]) -> usize {

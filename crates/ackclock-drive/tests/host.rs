@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration as Time;
 
@@ -110,6 +111,29 @@ fn two_hosts_of_ours_talk_to_each_other() {
     });
     assert_eq!(b.connect(at("10.0.0.1:81")).err().map(|e| e.kind()), Some(std::io::ErrorKind::ConnectionRefused));
     assert_eq!(b.connect(at("[::1]:81")).err().map(|e| e.kind()), Some(std::io::ErrorKind::AddrNotAvailable));
+}
+
+#[test]
+fn a_peer_that_announces_no_segment_size_gets_the_one_of_its_ip_version() {
+    // RFC 9293 §3.7.1.
+    for (address, stranger, size) in [("10.0.0.1", "10.0.0.2:1000", 536), ("fd00::1", "[fd00::2]:1000", 1220)] {
+        let (wire, port) = Port::pair().unwrap();
+        let host = host(port, address);
+        let listener = host.listen(80, 1).unwrap();
+        let (from, to) = (at(stranger), SocketAddr::new(address.parse().unwrap(), 80));
+        let say = |s: &Segment| {
+            let mut out = Vec::new();
+            emit_tcp(from, to, s, &[], Ecn::NotEct, &mut out).unwrap();
+            give(&wire, &out);
+        };
+        let syn = Segment { seq: SeqNumber(99), window: 60_000, flags: Flags::SYN, ..Segment::default() };
+        say(&syn);
+        let reply = answer(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
+        say(&Segment { seq: SeqNumber(100), ack: reply.seq + 1, flags: Flags::ACK, ..syn });
+        let stream = listener.accept().unwrap();
+        (&stream).write_all(&[7; 3000]).unwrap();
+        assert_eq!(answer(&wire, |_, s| s.len > 0).len, size);
+    }
 }
 
 #[test]

@@ -64,8 +64,10 @@ pub(super) struct Entry {
 
 /// First of the ports chosen for outgoing connections (RFC 6335 §6).
 const FIRST_EPHEMERAL: u16 = 49_152;
-/// IP and TCP headers without options.
+/// IP and TCP headers without options, by IP version.
 const HEADERS: [u32; 2] = [40, 60];
+/// Segment size of a peer that announces none (RFC 9293 §3.7.1).
+const DEFAULT_MSS: [u32; 2] = [536, 1220];
 
 impl Core {
     pub(super) fn new(options: HostOptions) -> Self {
@@ -388,5 +390,6 @@ fn is_somebody(ip: IpAddr) -> bool {
 
 /// The options as packets of this size allow them.
 fn fitted(config: &Config, mtu: u16, ipv6: bool) -> Arc<Config> {
-    Arc::new(Config { mss: config.mss.min(u32::from(mtu) - HEADERS[usize::from(ipv6)]), ..config.clone() })
+    let version = usize::from(ipv6);
+    Arc::new(Config { mss: config.mss.min(u32::from(mtu) - HEADERS[version]), default_mss: DEFAULT_MSS[version], ..config.clone() })
 }

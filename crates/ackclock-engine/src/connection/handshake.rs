@@ -10,8 +10,6 @@ use crate::AbortReason;
 use crate::scoreboard::MAX_LEN;
 use crate::timer::Timer;
 
-/// RFC 9293 §3.7.1: the segment size to assume where the peer announces none (IPv4).
-const DEFAULT_MSS: u32 = 536;
 /// RFC 7323 §2.3: larger shifts are taken as this one.
 const MAX_WINDOW_SHIFT: u8 = 14;
 
@@ -134,7 +132,7 @@ impl Connection {
         }
         // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options; those that every segment carries come off. A peer that announces
         // next to nothing is not followed below 64 bytes.
-        let announced = o.mss.map_or(DEFAULT_MSS, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
+        let announced = o.mss.map_or(self.config.default_mss, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
         self.smss = announced - if self.rare.timestamps.on { 12 } else { 0 };
         // RFC 3168 §6.1.1: a SYN asks with ECE and CWR, a SYN-ACK agrees with ECE alone.
         let both = Flags::ECE | Flags::CWR;

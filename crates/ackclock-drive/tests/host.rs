@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration as Time;
 
@@ -74,6 +75,23 @@ fn open(wire: &Port, from: SocketAddr) -> Segment {
 }
 
 #[test]
+fn nobody_is_answered() {
+    // RFC 9293 §3.9.2.3.
+    let (ours, wire) = Port::pair().unwrap();
+    let host = host(ours, "10.0.0.1");
+    let _listener = host.listen(80, 5).unwrap();
+    let nobody = ["224.0.0.1:1000", "255.255.255.255:1000", "0.0.0.0:1000"];
+    for from in nobody {
+        for flags in [Flags::SYN, Flags::ACK] {
+            give(&wire, &packet(at(from), &Segment { seq: SeqNumber(99), window: 60_000, flags, ..Segment::default() }, &[]));
+        }
+    }
+    open(&wire, at(STRANGER));
+    let counters = host.counters();
+    assert_eq!((counters.ignored, counters.packets_sent, counters.resets_sent), (2 * nobody.len() as u64, 1, 0));
+}
+
+#[test]
 fn two_hosts_of_ours_talk_to_each_other() {
     let (a, b) = Port::pair().unwrap();
     let (a, b) = (host(a, "10.0.0.1"), host(b, "10.0.0.2"));
@@ -93,6 +111,29 @@ fn two_hosts_of_ours_talk_to_each_other() {
     });
     assert_eq!(b.connect(at("10.0.0.1:81")).err().map(|e| e.kind()), Some(std::io::ErrorKind::ConnectionRefused));
     assert_eq!(b.connect(at("[::1]:81")).err().map(|e| e.kind()), Some(std::io::ErrorKind::AddrNotAvailable));
+}
+
+#[test]
+fn a_peer_that_announces_no_segment_size_gets_the_one_of_its_ip_version() {
+    // RFC 9293 §3.7.1.
+    for (address, stranger, size) in [("10.0.0.1", "10.0.0.2:1000", 536), ("fd00::1", "[fd00::2]:1000", 1220)] {
+        let (wire, port) = Port::pair().unwrap();
+        let host = host(port, address);
+        let listener = host.listen(80, 1).unwrap();
+        let (from, to) = (at(stranger), SocketAddr::new(address.parse().unwrap(), 80));
+        let say = |s: &Segment| {
+            let mut out = Vec::new();
+            emit_tcp(from, to, s, &[], Ecn::NotEct, &mut out).unwrap();
+            give(&wire, &out);
+        };
+        let syn = Segment { seq: SeqNumber(99), window: 60_000, flags: Flags::SYN, ..Segment::default() };
+        say(&syn);
+        let reply = answer(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
+        say(&Segment { seq: SeqNumber(100), ack: reply.seq + 1, flags: Flags::ACK, ..syn });
+        let stream = listener.accept().unwrap();
+        (&stream).write_all(&[7; 3000]).unwrap();
+        assert_eq!(answer(&wire, |_, s| s.len > 0).len, size);
+    }
 }
 
 #[test]

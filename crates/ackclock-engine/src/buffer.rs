@@ -132,11 +132,11 @@ impl ReceiveBuffer {
         seldom(self.out_of_order.is_some()) && self.out_of_order.as_ref().is_some_and(|o| !o.ranges.is_empty())
     }
 
-    /// True when all of `range` arrived out of order before.
-    pub fn holds(&self, range: SeqRange) -> bool {
-        let Some(o) = &self.out_of_order else { return false };
-        let i = o.ranges.partition_point(|r| r.end < range.end);
-        o.ranges.get(i).is_some_and(|r| r.covers(range))
+    /// The first part of `range` that arrived out of order before.
+    pub fn overlap(&self, range: SeqRange) -> Option<SeqRange> {
+        let o = self.out_of_order.as_ref()?;
+        let held = o.ranges.get(o.ranges.partition_point(|r| r.end <= range.start))?;
+        (held.start < range.end).then(|| SeqRange::new(held.start.max(range.start), held.end.min(range.end)))
     }
 
     /// Takes `len` bytes of payload that come next, when none waits behind a gap.
@@ -182,9 +182,12 @@ impl ReceiveBuffer {
         Some(next)
     }
 
-    /// SACK blocks, the most recent first (RFC 2018 §4).
+    /// SACK blocks, the most recent first; then whatever else is held, since as many should be said as there is room for (RFC 2018 §4).
     pub fn sack_blocks(&self) -> impl Iterator<Item = SeqRange> + '_ {
-        self.out_of_order.iter().filter(|o| !o.ranges.is_empty()).flat_map(|o| o.recent.into_iter().filter(|r| !r.is_empty()))
+        self.out_of_order.iter().flat_map(|o| {
+            let others = o.ranges.iter().filter(|r| !o.recent.contains(r));
+            o.recent.iter().filter(|r| !r.is_empty()).chain(others).copied()
+        })
     }
 
     pub fn read(&mut self, out: &mut [u8]) -> usize {

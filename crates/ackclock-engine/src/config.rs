@@ -33,6 +33,8 @@ pub enum IdleSince {
 pub struct Config {
     /// Largest segment we accept and announce, bytes of payload without options.
     pub mss: u32,
+    /// Largest segment to send to a peer that announces none: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1), which the world knows.
+    pub default_mss: u32,
     /// Receive buffer.
     pub rcv_buf: Bytes,
     /// Send buffer.
@@ -134,6 +136,7 @@ impl Config {
     pub fn from_params(p: &Params) -> Self {
         Self {
             mss: p.bytes("mss") as u32,
+            default_mss: 536,
             rcv_buf: p.bytes("rcv_buf"),
             snd_buf: p.bytes("snd_buf"),
             window_scaling: p.flag("window_scaling"),

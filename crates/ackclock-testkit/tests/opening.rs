@@ -175,7 +175,16 @@ fn without_a_lost_syn_the_handshake_gives_the_first_sample() {
 
 #[test]
 fn segment_size_is_the_smaller_one_less_the_options_that_every_segment_carries() {
-    for (announced, timestamps, expected) in [(Some(700), false, 700), (Some(9000), false, 1460), (None, false, 536), (Some(700), true, 688)] {
+    // A peer that announces next to nothing is not followed down to nothing (docs/departures.md).
+    for (announced, timestamps, expected) in [
+        (Some(700), false, 700),
+        (Some(9000), false, 1460),
+        (Some(u16::MAX), true, 1448),
+        (None, false, 536),
+        (Some(700), true, 688),
+        (Some(0), false, 64),
+        (Some(1), true, 52),
+    ] {
         let mut syn_ack = seg("S.").ack(1);
         if let Some(mss) = announced {
             syn_ack = syn_ack.mss(mss);

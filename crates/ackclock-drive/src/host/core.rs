@@ -64,8 +64,10 @@ pub(super) struct Entry {
 
 /// First of the ports chosen for outgoing connections (RFC 6335 §6).
 const FIRST_EPHEMERAL: u16 = 49_152;
-/// IP and TCP headers without options.
+/// IP and TCP headers without options, by IP version.
 const HEADERS: [u32; 2] = [40, 60];
+/// Segment size of a peer that announces none (RFC 9293 §3.7.1).
+const DEFAULT_MSS: [u32; 2] = [536, 1220];
 
 impl Core {
     pub(super) fn new(options: HostOptions) -> Self {
@@ -171,6 +173,9 @@ impl Core {
             return None;
         }
         let (peer, local) = packet.endpoints();
+        if !is_somebody(peer.ip()) {
+            return None;
+        }
         if let Some(id) = self.find(now, port, local, peer, &tcp.segment) {
             if let Some(entry) = &mut self.entries[id as usize] {
                 match size {
@@ -377,7 +382,14 @@ impl Core {
     }
 }
 
+/// False for addresses that no segment can come from: what claims to is ignored, and never answered (RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3).
+fn is_somebody(ip: IpAddr) -> bool {
+    let everybody = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    !(everybody || ip.is_multicast() || ip.is_unspecified())
+}
+
 /// The options as packets of this size allow them.
 fn fitted(config: &Config, mtu: u16, ipv6: bool) -> Arc<Config> {
-    Arc::new(Config { mss: config.mss.min(u32::from(mtu) - HEADERS[usize::from(ipv6)]), ..config.clone() })
+    let version = usize::from(ipv6);
+    Arc::new(Config { mss: config.mss.min(u32::from(mtu) - HEADERS[version]), default_mss: DEFAULT_MSS[version], ..config.clone() })
 }

@@ -112,11 +112,11 @@ impl Connection {
         Some(Deliveries { echoed, repeats: same && segment.seq_len() == 0, ..self.sender.sent.take_deliveries()? })
     }
 
-    /// RFC 9293 §3.10.7.4: the send window follows the newest segment. Returns true when it changed.
+    /// RFC 9293 §3.10.7.4: the send window follows the newest segment, unless its acknowledgment is an old one. Returns true when it changed.
     #[inline(always)]
     fn take_window(&mut self, now: Instant, segment: &Segment) -> bool {
         let newer = self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
-        if seldom(!newer) {
+        if seldom(!newer | (segment.ack < self.snd_una)) {
             return false;
         }
         let window = u32::from(segment.window) << self.snd_wnd_shift;
@@ -162,7 +162,8 @@ impl Connection {
     fn take_sacks(&mut self, segment: &Segment, dsack: Option<SeqRange>) -> u32 {
         let blocks = segment.options.sack.as_slice();
         let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
-        blocks.iter().filter(|b| b.start >= segment.ack && b.start < b.end).map(|b| self.sender.sent.sack(*b)).sum()
+        // A block that tells of what was never sent is wrong as a whole.
+        blocks.iter().filter(|b| b.start >= segment.ack && b.start < b.end && b.end <= self.snd_nxt).map(|b| self.sender.sent.sack(*b)).sum()
     }
 
     /// RFC 5681 §2; with SACK, one that reports something new (RFC 6675 §2).
@@ -330,10 +331,10 @@ impl Connection {
             self.sender.dup_delivered = 0;
         }
         if seldom(info.ece) {
-            self.echo(now);
+            self.echo(now, info.newly_acked);
         }
-        // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675 §5).
-        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss) && before != Phase::Recovery && !undone;
+        // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675 §5), nor on an echo (RFC 3168 §6.1.2).
+        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss) && before != Phase::Recovery && !undone && !info.ece;
         if info.newly_acked > 0 && grows {
             if before != self.phase {
                 v = self.view(now);

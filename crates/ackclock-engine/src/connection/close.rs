@@ -1,7 +1,7 @@
 //! Closing: FIN, TIME-WAIT, abort (RFC 9293 §3.6, §3.10.4, §3.10.5).
 
 use ackclock_units::Instant;
-use ackclock_wire::{Flags, Segment};
+use ackclock_wire::{Flags, Options, Segment};
 
 use super::{Connection, News, State};
 use crate::AbortReason;
@@ -38,7 +38,7 @@ impl Connection {
     pub fn abort(&mut self, now: Instant) {
         let told = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
         if told {
-            self.rare.reset = Some(self.reset());
+            self.rare.reset = Some(self.reset(now));
         }
         match self.state {
             State::Closed => {}
@@ -48,14 +48,16 @@ impl Connection {
         }
     }
 
-    fn reset(&self) -> Box<Segment> {
-        Box::new(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, ..Segment::default() })
+    fn reset(&self, now: Instant) -> Box<Segment> {
+        // RFC 7323 §3.2: timestamps that are in use go with a RST too.
+        let options = Options { timestamps: self.timestamps(now), ..Options::default() };
+        Box::new(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, options, ..Segment::default() })
     }
 
     /// Gives the connection up, telling the peer.
     pub(super) fn give_up(&mut self, reason: AbortReason, now: Instant) {
         if !matches!(self.state, State::SynSent) {
-            self.rare.reset = Some(self.reset());
+            self.rare.reset = Some(self.reset(now));
         }
         self.abandon(reason, now);
     }
@@ -73,14 +75,12 @@ impl Connection {
         self.timers.arm(Timer::TimeWait, now + self.config.time_wait);
     }
 
-    /// In TIME-WAIT: true when a new SYN may reopen the pair of addresses at once (RFC 9293 §3.6.1: its sequence number is beyond the old ones, or its
-    /// timestamp is newer, RFC 6191).
+    /// In TIME-WAIT: true when a new SYN may reopen the pair of addresses at once (RFC 9293 §3.6.1): its timestamp is newer (RFC 6191 §2), or, where that
+    /// does not tell, its sequence number is beyond the old ones.
     pub fn may_be_replaced_by(&self, syn: &Segment) -> bool {
-        let newer_ts = match (syn.options.timestamps, self.rare.timestamps.on) {
-            (Some(ts), true) => ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32 > 0,
-            _ => false,
-        };
-        let fresh = syn.seq > self.rcv_nxt || newer_ts;
+        let ts = syn.options.timestamps.filter(|_| self.rare.says(|r| r.timestamps.on));
+        let newer = ts.map_or(0, |ts| ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32);
+        let fresh = newer > 0 || (newer == 0 && syn.seq > self.rcv_nxt);
         self.state == State::TimeWait && syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && fresh
     }
 }

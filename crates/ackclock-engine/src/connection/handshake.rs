@@ -5,13 +5,11 @@ use ackclock_trace::{EventKind, Mask, SendKind};
 use ackclock_units::Instant;
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
-use super::{Connection, News, State, Transmit};
+use super::{Connection, News, State, Transmit, Unacked};
 use crate::AbortReason;
 use crate::scoreboard::MAX_LEN;
 use crate::timer::Timer;
 
-/// RFC 9293 §3.7.1: the segment size to assume where the peer announces none (IPv4).
-const DEFAULT_MSS: u32 = 536;
 /// RFC 7323 §2.3: larger shifts are taken as this one.
 const MAX_WINDOW_SHIFT: u8 = 14;
 
@@ -89,11 +87,26 @@ impl Connection {
             self.establish(now, segment);
             self.pending.ack = true;
         } else {
-            // Simultaneous open: answer with SYN-ACK.
+            // Simultaneous open: answer with SYN-ACK, which repeats our SYN.
             self.state = State::SynReceived;
+            self.rare.syn_repeated = true;
             self.pending.syn = true;
         }
         true
+    }
+
+    /// In SYN-RECEIVED: true for the peer's SYN, or SYN-ACK, once more.
+    #[inline(never)]
+    pub(super) fn repeats_syn(&self, segment: &Segment) -> bool {
+        segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) && segment.seq == self.irs
+    }
+
+    /// Sends the SYN-ACK once more. What acknowledges it may answer either (Karn), and its echo is of the peer's latest SYN (RFC 7323 §4.3).
+    #[cold]
+    pub(super) fn answer_syn_again(&mut self, now: Instant, segment: &Segment) {
+        self.remember_timestamp(now, segment);
+        self.rare.syn_repeated = true;
+        self.pending.syn = true;
     }
 
     /// Takes over what a SYN announces.
@@ -119,7 +132,7 @@ impl Connection {
         }
         // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options; those that every segment carries come off. A peer that announces
         // next to nothing is not followed below 64 bytes.
-        let announced = o.mss.map_or(DEFAULT_MSS, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
+        let announced = o.mss.map_or(self.config.default_mss, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
         self.smss = announced - if self.rare.timestamps.on { 12 } else { 0 };
         // RFC 3168 §6.1.1: a SYN asks with ECE and CWR, a SYN-ACK agrees with ECE alone.
         let both = Flags::ECE | Flags::CWR;
@@ -153,8 +166,8 @@ impl Connection {
         } else {
             self.timers.disarm(Timer::User);
         }
-        // The handshake gives the first sample, unless the SYN was sent more than once (Karn).
-        if once {
+        // The handshake gives the first sample, unless the SYN was sent more than once (Karn), be it that the peer's came again.
+        if once && !self.rare.says(|r| r.syn_repeated) {
             self.backoff_expiries = 0;
             self.take_sample(now, now.since(self.last_sent_at));
         } else if let Some(rtt) = self.rtt_by_timestamps(now, segment) {
@@ -199,6 +212,12 @@ impl Connection {
             Segment { seq: self.iss, ack: if answer { self.rcv_nxt } else { Default::default() }, window, flags, options, ..Segment::default() };
         if self.config.timestamps {
             self.rare.timestamps.last_ack_sent = self.rcv_nxt;
+        }
+        if answer {
+            // It acknowledges what came with the SYN.
+            self.pending.ack = false;
+            self.unacked = Unacked::default();
+            self.timers.disarm(Timer::Ack);
         }
         self.last_sent_at = now;
         let rto = self.estimator.initial_rto();

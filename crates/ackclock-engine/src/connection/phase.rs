@@ -94,34 +94,47 @@ impl Connection {
             return;
         }
         self.begin_episode(now, LossClass::Ca);
-        self.stats.window_cuts += 1;
-        let v = SenderView { flight_size, ..self.view(now) };
-        let window = self.sender.policies().window.on_congestion(Congestion::Loss, &v);
-        self.set_window(window, now);
-        self.settle(Settled::Done, now);
+        self.reduce_from(flight_size, Congestion::Loss, now);
         self.end_episode(now, false);
-        self.follow_pacing(&v);
         if self.rare.ecn.on {
             self.rare.ecn.cwr = true;
         }
     }
 
-    /// ECN echo: one reduction per window of data (RFC 3168 §6.1.2).
+    /// A reduction that is over at once: nothing is outstanding any more of the `flight_size` that it is for.
     #[cold]
-    pub(super) fn echo(&mut self, now: Instant) {
+    fn reduce_from(&mut self, flight_size: Bytes, c: Congestion, now: Instant) {
+        self.stats.window_cuts += 1;
+        let v = SenderView { flight_size, ..self.view(now) };
+        let window = self.sender.policies().window.on_congestion(c, &v);
+        self.set_window(window, now);
+        self.settle(Settled::Done, now);
+        self.follow_pacing(&v);
+    }
+
+    /// ECN echo on an ack of so many bytes: one reduction per window of data (RFC 3168 §6.1.2).
+    #[cold]
+    pub(super) fn echo(&mut self, now: Instant, acked: Bytes) {
         // The receiver echoes until it hears CWR, and what it says until that is acknowledged is old (RFC 3168 §6.1.2, §6.1.3).
         if self.rare.ecn.cwr || self.rare.ecn.cwr_sent.is_some() {
             return;
         }
-        if matches!(self.phase, Phase::Open | Phase::Disorder) && self.flight_size() > 0 {
+        let all_acked = self.flight_size() == 0;
+        if !matches!(self.phase, Phase::Open | Phase::Disorder) || (all_acked && acked == 0) {
+            return;
+        }
+        self.stats.ecn_reductions += 1;
+        self.rare.ecn.cwr = true;
+        if self.sender.episode.is_some() {
+            // An episode that its recovery left unrepaired is cut a second time.
+            self.begin_episode(now, LossClass::NonCa);
+        }
+        if all_acked {
+            // The window that was marked is what the ack has taken off.
+            self.reduce_from(acked, Congestion::Ecn, now);
+        } else {
             self.phase = Phase::Cwr;
             self.sender.recovery_point = self.snd_nxt;
-            self.stats.ecn_reductions += 1;
-            self.rare.ecn.cwr = true;
-            if self.sender.episode.is_some() {
-                // An episode that its recovery left unrepaired is cut a second time.
-                self.begin_episode(now, LossClass::NonCa);
-            }
             self.reduce(Congestion::Ecn, now);
         }
     }

@@ -80,6 +80,8 @@ pub(super) struct RareState {
     pub(super) fin_at: Option<SeqNumber>,
     pub(super) timestamps: TimestampState,
     pub(super) ecn: EcnState,
+    /// Our SYN or SYN-ACK was sent again, though its timer has not expired.
+    pub(super) syn_repeated: bool,
     /// Challenge ACKs in the second that began then.
     pub(super) challenge_since: Instant,
     pub(super) challenges: u32,
@@ -108,6 +110,7 @@ impl RareState {
             timeout_tsval: None,
         },
         ecn: EcnState { on: false, echo: false, cwr: false, cwr_sent: None },
+        syn_repeated: false,
         challenge_since: Instant::ZERO,
         challenges: 0,
     };

@@ -72,9 +72,10 @@ impl Connection {
         let range = SeqRange::new(start, end);
         if seq < start {
             self.dsack = self.sack_on.then(|| SeqRange::new(seq, start));
-        } else if self.receive.holds(range) {
-            self.stats.duplicate_segments += 1;
-            self.dsack = self.sack_on.then_some(range);
+        } else if let Some(held) = self.receive.overlap(range) {
+            // RFC 2883 §4.2: the part that came before, the first if there are several.
+            self.stats.duplicate_segments += u64::from(held == range);
+            self.dsack = self.sack_on.then_some(held);
         }
         let skip = start.bytes_since(seq) as usize;
         let payload = if self.counted { payload } else { &payload[skip..skip + range.len() as usize] };

@@ -24,12 +24,15 @@ impl Connection {
             changed = Segment { len: payload.len() as u32, ..*segment };
             segment = &changed;
         }
-        if seldom(self.state == State::SynReceived) && segment.flags.has(Flags::SYN) && segment.seq == self.irs {
+        let mut scale = None;
+        if seldom(self.state == State::SynReceived) && self.repeats_syn(segment) {
             // The peer's SYN again, or its SYN-ACK in a simultaneous open, which the acceptability test would turn away.
             if !segment.flags.has(Flags::ACK) {
-                self.pending.syn = true;
+                self.answer_syn_again(now, segment);
                 return;
             }
+            // The window of a SYN-ACK is not scaled (RFC 7323 §2.2).
+            scale = Some(std::mem::take(&mut self.snd_wnd_shift));
             changed = Segment { seq: segment.seq + 1, flags: Flags(segment.flags.0 & !Flags::SYN.0), ..*segment };
             segment = &changed;
         }
@@ -39,6 +42,9 @@ impl Connection {
             State::SynSent => self.segment_in_syn_sent(now, segment),
             _ => self.segment_in_synchronized(now, segment),
         };
+        if seldom(scale.is_some()) {
+            self.snd_wnd_shift = scale.unwrap_or_default();
+        }
         if !more {
             return;
         }
@@ -58,6 +64,10 @@ impl Connection {
     #[inline(always)]
     fn segment_in_synchronized(&mut self, now: Instant, segment: &Segment) -> bool {
         let flags = segment.flags;
+        if seldom(flags.has(Flags::SYN)) && !flags.has(Flags::RST) {
+            self.take_syn_again(now, segment);
+            return false;
+        }
         if self.rare.says(|r| r.timestamps.on) && segment.options.timestamps.is_none() && !flags.has(Flags::RST) {
             // RFC 7323 §3.2: once negotiated, a segment without the option is dropped silently, unless it is a reset.
             return false;
@@ -77,12 +87,7 @@ impl Connection {
                 self.restart_time_wait(now);
             }
             // RFC 9293 §3.10.7.4: with a closed window, valid ACKs still count.
-            if self.rcv_window() == 0
-                && segment.seq == self.rcv_nxt
-                && flags.has(Flags::ACK)
-                && !flags.has(Flags::SYN)
-                && self.ack_is_plausible(segment)
-            {
+            if self.rcv_window() == 0 && segment.seq == self.rcv_nxt && flags.has(Flags::ACK) && self.ack_is_plausible(segment) {
                 self.take_ack(now, segment);
             }
             return false;
@@ -95,15 +100,9 @@ impl Connection {
             self.take_reset(now, segment);
             return false;
         }
-        if segment.flags.has(Flags::SYN) {
-            // RFC 5961 §4.2: whatever its sequence number, a SYN gets a challenge ACK.
-            self.challenge(now);
-            return false;
-        }
         if !flags.has(Flags::ACK) {
             return false;
         }
-        self.remember_timestamp(now, segment);
         if seldom(self.state == State::SynReceived) && !self.take_ack_of_syn(now, segment) {
             return false;
         }
@@ -111,6 +110,8 @@ impl Connection {
             self.challenge(now);
             return false;
         }
+        // Not before: what is thrown away must not set the clock that later segments are measured by (RFC 5961 §5.2).
+        self.remember_timestamp(now, segment);
         if seldom(flags.has(Flags::CWR)) && self.rare.ecn.echo {
             // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168 §6.1.3).
             self.rare.ecn.echo = false;
@@ -155,7 +156,8 @@ impl Connection {
         let len = segment.seq_len();
         let edge = self.rcv_nxt + window;
         if window == 0 {
-            return len == 0 && seq == self.rcv_nxt;
+            // A reset counts even so (RFC 9293 §3.10.7.4), with text or without.
+            return (len == 0 || segment.flags.has(Flags::RST)) && seq == self.rcv_nxt;
         }
         let inside = |s: SeqNumber| self.rcv_nxt <= s && s < edge;
         // A segment that starts below the window may still bring something above `rcv_nxt`.
@@ -178,7 +180,7 @@ impl Connection {
     }
 
     /// RFC 7323 §4.3: `ts_recent` follows segments that begin at or before the last acknowledgment sent.
-    fn remember_timestamp(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn remember_timestamp(&mut self, now: Instant, segment: &Segment) {
         if self.rare.says(|r| r.timestamps.on)
             && let Some(ts) = segment.options.timestamps
             && segment.seq <= self.rare.timestamps.last_ack_sent
@@ -186,6 +188,17 @@ impl Connection {
         {
             self.rare.timestamps.ts_recent = ts.tsval;
             self.rare.timestamps.ts_recent_at = now;
+        }
+    }
+
+    /// RFC 5961 §4.2: whatever its sequence number, and whatever options it lacks, a SYN gets a challenge ACK.
+    #[cold]
+    fn take_syn_again(&mut self, now: Instant, segment: &Segment) {
+        if self.state == State::SynReceived && self.passive && self.is_acceptable(segment) {
+            // RFC 9293 §3.10.7.4: back to LISTEN, as with a reset.
+            self.abandon(AbortReason::Reset, now);
+        } else {
+            self.challenge(now);
         }
     }
 

@@ -375,17 +375,21 @@ impl Connection {
 
     #[inline(never)]
     fn some_options(&self, now: Instant) -> Options {
-        let timestamps_on = self.rare.timestamps.on;
+        let timestamps = self.timestamps(now);
         let mut sack = SackBlocks::NONE;
         if self.reports_ranges() {
             // With timestamps there is room for three blocks (RFC 2018 §3).
-            let room = if timestamps_on { 3 } else { 4 };
+            let room = if timestamps.is_some() { 3 } else { 4 };
             // A FIN that waits behind a gap is reported with the range before it.
             let held = self.receive.sack_blocks().map(|b| if self.rare.fin_at == Some(b.end) { SeqRange::new(b.start, b.end + 1) } else { b });
             self.dsack.into_iter().chain(held).take(room).for_each(|b| sack.push(b));
         }
-        let timestamps = timestamps_on.then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.rare.timestamps.ts_recent });
         Options { timestamps, sack, ..Options::default() }
+    }
+
+    /// Timestamps, if they are in use.
+    pub(super) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
+        self.rare.says(|r| r.timestamps.on).then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.rare.timestamps.ts_recent })
     }
 
     /// Most payload that fits beside the options that a segment carries now; timestamps are in `smss` already.

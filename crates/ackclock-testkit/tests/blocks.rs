@@ -1,0 +1,71 @@
+//! SACK blocks where segments overlap or make no sense: RFC 2883 §4, RFC 2018 §8.
+
+use ackclock_testkit::timeline::{Seg, Timeline, seg};
+use ackclock_testkit::{Setup, choose};
+
+fn syn_ack() -> Seg {
+    seg("S.").ack(1).mss(1000)
+}
+
+#[test]
+fn what_overlaps_is_reported_as_far_as_it_came_before() {
+    // RFC 2883 §4.1 and §4.2, the examples, with 500 bytes to the segment.
+    let setup = Setup::default().with(|c| c.window_scaling = false).but(|s| s.ack = choose("every"));
+    let new = || Timeline::connected(&setup, syn_ack().sack_permitted(true));
+    // Below the acknowledgment, and the rest fills the hole.
+    let mut t = new();
+    for (at, seq, len, answer) in [
+        (0, 1, 500, seg(".").ack(501).no_sack()),
+        (1, 1501, 500, seg(".").ack(501).sack(1501, 2001)),
+        (2, 501, 500, seg(".").ack(1001).sack(1501, 2001)),
+        (3, 501, 1500, seg(".").ack(2001).sack(501, 1001)),
+    ] {
+        t.inject(at, seg(".").seq(seq).len(len));
+        t.expect(at, answer);
+    }
+    t.read(2000);
+    // In order, over what waits behind the hole.
+    let mut t = new();
+    for (at, seq, len, answer) in [
+        (0, 501, 500, seg(".").ack(1).sack(501, 1001)),
+        (1, 1001, 500, seg(".").ack(1).sack(501, 1501)),
+        (2, 1, 1500, seg(".").ack(1501).sack(501, 1501)),
+        (3, 1501, 500, seg(".").ack(2001).no_sack()),
+    ] {
+        t.inject(at, seg(".").seq(seq).len(len));
+        t.expect(at, answer);
+    }
+    t.read(2000);
+    // Out of order, with either end of what was held.
+    let mut t = new();
+    for (at, seq, len, answer) in [
+        (0, 2001, 1000, seg(".").ack(1).sack(2001, 3001)),
+        (1, 2501, 1000, seg(".").ack(1).sack(2501, 3001).sack(2001, 3501)),
+        (2, 1501, 1000, seg(".").ack(1).sack(2001, 2501).sack(1501, 3501)),
+        (3, 1001, 3000, seg(".").ack(1).sack(1501, 3501).sack(1001, 4001)),
+        // Two parts came before: one of them is reported.
+        (4, 5001, 500, seg(".").ack(1).sack(5001, 5501).sack(1001, 4001)),
+        (5, 3501, 2500, seg(".").ack(1).sack(3501, 4001).sack(1001, 6001)),
+    ] {
+        t.inject(at, seg(".").seq(seq).len(len));
+        t.expect(at, answer);
+    }
+    t.inject(6, seg(".").seq(1).len(1000));
+    t.expect(6, seg(".").ack(6001).no_sack());
+    t.read(6000);
+    assert_eq!(t.endpoint.connection.stats().duplicate_segments, 0, "none came whole a second time");
+}
+
+#[test]
+fn a_sack_block_of_what_was_never_sent_counts_for_nothing() {
+    let mut t = Timeline::connected(&Setup::default().with(|c| c.window_scaling = false), syn_ack().sack_permitted(true));
+    t.write(10_000);
+    assert_eq!(t.take_sent().len(), 10);
+    for (at, (start, end)) in [(1001, 10_002), (1001, 0x7000_0000), (9001, 11_001)].into_iter().enumerate() {
+        t.inject(10 + at as u64, seg(".").ack(1).sack(start, end));
+    }
+    t.expect_silence(100);
+    assert!(!t.endpoint.connection.holds_sacks(), "{t}");
+    t.inject(110, seg(".").ack(1).sack(1001, 10_001));
+    t.expect(110, seg(".").seq(1).len(1000));
+}

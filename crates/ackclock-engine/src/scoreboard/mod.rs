@@ -89,7 +89,7 @@ impl Scoreboard {
         let since = self.since_epoch(now);
         let marks = if fin { FIN } else { 0 };
         debug_assert!(len <= MAX_LEN, "the handshake bounds a segment's size");
-        self.sent.make_room(4);
+        self.sent.make_room(8);
         let mut sent = Sent { seq, since_epoch: 0, short_len: len as u16, since_epoch_high: 0, marks };
         sent.set_since_epoch(since);
         self.sent.push_back(sent);
@@ -238,7 +238,7 @@ impl Scoreboard {
         }
         // What an overshoot of slow start took is given back, far from where it would be taken again.
         if self.sent.capacity() >= SPARE_SEGMENTS && self.sent.len() * 4 <= self.sent.capacity() {
-            self.sent.shrink_to(self.sent.len() * 2);
+            self.sent.shrink_to((self.sent.len() * 2).next_multiple_of(8));
         }
         acked
     }

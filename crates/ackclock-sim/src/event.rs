@@ -1,11 +1,11 @@
-//! The kinds of event, in the upper bits of an entry of the queue; the lower ones number the endpoint, link, packet or source.
+//! The kinds of event, in the upper bits of an entry of the queue; the lower ones number the endpoint, way out, link, packet or source.
 
 const KIND_SHIFT: u32 = 29;
 /// The bits of the number.
 pub(crate) const INDEX: u32 = (1 << KIND_SHIFT) - 1;
 /// The first packet of an endpoint's inbound lane arrives.
 pub(crate) const INBOUND: u32 = 0;
-/// The first packet of an endpoint's outbound lane reaches the first link.
+/// The first packet on a way out reaches the first link.
 pub(crate) const OUTBOUND: u32 = 1 << KIND_SHIFT;
 /// The first packet of a link's lane reaches what follows.
 pub(crate) const LINK: u32 = 2 << KIND_SHIFT;

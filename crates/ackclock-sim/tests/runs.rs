@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -276,4 +277,21 @@ fn a_source_that_waits_is_asked_again_when_a_flow_ends() {
     let rows = sim.finish().unwrap().flows;
     assert_eq!(rows.len(), 5);
     assert!(rows.windows(2).all(|w| w[0].end.unwrap() <= w[1].start));
+}
+
+#[test]
+fn a_flow_finds_nothing_of_the_delays_of_those_that_had_its_place() {
+    let tcp = Arc::new(Tcp::default());
+    let (net, left, right) = Path::default().build();
+    let accesses = [Access::default(), Access::at_client(ms(30)), Access::at_server(ms(50)), Access::in_last_hops(ms(70))];
+    let flows = (0..24_u64).map(|i| {
+        // Every order of neighbours, one flow after the other.
+        let access = accesses[(i + i / 4 * i / 8) as usize % 4];
+        FlowSpec { access, ..flow(&tcp, (left, right), "fixed size=20kB", "sink", at(20_000 * i)) }
+    });
+    let outcome = run(net, flows.collect(), 1, 600);
+    let taken: BTreeSet<_> = outcome.flows.iter().map(|row| (row.path_rtt, row.response_time)).collect();
+    assert_eq!(taken.iter().map(|t| t.0).collect::<Vec<_>>(), [50, 80, 100, 120].map(|n| Some(ms(n))), "each round trip takes one time: {taken:?}");
+    let times: Vec<_> = taken.iter().map(|t| t.1).collect();
+    assert!(times[0].is_some() && times.is_sorted_by(|a, b| a < b), "{times:?}");
 }

@@ -1,6 +1,7 @@
 //! One end of a flow: its connection, the application above it, and what the world knows of it.
 
 mod io;
+mod port;
 mod sent;
 
 use std::hint::black_box;
@@ -8,40 +9,16 @@ use std::sync::Arc;
 
 use ackclock_engine::{Connection, ConnectionEvent, Stats, User};
 use ackclock_trace::Mask;
-use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
+use ackclock_units::{Bytes, Instant, Rng, seldom};
 
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, StackFactory, application_stream};
-use crate::lane::Lane;
 use crate::network::NodeId;
 use crate::truth::Arrived;
 use io::Ending;
 pub(crate) use io::{IoState, Rare};
+pub(crate) use port::{Port, WayOut};
 use sent::SentTruth;
-
-/// What the network needs to know of an endpoint: one cache line.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-pub(crate) struct Port {
-    /// Packets on their way from the last link to the endpoint.
-    pub(crate) inbound: Lane,
-    /// Packets on their way from the endpoint to its first link.
-    pub(crate) outbound: Lane,
-    /// Delay from the endpoint to its first link.
-    pub(crate) up: Duration,
-    /// Delay from the last link to the endpoint.
-    pub(crate) down: Duration,
-    /// Moment of the wake event that counts; others that are pending are stale.
-    pub(crate) wake: Instant,
-    /// First link of its packets' route in the table of routes, and how many there are.
-    pub(crate) route: u32,
-    pub(crate) hops: u32,
-}
-
-impl Port {
-    pub(crate) const IDLE: Self =
-        Self { inbound: Lane::EMPTY, outbound: Lane::EMPTY, up: Duration::ZERO, down: Duration::ZERO, wake: Instant::FAR_FUTURE, route: 0, hops: 0 };
-}
 
 /// One end of a connection. What a packet touches lies together.
 #[derive(Debug)]

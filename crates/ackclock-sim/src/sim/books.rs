@@ -76,7 +76,7 @@ impl Simulation {
         let mut behind = vec![(0, 0); self.net.links.len()];
         for (p, at) in self.net.arrivals() {
             let Some(link) = self.link_of(p) else { continue };
-            let last = u32::from(p.hop) == self.net.ports[p.from as usize].hops;
+            let last = u32::from(p.hop) == self.net.ports[p.from as usize].hops();
             let exit = if last { at.saturating_sub(self.net.ports[p.from as usize ^ 1].down) } else { at };
             if exit <= self.net.now {
                 let (all, corrupt) = &mut behind[link as usize];
@@ -245,8 +245,7 @@ impl Simulation {
     fn path_rtt(&self, slot: u32, flow: &Flow) -> Duration {
         let ways = self.net.routes.delay_between(flow.info.kind.client, flow.info.kind.server)
             + self.net.routes.delay_between(flow.info.kind.server, flow.info.kind.client);
-        let access = self.net.ports[2 * slot as usize..][..2].iter();
-        access.fold(ways, |sum, port| sum + port.up + port.down)
+        ways + self.net.access(2 * slot) + self.net.access(2 * slot + 1)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Datagrams: sources of traffic that nobody acknowledges, and the reports of their receivers.
 
 use ackclock_trace::{Event, EventKind, Mask, SendKind};
-use ackclock_units::{Rng, SeqNumber};
+use ackclock_units::{Duration, Rng, SeqNumber};
 
 use super::{DatagramPlace, Simulation, TRACED_DATAGRAMS};
-use crate::endpoint::{Flow, Port};
+use crate::endpoint::Flow;
 use crate::error::SimError;
 use crate::event::DATAGRAM;
 use crate::flow::DatagramSpec;
@@ -14,8 +14,8 @@ impl Simulation {
         let route = self.net.routes.find(spec.from, spec.to)?;
         let back = if spec.reports.is_some() { self.net.routes.find(spec.to, spec.from)? } else { (0, 0) };
         let slot = self.free_slot()?;
-        self.net.ports[2 * slot as usize] = Port { up: spec.up, route: route.0, hops: route.1, ..Port::IDLE };
-        self.net.ports[2 * slot as usize + 1] = Port { down: spec.down, up: spec.back, route: back.0, hops: back.1, ..Port::IDLE };
+        self.net.attach(2 * slot, (spec.up, Duration::ZERO), route)?;
+        self.net.attach(2 * slot + 1, (spec.back, spec.down), back)?;
         self.flows[slot as usize] = Some(Flow::of_datagrams(&spec, self.datagrams.len() as u32));
         let rng = Rng::stream(self.seed, "datagrams", self.datagrams.len() as u64);
         self.datagrams.push(DatagramPlace { source: spec.source, rng, next_bytes: 0, flow: slot, reports: spec.reports, expected: 1 });

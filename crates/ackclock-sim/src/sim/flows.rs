@@ -44,8 +44,8 @@ impl Simulation {
         let back = self.net.routes.find(spec.server, spec.client)?;
         let slot = self.free_slot()?;
         let a = spec.access;
-        self.net.ports[2 * slot as usize] = Port { up: a.client_up, down: a.client_down, route: there.0, hops: there.1, ..Port::IDLE };
-        self.net.ports[2 * slot as usize + 1] = Port { up: a.server_up, down: a.server_down, route: back.0, hops: back.1, ..Port::IDLE };
+        self.net.attach(2 * slot, (a.client_up, a.client_down), there)?;
+        self.net.attach(2 * slot + 1, (a.server_up, a.server_down), back)?;
 
         let number = self.started;
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows"))?;

@@ -4,13 +4,13 @@ use std::iter::successors;
 
 use ackclock_engine::Transmit;
 use ackclock_policy::{PacketId, Queued};
-use ackclock_units::{Ecn, Instant, mostly, seldom};
+use ackclock_units::{Duration, Ecn, Instant, mostly, seldom};
 
 use super::LinkPlace;
-use crate::endpoint::Port;
+use crate::endpoint::{Port, WayOut};
 use crate::error::SimError;
 use crate::event::{INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL};
-use crate::lane::Arrival;
+use crate::lane::{Arrival, Lane};
 use crate::link::{Delivery, Offer};
 use crate::packet::{NIL, Packet, Pool};
 use crate::queue::{Entry, EventQueue};
@@ -26,6 +26,8 @@ pub(super) struct Net {
     pub(super) links: Vec<LinkPlace>,
     pub(super) routes: Routes,
     pub(super) ports: Vec<Port>,
+    ways_out: Vec<WayOut>,
+    free_ways_out: Vec<u32>,
     /// Packets dropped since the flows were told last.
     pub(super) lost: Vec<u32>,
     /// Endpoints of which a packet was duplicated since the flows were told last.
@@ -44,6 +46,8 @@ impl Net {
             links,
             routes,
             ports: Vec::new(),
+            ways_out: Vec::new(),
+            free_ways_out: Vec::new(),
             lost: Vec::new(),
             copied: Vec::new(),
             fault: None,
@@ -53,6 +57,36 @@ impl Net {
     #[cold]
     pub(super) fn fail(&mut self, error: SimError) {
         self.fault.get_or_insert(error);
+    }
+
+    /// Attaches an endpoint: packets from it take the time `up`, then `route`, and those to it take the time `down` behind their last link.
+    pub(super) fn attach(&mut self, e: u32, (up, down): (Duration, Duration), route: (u32, u32)) -> Result<(), SimError> {
+        // Who was attached here before may have left one.
+        self.free_ways_out.extend(self.ports[e as usize].out());
+        self.ports[e as usize] = if up.is_zero() && route.1 > 0 {
+            Port::straight(down, route)
+        } else {
+            Port::with_way_out(down, route, self.way_out(WayOut { delay: up, lane: Lane::EMPTY })?)
+        };
+        Ok(())
+    }
+
+    fn way_out(&mut self, way: WayOut) -> Result<u32, SimError> {
+        if let Some(out) = self.free_ways_out.pop() {
+            self.ways_out[out as usize] = way;
+            return Ok(out);
+        }
+        if self.ways_out.len() == Port::OUT_LIMIT {
+            return Err(SimError::TooMany("flows"));
+        }
+        self.ways_out.push(way);
+        Ok(self.ways_out.len() as u32 - 1)
+    }
+
+    /// What an endpoint's access delays add to a round trip.
+    pub(super) fn access(&self, e: u32) -> Duration {
+        let port = &self.ports[e as usize];
+        port.down + port.out().map_or(Duration::ZERO, |out| self.ways_out[out as usize].delay)
     }
 
     pub(super) fn schedule(&mut self, at: Instant, what: u32) {
@@ -77,19 +111,17 @@ impl Net {
     /// Lets a new packet leave its endpoint.
     #[inline(always)]
     pub(super) fn depart(&mut self, id: u32, from: u32) {
-        let port = &mut self.ports[from as usize];
-        let hops = port.hops;
-        if port.up.is_zero() && hops > 0 {
-            return self.offer(id);
-        }
-        let mut at = self.now + port.up;
-        if hops == 0 {
+        let port = &self.ports[from as usize];
+        let Some(out) = port.out() else { return self.offer(id) };
+        let way = &mut self.ways_out[out as usize];
+        let mut at = self.now + way.delay;
+        if port.hops() == 0 {
             // Without a link in between the other end's delay follows at once.
             at += self.ports[from as usize ^ 1].down;
         }
         self.order += 1;
         let arrival = Arrival { id, at, order: self.order };
-        self.ports[from as usize].outbound.push(arrival, &mut self.pool, &mut self.queue, OUTBOUND | from);
+        way.lane.push(arrival, &mut self.pool, &mut self.queue, OUTBOUND | out);
     }
 
     /// Takes the first packet out of a lane. Answers it and, when the next one arrives at this very moment, that one's insertion number: then it
@@ -99,7 +131,7 @@ impl Net {
         let i = (what & INDEX) as usize;
         let lane = match what & !INDEX {
             kind if mostly(kind == INBOUND) => &mut self.ports[i].inbound,
-            OUTBOUND => &mut self.ports[i].outbound,
+            OUTBOUND => &mut self.ways_out[i].lane,
             _ => &mut self.links[i].lane,
         };
         let id = lane.pop(&self.pool);
@@ -227,7 +259,7 @@ impl Net {
             let i = (what & INDEX) as usize;
             let id = match what & !INDEX {
                 INBOUND => self.ports[i].inbound.first(),
-                OUTBOUND => self.ports[i].outbound.first(),
+                OUTBOUND => self.ways_out[i].lane.first(),
                 LINK => self.links[i].lane.first(),
                 PACKET => i as u32,
                 _ => NIL,
@@ -248,7 +280,7 @@ impl Net {
         let (from, hop) = (p.from, u32::from(p.hop));
         self.order += 1;
         let order = self.order;
-        if hop == self.ports[from as usize].hops {
+        if hop == self.ports[from as usize].hops() {
             // The other end of the pair.
             let to = from ^ 1;
             let port = &mut self.ports[to as usize];
@@ -265,7 +297,7 @@ impl Net {
     #[inline]
     pub(super) fn has_links_ahead(&self, id: u32) -> bool {
         let p = self.pool.get(id);
-        u32::from(p.hop) < self.ports[p.from as usize].hops
+        u32::from(p.hop) < self.ports[p.from as usize].hops()
     }
 
     /// Counts a packet out of the link that it was on.

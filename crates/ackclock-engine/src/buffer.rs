@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Bytes, Lean as _, SeqNumber, SeqRange, seldom};
+use ackclock_units::{Bytes, SeqNumber, SeqRange, SeqRanges, seldom};
 
 /// Copies `src` into the ring at `at`, which must already be long enough.
 fn copy_in(ring: &mut VecDeque<u8>, at: usize, src: &[u8]) {
@@ -97,16 +97,13 @@ impl SendBuffer {
 /// Out-of-order ranges above `rcv_nxt`; allocated when the first one arrives.
 #[derive(Debug, Default)]
 struct OutOfOrder {
-    /// Merged, ascending.
-    ranges: Vec<SeqRange>,
+    ranges: SeqRanges,
     /// The most recently changed ones first: the order in which SACK blocks report them (RFC 2018 §4).
     recent: [SeqRange; 4],
 }
 
 /// More separate holes than this are not kept: what would open another is dropped and comes again.
 const MAX_RANGES: usize = 1024;
-/// A list of so many ranges is not kept for another time.
-const SPARE_RANGES: usize = 8;
 
 /// What arrived and was not read, in order or not. Its memory is bounded by the receive buffer: only what lies in the window gets here.
 #[derive(Debug)]
@@ -172,11 +169,8 @@ impl ReceiveBuffer {
         ooo.insert(range);
         let mut next = rcv_nxt;
         if in_order {
-            next = ooo.ranges.remove(0).end;
+            next = ooo.ranges[0].end;
             ooo.forget_below(next);
-            if ooo.ranges.is_empty() && ooo.ranges.capacity() >= SPARE_RANGES {
-                ooo.ranges = Vec::new();
-            }
         }
         self.readable += u64::from(next.bytes_since(rcv_nxt));
         Some(next)
@@ -213,20 +207,7 @@ impl ReceiveBuffer {
 
 impl OutOfOrder {
     fn insert(&mut self, range: SeqRange) {
-        let first = self.ranges.partition_point(|r| r.end < range.start);
-        let mut last = first;
-        let mut union = range;
-        while let Some(r) = self.ranges.get(last).filter(|r| r.start <= range.end) {
-            union = SeqRange::new(union.start.min(r.start), union.end.max(r.end));
-            last += 1;
-        }
-        if last > first {
-            self.ranges[first] = union;
-            self.ranges.drain(first + 1..last);
-        } else {
-            self.ranges.make_room(2);
-            self.ranges.insert(first, union);
-        }
+        let union = self.ranges.insert(range);
         // The changed range goes first; those it swallowed go away.
         let mut recent = [SeqRange::default(); 4];
         recent[0] = union;
@@ -238,6 +219,7 @@ impl OutOfOrder {
     }
 
     fn forget_below(&mut self, next: SeqNumber) {
+        self.ranges.forget_below(next);
         let mut recent = [SeqRange::default(); 4];
         let above = self.recent.iter().filter(|r| !r.is_empty() && r.start > next);
         for (slot, r) in recent.iter_mut().zip(above) {

@@ -7,16 +7,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ackclock_policy::{Deliveries, Scoreboard as View, SentSegment, Transmission};
-use ackclock_units::{Duration, Instant, Lean as _, SeqNumber, SeqRange, mostly, seldom};
+use ackclock_units::{Duration, Instant, Lean as _, SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 
 pub(crate) use sent::MAX_LEN;
 use sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, Sent, WAS_LOST, WAS_RETRANSMITTED};
 
 /// Room for so many segments is kept whatever is outstanding.
 const SPARE_SEGMENTS: usize = 64;
-
-/// A list of so many SACKed ranges is not kept for another time.
-const SPARE_RANGES: usize = 8;
 
 /// The longest time that 40 bits hold, and a shorter one.
 const LONGEST: Duration = Duration::from_nanos((1 << 40) - 1);
@@ -41,7 +38,7 @@ pub(crate) struct Scoreboard {
     /// What the times of segments count from; none was sent before.
     epoch: Instant,
     /// SACKed ranges, merged, ascending. Their edges are segment edges.
-    sacked: Vec<SeqRange>,
+    sacked: SeqRanges,
     sacked_bytes: u32,
     lost_bytes: u32,
     retransmitted_bytes: u32,
@@ -56,7 +53,7 @@ impl Scoreboard {
         Self {
             sent: VecDeque::new(),
             epoch: Instant::ZERO,
-            sacked: Vec::new(),
+            sacked: SeqRanges::new(),
             sacked_bytes: 0,
             lost_bytes: 0,
             retransmitted_bytes: 0,
@@ -223,16 +220,7 @@ impl Scoreboard {
                 }
             }
         }
-        if !self.sacked.is_empty() {
-            let gone = self.sacked.partition_point(|r| r.end <= ack);
-            self.sacked.drain(..gone);
-            if self.sacked.is_empty() && self.sacked.capacity() >= SPARE_RANGES {
-                self.sacked = Vec::new();
-            }
-            if let Some(first) = self.sacked.first_mut() {
-                first.start = first.start.max(ack);
-            }
-        }
+        self.sacked.forget_below(ack);
         if self.lost_hint() < ack {
             self.set_lost_hint(ack);
         }

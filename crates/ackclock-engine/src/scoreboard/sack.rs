@@ -1,6 +1,6 @@
 //! What SACK blocks report.
 
-use ackclock_units::{Lean as _, SeqRange};
+use ackclock_units::SeqRange;
 
 use super::Scoreboard;
 use super::sent::{AGAIN_BITS, FIN, SACKED};
@@ -10,35 +10,23 @@ impl Scoreboard {
     /// reports slices gains nothing.
     pub fn sack(&mut self, block: SeqRange) -> u32 {
         // Most blocks repeat what earlier acknowledgments have told (RFC 2018 §4).
-        let known = self.sacked.partition_point(|r| r.end < block.end);
-        if self.sacked.get(known).is_some_and(|r| r.start <= block.start && block.end <= r.end) {
+        if self.sacked.cover(block) {
             return 0;
         }
         let Some(block) = self.whole_segments(block) else { return 0 };
-        let first = self.sacked.partition_point(|r| r.end < block.start);
-        if self.sacked.get(first).is_some_and(|r| r.covers(block)) {
+        if self.sacked.cover(block) {
             return 0;
         }
-        // Mark what lies between the ranges known already, then replace those that touch by their union.
+        // Mark what lies between the ranges known already.
         let before = self.sacked_bytes;
-        let (mut cursor, mut union, mut last) = (block.start, block, first);
-        while let Some(&r) = self.sacked.get(last) {
-            if r.start > block.end {
-                break;
-            }
-            self.mark_sacked(SeqRange::new(cursor, r.start));
-            cursor = cursor.max(r.end);
-            union = SeqRange::new(union.start.min(r.start), union.end.max(r.end));
-            last += 1;
+        let (mut cursor, touching) = (block.start, self.sacked.touching(block));
+        for i in touching.clone() {
+            let known = self.sacked[i];
+            self.mark_sacked(SeqRange::new(cursor, known.start));
+            cursor = cursor.max(known.end);
         }
         self.mark_sacked(SeqRange::new(cursor, block.end));
-        if last > first {
-            self.sacked[first] = union;
-            self.sacked.drain(first + 1..last);
-        } else {
-            self.sacked.make_room(2);
-            self.sacked.insert(first, union);
-        }
+        self.sacked.join(touching, block);
         self.sacked_bytes - before
     }
 

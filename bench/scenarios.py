@@ -43,10 +43,10 @@ class Scenario:
             return 262_144
         return max(262_144, round(6 * self.queue * WIRE_BYTES / self.flows))
 
-    def arguments(self, seconds: float, flows: int | None = None) -> list[str]:
+    def arguments(self, seconds: float, flows: int | None = None, window: int | None = None) -> list[str]:
         """The seven arguments that every simulator takes, and one of our own."""
         first = str(WORK / "arrivals.txt") if self.web else str(self.flows if flows is None else flows)
-        rest = [f"{self.rate:.0f}", f"{seconds:g}", str(self.queue), str(self.window), str(MIN_RTT_MS), str(MAX_RTT_MS)]
+        rest = [f"{self.rate:.0f}", f"{seconds:g}", str(self.queue), str(window or self.window), str(MIN_RTT_MS), str(MAX_RTT_MS)]
         return [first, *rest] + ([str(self.classes)] if self.classes else [])
 
 

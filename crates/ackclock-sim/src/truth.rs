@@ -1,6 +1,6 @@
 //! What the world knows for certain about one direction of a connection, to check the engine's books and to judge its retransmissions.
 
-use ackclock_units::{mostly, seldom};
+use ackclock_units::{SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 
 /// Stream ranges of which the latest copy was dropped in the network.
 #[derive(Debug, Default)]
@@ -38,7 +38,8 @@ impl Dropped {
         // Two copies of the same bytes may both be dropped: the ranges stay disjoint.
         let passed = self.take(start, end).map_or(passed, |before| before.max(passed));
         let at = self.0.partition_point(|r| r.start() < start);
-        insert(&mut self.0, at, DroppedRange::new(start, end, passed));
+        self.make_room();
+        self.0.insert(at, DroppedRange::new(start, end, passed));
     }
 
     /// Takes out what a new copy of `start..end` replaces. Answers how many links a dropped copy of any part of it had passed, or `None` when
@@ -67,7 +68,8 @@ impl Dropped {
                 }
                 (true, true) => {
                     self.0[i] = DroppedRange::new(r.start(), start, r.passed);
-                    insert(&mut self.0, i + 1, DroppedRange::new(end, r.end(), r.passed));
+                    self.make_room();
+                    self.0.insert(i + 1, DroppedRange::new(end, r.end(), r.passed));
                     i += 2;
                 }
             }
@@ -90,6 +92,12 @@ impl Dropped {
         self.give_back();
     }
 
+    fn make_room(&mut self) {
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve_exact(self.0.len().max(LEAST_RANGES));
+        }
+    }
+
     /// Gives back what an overshoot of slow start took.
     fn give_back(&mut self) {
         if self.0.is_empty() && self.0.capacity() >= SPARE_RANGES {
@@ -99,7 +107,9 @@ impl Dropped {
 }
 
 /// A list of this length is not kept for another time.
-const SPARE_RANGES: usize = 16;
+const SPARE_RANGES: usize = 8;
+/// Places of the shortest such list.
+const LEAST_RANGES: usize = 4;
 
 /// Stream ranges that were sent several times at once, with how many of their copies may be dropped before any of it is lost.
 #[derive(Debug, Default)]
@@ -135,15 +145,8 @@ impl Copied {
 pub(crate) struct Arrived {
     /// Everything below has.
     pub(crate) prefix: u64,
-    /// Disjoint ranges above it, ascending.
-    above: Vec<AboveRange>,
-}
-
-/// The lower 32 bits of its ends: a sender is less than 2^30 bytes ahead of what has arrived (RFC 7323 §2.3), so the prefix makes them whole.
-#[derive(Clone, Copy, Debug)]
-struct AboveRange {
-    start: u32,
-    end: u32,
+    /// What has arrived above it: a sender is less than 2^30 bytes ahead (RFC 7323 §2.3), so that the lower 32 bits tell.
+    above: SeqRanges,
 }
 
 impl Arrived {
@@ -158,38 +161,12 @@ impl Arrived {
 
     #[inline(never)]
     fn insert(&mut self, start: u64, end: u64) {
-        debug_assert!(end - self.prefix <= u64::from(u32::MAX), "no window is that large");
-        // Distances from the prefix keep the order that numbers of 32 bits lose as they wrap.
-        let zero = self.prefix as u32;
-        let distance = |low: u32| low.wrapping_sub(zero);
-        let (start, end) = (distance(start as u32), distance(end as u32));
-        let first = self.above.partition_point(|r| distance(r.end) < start);
-        let last = self.above.partition_point(|r| distance(r.start) <= end);
-        let range = |start: u32, end: u32| AboveRange { start: zero.wrapping_add(start), end: zero.wrapping_add(end) };
-        if first == last {
-            insert(&mut self.above, first, range(start, end));
-        } else {
-            let joined = range(start.min(distance(self.above[first].start)), end.max(distance(self.above[last - 1].end)));
-            self.above[first] = joined;
-            self.above.drain(first + 1..last);
-        }
-        if self.above[0].start == zero {
-            self.prefix += u64::from(distance(self.above[0].end));
-            self.above.remove(0);
-            if self.above.is_empty() && self.above.capacity() >= SPARE_RANGES {
-                self.above = Vec::new();
-            }
+        debug_assert!(end - self.prefix < 1 << 31, "no window is that large");
+        let low = |position: u64| SeqNumber(position as u32);
+        let union = self.above.insert(SeqRange::new(low(start), low(end)));
+        if union.start == low(self.prefix) {
+            self.prefix += u64::from(union.len());
+            self.above.forget_below(union.end);
         }
     }
 }
-
-/// Inserts into a list that grows by little: there are two for each flow.
-fn insert<T>(list: &mut Vec<T>, at: usize, what: T) {
-    if list.len() == list.capacity() {
-        list.reserve_exact(list.len() / 4 + LEAST_BYTES / size_of::<T>());
-    }
-    list.insert(at, what);
-}
-
-/// What usual allocators give when asked for less.
-const LEAST_BYTES: usize = 24;

@@ -5,7 +5,6 @@
 
 mod ecn;
 mod hint;
-mod lean;
 mod parse;
 mod ranges;
 mod rate;
@@ -15,7 +14,6 @@ mod time;
 
 pub use ecn::Ecn;
 pub use hint::{mostly, seldom};
-pub use lean::Lean;
 pub use parse::{ParseQuantityError, parse_bytes, parse_duration, parse_rate, parse_ratio};
 pub use ranges::SeqRanges;
 pub use rate::Rate;

@@ -1,6 +1,6 @@
 use std::ops::{Deref, Range};
 
-use crate::{Lean as _, SeqNumber, SeqRange};
+use crate::{SeqNumber, SeqRange};
 
 /// Ranges of sequence numbers, ascending; none is empty, overlaps another or touches it. All of them lie within half of the sequence space.
 #[derive(Clone, Default, Debug)]
@@ -40,7 +40,10 @@ impl SeqRanges {
     /// The same, where it is known which ones it [touches](SeqRanges::touching).
     pub fn join(&mut self, touching: Range<usize>, range: SeqRange) -> SeqRange {
         if touching.is_empty() {
-            self.0.make_room(2);
+            if self.0.len() == self.0.capacity() {
+                // Mostly there are one or two.
+                self.0.reserve_exact(self.0.len().max(2));
+            }
             self.0.insert(touching.start, range);
             return range;
         }

@@ -7,13 +7,16 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ackclock_policy::{Deliveries, Scoreboard as View, SentSegment, Transmission};
-use ackclock_units::{Duration, Instant, Lean as _, SeqNumber, SeqRange, SeqRanges, mostly, seldom};
+use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 
 pub(crate) use sent::MAX_LEN;
 use sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, Sent, WAS_LOST, WAS_RETRANSMITTED};
 
 /// Room for so many segments is kept whatever is outstanding.
 const SPARE_SEGMENTS: usize = 64;
+
+/// Room is made and given back for multiples of so many segments.
+const ROOM_STEP: usize = 8;
 
 /// The longest time that 40 bits hold, and a shorter one.
 const LONGEST: Duration = Duration::from_nanos((1 << 40) - 1);
@@ -86,10 +89,20 @@ impl Scoreboard {
         let since = self.since_epoch(now);
         let marks = if fin { FIN } else { 0 };
         debug_assert!(len <= MAX_LEN, "the handshake bounds a segment's size");
-        self.sent.make_room(8);
+        if self.sent.len() == self.sent.capacity() {
+            self.make_room();
+        }
         let mut sent = Sent { seq, since_epoch: 0, short_len: len as u16, since_epoch_high: 0, marks };
         sent.set_since_epoch(since);
         self.sent.push_back(sent);
+    }
+
+    /// Room for a quarter more segments, not twice as many: there are as many scoreboards as connections. In whole steps, since allocators keep what is given
+    /// back by its size.
+    #[cold]
+    fn make_room(&mut self) {
+        let len = self.sent.len();
+        self.sent.reserve_exact((len + len / 4 + 1).next_multiple_of(ROOM_STEP) - len);
     }
 
     /// The time that has passed since the epoch.
@@ -226,7 +239,7 @@ impl Scoreboard {
         }
         // What an overshoot of slow start took is given back, far from where it would be taken again.
         if self.sent.capacity() >= SPARE_SEGMENTS && self.sent.len() * 4 <= self.sent.capacity() {
-            self.sent.shrink_to((self.sent.len() * 2).next_multiple_of(8));
+            self.sent.shrink_to((self.sent.len() * 2).next_multiple_of(ROOM_STEP));
         }
         acked
     }

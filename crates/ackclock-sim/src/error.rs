@@ -28,8 +28,8 @@ pub enum SimError {
     },
     /// Packets or bytes were lost from the books: a bug in the simulator or the engine, never in the scenario.
     Conservation(String),
-    /// More packets, flows or events than can be numbered.
-    TooMany(&'static str),
+    /// More of something than can be numbered: what, and how many there may be.
+    TooMany(&'static str, u64),
 }
 
 impl fmt::Display for SimError {
@@ -42,7 +42,7 @@ impl fmt::Display for SimError {
                 write!(f, "a source asked for a start at {start_ns} ns when the time was already {now_ns} ns; sources must run forwards in time")
             }
             Self::Conservation(what) => write!(f, "conservation does not hold: {what}"),
-            Self::TooMany(what) => write!(f, "more {what} at a time than 32 bits can number"),
+            Self::TooMany(what, most) => write!(f, "there are too many {what}; at most {most} would do"),
         }
     }
 }

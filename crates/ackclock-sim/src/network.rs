@@ -41,7 +41,7 @@ impl NetworkBuilder {
     /// # Errors
     /// When the name is taken.
     pub fn node(&mut self, name: &str) -> Result<NodeId, SimError> {
-        let id = NodeId(u32::try_from(self.nodes.len()).map_err(|_| SimError::TooMany("nodes"))?);
+        let id = NodeId(u32::try_from(self.nodes.len()).map_err(|_| SimError::TooMany("nodes", u64::from(u32::MAX)))?);
         if self.node_names.contains_key(name) {
             return Err(SimError::DuplicateName { what: "node", name: name.to_owned() });
         }
@@ -65,7 +65,7 @@ impl NetworkBuilder {
                 return Err(SimError::UnknownNode(node.0));
             }
         }
-        let id = LinkId(u32::try_from(self.links.len()).map_err(|_| SimError::TooMany("links"))?);
+        let id = LinkId(u32::try_from(self.links.len()).map_err(|_| SimError::TooMany("links", u64::from(u32::MAX)))?);
         if self.link_names.contains_key(name) {
             return Err(SimError::DuplicateName { what: "link", name: name.to_owned() });
         }

@@ -37,7 +37,7 @@ impl Routes {
         }
         let path = self.network.path(from, to)?;
         if path.len() > MAX_HOPS {
-            return Err(SimError::TooMany("links on a path"));
+            return Err(SimError::TooMany("links on a path", MAX_HOPS as u64));
         }
         let route = (self.links.len() as u32, path.len() as u32);
         self.links.extend(path.iter().map(|l| l.0));

@@ -48,7 +48,7 @@ impl Simulation {
         self.net.attach(2 * slot + 1, (a.server_up, a.server_down), back)?;
 
         let number = self.started;
-        self.started = number.checked_add(1).ok_or(SimError::TooMany("flows"))?;
+        self.started = number.checked_add(1).ok_or(SimError::TooMany("flows", u64::from(u32::MAX)))?;
         let seed = self.seeds.next(&spec.group);
         let end = |app, side: u64| End::new(User::new(app, IoState::default()), application_stream(seed, side));
         let stacks = Some([spec.client_stack, spec.server_stack]);
@@ -79,7 +79,7 @@ impl Simulation {
         let slot = self.flows.len() as u32;
         // An endpoint's number has to fit beside the kind of an event.
         if slot >= INDEX / 2 {
-            return Err(SimError::TooMany("flows"));
+            return Err(SimError::TooMany("flows at a time", u64::from(INDEX / 2)));
         }
         self.flows.push(None);
         self.net.ports.extend([Port::IDLE; 2]);

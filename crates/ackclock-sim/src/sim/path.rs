@@ -77,7 +77,7 @@ impl Net {
             return Ok(out);
         }
         if self.ways_out.len() == Port::OUT_LIMIT {
-            return Err(SimError::TooMany("flows"));
+            return Err(SimError::TooMany("endpoints behind a delay of their own at a time", Port::OUT_LIMIT as u64));
         }
         self.ways_out.push(way);
         Ok(self.ways_out.len() as u32 - 1)

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use ackclock_engine::{Config, Connection, ConnectionEvent, State, Transmit};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{
-    Flags, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, emit_options, emit_tcp, parse_ip, parse_ip_as,
-    parse_options,
+    Flags, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, emit_options, emit_tcp, parse_icmp_error, parse_ip,
+    parse_ip_as, parse_options,
 };
 use arbitrary::{Arbitrary, Unstructured};
 
@@ -16,6 +16,7 @@ use crate::{Setup, pattern};
 pub fn packet(data: &[u8]) {
     for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {
         let Ok(packet) = parse_ip_as(data, strict) else { continue };
+        let _ = parse_icmp_error(&packet, strict);
         let Transport::Tcp(tcp) = packet.transport else { continue };
         let mut again = Vec::new();
         let (src, dst) = packet.endpoints();

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use ackclock_engine::{Connection, Transmit};
 use ackclock_units::{Ecn, Instant};
-use ackclock_wire::{IpPacket, Options, Segment, Strictness, Transport, emit_tcp, emit_tcp_with, parse_icmp_error, parse_ip};
+use ackclock_wire::{IcmpError, IpPacket, Options, Segment, Strictness, Transport, emit_tcp, emit_tcp_with, parse_icmp_error, parse_ip};
 
 /// A connection behind an address: takes and gives whole IP packets.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Endpoint {
 
     /// Takes in an ICMP error; false when it is none, or about another connection.
     pub fn take_icmp(&mut self, now: Instant, bytes: &[u8]) -> bool {
-        let Ok(error) = parse_ip(bytes).and_then(|packet| parse_icmp_error(&packet, Strictness::FULL)) else { return false };
+        let Some(error) = icmp_of(bytes) else { return false };
         let ours = (error.from, error.to) == (self.local, self.remote);
         if ours {
             self.connection.handle_icmp(now, &error);
@@ -63,6 +63,11 @@ pub fn segment_of(bytes: &[u8]) -> Option<Segment> {
         Ok(IpPacket { transport: Transport::Tcp(tcp), .. }) => Some(tcp.segment),
         _ => None,
     }
+}
+
+/// The ICMP error that a packet carries; nothing when it is not a whole, undamaged one.
+pub(crate) fn icmp_of(bytes: &[u8]) -> Option<IcmpError> {
+    parse_ip(bytes).and_then(|packet| parse_icmp_error(&packet, Strictness::FULL)).ok()
 }
 
 /// The byte at `position` of the stream that `side` sends: every stretch of it differs from its neighbours and from the other side's.

@@ -18,7 +18,7 @@ pub enum ConnectionEvent {
 /// Why a connection ended without an orderly close.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AbortReason {
-    /// The peer refused it (RST in answer to a SYN).
+    /// The peer refused it (RST or ICMP port unreachable in answer to a SYN).
     Refused,
     /// The peer reset it.
     Reset,
@@ -26,6 +26,8 @@ pub enum AbortReason {
     SynTimeout,
     /// Data stayed unacknowledged too long (R2 or the user timeout).
     Timeout,
+    /// An ICMP error says that the peer cannot be reached: in answer to a SYN, or the last that was heard before a timeout.
+    Unreachable,
     /// The peer did not answer keepalive probes.
     KeepaliveTimeout,
     /// The application aborted it.
@@ -40,6 +42,7 @@ impl AbortReason {
             Self::Reset => "reset",
             Self::SynTimeout => "syn-timeout",
             Self::Timeout => "timeout",
+            Self::Unreachable => "unreachable",
             Self::KeepaliveTimeout => "keepalive-timeout",
             Self::Local => "local",
         }

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use ackclock_engine::{Connection, Transmit};
 use ackclock_units::{Ecn, Instant};
-use ackclock_wire::{IpPacket, Options, Segment, Transport, emit_tcp, emit_tcp_with, parse_ip};
+use ackclock_wire::{IcmpError, IpPacket, Options, Segment, Strictness, Transport, emit_tcp, emit_tcp_with, parse_icmp_error, parse_ip};
 
 /// A connection behind an address: takes and gives whole IP packets.
 #[derive(Debug)]
@@ -25,6 +25,16 @@ impl Endpoint {
         }
         self.connection.handle_segment(now, &tcp.segment, tcp.payload, packet.ecn);
         true
+    }
+
+    /// Takes in an ICMP error; false when it is none, or about another connection.
+    pub fn take_icmp(&mut self, now: Instant, bytes: &[u8]) -> bool {
+        let Some(error) = icmp_of(bytes) else { return false };
+        let ours = (error.from, error.to) == (self.local, self.remote);
+        if ours {
+            self.connection.handle_icmp(now, &error);
+        }
+        ours
     }
 
     /// The next packet that it sends, checked to read back as it was meant.
@@ -53,6 +63,11 @@ pub fn segment_of(bytes: &[u8]) -> Option<Segment> {
         Ok(IpPacket { transport: Transport::Tcp(tcp), .. }) => Some(tcp.segment),
         _ => None,
     }
+}
+
+/// The ICMP error that a packet carries; nothing when it is not a whole, undamaged one.
+pub(crate) fn icmp_of(bytes: &[u8]) -> Option<IcmpError> {
+    parse_ip(bytes).and_then(|packet| parse_icmp_error(&packet, Strictness::FULL)).ok()
 }
 
 /// The byte at `position` of the stream that `side` sends: every stretch of it differs from its neighbours and from the other side's.

@@ -1,12 +1,13 @@
 //! Bodies of the fuzz targets: what they do with any bytes, so that ordinary tests can run them as well.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
 
 use ackclock_engine::{Config, Connection, ConnectionEvent, State, Transmit};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{
-    Flags, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, emit_options, emit_tcp, parse_ip, parse_ip_as,
-    parse_options,
+    Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, emit_options, emit_tcp,
+    parse_icmp_error, parse_ip, parse_ip_as, parse_options,
 };
 use arbitrary::{Arbitrary, Unstructured};
 
@@ -16,6 +17,7 @@ use crate::{Setup, pattern};
 pub fn packet(data: &[u8]) {
     for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {
         let Ok(packet) = parse_ip_as(data, strict) else { continue };
+        let _ = parse_icmp_error(&packet, strict);
         let Transport::Tcp(tcp) = packet.transport else { continue };
         let mut again = Vec::new();
         let (src, dst) = packet.endpoints();
@@ -76,6 +78,17 @@ struct Throw {
     ecn: u8,
 }
 
+/// An ICMP error about a segment.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+struct Error {
+    kind: u8,
+    code: u8,
+    mtu: u16,
+    v6: bool,
+    seq: Near,
+    packet_len: u16,
+}
+
 /// Something that happens to a connection.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Operation {
@@ -91,6 +104,7 @@ enum Operation {
     /// Aborts when this is 0.
     Abort(u8),
     Cork(bool),
+    Icmp(Error),
 }
 
 /// How a connection starts.
@@ -233,6 +247,7 @@ impl Pair {
             Operation::Close(n) if n < 32 => [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.close(now)),
             Operation::Abort(0) => [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.abort(now)),
             Operation::Close(_) | Operation::Abort(_) => {}
+            Operation::Icmp(e) => self.icmp(e),
             Operation::Cork(corked) => [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.set_cork(now, corked)),
         }
         self.drain();
@@ -287,6 +302,24 @@ impl Pair {
         let payload: Vec<u8> = (0..segment.len).map(|i| pattern(1, u64::from((first + i - PEER.0).0))).collect();
         self.real.handle_segment(self.now, &segment, &payload, Ecn::from_bits(t.ecn));
         self.counted.handle_segment(self.now, &segment, &[], Ecn::from_bits(t.ecn));
+    }
+
+    fn icmp(&mut self, e: Error) {
+        let kind = match e.kind % 5 {
+            0 => IcmpKind::Unreachable(e.code),
+            1 => IcmpKind::TooBig { mtu: e.mtu.into() },
+            2 => IcmpKind::TimeExceeded,
+            3 => IcmpKind::ParameterProblem,
+            _ => IcmpKind::SourceQuench,
+        };
+        let end = if e.v6 { (Ipv6Addr::LOCALHOST, 1).into() } else { (Ipv4Addr::LOCALHOST, 1).into() };
+        let error = IcmpError { kind, from: end, to: end, seq: self.number(e.seq), packet_len: e.packet_len.into() };
+        let before = self.real.view(self.now);
+        for c in [&mut self.real, &mut self.counted] {
+            c.handle_icmp(self.now, &error);
+        }
+        let after = self.real.view(self.now);
+        assert!(after.smss <= before.smss && after.window == before.window, "{error:?}: {before:?}, then {after:?}");
     }
 
     /// Takes what both have to say, which must be the same and within bounds.

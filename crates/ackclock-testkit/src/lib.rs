@@ -4,6 +4,7 @@ mod endpoint;
 pub mod fuzz;
 pub mod fuzz_capture;
 pub mod generate;
+mod icmp;
 pub mod pipe;
 mod plan;
 mod seg;
@@ -11,4 +12,5 @@ mod setup;
 pub mod timeline;
 
 pub use endpoint::{Endpoint, packet, pattern, segment_of};
+pub use icmp::{icmp_header, icmp_packet};
 pub use setup::{Setup, choose};

@@ -8,7 +8,8 @@ use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
 
 use crate::Setup;
-use crate::endpoint::{Endpoint, line, packet, pattern, segment_of};
+use crate::endpoint::{Endpoint, icmp_of, line, packet, pattern, segment_of};
+use crate::icmp::icmp_packet;
 pub use crate::plan::{Closing, Fates, Path, Plan, Reading, Script};
 use crate::plan::{damage, mark};
 
@@ -195,7 +196,7 @@ impl Pipe {
                     self.launch(to, answer);
                 }
             }
-            _ => self.fates.refused += u64::from(!side.endpoint.take(self.now, bytes)),
+            _ => self.fates.refused += u64::from(!side.endpoint.take(self.now, bytes) && !side.endpoint.take_icmp(self.now, bytes)),
         }
     }
 
@@ -232,6 +233,16 @@ impl Pipe {
             self.fates.lost += 1;
             return;
         };
+        if let Some(mtu) = narrow(&self.script, self.now).filter(|mtu| bytes.len() > *mtu) {
+            self.fates.lost += 1;
+            if !rng.chance(path.loss) {
+                let ends = &self.sides[from].endpoint;
+                let error = icmp_packet(ends.remote.ip(), ends.local.ip(), [3, 4], mtu as u32, &bytes[..28]);
+                self.number += 1;
+                self.in_flight.insert((departs + path.delay, self.number), (from, error));
+            }
+            return;
+        }
         let copies = if rng.chance(path.duplicate) { 2 } else { 1 };
         self.fates.duplicated += copies - 1;
         for _ in 0..copies {
@@ -278,7 +289,7 @@ impl Pipe {
 
     /// Damaged packets that were still on their way at the end.
     fn undelivered_damage(&self) -> u64 {
-        self.in_flight.values().filter(|(_, bytes)| segment_of(bytes).is_none()).count() as u64
+        self.in_flight.values().filter(|(_, bytes)| segment_of(bytes).is_none() && icmp_of(bytes).is_none()).count() as u64
     }
 
     /// Where both sides stand, for a failing test.
@@ -314,6 +325,11 @@ impl Pipe {
         let [client, server] = [side(&self.sides[0]), side(&self.sides[1])];
         format!("at {:?}, {:?}\n client: {client}\n server: {server}\n{text}", self.now, self.fates)
     }
+}
+
+/// What the link in the middle takes.
+fn narrow(script: &[Script], now: Instant) -> Option<usize> {
+    script.iter().filter_map(|line| if let Script::Narrow { start, mtu } = *line { (start <= now).then_some(mtu) } else { None }).min()
 }
 
 /// What the script makes of a packet sent now: `None` when it is lost, and until when it is held.

@@ -52,6 +52,13 @@ pub enum Script {
         /// Until then.
         end: Instant,
     },
+    /// From then on a link in the middle takes no packets longer than `mtu`, and answers those that are with an ICMP error, which may be lost as any packet.
+    Narrow {
+        /// From then on.
+        start: Instant,
+        /// Longest packet.
+        mtu: usize,
+    },
     /// The client's segments that begin in a stretch of its stream are lost, the first so many times that each is sent.
     Lost {
         /// First byte of the stretch.

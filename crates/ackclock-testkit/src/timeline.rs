@@ -5,11 +5,12 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use ackclock_engine::{Connection, ConnectionEvent, State, Transmit};
-use ackclock_units::{Duration, Instant, Rng, SeqNumber};
-use ackclock_wire::{Flags, Segment};
+use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
+use ackclock_wire::{Flags, IcmpKind, Segment};
 
 use crate::Setup;
 use crate::endpoint::{Endpoint, line, packet, pattern};
+use crate::icmp::{icmp_header, icmp_packet};
 pub use crate::seg::{OURS, Seg, THEIRS, seg};
 
 /// One connection under test, and what it has sent so far and the script has not looked at.
@@ -158,6 +159,19 @@ impl Timeline {
         self.seen.push(format!("{:>12} < {}", format!("{:?}", self.now), line(&segment, THEIRS, OURS)));
         let bytes = packet(self.endpoint.remote, self.endpoint.local, &segment, &payload, s.ecn_field());
         assert!(self.endpoint.take(self.now, &bytes), "a good packet is taken");
+        self.collect();
+    }
+
+    /// Lets an ICMP error arrive at `at` milliseconds, about the segment of ours that began with sequence number `seq`.
+    pub fn inject_icmp(&mut self, at: u64, kind: IcmpKind, seq: u32) {
+        self.run_to(at);
+        let (from, to) = (self.endpoint.local, self.endpoint.remote);
+        let segment = Segment { seq: SeqNumber(OURS.wrapping_add(seq)), len: 1460, ..Segment::default() };
+        let quoted = packet(from, to, &segment, &[0; 1460], Ecn::NotEct);
+        let (header, word) = icmp_header(kind, from.is_ipv6());
+        self.seen.push(format!("{:>12} < {kind:?} about {seq}", format!("{:?}", self.now)));
+        let bytes = icmp_packet(to.ip(), from.ip(), header, word, &quoted);
+        assert!(self.endpoint.take_icmp(self.now, &bytes), "a good message is taken");
         self.collect();
     }
 

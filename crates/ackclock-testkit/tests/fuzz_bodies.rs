@@ -1,6 +1,6 @@
 //! The fuzz targets' bodies over seeded random inputs, for a toolchain without a fuzzer. More cases on demand: ACKCLOCK_CASES=1000000.
 
-use ackclock_testkit::{fuzz, fuzz_capture, generate};
+use ackclock_testkit::{fuzz, fuzz_capture, generate, icmp_packet};
 use ackclock_units::Rng;
 use ackclock_wire::emit_tcp_with;
 use proptest::prelude::*;
@@ -43,6 +43,21 @@ fn packets() {
         data
     };
     run("mutated", cases(20_000), mutated, fuzz::packet);
+    // The same quoted in an ICMP error.
+    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let quoted = |rng: &mut Rng| {
+        let (segment, (src, dst), ecn) = good.new_tree(&mut runner).unwrap().current();
+        let mut data = Vec::new();
+        emit_tcp_with(src, dst, &segment, ecn, &mut data, |_| ()).unwrap();
+        data.truncate(rng.below(data.len() as u64 + 1) as usize);
+        let mut data = icmp_packet(dst.ip(), src.ip(), [rng.below(14) as u8, rng.below(8) as u8], rng.next_u64() as u32, &data);
+        for _ in 0..rng.below(4) {
+            let at = rng.below(data.len() as u64) as usize;
+            data[at] = rng.next_u64() as u8;
+        }
+        data
+    };
+    run("quoted", cases(20_000), quoted, fuzz::packet);
 }
 
 #[test]

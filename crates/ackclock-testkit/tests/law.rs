@@ -1,7 +1,7 @@
 //! The law of the engine: whatever the path does, every byte arrives exactly once and in order, or the connection says that it failed.
 
 use ackclock_engine::{AbortReason, RttSampling, State};
-use ackclock_testkit::pipe::{Closing, Path, Pipe, Plan, Reading};
+use ackclock_testkit::pipe::{Closing, Path, Pipe, Plan, Reading, Script};
 use ackclock_testkit::{Setup, choose};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
@@ -67,6 +67,49 @@ fn plan(rng: &mut Rng, most: u64) -> Plan {
             Reading::Greedy
         },
         closing: if rng.chance(0.5) { Closing::WhenWritten } else { Closing::WhenPeerHas },
+    }
+}
+
+/// The same over a path that takes no packets longer than `mtu` from `start` on.
+fn run_narrow(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64, start: Instant, mtu: usize) -> Pipe {
+    println!(
+        "seed {seed}, {mtu} bytes from {start:?}: {} and {}\n  {plans:?}\n  {paths:?}\n  {:?}\n  {:?}",
+        setups[0], setups[1], setups[0].config, setups[1].config
+    );
+    let mut pipe = Pipe::new(setups, plans, paths, seed);
+    pipe.script.push(Script::Narrow { start, mtu });
+    pipe.transfer(hours(24));
+    pipe
+}
+
+#[test]
+fn every_stack_finds_a_narrow_link_without_a_timeout_or_a_reduction() {
+    let paths = [Path::clean(ms(10)); 2];
+    for (i, setup) in Setup::every_stack().iter().enumerate() {
+        for (start, mtu) in [(0, 1000), (0, 300), (35, 577)] {
+            let plans = [Plan::send(300_000), Plan::send(100_000)];
+            let pipe = run_narrow([setup; 2], plans, paths, i as u64, Instant::ZERO + ms(start), mtu);
+            for side in 0..2 {
+                let (c, aborted) = (pipe.connection(side), pipe.sides[side].aborted());
+                // With every window open the server has sent everything by then.
+                let size = if side == 1 && start > 0 { c.smss() } else { mtu as u32 - 40 };
+                assert_eq!((aborted, c.smss()), (None, size), "{}", pipe.report());
+                assert_eq!((c.stats().timeouts, c.stats().window_cuts), (0, 0), "{}", pipe.report());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_link_that_becomes_narrow_on_a_bad_path_loses_nothing() {
+    let stacks = Setup::every_stack();
+    for seed in 0..300 {
+        let mut rng = Rng::stream(seed, "narrow", 0);
+        let setups = [0, 1].map(|_| options(&stacks[rng.below(stacks.len() as u64) as usize], &mut rng));
+        let plans = [Plan { closing: Closing::WhenWritten, ..plan(&mut rng, 200_000) }, plan(&mut rng, 200_000)];
+        let paths = [troubled(&mut rng), troubled(&mut rng)];
+        let (start, mtu) = (Instant::ZERO + Duration::from_millis(rng.below(3000)), 120 + rng.below(1200) as usize);
+        run_narrow([&setups[0], &setups[1]], plans, paths, seed, start, mtu);
     }
 }
 

@@ -12,7 +12,7 @@ pub enum SendKind {
     New,
     /// A copy of new data, sent right behind it on purpose (I-A7).
     Copy,
-    /// A retransmission because acks showed a loss.
+    /// A retransmission because acks showed a loss, or an ICMP error that the segment was too long.
     FastRetransmit,
     /// A retransmission because the timer expired.
     TimeoutRetransmit,

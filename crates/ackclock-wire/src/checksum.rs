@@ -19,7 +19,7 @@ pub(crate) fn transport(src: IpAddr, dst: IpAddr, protocol: u8, len: usize, byte
     sum.ones_complement().to_ne_bytes()
 }
 
-/// The same over an IPv4 header.
-pub(crate) fn header(bytes: &[u8]) -> [u8; 2] {
+/// Internet checksum (RFC 1071) over `bytes` alone, in wire order, as an IPv4 header and ICMP over IPv4 have it; zero when they hold a right one.
+pub fn internet(bytes: &[u8]) -> [u8; 2] {
     Sum16BitWords::new().add_slice(bytes).ones_complement().to_ne_bytes()
 }

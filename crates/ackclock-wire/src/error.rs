@@ -47,6 +47,12 @@ pub enum WireError {
     },
     /// More IPv6 extension headers than any honest packet has.
     ExtensionHeaders,
+    /// A packet of this protocol is no ICMP message.
+    NotIcmp(u8),
+    /// An ICMP message of this type reports no error.
+    NotIcmpError(u8),
+    /// An ICMP message quotes a packet of this protocol, which is not TCP.
+    NotTcp(u8),
     /// The TCP options do not fit into the 40 bytes that a header has for them.
     OptionsTooLong(u32),
     /// The packet would exceed 65,535 bytes.
@@ -73,6 +79,9 @@ impl fmt::Display for WireError {
             Self::Checksum { what } => write!(f, "{what} checksum does not match"),
             Self::TcpOption { kind, len } => write!(f, "TCP option {kind} has the impossible length {len}"),
             Self::ExtensionHeaders => write!(f, "more than {MAX_EXTENSION_HEADERS} IPv6 extension headers"),
+            Self::NotIcmp(protocol) => write!(f, "protocol {protocol} is not ICMP"),
+            Self::NotIcmpError(kind) => write!(f, "ICMP type {kind} reports no error"),
+            Self::NotTcp(protocol) => write!(f, "the quoted packet is of protocol {protocol}, only TCP (6) is taken"),
             Self::OptionsTooLong(n) => write!(f, "TCP options take {n} bytes, a header has room for 40"),
             Self::PacketTooLong(n) => write!(f, "the packet would be {n} bytes long, IP allows 65535"),
             Self::MixedFamilies => write!(f, "source and destination must both be IPv4 or both IPv6"),

@@ -1,16 +1,19 @@
 //! Bytes ↔ IP and TCP headers and options, checksums; and the segment as the engine sees it.
 //!
-//! [`parse_ip`] takes a packet apart without copying, [`emit_tcp`] writes one. Whatever the bytes, parsing ends in a view or in a [`WireError`].
+//! [`parse_ip`] takes a packet apart without copying, [`emit_tcp`] writes one, [`parse_icmp_error`] reads what became of it. Whatever the bytes, parsing ends in a view or in a [`WireError`].
 
 mod checksum;
 mod emit;
 mod error;
+mod icmp;
 mod options;
 mod parse;
 mod segment;
 
+pub use checksum::internet as internet_checksum;
 pub use emit::{emit_tcp, emit_tcp_header, emit_tcp_with, emit_udp, emit_udp_header, tcp_packet_len};
 pub use error::WireError;
+pub use icmp::{IcmpError, IcmpKind, parse_icmp_error};
 pub use options::{MAX_OPTIONS_LEN, emit_options, parse_options};
 pub use parse::{IpPacket, Strictness, TcpView, Transport, UdpView, parse_captured, parse_ip, parse_ip_as};
 pub use segment::{Flags, Options, SackBlocks, Segment, Timestamps};

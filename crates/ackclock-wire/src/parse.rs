@@ -144,7 +144,7 @@ fn parse_v4(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
         }
     })?;
     let header_len = header.slice().len();
-    if strict.checksums && checksum::header(header.slice()) != [0, 0] {
+    if strict.checksums && checksum::internet(header.slice()) != [0, 0] {
         return Err(WireError::Checksum { what: "IPv4 header" });
     }
     if header.is_fragmenting_payload() {
@@ -293,6 +293,6 @@ fn parse_udp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool) -> 
     })
 }
 
-fn truncated(what: &'static str, e: &LenError) -> WireError {
+pub(crate) fn truncated(what: &'static str, e: &LenError) -> WireError {
     WireError::Truncated { what, needed: e.required_len, got: e.len }
 }

@@ -22,7 +22,7 @@ pub(super) struct Core {
     options: HostOptions,
     own: HashSet<IpAddr>,
     configs: [Arc<Config>; 2],
-    by_pair: HashMap<(SocketAddr, SocketAddr), u32>,
+    pub(super) by_pair: HashMap<(SocketAddr, SocketAddr), u32>,
     pub(super) entries: Vec<Option<Entry>>,
     free: Vec<u32>,
     /// Deadlines with the connection that each belongs to. A connection has at most one that counts ([`Entry::armed`]); it may fire early, never late.
@@ -168,14 +168,11 @@ impl Core {
     /// `None` for what is not for us.
     fn take(&mut self, now: Instant, port: &Port, bytes: &[u8], strict: Strictness, size: Option<u16>) -> Option<()> {
         let packet = parse_ip_as(bytes, strict).ok()?;
-        let Transport::Tcp(tcp) = &packet.transport else { return None };
-        if !self.own.contains(&packet.dst) {
+        if !self.own.contains(&packet.dst) || !is_somebody(packet.src) {
             return None;
         }
+        let Transport::Tcp(tcp) = &packet.transport else { return self.take_icmp(now, port, &packet, strict) };
         let (peer, local) = packet.endpoints();
-        if !is_somebody(peer.ip()) {
-            return None;
-        }
         if let Some(id) = self.find(now, port, local, peer, &tcp.segment) {
             if let Some(entry) = &mut self.entries[id as usize] {
                 match size {

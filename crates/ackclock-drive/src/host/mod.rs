@@ -5,6 +5,7 @@
 
 mod core;
 mod guests;
+mod icmp;
 mod listener;
 mod listening;
 mod offload;
@@ -57,7 +58,9 @@ pub struct HostCounters {
     pub packets_received: u64,
     /// Packets sent.
     pub packets_sent: u64,
-    /// Packets dropped because they were damaged, not TCP, or for somebody else.
+    /// ICMP errors directed to a connection.
+    pub icmp_errors: u64,
+    /// Packets dropped because they were damaged, neither TCP nor an ICMP error of a connection, or for somebody else.
     pub ignored: u64,
     /// Resets sent in answer to segments without a connection.
     pub resets_sent: u64,
@@ -107,7 +110,7 @@ impl Host {
     /// Opens a connection, and waits until it is established or has failed.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `TimedOut` (no answer to the SYNs), `AddrNotAvailable` (no own address of that family, or no free port).
+    /// `ConnectionRefused`, `HostUnreachable` (an ICMP error says so), `TimedOut` (no answer to the SYNs), `AddrNotAvailable` (no own address of that family, or no free port).
     pub fn connect(&self, to: SocketAddr) -> io::Result<Stream> {
         Stream::connect(&self.shared, to)
     }
@@ -167,6 +170,7 @@ fn error_of(reason: AbortReason) -> io::Error {
         AbortReason::Reset => (io::ErrorKind::ConnectionReset, "the peer reset the connection"),
         AbortReason::SynTimeout => (io::ErrorKind::TimedOut, "the peer does not answer"),
         AbortReason::Timeout => (io::ErrorKind::TimedOut, "the peer no longer acknowledges"),
+        AbortReason::Unreachable => (io::ErrorKind::HostUnreachable, "the peer cannot be reached"),
         AbortReason::KeepaliveTimeout => (io::ErrorKind::TimedOut, "the peer no longer answers keepalive probes"),
         AbortReason::Local => (io::ErrorKind::ConnectionAborted, "the connection was aborted on this side"),
     };

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use ackclock_wire::internet_checksum;
+
 /// Token and number.
 pub(super) const LEAST_PAYLOAD: usize = 16;
 /// ICMP echo header.
@@ -40,8 +42,8 @@ pub(super) fn write_echo(v6: bool, identifier: u16, payload: Payload, number: u6
     out.extend_from_slice(&[ECHO[usize::from(v6)].0, 0, 0, 0, id[0], id[1], sequence[0], sequence[1]]);
     payload.write(number, len, out);
     if !v6 {
-        let sum = checksum(out);
-        out[2..4].copy_from_slice(&sum.to_be_bytes());
+        let sum = internet_checksum(out);
+        out[2..4].copy_from_slice(&sum);
     }
 }
 
@@ -58,15 +60,6 @@ pub(super) fn read_echo(v6: bool, identifier: Option<u16>, payload: Payload, byt
 pub(super) fn without_ipv4_header(bytes: &[u8]) -> &[u8] {
     let len = bytes.first().map_or(0, |b| usize::from(b & 0xf) * 4);
     bytes.get(len..).unwrap_or_default()
-}
-
-/// RFC 1071.
-fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum: u32 = bytes.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 /// Why this address is not probed, if it is not: only single hosts are.
@@ -111,7 +104,7 @@ mod tests {
         let mut bytes = Vec::new();
         for len in [16, 17, 1460] {
             write_echo(false, 0xbeef, OURS, 12, len, &mut bytes);
-            assert_eq!(checksum(&bytes), 0);
+            assert_eq!(internet_checksum(&bytes), [0, 0]);
         }
     }
 

@@ -54,12 +54,13 @@ impl Connection {
         Box::new(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, options, ..Segment::default() })
     }
 
-    /// Gives the connection up, telling the peer.
+    /// Gives the connection up, telling the peer. An ICMP error that was the last to be heard of it is the reason then (RFC 9293 §3.9.2.2, SHLD-25).
     pub(super) fn give_up(&mut self, reason: AbortReason, now: Instant) {
         if !matches!(self.state, State::SynSent) {
             self.rare.reset = Some(self.reset(now));
         }
-        self.abandon(reason, now);
+        let unreachable = self.rare.unreachable_at.is_some_and(|at| at >= self.last_received_at);
+        self.abandon(if unreachable { AbortReason::Unreachable } else { reason }, now);
     }
 
     /// Both sides are closed; linger for 2 MSL (RFC 9293 §3.6.1).

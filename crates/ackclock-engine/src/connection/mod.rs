@@ -4,6 +4,7 @@ mod ack;
 mod close;
 mod copies;
 mod handshake;
+mod icmp;
 mod news;
 mod phase;
 mod rare;

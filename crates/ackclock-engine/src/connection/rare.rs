@@ -82,6 +82,8 @@ pub(super) struct RareState {
     pub(super) ecn: EcnState,
     /// Our SYN or SYN-ACK was sent again, though its timer has not expired.
     pub(super) syn_repeated: bool,
+    /// When an ICMP error last said that the peer cannot be reached.
+    pub(super) unreachable_at: Option<Instant>,
     /// Challenge ACKs in the second that began then.
     pub(super) challenge_since: Instant,
     pub(super) challenges: u32,
@@ -111,6 +113,7 @@ impl RareState {
         },
         ecn: EcnState { on: false, echo: false, cwr: false, cwr_sent: None },
         syn_repeated: false,
+        unreachable_at: None,
         challenge_since: Instant::ZERO,
         challenges: 0,
     };

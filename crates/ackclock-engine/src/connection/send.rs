@@ -310,7 +310,7 @@ impl Connection {
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += u64::from(len);
         }
-        let by_timeout = self.phase == Phase::Loss && self.sender.episode.is_none_or(|e| e.class == LossClass::NonCa);
+        let by_timeout = self.phase == Phase::Loss && self.sender.episode.is_some_and(|e| e.class == LossClass::NonCa);
         if let Some(e) = self.sender.episode.as_mut().filter(|_| !self.rare.says(|r| r.loss_probe.is_some())) {
             e.retransmissions += 1;
             // The first retransmission belongs to the signal itself; the rest are "other losses" (M-U1).

@@ -1,0 +1,118 @@
+//! ICMP errors about what was sent: RFC 9293 §3.9.2.2, path MTU discovery (RFC 1191, RFC 8201), and what is believed of them (RFC 5927).
+
+use ackclock_policy::{Phase, Scoreboard as _};
+use ackclock_units::{Instant, SeqRange};
+use ackclock_wire::{IcmpError, IcmpKind};
+
+use super::sender::Sending;
+use super::{Connection, State};
+use crate::AbortReason;
+
+/// IPv4 and IPv6 header with a TCP header, without options.
+const HEADERS: [u32; 2] = [40, 60];
+/// Every IPv4 link takes so much (RFC 791 §3.2, RFC 1191 §3).
+const LEAST_MTU: u32 = 68;
+/// Every IPv6 link takes so much (RFC 8200 §5).
+const LEAST_MTU_V6: u32 = 1280;
+/// Sizes that links have, for routers that do not tell theirs (RFC 1191 §7, table 7-1).
+const PLATEAUS: [u32; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, LEAST_MTU];
+
+/// How much an error says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Severity {
+    /// It may pass.
+    Soft,
+    /// Nobody listens there.
+    Refused,
+    /// It will not pass.
+    Hard,
+}
+
+impl Connection {
+    /// Takes in an ICMP error that quotes a segment of this connection; the caller has looked at addresses and ports.
+    pub fn handle_icmp(&mut self, now: Instant, error: &IcmpError) {
+        // RFC 5927 §4.1: only what is outstanding can have met an error; anything else is old or forged.
+        let outstanding = SeqRange::new(self.snd_una, self.snd_nxt).contains(error.seq);
+        if !outstanding || matches!(self.state, State::Closed | State::Listen) {
+            return;
+        }
+        match error.kind {
+            // RFC 9293 §3.9.2.2, MUST-55.
+            IcmpKind::SourceQuench => {}
+            IcmpKind::TooBig { mtu } => self.take_mtu(now, mtu, error),
+            IcmpKind::Unreachable(code) => self.take_unreachable(now, severity(code, error.from.is_ipv6())),
+            IcmpKind::TimeExceeded | IcmpKind::ParameterProblem => self.take_unreachable(now, Severity::Soft),
+        }
+    }
+
+    fn take_unreachable(&mut self, now: Instant, severity: Severity) {
+        match (self.state, severity) {
+            (State::SynSent | State::SynReceived, Severity::Refused) => self.abandon(AbortReason::Refused, now),
+            // In SYN-SENT a soft error too ends the attempt, at once, so that another address can be tried (RFC 5461 §4.1; see docs/departures.md).
+            (State::SynSent | State::SynReceived, Severity::Hard) | (State::SynSent, Severity::Soft) => self.abandon(AbortReason::Unreachable, now),
+            // RFC 9293 §3.9.2.2, MUST-56. A hard error counts for no more once the connection is synchronized (RFC 5927 §5.2).
+            _ => self.rare.unreachable_at = Some(now),
+        }
+    }
+
+    /// A packet of `error.packet_len` bytes was too long for a link that claims to take `mtu`.
+    fn take_mtu(&mut self, now: Instant, mtu: u32, error: &IcmpError) {
+        // A SYN carries no data that could be cut.
+        if !self.state.is_synchronized() || !self.sender.is_made() {
+            return;
+        }
+        let v6 = error.from.is_ipv6();
+        let mtu = match mtu {
+            // RFC 8201 §4: what claims less is discarded.
+            mtu if v6 && mtu < LEAST_MTU_V6 => return,
+            // RFC 1191 §5: the next size below that of the packet.
+            0 => PLATEAUS.into_iter().find(|p| *p < error.packet_len).unwrap_or(LEAST_MTU),
+            mtu => mtu.max(LEAST_MTU),
+        };
+        // As in the handshake: nobody is followed below 64 bytes, and timestamps come off.
+        let most = mtu.saturating_sub(HEADERS[usize::from(v6)]).max(64) - if self.rare.timestamps.on { 12 } else { 0 };
+        if most < self.smss {
+            self.smss = most;
+            self.resend_longer(now);
+        }
+    }
+
+    /// What is outstanding in segments that are too long now is lost and goes again. That is no sign of congestion: the window stays as it is
+    /// (RFC 1191 §6.5, RFC 8201 §5.4).
+    fn resend_longer(&mut self, now: Instant) {
+        let (from, most) = (self.snd_una, self.smss);
+        let fin = self.fin_sent.then(|| self.snd_nxt - 1);
+        let payload = |r: SeqRange| r.len() - u32::from(fin.is_some_and(|fin| r.contains(fin)));
+        if !self.sender.sent.segments_from(from).any(|s| !s.sacked && payload(s.range) > most) {
+            return;
+        }
+        self.forget_copies();
+        self.stop_timing();
+        if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
+            // As after a timeout, but for the window and the episode: until all of it is acknowledged, what acks show to be missing is this loss.
+            let v = self.view(now);
+            let Sending { policies, state } = self.sender.both();
+            policies.recovery.on_rto(&state.sent, &v, &mut state.lost);
+            state.lost.clear();
+            (state.dup_acks, state.dup_delivered, state.recovery_point) = (0, 0, self.snd_nxt);
+            self.phase = Phase::Loss;
+            self.follow_recovery_deadline();
+        }
+        let Sending { state, .. } = self.sender.both();
+        state.lost.extend(state.sent.segments_from(from).filter(|s| !s.sacked && payload(s.range) > most).map(|s| s.range));
+        self.mark_lost(now);
+        let v = self.view(now);
+        self.sender.quota = self.sender.policies().recovery.quota(&v);
+    }
+}
+
+/// RFC 9293 §3.9.2.2 for IPv4, RFC 5461 §2 for IPv6. What neither has is as soft as a route that is missing.
+fn severity(code: u8, v6: bool) -> Severity {
+    match (code, v6) {
+        // Port unreachable.
+        (3, false) | (4, true) => Severity::Refused,
+        // Protocol unreachable; communication administratively prohibited.
+        (2, false) | (1, true) => Severity::Hard,
+        _ => Severity::Soft,
+    }
+}

@@ -20,7 +20,7 @@ def bytes_per_flow(scenario: Scenario, program: list[str], one_kb: float) -> dic
     if "error" in run:
         return {"scenario": scenario.name, "error": run["error"]}
     per_flow = round((run["anon_kb"] - one_kb) * 1024 / (scenario.flows - 1))
-    return {"scenario": scenario.name, "seconds": SECONDS[scenario.flows], "bytes_per_flow": per_flow, "run": run}
+    return {"scenario": scenario.name, "flows": scenario.flows, "seconds": SECONDS[scenario.flows], "bytes_per_flow": per_flow, "run": run}
 
 
 def memory_benchmark(program: list[str], only: list[Scenario]) -> list[dict]:
@@ -37,4 +37,8 @@ def memory_benchmark(program: list[str], only: list[Scenario]) -> list[dict]:
             continue
         met = "met" if row["bytes_per_flow"] <= TARGET_BYTES_PER_FLOW else "MISSED"
         print(f"  {row['scenario']:<26} {row['bytes_per_flow']:>7,} bytes after {row['seconds']} s   <= {TARGET_BYTES_PER_FLOW:,} {met}")
+    good = [row for row in rows if "error" not in row]
+    for fewer, more in zip(good, good[1:], strict=False):
+        added = (more["run"]["anon_kb"] - fewer["run"]["anon_kb"]) * 1024 / (more["flows"] - fewer["flows"])
+        print(f"  each flow between {fewer['flows']:,} and {more['flows']:,} adds {added:,.0f} bytes")
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 from programs import measure
@@ -38,7 +39,7 @@ def memory_benchmark(program: list[str], only: list[Scenario]) -> list[dict]:
         met = "met" if row["bytes_per_flow"] <= TARGET_BYTES_PER_FLOW else "MISSED"
         print(f"  {row['scenario']:<26} {row['bytes_per_flow']:>7,} bytes after {row['seconds']} s   <= {TARGET_BYTES_PER_FLOW:,} {met}")
     good = [row for row in rows if "error" not in row]
-    for fewer, more in zip(good, good[1:], strict=False):
+    for fewer, more in itertools.pairwise(good):
         added = (more["run"]["anon_kb"] - fewer["run"]["anon_kb"]) * 1024 / (more["flows"] - fewer["flows"])
         print(f"  each flow between {fewer['flows']:,} and {more['flows']:,} adds {added:,.0f} bytes")
     return rows

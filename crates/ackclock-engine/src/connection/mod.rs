@@ -1,6 +1,7 @@
 //! One endpoint: its state, and the calls by which a world and an application drive it. Each phase of its life has a file of its own.
 
 mod ack;
+mod assemble;
 mod close;
 mod copies;
 mod handshake;
@@ -14,6 +15,7 @@ mod send;
 mod sender;
 mod state;
 mod timeout;
+mod timing;
 mod undo;
 mod user;
 

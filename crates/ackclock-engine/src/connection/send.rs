@@ -3,7 +3,7 @@
 use ackclock_policy::{Ecn, Frame, Phase, TimerEvent};
 use ackclock_trace::{EventKind, LossClass, Mask, SendKind};
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
-use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
+use ackclock_wire::Flags;
 
 use super::sender::Sending;
 use super::{Connection, State, Transmit};
@@ -367,61 +367,6 @@ impl Connection {
         Transmit { segment, offset: 0, kind: SendKind::Ack, retransmission: false, ecn: Ecn::NotEct }
     }
 
-    /// Options of a segment that is not a SYN.
-    #[inline(always)]
-    fn options(&self, now: Instant) -> Options {
-        if self.rare.is_changed() || self.reports_ranges() { self.some_options(now) } else { Options::default() }
-    }
-
-    #[inline(never)]
-    fn some_options(&self, now: Instant) -> Options {
-        let timestamps = self.timestamps(now);
-        let mut sack = SackBlocks::NONE;
-        if self.reports_ranges() {
-            // With timestamps there is room for three blocks (RFC 2018 §3).
-            let room = if timestamps.is_some() { 3 } else { 4 };
-            // A FIN that waits behind a gap is reported with the range before it.
-            let held = self.receive.sack_blocks().map(|b| if self.rare.fin_at == Some(b.end) { SeqRange::new(b.start, b.end + 1) } else { b });
-            self.dsack.into_iter().chain(held).take(room).for_each(|b| sack.push(b));
-        }
-        Options { timestamps, sack, ..Options::default() }
-    }
-
-    /// Timestamps, if they are in use.
-    pub(super) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
-        self.rare.says(|r| r.timestamps.on).then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.rare.timestamps.ts_recent })
-    }
-
-    /// Most payload that fits beside the options that a segment carries now; timestamps are in `smss` already.
-    #[inline]
-    fn most(&self, now: Instant) -> u32 {
-        if self.reports_ranges() { self.smss.saturating_sub(4 + 8 * self.options(now).sack.len() as u32).max(1) } else { self.smss }
-    }
-
-    /// True when the next segment carries SACK blocks.
-    #[inline]
-    fn reports_ranges(&self) -> bool {
-        seldom(self.dsack.is_some() || self.receive.has_gap()) && self.sack_on
-    }
-
-    /// A segment with the acknowledgment and the window that go with everything.
-    #[inline(always)]
-    pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
-        // Made where it goes: a segment is large enough for its being moved to show.
-        let options = self.options(now);
-        let echo = if self.rare.says(|r| r.ecn.echo) { Flags::ECE } else { Flags::default() };
-        let window = if mostly(self.told & !self.pending.ack) { self.window_field() } else { self.acknowledge() };
-        Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
-    }
-
-    /// An acknowledgment leaves with the window that this answers.
-    #[inline(never)]
-    fn acknowledge(&mut self) -> u16 {
-        let window = self.advertise();
-        self.ack_sent();
-        window
-    }
-
     pub(super) fn pace(&mut self, now: Instant, len: u32) {
         if self.rare.says(|r| r.pacing_rate.is_some())
             && len > 0
@@ -429,12 +374,5 @@ impl Connection {
         {
             self.timers.arm(Timer::Pacing, now + rate.time_to_send(u64::from(len)));
         }
-    }
-
-    /// Our clock for timestamps: milliseconds from a random start (RFC 7323 §5.4, §7.1).
-    pub(super) fn timestamp_clock(&self, now: Instant) -> u32 {
-        // Zero would mean "no echo" in a SYN (RFC 7323 §3.2).
-        let clock = ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.rare.timestamps.offset);
-        clock.max(1)
     }
 }

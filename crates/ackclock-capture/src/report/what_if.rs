@@ -1,0 +1,78 @@
+//! Waits for a retransmission timer, as they were and as they would have been.
+
+use ackclock_units::{Duration, Instant};
+
+use super::TimedOut;
+
+/// What the path did while a sender waited for its timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PathWas {
+    /// Something that was sent later arrived, or losses as they are on this path explain those of the stall: packets were lost singly.
+    Alive,
+    /// Nothing tells: a single loss, or an outage that was over when the timer expired.
+    #[default]
+    Unknown,
+    /// Everything was lost for some time: a whole window, or retransmissions in a row.
+    Dead,
+}
+
+impl PathWas {
+    /// The word in tables and JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Unknown => "unknown",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// A wait for a retransmission timer, from a segment's first copy to its ack, with one timer or another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stalled {
+    /// First copy of the segment.
+    pub began: Instant,
+    /// When its sender heard the ack, as it was; `None` where it never did.
+    pub ended: Option<Instant>,
+    /// What was waited for.
+    pub of: TimedOut,
+    /// What the path did.
+    pub path: PathWas,
+    /// Expiries.
+    pub timeouts: u64,
+    /// Those of them with the ack under way.
+    pub spurious: u64,
+    /// Those of them before acks would have called for the retransmission.
+    pub early: u64,
+    /// Time that the timer waited for something that was lost: the best estimate.
+    pub waited: Duration,
+    /// The least that it can have been.
+    pub waited_least: Duration,
+    /// The most.
+    pub waited_most: Duration,
+    /// From the first copy to the ack.
+    pub response: Option<Duration>,
+}
+
+/// What one timer would have done; the first of them is the sender as it ran.
+#[derive(Clone, Debug, Default)]
+pub struct WhatIf {
+    /// Its name.
+    pub timer: String,
+    /// Sums of the stalls, and expiries outside of them.
+    pub timeouts: u64,
+    /// See [`Stalled`].
+    pub spurious: u64,
+    /// See [`Stalled`].
+    pub early: u64,
+    /// Most expiries in a row.
+    pub rounds: u32,
+    /// See [`Stalled`].
+    pub waited: Duration,
+    /// See [`Stalled`].
+    pub waited_least: Duration,
+    /// See [`Stalled`].
+    pub waited_most: Duration,
+    /// One by one, where this timer or the sender's own expired.
+    pub stalls: Vec<Stalled>,
+}

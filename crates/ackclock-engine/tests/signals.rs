@@ -134,9 +134,8 @@ fn a_timeout_is_no_halving_however_often_it_repeats() {
 
 #[test]
 fn a_recovery_that_ends_in_a_timeout_is_a_timeout_and_nothing_else() {
-    // The retransmission is lost; SACK, with nothing new to send, resends the tail besides (RFC 6675 §4, NextSeg rule 4).
-    let (plain, sack) = ((0, 1, 1, 2, 1), (0, 1, 2, 2, 1));
-    each("", &script(8, &[(40, 1), (40, 2)]), [plain, plain, plain, sack]);
+    // The retransmission is lost; SACK, with nothing new to send, does not resend the tail before it is acknowledged (RFC 6675 §5 step 4.3, RescueRxt).
+    each("", &script(8, &[(40, 1), (40, 2)]), [(0, 1, 1, 2, 1); 4]);
 }
 
 #[test]

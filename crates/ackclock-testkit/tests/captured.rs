@@ -183,7 +183,7 @@ fn unneeded_retransmissions_are_those_that_arrived_twice() {
     for recovery in ["tahoe", "newreno", "sack"] {
         let (mut real, mut found, mut untold) = (0, 0, 0);
         for (name, forth, back) in paths() {
-            for seed in 0..6 {
+            for seed in 0..30 {
                 let setup = setup(recovery, true, recovery == "sack");
                 if name == "copies" {
                     continue;

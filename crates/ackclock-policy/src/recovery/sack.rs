@@ -26,7 +26,8 @@ struct Sack {
     seen_before: SeqNumber,
     /// Everything un-SACKed below it was resent in this episode (HighRxt); never behind `snd_una`.
     high_rxt: SeqNumber,
-    /// Set once the rescue retransmission of this episode is spent (RescueRxt).
+    /// No rescue retransmission before more than this is acknowledged (RescueRxt): the first retransmission of this episode, or all of it once the rescue is
+    /// spent.
     rescue_rxt: Option<SeqNumber>,
     advice: Advice,
 }
@@ -133,7 +134,8 @@ impl LossRecovery for Sack {
             if !first_is_lost {
                 mark_first(b, v, lost);
             }
-            self.rescue_rxt = None;
+            // Step 4.3: no rescue before the first retransmission is acknowledged, and more.
+            self.rescue_rxt = b.segment(v.snd_una).map(|first| first.range.end);
             self.cut.open(v);
             if !self.cut.is_gradual() {
                 self.without_sack.duplicates.begin(v);

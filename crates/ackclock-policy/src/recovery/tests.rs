@@ -217,9 +217,14 @@ fn the_tail_is_rescued_once() {
     let una = s.v.snd_una;
     let block = segs(&s, 1, 8);
     s.ack(una, &[block]);
-    assert_eq!(s.send(), [una, una + 9000]);
+    assert_eq!(s.send(), [una]);
+    // §5 step 4.3: RescueRxt begins at the end of the first retransmission, and HighACK must be beyond.
     let to = s.seq(1);
     s.ack(to, &[]);
+    assert!(s.send().is_empty(), "prematurely");
+    let to = s.seq(8);
+    s.ack(to, &[]);
+    assert_eq!(s.send(), [una + 9000]);
     s.v.pipe = 0;
     assert!(s.send().is_empty(), "once per episode");
 }

@@ -100,12 +100,15 @@ pub struct Network {
     out: Vec<Vec<u32>>,
 }
 
+/// A packet counts its hops in a byte, of which the last value means "all".
+const MAX_HOPS: usize = 254;
+
 impl Network {
     /// The links on the way from one node to another: as few as possible, and of several such ways the one whose links were added first.
     /// Empty when both are the same node.
     ///
     /// # Errors
-    /// When there is no way, or a node does not exist.
+    /// When there is no way, or none of at most 254 links, or a node does not exist.
     pub fn path(&self, from: NodeId, to: NodeId) -> Result<Vec<LinkId>, SimError> {
         for node in [from, to] {
             if node.0 as usize >= self.nodes.len() {
@@ -136,6 +139,9 @@ impl Network {
             };
             path.push(LinkId(link));
             node = self.links[link as usize].from;
+        }
+        if path.len() > MAX_HOPS {
+            return Err(SimError::TooMany("links on a path", MAX_HOPS as u64));
         }
         path.reverse();
         Ok(path)

@@ -36,9 +36,6 @@ impl Routes {
             return Ok(*route);
         }
         let path = self.network.path(from, to)?;
-        if path.len() > MAX_HOPS {
-            return Err(SimError::TooMany("links on a path", MAX_HOPS as u64));
-        }
         let route = (self.links.len() as u32, path.len() as u32);
         self.links.extend(path.iter().map(|l| l.0));
         self.known.insert((from, to), route);
@@ -67,6 +64,3 @@ impl Routes {
         [self.link_labels[link].clone(), self.node_label(l.from), self.node_label(l.to)]
     }
 }
-
-/// A packet counts its hops in a byte, of which the last value means "all".
-const MAX_HOPS: usize = 254;

@@ -245,6 +245,11 @@ const TABLE: &[(&str, &str, &str)] = &[
         "workload `web` cannot run: no path leads from `b` to `a`",
     ),
     (
+        PATH,
+        "[path]\nkind = \"chain\"\nhops = 255\nlink = { rate = \"10Mbit/s\" }",
+        "workload `web` cannot run: there are too many links on a path; at most 254 would do",
+    ),
+    (
         "[path]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }\nrtt = { uniform = [\"10ms\", \"200ms\"] }",
         "[path]\nkind = \"graph\"\nedges = [{ from = \"a\", to = \"b\", rate = \"1Mbit/s\", queue = { limit = \"2bdp\" } }]",
         "line 6: `path.edges.queue.limit` is `2bdp`, but there is no single round-trip time that `bdp` could stand for here: give packets, bytes or a time such as `100ms`",

@@ -92,6 +92,42 @@ fn nobody_is_answered() {
 }
 
 #[test]
+fn a_listening_port_drops_what_neither_opens_nor_acknowledges() {
+    // RFC 9293 §3.10.7.2: a FIN, text or nothing at all without ACK is dropped; an ACK gets a reset. Where nobody listens, all of it gets one (§3.10.7.1).
+    let (ours, wire) = Port::pair().unwrap();
+    let host = host(ours, "10.0.0.1");
+    let listener = host.listen(80, 5).unwrap();
+    let stray = |flags| Segment { seq: SeqNumber(99), window: 60_000, flags, ..Segment::default() };
+    for flags in [Flags::FIN, Flags::PSH, Flags::default()] {
+        give(&wire, &packet(at(STRANGER), &stray(flags), b"text"));
+    }
+    give(&wire, &packet(at(STRANGER), &stray(Flags::FIN | Flags::ACK), &[]));
+    assert!(answer(&wire, |_, _| true).flags.has(Flags::RST));
+    assert_eq!((host.counters().resets_sent, host.counters().packets_sent), (1, 1));
+    drop(listener);
+    give(&wire, &packet(at(STRANGER), &stray(Flags::FIN), &[]));
+    assert!(answer(&wire, |_, _| true).flags.has(Flags::RST | Flags::ACK));
+}
+
+#[test]
+fn data_that_nobody_will_read_is_reset_and_not_acknowledged() {
+    // RFC 2525 §2.17, RFC 9293 §3.10.4.
+    let (ours, wire) = Port::pair().unwrap();
+    let host = host(ours, "10.0.0.1");
+    let listener = host.listen(80, 5).unwrap();
+    for (port, fin) in [(1001, Flags::default()), (1002, Flags::FIN)] {
+        let from = SocketAddr::new(at(STRANGER).ip(), port);
+        let next = open(&wire, from);
+        drop(listener.accept().unwrap());
+        let closed = answer(&wire, |to, s| to == from && s.flags.has(Flags::FIN));
+        give(&wire, &packet(from, &Segment { ack: closed.seq + 1, flags: Flags::ACK | fin, ..next }, b"too late"));
+        let first = answer(&wire, |to, _| to == from);
+        assert!(first.flags.has(Flags::RST), "{first:?}");
+    }
+    assert_eq!(host.connections(), 0);
+}
+
+#[test]
 fn two_hosts_of_ours_talk_to_each_other() {
     let (a, b) = Port::pair().unwrap();
     let (a, b) = (host(a, "10.0.0.1"), host(b, "10.0.0.2"));

@@ -99,10 +99,7 @@ impl<B: Books> User<B> {
             self.wake = Some(match wake {
                 Wake::At(at) => Wake::At(at.max(soon)),
                 Wake::AckedOrAt(at) => Wake::AckedOrAt(at.max(soon)),
-                Wake::RoomOrAt(at) => {
-                    connection.wait_for_room(now);
-                    Wake::RoomOrAt(at.max(soon))
-                }
+                Wake::RoomOrAt(at) => Wake::RoomOrAt(at.max(soon)),
                 other => other,
             });
             let ready = match wake {

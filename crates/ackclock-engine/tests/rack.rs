@@ -285,3 +285,32 @@ fn every_byte_arrives_whatever_it_is_combined_with() {
         }
     }
 }
+
+/// Counters of a transfer of ten segments under a window of three, and how long it took, when so many first transmissions are lost.
+fn lose_of_ten(name: &str, lost: &'static [u32]) -> (Stats, Duration) {
+    let mut p = pipe(&format!("{name}+iw(3)"), move |n, again| (again > 0 || !lost.contains(&n)).then_some(Duration::ZERO));
+    let data = pattern(10_000);
+    assert!(p.transfer(0, &data, LONG) == data, "{name}");
+    let stats = p.ends[0].stats().clone();
+    let took = stats.closed_at.get().expect("closed") - stats.established_at.get().expect("opened");
+    (stats, took)
+}
+
+#[test]
+fn the_sack_of_a_probe_counts_whatever_its_ack_echoes() {
+    // An ack that SACKs the probe above a hole echoes what arrived before the hole (RFC 7323 §4.3), and does not say that an original had arrived.
+    let (without, took) = lose_of_ten("rack", &[7, 8, 9]);
+    let (with, took_with) = lose_of_ten("rack+timestamps", &[7, 8, 9]);
+    assert_eq!((without.timeouts, with.timeouts), (0, 0), "{with:?}");
+    assert!(took_with < took + Duration::from_millis(20), "{took_with} and {took}");
+}
+
+#[test]
+fn a_fin_takes_no_room_in_the_window() {
+    // RFC 5681 §2 counts data. Under a window of three, the third loss waits for room of a segment, not of a segment and a byte.
+    for name in ["sack", "fack", "newreno"] {
+        let (stats, took) = lose_of_ten(name, &[3, 6, 9]);
+        assert!(stats.timeouts <= 1 && took < Duration::from_millis(1_100), "{name}: {took}, {stats:?}");
+    }
+    assert_eq!(lose_of_ten("sack", &[3, 6, 9]).0.timeouts, 0);
+}

@@ -52,18 +52,22 @@ pub trait RttEstimator: Policy {
 }
 
 /// Stretches the timeout of a segment that has timed out before, and says when to give up.
+///
+/// It keeps no state: whoever runs a timer keeps the level of its backoff, so that a connection, a capture's what-if and a table of timeouts ask the same
+/// questions and get the same answers. The level is 0 without backoff, and 0 again after progress (by Karn's rule, after a valid sample).
 pub trait Backoff: Policy {
-    /// The timeout to use after `expiries` consecutive expiries without progress (0: none yet, the answer is `rto` itself).
-    fn timeout(&mut self, rto: Duration, expiries: u32, rng: &mut Rng) -> Duration;
-
-    /// The same for a SYN or SYN-ACK. By default the rule for data.
-    fn syn_timeout(&mut self, rto: Duration, expiries: u32, rng: &mut Rng) -> Duration {
-        self.timeout(rto, expiries, rng)
+    /// The level after an expiry of the timer of data. By default one more: the level is the number of expiries in a row.
+    fn level(&self, e: &Expiry) -> u32 {
+        e.level.saturating_add(1)
     }
 
-    /// The timer of data has expired; `v` is as things stood then (`v.expiries`: how often in a row before). Called before [`Backoff::timeout`] is
-    /// asked for what follows.
-    fn on_expiry(&mut self, _v: &SenderView) {}
+    /// The timeout at a level; that of level 0 is `rto` itself.
+    fn timeout(&self, rto: Duration, level: u32, rng: &mut Rng) -> Duration;
+
+    /// The same for a SYN or SYN-ACK after so many expiries in a row. By default as for data at that level.
+    fn syn_timeout(&self, rto: Duration, expiries: u32, rng: &mut Rng) -> Duration {
+        self.timeout(rto, expiries, rng)
+    }
 
     /// True when the connection should be given up after `expiries` consecutive expiries and `waited` since the first transmission (R2,
     /// RFC 9293 §3.8.3). SYNs have a limit of their own in the connection's configuration.

@@ -2,7 +2,7 @@
 //! and the intervals of a rate control.
 
 use ackclock_engine::{OPTIONS, PRESETS};
-use ackclock_policy::{Backoff, Declaration, Kind, MODIFIERS, Param, RateControl, Registry};
+use ackclock_policy::{Backoff, Declaration, Expiry, Kind, MODIFIERS, Param, RateControl, Registry};
 use ackclock_trace::TABLES;
 use ackclock_units::{Duration, Rng};
 use pyo3::prelude::*;
@@ -54,7 +54,7 @@ pub fn tables_reference() -> String {
 }
 
 /// The timeouts, in nanoseconds, that the backoff rule `name` makes of `rto` (ns) for a packet's first transmission and its first `rounds - 1`
-/// retransmissions; `syn` asks for those of a SYN. Raises `PolicyError` for a rule or a parameter that is not known.
+/// retransmissions, while it alone is in flight; `syn` asks for those of a SYN. Raises `PolicyError` for a rule or a parameter that is not known.
 #[pyfunction]
 #[pyo3(signature = (name, params, rto, rounds, syn = false))]
 pub fn backoff_schedule(name: &str, params: Vec<(String, String)>, rto: u64, rounds: u32, syn: bool) -> PyResult<Vec<u64>> {
@@ -62,9 +62,16 @@ pub fn backoff_schedule(name: &str, params: Vec<(String, String)>, rto: u64, rou
     for (param, text) in &params {
         chosen.set(param, text).map_err(error::policy)?;
     }
-    let mut rule = chosen.build();
-    let (rto, mut rng) = (Duration::from_nanos(rto), Rng::stream(0, "backoff", 0));
-    let timeout = |expiries| if syn { rule.syn_timeout(rto, expiries, &mut rng) } else { rule.timeout(rto, expiries, &mut rng) };
+    let rule = chosen.build();
+    let (rto, mut rng, mut level) = (Duration::from_nanos(rto), Rng::stream(0, "backoff", 0), 0);
+    let timeout = |expiries| {
+        if syn {
+            return rule.syn_timeout(rto, expiries, &mut rng);
+        }
+        let timeout = rule.timeout(rto, level, &mut rng);
+        level = rule.level(&Expiry { expiries, level, flight_size: 1, smss: 1 });
+        timeout
+    };
     Ok((0..rounds).map(timeout).map(Duration::as_nanos).collect())
 }
 

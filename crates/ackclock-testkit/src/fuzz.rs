@@ -57,8 +57,33 @@ enum Near {
     SndUna(i16),
     /// From its next byte.
     SndNxt(i16),
+    /// Sixteenths of the sequence space, and so many bytes, from its oldest unacknowledged byte: numbers that circular comparisons judge either way.
+    Far(u8, i8),
     /// Anything.
     Any(u32),
+}
+
+/// How far one number lies from another.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum Distance {
+    Short(u16),
+    /// Sixteenths of the sequence space, and so many bytes.
+    Far(u8, i8),
+    Any(u32),
+}
+
+impl Distance {
+    fn bytes(self) -> u32 {
+        match self {
+            Self::Short(n) => n.into(),
+            Self::Far(sixteenths, more) => far(sixteenths, more),
+            Self::Any(n) => n,
+        }
+    }
+}
+
+fn far(sixteenths: u8, more: i8) -> u32 {
+    (u32::from(sixteenths) << 28).wrapping_add(i32::from(more) as u32)
 }
 
 /// A segment to throw at the connection.
@@ -73,8 +98,8 @@ struct Throw {
     mss: Option<u16>,
     scale: Option<u8>,
     sack_permitted: bool,
-    timestamps: Option<(i16, i16)>,
-    sack: [Option<(Near, u16)>; 3],
+    timestamps: Option<(i32, i32)>,
+    sack: [Option<(Near, Distance)>; 4],
     ecn: u8,
 }
 
@@ -98,6 +123,7 @@ enum Operation {
     Write(u16),
     Read(u16),
     Wait(u16),
+    WaitSeconds(u16),
     WaitForDeadline,
     /// Closes when this is small.
     Close(u8),
@@ -118,8 +144,8 @@ struct Start {
     scaling: bool,
     nagle: bool,
     mss: u16,
-    rcv_buf: u16,
-    snd_buf: u16,
+    rcv_buf: u32,
+    snd_buf: u32,
     keepalive: bool,
     user_timeout: bool,
     /// Opened in order before anything else happens, unless this is small.
@@ -169,8 +195,8 @@ impl Pair {
             c.window_scaling = start.scaling;
             c.nagle = start.nagle;
             c.mss = u32::from(start.mss.clamp(64, 9000));
-            c.rcv_buf = u64::from(start.rcv_buf.max(1)) * if start.scaling { 16 } else { 1 };
-            c.snd_buf = u64::from(start.snd_buf.max(1));
+            c.rcv_buf = u64::from(start.rcv_buf).clamp(1, if start.scaling { 1 << 30 } else { 65_535 });
+            c.snd_buf = u64::from(start.snd_buf).clamp(1, 1 << 20);
             c.keepalive = Duration::from_secs(if start.keepalive { 30 } else { 0 });
             c.user_timeout = Duration::from_secs(if start.user_timeout { 20 } else { 0 });
         });
@@ -219,7 +245,7 @@ impl Pair {
                     scale: syn.then_some(2),
                     sack_permitted: syn,
                     timestamps: if syn { Some((0, 0)) } else { timestamps },
-                    sack: [None; 3],
+                    sack: [None; 4],
                     ecn: 0,
                 });
             }
@@ -239,6 +265,7 @@ impl Pair {
                 }
             }
             Operation::Wait(ms) => self.wait(now + Duration::from_millis(u64::from(ms))),
+            Operation::WaitSeconds(s) => self.wait(now + Duration::from_secs(u64::from(s))),
             Operation::WaitForDeadline => {
                 if let Some(at) = self.real.poll_timeout() {
                     self.wait(at.max(now));
@@ -274,6 +301,7 @@ impl Pair {
             Near::RcvNxt(d) => (self.acked, d),
             Near::SndUna(d) => (v.snd_una, d),
             Near::SndNxt(d) => (v.snd_nxt, d),
+            Near::Far(sixteenths, more) => (v.snd_una + far(sixteenths, more), 0),
             Near::Any(n) => (SeqNumber(n), 0),
         };
         base + i32::from(offset) as u32
@@ -287,11 +315,11 @@ impl Pair {
         let mut sack = SackBlocks::NONE;
         for (near, len) in t.sack.into_iter().flatten() {
             let start = self.number(near);
-            sack.push(SeqRange::new(start, start + u32::from(len)));
+            sack.push(SeqRange::new(start, start + len.bytes()));
         }
         let timestamps = t.timestamps.map(|(val, ecr)| Timestamps {
-            tsval: self.tsval.wrapping_add(i32::from(val) as u32),
-            tsecr: ((self.now.as_nanos() / 1_000_000) as u32).wrapping_add(i32::from(ecr) as u32),
+            tsval: self.tsval.wrapping_add(val as u32),
+            tsecr: ((self.now.as_nanos() / 1_000_000) as u32).wrapping_add(ecr as u32),
         });
         if let Some((val, _)) = t.timestamps {
             self.tsval = self.tsval.wrapping_add(u32::from(val.clamp(0, 1000) as u16));

@@ -69,3 +69,33 @@ fn a_sack_block_of_what_was_never_sent_counts_for_nothing() {
     t.inject(110, seg(".").ack(1).sack(1001, 10_001));
     t.expect(110, seg(".").seq(1).len(1000));
 }
+
+#[test]
+fn sack_blocks_may_hold_any_numbers() {
+    // Ends half of the sequence space away pass circular comparisons, and once led beyond the scoreboard.
+    for recovery in ["sack", "fack", "rack"] {
+        let setup = Setup::default().but(|s| s.recovery = choose(recovery));
+        let numbers = (0..16).flat_map(|n: u32| [-1_001, -1, 0, 1, 1000, 1001].map(|d: i32| (n << 28).wrapping_add(d as u32)));
+        let numbers: Vec<u32> = numbers.chain([0x6000_0000, 0xc000_0000, 0x7fff_ffff, 0x8000_0001]).collect();
+        let mut t = Timeline::connected(&setup, syn_ack().sack_permitted(true));
+        t.write(5000);
+        t.take_sent();
+        let mut at = 1;
+        for start in &numbers {
+            for end in &numbers {
+                for (ack, second) in [(1, false), (1001, false), (1001, true)] {
+                    let ack = seg(".").ack(ack);
+                    // Alone, where it may also be a DSACK, and behind a block that says nothing.
+                    t.inject(at, if second { ack.sack(0, 1).sack(*start, *end) } else { ack.sack(*start, *end) });
+                }
+            }
+            at += 1;
+        }
+        let now = t.now();
+        let v = t.as_mut().view(now);
+        assert!(v.pipe <= 2 * v.flight_size && v.flight_size >= 4000, "{recovery}: {v:?}");
+        t.take_sent();
+        t.inject(at, seg(".").ack(5001));
+        assert_eq!(t.as_mut().unacked(), 0, "{recovery}");
+    }
+}

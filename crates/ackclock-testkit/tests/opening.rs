@@ -229,6 +229,10 @@ fn data_on_a_syn_is_kept_until_the_handshake_is_done() {
     let answer = t.expect(0, seg("S."));
     let kept = answer.ack.0.wrapping_sub(50_000) - 1;
     assert!(kept == 0 || kept == 5, "acknowledges the SYN alone or all of it: {kept}");
+    // RFC 9293 §3.5: the SYN may be an old duplicate, so that nothing of it is handed out before the handshake has shown that it is not.
+    t.expect_no_event();
+    assert_eq!((t.endpoint.connection.readable(), t.as_mut().read(ms(0), &mut [0; 9])), (0, 0));
+    assert_eq!(t.as_mut().read_counted(ms(0), 9), 0);
     t.inject(10, seg(".").seq(1 + kept));
     t.inject(20, seg(".").seq(1).len(5));
     t.read(5);

@@ -91,6 +91,23 @@ fn an_ack_of_what_was_never_sent_is_answered_and_changes_nothing() {
 }
 
 #[test]
+fn a_reset_at_the_right_edge_of_the_window_is_dropped_silently() {
+    // RFC 5961 §3.2: the edge of a window of 10,000 bytes lies outside. Just inside, the reset gets a challenge ACK.
+    let mut t = open();
+    t.inject(0, seg("R").seq(10_001));
+    t.inject(0, seg("R").seq(10_002));
+    t.expect_silence(100);
+    t.inject(100, seg("R").seq(10_000));
+    t.expect(100, seg(".").ack(1));
+    assert_eq!(t.state(), State::Established);
+    // An ack at the edge still counts (docs/departures.md).
+    t.write(1);
+    t.expect(100, seg(".").seq(1).len(1));
+    t.inject(200, seg(".").seq(10_001).ack(2));
+    assert_eq!(t.endpoint.connection.unacked(), 0);
+}
+
+#[test]
 fn challenge_acks_are_limited() {
     // RFC 5961 §7.
     let mut t = open_with(10);

@@ -94,7 +94,7 @@ fn waited(t: &Transfer) -> Option<f64> {
     (run.timeouts == t.timeouts.len() as u64).then(|| run.waited.as_secs_f64())
 }
 
-const TIMERS: [&str; 9] = [
+const TIMERS: [&str; 10] = [
     "rfc6298",
     "rfc6298(min_rto=200ms)",
     "rfc6298(min_rto=200ms)+no-backoff",
@@ -104,6 +104,7 @@ const TIMERS: [&str; 9] = [
     "lite",
     "jacobson88-ticks",
     "rfc6298(min_rto=200ms)+linear",
+    "rfc6298+thin-linear",
 ];
 
 fn at(n: u64) -> Instant {
@@ -191,6 +192,21 @@ fn lost_retransmissions() {
         scripts.extend((2..=3).map(|times| vec![Script::Lost { offset: TAIL - 900, len: 900, times }]));
         let e = compare("lost retransmissions", &scripts, recovery, timestamps);
         assert!(e.within * 100 >= e.cases * 95, "{} of {} within", e.within, e.cases);
+    }
+}
+
+#[test]
+fn a_thin_stream_of_linux_is_not_backed_off() {
+    // The last segment is lost again and again, alone in flight: a second each time, where RFC 6298 doubles (B-S9). Half a window is no thin stream.
+    for (len, times) in [(900, 1), (900, 4), (900, 6), (900, 8), (20_000, 2)] {
+        let script = [Script::Lost { offset: TAIL - len, len, times }];
+        let [plain, thin] = ["rfc6298", "rfc6298+thin-linear"].map(|t| transfer(&setup(t, "sack", true), &script, 1));
+        let said = row(&asked(&plain.file, "rfc6298+thin-linear"), "rfc6298+thin-linear").clone();
+        // What was lost by count is told as the least: the path may as well have been dead for as long.
+        let (real, least) = (waited(&thin).expect("read rightly"), said.waited_least.as_secs_f64());
+        assert!((real - least).abs() < 0.02 * real, "{len} bytes lost {times} times: {real} s, said {said:?}");
+        let backed_off = waited(&plain).expect("read rightly");
+        assert_eq!(backed_off > 1.5 * real, len == 900 && times > 1, "{len} bytes lost {times} times: {real} and {backed_off} s");
     }
 }
 

@@ -103,6 +103,13 @@ impl SeqRange {
     pub fn covers(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
+
+    /// True when it is not empty and all of it lies in `bounds`, measured from where `bounds` starts: unlike [`covers`](SeqRange::covers), which compares
+    /// neighbours, it holds for any numbers, those half of the sequence space away included. For ranges that a peer names.
+    pub fn is_inside(self, bounds: Self) -> bool {
+        let from = |seq: SeqNumber| seq.0.wrapping_sub(bounds.start.0);
+        from(self.start) < from(self.end) && from(self.end) <= bounds.len()
+    }
 }
 
 #[cfg(test)]
@@ -120,5 +127,34 @@ mod tests {
         assert_eq!(SeqRange::new(a, b).len(), 5);
         assert!(SeqRange::new(a, b).contains(SeqNumber(0)));
         assert!(!SeqRange::new(a, b).contains(b));
+    }
+
+    #[test]
+    fn a_range_of_any_numbers_is_inside_or_not() {
+        let base = SeqNumber(u32::MAX - 10);
+        let bounds = SeqRange::new(base, base + 100);
+        let range = |start: u32, end: u32| SeqRange::new(base + start, base + end);
+        for (start, end) in [(0, 1), (0, 100), (99, 100), (40, 60)] {
+            assert!(range(start, end).is_inside(bounds), "{start}..{end}");
+        }
+        let half = 1 << 31;
+        for (start, end) in [
+            (0, 0),
+            (100, 100),
+            (60, 40),
+            (0, 101),
+            (101, 102),
+            (u32::MAX, 1),
+            // Each of these passes a comparison of neighbours.
+            (0x6000_0000, 0xc000_0000),
+            (half - 1, u32::MAX),
+            (50, half + 49),
+            (half, half + 1),
+        ] {
+            assert!(!range(start, end).is_inside(bounds), "{start}..{end}");
+        }
+        assert!(!range(0, 0).is_inside(range(0, 0)));
+        // Bounds of more than half of the space hold nothing, and so do empty ones.
+        assert!(!range(1, 2).is_inside(range(0, half + 1)));
     }
 }

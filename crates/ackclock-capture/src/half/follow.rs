@@ -6,7 +6,7 @@ use ackclock_units::{Duration, Instant};
 use super::Half;
 use crate::Cause;
 use crate::sent::Piece;
-use crate::what_if::{Advance, WhatIf};
+use crate::what_if::{Advance, Flight, WhatIf};
 
 /// How things stood before an ack moved forward.
 pub(super) struct BeforeAdvance {
@@ -55,7 +55,7 @@ impl Half {
         let heard = at + self.near;
         let timestamps = self.last_tsval.is_some() && self.echo.is_some();
         let far = if b.once { Some(at.since(b.head.first)) } else { self.echo };
-        let mss = if self.mss > 0 { self.mss } else { 1460 };
+        let mss = self.mss_or_default();
         // RFC 5681 §3.1, equation 4; until a loss it is without bound.
         let ssthresh = self.episodes.last().map_or(u64::MAX, |e| (e.flight / 2).max(2 * u64::from(mss)));
         let expiries = self.expiries.len() as u32;
@@ -66,13 +66,12 @@ impl Half {
             newest_lost: b.newest_lost,
             sample: far.map(|far| far + self.near),
             timestamps,
-            flight: b.flight,
+            flight: Flight { size: b.flight, mss },
             window: Window { cwnd: self.last_round_flight.max(self.round_flight), ssthresh },
             segments: b.segments,
             repairing: self.episode.is_some() || self.dup_acks > 0,
             una: self.una,
             max: self.max,
-            mss,
             oldest: self.outstanding.front().map(|p| p.last),
             syn: self.syn == Some(b.head.start),
             far: self.far.unwrap_or(Duration::ZERO) + self.near,
@@ -85,11 +84,17 @@ impl Half {
         }
     }
 
+    /// The largest segment seen; what Ethernet takes where there was none.
+    fn mss_or_default(&self) -> u32 {
+        if self.mss > 0 { self.mss } else { 1460 }
+    }
+
     /// The capture is over.
     pub(crate) fn follow_end(&mut self) {
         let (syn, far, expiries) = (self.syn, self.far.unwrap_or(Duration::ZERO) + self.near, self.expiries.len() as u32);
+        let flight = Flight { size: self.flight(), mss: self.mss_or_default() };
         if let (Some(w), Some(head)) = (&mut self.what_if, self.outstanding.front()) {
-            w.end(*head, syn == Some(head.start), far, expiries);
+            w.end(*head, syn == Some(head.start), far, flight, expiries);
         }
     }
 }

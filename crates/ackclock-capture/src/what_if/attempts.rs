@@ -1,7 +1,7 @@
 use ackclock_policy::{Backoff, RetransmissionTimer, TimerAction, TimerEvent, Timing};
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::{Mark, TICK, rng, view};
+use super::{Flight, Mark, TICK, rng, view};
 
 /// The expiries that a timer would have had one after the other, if nothing had been heard.
 pub(super) struct Attempts {
@@ -10,6 +10,7 @@ pub(super) struct Attempts {
     mark: Mark,
     first: Instant,
     syn: bool,
+    flight: Flight,
     rng: Rng,
 }
 
@@ -19,45 +20,52 @@ pub(super) struct Attempt {
     pub at: Instant,
     /// 1 for the first.
     pub round: u64,
+    /// Level of the backoff before it.
+    level: u32,
 }
 
 /// Followed one by one; from then on, no built-in backoff grows any more.
 const FOLLOWED: u64 = 256;
 
 impl Attempts {
-    pub fn new(timing: &Timing, mark: Mark, first: Instant, syn: bool) -> Self {
-        Self { backoff: timing.backoff.build(), timer: timing.timer.build(), mark, first, syn, rng: rng() }
+    pub fn new(timing: &Timing, mark: Mark, first: Instant, syn: bool, flight: Flight) -> Self {
+        Self { backoff: timing.backoff.build(), timer: timing.timer.build(), mark, first, syn, flight, rng: rng() }
+    }
+
+    fn first(&self) -> Attempt {
+        Attempt { at: self.mark.deadline, round: 1, level: self.mark.backed_off }
     }
 
     fn after(&mut self, a: Attempt) -> Attempt {
-        let expiries = self.mark.backed_off.saturating_add(a.round.min(u64::from(u32::MAX)) as u32);
+        let expiries = (a.round - 1).min(u64::from(u32::MAX)) as u32;
+        let level = self.flight.level(&*self.backoff, self.syn, expiries, a.level);
         let timeout = if self.syn {
-            self.backoff.syn_timeout(self.mark.rto, expiries, &mut self.rng)
+            self.backoff.syn_timeout(self.mark.rto, level, &mut self.rng)
         } else {
-            self.backoff.timeout(self.mark.rto, expiries, &mut self.rng)
+            self.backoff.timeout(self.mark.rto, level, &mut self.rng)
         };
         let at = match self.timer.on(TimerEvent::Expired, timeout, &view(a.at, Some(self.first), Some(a.at))) {
             TimerAction::Arm(at) => at,
             TimerAction::Keep | TimerAction::Disarm => a.at + timeout,
         };
-        Attempt { at: at.max(a.at + TICK), round: a.round + 1 }
+        Attempt { at: at.max(a.at + TICK), round: a.round + 1, level }
     }
 
     /// The first at or after `from`.
     pub fn from(&mut self, from: Instant) -> Attempt {
-        let mut now = Attempt { at: self.mark.deadline, round: 1 };
+        let mut now = self.first();
         while now.at < from {
             let next = self.after(now);
             let step = next.at.since(now.at).max(Duration::from_nanos(1));
             let more = if now.round < FOLLOWED { 0 } else { from.since(next.at).as_nanos().div_ceil(step.as_nanos()) };
-            now = Attempt { at: next.at + step.saturating_mul(more), round: next.round + more };
+            now = Attempt { at: next.at + step.saturating_mul(more), round: next.round + more, ..next };
         }
         now
     }
 
     /// The `n`-th; the last that is followed for one beyond.
     pub fn nth(&mut self, n: u64) -> Attempt {
-        let mut now = Attempt { at: self.mark.deadline, round: 1 };
+        let mut now = self.first();
         while now.round < n.min(FOLLOWED) {
             now = self.after(now);
         }

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ackclock_policy::{
-    Backoff, Phase, RetransmissionTimer, RttEstimator, RttSample, SamplingRate, SenderView, TimerAction, TimerEvent, Timing, Window,
+    Backoff, Expiry, Phase, RetransmissionTimer, RttEstimator, RttSample, SamplingRate, SenderView, TimerAction, TimerEvent, Timing, Window,
 };
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
@@ -27,7 +27,7 @@ struct Follower {
     timer: Box<dyn RetransmissionTimer>,
     /// When it would expire; never while nothing is outstanding.
     deadline: Instant,
-    /// Backoff that no valid sample has ended yet (Karn, RFC 6298 §5.5 to 5.7).
+    /// Level of its backoff, which no valid sample has ended yet (Karn, RFC 6298 §5.5 to 5.7).
     backed_off: u32,
     /// Expiries while the ack of what was sent once was under way.
     spurious: u64,
@@ -65,7 +65,22 @@ struct Stall {
     expiries: (u32, u32),
     /// Least round-trip time to the receiver so far.
     far: Duration,
+    flight: Flight,
     marks: Box<[Mark]>,
+}
+
+/// What is outstanding when a timer expires, bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    pub size: u64,
+    pub mss: u32,
+}
+
+impl Flight {
+    /// The level of a backoff after an expiry, `expiries` in a row having come before it; that of a SYN counts expiries.
+    fn level(self, backoff: &dyn Backoff, syn: bool, expiries: u32, level: u32) -> u32 {
+        if syn { level.saturating_add(1) } else { backoff.level(&Expiry { expiries, level, flight_size: self.size, smss: self.mss.max(1) }) }
+    }
 }
 
 /// Stalls kept over all connections, some hundred bytes each and a few dozen more for each timer.
@@ -120,15 +135,14 @@ pub(crate) struct Advance {
     pub sample: Option<Duration>,
     /// Timestamps tell which copy an ack answers.
     pub timestamps: bool,
-    /// In flight before, bytes, and the window that this shows.
-    pub flight: u64,
+    /// In flight before, and the window that this shows.
+    pub flight: Flight,
     pub window: Window,
     /// Segments that it acknowledges.
     pub segments: u32,
     pub repairing: bool,
     pub una: u64,
     pub max: u64,
-    pub mss: u32,
     /// What is the oldest now was last sent then; `None` when all is acknowledged.
     pub oldest: Option<Instant>,
     /// The SYN is acknowledged, and when it was first sent is all that is known of it.
@@ -236,8 +250,8 @@ impl WhatIf {
             };
             if let Some(rtt) = sample {
                 f.backed_off = 0;
-                let (rate, smss) = (self.sampling.rate(), a.mss.max(1));
-                f.estimator.on_sample(RttSample { now: a.heard, rtt, flight_size: a.flight, window: a.window, smss, sampling_rate: rate });
+                let (rate, smss) = (self.sampling.rate(), a.flight.mss.max(1));
+                f.estimator.on_sample(RttSample { now: a.heard, rtt, flight_size: a.flight.size, window: a.window, smss, sampling_rate: rate });
             }
             let timeout = f.timeout(false, f.backed_off, &mut self.rng);
             f.deadline = f.told(e, timeout, &mut v);
@@ -265,12 +279,13 @@ impl WhatIf {
             newest_lost: a.newest_lost,
             expiries: (if expired { self.expiries_before } else { a.expiries }, a.expiries),
             far: a.far,
+            flight: a.flight,
             marks: marks.collect(),
         });
     }
 
     /// The capture ends while something is outstanding for which the sender's timer has expired.
-    pub fn end(&mut self, head: Piece, syn: bool, far: Duration, expiries: u32) {
+    pub fn end(&mut self, head: Piece, syn: bool, far: Duration, flight: Flight, expiries: u32) {
         if expiries > self.expiries_before && self.asked.has_room() {
             let marks = self.followers.iter().map(|f| Mark {
                 deadline: f.deadline,
@@ -287,6 +302,7 @@ impl WhatIf {
                 newest_lost: None,
                 expiries: (self.expiries_before, expiries),
                 far,
+                flight,
                 marks: marks.collect(),
             });
         }
@@ -316,8 +332,8 @@ impl Follower {
     fn expire(&mut self, a: &Advance, once: bool, rng: &mut Rng) {
         let mut round = 0;
         while self.deadline < a.heard && round < MOST_ROUNDS {
+            self.backed_off = a.flight.level(&*self.backoff, a.syn, round, self.backed_off);
             round += 1;
-            self.backed_off += 1;
             self.estimator.on_expiry(round);
             let timeout = self.timeout(a.syn, self.backed_off, rng);
             let mut v = view(self.deadline, Some(a.head.first), None);
@@ -332,7 +348,7 @@ impl Follower {
             self.estimator.on_spurious_timeout();
         } else if round == 0 && !a.in_vain {
             // Slower than the sender's own: it would have expired after this ack, which its own retransmission would have called forth.
-            self.backed_off += 1;
+            self.backed_off = a.flight.level(&*self.backoff, a.syn, 0, self.backed_off);
             self.estimator.on_expiry(1);
         }
         if a.syn {

@@ -189,7 +189,7 @@ impl<'a> Case<'a> {
             // RFC 8985 §7.3: the probe set the timer anew.
             mark.deadline = probe + timing.backoff.build().timeout(mark.rto, mark.backed_off, &mut super::rng());
         }
-        let mut attempts = Attempts::new(timing, mark, first, self.stall.syn);
+        let mut attempts = Attempts::new(timing, mark, first, self.stall.syn, self.stall.flight);
         let blank = Stalled { response: self.stall.heard.map(|h| h.since(first)), ..self.blank() };
         let heard = self.stall.heard.unwrap_or(Instant::FAR_FUTURE);
         // It had expired before, in vain, and had this sent again without waiting.

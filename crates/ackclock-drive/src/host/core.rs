@@ -62,6 +62,17 @@ pub(super) struct Entry {
     armed: Option<Instant>,
 }
 
+impl Entry {
+    /// Resets the connection where there is data for a program that no longer reads: the peer has to know (RFC 9293 §3.10.4, RFC 2525 §2.17).
+    fn abort_unread(&mut self, now: Instant) -> bool {
+        let unread = !self.held && self.listener.is_none() && self.connection.readable() > 0;
+        if unread {
+            self.connection.abort(now);
+        }
+        unread
+    }
+}
+
 /// First of the ports chosen for outgoing connections (RFC 6335 §6).
 const FIRST_EPHEMERAL: u16 = 49_152;
 /// IP and TCP headers without options, by IP version.
@@ -200,6 +211,8 @@ impl Core {
             }
             Some(&id) => Some(id),
             None if opens => self.half_open(now, local, peer),
+            // RFC 9293 §3.10.7.2: in LISTEN, what is neither RST, ACK nor SYN is dropped.
+            None if self.listeners.contains_key(&local.port()) && !flags.has(Flags::ACK) => None,
             None => {
                 self.refuse(port, local, peer, segment);
                 None
@@ -236,6 +249,8 @@ impl Core {
     /// Brings to an end what an operation on a connection has begun: sends, arms its timer, tells those who wait, and removes it when it is done.
     pub(super) fn settle(&mut self, now: Instant, port: &Port, id: u32) {
         let Some(mut entry) = self.entries[id as usize].take() else { return };
+        // Before anything is sent: data that nobody will read is not acknowledged.
+        entry.abort_unread(now);
         let news = self.pump(now, port, &mut entry);
         entry.outcome = entry.outcome.or(news.aborted);
         if news.established {
@@ -251,10 +266,7 @@ impl Core {
             entry.changed.notify_all();
         }
         self.let_go(&mut entry);
-        let orphan = !entry.held && entry.listener.is_none();
-        if orphan && entry.connection.readable() > 0 {
-            // Data for a program that no longer reads: the peer has to know (RFC 9293 §3.10.4, RFC 2525 §2.17).
-            entry.connection.abort(now);
+        if entry.abort_unread(now) {
             self.transmit(now, port, &mut entry);
         }
         // A passive open that failed is back in Listen (RFC 9293 §3.10.7.4), which our listeners do not need.

@@ -9,6 +9,9 @@ use super::{Connection, News, State};
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
 
+/// The largest window there is (RFC 7323 §2.3): what lies further below an acknowledgment number is not of this connection.
+const MAX_WINDOW: u32 = 1 << 30;
+
 impl Connection {
     /// Processes the ACK field, window and SACK blocks of a plausible segment.
     #[inline(always)]
@@ -35,8 +38,7 @@ impl Connection {
             return;
         }
         let flight_before = self.flight_size();
-        let before = self.snd_una;
-        let advanced = segment.ack.bytes_since(before);
+        let advanced = segment.ack.bytes_since(self.snd_una);
         let dsack = self.dsack_of(segment);
         if seldom(dsack.is_some()) {
             self.sender.dsack_seen = true;
@@ -53,6 +55,7 @@ impl Connection {
         }
         if advanced > 0 {
             self.sender.dup_acks = 0;
+            self.note_usage(now, flight_before);
         } else if is_dup {
             self.sender.dup_acks += 1;
         }
@@ -83,7 +86,7 @@ impl Connection {
             dsack: dsack.filter(|_| !copied),
             rtt: sample,
             ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
-            cwnd_limited: before <= self.sender.cwnd_limited_at,
+            validated: self.sender.usage.validates(self.sender.window.cwnd),
             deliveries: if self.sender.sent.keeps_deliveries() { self.deliveries(now, segment, advanced == 0 && !opened) } else { None },
         };
         let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
@@ -151,17 +154,19 @@ impl Connection {
     fn dsack_of(&self, segment: &Segment) -> Option<SeqRange> {
         let blocks = segment.options.sack.as_slice();
         let first = *blocks.first()?;
-        let below = first.end <= segment.ack;
-        let inside = blocks.get(1).is_some_and(|second| second.covers(first));
-        (self.sack_on && !first.is_empty() && (below || inside)).then_some(first)
+        let below = first.is_inside(SeqRange::new(segment.ack - MAX_WINDOW, segment.ack));
+        let outstanding = SeqRange::new(segment.ack, self.snd_nxt);
+        let inside = || blocks.get(1).is_some_and(|second| second.is_inside(outstanding) && first.is_inside(*second));
+        (self.sack_on && (below || inside())).then_some(first)
     }
 
     #[inline(never)]
     fn take_sacks(&mut self, segment: &Segment, dsack: Option<SeqRange>) -> u32 {
         let blocks = segment.options.sack.as_slice();
         let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
-        // A block that tells of what was never sent is wrong as a whole.
-        blocks.iter().filter(|b| b.start >= segment.ack && b.start < b.end && b.end <= self.snd_nxt).map(|b| self.sender.sent.sack(*b)).sum()
+        // A block that tells of what was never sent is wrong as a whole. Any number may stand in it.
+        let outstanding = SeqRange::new(segment.ack, self.snd_nxt);
+        blocks.iter().filter(|b| b.is_inside(outstanding)).map(|b| self.sender.sent.sack(*b)).sum()
     }
 
     /// RFC 5681 §2; with SACK, one that reports something new (RFC 6675 §2).
@@ -195,8 +200,8 @@ impl Connection {
     /// New data was acknowledged: counts of expiries end, the backed-off timeout by Karn's rule only with a valid sample.
     fn progress(&mut self, now: Instant, sampled: bool) {
         self.expiries = 0;
-        if seldom(self.backoff_expiries > 0) && (sampled || !self.config.karn_backoff) {
-            self.backoff_expiries = 0;
+        if seldom(self.backoff_level > 0) && (sampled || !self.config.karn_backoff) {
+            self.backoff_level = 0;
             self.update_timeout();
         }
         if seldom(!self.config.user_timeout.is_zero()) {

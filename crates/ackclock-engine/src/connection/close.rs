@@ -36,7 +36,9 @@ impl Connection {
 
     /// Resets the connection: what is queued is lost, and the peer is told (RFC 9293 §3.10.5).
     pub fn abort(&mut self, now: Instant) {
-        let told = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait);
+        // Where both sides have closed, the peer is told only of data that nobody will read (RFC 2525 §2.17).
+        let told = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait)
+            || self.readable() > 0;
         if told {
             self.rare.reset = Some(self.reset(now));
         }

@@ -45,12 +45,10 @@ impl Connection {
             self.rare.copies.as_ref().map_or(0, |c| c.expected.iter().map(|e| u64::from(e.missing) * u64::from(e.range.len())).sum::<u64>());
         let len = u64::from(range.len());
         let fit = room.saturating_sub(len + under_way) / len;
-        if fit < u64::from(copies - 1) {
-            // They are data that the window has held back.
-            self.sender.cwnd_limited_at = self.snd_nxt;
-        }
         let more = fit.min(u64::from(copies - 1)) as u32;
         let until = now + self.timeout;
+        let in_use = u64::from(self.flight_size()) + under_way + u64::from(more) * len;
+        self.note_usage(now, u32::try_from(in_use).unwrap_or(u32::MAX));
         let known = self.rare.copies.get_or_insert_default();
         if more == 0 || known.expected.len() >= MOST_EXPECTED {
             return;

@@ -161,6 +161,10 @@ impl Connection {
         self.timers.disarm(Timer::Retransmission);
         self.stats.established_at.come(now);
         self.news.add(News::ESTABLISHED);
+        if self.receive.readable() > 0 {
+            // Text that came with the SYN.
+            self.news.add(News::READABLE);
+        }
         if self.send.len() > 0 {
             self.waiting_since = now;
         } else {
@@ -168,13 +172,13 @@ impl Connection {
         }
         // The handshake gives the first sample, unless the SYN was sent more than once (Karn), be it that the peer's came again.
         if once && !self.rare.says(|r| r.syn_repeated) {
-            self.backoff_expiries = 0;
+            self.backoff_level = 0;
             self.take_sample(now, now.since(self.last_sent_at));
         } else if let Some(rtt) = self.rtt_by_timestamps(now, segment) {
-            self.backoff_expiries = 0;
+            self.backoff_level = 0;
             self.take_sample(now, rtt);
         } else {
-            self.backoff_expiries = 0;
+            self.backoff_level = 0;
             self.update_timeout();
         }
         if self.sender.is_made() || self.unsent() > 0 || self.closing || self.tracer.is_some() {
@@ -221,10 +225,10 @@ impl Connection {
         }
         self.last_sent_at = now;
         let rto = self.estimator.initial_rto();
-        self.timeout = match self.backoff_expiries {
+        self.timeout = match self.backoff_level {
             // As every backoff has it.
             0 => rto,
-            expiries => self.sender.policies().backoff.syn_timeout(rto, expiries, &mut self.rng),
+            level => self.sender.policies().backoff.syn_timeout(rto, level, &mut self.rng),
         };
         self.timers.arm(Timer::Retransmission, now + self.timeout);
         Transmit { segment, offset: 0, kind: SendKind::Syn { repeat }, retransmission: repeat > 0, ecn: Ecn::NotEct }

@@ -17,6 +17,7 @@ mod state;
 mod timeout;
 mod timing;
 mod undo;
+mod usage;
 mod user;
 
 use std::sync::Arc;
@@ -129,8 +130,8 @@ pub struct Connection {
     timeout: Duration,
     /// Expiries since the last progress.
     expiries: u32,
-    /// Expiries that the backoff counts: with Karn's rule they outlive an ambiguous acknowledgment.
-    backoff_expiries: u32,
+    /// Level of the backoff: with Karn's rule it outlives an ambiguous acknowledgment.
+    backoff_level: u32,
     /// Since when the oldest outstanding data has been waiting.
     waiting_since: Instant,
     last_sent_at: Instant,
@@ -200,7 +201,7 @@ impl Connection {
             fin_sent: false,
             send: SendBuffer::new(counted),
             expiries: 0,
-            backoff_expiries: 0,
+            backoff_level: 0,
             waiting_since: Instant::ZERO,
             last_sent_at: Instant::ZERO,
             last_received_at: Instant::ZERO,
@@ -297,6 +298,7 @@ impl Connection {
         // First: what is read before a call has to be put by.
         let rtt = self.estimator.rtt();
         let (sender, flight_size) = (&*self.sender, self.flight_size());
+        let pipe = self.pipe();
         SenderView {
             now,
             snd_una: self.snd_una,
@@ -304,7 +306,7 @@ impl Connection {
             window: sender.window,
             initial_window: u64::from(sender.initial_window),
             flight_size: u64::from(flight_size),
-            pipe: u64::from(sender.pipe(flight_size)),
+            pipe: u64::from(pipe),
             rwnd: u64::from(self.snd_wnd),
             smss: self.smss,
             unsent: self.unsent(),
@@ -326,9 +328,11 @@ impl Connection {
         self.snd_nxt.bytes_since(self.snd_una)
     }
 
-    /// Estimate of what is in the network (RFC 6675 §2).
+    /// Estimate of what is in the network (RFC 6675 §2): data (RFC 5681 §2), not the sequence number of a FIN.
+    #[inline(always)]
     fn pipe(&self) -> u32 {
-        self.sender.pipe(self.flight_size())
+        let pipe = self.sender.pipe(self.flight_size());
+        if seldom(self.fin_sent) { pipe.saturating_sub(self.sender.sent.fins_in_network()) } else { pipe }
     }
 
     /// Sequence number of the oldest unacknowledged byte of the stream. Its state tells whether that of the SYN comes first: after 2^32 bytes the oldest

@@ -36,7 +36,7 @@ impl Connection {
         let delivered = next.bytes_since(self.rcv_nxt);
         self.rcv_nxt = next;
         self.stats.bytes_received += u64::from(delivered);
-        if delivered > 0 {
+        if delivered > 0 && mostly(self.state != State::SynReceived) {
             self.news.add(News::READABLE);
         }
         if self.rare.says(|r| r.fin_at == Some(self.rcv_nxt)) {

@@ -147,7 +147,7 @@ impl Connection {
     }
 
     /// RFC 9293 §3.4, table 6, with the window as it was advertised. A segment without sequence space may also stand at the window's right edge: a sender
-    /// that has filled the window acknowledges from there (see docs/departures.md).
+    /// that has filled the window acknowledges from there (see docs/departures.md). A reset there lies outside of the window (RFC 5961 §3.2).
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let (seq, window) = (segment.seq, self.rcv_window());
         if mostly((seq == self.rcv_nxt) & (window > 0)) {
@@ -161,7 +161,7 @@ impl Connection {
         }
         let inside = |s: SeqNumber| self.rcv_nxt <= s && s < edge;
         // A segment that starts below the window may still bring something above `rcv_nxt`.
-        inside(seq) || (len == 0 && seq == edge) || (len > 0 && seq < self.rcv_nxt && segment.end() > self.rcv_nxt)
+        inside(seq) || (len == 0 && seq == edge && !segment.flags.has(Flags::RST)) || (len > 0 && seq < self.rcv_nxt && segment.end() > self.rcv_nxt)
     }
 
     /// RFC 5961 §5.2: an ACK must be in `snd_una - max_snd_wnd ..= snd_nxt`.

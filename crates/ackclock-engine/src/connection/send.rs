@@ -109,7 +109,7 @@ impl Connection {
             if self.unsent() == 0 && !self.fin_is_due() {
                 return None;
             }
-            let room = sender.window.cwnd.saturating_sub(u64::from(sender.pipe(self.flight_size())));
+            let room = sender.window.cwnd.saturating_sub(u64::from(self.pipe()));
             return self.transmit_new(now, room);
         }
         if let Some(quota) = self.probing_quota() {
@@ -125,7 +125,8 @@ impl Connection {
         if range.start >= self.snd_nxt {
             return self.transmit_new(now, quota);
         }
-        if self.phase != Phase::Open && self.sender.quota < u64::from(range.len().min(self.smss)) {
+        let fin = u32::from(self.fin_sent && range.end == self.snd_nxt);
+        if self.phase != Phase::Open && self.sender.quota < u64::from((range.len() - fin).min(self.smss)) {
             return None;
         }
         self.transmit_again(now, range.start)
@@ -140,10 +141,8 @@ impl Connection {
         }
         let idle = self.snd_nxt == self.snd_una;
         if !idle && room < u64::from(self.smss) && unsent >= u64::from(self.smss) {
-            let Sending { policies, state } = self.sender.both();
-            if mostly(policies.framing.is_none()) {
+            if mostly(self.sender.policies().framing.is_none()) {
                 // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK blocks may make it a little shorter.)
-                state.cwnd_limited_at = self.snd_nxt;
                 return None;
             }
         }
@@ -180,7 +179,6 @@ impl Connection {
             return None;
         }
         if seldom(room < u64::from(len)) {
-            self.sender.cwnd_limited_at = self.snd_nxt;
             return None;
         }
         let fin = fin_due && last;
@@ -303,7 +301,7 @@ impl Connection {
             self.forget_copies_of(range);
         }
         let len = range.len() - u32::from(fin);
-        self.sender.quota = self.sender.quota.saturating_sub(u64::from(range.len()));
+        self.sender.quota = self.sender.quota.saturating_sub(u64::from(len));
         let v = self.view(now);
         self.sender.policies().recovery.on_retransmit(range, &v);
         if len > 0 {

@@ -8,6 +8,7 @@ use ackclock_trace::LossClass;
 use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange};
 
 use super::Connection;
+use super::usage::Usage;
 use crate::policies::{AtNeed, SenderChoice, SenderPolicies};
 use crate::scoreboard::Scoreboard;
 
@@ -39,8 +40,7 @@ pub(super) struct SenderState {
     pub(super) dup_delivered: u32,
     /// Bytes that may still be sent on the last ack's account, outside the Open phase.
     pub(super) quota: Bytes,
-    /// `snd_nxt` when the congestion window last held data back.
-    pub(super) cwnd_limited_at: SeqNumber,
+    pub(super) usage: Usage,
     pub(super) episode: Option<Episode>,
     pub(super) lost: Vec<SeqRange>,
     /// The peer has reported a duplicate.
@@ -68,7 +68,7 @@ impl SenderState {
             dup_acks: 0,
             dup_delivered: 0,
             quota: 0,
-            cwnd_limited_at: SeqNumber(0),
+            usage: Usage::new(),
             episode: None,
             lost: Vec::new(),
             dsack_seen: false,
@@ -156,7 +156,7 @@ impl Connection {
     pub(super) fn begin_sending(&mut self, now: Instant) {
         let (from, smss) = (self.snd_una, u64::from(self.smss));
         let sender = &mut *self.sender;
-        (sender.recovery_point, sender.cwnd_limited_at) = (from, from);
+        sender.recovery_point = from;
         sender.sampling = SamplingRate::new(from);
         sender.window = Window { cwnd: smss, ssthresh: Bytes::MAX };
         let v = self.view(now);

@@ -1,6 +1,6 @@
 //! What happens when a deadline comes.
 
-use ackclock_policy::{Congestion, Phase, TimerEvent};
+use ackclock_policy::{Congestion, Expiry, Phase, TimerEvent};
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::{Duration, Instant};
 
@@ -61,7 +61,6 @@ impl Connection {
         let last = self.stats.timeouts_by_round.len() - 1;
         self.stats.timeouts_by_round[(self.expiries as usize).min(last)] += 1;
         self.expiries += 1;
-        self.backoff_expiries += 1;
         let (seq, round, rto) = (self.snd_una, self.expiries, self.timeout);
         self.trace(Mask::EPISODES, now, || EventKind::Timeout { seq, round, rto });
     }
@@ -73,6 +72,7 @@ impl Connection {
             return;
         }
         self.count_timeout(now);
+        self.backoff_level += 1;
         // The estimator minds a lost SYN (RFC 6298 §5.7).
         self.estimator.on_expiry(self.expiries);
         self.stats.syn_retransmissions += 1;
@@ -92,7 +92,8 @@ impl Connection {
         let repeated = self.expiries > 0;
         self.count_timeout(now);
         self.estimator.on_expiry(self.expiries);
-        self.sender.policies().backoff.on_expiry(&before);
+        let expiry = Expiry { expiries: before.expiries, level: self.backoff_level, flight_size: before.flight_size, smss: before.smss };
+        self.backoff_level = self.sender.policies().backoff.level(&expiry);
         self.update_timeout();
         self.stop_timing();
         self.forget_copies();

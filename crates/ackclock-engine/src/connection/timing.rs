@@ -92,10 +92,10 @@ impl Connection {
     pub(super) fn update_timeout(&mut self) {
         let estimator = &self.estimator;
         let rto = if self.rare.says(|r| r.thin) { estimator.rto_above(self.config.thin_min_rto) } else { estimator.rto() };
-        self.timeout = match self.backoff_expiries {
+        self.timeout = match self.backoff_level {
             // As every backoff has it.
             0 => rto,
-            expiries => self.sender.policies().backoff.timeout(rto, expiries, &mut self.rng),
+            level => self.sender.policies().backoff.timeout(rto, level, &mut self.rng),
         };
     }
 

@@ -1,7 +1,7 @@
 //! What an application asks of its connection (RFC 9293 §3.9.1); opening and closing have files of their own.
 
 use ackclock_policy::{Phase, Scoreboard as _};
-use ackclock_units::{Instant, SeqRange};
+use ackclock_units::{Instant, SeqRange, seldom};
 
 use super::{Connection, State};
 use crate::timer::Timer;
@@ -104,20 +104,10 @@ impl Connection {
         }
     }
 
-    /// The application has more to send, and waits until it would leave at once ([`Connection::room`]): where the congestion window is what it waits for, that
-    /// has been the limit, as it is for data that waits in the send buffer.
-    pub fn wait_for_room(&mut self, now: Instant) {
-        self.be_ready(now);
-        let receivers = u64::from(self.snd_wnd).saturating_sub(u64::from(self.flight_size()));
-        let congestion = self.sender.window.cwnd.saturating_sub(u64::from(self.pipe()));
-        if congestion <= receivers.min(self.config.snd_buf.saturating_sub(u64::from(self.flight_size()))) {
-            self.sender.cwnd_limited_at = self.snd_nxt;
-        }
-    }
-
     /// Takes bytes received in order.
     pub fn read(&mut self, _now: Instant, out: &mut [u8]) -> usize {
-        let n = self.receive.read(out);
+        let may_take = usize::try_from(self.readable()).unwrap_or(usize::MAX).min(out.len());
+        let n = self.receive.read(&mut out[..may_take]);
         self.after_read(n as u64);
         n
     }
@@ -125,14 +115,15 @@ impl Connection {
     /// Takes up to `n` counted bytes.
     #[inline(always)]
     pub fn read_counted(&mut self, _now: Instant, n: u64) -> u64 {
-        let n = self.receive.discard(n);
+        let n = self.receive.discard(n.min(self.readable()));
         self.after_read(n);
         n
     }
 
-    /// Bytes that can be read.
+    /// Bytes that can be read. What came with a SYN is not before the connection is established (RFC 9293 §3.5): the SYN may be an old one.
+    #[inline]
     pub fn readable(&self) -> u64 {
-        self.receive.readable()
+        if seldom(self.state == State::SynReceived) { 0 } else { self.receive.readable() }
     }
 
     /// Bytes written and not acknowledged.

@@ -138,6 +138,14 @@ impl Scoreboard {
         outstanding.saturating_sub(self.sacked_bytes + self.lost_bytes).saturating_sub(left) + self.retransmitted_bytes
     }
 
+    /// How many of the bytes [in the network](Scoreboard::in_network) are sequence numbers of a FIN that was sent: its first transmission, unless it has
+    /// arrived or is taken for lost, and its retransmission.
+    #[cold]
+    pub fn fins_in_network(&self) -> u32 {
+        let fin = self.sent.back().filter(|s| s.has(FIN));
+        fin.map_or(0, |s| u32::from(!s.has(SACKED | LOST)) + u32::from(s.has(RETRANSMITTED)))
+    }
+
     pub fn oldest_sent_at(&self) -> Option<Instant> {
         self.sent.front().map(|s| s.sent_at(self.epoch))
     }

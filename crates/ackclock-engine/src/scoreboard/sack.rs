@@ -38,13 +38,9 @@ impl Scoreboard {
             return None;
         }
         let mut i = self.index_of(start);
-        if self.sent[i].seq < start {
-            i += 1;
-        }
-        let mut j = self.index_of(end);
-        if j == self.sent.len() || self.sent[j].seq >= end || self.sent[j].end() > end {
-            j = j.checked_sub(1)?;
-        }
+        i += usize::from(self.sent.get(i)?.seq < start);
+        // What ends at or before `end` are the segments up to this one.
+        let j = self.index_of(end).checked_sub(1)?;
         (i <= j).then(|| SeqRange::new(self.sent[i].seq, self.sent[j].end()))
     }
 

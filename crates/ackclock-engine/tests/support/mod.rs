@@ -38,7 +38,7 @@ impl RttEstimator for Plain {
 }
 
 impl Backoff for Plain {
-    fn timeout(&mut self, rto: Duration, expiries: u32, _: &mut Rng) -> Duration {
+    fn timeout(&self, rto: Duration, expiries: u32, _: &mut Rng) -> Duration {
         rto * (1 << expiries.min(6))
     }
     fn give_up(&self, expiries: u32, _: Duration) -> bool {

@@ -23,8 +23,8 @@ impl Policy for Exponential {
 }
 
 impl Backoff for Exponential {
-    fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
-        self.0.limits.doubled(rto, expiries.min(self.0.max_doublings))
+    fn timeout(&self, rto: Duration, level: u32, _rng: &mut Rng) -> Duration {
+        self.0.limits.doubled(rto, level.min(self.0.max_doublings))
     }
 
     fn give_up(&self, expiries: u32, waited: Duration) -> bool {

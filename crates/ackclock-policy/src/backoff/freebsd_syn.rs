@@ -16,11 +16,11 @@ impl Policy for FreebsdSyn {
 }
 
 impl Backoff for FreebsdSyn {
-    fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
-        self.limits.doubled(rto, expiries.min(MAX_DOUBLINGS))
+    fn timeout(&self, rto: Duration, level: u32, _rng: &mut Rng) -> Duration {
+        self.limits.doubled(rto, level.min(MAX_DOUBLINGS))
     }
 
-    fn syn_timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
+    fn syn_timeout(&self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
         // 1, 1, 1, 1, 1, 2, 4, ... up to 64 times.
         self.limits.doubled(rto, expiries.saturating_sub(UNDOUBLED - 1).min(MAX_DOUBLINGS))
     }

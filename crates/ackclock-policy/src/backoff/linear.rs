@@ -16,8 +16,8 @@ impl Policy for Linear {
 }
 
 impl Backoff for Linear {
-    fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
-        self.limits.bounded(rto, rto * (u64::from(expiries) + 1))
+    fn timeout(&self, rto: Duration, level: u32, _rng: &mut Rng) -> Duration {
+        self.limits.bounded(rto, rto * (u64::from(level) + 1))
     }
 
     fn give_up(&self, expiries: u32, waited: Duration) -> bool {

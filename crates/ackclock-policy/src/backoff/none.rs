@@ -16,7 +16,7 @@ impl Policy for None {
 }
 
 impl Backoff for None {
-    fn timeout(&mut self, rto: Duration, _expiries: u32, _rng: &mut Rng) -> Duration {
+    fn timeout(&self, rto: Duration, _level: u32, _rng: &mut Rng) -> Duration {
         rto
     }
 

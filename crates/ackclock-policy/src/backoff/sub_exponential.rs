@@ -17,9 +17,9 @@ impl Policy for SubExponential {
 }
 
 impl Backoff for SubExponential {
-    fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
+    fn timeout(&self, rto: Duration, level: u32, _rng: &mut Rng) -> Duration {
         // After the seventh timeout the value stays (B-A2), so the ceiling is on the count, not on the doublings.
-        self.limits.doubled(rto, expiries.min(MAX_DOUBLINGS).saturating_sub(self.n))
+        self.limits.doubled(rto, level.min(MAX_DOUBLINGS).saturating_sub(self.n))
     }
 
     fn give_up(&self, expiries: u32, waited: Duration) -> bool {

@@ -3,15 +3,12 @@ use std::sync::Arc;
 use ackclock_units::{Bytes, Duration, Rng};
 
 use super::limits::{Limits, MAX_DOUBLINGS, MAX_TIMEOUT, R2_RETRIES, R2_TIME};
-use crate::{Backoff, Entry, Param, Params, Policy, SenderView};
+use crate::{Backoff, Entry, Expiry, Param, Params, Policy};
 
-/// Leaves thin streams alone for so many expiries, and doubles otherwise.
+/// Leaves thin streams alone for so many expiries, and doubles otherwise. Whether a stream is thin is asked anew at each expiry, so that the level is the
+/// number of doublings in force.
 #[derive(Debug)]
-struct ThinLinear {
-    rules: Arc<Rules>,
-    /// Doublings in force. A rule of expiries alone would not do: whether a stream is thin is asked anew at each.
-    doublings: u32,
-}
+struct ThinLinear(Arc<Rules>);
 
 /// What the parameters say.
 #[derive(Debug)]
@@ -35,32 +32,26 @@ impl Policy for ThinLinear {
 }
 
 impl Backoff for ThinLinear {
-    fn on_expiry(&mut self, v: &SenderView) {
-        if v.expiries == 0 {
-            self.doublings = 0;
+    fn level(&self, e: &Expiry) -> u32 {
+        let thin = e.flight_size < self.0.thin_segs.saturating_mul(Bytes::from(e.smss));
+        if thin && u64::from(e.expiries) < self.0.retries {
+            return 0;
         }
-        let thin = v.flight_size < self.rules.thin_segs.saturating_mul(Bytes::from(v.smss));
-        if thin && u64::from(v.expiries) < self.rules.retries {
-            self.doublings = 0;
-        } else {
-            self.doublings = self.doublings.saturating_add(1).min(DOUBLINGS);
-        }
+        let before = if e.expiries == 0 { 0 } else { e.level };
+        before.saturating_add(1).min(DOUBLINGS)
     }
 
-    fn timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
-        if expiries == 0 {
-            return rto;
-        }
-        self.rules.limits.doubled(rto, self.doublings)
+    fn timeout(&self, rto: Duration, level: u32, _rng: &mut Rng) -> Duration {
+        self.0.limits.doubled(rto, level)
     }
 
-    fn syn_timeout(&mut self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
-        let linear = self.rules.syn_linear.min(u64::from(u32::MAX)) as u32;
-        self.rules.limits.doubled(rto, expiries.saturating_sub(linear).min(MAX_DOUBLINGS))
+    fn syn_timeout(&self, rto: Duration, expiries: u32, _rng: &mut Rng) -> Duration {
+        let linear = self.0.syn_linear.min(u64::from(u32::MAX)) as u32;
+        self.0.limits.doubled(rto, expiries.saturating_sub(linear).min(MAX_DOUBLINGS))
     }
 
     fn give_up(&self, expiries: u32, waited: Duration) -> bool {
-        self.rules.limits.give_up(expiries, waited)
+        self.0.limits.give_up(expiries, waited)
     }
 }
 
@@ -80,5 +71,5 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
         R2_RETRIES,
         R2_TIME,
     ],
-    build: |p| Box::new(ThinLinear { rules: p.shared(Rules::new), doublings: 0 }),
+    build: |p| Box::new(ThinLinear(p.shared(Rules::new))),
 };

@@ -49,7 +49,7 @@ pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
         dsack: None,
         rtt: None,
         ece: false,
-        cwnd_limited: true,
+        validated: true,
         deliveries: None,
     }
 }

@@ -66,7 +66,7 @@ fn ones_own_policy_joins_the_others() {
         }
     }
     impl crate::Backoff for Linear {
-        fn timeout(&mut self, rto: ackclock_units::Duration, expiries: u32, _: &mut ackclock_units::Rng) -> ackclock_units::Duration {
+        fn timeout(&self, rto: ackclock_units::Duration, expiries: u32, _: &mut ackclock_units::Rng) -> ackclock_units::Duration {
             rto * u64::from(expiries + 1)
         }
         fn give_up(&self, _: u32, _: ackclock_units::Duration) -> bool {

@@ -2,7 +2,7 @@ use ackclock_units::{Duration, Instant};
 
 use super::{duration, for_all, span};
 use crate::harness::{sample, view};
-use crate::{Backoff, Params, RateControl, RetransmissionTimer, RttEstimator, SenderView, TimerAction, TimerEvent, Value};
+use crate::{Backoff, Expiry, Params, RateControl, RetransmissionTimer, RttEstimator, SenderView, TimerAction, TimerEvent, Value};
 
 #[test]
 fn timeouts_keep_their_bounds() {
@@ -66,11 +66,11 @@ fn another_floor_is_a_floor() {
 #[test]
 fn backing_off_never_shortens() {
     for_all::<dyn Backoff>(|c, rng| {
-        let mut b = c.build();
+        let b = c.build();
         for _ in 0..20 {
             let rto = span(rng);
             for syn in [false, true] {
-                let mut timeout = |expiries| if syn { b.syn_timeout(rto, expiries, rng) } else { b.timeout(rto, expiries, rng) };
+                let mut timeout = |level| if syn { b.syn_timeout(rto, level, rng) } else { b.timeout(rto, level, rng) };
                 assert_eq!(timeout(0), rto, "not backed off yet: {c:?}");
                 let mut last = rto;
                 for expiries in (1..80).chain([u32::MAX]) {
@@ -78,6 +78,13 @@ fn backing_off_never_shortens() {
                     assert!(next >= last, "{next} after {last} at {expiries}: {c:?}");
                     last = next;
                 }
+            }
+            // A row of expiries, each with whatever is in flight: the level never jumps by more than one doubling.
+            let mut level = 0;
+            for expiries in 0..80 {
+                let next = b.level(&Expiry { expiries, level, flight_size: 1 + rng.below(100_000), smss: 1000 });
+                assert!(next <= level + 1, "{next} after {level} at {expiries}: {c:?}");
+                level = next;
             }
             let waits = [0, 10, 100, 1000, 100_000].map(Duration::from_secs);
             for expiries in 0..40 {

@@ -25,13 +25,13 @@ fn live(c: &Chosen<dyn CongestionControl>, rng: &mut Rng, check: impl Fn(&Sender
             1 => Event::Congestion(Congestion::Rto { repeated: rng.chance(0.5) }),
             2 => Event::Settled(if rng.chance(0.5) { Settled::Done } else { Settled::Spurious }),
             3 => Event::Idle,
-            _ => Event::Ack { newly_acked: 1 + rng.below(4 * u64::from(smss)), cwnd_limited: rng.chance(0.8) },
+            _ => Event::Ack { newly_acked: 1 + rng.below(4 * u64::from(smss)), validated: rng.chance(0.8) },
         };
         v.window = match event {
             Event::Congestion(cause) => w.on_congestion(cause, &v),
             Event::Settled(how) => w.on_settled(how, &v),
             Event::Idle => w.on_idle(Duration::from_secs(1), &v),
-            Event::Ack { newly_acked, cwnd_limited } => w.on_ack(&AckInfo { cwnd_limited, ..ack(1, newly_acked) }, &v),
+            Event::Ack { newly_acked, validated } => w.on_ack(&AckInfo { validated, ..ack(1, newly_acked) }, &v),
         };
         assert!(v.window.cwnd >= u64::from(smss), "{event:?} left {:?}, less than a segment of {smss}: {c:?}", v.window);
         check(&before, event, &v);
@@ -43,7 +43,7 @@ enum Event {
     Congestion(Congestion),
     Settled(Settled),
     Idle,
-    Ack { newly_acked: u64, cwnd_limited: bool },
+    Ack { newly_acked: u64, validated: bool },
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn acks_never_shrink_a_window_and_congestion_never_widens_it() {
             live(c, rng, |before, event, after| {
                 let (old, new) = (before.window.cwnd, after.window.cwnd);
                 match event {
-                    Event::Ack { cwnd_limited: false, .. } => assert_eq!(new, old, "an unused window grew: {c:?}"),
+                    Event::Ack { validated: false, .. } => assert_eq!(new, old, "an unused window grew: {c:?}"),
                     Event::Ack { .. } => assert!(new >= old, "{old} to {new}: {c:?}"),
                     Event::Congestion(_) => assert!(new <= old.max(2 * u64::from(after.smss)), "{old} to {new} at {event:?}: {c:?}"),
                     Event::Idle => assert!(new <= old, "{old} to {new}: {c:?}"),

@@ -45,7 +45,11 @@ impl<R: AckRule> LossRecovery for Counting<R> {
         self.duplicates.quota(v)
     }
 
-    fn on_undo(&mut self, _v: &SenderView) {
-        self.duplicates.undo();
+    fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {
+        self.duplicates.resent();
+    }
+
+    fn on_undo(&mut self, v: &SenderView) {
+        self.duplicates.undo(v);
     }
 }

@@ -6,39 +6,55 @@ use crate::{Param, Params, Phase, Scoreboard, SenderView};
 /// What all rules that count duplicate acks share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Duplicates {
-    dup_thresh: u32,
+    dup_thresh: u16,
     limited_transmit: bool,
     early: EarlyRetransmit,
     /// A retransmission is due whatever the window says.
     owed: bool,
-    /// Duplicate acks up to here may come from needless retransmissions of an earlier episode (RFC 6582 §3.2); `None` when that is over. Kept here and
-    /// forgotten in time, since a stale number would compare wrongly after two gigabytes.
-    recover: Option<SeqNumber>,
+    /// Duplicate acks up to here may come from spurious retransmissions of an earlier episode (RFC 6582 §3.2), while `doubtful`. Kept here and forgotten in
+    /// time, since a stale number would compare wrongly after two gigabytes.
+    recover: SeqNumber,
+    doubtful: bool,
+    /// Both from before the timer expired, should that have been spurious.
+    recover_before: SeqNumber,
+    doubtful_before: bool,
+    /// Segments resent since.
+    resent: u16,
     careful: bool,
 }
 
 impl Duplicates {
     /// Reads [`DUP_THRESH`], [`LIMITED_TRANSMIT`] and [`EARLY_RETRANSMIT`](super::early::EARLY_RETRANSMIT).
     pub fn new(p: &Params, careful: bool) -> Self {
-        let (dup_thresh, limited_transmit) = (p.count("dup_thresh") as u32, p.flag("limited_transmit"));
-        Self { dup_thresh, limited_transmit, early: EarlyRetransmit::new(p), owed: false, recover: None, careful }
+        let (dup_thresh, limited_transmit) = (p.count("dup_thresh") as u16, p.flag("limited_transmit"));
+        let (early, none) = (EarlyRetransmit::new(p), SeqNumber(0));
+        Self {
+            dup_thresh,
+            limited_transmit,
+            early,
+            owed: false,
+            recover: none,
+            doubtful: false,
+            recover_before: none,
+            doubtful_before: false,
+            resent: 0,
+            careful,
+        }
     }
 
     /// DupThresh.
     pub fn dup_thresh(&self) -> u32 {
-        self.dup_thresh
+        self.dup_thresh.into()
     }
 
     /// To be called at each ack, before anything else.
     pub fn follow(&mut self, v: &SenderView) {
-        if self.recover.is_some_and(|recover| v.snd_una > recover) {
-            self.recover = None;
-        }
+        self.doubtful &= v.snd_una <= self.recover;
     }
 
     /// True when so many duplicate acks came that a segment is missing.
     pub fn are_enough(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
-        (v.dup_acks >= self.dup_thresh || self.are_all(b, v)) && self.recover.is_none()
+        (v.dup_acks >= self.dup_thresh() || self.are_all(b, v)) && !self.doubtful
     }
 
     /// True when as many came as can be expected, and those are few (RFC 5827).
@@ -49,23 +65,36 @@ impl Duplicates {
     /// An episode begins: the first retransmission goes out even if the window is full (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
     pub fn begin(&mut self, v: &SenderView) {
         self.owe();
-        if self.careful {
-            self.recover = Some(v.snd_nxt);
-        }
+        self.doubt(v);
     }
 
     /// The timer expired: duplicate acks for what is now resent mean nothing (RFC 6582 §4).
     pub fn expired(&mut self, v: &SenderView) {
         self.owed = false;
+        if v.expiries <= 1 {
+            (self.recover_before, self.doubtful_before, self.resent) = (self.recover, self.doubtful, 0);
+        }
+        self.doubt(v);
+    }
+
+    fn doubt(&mut self, v: &SenderView) {
         if self.careful {
-            self.recover = Some(v.snd_nxt);
+            (self.recover, self.doubtful) = (v.snd_nxt, true);
         }
     }
 
-    /// The last timeout was spurious.
-    pub fn undo(&mut self) {
+    /// A segment was sent again.
+    pub fn resent(&mut self) {
+        self.resent = self.resent.saturating_add(1);
+    }
+
+    /// The last timeout was spurious: everything that was resent brings a duplicate ack. Where those could be taken for a loss, they go on meaning nothing.
+    pub fn undo(&mut self, v: &SenderView) {
         self.owed = false;
-        self.recover = None;
+        if self.resent < self.dup_thresh {
+            (self.recover, self.doubtful) = (self.recover_before, self.doubtful_before);
+            self.follow(v);
+        }
     }
 
     /// The next segment goes out whatever the window says.

@@ -161,6 +161,7 @@ impl LossRecovery for Fack {
     }
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
+        self.without_sack.on_retransmit(sent, v);
         self.cut.note(sent, v);
     }
 

@@ -26,9 +26,10 @@ struct Sack {
     seen_before: SeqNumber,
     /// Everything un-SACKed below it was resent in this episode (HighRxt); never behind `snd_una`.
     high_rxt: SeqNumber,
-    /// No rescue retransmission before more than this is acknowledged (RescueRxt): the first retransmission of this episode, or all of it once the rescue is
-    /// spent.
-    rescue_rxt: Option<SeqNumber>,
+    /// No rescue retransmission before more than this is acknowledged (RescueRxt), while `rescue_waits`: the first retransmission of this episode, or all of
+    /// it once the rescue is spent.
+    rescue_rxt: SeqNumber,
+    rescue_waits: bool,
     advice: Advice,
 }
 
@@ -69,7 +70,7 @@ impl Sack {
     /// The highest outstanding un-SACKed segment, if it was not resent in this episode yet and the rescue is not spent (RFC 6675 §4 NextSeg rule 4,
     /// which leaves open that the segment may have been resent; the tail of the window is what it is for).
     fn rescue(&self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
-        if self.rescue_rxt.is_some_and(|rescue_rxt| v.snd_una <= rescue_rxt) {
+        if self.rescue_waits && v.snd_una <= self.rescue_rxt {
             return None;
         }
         let top = b.sacked().last().filter(|range| range.end == v.snd_nxt).map_or(v.snd_nxt, |range| range.start);
@@ -135,7 +136,8 @@ impl LossRecovery for Sack {
                 mark_first(b, v, lost);
             }
             // Step 4.3: no rescue before the first retransmission is acknowledged, and more.
-            self.rescue_rxt = b.segment(v.snd_una).map(|first| first.range.end);
+            let first = b.segment(v.snd_una);
+            (self.rescue_rxt, self.rescue_waits) = (first.map_or(v.snd_una, |first| first.range.end), first.is_some());
             self.cut.open(v);
             if !self.cut.is_gradual() {
                 self.without_sack.duplicates.begin(v);
@@ -158,7 +160,7 @@ impl LossRecovery for Sack {
         if v.expiries <= 1 {
             self.seen_before = if self.following { self.marked_to.max(self.high_rxt) } else { v.snd_una };
         }
-        (self.following, self.marked_to, self.high_rxt, self.rescue_rxt) = (true, v.snd_nxt, v.snd_una, None);
+        (self.following, self.marked_to, self.high_rxt, self.rescue_waits) = (true, v.snd_nxt, v.snd_una, false);
     }
 
     fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
@@ -187,12 +189,13 @@ impl LossRecovery for Sack {
     }
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
+        self.without_sack.on_retransmit(sent, v);
         self.cut.note(sent, v);
         match self.advice {
             Advice::NewData => {}
             Advice::Retransmission => self.high_rxt = self.high_rxt.max(sent.end),
             // HighRxt stays (§4 NextSeg rule 4).
-            Advice::Rescue => self.rescue_rxt = Some(v.recovery_point),
+            Advice::Rescue => (self.rescue_rxt, self.rescue_waits) = (v.recovery_point, true),
         }
     }
 
@@ -233,7 +236,8 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
             marked_to: SeqNumber(0),
             seen_before: SeqNumber(0),
             high_rxt: SeqNumber(0),
-            rescue_rxt: None,
+            rescue_rxt: SeqNumber(0),
+            rescue_waits: false,
             advice: Advice::NewData,
         })
     },

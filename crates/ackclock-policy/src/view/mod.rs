@@ -151,8 +151,8 @@ pub struct AckInfo {
     pub rtt: Option<Duration>,
     /// ECN echo was set.
     pub ece: bool,
-    /// The window had been the limit when this data was sent: growth is justified (RFC 7661).
-    pub cwnd_limited: bool,
+    /// At least half of the congestion window was in use lately: the window has been tried, and growth is justified (the validated phase, RFC 7661 §4.3).
+    pub validated: bool,
     /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by time](crate::LossRecovery::goes_by_time), and
     /// for no other.
     pub deliveries: Option<Deliveries>,
@@ -258,6 +258,19 @@ pub enum TimerAction {
     Arm(Instant),
     /// Stop it.
     Disarm,
+}
+
+/// An expiry of the retransmission timer of data, as things stood just before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expiry {
+    /// Expiries in a row before this one, without progress.
+    pub expiries: u32,
+    /// Level of the backoff before it.
+    pub level: u32,
+    /// Sent and not cumulatively acknowledged, bytes.
+    pub flight_size: Bytes,
+    /// Largest segment sent, bytes.
+    pub smss: u32,
 }
 
 /// An outstanding segment on the scoreboard.

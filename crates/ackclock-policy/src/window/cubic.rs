@@ -116,7 +116,7 @@ impl CongestionControl for Cubic {
 
     fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
         let since_last = v.now.since(std::mem::replace(&mut self.last_ack_at, v.now));
-        if self.validate && !a.cwnd_limited {
+        if self.validate && !a.validated {
             // Time in which the application was the limit does not count (§4.2, §5.8).
             self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
             return v.window;
@@ -172,7 +172,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         Param::flag("fast_convergence", true, "give way when the window was still below its former maximum (4.7)"),
         Param::flag("reno_friendly", true, "never below what Reno would have (4.3)"),
         Param::flag("byte_counting", true, "count acknowledged segments rather than acks"),
-        Param::flag("validate", true, "grow only while the window is the limit (RFC 7661)"),
+        Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)"),
         INITIAL_WINDOW,
         INITIAL_SEGS,
     ],

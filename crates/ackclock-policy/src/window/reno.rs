@@ -126,8 +126,8 @@ impl CongestionControl for Reno {
     }
 
     fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
-        // A window that was not the limit has not been tried (RFC 7661 §4.3).
-        if self.rules.validate && !a.cwnd_limited {
+        // A window that is not in use has not been tried (RFC 7661 §4.3, non-validated phase).
+        if self.rules.validate && !a.validated {
             return v.window;
         }
         let slow = match self.rules.phases {
@@ -211,7 +211,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         Param::count("loss_window_segs", 1, 1..=1000, "window after a timeout, segments"),
         Param::flag("byte_counting", false, "grow by bytes acknowledged (RFC 3465) rather than by acks"),
         Param::count("limit_segs", 2, 1..=1000, "L, segments per ack in slow start with byte counting (RFC 3465 2.3)"),
-        Param::flag("validate", true, "grow only while the window is the limit (RFC 7661)"),
+        Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)"),
         Param::flag("at_ssthresh", false, "slow start goes on where the window equals the threshold, as in 4.4BSD-Lite (RFC 5681 3.1 allows either)"),
         Param::flag("keep_ssthresh", false, "a collapse to the loss window leaves the threshold alone (M-A3 as printed; not a standard)"),
     ],

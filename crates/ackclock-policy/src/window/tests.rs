@@ -118,7 +118,7 @@ fn a_round_trip_adds_at_most_a_segment() {
 
 #[test]
 fn an_unused_window_does_not_grow() {
-    let unused = AckInfo { cwnd_limited: false, ..ack(1, 1000) };
+    let unused = AckInfo { validated: false, ..ack(1, 1000) };
     for name in ["reno", "cubic"] {
         assert_eq!(with(name, &[]).on_ack(&unused, &window(4000, u64::MAX)).cwnd, 4000);
         assert_eq!(with(name, &[("validate", "false")]).on_ack(&unused, &window(4000, u64::MAX)).cwnd, 5000);
@@ -342,7 +342,7 @@ fn cubic_does_not_count_idle_time() {
         if idle {
             for _ in 0..100 {
                 run.v.now += Duration::from_secs(1);
-                let unused = AckInfo { cwnd_limited: false, ..ack(1, 1000) };
+                let unused = AckInfo { validated: false, ..ack(1, 1000) };
                 run.v.window = run.w.on_ack(&unused, &run.v);
             }
         }

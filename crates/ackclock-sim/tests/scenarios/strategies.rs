@@ -49,8 +49,8 @@ fn a_padded_packet_is_found_missing_by_duplicate_acks() {
     let stack = "sack+mss(500B)+no-nagle+ack-every+no-limited-transmit";
     let (telnet, padded) = (alone("telnet", stack, 0.05, 2000), alone("padded", stack, 0.05, 2000));
     let (_, again, timeouts, fast) = counts(&telnet);
-    // A timeout resends more than one where another was typed meanwhile.
-    assert!(fast == 0 && again >= u64::from(timeouts) && again < u64::from(timeouts) + 10 && timeouts > 50, "{:?}", counts(&telnet));
+    // A timeout resends more than one where another was typed meanwhile, and three typed meanwhile make three duplicate acks.
+    assert!(fast <= 1 && again >= u64::from(timeouts) && again < u64::from(timeouts) + 10 && timeouts > 50, "{:?}", counts(&telnet));
     let (sent, _, timeouts, fast) = counts(&padded);
     assert!(sent > 3 * counts(&telnet).0 && fast > timeouts && timeouts > 0, "{:?}", counts(&padded));
     assert!(padded.flows[0].response_time < telnet.flows[0].response_time);
@@ -84,8 +84,8 @@ fn small_segments_make_losses_repairable_without_a_timeout() {
     // I-A8, I-E15: each of the four is lost as easily as a whole packet here, so that more time out than before, but some do not.
     let stack = "sack+mss(500B)+ack-every+iw(4)+no-limited-transmit";
     let (telnet, smart) = (alone("telnet", stack, 0.05, 2000), alone("telnet", &format!("{stack}+smart-framing"), 0.05, 2000));
-    let ((_, _, plain, none), (sent, _, timeouts, fast)) = (counts(&telnet), counts(&smart));
-    assert!(none == 0 && fast > 20 && timeouts > plain, "{:?} and {:?}", counts(&telnet), counts(&smart));
+    let ((_, _, plain, few), (sent, _, timeouts, fast)) = (counts(&telnet), counts(&smart));
+    assert!(few <= 1 && fast > 20 && timeouts > plain, "{:?} and {:?}", counts(&telnet), counts(&smart));
     assert!(sent > 3 * counts(&telnet).0);
 }
 

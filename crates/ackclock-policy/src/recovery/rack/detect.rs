@@ -16,6 +16,8 @@ pub(super) struct Detection {
     latest: Option<Transmission>,
     /// RACK.rtt: how long that was under way.
     rtt: Duration,
+    /// Both as they were before the timer expired.
+    before_rto: (Option<Transmission>, Duration),
     /// RACK.fack: the highest number delivered; never behind `snd_una`.
     fack: SeqNumber,
     /// RACK.reordering_seen.
@@ -38,6 +40,7 @@ impl Detection {
             following: false,
             latest: None,
             rtt: Duration::ZERO,
+            before_rto: (None, Duration::ZERO),
             fack: SeqNumber(0),
             reordering_seen: false,
             reo_wnd_mult: 1,
@@ -69,7 +72,7 @@ impl Detection {
             self.min_rtt.take(rtt, v.now);
         }
         if let Some(d) = &a.deliveries {
-            self.advance(d, v.now);
+            self.advance(d, v);
             // Step 3: what was sent once and arrives below the highest delivered was overtaken.
             self.reordering_seen |= d.lowest_sent_once.is_some_and(|end_seq| end_seq < self.fack);
         }
@@ -80,10 +83,13 @@ impl Detection {
     }
 
     /// Step 2.
-    fn advance(&mut self, d: &Deliveries, now: Instant) {
-        // The ack of a retransmission may answer an earlier transmission: its timestamp tells, or it comes sooner than any answer can.
+    fn advance(&mut self, d: &Deliveries, v: &SenderView) {
+        let now = v.now;
+        // The ack of a retransmission may answer an earlier transmission: its timestamp tells, or it comes sooner than any answer can. That of an ack which
+        // SACKs it above a hole echoes what came before the hole (RFC 7323 §4.3), and tells nothing.
         let soonest = self.min_rtt.get().unwrap_or(Duration::ZERO);
-        let answered = |t: &Transmission| d.echoed.is_none_or(|echoed| t.xmit_ts <= echoed) && now.since(t.xmit_ts) >= soonest;
+        let echo_allows = |t: &Transmission| t.end_seq > v.snd_una || d.echoed.is_none_or(|echoed| t.xmit_ts <= echoed);
+        let answered = |t: &Transmission| echo_allows(t) && now.since(t.xmit_ts) >= soonest;
         for t in d.sent_once.into_iter().chain(d.resent.filter(answered)) {
             if self.latest.is_none_or(|latest| t.is_after(latest)) {
                 (self.latest, self.rtt) = (Some(t), now.since(t.xmit_ts));
@@ -148,6 +154,9 @@ impl Detection {
     /// RFC 8985 §6.3, RACK_mark_losses_on_RTO(): the first segment is lost, and what was sent as long ago as an answer may take.
     pub fn expired(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.follow(v.snd_una);
+        if v.expiries <= 1 {
+            self.before_rto = (self.latest, self.rtt);
+        }
         let wait = self.rtt + self.reo_wnd(b, v, matches!(v.phase, Phase::Recovery | Phase::Loss));
         let mut at = v.snd_una;
         while let Some(s) = next(b, v, at) {
@@ -156,6 +165,12 @@ impl Detection {
                 add(s.range, lost);
             }
         }
+    }
+
+    /// The last timeout was spurious, so that what was taken for the answer to its retransmission answers an original: nothing is known to have overtaken
+    /// what was outstanding then.
+    pub fn undo(&mut self) {
+        (self.latest, self.rtt) = self.before_rto;
     }
 
     /// `sent` was sent again.

@@ -161,6 +161,7 @@ impl LossRecovery for Rack {
     }
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
+        self.without_sack.on_retransmit(sent, v);
         self.state.detection.resent(sent, v);
     }
 
@@ -178,6 +179,7 @@ impl LossRecovery for Rack {
 
     fn on_undo(&mut self, v: &SenderView) {
         self.without_sack.on_undo(v);
+        self.state.detection.undo();
         self.state.timer = None;
     }
 }

@@ -251,8 +251,9 @@ impl Connection {
         // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675 §5), nor on an echo (RFC 3168 §6.1.2).
         let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss) && before != Phase::Recovery && !undone && !info.ece;
         if info.newly_acked > 0 && grows {
-            if before != self.phase {
-                v = self.view(now);
+            if seldom(before != self.phase) {
+                // The ack belongs to the phase that it may have ended (RFC 3465 §2.3: what follows a timeout grows by one segment at most).
+                v = SenderView { phase: before, ..self.view(now) };
             }
             let Sending { policies, state } = self.sender.both();
             let window = policies.window.on_ack(info, &v);

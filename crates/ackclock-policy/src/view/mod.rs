@@ -288,6 +288,13 @@ pub struct SentSegment {
     pub lost: bool,
 }
 
+impl SentSegment {
+    /// Its last transmission.
+    pub fn transmission(&self) -> Transmission {
+        Transmission { xmit_ts: self.xmit_ts, end_seq: self.range.end }
+    }
+}
+
 /// A data segment that arrived in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {

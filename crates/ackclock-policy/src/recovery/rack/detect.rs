@@ -1,6 +1,7 @@
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
 use super::min_rtt::MinRtt;
+use super::resent::Resent;
 use crate::{AckInfo, Deliveries, Param, Params, Phase, Probe, Scoreboard, SenderView, Transmission};
 
 /// RACK (RFC 8985 §6): a segment is lost when one sent later has arrived and, since it was sent, a round trip and the reordering window have passed.
@@ -26,8 +27,10 @@ pub(super) struct Detection {
     reo_wnd_persist: u32,
     /// RACK.dsack_round: a DSACK has widened the window in the round trip that ends there.
     dsack_round: Option<SeqNumber>,
-    /// Everything sent again lies below it; never behind `snd_una`.
-    resent_to: SeqNumber,
+    /// What was sent once and lies below it was SACKed, taken for lost, or resent; never behind `snd_una`.
+    judged_to: SeqNumber,
+    /// What was resent.
+    resent: Resent,
 }
 
 impl Detection {
@@ -46,7 +49,8 @@ impl Detection {
             reo_wnd_mult: 1,
             reo_wnd_persist: p.count("reo_wnd_persist") as u32,
             dsack_round: None,
-            resent_to: SeqNumber(0),
+            judged_to: SeqNumber(0),
+            resent: Resent::default(),
         }
     }
 
@@ -59,7 +63,7 @@ impl Detection {
 
     fn follow(&mut self, before: SeqNumber) {
         if !self.following {
-            (self.fack, self.resent_to, self.following) = (before, before, true);
+            (self.fack, self.judged_to, self.following) = (before, before, true);
         }
     }
 
@@ -78,7 +82,8 @@ impl Detection {
         }
         let delivered_to = b.sacked().last().map_or(v.snd_una, |range| range.end);
         self.fack = self.fack.max(delivered_to).max(v.snd_una);
-        self.resent_to = self.resent_to.max(v.snd_una);
+        self.judged_to = self.judged_to.max(v.snd_una);
+        self.resent.forget_below(v.snd_una);
         self.adapt(a, v, repaired);
     }
 
@@ -124,28 +129,65 @@ impl Detection {
         quarter.saturating_mul(u64::from(self.reo_wnd_mult)).min(v.rtt.map_or(Duration::MAX, |r| r.srtt))
     }
 
-    /// Step 5, RACK_detect_loss(): adds what is lost, and answers until when the rest of what was sent before `latest` may still arrive.
-    pub fn detect(&self, b: &dyn Scoreboard, v: &SenderView, repairing: bool, lost: &mut Vec<SeqRange>) -> Option<Instant> {
+    /// Step 5, RACK_detect_loss(): adds what is lost, and returns until when the rest of what was sent before `latest` may still arrive. It looks at segments
+    /// in the order of their last transmission: what was sent once in that of the numbers, what was resent by a list.
+    pub fn detect(&mut self, b: &dyn Scoreboard, v: &SenderView, repairing: bool, lost: &mut Vec<SeqRange>) -> Option<Instant> {
         let latest = self.latest?;
         let wait = self.rtt + self.reo_wnd(b, v, repairing);
-        let (mut at, mut last) = (v.snd_una, None);
-        while let Some(s) = next(b, v, at) {
-            at = s.range.end;
-            if s.lost {
-                continue;
-            }
-            if !latest.is_after(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }) {
-                // What was sent once was sent in the order of the numbers: nothing that counts follows.
-                if s.transmissions == 1 && at >= self.resent_to {
-                    break;
-                }
-                continue;
-            }
+        #[cfg(debug_assertions)]
+        let expected = overtaken(latest, wait, b, v);
+        let (before, mut last) = (lost.len(), self.detect_first_sent(latest, wait, b, v, lost));
+        let resent_from = lost.len();
+        self.resent.retain_waiting(latest, b, v, |s| {
             let until = s.xmit_ts + wait;
-            if until <= v.now {
+            let is_lost = until <= v.now;
+            if is_lost {
                 add(s.range, lost);
             } else {
                 last = last.max(Some(until));
+            }
+            !is_lost
+        });
+        if resent_from < lost.len() {
+            in_order(lost, before);
+        }
+        #[cfg(debug_assertions)]
+        assert_eq!((&lost[before..], last), (&expected.0[..], expected.1), "RFC 8985 §6.2 step 5, by looking at everything");
+        last
+    }
+
+    /// What was found to be lost was not marked: it is found again.
+    pub fn forget_judgements(&mut self, v: &SenderView) {
+        self.judged_to = v.snd_una;
+    }
+
+    /// The same for what was sent once.
+    fn detect_first_sent(
+        &mut self,
+        latest: Transmission,
+        wait: Duration,
+        b: &dyn Scoreboard,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Option<Instant> {
+        let (mut at, mut last) = (self.judged_to.max(v.snd_una), None);
+        while let Some(s) = next(b, v, at) {
+            if s.transmissions > 1 && !s.lost {
+                self.resent.insert(s);
+            } else if !s.lost {
+                if !latest.is_after(s.transmission()) {
+                    break;
+                }
+                let until = s.xmit_ts + wait;
+                if until <= v.now {
+                    add(s.range, lost);
+                } else {
+                    last = last.max(Some(until));
+                }
+            }
+            at = s.range.end;
+            if last.is_none() {
+                self.judged_to = at;
             }
         }
         last
@@ -157,6 +199,8 @@ impl Detection {
         if v.expiries <= 1 {
             self.before_rto = (self.latest, self.rtt);
         }
+        // SACKs may have been forgotten (RFC 2018 §8).
+        self.forget_judgements(v);
         let wait = self.rtt + self.reo_wnd(b, v, matches!(v.phase, Phase::Recovery | Phase::Loss));
         let mut at = v.snd_una;
         while let Some(s) = next(b, v, at) {
@@ -169,14 +213,16 @@ impl Detection {
 
     /// The last timeout was spurious, so that what was taken for the answer to its retransmission answers an original: nothing is known to have overtaken
     /// what was outstanding then.
-    pub fn undo(&mut self) {
+    pub fn undo(&mut self, v: &SenderView) {
         (self.latest, self.rtt) = self.before_rto;
+        // What the timeout marked is not marked any more.
+        self.forget_judgements(v);
     }
 
     /// `sent` was sent again.
     pub fn resent(&mut self, sent: SeqRange, v: &SenderView) {
         self.follow(v.snd_una);
-        self.resent_to = self.resent_to.max(sent.end);
+        self.resent.push(sent, v.now);
     }
 }
 
@@ -184,6 +230,39 @@ impl Detection {
 fn next(b: &dyn Scoreboard, v: &SenderView, at: SeqNumber) -> Option<crate::SentSegment> {
     let range = b.next_unsacked(at).filter(|range| range.end <= v.snd_nxt)?;
     b.segment(range.start)
+}
+
+/// Puts the ranges from place `from` on in order of their numbers, each byte once.
+fn in_order(ranges: &mut Vec<SeqRange>, from: usize) {
+    ranges[from..].sort_unstable_by(|a, b| a.start.diff(b.start).cmp(&0));
+    let mut last = from;
+    for i in from + 1..ranges.len() {
+        if ranges[i].start <= ranges[last].end {
+            ranges[last].end = ranges[last].end.max(ranges[i].end);
+        } else {
+            last += 1;
+            ranges[last] = ranges[i];
+        }
+    }
+    ranges.truncate(last + 1);
+}
+
+/// Step 5 as RFC 8985 §6.2 writes it, over everything outstanding: what tests hold [`Detection::detect`] against.
+#[cfg(debug_assertions)]
+fn overtaken(latest: Transmission, wait: Duration, b: &dyn Scoreboard, v: &SenderView) -> (Vec<SeqRange>, Option<Instant>) {
+    let (mut at, mut lost, mut last) = (v.snd_una, vec![], None);
+    while let Some(s) = next(b, v, at) {
+        at = s.range.end;
+        if s.lost || !latest.is_after(s.transmission()) {
+            continue;
+        }
+        if s.xmit_ts + wait <= v.now {
+            add(s.range, &mut lost);
+        } else {
+            last = last.max(Some(s.xmit_ts + wait));
+        }
+    }
+    (lost, last)
 }
 
 /// Adds a segment to those that are lost.

@@ -1,5 +1,6 @@
 mod detect;
 mod min_rtt;
+mod resent;
 mod tail;
 
 use ackclock_units::{Bytes, Instant, SeqRange};
@@ -100,6 +101,7 @@ impl LossRecovery for Rack {
         if over && v.phase == Phase::Recovery && lost.len() > before {
             // Another episode, which opens at this moment, once this one is over.
             lost.truncate(before);
+            state.detection.forget_judgements(v);
             state.timer = Some(Timer::Reordering(v.now));
             return Phase::Disorder;
         }
@@ -179,7 +181,7 @@ impl LossRecovery for Rack {
 
     fn on_undo(&mut self, v: &SenderView) {
         self.without_sack.on_undo(v);
-        self.state.detection.undo();
+        self.state.detection.undo(v);
         self.state.timer = None;
     }
 }

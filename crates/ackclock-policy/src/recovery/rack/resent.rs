@@ -1,0 +1,56 @@
+use std::collections::VecDeque;
+
+use ackclock_units::{Instant, SeqNumber, SeqRange};
+
+use crate::{Scoreboard, SenderView, SentSegment, Transmission};
+
+/// What was resent and is not known to be delivered or lost, in the order of the last transmission: an ack costs those that it overtakes, whatever is
+/// outstanding besides.
+#[derive(Debug, Default)]
+pub(super) struct Resent(VecDeque<(SeqRange, Instant)>);
+
+/// Room for so many is kept for another time.
+const SPARE: usize = 32;
+
+impl Resent {
+    /// `range` was sent again now.
+    pub fn push(&mut self, range: SeqRange, now: Instant) {
+        self.0.push_back((range, now));
+    }
+
+    /// Adds a segment that was sent again on somebody else's advice, unless it is there.
+    pub fn insert(&mut self, s: SentSegment) {
+        let first = self.0.partition_point(|(_, at)| *at < s.xmit_ts);
+        let past = first + self.0.range(first..).take_while(|(_, at)| *at == s.xmit_ts).count();
+        if !self.0.range(first..past).any(|(range, _)| range.start == s.range.start) {
+            self.0.insert(past, (s.range, s.xmit_ts));
+        }
+    }
+
+    /// Forgets the oldest as far as they are acknowledged.
+    pub fn forget_below(&mut self, snd_una: SeqNumber) {
+        while self.0.front().is_some_and(|(range, _)| range.end <= snd_una) {
+            self.0.pop_front();
+        }
+        if self.0.is_empty() && self.0.capacity() > SPARE {
+            self.0.shrink_to(SPARE);
+        }
+    }
+
+    /// Asks `waits` about each that was sent before `latest`, and forgets those of which it returns false, and those that are delivered, marked lost or sent
+    /// yet again.
+    pub fn retain_waiting(&mut self, latest: Transmission, b: &dyn Scoreboard, v: &SenderView, mut waits: impl FnMut(SentSegment) -> bool) {
+        // Of those sent at one moment, the numbers need not ascend.
+        let overtaken = self.0.iter().take_while(|(_, at)| *at <= latest.xmit_ts).count();
+        let mut kept = 0;
+        for i in 0..overtaken {
+            let (range, at) = self.0[i];
+            let current = b.segment(range.start.max(v.snd_una)).filter(|s| !s.sacked && !s.lost && s.xmit_ts == at && s.range.end <= v.snd_nxt);
+            if current.is_some_and(|s| !latest.is_after(s.transmission()) || waits(s)) {
+                self.0[kept] = (range, at);
+                kept += 1;
+            }
+        }
+        self.0.drain(kept..overtaken);
+    }
+}

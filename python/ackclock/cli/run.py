@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 PLOTS = ("sequence", "rates")
 """The figures that need a trace of segments."""
 COLUMNS = ("stack", "flows finished", "mean", "median", "p99", "loss", "goodput", "timeouts", "spurious retransmissions")
+SPARE = ("median", "spurious retransmissions", "mean", "timeouts", "goodput")
+"""Columns that a narrow terminal does without, the first one first."""
+SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx"}
+"""Headings for want of room."""
 
 
 @click.command("run")
@@ -67,7 +71,8 @@ def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
 def show(run: Run) -> None:
     """Prints the numbers of a run, a row for each stack."""
     columns = [(name, "left" if name == "stack" else "right") for name in COLUMNS]
-    print_table(columns, [row(r) for r in run.stacks])
+    rows = [row(r) for r in run.stacks]
+    print_table(columns, rows, spare=SPARE, short=SHORT, elsewhere="summary.json and --json have all")
     loads = [f"{r['stack']} {r['load']:.3g}" for r in run.stacks if r["load"]]
     if loads:
         size = next(r["mean_size"] for r in run.stacks if r["load"])

@@ -103,12 +103,8 @@ def sweeps() -> str:
 
 def tables() -> str:
     """The page of the tables."""
-    about = (
-        "Every world fills the same tables. A run folder holds `flows.parquet` and `links.parquet`, and\n"
-        "the others where the scenario's `trace` asks for them, with the run's label in front. Units and meanings are in the metadata\n"
-        "of the Arrow fields as well. Times are seconds, made of whole nanoseconds; a column that may be missing holds null then.\n\n"
-    )
-    return f"{NOTE}# Tables\n\n{about}{_core.tables_reference().rstrip()}\n"
+    template = (HERE / "tables.in.md").read_text(encoding="utf-8")
+    return NOTE + template.replace("{{tables}}", _core.tables_reference()).rstrip() + "\n"
 
 
 def reproductions() -> str:

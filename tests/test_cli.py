@@ -6,6 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from ackclock.cli import COMMANDS as COMMANDS_KNOWN
+
+SHORT = """
+duration = "1s"
+path = { kind = "dumbbell", rtt = "50ms", bottleneck = { rate = "1Mbit/s" } }
+workload = { kind = "bulk" }
+stacks = { tcp = "sack" }
+"""
+
 
 def test_help_names_every_command(ackclock):
     done = ackclock("--help")
@@ -62,10 +71,54 @@ def test_policies_as_json_declare_every_parameter(ackclock):
     assert star["params"][0]["name"] == "n"
 
 
-@pytest.mark.parametrize("command", ["policies --json", "policies", "capture FILE --json", "capture FILE --csv", "capture FILE", "--help"])
+COMMANDS = (
+    "policies --json",
+    "policies",
+    "policies red",
+    "capture FILE --json",
+    "capture FILE --csv",
+    "capture FILE",
+    "reproduce --list",
+    "reproduce B-E1",
+    "model pftk --p 0.01..0.1 --rtt 100ms",
+    "model eifel --cycles 2",
+    "run SCENARIO",
+    "run SCENARIO --json",
+)
+
+
+@pytest.mark.parametrize("command", ["", "-h", "--version", *COMMANDS, *(f"{name} --help" for name in COMMANDS_KNOWN)])
 @pytest.mark.parametrize("reader", ["head -c 1", "true"])
 def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path, command, reader):
     file = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/kernel-heavy-loss.pcap.gz"
-    line = f"{sys.executable} -m ackclock {command.replace('FILE', str(file))} | {reader}; exit ${{PIPESTATUS[0]}}"
+    scenario = tmp_path / "short.toml"
+    scenario.write_text(SHORT)
+    line = command.replace("FILE", str(file)).replace("SCENARIO", str(scenario))
+    line = f"{sys.executable} -m ackclock {line} 2>notes | {reader}; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    notes = (tmp_path / "notes").read_text()
     assert (done.stderr, done.returncode) == ("", 0)
+    assert "Traceback" not in notes
+    assert "Broken pipe" not in notes
+
+
+def test_notes_to_a_reader_that_leaves_early_end_quietly_too(tmp_path):
+    for command in ("", "nonsense", "model B-E1"):
+        line = f"{sys.executable} -m ackclock {command} 2>&1 | true"
+        done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert done.stdout + done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
+@pytest.mark.parametrize("command", ["", "policies", "policies --json"])
+def test_a_full_disk_is_one_sentence(tmp_path, command):
+    line = f"{sys.executable} -m ackclock {command} >/dev/full"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stderr, done.returncode) == ("ackclock: the system: No space left on device\n", 2)
+
+
+def test_a_closed_stdout_is_no_fault(tmp_path):
+    line = f"{sys.executable} -m ackclock policies red >&-"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr
+    assert "internal fault" not in done.stderr

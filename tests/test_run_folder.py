@@ -16,6 +16,7 @@ def made_up_run(scale: float = 1.0) -> Run:
         {
             "stack": ["tcp"] * 4 + ["none"] * 4,
             "start": [0.0, 1.0, 2.0, 3.0] * 2,
+            "size": pa.array([1000] * 8, pa.uint64()),
             "response_time": pa.array([0.1, 0.5, 2.0, None, 0.1, 0.4, 1.0, 3.0]),
             "outcome": ["finished", "finished", "finished", "unfinished", "finished", "finished", "finished", "failed"],
         }

@@ -32,7 +32,7 @@ pub struct Result {
     /// A row of numbers for each run and stack, JSON.
     #[pyo3(get)]
     summaries: String,
-    /// Flows that start before this (s) do not count in summaries.
+    /// Every number of tables and summaries counts from this moment (s) on.
     #[pyo3(get)]
     warmup: f64,
     /// One row for each flow.

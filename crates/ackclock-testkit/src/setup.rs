@@ -88,13 +88,31 @@ impl Setup {
         Connection::new(Arc::new(self.config.clone()), self.policies(), iss, rng)
     }
 
+    /// A seed of its own for each case that it is tried in. It follows from the names of its policies, so that a policy that is added to the registry
+    /// changes nothing for the others.
+    pub fn seed(&self, case: u64) -> u64 {
+        Rng::stream(0, &self.to_string(), case).next_u64()
+    }
+
+    /// One of `stacks`, drawn by name: a stack that is added changes only those draws that fall on it.
+    ///
+    /// # Panics
+    /// Without any.
+    pub fn drawn(stacks: &[Self], seed: u64, draw: u64) -> &Self {
+        stacks.iter().max_by_key(|s| Rng::stream(seed, &s.to_string(), draw).next_u64()).expect("there are stacks to draw from")
+    }
+
     /// Every built-in recovery with every window and every acknowledgment policy, in the order of the registry.
     pub fn every_stack() -> Vec<Self> {
-        let registry = Registry::builtin();
+        Self::every_stack_of(&Registry::builtin())
+    }
+
+    /// The same of a registry.
+    pub fn every_stack_of(registry: &Registry) -> Vec<Self> {
         let mut all = Vec::new();
-        for recovery in <dyn LossRecovery>::entries(&registry) {
-            for window in <dyn CongestionControl>::entries(&registry) {
-                for ack in <dyn AckPolicy>::entries(&registry) {
+        for recovery in <dyn LossRecovery>::entries(registry) {
+            for window in <dyn CongestionControl>::entries(registry) {
+                for ack in <dyn AckPolicy>::entries(registry) {
                     all.push(Self { recovery: Chosen::new(recovery), window: Chosen::new(window), ack: Chosen::new(ack), ..Self::default() });
                 }
             }

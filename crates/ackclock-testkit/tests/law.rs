@@ -13,6 +13,9 @@ const fn hours(n: u64) -> Instant {
     Instant::from_nanos(n * 3_600_000_000_000)
 }
 
+/// Transfers among which there is one that meets a loss and a packet that is held back.
+const TRIES: u64 = 8;
+
 /// Runs one transfer. What it prints shows when the test fails: the last line is the case.
 fn run(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64) -> Pipe {
     println!("seed {seed}: {} and {}\n  {plans:?}\n  {paths:?}\n  {:?}\n  {:?}", setups[0], setups[1], setups[0].config, setups[1].config);
@@ -85,10 +88,10 @@ fn run_narrow(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64
 #[test]
 fn every_stack_finds_a_narrow_link_without_a_timeout_or_a_reduction() {
     let paths = [Path::clean(ms(10)); 2];
-    for (i, setup) in Setup::every_stack().iter().enumerate() {
-        for (start, mtu) in [(0, 1000), (0, 300), (35, 577)] {
+    for setup in &Setup::every_stack() {
+        for (i, (start, mtu)) in (0..).zip([(0, 1000), (0, 300), (35, 577)]) {
             let plans = [Plan::send(300_000), Plan::send(100_000)];
-            let pipe = run_narrow([setup; 2], plans, paths, i as u64, Instant::ZERO + ms(start), mtu);
+            let pipe = run_narrow([setup; 2], plans, paths, setup.seed(i), Instant::ZERO + ms(start), mtu);
             for side in 0..2 {
                 let (c, aborted) = (pipe.connection(side), pipe.sides[side].aborted());
                 // With every window open the server has sent everything by then.
@@ -105,7 +108,7 @@ fn a_link_that_becomes_narrow_on_a_bad_path_loses_nothing() {
     let stacks = Setup::every_stack();
     for seed in 0..300 {
         let mut rng = Rng::stream(seed, "narrow", 0);
-        let setups = [0, 1].map(|_| options(&stacks[rng.below(stacks.len() as u64) as usize], &mut rng));
+        let setups = [0, 1].map(|n| options(Setup::drawn(&stacks, seed, n), &mut rng));
         let plans = [Plan { closing: Closing::WhenWritten, ..plan(&mut rng, 200_000) }, plan(&mut rng, 200_000)];
         let paths = [troubled(&mut rng), troubled(&mut rng)];
         let (start, mtu) = (Instant::ZERO + Duration::from_millis(rng.below(3000)), 120 + rng.below(1200) as usize);
@@ -125,12 +128,36 @@ fn every_recovery_with_every_window_and_ack_policy_over_a_bad_path() {
         rate: Some(Rate::from_bits_per_sec(10_000_000)),
         ..Path::clean(ms(20))
     };
-    for (i, setup) in Setup::every_stack().iter().enumerate() {
-        for (j, (sack, timestamps)) in [(true, true), (true, false), (false, true), (false, false)].into_iter().enumerate() {
+    for setup in &Setup::every_stack() {
+        for (i, (sack, timestamps)) in (0..).zip([(true, true), (true, false), (false, true), (false, false)]) {
             let setup = setup.clone().with(|c| (c.sack, c.timestamps) = (sack, timestamps));
-            let pipe = run([&setup, &setup], [Plan::send(150_000), Plan::send(20_000)], [path; 2], (i * 4 + j) as u64);
-            assert!(pipe.sides.iter().all(|s| s.aborted().is_none()), "3 % of loss is no reason to give up: {}", pipe.report());
-            assert!(pipe.fates.lost > 0 && pipe.fates.held > 0);
+            // One in a thousand of these transfers meets no bad luck; then there is another one.
+            let bad = (0..TRIES).any(|n| {
+                let pipe = run([&setup, &setup], [Plan::send(150_000), Plan::send(20_000)], [path; 2], setup.seed(4 * n + i));
+                assert!(pipe.sides.iter().all(|s| s.aborted().is_none()), "3 % of loss is no reason to give up: {}", pipe.report());
+                pipe.fates.lost > 0 && pipe.fates.held > 0
+            });
+            assert!(bad, "{TRIES} transfers met no loss, or nothing was held back");
+        }
+    }
+}
+
+#[test]
+fn a_stack_more_changes_nothing_for_the_others() {
+    // As if each recovery were new in turn, wherever it stands in the list.
+    let all = Setup::every_stack();
+    let seeds: Vec<(String, u64)> = all.iter().map(|s| (s.to_string(), s.seed(3))).collect();
+    assert!(seeds.iter().all(|(_, seed)| seeds.iter().filter(|(_, other)| other == seed).count() == 1), "each has its own");
+    let mut names: Vec<&str> = all.iter().map(|s| s.recovery.name()).collect();
+    names.dedup();
+    for new in names {
+        let without: Vec<Setup> = all.iter().filter(|s| s.recovery.name() != new).cloned().collect();
+        for s in &without {
+            assert!(seeds.contains(&(s.to_string(), s.seed(3))));
+        }
+        for seed in 0..200 {
+            let (before, now) = (Setup::drawn(&without, seed, 0), Setup::drawn(&all, seed, 0));
+            assert!(now.recovery.name() == new || now.to_string() == before.to_string(), "{before} became {now}");
         }
     }
 }
@@ -142,8 +169,7 @@ fn any_path_any_options_any_traffic() {
     let cases = std::env::var("ACKCLOCK_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(600);
     for seed in 0..cases {
         let mut rng = Rng::stream(seed, "case", 0);
-        let stack = |rng: &mut Rng| options(&stacks[rng.below(stacks.len() as u64) as usize], rng);
-        let setups = [stack(&mut rng), stack(&mut rng)];
+        let setups = [0, 1].map(|n| options(Setup::drawn(&stacks, seed, n), &mut rng));
         let plans = [plan(&mut rng, 60_000), plan(&mut rng, 60_000)];
         let paths = [troubled(&mut rng), troubled(&mut rng)];
         // Two sides that both wait for the other to close wait for ever, which is right and no use here.

@@ -81,7 +81,8 @@ pub const TABLES: &[Table] = &[
 table! {
     /// One flow: a TCP connection or a stream of datagrams.
     ///
-    /// Counters are those of the data sender (`sender`) unless their meaning says otherwise; a missing time has not come before the end of the run.
+    /// Counters are those of the data sender (`sender`) unless their meaning says otherwise, and so are responses; they count from `measured_from` on, which
+    /// is the end of `warmup` where the scenario has one. A missing time has not come before the end of the run.
     "flows" FlowRow {
         /// Label of the run that it belongs to.
         run: Label, "";
@@ -182,8 +183,10 @@ table! {
 table! {
     /// One link in one direction, with the queue in front of it.
     ///
-    /// Conservation: `packets_offered = packets + dropped_queue + queued_at_end`, and
-    /// `packets + duplicated = delivered + corrupted + dropped_wire + in_flight_at_end`.
+    /// Counters count from the scenario's `warmup` or `measure_from` on, from the beginning without. Conservation, from the beginning:
+    /// `packets_offered = packets + dropped_queue + queued_at_end`, and
+    /// `packets + duplicated = delivered + corrupted + dropped_wire + in_flight_at_end`; from a later moment on, what was queued or in flight then is
+    /// missing on the left.
     "links" LinkRow {
         /// Label of the run that it belongs to.
         run: Label, "";

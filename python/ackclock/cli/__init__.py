@@ -75,9 +75,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code. Errors are one sentence on stderr."""
     try:
-        code = _invoke(sys.argv[1:] if arguments is None else list(arguments))
+        code = _run(sys.argv[1:] if arguments is None else list(arguments))
+        _flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read our output has had enough.
+        _deafen()
+        return DONE
+    except OSError as e:
+        code = _fail(f"ackclock: {e.filename or 'the system'}: {e.strerror or e}", BAD_INPUT)
+        try:
+            _flush()
+        except OSError:
+            _deafen()
+        return code
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
         sys.stdout.flush()
+
+
+def _deafen() -> None:
+    """Nobody takes what is still to be written: the interpreter must not complain about it while it ends."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        code = _invoke(arguments)
         return code if isinstance(code, int) else DONE
+    except OSError:
+        # A pipe or a disk may be at its end while an error is being said, too.
+        raise
     except click.exceptions.NoArgsIsHelpError as e:
         print(e.format_message())
         return DONE
@@ -90,12 +121,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"ackclock: {_sentence(str(e))}", BAD_INPUT)
     except (Interrupted, KeyboardInterrupt, EOFError, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has had enough; the interpreter must not complain about it while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except OSError as e:
-        return _fail(f"ackclock: {e.filename or 'the system'}: {e.strerror or e}", BAD_INPUT)
     except AckclockError as e:
         return _fail(f"ackclock: {_sentence(str(e))}", FAULT)
     except Exception as e:

@@ -183,8 +183,8 @@ def _show(capture: Capture, named: bool) -> None:
         if len(shown) > MOST_ROWS:
             shown = worst_first(shown)[:MOST_ROWS]
         columns = [(c, "left" if c in ("client", "server", "state") else "right") for c in COLUMNS]
-        if left_out := print_table(columns, [_row(c) for c in shown], spare=SPARE, stack=("client", "server")):
-            note(f"Note: this terminal is too narrow for {', '.join(left_out)}; --csv has them.")
+        names = ("no", "client", "server")
+        print_table(columns, [_row(c) for c in shown], names=names, spare=SPARE, stack=names[1:], elsewhere="--csv has all")
         _closer(shown)
         if len(shown) < len(capture.connections):
             print(f"... and {count(len(capture.connections) - len(shown))} more connections that stalled less; --flow, --csv or --json shows them.")

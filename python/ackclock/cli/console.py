@@ -6,15 +6,16 @@ import io
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+from ackclock.cli.fitting import GAP, fit
 
 
 def note(text: str) -> None:
@@ -28,71 +29,49 @@ def print_json(value: Any) -> None:
 
 
 def print_table(
-    columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], title: str | None = None, spare: Sequence[str] = (), stack: Sequence[str] = ()
+    columns: Sequence[tuple[str, str]],
+    rows: Iterable[Sequence[str]],
+    title: str | None = None,
+    *,
+    names: Sequence[str] = (),
+    spare: Sequence[str] = (),
+    stack: Sequence[str] = (),
+    short: Mapping[str, str] | None = None,
+    elsewhere: str = "--json has all",
 ) -> list[str]:
     """Prints a result for people. `columns` are headings with `left` or `right`. Off a terminal nothing is cut to its width.
 
-    spare: headings of columns that a narrow terminal does without, the first one first; those that it did without are returned. stack: headings of
-    columns that stand below each other where that is not enough.
+    names: headings of the columns that say what a row is of, the first one by default; they are never left out. spare: headings of columns that a
+    narrow terminal does without, the first one first; a note says which were left out and `elsewhere` where they are, and they are returned. stack:
+    headings of columns that stand below each other where that is not enough. short: headings for want of room.
     """
-    rows, left_out = [list(row) for row in rows], []
+    lines = [list(row) for row in rows]
     console = Console(file=sys.stdout, highlight=False, markup=False)
     if console.is_terminal:
-        columns, rows, left_out = narrowed(columns, rows, console.width, spare, stack)
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        padding=(0, GAP, 0, 0),
-        header_style="bold",
-    )
+        found = fit(columns, lines, console.width, names=names, spare=spare, stack=stack, short=short)
+        table = _table(title, found.gap)
+        for c in found.columns:
+            table.add_column(c.heading, justify=c.side, width=c.width, overflow="fold")  # type: ignore[arg-type]
+        for row in zip(*(c.laid() for c in found.columns), strict=True):
+            table.add_row(*row)
+        console.print(table)
+        if found.left_out:
+            note(f"Note: this terminal is too narrow for {', '.join(found.left_out)}; {elsewhere}.")
+        return found.left_out
+    table = _table(title, GAP)
     for heading, side in columns:
         table.add_column(heading, justify=side, no_wrap=side == "right", overflow="fold")  # type: ignore[arg-type]
-    for row in rows:
+    for row in lines:
         table.add_row(*row)
-    if console.is_terminal:
-        console.print(table)
-        return left_out
     needed = Measurement.get(console, console.options.update(max_width=100_000), table).maximum
     text = io.StringIO()
     Console(file=text, highlight=False, markup=False, width=needed).print(table)
     print("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
-    return left_out
+    return []
 
 
-GAP = 3
-"""Spaces between columns."""
-
-
-def narrowed(
-    columns: Sequence[tuple[str, str]], rows: list[list[str]], width: int, spare: Sequence[str], stack: Sequence[str]
-) -> tuple[list[tuple[str, str]], list[list[str]], list[str]]:
-    """Columns and rows of a table that fits into `width` where that can be done, and the headings left out."""
-    columns, left_out = list(columns), []
-
-    def needed() -> int:
-        each = [
-            max(cell_len(line) for cell in (heading, *(r[i] for r in rows)) for line in cell.split("\n")) for i, (heading, _) in enumerate(columns)
-        ]
-        return sum(each) + GAP * (len(columns) - 1)
-
-    def place(heading: str) -> int:
-        return next(i for i, (name, _) in enumerate(columns) if name == heading)
-
-    for heading in spare:
-        if needed() <= width:
-            break
-        i = place(heading)
-        left_out.append(heading)
-        columns, rows = columns[:i] + columns[i + 1 :], [r[:i] + r[i + 1 :] for r in rows]
-    if stack and needed() > width:
-        i = place(stack[0])
-        n = len(stack)
-        columns = [*columns[:i], ("\n".join(stack), "left"), *columns[i + n :]]
-        rows = [[*r[:i], "\n".join(r[i : i + n]), *r[i + n :]] for r in rows]
-    return columns, rows, left_out
+def _table(title: str | None, gap: int) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
 
 
 class Bar:

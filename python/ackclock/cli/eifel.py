@@ -14,15 +14,15 @@ from ackclock.quantities import number
 COLUMNS = {
     "timer": "timer",
     "rto_max": "largest RTO",
-    "rto_max_row": "at row",
+    "rto_max_row": "largest RTO at row",
     "rto_end": "RTO at the end",
     "least_margin": "least margin",
-    "least_margin_row": "at row",
+    "least_margin_row": "least margin at row",
     "rows_without_margin": "rows without margin",
     "ratio_min": "least RTO/RTT",
-    "ratio_mean": "mean",
-    "ratio_max": "largest",
-    "spurious": "spurious, all cycles",
+    "ratio_mean": "mean RTO/RTT",
+    "ratio_max": "largest RTO/RTT",
+    "spurious": "spurious in all cycles",
 }
 
 

@@ -130,7 +130,11 @@ def _show(f: Formula, others: list[Beside], rows: list[dict[str, Any]]) -> None:
     unit = f" ({f.unit})" if f.unit not in ("", "ratio") else ""
     inputs = list(rows[0])[: -1 - len(others)]
     columns = [*inputs, (f.name if others else f.result) + unit, *(o.text + unit for o in others)]
-    print_table([(c, "right") for c in columns], [[_cell(v) for v in row.values()] for row in rows])
+    lines = [[_cell(v) for v in row.values()] for row in rows]
+    # An input that is the same in every row tells no row from another.
+    same = [name for i, name in enumerate(inputs) if len({line[i] for line in lines}) == 1]
+    names = [name for name in columns if name not in same]
+    print_table([(c, "right") for c in columns], lines, names=names, spare=same[::-1], elsewhere="it is the same in every row")
 
 
 def table(f: Formula, values: dict[str, np.ndarray], others: list[Beside] | None = None) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ def command(name: str | None, as_json: bool) -> None:
     if as_json:
         print_json([dataclasses.asdict(d) for d in found])
     elif name is None:
-        print_table([("kind", "left"), ("policy", "left"), ("about", "left")], [(d.kind, d.name, d.about) for d in found])
+        print_table([("kind", "left"), ("policy", "left"), ("about", "left")], [(d.kind, d.name, d.about) for d in found], names=("kind", "policy"))
     else:
         for i, d in enumerate(found):
             print("\n" * bool(i) + _page(d), end="")

@@ -33,7 +33,7 @@ def command(name: str | None, listing: bool, full: bool, out: Path, workers: int
         if as_json:
             print_json(rows)
         else:
-            print_table([(key, "left") for key in ("id", "paper", "kind", "title")], [list(row.values()) for row in rows])
+            print_table([(key, "left") for key in ("id", "paper", "kind", "title")], [list(row.values()) for row in rows], names=("id", "kind"))
         return None
     folder.check_writable(out / items[0].id)
     results = []
@@ -57,7 +57,7 @@ def command(name: str | None, listing: bool, full: bool, out: Path, workers: int
 def _show(result: dict[str, Any]) -> None:
     print(f"{result['id']} ({result['paper']}, {result['kind']}): {result['title']}")
     rows = [("holds" if c["holds"] else "FALLS SHORT", c["name"], c["expected"], c["got"]) for c in result["checks"]]
-    print_table([("", "left"), ("check", "left"), ("expected", "left"), ("got", "left")], rows)
+    print_table([("", "left"), ("check", "left"), ("expected", "left"), ("got", "left")], rows, names=("", "check"))
     if result["skipped"]:
         print(f"Skipped, neither passed nor failed: {result['skipped']}")
     for told in result["points_at"]:

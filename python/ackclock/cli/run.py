@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 PLOTS = ("sequence", "rates")
 """The figures that need a trace of segments."""
 COLUMNS = ("stack", "flows finished", "mean", "median", "p99", "loss", "goodput", "timeouts", "spurious retransmissions")
+SPARE = ("median", "spurious retransmissions", "mean", "timeouts", "goodput")
+"""Columns that a narrow terminal does without, the first one first."""
+SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx"}
+"""Headings for want of room."""
 
 
 @click.command("run")
@@ -67,16 +71,26 @@ def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
 def show(run: Run) -> None:
     """Prints the numbers of a run, a row for each stack."""
     columns = [(name, "left" if name == "stack" else "right") for name in COLUMNS]
-    print_table(columns, [row(r) for r in run.stacks])
+    without = endless(run)
+    rows = [row(r, (r["run"], r["stack"]) in without) for r in run.stacks]
+    print_table(columns, rows, spare=SPARE, short=SHORT, elsewhere="summary.json and --json have all")
     loads = [f"{r['stack']} {r['load']:.3g}" for r in run.stacks if r["load"]]
+    if window := run.window:
+        print(window)
     if loads:
         size = next(r["mean_size"] for r in run.stacks if r["load"])
         print(f"Realised load (payload over the bottleneck's rate): {', '.join(loads)}; mean size {size:.0f} B.")
 
 
-def row(r: dict[str, Any]) -> list[str]:
-    """One stack's numbers as text."""
-    finished = f"{count(r['finished'])} of {count(r['flows'])}"
+def endless(run: Run) -> set[tuple[str, str]]:
+    """The runs and stacks of which no flow has a limit to its size."""
+    sizes = run.flows.group_by(["run", "stack"]).aggregate([("size", "count")]).to_pylist()
+    return {(found["run"], found["stack"]) for found in sizes if not found["size_count"]}
+
+
+def row(r: dict[str, Any], without_end: bool = False) -> list[str]:
+    """One stack's numbers as text. without_end: none of its flows can finish."""
+    finished = f"{count(r['flows'])} endless" if without_end and not r["finished"] else f"{count(r['finished'])} of {count(r['flows'])}"
     times = [seconds(r[key]) for key in ("mean", "median", "p99")]
     stack = r["stack"] if r["run"] == r["stack"] else f"{r['run']}: {r['stack']}"
     return [stack, finished, *times, percent(r["loss"]), rate(r["goodput"]), count(r["timeouts"]), count(r["spurious_retransmissions"])]

@@ -204,7 +204,10 @@ def _show(found: SweepResult, numbers: list[str]) -> None:
     for row in rows[:MOST_ROWS]:
         line = [shown(row[a.name], a.unit) for a in axes] + [str(row["stack"])] * stacks + [str(row["runs"])]
         lines.append(line + [_with_spread(n, row[n]) for n in numbers])
-    print_table(columns, lines)
+    names = [name for name, _ in columns[: len(axes) + stacks]]
+    # The numbers that were asked for first matter most.
+    spare = ["runs", *(n.replace("_", " ") for n in reversed(numbers[1:]))]
+    print_table(columns, lines, names=names, spare=spare, elsewhere="--show chooses others, and sweep.parquet and --json have all")
     if len(rows) > MOST_ROWS:
         note(f"{len(rows) - MOST_ROWS} more rows are in sweep.parquet.")
 

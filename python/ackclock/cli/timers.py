@@ -58,15 +58,16 @@ def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: boo
 
 
 def _show(result: dict[str, Any]) -> None:
-    columns = ["timer", "samples", "spurious", "RTO/RTT mean", "p1", "p50", "p99", "a loss costs (precise)", "(restart)"]
+    columns = ["timer", "samples", "spurious", "RTO/RTT mean", "p1", "p50", "p99", "a loss costs (precise)", "a loss costs (restart)"]
     marked = result["lost"] > 0
-    columns += ["marked losses cost (precise)", "(restart)"] * marked
+    columns += ["marked losses cost (precise)", "marked losses cost (restart)"] * marked
     table = []
     for t in result["timers"]:
         ratios = [f"{t['ratio'][key]:.3g}" for key in ("mean", "p1", "p50", "p99")]
         costs = [seconds(t[key]["mean"]) for key in ("cost_precise", "cost_restart", *(("marked_precise", "marked_restart") if marked else ()))]
         table.append([t["timer"], count(t["samples"]), count(t["spurious"]), *ratios, *costs])
-    print_table([(c, "left" if c == "timer" else "right") for c in columns], table)
+    spare = ("p1", "samples", "p50", *columns[-1:-3:-1])
+    print_table([(c, "left" if c == "timer" else "right") for c in columns], table, spare=spare, elsewhere="summary.json and --json have all")
 
 
 def _write(target: Path, replays: dict[str, Any], result: dict[str, Any], name: str) -> Path:

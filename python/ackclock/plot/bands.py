@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.plot import style
-from ackclock.plot.ccdf import legend, points, seconds
+from ackclock.plot.ccdf import RESPONSE_TIME, around, legend, points, seconds
 
 LEVEL = 0.95
 """Of the confidence bands."""
@@ -49,20 +49,20 @@ def ccdf_bands(
     *,
     title: str,
     subtitle: str = "",
-    label: str = "response time (s)",
-    limits: tuple[float, float] = (0.01, 1000.0),
     by: str = "stack",
 ) -> Figure:
-    """Draws the share of values above x for each series, all its runs together, with a confidence band from the runs, on logarithmic axes.
+    """Draws the share of response times (s) of at least x for each series, all its runs together, with a confidence band from the runs, on
+    logarithmic axes.
 
     series: by name, an array for each run (seed). Each line is named in the legend with the median and the 99th percentile.
     """
+    every = np.concatenate([*(np.asarray(v, float) for runs in series.values() for v in runs), np.empty(0)])
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
         for i, (name, runs) in enumerate(series.items()):
             _line(axes, i, name, [np.asarray(v, float) for v in runs], 0.2 if len(series) < 4 else 0.1)
-        axes.set(xscale="log", yscale="log", xlim=limits, ylim=(1e-4, 1.25))
-        axes.set(xlabel=label, ylabel="share of flows that took at least this long")
+        axes.set(xscale="log", yscale="log", xlim=around(every, RESPONSE_TIME.limits), ylim=(1e-4, 1.25))
+        axes.set(xlabel=RESPONSE_TIME.label, ylabel=RESPONSE_TIME.share)
         axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
         axes.grid(True, which="major")
         axes.minorticks_on()

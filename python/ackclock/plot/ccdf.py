@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import matplotlib as mpl
 import matplotlib.ticker
@@ -20,39 +21,72 @@ def points(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray
     return x, 1.0 - first / max(len(values), 1)
 
 
+@dataclass(frozen=True)
+class Quantity:
+    """What the values of a distribution are: the words and the unit of its axis, the words of its shares, and how a value is written."""
+
+    label: str
+    share: str
+    nothing: str
+    text: Callable[[float], str]
+    limits: tuple[float, float] | None = None
+    """What a logarithmic axis shows at least."""
+
+
 def ccdf(
     series: Mapping[str, Sequence[float] | np.ndarray],
     *,
     title: str,
     subtitle: str = "",
-    label: str = "response time (s)",
-    limits: tuple[float, float] = (0.01, 1000.0),
+    quantity: Quantity | None = None,
     by: str = "stack",
 ) -> Figure:
-    """Draws the share of values above x for each series, on logarithmic axes.
+    """Draws the share of values at least as large as x for each series, on logarithmic axes; x is linear where values lie close together.
 
-    Values of zero and below cannot be shown and are left out, as are NaNs. Each line is named in the legend with its median and 99th percentile.
+    NaNs are left out. quantity: what the values are, response times in seconds by default. Each line is named in the legend with its median and 99th
+    percentile.
     """
+    what = quantity or RESPONSE_TIME
+    known = {name: v[~np.isnan(v)] for name, v in ((name, np.asarray(values, dtype=float)) for name, values in series.items())}
+    every = np.concatenate([*known.values(), np.empty(0)])
+    log = what.limits is not None or wide(every)
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
-        for i, (name, values) in enumerate(series.items()):
-            v = np.asarray(values, dtype=float)
-            v = v[v > 0]
+        for i, (name, v) in enumerate(known.items()):
             if not v.size:
-                axes.plot([], [], label=f"{name}: nothing finished", **style.line(i))
+                axes.plot([], [], label=f"{name}: {what.nothing}", **style.line(i))
                 continue
             x, share = points(v)
             median, tail = np.percentile(v, [50, 99])
             # One more point at the bottom: the line ends where the last value is, not one step above it.
             axes.step(np.append(x, x[-1]), np.append(share, 1e-9), where="pre", zorder=3, **style.line(i))
-            axes.plot([], [], label=f"{name}   ({seconds(median)}, {seconds(tail)})", **style.line(i))
-        axes.set(xscale="log", yscale="log", xlim=limits, ylim=(1e-4, 1.25))
-        axes.set(xlabel=label, ylabel="share of flows that took at least this long")
-        axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
+            axes.plot([], [], label=f"{name}   ({what.text(median)}, {what.text(tail)})", **style.line(i))
+        axes.set(yscale="log", ylim=(1e-4, 1.25), xlabel=what.label, ylabel=what.share)
+        if log:
+            axes.set(xscale="log", xlim=around(every, what.limits))
+            axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
+        elif every.size and every.min() >= 0:
+            axes.set_xlim(left=0)
         axes.grid(True, which="major")
         axes.minorticks_on()
         legend(axes, by)
     return fig
+
+
+def wide(values: np.ndarray) -> bool:
+    """Whether the values above zero are so far apart that only a logarithmic axis shows them."""
+    above = values[values > 0]
+    return bool(above.size and not (values < 0).any() and above.max() >= 30 * above.min())
+
+
+def around(values: np.ndarray, least: tuple[float, float] | None = None) -> tuple[float, float]:
+    """The ends of a logarithmic axis: `least`, or beyond where values lie there, in whole decades."""
+    above = values[(values > 0) & np.isfinite(values)]
+    if not above.size:
+        return least or (0.1, 1.0)
+    low, high = (float(10.0 ** f(np.log10(x))) for f, x in ((np.floor, above.min()), (np.ceil, above.max())))
+    high = max(high, 10 * low)
+    return (low, high) if least is None else (min(low, least[0]), max(high, least[1]))
 
 
 def legend(axes: Axes, by: str) -> None:
@@ -66,3 +100,6 @@ def legend(axes: Axes, by: str) -> None:
 def seconds(x: float) -> str:
     """A time in seconds, to three digits, with the unit a reader would choose."""
     return f"{x * 1e3:.3g} ms" if x < 1 else f"{x:.3g} s"
+
+
+RESPONSE_TIME = Quantity("response time (s)", "share of flows that took at least this long", "nothing finished", seconds, (0.01, 1000.0))

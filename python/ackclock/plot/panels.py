@@ -10,7 +10,10 @@ from matplotlib.figure import Figure
 
 from ackclock.plot import style
 from ackclock.plot.bands import band
-from ackclock.plot.ccdf import legend, points, seconds
+from ackclock.plot.ccdf import RESPONSE_TIME, around, legend, points, seconds
+
+LIMITS = (0.01, 100.0)
+"""What the axis of times shows at least."""
 
 
 def ccdf_panels(
@@ -18,8 +21,6 @@ def ccdf_panels(
     *,
     title: str,
     subtitle: str,
-    label: str = "response time (s)",
-    limits: tuple[float, float] = (0.01, 100.0),
     by: str = "stack",
 ) -> Figure:
     """Draws complementary distributions in panels side by side, on the same logarithmic axes; each name has one look in all of them.
@@ -28,17 +29,19 @@ def ccdf_panels(
     took longer. Bands and legends are those of `ccdf_bands`.
     """
     names = list(dict.fromkeys(name for series in panels.values() for name in series))
+    every = np.concatenate([*(np.asarray(r, float) for series in panels.values() for runs in series.values() for r in runs), np.empty(0)])
+    limits = around(every, LIMITS)
     with mpl.rc_context(style.SETTINGS):
         fig, all_axes = style.side_by_side(list(panels), 5.6, 5.2, title, subtitle)
         for axes, series in zip(all_axes, panels.values(), strict=True):
             for name, runs in series.items():
                 _line(axes, names.index(name), name, [np.asarray(r, float) for r in runs])
-            axes.set(xscale="log", yscale="log", xlim=limits, ylim=(1e-4, 1.25), xlabel=label)
+            axes.set(xscale="log", yscale="log", xlim=limits, ylim=(1e-4, 1.25), xlabel=RESPONSE_TIME.label)
             axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
             axes.grid(True, which="major")
             axes.minorticks_on()
             legend(axes, by)
-        all_axes[0].set_ylabel("share of flows that took at least this long")
+        all_axes[0].set_ylabel(RESPONSE_TIME.share)
     return fig
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 from ackclock import _core
 from ackclock._core import InputError
-from ackclock.results import folder, transfer
+from ackclock.results import columns, folder, transfer
 from ackclock.results.summary import counted
 from ackclock.results.trace import Trace
 
@@ -50,6 +56,19 @@ class Run:
         """What `summary.json` holds: `about`, and the numbers of each stack."""
         return {**self.about, "stacks": self.stacks}
 
+    @property
+    def window(self) -> str:
+        """Which time the numbers cover, in a sentence; nothing where they cover the whole run."""
+        keys = tomllib.loads(self.scenario)
+        if after := keys.get("measure_after"):
+            return f"Numbers of a flow count from the end of its loss episode {after} on; those of links, which have no such moment, are missing."
+        begin = self.about.get("warmup", 0.0)
+        if not begin:
+            return ""
+        drain = keys.get("drain", "0s")
+        followed = "" if drain == "0s" else f"; flows that began then are followed to their end, for at most {drain} more"
+        return f"Every number counts from {begin:g}s on, to {keys['duration']}{followed}."
+
     def tables(self) -> dict[str, pa.Table]:
         """Every table of it, by name."""
         return {"flows": self.flows, "links": self.links, **self.traces}
@@ -87,27 +106,19 @@ class Plots:
         self._run = run
 
     def ccdf(self, column: str = "response_time", by: str = "stack", title: str | None = None, subtitle: str | None = None) -> Any:
-        """The share of flows whose `column` is at least x, one line for each value of the column `by`, on logarithmic axes."""
+        """The share of flows whose `column` is at least x, one line for each value of the column `by`.
+
+        column: any that holds numbers, in its own unit. The axes are logarithmic; that of x is linear where the values lie close together.
+        """
         from ackclock.plot import ccdf
 
         flows = counted(self._run.flows, self._run.about.get("warmup", 0.0))
-        for name in (column, by):
-            if name not in flows.column_names:
-                raise InputError(f"`{name}` is not a column of the flows; known are {', '.join(flows.column_names)}")
-        series = {}
-        for label in flows[by].unique().to_pylist():
-            values = flows.filter(pa.compute.equal(flows[by], label))[column]
-            series[label] = values.drop_null().cast(pa.float64()).to_numpy()
+        series = columns.values(flows, column, by)
+        what, scale = columns.quantity(flows, column, series)
         words = column.replace("_", " ")
-        unit = (flows.schema.field(column).metadata or {}).get(b"unit", b"").decode()
         title = title or f"{words[:1].upper()}{words[1:]} of the flows"
-        return ccdf(
-            series,
-            title=title,
-            subtitle=subtitle or str(self._run.about.get("title", "")),
-            label=f"{words} ({unit})" if unit else words,
-            by=by,
-        )
+        subtitle = subtitle or str(self._run.about.get("title", ""))
+        return ccdf({name: v / scale for name, v in series.items()}, title=title, subtitle=subtitle, quantity=what, by=by)
 
     def sequence(
         self,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ackclock._core import InputError
+from ackclock.results.columns import scaled
 from ackclock.sweep.axis import near, shown
 from ackclock.sweep.result import NUMBERS, UNITS, SweepResult, spread
 
 MOST_LINES = 12
+TIMES = ("mean", "median", "p90", "p99", "max")
+"""Numbers that are response times."""
 
 
 def check(text: str, axes: list[str]) -> tuple[str, str, list[str]]:
@@ -53,13 +56,16 @@ def picture(result: SweepResult, text: str, title: str) -> Any:
     # What goes together with an axis of the lines is no variation beside it.
     kinds = {name: len({(row[x], *(row[n] for n in over), row[name]) for row in rows}) for name in varied}
     rest = [name for name in varied if name not in over and kinds[name] > sum(map(len, found.values()))]
-    unit, y_unit = axes[x].unit, UNITS.get(y, "")
+    unit = axes[x].unit
+    scale, y_unit = scaled(UNITS.get(y, ""), max(abs(mean) for _, _, means, _ in lines for mean in means))
+    lines = [(name, places, [m / scale for m in means], [s / scale for s in spreads]) for name, places, means, spreads in lines]
+    words = f"{'response time, ' if y in TIMES else ''}{y.replace('_', ' ')}"
     return sweeps(
         lines,
         title=title,
         subtitle=f"{len(result)} runs; mean and standard deviation over {', '.join([*rest, 'seeds'])}",
         xlabel=f"{x} ({unit})" if unit else x,
-        ylabel=f"{y.replace('_', ' ')} ({y_unit})" if y_unit else y.replace("_", " "),
+        ylabel=f"{words} ({y_unit})" if y_unit else words,
         log=axes[x].log or _wide([row[x] for row in rows]),
     )
 

@@ -20,7 +20,7 @@ from ackclock.sweep.work import Failure, Job
 
 UNITS = {"mean": "s", "median": "s", "p90": "s", "p99": "s", "max": "s", "goodput": "bit/s", "mean_size": "B"}
 WHOLE = {
-    "flows": "flows begun after the warm-up",
+    "flows": "flows begun after the warm-up, and those without a limit to their size",
     "finished": "those that finished",
     "failed": "those that failed",
     "unfinished": "those under way at the end",

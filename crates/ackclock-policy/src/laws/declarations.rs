@@ -94,3 +94,15 @@ fn policies_are_small() {
     }
     check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, SpuriousTimeout: 16, CongestionControl: 176, Framing: 16, AckPolicy: 32);
 }
+
+#[test]
+fn the_policy_in_the_readme_is_the_one_that_is_compiled_and_keeps_the_laws() {
+    let readme = include_str!("../../../../README.md");
+    let shown = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the README shows a policy");
+    assert!(shown == include_str!("fixed.rs"), "README.md and crates/ackclock-policy/src/laws/fixed.rs differ; the README has\n{shown}");
+    let found = super::registry().find::<dyn crate::CongestionControl>("fixed").expect("it is registered");
+    assert_eq!((found.name, found.params[0].name), ("fixed", "cwnd"));
+    for name in ["scenario files know `window = { kind = \"fixed\", cwnd", "`ac.window.Fixed(cwnd="] {
+        assert!(readme.contains(name), "{name}");
+    }
+}

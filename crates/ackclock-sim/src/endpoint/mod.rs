@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ackclock_engine::{Connection, ConnectionEvent, Stats, User};
 use ackclock_trace::Mask;
-use ackclock_units::{Bytes, Instant, Rng, seldom};
+use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
 
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, StackFactory, application_stream};
@@ -44,6 +44,8 @@ pub(crate) struct Before {
     pub(crate) datagram_bytes: [Bytes; 2],
     pub(crate) unneeded: [u64; 2],
     pub(crate) spurious_timeouts: [u32; 2],
+    /// Responses, and the time that they took together.
+    pub(crate) responses: (u32, Duration),
 }
 
 /// A flow's place. The connections of an ended one are gone; the place stays until its packets are.

@@ -23,18 +23,13 @@ const LONGEST: Duration = Duration::from_secs(10_000_000);
 /// Keys of the run itself.
 const RUN: &[Param] = &[
     Param::duration("duration", Duration::from_secs(100), Duration::from_nanos(1)..=LONGEST, "time over which flows start and are observed"),
-    Param::duration("warmup", Duration::ZERO, Duration::ZERO..=LONGEST, "flows that start before this do not count in summaries"),
-    Param::duration(
-        "measure_from",
-        Duration::ZERO,
-        Duration::ZERO..=LONGEST,
-        "the counters of flows and links count from this moment on, so that beginnings need not be part of them (M-U1)",
-    ),
+    Param::duration("warmup", Duration::ZERO, Duration::ZERO..=LONGEST, "what happens before this counts in no number of the tables and summaries"),
+    Param::duration("measure_from", Duration::ZERO, Duration::ZERO..=LONGEST, "the same as `warmup`: the later of the two counts (M-U1)"),
     Param::count(
         "measure_after",
         0,
         0..=1_000_000,
-        "the counters of a flow count from the end of its so many-th loss episode on: 1 leaves out its first slow start (M-U1)",
+        "the counters of a flow count from the end of its so many-th loss episode on: 1 leaves out its first slow start (M-U1); the numbers of links, which have no such moment, are then missing from summaries",
     ),
     Param::duration(
         "drain",
@@ -100,8 +95,10 @@ impl Scenario {
                 format!("`warmup` is `{}`, which is not less than `duration`, `{}`", params.duration("warmup"), params.duration("duration"));
             return Err(ScenarioError::at(reader.place(), message));
         }
-        if !params.duration("measure_from").is_zero() && params.count("measure_after") > 0 {
-            return Err(ScenarioError::at(reader.place(), "`measure_from` and `measure_after` are both given: give either"));
+        for moment in ["warmup", "measure_from"] {
+            if !params.duration(moment).is_zero() && params.count("measure_after") > 0 {
+                return Err(ScenarioError::at(reader.place(), format!("`{moment}` and `measure_after` are both given: give either")));
+            }
         }
         if params.duration("measure_from") >= params.duration("duration") {
             let (from, duration) = (params.duration("measure_from"), params.duration("duration"));
@@ -179,14 +176,14 @@ impl Resolved {
         self.params.duration("duration")
     }
 
-    /// Flows that start before this do not count in summaries.
+    /// Where the window begins that every number of the tables and summaries covers: `warmup`, or `measure_from` where that is later.
     pub fn warmup(&self) -> Duration {
-        self.params.duration("warmup")
+        self.params.duration("warmup").max(self.params.duration("measure_from"))
     }
 
     /// From when on flows and links are counted.
     pub fn measured(&self) -> Measured {
-        match (self.params.duration("measure_from"), self.params.count("measure_after")) {
+        match (self.warmup(), self.params.count("measure_after")) {
             (Duration::ZERO, 0) => Measured::Whole,
             (Duration::ZERO, n) => Measured::AfterEpisodes(n as u32),
             (from, _) => Measured::From(Instant::ZERO + from),

@@ -8,10 +8,16 @@ use super::resolve::Resolved;
 use super::results::{Results, RunInfo};
 use super::workload::Body;
 use crate::network::{LinkId, Network, NodeId};
+use crate::sim::Measured;
 
-/// What one stack came to in one run. Flows of limited size that started before the warm-up was over do not count; endless ones do, whole.
+/// What one stack came to in one run. Every number covers the same window, from [`Resolved::warmup`] to the end of `duration`.
 ///
-/// Response times are those of flows that finished, or the means over the responses of a flow that does not end (telnet).
+/// Counters (timeouts, segments, packets, bytes) count what happened in it, in flows that began earlier too. Flows, response times and sizes are those of
+/// the flows that began in it, which are followed to their end through `drain`, and of those without a limit to their size, which count whenever they
+/// began: their responses are those that ended in the window. Response times are those of flows that finished, or the means over the responses of a
+/// flow that does not end (telnet).
+///
+/// With `measure_after` each flow has a window of its own, so that links and flows have none in common: the numbers of links are missing then.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Summary {
     /// Label of the run in the tables.
@@ -20,7 +26,7 @@ pub struct Summary {
     pub stack: String,
     /// Seed.
     pub seed: u64,
-    /// Flows started.
+    /// Flows begun.
     pub flows_started: u64,
     /// Flows finished in order.
     pub flows_finished: u64,
@@ -40,9 +46,9 @@ pub struct Summary {
     pub response_max: Option<Duration>,
     /// The link that the next figures are of.
     pub bottleneck: String,
-    /// Packets dropped there over packets offered, between warm-up and the end of `duration`.
+    /// Packets dropped there over packets offered.
     pub loss: Option<f64>,
-    /// Unique payload through it per time (B-U2); in a mix the payload delivered to this stack's receivers instead, over the whole run.
+    /// Unique payload through it per time (B-U2); in a mix the payload delivered to this stack's receivers instead, through `drain` too.
     pub goodput: Option<Rate>,
     /// Share of the time in which it was sending.
     pub utilisation: Option<f64>,
@@ -94,7 +100,16 @@ impl Summary {
     fn count(&mut self, rows: &[&FlowRow], scenario: &Resolved) {
         let warm = Instant::ZERO + scenario.warmup();
         let mut times = Vec::new();
-        for f in rows.iter().filter(|f| (f.start >= warm || f.size.is_none()) && f.protocol == "tcp") {
+        for f in rows.iter().filter(|f| f.protocol == "tcp") {
+            self.timeouts += u64::from(f.timeouts);
+            self.timeouts_by_round.iter_mut().zip(f.timeouts_by_round).for_each(|(sum, n)| *sum += u64::from(n));
+            self.spurious_timeouts += u64::from(f.spurious_timeouts);
+            self.retransmitted_segments += f.retransmitted_segments;
+            self.unneeded_retransmissions += f.unneeded_retransmissions;
+            self.data_segments_sent += f.data_segments_sent;
+            if f.start < warm && f.size.is_some() {
+                continue;
+            }
             self.flows_started += 1;
             match f.outcome {
                 Outcome::Finished => self.flows_finished += 1,
@@ -104,12 +119,6 @@ impl Summary {
             if f.outcome == Outcome::Finished || (f.size.is_none() && f.responses > 0) {
                 times.extend(f.response_time);
             }
-            self.timeouts += u64::from(f.timeouts);
-            self.timeouts_by_round.iter_mut().zip(f.timeouts_by_round).for_each(|(sum, n)| *sum += u64::from(n));
-            self.spurious_timeouts += u64::from(f.spurious_timeouts);
-            self.retransmitted_segments += f.retransmitted_segments;
-            self.unneeded_retransmissions += f.unneeded_retransmissions;
-            self.data_segments_sent += f.data_segments_sent;
         }
         times.sort_unstable();
         self.response_mean = mean(&times);
@@ -124,18 +133,22 @@ impl Summary {
         let span = after.observed.saturating_sub(before.observed);
         let seconds = span.as_secs_f64();
         self.bottleneck = after.name.to_string();
-        let offered = after.packets_offered - before.packets_offered;
-        let dropped = after.dropped_queue + after.dropped_wire - before.dropped_queue - before.dropped_wire;
-        self.loss = (offered > 0).then(|| dropped as f64 / offered as f64);
-        self.utilisation = busy(before, after);
-        let delivered = || rows.iter().map(|f| f.bytes_delivered).sum::<u64>() as f64 / info.simulated.as_secs_f64();
-        let unique = after.unique_bytes.zip(before.unique_bytes).map(|(a, b)| (a - b) as f64 / seconds);
-        let bytes_per_second = if mixed { delivered() } else { unique.unwrap_or_else(delivered) };
-        self.goodput = Some(Rate::from_bits_per_sec((bytes_per_second * 8.0) as u64));
         let warm = Instant::ZERO + scenario.warmup();
         let sizes: Vec<_> = rows.iter().filter(|f| f.start >= warm).filter_map(|f| f.size.map(|size| (*f, size as f64))).collect();
         let sum = |sizes: &[(&FlowRow, f64)]| sizes.iter().map(|(_, size)| size).sum::<f64>();
         self.mean_size = (!sizes.is_empty()).then(|| sum(&sizes) / sizes.len() as f64);
+        if matches!(scenario.measured(), Measured::AfterEpisodes(_)) {
+            return;
+        }
+        let offered = after.packets_offered - before.packets_offered;
+        let dropped = after.dropped_queue + after.dropped_wire - before.dropped_queue - before.dropped_wire;
+        self.loss = (offered > 0).then(|| dropped as f64 / offered as f64);
+        self.utilisation = busy(before, after);
+        let counted = info.simulated.saturating_sub(scenario.warmup());
+        let delivered = || rows.iter().map(|f| f.bytes_delivered).sum::<u64>() as f64 / counted.as_secs_f64();
+        let unique = after.unique_bytes.zip(before.unique_bytes).map(|(a, b)| (a - b) as f64 / seconds);
+        let bytes_per_second = if mixed { delivered() } else { unique.unwrap_or_else(delivered) };
+        self.goodput = Some(Rate::from_bits_per_sec((bytes_per_second * 8.0) as u64));
         let random = scenario.workloads.iter().any(|w| matches!(w.body, Body::Web(_)));
         let Some(rate) = after.rate.filter(|_| random && seconds > 0.0) else { return };
         let mut users = Users::of(scenario, after.link);

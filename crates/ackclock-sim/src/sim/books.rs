@@ -153,11 +153,10 @@ impl Simulation {
             (true, None) if flow.is_orderly() => FlowOutcome::Finished,
             (true, _) => FlowOutcome::Failed,
         };
-        let all = || flow.ends.iter().filter_map(|end| Some(end.user.books.rare.as_ref()?.responses));
-        let responses: u32 = all().map(|r| r.count).sum();
-        let response_sum = all().fold(Duration::ZERO, |sum, r| sum + r.sum);
+        let (responses, response_sum) = counted.responses;
         let response_time = match (responses, outcome, end) {
-            (0, FlowOutcome::Finished, Some(end)) => Some(end.since(flow.start)),
+            // The flow itself is the response of an application that tells of none.
+            (0, FlowOutcome::Finished, Some(end)) if flow.responses().0 == 0 => Some(end.since(flow.start)),
             (0, _, _) => None,
             (n, _, _) => Some(response_sum / u64::from(n)),
         };

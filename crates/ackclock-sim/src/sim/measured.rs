@@ -17,6 +17,8 @@ pub(super) struct Counted {
     pub(super) datagram_bytes: [Bytes; 2],
     pub(super) unneeded: [u64; 2],
     pub(super) spurious_timeouts: [u32; 2],
+    /// Responses, and the time that they took together.
+    pub(super) responses: (u32, Duration),
 }
 
 impl Flow {
@@ -33,6 +35,7 @@ impl Flow {
             datagram_bytes: self.datagram_bytes(),
             unneeded: self.ends.each_ref().map(|end| end.sent.unneeded),
             spurious_timeouts: self.ends.each_ref().map(|end| end.sent.spurious_timeouts),
+            responses: self.responses(),
         };
         self.counting = Some(Box::new(Counting::From(Box::new(before))));
     }
@@ -40,6 +43,12 @@ impl Flow {
     /// Bytes that a source of datagrams has sent, and of which the network has delivered; of a connection, what its client's application has written and read.
     fn datagram_bytes(&self) -> [Bytes; 2] {
         [self.ends[0].user.books.written, self.ends[0].user.books.read]
+    }
+
+    /// Responses of both ends since they were made, and the time that they took together.
+    pub(super) fn responses(&self) -> (u32, Duration) {
+        let all = self.ends.iter().filter_map(|end| Some(end.user.books.rare.as_ref()?.responses));
+        all.fold((0, Duration::ZERO), |(count, sum), r| (count + r.count, sum + r.sum))
     }
 
     /// The counters of both ends since they were made.
@@ -56,12 +65,14 @@ impl Flow {
             datagram_bytes: [0; 2],
             unneeded: [0; 2],
             spurious_timeouts: [0; 2],
+            responses: (0, Duration::ZERO),
         };
         let ends = |f: fn(&crate::endpoint::End) -> u64| self.ends.each_ref().map(f);
         let stats = self.stats();
         let unneeded = ends(|end| end.sent.unneeded);
         let spurious = self.ends.each_ref().map(|end| end.sent.spurious_timeouts);
         let bytes = self.datagram_bytes();
+        let responses = self.responses();
         if let Some(Counting::From(b)) = self.counting.as_deref() {
             let since = |side: usize| stats[side].since(&b.stats[side]);
             return Counted {
@@ -71,6 +82,7 @@ impl Flow {
                 datagram_bytes: [bytes[0] - b.datagram_bytes[0], bytes[1] - b.datagram_bytes[1]],
                 unneeded: [unneeded[0] - b.unneeded[0], unneeded[1] - b.unneeded[1]],
                 spurious_timeouts: [spurious[0] - b.spurious_timeouts[0], spurious[1] - b.spurious_timeouts[1]],
+                responses: (responses.0 - b.responses.0, responses.1 - b.responses.1),
             };
         }
         let came = match measured {
@@ -82,7 +94,8 @@ impl Flow {
         if !came {
             return nothing;
         }
-        Counted { from: Some(self.start), stats, sent: self.ends[0].sent.packets, datagram_bytes: bytes, unneeded, spurious_timeouts: spurious }
+        let sent = self.ends[0].sent.packets;
+        Counted { from: Some(self.start), stats, sent, datagram_bytes: bytes, unneeded, spurious_timeouts: spurious, responses }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Counting from a moment on (M-U1), and the time-average of a queue (M-U2).
 
-use ackclock_sim::scenario::Results;
+use ackclock_sim::scenario::{Results, Summary};
 use ackclock_units::{Duration, Instant};
 
 use crate::{resolved, results};
@@ -95,4 +95,100 @@ tcp = "sack"
     assert!((link.queue_mean_packets - mean).abs() < 1e-6, "{mean}, {link:?}");
     assert!((link.queue_mean_bytes - 1000.0 * mean).abs() < 1e-3);
     assert!((link.queue_mean_delay.unwrap().as_secs_f64() - 0.01 * mean).abs() < 1e-8);
+}
+
+/// Endless and short transfers, single packets and datagrams, so that every number of a summary has something to count. The network is so full that
+/// timers expire. Nobody asks for the short ones: a flow of which only the request has been sent would be its client's so far.
+const MIXED: &str = r#"
+duration = "60s"
+[path]
+kind = "dumbbell"
+rtt = "50ms"
+bottleneck = { rate = "1Mbit/s", queue = { kind = "drop-tail", limit = "10packets" } }
+[[workload]]
+kind = "bulk"
+flows = 5
+[[workload]]
+kind = "telnet"
+flows = 2
+think = "200ms"
+[[workload]]
+kind = "fixed"
+flows = 290
+size = "5kB"
+stagger = "200ms"
+[[workload]]
+kind = "udp"
+rate = "50kbit/s"
+[stacks]
+tcp = "sack"
+"#;
+
+fn summaries(text: &str, sets: &[(&str, &str)]) -> (Vec<Summary>, Results) {
+    let scenario = resolved(text, sets);
+    let found = results(&scenario, 1);
+    (found.summaries(&scenario), found)
+}
+
+#[test]
+fn every_number_of_a_summary_covers_the_same_window() {
+    let (whole, w) = summaries(MIXED, &[]);
+    let (first, _) = summaries(MIXED, &[("duration", "20s")]);
+    for key in ["warmup", "measure_from"] {
+        let (late, r) = summaries(MIXED, &[(key, "20s")]);
+        let (all, first, rest) = (&whole[0], &first[0], &late[0]);
+        // What happened before and after adds up to the whole, whichever flow it happened to.
+        let counters = |s: &Summary| {
+            let by_round = s.timeouts_by_round.iter().sum::<u64>();
+            [s.timeouts, by_round, s.spurious_timeouts, s.retransmitted_segments, s.unneeded_retransmissions, s.data_segments_sent]
+        };
+        let sum: Vec<u64> = counters(first).iter().zip(counters(rest)).map(|(a, b)| a + b).collect();
+        assert_eq!(sum, counters(all), "{key}: {first:?}\n{rest:?}");
+        assert!(rest.timeouts > 0 && first.timeouts > 0, "{key}: {rest:?}");
+        // The link's numbers are those of its row.
+        let link = &r.links[0];
+        assert_eq!(link.observed, Duration::from_secs(40), "{key}");
+        assert_eq!(rest.loss, Some(link.dropped_queue as f64 / link.packets_offered as f64), "{key}");
+        let goodput = rest.goodput.unwrap().bits_per_sec() as f64;
+        assert!((goodput - link.unique_bytes.unwrap() as f64 * 8.0 / 40.0).abs() <= 1.0, "{key}: {goodput}, {link:?}");
+        assert!((rest.utilisation.unwrap() - link.utilisation.unwrap()).abs() < 1e-9, "{key}");
+        let offered = |r: &Results| r.links[0].packets_offered;
+        assert!(offered(&r) < offered(&w), "{key}");
+        // Flows, times and sizes are those of what began in it, and of what never ends.
+        let began = |f: &&ackclock_trace::FlowRow| f.protocol == "tcp" && (f.size.is_none() || f.start >= Instant::ZERO + Duration::from_secs(20));
+        assert_eq!(rest.flows_started, r.flows.iter().filter(began).count() as u64, "{key}");
+        assert!(rest.flows_started < all.flows_started, "{key}");
+        let telnet = |r: &Results| -> u32 { r.flows.iter().filter(|f| &*f.group == "telnet").map(|f| f.responses).sum() };
+        assert!((telnet(&r) as f64) < 0.8 * telnet(&w) as f64, "{key}: responses before the window do not count");
+        // So are the datagrams.
+        let udp = |r: &Results| r.flows.iter().find(|f| f.protocol == "udp").unwrap().bytes_sent as f64 * 8.0;
+        assert!((udp(&r) / 40.0 - udp(&w) / 60.0).abs() < 2000.0, "{key}: {}", udp(&r) / 40.0);
+    }
+}
+
+#[test]
+fn warmup_and_measure_from_are_the_same() {
+    let (a, b, both) = (
+        summaries(MIXED, &[("warmup", "20s")]),
+        summaries(MIXED, &[("measure_from", "20s")]),
+        summaries(MIXED, &[("warmup", "5s"), ("measure_from", "20s")]),
+    );
+    assert!(a.0 == b.0 && a.1.flows == b.1.flows && a.1.links == b.1.links);
+    assert!(a.0 == both.0 && a.1.flows == both.1.flows && a.1.links == both.1.links, "the later of the two counts");
+}
+
+#[test]
+fn a_window_of_each_flow_leaves_none_for_its_link() {
+    let (after, _) = summaries(BULK, &[("measure_after", "1")]);
+    assert_eq!((after[0].loss, after[0].goodput, after[0].utilisation, after[0].load), (None, None, None, None));
+}
+
+#[test]
+fn in_a_mix_goodput_is_that_of_the_window() {
+    let two = BULK.replace("[stacks]", "[stacks]\nother = \"newreno\"").replace("trace =", "mix = { tcp = 0.5, other = 0.5 }\ntrace =");
+    let (late, r) = summaries(&two, &[("warmup", "20s")]);
+    for s in &late {
+        let bytes: u64 = r.flows.iter().filter(|f| *f.stack == *s.stack).map(|f| f.bytes_delivered).sum();
+        assert!((s.goodput.unwrap().bits_per_sec() as f64 - bytes as f64 * 8.0 / 40.0).abs() <= 1.0, "{s:?}");
+    }
 }

@@ -32,6 +32,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("seed = 1", r#"warmup = "5s""#, "`warmup` is `5s`, which is not less than `duration`, `5s`"),
     ("seed = 1", r#"measure_from = "9s""#, "`measure_from` is `9s`, which is not less than `duration`, `5s`"),
     ("seed = 1", "measure_from = \"1s\"\nmeasure_after = 1", "`measure_from` and `measure_after` are both given: give either"),
+    ("seed = 1", "warmup = \"1s\"\nmeasure_after = 1", "`warmup` and `measure_after` are both given: give either"),
     (
         "seed = 1",
         r#"trace = ["packet"]"#,

@@ -374,6 +374,7 @@ fn view(now: Instant, oldest_sent_at: Option<Instant>, rto_deadline: Option<Inst
         now,
         snd_una: zero,
         snd_nxt: zero,
+        data_end: zero,
         window: Window { cwnd: 0, ssthresh: u64::MAX },
         initial_window: 0,
         flight_size: 0,

@@ -303,6 +303,7 @@ impl Connection {
             now,
             snd_una: self.snd_una,
             snd_nxt: self.snd_nxt,
+            data_end: if seldom(self.fin_sent) { self.snd_nxt - 1 } else { self.snd_nxt },
             window: sender.window,
             initial_window: u64::from(sender.initial_window),
             flight_size: u64::from(flight_size),

@@ -16,6 +16,7 @@ pub(crate) fn view() -> SenderView {
         now: Instant::ZERO,
         snd_una: SeqNumber(1),
         snd_nxt: SeqNumber(1),
+        data_end: SeqNumber(1),
         window: Window { cwnd: 10_000, ssthresh: u64::MAX },
         initial_window: 10_000,
         flight_size: 0,

@@ -56,6 +56,7 @@ impl Sender {
     /// Sizes follow from the scoreboard.
     fn refresh(&mut self) {
         let v = &mut self.v;
+        v.data_end = v.snd_nxt;
         v.flight_size = u64::from(v.snd_nxt.bytes_since(v.snd_una));
         let in_network = |s: &&crate::SentSegment| !s.sacked && !s.lost;
         v.pipe = self.board.outstanding().iter().filter(in_network).map(|s| u64::from(s.range.len())).sum();

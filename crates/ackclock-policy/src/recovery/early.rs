@@ -38,14 +38,14 @@ impl EarlyRetransmit {
         } else {
             // §3.1: fewer than four segments' worth of bytes.
             let smss = u64::from(v.smss);
-            if v.flight_size >= u64::from(MOST) * smss {
+            if v.data_outstanding() >= u64::from(MOST) * smss {
                 return false;
             }
             if v.sack {
                 let sacked: u64 = b.sacked().iter().map(|range| u64::from(range.len())).sum();
                 return sacked > 0 && sacked >= v.flight_size.saturating_sub(smss);
             }
-            ((v.flight_size.div_ceil(smss) as u32).saturating_sub(1), v.dup_acks)
+            ((v.data_outstanding().div_ceil(smss) as u32).saturating_sub(1), v.dup_acks)
         };
         // A single segment brings no duplicate acks.
         missing > 0 && left >= missing

@@ -47,7 +47,7 @@ impl Fack {
         let eligible = if all && !self.each_hole {
             b.sacked().last().map(|range| range.start)
         } else {
-            lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v.smss)
+            lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v)
         };
         if let Some(boundary) = eligible.filter(|seq| *seq > self.marked_to && *seq <= v.snd_nxt) {
             lost.push(SeqRange::new(self.marked_to, boundary));
@@ -64,7 +64,7 @@ impl Fack {
     /// M-A7: enough duplicates, or the forward-most SACK as far ahead.
     fn is_lost(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
         let dup_thresh = self.without_sack.duplicates.dup_thresh();
-        self.are_enough(b, v) || u64::from(self.fack.bytes_since(v.snd_una)) > u64::from(dup_thresh) * u64::from(v.smss)
+        self.are_enough(b, v) || u64::from(self.fack.min(v.data_end).bytes_since(v.snd_una)) > u64::from(dup_thresh) * u64::from(v.smss)
     }
 
     fn in_flight(&self, v: &SenderView) -> Bytes {

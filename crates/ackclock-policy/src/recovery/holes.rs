@@ -1,27 +1,29 @@
 use ackclock_units::{SeqNumber, SeqRange};
 
+use crate::SenderView;
+
 /// Up to where segments are lost: the greatest sequence number below which IsLost() holds for everything un-SACKed (RFC 6675 §4), since `dup_thresh`
-/// discontiguous ranges or more than `dup_thresh - 1` segments' bytes were SACKed above. `None` when nothing is lost.
-pub(super) fn lost_below(sacked: &[SeqRange], dup_thresh: u32, smss: u32) -> Option<SeqNumber> {
-    let enough_bytes = u64::from(dup_thresh - 1) * u64::from(smss);
+/// discontiguous ranges or more than `dup_thresh - 1` segments' bytes of data were SACKed above. `None` when nothing is lost.
+pub(super) fn lost_below(sacked: &[SeqRange], dup_thresh: u32, v: &SenderView) -> Option<SeqNumber> {
+    let enough_bytes = u64::from(dup_thresh - 1) * u64::from(v.smss);
     let (mut ranges, mut bytes) = (0, 0);
     let above = sacked.iter().rev().find(|range| {
         ranges += 1;
-        bytes += u64::from(range.len());
+        bytes += u64::from(data(range, v));
         ranges >= dup_thresh || bytes > enough_bytes
     })?;
     Some(above.start)
 }
 
 /// The greatest sequence number above which `dup_thresh` segments are SACKed, by the same measure; it may lie inside a range.
-pub(super) fn sacked_above(sacked: &[SeqRange], dup_thresh: u32, smss: u32) -> Option<SeqNumber> {
-    let mut wanted = u64::from(dup_thresh - 1) * u64::from(smss) + 1;
+pub(super) fn sacked_above(sacked: &[SeqRange], dup_thresh: u32, v: &SenderView) -> Option<SeqNumber> {
+    let mut wanted = u64::from(dup_thresh - 1) * u64::from(v.smss) + 1;
     let mut ranges = 0;
     for range in sacked.iter().rev() {
         ranges += 1;
-        let len = u64::from(range.len());
+        let len = u64::from(data(range, v));
         if wanted <= len {
-            return Some(range.end - wanted as u32);
+            return Some(range.start + (len - wanted) as u32);
         }
         if ranges >= dup_thresh {
             return Some(range.start);
@@ -29,6 +31,11 @@ pub(super) fn sacked_above(sacked: &[SeqRange], dup_thresh: u32, smss: u32) -> O
         wanted -= len;
     }
     None
+}
+
+/// The bytes of data in a SACKed range: a FIN is none.
+fn data(range: &SeqRange, v: &SenderView) -> u32 {
+    range.end.min(v.data_end).bytes_since(range.start)
 }
 
 /// Bytes from `from` up to the forward-most SACKed byte that no SACK has reported.
@@ -52,6 +59,11 @@ mod tests {
         SeqNumber(0xffff_f000) + 1000 * i
     }
 
+    /// So many segments were sent.
+    fn sent(segs: u32, smss: u32) -> SenderView {
+        SenderView { smss, snd_nxt: seq(segs) + 1, data_end: seq(segs), ..crate::harness::view() }
+    }
+
     #[test]
     fn three_later_segments_make_a_hole_a_loss() {
         for (sacked, lost, above) in [
@@ -64,13 +76,23 @@ mod tests {
             (&[(1, 2), (3, 4), (5, 6)], Some(1), Some(1)),
         ] {
             let sacked = ranges(sacked);
-            assert_eq!(lost_below(&sacked, 3, 1000), lost.map(seq), "{sacked:?}");
+            assert_eq!(lost_below(&sacked, 3, &sent(20, 1000)), lost.map(seq), "{sacked:?}");
             // The number itself may lie one byte short of a whole segment further on.
-            let got = sacked_above(&sacked, 3, 1000);
+            let got = sacked_above(&sacked, 3, &sent(20, 1000));
             assert_eq!(got.map(|at| at.bytes_since(seq(0)) / 1000), above, "{sacked:?}");
         }
         // Small segments count by ranges.
-        assert_eq!(sacked_above(&ranges(&[(1, 2), (3, 4), (5, 6)]), 3, 10_000), Some(seq(1)));
+        assert_eq!(sacked_above(&ranges(&[(1, 2), (3, 4), (5, 6)]), 3, &sent(20, 10_000)), Some(seq(1)));
+    }
+
+    #[test]
+    fn a_fin_is_no_byte() {
+        // Two segments and a FIN are no more than two segments (RFC 6675 §4, IsLost()).
+        let two_and_a_fin = [SeqRange::new(seq(1), seq(3) + 1)];
+        assert_eq!(lost_below(&two_and_a_fin, 3, &sent(3, 1000)), None);
+        assert_eq!(sacked_above(&two_and_a_fin, 3, &sent(3, 1000)), None);
+        let three_and_a_fin = [SeqRange::new(seq(1), seq(4) + 1)];
+        assert_eq!(lost_below(&three_and_a_fin, 3, &sent(4, 1000)), Some(seq(1)));
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Resent {
     /// one round trip.
     pub fn find(&mut self, dup_thresh: u32, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
         let Some(list) = self.list.as_deref_mut().filter(|list| !list.sent.is_empty()) else { return false };
-        let Some(limit) = sacked_above(b.sacked(), dup_thresh, v.smss) else { return false };
+        let Some(limit) = sacked_above(b.sacked(), dup_thresh, v) else { return false };
         let mut signal = false;
         while let Some((range, then)) = list.sent.front().copied().filter(|(_, then)| *then <= limit) {
             list.sent.pop_front();

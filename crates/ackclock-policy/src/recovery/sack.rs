@@ -50,7 +50,7 @@ impl Sack {
 
     /// Marks what has become lost; true when that is the case for the first outstanding byte.
     fn mark(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
-        let Some(boundary) = lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v.smss).filter(|seq| *seq <= v.snd_nxt) else {
+        let Some(boundary) = lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v).filter(|seq| *seq <= v.snd_nxt) else {
             return false;
         };
         // What was resent before it was known to be lost (rule 3) is not marked again.

@@ -85,6 +85,8 @@ pub struct SenderView {
     pub snd_una: SeqNumber,
     /// Next new sequence number.
     pub snd_nxt: SeqNumber,
+    /// End of the data that was sent: `snd_nxt`, or the sequence number of a FIN that was sent, which is no byte of data.
+    pub data_end: SeqNumber,
     /// Window in force. In `on_congestion`, the one before the reduction.
     pub window: Window,
     /// Initial window that `start` chose.
@@ -122,6 +124,11 @@ pub struct SenderView {
 }
 
 impl SenderView {
+    /// Data sent and not cumulatively acknowledged: FlightSize of RFC 5681 §2, without a FIN.
+    pub fn data_outstanding(&self) -> Bytes {
+        u64::from(self.data_end.bytes_since(self.snd_una))
+    }
+
     /// Bytes that the congestion window has room for: `cwnd` less what is in the network. The engine binds new data by the receiver's window too.
     pub fn room(&self) -> Bytes {
         self.window.cwnd.saturating_sub(self.pipe)

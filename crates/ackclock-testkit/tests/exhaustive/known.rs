@@ -1,0 +1,1 @@
+//! Single runs that once went wrong, each by its line.

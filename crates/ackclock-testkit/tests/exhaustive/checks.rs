@@ -3,10 +3,11 @@
 use ackclock_engine::{Connection, Transmit};
 use ackclock_policy::{Phase, SenderView};
 use ackclock_trace::SendKind;
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Duration, Instant, SeqNumber};
+use ackclock_wire::Segment;
 
 use crate::patterns::Class;
-use crate::stacks::{SEGMENT, Stack};
+use crate::stacks::{SEGMENT, Stack, iss};
 use crate::transfer::Transfer;
 
 macro_rules! rules {
@@ -37,9 +38,9 @@ rules! {
     Ssthresh: "ssthresh is at least two segments, and after a reduction no more than what was outstanding (RFC 5681 eq. 4)";
     Cwnd: "cwnd is at least one segment";
     CwndGrows: "after a timeout, each ack of new data below ssthresh widens cwnd (RFC 5681 3.1)";
-    TimeoutPerLoss: "without delays there are no more timeouts than lost packets";
+    TimeoutPerLoss: "without delays neither end has more timeouts than packets were lost";
     SpuriousRetransmission: "with SACK and nothing but data lost, nothing is resent that arrived or will";
-    RecoveryAfterUndo: "the ack that takes a timeout back does not open a recovery";
+    RecoveryAfterUndo: "with nothing lost, the ack that takes a timeout back does not open a recovery";
     FalseFastRetransmit: "where everything comes, in order, no duplicate acks of what was resent open a recovery (RFC 6582 3.2)";
 }
 
@@ -51,11 +52,6 @@ impl Rules {
     /// Adds one.
     pub fn add(&mut self, rule: Rule) {
         self.0 |= 1 << rule as u16;
-    }
-
-    /// True without any.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
     }
 
     /// Those in it.
@@ -92,6 +88,7 @@ pub struct Judge {
     pub in_flight: [u8; 128],
     class: Class,
     sack: bool,
+    by_time: bool,
     guarded: bool,
     has_window: bool,
     min_rto: Duration,
@@ -107,6 +104,11 @@ pub struct Judge {
     resent: Option<u32>,
     /// Recoveries that have had their rescue retransmission.
     rescued: u32,
+    /// When each segment was last sent.
+    sent_at: [Option<Instant>; 128],
+    /// The receiver's TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
+    ts_recent: Option<u32>,
+    last_ack_sent: SeqNumber,
 }
 
 impl Judge {
@@ -118,6 +120,7 @@ impl Judge {
             in_flight: [0; 128],
             class,
             sack: stack.sack,
+            by_time: stack.by_time,
             guarded: stack.guarded,
             has_window: !stack.has_no_congestion_window(),
             min_rto: stack.min_rto,
@@ -128,6 +131,9 @@ impl Judge {
             armed_at: Instant::ZERO,
             resent: None,
             rescued: 0,
+            sent_at: [None; 128],
+            ts_recent: None,
+            last_ack_sent: iss(0),
         }
     }
 
@@ -145,13 +151,36 @@ impl Judge {
         }
     }
 
-    /// A segment reached the receiver.
-    pub fn arrived(&mut self, index: usize) {
+    /// A packet reached the receiver: a segment of the transfer if it has a number.
+    pub fn arrived(&mut self, segment: &Segment, index: Option<usize>) {
+        let old = self.is_old(segment);
+        let Some(index) = index else { return };
         self.in_flight[index] -= 1;
+        if old {
+            return;
+        }
         self.arrived |= 1 << index;
         while self.arrived >> self.prefix & 1 == 1 {
             self.prefix += 1;
         }
+    }
+
+    /// RFC 7323 §5.3, R1 to R3: what is older than TS.Recent is dropped, be it that its data is missing.
+    fn is_old(&mut self, segment: &Segment) -> bool {
+        let Some(ts) = segment.options.timestamps else { return false };
+        let old = self.ts_recent.is_some_and(|recent| (ts.tsval.wrapping_sub(recent) as i32) < 0);
+        // What lies below the window sets no clock.
+        let next = iss(0) + 1 + self.prefix.min(self.total as u32) * SEGMENT as u32;
+        let acceptable = segment.end() > next || (segment.seq_len() == 0 && segment.seq >= next);
+        if !old && acceptable && segment.seq <= self.last_ack_sent {
+            self.ts_recent = Some(ts.tsval);
+        }
+        old
+    }
+
+    /// The receiver sends a packet.
+    pub fn answering(&mut self, segment: &Segment) {
+        self.last_ack_sent = segment.ack;
     }
 
     /// The receiving application has read so many bytes.
@@ -173,7 +202,7 @@ impl Judge {
         if after.recoveries > before.recoveries {
             // Before its recovery point is reached, only a verdict of "spurious" ends a repair after a timeout.
             let undone = before.v.phase == Phase::Loss && after.v.phase != Phase::Loss && after.v.snd_una < before.v.recovery_point;
-            self.hold(!undone, Rule::RecoveryAfterUndo, now, log);
+            self.hold(!undone || self.lost > 0, Rule::RecoveryAfterUndo, now, log);
             self.hold(self.class != Class::Spikes || !self.guarded, Rule::FalseFastRetransmit, now, log);
         }
         if news && after.v.flight_size > 0 {
@@ -226,13 +255,16 @@ impl Judge {
             let first = *resent == 1 && t.retransmission && t.segment.seq == seen.v.snd_una;
             self.hold(first, Rule::OneSegment, now, log);
         }
+        let sent_before = std::mem::replace(&mut self.sent_at[index], Some(now));
         if self.class != Class::Losses || !self.sack || !t.retransmission {
             return;
         }
         let needed = self.arrived >> index & 1 == 0 && self.in_flight[index] == 0;
         // RFC 8985 §7.3: a probe asks for an ack, whatever became of the segment.
         let probe = matches!(t.kind, SendKind::TailLossProbe { .. });
-        if !needed && !probe && !self.is_rescue(index, sender) {
+        // RFC 8985 §6.2, RACK_sent_after(): of what was sent at one moment, the higher number counts as later, even if it left before.
+        let tie = self.by_time && self.sent_at[index + 1..].contains(&sent_before);
+        if !needed && !probe && !tie && !self.is_rescue(index, sender) {
             self.broke(Rule::SpuriousRetransmission, now, log);
         }
     }
@@ -241,7 +273,7 @@ impl Judge {
     fn is_rescue(&mut self, index: usize, sender: &Connection) -> bool {
         let Some(seen) = self.seen else { return false };
         let reported = |i: usize| sender.has_arrived(i as u64 * SEGMENT, (i as u64 + 1) * SEGMENT);
-        let sent = ((seen.v.snd_nxt.bytes_since(crate::stacks::iss(0) + 1)) as u64).div_ceil(SEGMENT) as usize;
+        let sent = ((seen.v.snd_nxt.bytes_since(iss(0) + 1)) as u64).div_ceil(SEGMENT) as usize;
         let highest = (index + 1..sent.min(self.total)).all(reported);
         let rescue = seen.v.phase == Phase::Recovery && highest && self.rescued < seen.recoveries;
         if rescue {
@@ -271,11 +303,12 @@ impl Judge {
     }
 
     /// The run is over.
-    pub fn end(&mut self, now: Instant, orderly: bool, whole: bool, timeouts: u32, log: &mut Log) {
+    pub fn end(&mut self, now: Instant, orderly: bool, whole: bool, timeouts: [u32; 2], log: &mut Log) {
         self.hold(orderly, Rule::Close, now, log);
         self.hold(whole, Rule::Delivery, now, log);
         if matches!(self.class, Class::Losses | Class::LostAcks) {
-            self.hold(timeouts <= self.lost, Rule::TimeoutPerLoss, now, log);
+            // One lost packet may carry what both ends wait for: data and the end of the handshake, a FIN and an ack.
+            self.hold(timeouts.iter().all(|n| *n <= self.lost), Rule::TimeoutPerLoss, now, log);
         }
     }
 }

@@ -18,7 +18,7 @@ pub enum Late {
     Median,
     /// The same stack without timestamps; by a timeout.
     WithTimestamps,
-    /// The same stack without undo; by a round trip.
+    /// The same stack without undo; by a timeout.
     WithUndo,
 }
 
@@ -29,9 +29,6 @@ const LATE: [(Late, &str); 3] = [(Late::Median, "than median"), (Late::WithTimes
 fn timeout(stack: &Stack) -> Duration {
     stack.min_rto.mul_f64(0.9)
 }
-
-/// Later by this is later by a round trip.
-const ROUND_TRIP: Duration = Duration::from_millis(100);
 
 /// How often something was seen, and the smallest case.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -140,7 +137,7 @@ impl Findings {
             if stack.timestamps && same(stack.undo, false).is_some_and(|other| mine >= other + timeout(stack)) {
                 note(&mut self.late, (class, stack.recovery, Late::WithTimestamps, ""), &case);
             }
-            if stack.undo != "none" && same("none", stack.timestamps).is_some_and(|other| mine >= other + ROUND_TRIP) {
+            if stack.undo != "none" && same("none", stack.timestamps).is_some_and(|other| mine >= other + timeout(stack)) {
                 note(&mut self.late, (class, stack.recovery, Late::WithUndo, stack.undo), &case);
             }
         }

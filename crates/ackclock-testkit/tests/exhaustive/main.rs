@@ -61,7 +61,8 @@ fn a_line_names_a_run() {
     let Ok(line) = std::env::var("ACKCLOCK_REPLAY") else { return };
     let (outcome, timeline) = replay(&line);
     _ = writeln!(std::io::stdout().lock(), "{timeline}\ndone {:?}, all faults happened: {}", outcome.done, outcome.complete);
-    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken.iter().collect::<Vec<_>>());
+    let broken: Vec<_> = outcome.broken.iter().collect();
+    assert!(broken.is_empty(), "{broken:?}");
 }
 
 #[test]

@@ -131,7 +131,7 @@ impl Run<'_> {
             }
         }
         let orderly = self.finished == [true; 2] && !self.aborted;
-        let timeouts = self.ends.iter().map(|end| end.stats().timeouts).sum();
+        let timeouts = [0, 1].map(|side| self.ends[side].stats().timeouts);
         let whole = self.read == self.transfer.total() as u64 * crate::stacks::SEGMENT;
         self.judge.end(self.now, orderly, whole, timeouts, &mut self.room.log);
     }
@@ -172,9 +172,7 @@ impl Run<'_> {
         let Flying { index, segment, .. } = flying;
         self.ends[side].handle_segment(self.now, segment, &[], Ecn::NotEct);
         if side == 1 {
-            if let Some(index) = index {
-                self.judge.arrived(usize::from(*index));
-            }
+            self.judge.arrived(segment, index.map(usize::from));
         } else {
             self.log_ack(segment);
             self.judge.after_ack(self.now, &self.ends[0], &mut self.room.log);
@@ -240,6 +238,9 @@ impl Run<'_> {
     fn launch(&mut self, side: usize, t: &Transmit) {
         let segment = &t.segment;
         let index = if side == 0 { self.index(segment) } else { None };
+        if side == 1 {
+            self.judge.answering(segment);
+        }
         if let Some(index) = index {
             self.judge.sending(self.now, usize::from(index), t, &self.ends[0], &mut self.room.log);
         }

@@ -37,6 +37,8 @@ pub struct Stack {
     pub timestamps: bool,
     /// Whether SACK is in use.
     pub sack: bool,
+    /// The recovery goes by the times of transmissions (RFC 8985).
+    pub by_time: bool,
     /// The recovery mistrusts duplicate acks of what was sent again (RFC 6582 §3.2), or tells by SACK what arrived twice.
     pub guarded: bool,
     /// The estimator's smallest timeout.
@@ -101,9 +103,10 @@ impl Stack {
         }
         let params = registry.choose::<dyn LossRecovery>(recovery).expect("it is the registry's");
         let careful = params.params().iter().any(|(name, value)| name == "careful" && value.to_string() == "true");
+        let by_time = sack && params.build().goes_by_time();
         let min_rto = registry.choose::<dyn RttEstimator>(ESTIMATOR).expect("it is the registry's").params().duration("min_rto");
         let config = Arc::new(tcp.config());
-        Self { family, recovery, undo, timestamps, sack, guarded: careful || sack, min_rto, tcp, config }
+        Self { family, recovery, undo, timestamps, sack, by_time, guarded: careful || sack, min_rto, tcp, config }
     }
 
     /// A connection of this stack whose payload is counted.

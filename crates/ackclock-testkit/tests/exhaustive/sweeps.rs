@@ -19,7 +19,7 @@ pub struct Sweep {
 
 /// Late by this, ms: within a round trip, by some, by about a timeout, by more.
 const HELD: &[u16] = &[10, 60, 150, 500, 1000, 1500, 4000];
-const SPIKES: &[u16] = &[200, 950, 1100, 1500, 2500, 4000];
+const SPIKES: &[u16] = &[200, 950, 1100, 1500, 2500, 4000, 8000];
 
 fn sweep(name: &'static str, families: &[Family], transfers: &[Transfer], patterns: fn(&Transfer) -> Vec<Pattern>) -> Sweep {
     Sweep { name, families: families.to_vec(), transfers: transfers.to_vec(), patterns }
@@ -77,7 +77,7 @@ fn a_few(t: &Transfer) -> Vec<Pattern> {
     let n = numbers(t, 1);
     let tail: Vec<_> = (n.saturating_sub(4)..=n).map(Fault::Lose).collect();
     let rest = [Fault::LoseAck(2), Fault::LoseSyn(1), Fault::LoseSynAck(1), Fault::Hold(2, 1, 150), Fault::Hold(2, 2, 1500), Fault::Double(3)];
-    [subsets(&by_number(n), 0, 1), subsets(&tail, 2, 3), subsets(&spikes(5, &[1500]), 1, 1), subsets(&rest, 1, 1)].concat()
+    [subsets(&by_number(n), 0, 1), subsets(&tail, 2, 3), subsets(&spikes(4, &[1500, 4000]), 1, 1), subsets(&rest, 1, 1)].concat()
 }
 
 /// What fits into a minute: about half a million runs.

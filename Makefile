@@ -3,12 +3,13 @@
 #   make demo    what ackclock does, in two parts             make lint    formatting and lints
 #   make bench   speed, beside other simulators               make lock    renew the lock files (needs uv)
 #   make docs    the reference pages                          make papers  a page for each paper, with its figures
+#   make exhaustive   every run of the search over small transfers
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python bench lint lock docs papers clean
+.PHONY: build demo test test-rust test-python exhaustive bench lint lock docs papers clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -51,6 +52,10 @@ test-rust:
 
 test-python: build
 	$(BIN)/python -m pytest
+
+# `make test` searches about half a million of these runs; all of them take some minutes.
+exhaustive:
+	ACKCLOCK_EXHAUSTIVE=all cargo test -p ackclock-testkit --release --locked --test exhaustive every_rule_holds_in_all_runs -- --nocapture
 
 bench: build
 	@$(BIN)/python bench/run.py

@@ -255,7 +255,7 @@ impl Judge {
             let first = *resent == 1 && t.retransmission && t.segment.seq == seen.v.snd_una;
             self.hold(first, Rule::OneSegment, now, log);
         }
-        let sent_before = std::mem::replace(&mut self.sent_at[index], Some(now));
+        let sent_before = self.sent_at[index].replace(now);
         if self.class != Class::Losses || !self.sack || !t.retransmission {
             return;
         }
@@ -282,15 +282,18 @@ impl Judge {
         rescue
     }
 
-    /// The sender has sent what it had to send.
-    pub fn after_sending(&mut self, now: Instant, sender: &Connection, log: &mut Log) {
+    /// The sender has sent what it had to send, if anything.
+    pub fn after_sending(&mut self, now: Instant, sent: bool, sender: &Connection, log: &mut Log) {
         if sender.stats().established_at.get().is_none() {
             return;
         }
         if let Some(resent) = self.resent.take() {
             self.hold(resent == 1, Rule::OneSegment, now, log);
         }
-        let after = Seen::of(sender, now);
+        let after = match self.seen {
+            Some(seen) if !sent => seen,
+            _ => Seen::of(sender, now),
+        };
         if after.v.flight_size > 0 {
             self.hold(after.v.rto_deadline.is_some(), Rule::TimerRuns, now, log);
         }

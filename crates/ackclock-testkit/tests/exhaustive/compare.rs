@@ -1,6 +1,6 @@
 //! What a search has found: broken rules, and runs that finish later than those of their peers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use ackclock_units::{Duration, Instant};
@@ -18,17 +18,23 @@ pub enum Late {
     Median,
     /// The same stack without timestamps; by a timeout.
     WithTimestamps,
+    /// The same stack when the FIN leaves apart rather than with the last segment; by a round trip. It carries no data, and takes no room from data.
+    WithFin,
     /// The same stack without undo; by a timeout.
     WithUndo,
 }
 
 /// All comparisons, in the order in which they are listed.
-const LATE: [(Late, &str); 3] = [(Late::Median, "than median"), (Late::WithTimestamps, "with timestamps"), (Late::WithUndo, "with undo")];
+const LATE: [(Late, &str); 4] =
+    [(Late::Median, "than median"), (Late::WithTimestamps, "with timestamps"), (Late::WithFin, "with FIN"), (Late::WithUndo, "with undo")];
 
 /// Later by this is later by a timeout.
 fn timeout(stack: &Stack) -> Duration {
     stack.min_rto.mul_f64(0.9)
 }
+
+/// Later by this is later by a round trip.
+const ROUND_TRIP: Duration = Duration::from_millis(100);
 
 /// How often something was seen, and the smallest case.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -143,6 +149,13 @@ impl Findings {
         }
     }
 
+    /// Takes in the run of one stack, `outcome`, and the one in which only the FIN leaves apart.
+    pub fn take_fin(&mut self, case: &Case<'_>, outcome: &Outcome, apart: &Outcome) {
+        if outcome.complete && apart.complete && done(outcome) >= done(apart) + ROUND_TRIP {
+            note(&mut self.late, (case.pattern.class(), case.stack.recovery, Late::WithFin, ""), case);
+        }
+    }
+
     /// Adds what another search has found.
     pub fn join(&mut self, other: Self) {
         self.runs += other.runs;
@@ -170,7 +183,7 @@ impl Findings {
     /// How many runs finish later than others, by class of pattern and recovery, and the smallest case of each kind.
     pub fn lateness(&self) -> String {
         let mut text = format!("{} runs\n", self.runs);
-        let columns: Vec<(Late, &str, String)> = self.columns();
+        let columns = self.columns();
         for class in CLASSES {
             let rows: Vec<_> = self.compared.iter().filter(|((c, _), _)| *c == class).collect();
             if rows.is_empty() {
@@ -180,7 +193,7 @@ impl Findings {
             writeln!(text, "\n{:24}{:>10}{head}", class.name(), "compared").expect("text is written to memory");
             for ((_, recovery), compared) in rows {
                 let cell = |late: Late, undo: &'static str| self.late.get(&(class, *recovery, late, undo)).map_or(0, |found| found.count);
-                let cells: String = columns.iter().map(|(late, undo, _)| format!(" {:>18}", cell(*late, self.name(undo)))).collect();
+                let cells: String = columns.iter().map(|(late, undo, _)| format!(" {:>18}", cell(*late, undo))).collect();
                 writeln!(text, "  {recovery:22}{compared:>10}{cells}").expect("text is written to memory");
             }
         }
@@ -192,15 +205,11 @@ impl Findings {
         text
     }
 
+    /// The comparisons that were made: a column for each undo.
     fn columns(&self) -> Vec<(Late, &'static str, String)> {
-        let undos: std::collections::BTreeSet<_> =
-            self.late.keys().filter(|(_, _, late, _)| *late == Late::WithUndo).map(|(.., undo)| *undo).collect();
+        let undos: BTreeSet<_> = self.late.keys().filter(|(_, _, late, _)| *late == Late::WithUndo).map(|(.., undo)| *undo).collect();
         let plain = LATE.iter().filter(|(late, _)| *late != Late::WithUndo).map(|(late, title)| (*late, "", (*title).to_owned()));
         plain.chain(undos.into_iter().map(|undo| (Late::WithUndo, undo, format!("with {undo}")))).collect()
-    }
-
-    fn name(&self, undo: &&'static str) -> &'static str {
-        undo
     }
 }
 

@@ -16,6 +16,7 @@ mod patterns;
 mod pipe;
 mod stacks;
 mod sweeps;
+mod timeline;
 mod transfer;
 
 use std::io::Write as _;

@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Fault {
     /// The k-th transmission of data is lost.
     Lose(u8),
+    /// Transmissions of data `.0` and the `.1 - 1` after it are lost.
+    LoseRun(u8, u8),
     /// Copy `.1` of segment `.0` is lost.
     LoseCopy(u8, u8),
     /// The k-th pure ack of the receiver is lost.
@@ -79,7 +81,7 @@ impl Class {
 impl Fault {
     fn class(self) -> Class {
         match self {
-            Self::Lose(_) | Self::LoseCopy(..) => Class::Losses,
+            Self::Lose(_) | Self::LoseRun(..) | Self::LoseCopy(..) => Class::Losses,
             Self::LoseAck(_) | Self::LoseOwnAck(_) | Self::LoseSyn(_) | Self::LoseSynAck(_) | Self::LoseFin(_) | Self::LosePeerFin(_) => {
                 Class::LostAcks
             }
@@ -99,7 +101,10 @@ impl Fault {
         };
         let spike = |text: &str| -> Option<(u8, u16)> { text.split_once('@').and_then(|(first, ms)| Some((n(first)?, ms.parse().ok()?))) };
         Some(match kind {
-            "lose" => Self::Lose(n(rest)?),
+            "lose" => match rest.split_once('+') {
+                Some((first, count)) => Self::LoseRun(n(first)?, n(count)?),
+                None => Self::Lose(n(rest)?),
+            },
             "copy" => rest.split_once('.').and_then(|(segment, copy)| Some(Self::LoseCopy(n(segment)?, n(copy)?)))?,
             "ack" => Self::LoseAck(n(rest)?),
             "own-ack" => Self::LoseOwnAck(n(rest)?),
@@ -122,6 +127,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Lose(k) => write!(f, "lose:{k}"),
+            Self::LoseRun(k, count) => write!(f, "lose:{k}+{count}"),
             Self::LoseCopy(segment, copy) => write!(f, "copy:{segment}.{copy}"),
             Self::LoseAck(k) => write!(f, "ack:{k}"),
             Self::LoseOwnAck(k) => write!(f, "own-ack:{k}"),
@@ -211,6 +217,11 @@ pub fn subsets(of: &[Fault], least: usize, most: usize) -> Vec<Pattern> {
 /// Lost transmissions by number.
 pub fn by_number(up_to: u8) -> Vec<Fault> {
     (1..=up_to).map(Fault::Lose).collect()
+}
+
+/// Lost transmissions in a row, more than three.
+pub fn in_a_row(up_to: u8) -> Vec<Fault> {
+    (1..=up_to).flat_map(|k| (4..=up_to + 1 - k).map(move |count| Fault::LoseRun(k, count))).collect()
 }
 
 /// Lost transmissions by segment and copy.

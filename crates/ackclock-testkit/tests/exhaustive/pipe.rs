@@ -8,14 +8,15 @@ use ackclock_wire::{Flags, Segment};
 
 use crate::checks::{Judge, Rule, Rules};
 use crate::patterns::{Fault, Pattern};
-use crate::stacks::{Stack, iss};
+use crate::stacks::{SEGMENT, Stack, iss};
+use crate::timeline;
 use crate::transfer::Transfer;
 
 /// One-way delay.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// A run that is longer than this has got stuck. The longest one loses a SYN and three copies of a segment, with backoff.
-const LONGEST: Instant = Instant::from_nanos(300_000_000_000);
+/// A run that is longer than this has got stuck. The longest one loses fifteen copies of one segment, with backoff.
+const LONGEST: Instant = Instant::from_nanos(3_600_000_000_000);
 
 /// A run with more events than this has fallen into a loop.
 const MOST_EVENTS: u32 = 20_000;
@@ -132,7 +133,7 @@ impl Run<'_> {
         }
         let orderly = self.finished == [true; 2] && !self.aborted;
         let timeouts = [0, 1].map(|side| self.ends[side].stats().timeouts);
-        let whole = self.read == self.transfer.total() as u64 * crate::stacks::SEGMENT;
+        let whole = self.read == self.transfer.total() as u64 * SEGMENT;
         self.judge.end(self.now, orderly, whole, timeouts, &mut self.room.log);
     }
 
@@ -160,7 +161,9 @@ impl Run<'_> {
             if self.ends[side].poll_timeout().is_some_and(|at| at <= self.now) {
                 self.ends[side].handle_timeout(self.now);
                 if side == 0 {
-                    self.log_timeout();
+                    if let Some(log) = &mut self.room.log {
+                        log.push(timeline::expired(self.now, &self.ends[0]));
+                    }
                     self.judge.after_deadline(self.now, &self.ends[0], &mut self.room.log);
                 }
             }
@@ -174,7 +177,9 @@ impl Run<'_> {
         if side == 1 {
             self.judge.arrived(segment, index.map(usize::from));
         } else {
-            self.log_ack(segment);
+            if let Some(log) = &mut self.room.log {
+                log.push(timeline::received(self.now, segment, &self.ends[0]));
+            }
             self.judge.after_ack(self.now, &self.ends[0], &mut self.room.log);
         }
         self.serve(side);
@@ -183,12 +188,14 @@ impl Run<'_> {
     /// Lets the application act and sends what there is to send.
     fn serve(&mut self, side: usize) {
         self.act(side);
+        let mut sent = false;
         while let Some(t) = self.ends[side].poll_transmit(self.now) {
+            sent = true;
             self.launch(side, &t);
             self.act(side);
         }
         if side == 0 {
-            self.judge.after_sending(self.now, &self.ends[0], &mut self.room.log);
+            self.judge.after_sending(self.now, sent, &self.ends[0], &mut self.room.log);
         } else {
             self.judge.after_reading(self.now, self.read, &mut self.room.log);
         }
@@ -226,7 +233,7 @@ impl Run<'_> {
     fn receive(&mut self) {
         let readable = self.ends[1].readable();
         self.read += self.ends[1].read_counted(self.now, readable);
-        if self.done.is_none() && self.read == self.transfer.total() as u64 * crate::stacks::SEGMENT {
+        if self.done.is_none() && self.read == self.transfer.total() as u64 * SEGMENT {
             self.done = Some(self.now);
         }
         if self.ends[1].at_end() {
@@ -245,7 +252,11 @@ impl Run<'_> {
             self.judge.sending(self.now, usize::from(index), t, &self.ends[0], &mut self.room.log);
         }
         let fate = self.fate(side, index, segment);
-        self.log_launch(side, index, t, &fate);
+        if let Some(log) = &mut self.room.log {
+            let copy = index.map_or(0, |index| self.copies[usize::from(index)]);
+            let held = Some(self.held_until[side]).filter(|until| *until > self.now);
+            log.push(timeline::sent(self.now, side, t, index, (self.counts.data, copy), &fate, held));
+        }
         if fate.lost {
             self.judge.lost += 1;
             return;
@@ -277,11 +288,11 @@ impl Run<'_> {
         if segment.len == 0 {
             return segment.flags.has(Flags::FIN).then_some(self.transfer.total() as u8);
         }
-        let (offset, size) = (u64::from(segment.seq.bytes_since(iss(0) + 1)), crate::stacks::SEGMENT);
-        if offset % size != 0 || u64::from(segment.len) != size {
+        let offset = u64::from(segment.seq.bytes_since(iss(0) + 1));
+        if !offset.is_multiple_of(SEGMENT) || u64::from(segment.len) != SEGMENT {
             self.judge.broke(Rule::WholeSegments, self.now, &mut self.room.log);
         }
-        Some((offset / size) as u8)
+        Some((offset / SEGMENT) as u8)
     }
 
     /// What the pattern does to this packet.
@@ -307,6 +318,7 @@ impl Run<'_> {
             let back = side == 1 && ack;
             let hit = match fault {
                 Fault::Lose(k) => data && counts.data == k,
+                Fault::LoseRun(k, count) => data && within(counts.data, k, count),
                 Fault::LoseCopy(s, c) => data && index == Some(s - 1) && copy == c,
                 Fault::LoseAck(k) => back && counts.acks[1] == k,
                 Fault::LoseOwnAck(k) => side == 0 && ack && counts.acks[0] == k,
@@ -326,7 +338,7 @@ impl Run<'_> {
             }
             self.happened |= 1 << i;
             match fault {
-                Fault::Hold(.., ms) | Fault::HoldAck(.., ms) => fate.late = fate.late + Duration::from_millis(u64::from(ms)),
+                Fault::Hold(.., ms) | Fault::HoldAck(.., ms) => fate.late += Duration::from_millis(u64::from(ms)),
                 Fault::Spike(_, ms) | Fault::SpikeAck(_, ms) => {
                     self.held_until[side] = self.held_until[side].max(self.now + Duration::from_millis(u64::from(ms)));
                 }
@@ -336,69 +348,15 @@ impl Run<'_> {
         }
         fate
     }
-
-    fn log_launch(&mut self, side: usize, index: Option<u8>, t: &Transmit, fate: &Fate) {
-        let Some(log) = &mut self.room.log else { return };
-        let s = &t.segment;
-        let what = match index {
-            Some(i) if s.len > 0 => format!("data {} (transmission {}, copy {}, {:?})", i + 1, self.counts.data, self.copies[usize::from(i)], t.kind),
-            _ => format!("{:?} ack {}{}", s.flags, in_segments(s.ack.bytes_since(iss(1 - side as u32) + 1)), sacks(s)),
-        };
-        let who = ["sender", "receiver"][side];
-        let (lost, late) = (if fate.lost { ", lost" } else { "" }, if fate.late.is_zero() { String::new() } else { format!(", {} late", fate.late) });
-        let held = if self.held_until[side] > self.now { format!(", held until {:?}", self.held_until[side]) } else { String::new() };
-        let twice = if fate.twice { ", twice" } else { "" };
-        let fin = if s.flags.has(Flags::FIN) && s.len > 0 { " FIN" } else { "" };
-        log.push(format!("{:>9.4} {who} sends {what}{fin}{lost}{late}{held}{twice}", self.now.as_secs_f64()));
-    }
-
-    fn log_ack(&mut self, s: &Segment) {
-        let Some(log) = &mut self.room.log else { return };
-        let ack = in_segments(s.ack.bytes_since(iss(0) + 1));
-        log.push(format!("{:>9.4} sender gets {:?} ack {ack}{}{}", self.now.as_secs_f64(), s.flags, sacks(s), standing(&self.ends[0], self.now)));
-    }
-
-    fn log_timeout(&mut self) {
-        let Some(log) = &mut self.room.log else { return };
-        log.push(format!("{:>9.4} sender's timer{}", self.now.as_secs_f64(), standing(&self.ends[0], self.now)));
-    }
 }
 
+/// What the path does to a packet.
 #[derive(Clone, Copy, Default)]
-struct Fate {
-    lost: bool,
-    twice: bool,
-    late: Duration,
-}
-
-/// A number of bytes in segments, with what is over.
-fn in_segments(bytes: u32) -> String {
-    let (whole, rest) = (u64::from(bytes) / crate::stacks::SEGMENT, u64::from(bytes) % crate::stacks::SEGMENT);
-    if rest == 0 { format!("{whole}") } else { format!("{whole}+{rest}") }
-}
-
-/// SACK blocks as segments from 1, both ends included.
-fn sacks(s: &Segment) -> String {
-    let size = crate::stacks::SEGMENT as u32;
-    let blocks = s.options.sack.as_slice().iter();
-    blocks
-        .map(|b| (b.start.bytes_since(iss(0) + 1), b.end.bytes_since(iss(0) + 1)))
-        .map(|(a, b)| format!(" sack {}-{}", a / size + 1, b.div_ceil(size)))
-        .collect()
-}
-
-/// How the sender stands.
-fn standing(sender: &Connection, now: Instant) -> String {
-    let (v, stats) = (sender.view(now), sender.stats());
-    let window = |bytes: u64| if bytes >= 1 << 39 { "-".to_owned() } else { format!("{:.2}", bytes as f64 / crate::stacks::SEGMENT as f64) };
-    format!(
-        "  [{:?} cwnd {} ssthresh {} pipe {} timer {:?} timeouts {} spurious {}]",
-        v.phase,
-        window(v.window.cwnd),
-        window(v.window.ssthresh),
-        window(v.pipe),
-        v.rto_deadline,
-        stats.timeouts,
-        stats.spurious_timeouts
-    )
+pub struct Fate {
+    /// It is lost.
+    pub lost: bool,
+    /// It comes twice.
+    pub twice: bool,
+    /// It comes so much later.
+    pub late: Duration,
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::compare::Findings;
+use crate::compare::{Case, Findings};
 use crate::patterns::*;
 use crate::pipe::{Room, play};
 use crate::stacks::{Family, undos};
@@ -15,6 +15,8 @@ pub struct Sweep {
     families: Vec<Family>,
     transfers: Vec<Transfer>,
     patterns: fn(&Transfer) -> Vec<Pattern>,
+    /// Each transfer is repeated with the FIN apart.
+    fin_apart: bool,
 }
 
 /// Late by this, ms: within a round trip, by some, by about a timeout, by more.
@@ -22,7 +24,7 @@ const HELD: &[u16] = &[10, 60, 150, 500, 1000, 1500, 4000];
 const SPIKES: &[u16] = &[200, 950, 1100, 1500, 2500, 4000, 8000];
 
 fn sweep(name: &'static str, families: &[Family], transfers: &[Transfer], patterns: fn(&Transfer) -> Vec<Pattern>) -> Sweep {
-    Sweep { name, families: families.to_vec(), transfers: transfers.to_vec(), patterns }
+    Sweep { name, families: families.to_vec(), transfers: transfers.to_vec(), patterns, fin_apart: false }
 }
 
 /// Transmissions that are addressed: those of the segments, and a few more that are sent again.
@@ -31,7 +33,7 @@ fn numbers(t: &Transfer, more: u8) -> u8 {
 }
 
 fn losses(t: &Transfer) -> Vec<Pattern> {
-    subsets(&by_number(numbers(t, 3)), 0, 3)
+    [subsets(&by_number(numbers(t, 3)), 0, 3), subsets(&in_a_row(t.addressed()), 1, 1)].concat()
 }
 
 fn two_losses(t: &Transfer) -> Vec<Pattern> {
@@ -87,7 +89,8 @@ pub fn quick() -> Vec<Sweep> {
     let (three, ten) = (Transfer::of(10, 3), Transfer::of(10, 10));
     let after = ten.after_one();
     vec![
-        sweep("losses", &standard, &[three, ten, after, Transfer::of(4, 1).after_one(), Transfer::of(5, 3), Transfer::of(7, 10).with_more()], losses),
+        Sweep { fin_apart: true, ..sweep("losses with a FIN", &standard, &[three], losses) },
+        sweep("losses", &standard, &[ten, after, Transfer::of(4, 1).after_one(), Transfer::of(5, 3), Transfer::of(7, 10).with_more()], losses),
         sweep("copies", &standard, &[Transfer::of(5, 3), Transfer::of(4, 10).after_one()], copies),
         sweep("lost acks", &standard, &[three, after], lost_acks),
         sweep("delay spikes", &standard, &[three, after.with_more(), Transfer::of(10, 10).with_more()], spiked),
@@ -119,6 +122,7 @@ pub fn full() -> Vec<Sweep> {
     let spaced: Vec<_> = transfers([5, 10, 14], &[3, 10]).into_iter().flat_map(|t| [t.spaced(), t.fin_apart()]).collect();
     vec![
         sweep("losses", &standard, &wide, losses),
+        Sweep { fin_apart: true, ..sweep("losses with a FIN", &standard, &short, losses) },
         sweep("losses, spaced or with the FIN apart", &standard, &spaced, losses),
         sweep("copies", &standard, &short, copies),
         sweep("lost acks", &standard, &wide, lost_acks),
@@ -145,7 +149,7 @@ pub fn search(sweeps: &[Sweep], progress: &(dyn Fn(&str, u64) + Sync)) -> Findin
                 scope.spawn(|| {
                     let (mut room, mut mine) = (Room::default(), Findings::default());
                     while let Some((transfer, family)) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        item(transfer, *family, &(sweep.patterns)(transfer), &mut room, &mut mine);
+                        item(sweep, transfer, *family, &mut room, &mut mine);
                     }
                     found.lock().expect("no thread has failed").join(mine);
                 });
@@ -158,12 +162,21 @@ pub fn search(sweeps: &[Sweep], progress: &(dyn Fn(&str, u64) + Sync)) -> Findin
     findings
 }
 
-fn item(transfer: &Transfer, family: Family, patterns: &[Pattern], room: &mut Room, findings: &mut Findings) {
+fn item(sweep: &Sweep, transfer: &Transfer, family: Family, room: &mut Room, findings: &mut Findings) {
     let stacks = family.stacks(u32::from(transfer.initial_segs));
     let mut outcomes = Vec::with_capacity(stacks.len());
-    for pattern in patterns {
+    for pattern in &(sweep.patterns)(transfer) {
         outcomes.clear();
         outcomes.extend(stacks.iter().map(|stack| play(room, stack, transfer, pattern)));
         findings.take(&stacks, &outcomes, undos().len(), transfer, pattern);
+        if sweep.fin_apart {
+            let alone = transfer.fin_apart();
+            let apart: Vec<_> = stacks.iter().map(|stack| play(room, stack, &alone, pattern)).collect();
+            findings.take(&stacks, &apart, undos().len(), &alone, pattern);
+            for (number, stack) in stacks.iter().enumerate() {
+                let case = Case { stack, transfer, pattern, number };
+                findings.take_fin(&case, &outcomes[number], &apart[number]);
+            }
+        }
     }
 }

@@ -38,6 +38,7 @@ rules! {
     Ssthresh: "ssthresh is at least two segments, and after a reduction no more than what was outstanding (RFC 5681 eq. 4)";
     Cwnd: "cwnd is at least one segment";
     CwndGrows: "after a timeout, each ack of new data below ssthresh widens cwnd (RFC 5681 3.1)";
+    CwndStep: "after a timeout, no ack widens cwnd by more than a segment (RFC 5681 eq. 2, RFC 3465 2.3)";
     TimeoutPerLoss: "without delays neither end has more timeouts than packets were lost";
     SpuriousRetransmission: "with SACK and nothing but data lost, nothing is resent that arrived or will";
     RecoveryAfterUndo: "with nothing lost, the ack that takes a timeout back does not open a recovery";
@@ -58,6 +59,19 @@ impl Rules {
     pub fn iter(self) -> impl Iterator<Item = Rule> {
         RULES.iter().copied().filter(move |rule| self.0 >> *rule as u16 & 1 == 1)
     }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Both ends closed, and everything arrived.
+    Whole,
+    /// Both ends closed, and something is missing.
+    Short,
+    /// An end gave up as it says it does: SYN or SYN-ACK were sent as often as `syn_retries` allows (RFC 9293 §3.8.3).
+    GivenUp,
+    /// Neither.
+    Stuck,
 }
 
 /// Lines of a timeline.
@@ -199,9 +213,15 @@ impl Judge {
         if news && before.v.phase == Phase::Loss && after.v.phase == Phase::Loss && slow_start && self.has_window {
             self.hold(after.v.window.cwnd > before.v.window.cwnd, Rule::CwndGrows, now, log);
         }
+        // Before its recovery point is reached, only a verdict of "spurious" ends a repair after a timeout; nothing else raises ssthresh.
+        let after_timeout = before.v.phase == Phase::Loss;
+        let restored = after.v.window.ssthresh > before.v.window.ssthresh;
+        let undone = after_timeout && after.v.phase != Phase::Loss && (restored || after.v.snd_una < before.v.recovery_point);
+        if after_timeout && !undone && slow_start && self.has_window {
+            let grown = after.v.window.cwnd.saturating_sub(before.v.window.cwnd);
+            self.hold(grown <= u64::from(after.v.smss), Rule::CwndStep, now, log);
+        }
         if after.recoveries > before.recoveries {
-            // Before its recovery point is reached, only a verdict of "spurious" ends a repair after a timeout.
-            let undone = before.v.phase == Phase::Loss && after.v.phase != Phase::Loss && after.v.snd_una < before.v.recovery_point;
             self.hold(!undone || self.lost > 0, Rule::RecoveryAfterUndo, now, log);
             self.hold(self.class != Class::Spikes || !self.guarded, Rule::FalseFastRetransmit, now, log);
         }
@@ -232,7 +252,9 @@ impl Judge {
     fn windows(&mut self, now: Instant, before: &Seen, after: &Seen, log: &mut Log) {
         let (window, smss) = (after.v.window, u64::from(after.v.smss));
         self.hold(window.cwnd >= smss, Rule::Cwnd, now, log);
-        let reduced = window.ssthresh < before.v.window.ssthresh;
+        // Rate-halving sets the threshold a round trip after the signal, by what was acknowledged meanwhile (M-A8).
+        let signal = after.recoveries > before.recoveries || after.timeouts > before.timeouts;
+        let reduced = signal && window.ssthresh < before.v.window.ssthresh;
         let most = before.v.flight_size.max(2 * smss);
         self.hold(window.ssthresh >= 2 * smss && (!reduced || window.ssthresh <= most), Rule::Ssthresh, now, log);
     }
@@ -306,9 +328,9 @@ impl Judge {
     }
 
     /// The run is over.
-    pub fn end(&mut self, now: Instant, orderly: bool, whole: bool, timeouts: [u32; 2], log: &mut Log) {
-        self.hold(orderly, Rule::Close, now, log);
-        self.hold(whole, Rule::Delivery, now, log);
+    pub fn end(&mut self, now: Instant, ending: Ending, timeouts: [u32; 2], log: &mut Log) {
+        self.hold(ending != Ending::Stuck, Rule::Close, now, log);
+        self.hold(ending != Ending::Short, Rule::Delivery, now, log);
         if matches!(self.class, Class::Losses | Class::LostAcks) {
             // One lost packet may carry what both ends wait for: data and the end of the handshake, a FIN and an ack.
             self.hold(timeouts.iter().all(|n| *n <= self.lost), Rule::TimeoutPerLoss, now, log);

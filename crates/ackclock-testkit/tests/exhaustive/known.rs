@@ -62,3 +62,12 @@ fn copies_of_what_timed_out_open_no_recovery_after_an_undo() {
         done(&format!("{recovery} reno every eifel exponential ts | 10 iw3 | spike:1@8000"));
     }
 }
+
+#[test]
+fn the_ack_that_ends_a_repair_after_a_timeout_widens_the_window_by_one_segment() {
+    // CUBIC counts bytes: the ack of everything stands for more than one segment.
+    for recovery in RECOVERIES {
+        done(&format!("{recovery} cubic delayed none exponential no-ts | 10 iw3 | ack:1 ack:2"));
+        done(&format!("{recovery} cubic every none exponential no-ts | 6 iw3 | lose:1 lose:4"));
+    }
+}

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use ackclock_engine::{Connection, ConnectionEvent, Transmit};
+use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Transmit};
 use ackclock_units::{Duration, Ecn, Instant};
 use ackclock_wire::{Flags, Segment};
 
-use crate::checks::{Judge, Rule, Rules};
+use crate::checks::{Ending, Judge, Rule, Rules};
 use crate::patterns::{Fault, Pattern};
 use crate::stacks::{SEGMENT, Stack, iss};
 use crate::timeline;
@@ -36,7 +36,7 @@ struct Flying {
 pub struct Outcome {
     /// When the receiver had everything; `None` when that never happened.
     pub done: Option<Instant>,
-    /// Every fault of the pattern happened.
+    /// Every fault of the pattern happened, and no end gave up.
     pub complete: bool,
     /// Rules that were broken.
     pub broken: Rules,
@@ -77,7 +77,9 @@ struct Run<'a> {
     /// What the sending application does next.
     stage: u8,
     finished: [bool; 2],
-    aborted: bool,
+    aborted: Option<AbortReason>,
+    given_up: bool,
+    syn_retries: u32,
     read: u64,
     done: Option<Instant>,
 }
@@ -109,12 +111,14 @@ pub fn play(room: &mut Room, stack: &Stack, transfer: &Transfer, pattern: &Patte
         free_at: Instant::ZERO,
         stage: 0,
         finished: [false; 2],
-        aborted: false,
+        aborted: None,
+        given_up: false,
+        syn_retries: stack.syn_retries(),
         read: 0,
         done: None,
     };
     run.go();
-    let complete = run.happened.count_ones() as usize == run.pattern.len();
+    let complete = run.happened.count_ones() as usize == run.pattern.len() && !run.given_up;
     Outcome { done: run.done, complete, broken: run.judge.broken }
 }
 
@@ -127,14 +131,20 @@ impl Run<'_> {
             let Some(next) = self.next().filter(|at| *at <= LONGEST) else { break };
             self.now = self.now.max(next);
             self.step();
-            if self.finished == [true; 2] || self.aborted {
+            if self.finished == [true; 2] || self.aborted.is_some() {
                 break;
             }
         }
-        let orderly = self.finished == [true; 2] && !self.aborted;
-        let timeouts = [0, 1].map(|side| self.ends[side].stats().timeouts);
         let whole = self.read == self.transfer.total() as u64 * SEGMENT;
-        self.judge.end(self.now, orderly, whole, timeouts, &mut self.room.log);
+        let ending = match (self.finished, self.aborted) {
+            (_, Some(AbortReason::SynTimeout)) if self.ends.iter().any(|end| end.stats().syn_retransmissions == self.syn_retries) => Ending::GivenUp,
+            ([true, true], None) if whole => Ending::Whole,
+            ([true, true], None) => Ending::Short,
+            _ => Ending::Stuck,
+        };
+        self.given_up = ending == Ending::GivenUp;
+        let timeouts = [0, 1].map(|side| self.ends[side].stats().timeouts);
+        self.judge.end(self.now, ending, timeouts, &mut self.room.log);
     }
 
     fn next(&self) -> Option<Instant> {
@@ -205,7 +215,7 @@ impl Run<'_> {
         while let Some(event) = self.ends[side].poll_event() {
             match event {
                 ConnectionEvent::Finished => self.finished[side] = true,
-                ConnectionEvent::Aborted(_) => self.aborted = true,
+                ConnectionEvent::Aborted(reason) => self.aborted = Some(reason),
                 _ if side == 0 => self.send(event),
                 ConnectionEvent::Readable => self.receive(),
                 _ => {}

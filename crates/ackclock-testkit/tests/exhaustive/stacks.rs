@@ -1,7 +1,7 @@
 //! Every stack that the registry's policies make.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ackclock_engine::{Config, Connection, PRESETS};
 use ackclock_policy::{AckPolicy, Backoff, CongestionControl, LossRecovery, Registry, Role, RttEstimator, SpuriousTimeout};
@@ -47,6 +47,46 @@ pub struct Stack {
     config: Arc<Config>,
 }
 
+/// A loss recovery and its parameters.
+#[derive(Debug)]
+pub struct Recovery {
+    /// What a replay line calls it: its name, or `preset:` and that of the preset whose parameters it has.
+    pub name: &'static str,
+    /// Its name in the registry.
+    policy: &'static str,
+    /// Parameters that differ from the defaults, as keys and values of a stack.
+    sets: Vec<(String, String)>,
+    /// It goes with SACK: no preset that is made of it turns that off.
+    sack: bool,
+}
+
+/// Every recovery with its defaults; then those of the presets that set parameters of theirs.
+pub fn recoveries() -> &'static [Recovery] {
+    static ALL: OnceLock<Vec<Recovery>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let registry = Registry::builtin();
+        let presets = PRESETS.iter().map(|p| (p.name, ackclock_engine::Stack::named(&registry, p.name).expect("presets are stacks")));
+        let presets: Vec<_> = presets.map(|(name, stack)| (name, stack.config().sack, stack.entries())).collect();
+        let of = |entries: &[(String, String)]| entries.iter().find(|(key, _)| key == "recovery").map(|(_, name)| name.clone());
+        let recovery = |policy: &'static str| {
+            let sack = presets.iter().all(|(_, sack, entries)| *sack || of(entries).as_deref() != Some(policy));
+            Recovery { name: policy, policy, sets: Vec::new(), sack }
+        };
+        let mut all: Vec<_> = names::<dyn LossRecovery>().into_iter().map(recovery).collect();
+        for (name, _, entries) in &presets {
+            let Some(policy) = names::<dyn LossRecovery>().into_iter().find(|policy| of(entries).as_deref() == Some(*policy)) else { continue };
+            let defaults = registry.choose::<dyn LossRecovery>(policy).expect("it is the registry's");
+            let default =
+                |key: &str| defaults.params().iter().find(|(param, _)| key == format!("recovery.{param}")).map(|(_, value)| value.to_string());
+            let sets: Vec<_> = entries.iter().filter(|(key, value)| default(key).is_some_and(|default| default != *value)).cloned().collect();
+            if !sets.is_empty() {
+                all.push(Recovery { name: Box::leak(format!("preset:{name}").into_boxed_str()), sets, ..recovery(policy) });
+            }
+        }
+        all
+    })
+}
+
 /// The names of the registry's policies of one kind, in its order.
 pub fn names<T: Role + ?Sized>() -> Vec<&'static str> {
     T::entries(&Registry::builtin()).iter().map(|entry| entry.name).collect()
@@ -75,22 +115,23 @@ impl Family {
         self.window == "reno" && self.backoff == "exponential" && self.ack != "bsd43"
     }
 
-    /// Its stacks: each recovery in turn, with each of [`undos`].
+    /// Its stacks: each recovery in turn, with each of [`undos`]. The presets' recoveries are there in the standard families alone.
     pub fn stacks(self, initial_segs: u32) -> Vec<Stack> {
-        let recoveries = names::<dyn LossRecovery>();
-        recoveries.into_iter().flat_map(|recovery| undos().into_iter().map(move |u| Stack::new(self, recovery, u, initial_segs))).collect()
+        let these = recoveries().iter().filter(|recovery| recovery.sets.is_empty() || self.is_standard());
+        these.flat_map(|recovery| undos().into_iter().map(move |u| Stack::new(self, recovery, u, initial_segs))).collect()
     }
 }
 
 impl Stack {
     /// The stack of these policies; an initial window of so many segments where the window has one.
-    pub fn new(family: Family, recovery: &'static str, (undo, timestamps): (&'static str, bool), initial_segs: u32) -> Self {
+    pub fn new(family: Family, recovery: &Recovery, (undo, timestamps): (&'static str, bool), initial_segs: u32) -> Self {
         let registry = Registry::builtin();
-        let sack = uses_sack(recovery);
-        let mut tcp = ackclock_engine::Stack::from_entries(&registry, recovery, []).expect("the defaults make a stack");
+        let sack = recovery.sack;
+        let mut tcp = ackclock_engine::Stack::from_entries(&registry, recovery.name, []).expect("the defaults make a stack");
         let mut set = |key: &str, value: &str| tcp.set(key, value).unwrap_or_else(|e| panic!("{key} = {value}: {e}"));
-        let policies = [("recovery", recovery), ("window", family.window), ("ack", family.ack), ("undo", undo), ("backoff", family.backoff)];
+        let policies = [("recovery", recovery.policy), ("window", family.window), ("ack", family.ack), ("undo", undo), ("backoff", family.backoff)];
         policies.into_iter().for_each(|(key, value)| set(key, value));
+        recovery.sets.iter().for_each(|(key, value)| set(key, value));
         set("estimator", ESTIMATOR);
         set("sack", if sack { "true" } else { "false" });
         set("timestamps", if timestamps { "true" } else { "false" });
@@ -101,17 +142,22 @@ impl Stack {
             set("window.initial_window", "segments");
             set("window.initial_segs", &initial_segs.to_string());
         }
-        let params = registry.choose::<dyn LossRecovery>(recovery).expect("it is the registry's");
-        let careful = params.params().iter().any(|(name, value)| name == "careful" && value.to_string() == "true");
-        let by_time = sack && params.build().goes_by_time();
+        let of_recovery = |key: &str| tcp.entries().into_iter().any(|(k, value)| k == format!("recovery.{key}") && value == "true");
+        let careful = of_recovery("careful");
+        let by_time = sack && registry.choose::<dyn LossRecovery>(recovery.policy).expect("it is the registry's").build().goes_by_time();
         let min_rto = registry.choose::<dyn RttEstimator>(ESTIMATOR).expect("it is the registry's").params().duration("min_rto");
         let config = Arc::new(tcp.config());
-        Self { family, recovery, undo, timestamps, sack, by_time, guarded: careful || sack, min_rto, tcp, config }
+        Self { family, recovery: recovery.name, undo, timestamps, sack, by_time, guarded: careful || sack, min_rto, tcp, config }
     }
 
     /// A connection of this stack whose payload is counted.
     pub fn connection(&self, side: u32) -> Connection {
         Connection::counted(Arc::clone(&self.config), self.tcp.build(), iss(side), Rng::stream(u64::from(side), "exhaustive", 0))
+    }
+
+    /// How often a SYN is sent again.
+    pub fn syn_retries(&self) -> u32 {
+        self.config.syn_retries
     }
 
     /// True where nothing but the receiver's window limits the sender (J-A16): it has no slow start and resends everything at once.
@@ -124,7 +170,7 @@ impl Stack {
         let words: Vec<_> = words.split_whitespace().collect();
         let [recovery, window, ack, undo, backoff, timestamps] = words[..] else { return None };
         let family = Family::all().into_iter().find(|f| (f.window, f.ack, f.backoff) == (window, ack, backoff))?;
-        let recovery = names::<dyn LossRecovery>().into_iter().find(|name| *name == recovery)?;
+        let recovery = recoveries().iter().find(|known| known.name == recovery)?;
         let undo = undos().into_iter().find(|(name, with)| *name == undo && *with == (timestamps == "ts"))?;
         Some(Self::new(family, recovery, undo, initial_segs))
     }
@@ -140,14 +186,4 @@ impl fmt::Display for Stack {
 /// Initial sequence number of a side.
 pub fn iss(side: u32) -> SeqNumber {
     SeqNumber(1_000_000 * (side + 1))
-}
-
-/// A recovery goes with SACK unless the presets that are made of it turn that off.
-fn uses_sack(recovery: &str) -> bool {
-    let registry = Registry::builtin();
-    PRESETS.iter().all(|preset| {
-        let stack = ackclock_engine::Stack::named(&registry, preset.name).expect("presets are stacks");
-        let of_it = stack.entries().iter().any(|(key, value)| key == "recovery" && value == recovery);
-        !of_it || stack.config().sack
-    })
 }

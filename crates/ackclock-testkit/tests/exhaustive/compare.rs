@@ -8,7 +8,7 @@ use ackclock_units::{Duration, Instant};
 use crate::checks::Rule;
 use crate::patterns::{CLASSES, Class, Pattern};
 use crate::pipe::Outcome;
-use crate::stacks::Stack;
+use crate::stacks::{Family, Stack};
 use crate::transfer::Transfer;
 
 /// What a run is compared with.
@@ -46,8 +46,8 @@ pub struct Found {
     pub replay: String,
 }
 
-/// Orders cases: few faults, short transfers, then the order of the search.
-type Rank = (usize, usize, Transfer, Pattern, usize);
+/// Orders cases: few faults, short transfers, then everything else, so that no two are alike.
+type Rank = (usize, usize, Transfer, Pattern, usize, Family);
 
 /// A run that is to be noted.
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ pub struct Case<'a> {
 
 impl Case<'_> {
     fn rank(&self) -> Rank {
-        (self.pattern.len(), self.transfer.total(), *self.transfer, *self.pattern, self.number)
+        (self.pattern.len(), self.transfer.total(), *self.transfer, *self.pattern, self.number, self.stack.family)
     }
 
     /// A line that [`crate::replay`] reads.
@@ -105,8 +105,7 @@ fn join<K: Ord>(map: &mut BTreeMap<K, Found>, other: BTreeMap<K, Found>) {
             None => _ = map.insert(key, theirs),
             Some(ours) => {
                 let count = ours.count + theirs.count;
-                // Of cases that are alike but for the family, the line decides.
-                if (&theirs.rank, &theirs.replay) < (&ours.rank, &ours.replay) {
+                if theirs.rank < ours.rank {
                     *ours = theirs;
                 }
                 ours.count = count;
@@ -200,7 +199,8 @@ impl Findings {
         text += "\nsmallest cases\n";
         for ((class, recovery, late, undo), found) in &self.late {
             let title = LATE.iter().find(|(l, _)| l == late).map_or("", |(_, title)| title);
-            writeln!(text, "  {}, {recovery}, later {title} {undo}: {}", class.name(), found.replay).expect("text is written to memory");
+            let title = format!("{title} {undo}");
+            writeln!(text, "  {}, {recovery}, later {}: {}", class.name(), title.trim_end(), found.replay).expect("text is written to memory");
         }
         text
     }

@@ -71,3 +71,13 @@ fn the_ack_that_ends_a_repair_after_a_timeout_widens_the_window_by_one_segment()
         done(&format!("{recovery} cubic every none exponential no-ts | 6 iw3 | lose:1 lose:4"));
     }
 }
+
+#[test]
+fn the_runs_that_the_pages_show_break_no_rule() {
+    let page = include_str!("../../../../docs/departures.md");
+    let lines: Vec<_> = page.split('`').filter(|words| words.contains(r" \| ")).map(|words| words.replace(r"\|", "|")).collect();
+    assert!(lines.len() > 10, "{lines:?}");
+    for line in lines {
+        done(&line);
+    }
+}

@@ -32,11 +32,16 @@ use self::transfer::Transfer;
 /// The findings of the small search, which two tests read.
 fn quick() -> &'static Findings {
     static FOUND: OnceLock<Findings> = OnceLock::new();
-    FOUND.get_or_init(|| sweeps::search(&sweeps::quick(), &progress()))
+    FOUND.get_or_init(|| sweeps::search(&sweeps::quick(), threads(), &progress()))
+}
+
+/// As many as there are processors.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
 }
 
 /// Says how far a search is, past the test harness that keeps output back.
-fn progress() -> impl Fn(&str, u64) + Sync {
+fn progress() -> impl Fn(&str, u64) {
     let began = WallClock::now();
     move |name, runs| {
         let mut out = std::io::stderr().lock();
@@ -82,7 +87,7 @@ fn every_rule_holds_in_all_runs() {
     if std::env::var("ACKCLOCK_EXHAUSTIVE").as_deref() != Ok("all") {
         return;
     }
-    let found = sweeps::search(&sweeps::full(), &progress());
+    let found = sweeps::search(&sweeps::full(), threads(), &progress());
     _ = writeln!(std::io::stdout().lock(), "{}", found.lateness());
     assert!(found.broken.is_empty(), "of {} runs, some break rules; ACKCLOCK_REPLAY plays a line again\n{}", found.runs, found.report());
 }

@@ -138,8 +138,7 @@ pub fn full() -> Vec<Sweep> {
 }
 
 /// Runs everything; what is found does not depend on the number of threads. `progress` is called after each sweep.
-pub fn search(sweeps: &[Sweep], progress: &(dyn Fn(&str, u64) + Sync)) -> Findings {
-    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(8));
+pub fn search(sweeps: &[Sweep], threads: usize, progress: &dyn Fn(&str, u64)) -> Findings {
     let mut findings = Findings::default();
     for sweep in sweeps {
         let items: Vec<_> = sweep.transfers.iter().flat_map(|t| sweep.families.iter().map(move |f| (*t, *f))).collect();
@@ -176,6 +175,25 @@ fn item(sweep: &Sweep, transfer: &Transfer, family: Family, room: &mut Room, fin
             for (number, stack) in stacks.iter().enumerate() {
                 let case = Case { stack, transfer, pattern, number };
                 findings.take_fin(&case, &outcomes[number], &apart[number]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_found_does_not_depend_on_the_number_of_threads() {
+    let standard: Vec<_> = Family::all().into_iter().filter(Family::is_standard).collect();
+    let few = || [Sweep { fin_apart: true, ..sweep("few", &standard, &[Transfer::of(3, 3), Transfer::of(4, 10).after_one()], two_losses) }];
+    assert_eq!(search(&few(), 1, &|_, _| {}), search(&few(), 3, &|_, _| {}));
+}
+
+#[test]
+fn lines_read_back() {
+    for sweep in quick().into_iter().chain(full()) {
+        for transfer in sweep.transfers {
+            assert_eq!(Transfer::read(&transfer.to_string()), Some(transfer));
+            if transfer.initial_segs == 3 {
+                (sweep.patterns)(&transfer).iter().for_each(|pattern| assert_eq!(Pattern::read(&pattern.to_string()), Some(*pattern)));
             }
         }
     }

@@ -41,6 +41,7 @@ rules! {
     CwndStep: "after a timeout, no ack widens cwnd by more than a segment (RFC 5681 eq. 2, RFC 3465 2.3)";
     TimeoutPerLoss: "without delays neither end has more timeouts than packets were lost";
     SpuriousRetransmission: "with SACK and nothing but data lost, nothing is resent that arrived or will";
+    ThreeSegments: "SACKs open a recovery when three segments arrived above a hole (RFC 6675 4, IsLost), or the fourth or a later one did (M-A7)";
     RecoveryAfterUndo: "with nothing lost, the ack that takes a timeout back does not open a recovery";
     FalseFastRetransmit: "where everything comes, in order, no duplicate acks of what was resent open a recovery (RFC 6582 3.2)";
 }
@@ -103,6 +104,7 @@ pub struct Judge {
     class: Class,
     sack: bool,
     by_time: bool,
+    forward: bool,
     guarded: bool,
     has_window: bool,
     min_rto: Duration,
@@ -135,6 +137,7 @@ impl Judge {
             class,
             sack: stack.sack,
             by_time: stack.by_time,
+            forward: stack.recovery.ends_with("fack") || stack.recovery.ends_with("fack-rh"),
             guarded: stack.guarded,
             has_window: !stack.has_no_congestion_window(),
             min_rto: stack.min_rto,
@@ -223,6 +226,9 @@ impl Judge {
         }
         if after.recoveries > before.recoveries {
             self.hold(!undone || self.lost > 0, Rule::RecoveryAfterUndo, now, log);
+            if self.sack && !self.by_time && after.v.phase == Phase::Recovery {
+                self.hold(self.is_third(&after, sender), Rule::ThreeSegments, now, log);
+            }
             self.hold(self.class != Class::Spikes || !self.guarded, Rule::FalseFastRetransmit, now, log);
         }
         if news && after.v.flight_size > 0 {
@@ -233,6 +239,15 @@ impl Judge {
         }
         self.timer(now, sender, &before, &after, log);
         self.seen = Some(after);
+    }
+
+    /// True when enough segments above the first hole are reported for it to be lost. A FIN takes a sequence number and is no data.
+    fn is_third(&self, after: &Seen, sender: &Connection) -> bool {
+        let first = u64::from(after.v.snd_una.bytes_since(iss(0) + 1)) / SEGMENT;
+        let reported = |i: &u64| sender.has_arrived(i * SEGMENT, (i + 1) * SEGMENT);
+        let above: Vec<u64> = (first + 1..self.total as u64).filter(reported).collect();
+        let fin_alone = usize::from(self.arrived >> self.total & 1 == 1);
+        above.len() + fin_alone >= 3 || (self.forward && above.last().is_some_and(|last| last - first >= 3))
     }
 
     /// A deadline of the sender has come, and it has sent nothing yet.

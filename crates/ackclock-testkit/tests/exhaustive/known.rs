@@ -81,3 +81,10 @@ fn the_runs_that_the_pages_show_break_no_rule() {
         done(&line);
     }
 }
+
+#[test]
+fn a_fin_is_no_third_segment() {
+    for recovery in ["sack", "fack"] {
+        done(&format!("{recovery} reno every none exponential no-ts | 3 iw10 | hold:1+1@60"));
+    }
+}

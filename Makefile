@@ -3,13 +3,13 @@
 #   make demo    what ackclock does, in two parts             make lint    formatting and lints
 #   make bench   speed, beside other simulators               make lock    renew the lock files (needs uv)
 #   make docs    the reference pages                          make papers  a page for each paper, with its figures
-#   make fuzz    libFuzzer on every target (needs cargo-fuzz)
+#   make fuzz    libFuzzer on every target (needs cargo-fuzz)  make exhaustive  every run of the search over small transfers
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python fuzz bench lint lock docs papers clean
+.PHONY: build demo test test-rust test-python exhaustive fuzz bench lint lock docs papers clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -59,6 +59,10 @@ SECONDS ?= 60
 fuzz:
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "make fuzz needs cargo-fuzz: cargo install cargo-fuzz" >&2; exit 2; }
 	cd fuzz && for target in $(TARGET); do RUSTC_BOOTSTRAP=1 cargo fuzz run -s none "$$target" -- -max_total_time=$(SECONDS); done
+
+# `make test` searches about half a million of these runs; all of them take some minutes.
+exhaustive:
+	ACKCLOCK_EXHAUSTIVE=all cargo test -p ackclock-testkit --release --locked --test exhaustive every_rule_holds_in_all_runs -- --nocapture
 
 bench: build
 	@$(BIN)/python bench/run.py

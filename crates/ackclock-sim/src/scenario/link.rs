@@ -178,7 +178,8 @@ pub fn check_value(param: &Param, text: &str) -> std::result::Result<(), ParamEr
     match Relative::read(text).filter(|_| param.kind == Kind::Queue) {
         Some(Ok(_)) => Ok(()),
         Some(Err(wanted)) => Err(ParamError { param: param.name.to_owned(), met: text.to_owned(), wanted: wanted.to_owned() }),
-        None => param.parse(text).map(|_| ()),
+        // The value as it was given, which may have another unit than the bounds.
+        None => param.parse(text).map(|_| ()).map_err(|e| ParamError { met: text.to_owned(), ..e }),
     }
 }
 

@@ -8,15 +8,14 @@ use ackclock_units::{Duration, Rng};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use crate::checked::declared;
 use crate::error;
 
 /// Everything that scenarios name: `policies` (of the registry; faults, workloads, sizes and arrivals too), each with kind, name, meaning, source and
 /// parameters; `options` of a connection; `presets` and `modifiers` of stacks. A JSON object.
 #[pyfunction]
 pub fn declarations() -> String {
-    let mut declared = Registry::builtin().declarations();
-    declared.extend(ackclock_sim::fault::declarations());
-    declared.extend(ackclock_sim::workload::declarations());
+    let declared = declared();
     let presets = PRESETS.iter().map(|p| json!({ "name": p.name, "about": p.about }));
     let modifiers = MODIFIERS.iter().map(|m| json!({ "name": m.name, "usage": m.usage, "about": m.about }));
     json!({

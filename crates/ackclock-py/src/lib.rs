@@ -1,6 +1,7 @@
 //! The extension module `ackclock._core`: conversion and errors between the Rust rooms and the Python package. No logic lives here.
 
 mod capture;
+mod checked;
 mod declarations;
 #[cfg(target_os = "linux")]
 mod download;
@@ -22,6 +23,8 @@ mod _core {
 
     #[pymodule_export]
     use super::capture::{Captured, gap_timeouts, read_capture};
+    #[pymodule_export]
+    use super::checked::{check_stack, check_value};
     #[pymodule_export]
     use super::declarations::{backoff_schedule, declarations, rate_intervals, tables_reference};
     #[cfg(target_os = "linux")]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import keyword
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any, ClassVar
 
@@ -90,7 +93,8 @@ def modifiers() -> tuple[Modifier, ...]:
 class Policy:
     """A policy by name, with the parameters that were given; the others keep their defaults.
 
-    Two policies with the same name and parameters are equal.
+    A value that no scenario takes is refused here; the others are kept as they were given. Two policies with the same name and parameters are
+    equal.
     """
 
     declaration: ClassVar[Declaration]
@@ -100,6 +104,7 @@ class Policy:
         for name in given:
             if name not in known:
                 raise PolicyError(_unknown(self.declaration.name, name, list(known)))
+        check(self.declaration, {known[name]: value for name, value in given.items()})
         self.given = {known[name]: text(value) for name, value in given.items()}
 
     @property
@@ -129,6 +134,37 @@ class Policy:
 def text(value: Any) -> Any:
     """A parameter's value as a scenario file writes it."""
     return "inf" if isinstance(value, float) and value == float("inf") else value
+
+
+def check(d: Declaration, given: Mapping[str, Any]) -> None:
+    """Refuses values that no scenario takes for these parameters. A parameter of a fault may be a list: a fault for each of its values."""
+    for p in d.params:
+        value = given.get(p.name)
+        several = d.kind == "fault" and isinstance(value, list | tuple)
+        for one in value if several and value is not None else [value]:
+            if one is None:
+                continue
+            word = scalar(one)
+            if word is None:
+                raise PolicyError(f"`{d.name}`: `{p.name}` is {shown(one)}, where a single value belongs such as `{p.default}`")
+            _core.check_value(d.kind, d.name, p.name, word)
+
+
+def scalar(value: Any) -> str | None:
+    """A single value as the text that a scenario's reader makes of it; None for what is none."""
+    if hasattr(value, "dtype") and hasattr(value, "item") and not getattr(value, "shape", ()):
+        value = value.item()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return format(Decimal(repr(value)), "f") if math.isfinite(value) else str(value)
+    return str(value) if isinstance(value, int | str) else None
+
+
+def shown(value: Any) -> str:
+    """A value in a message, on one line and not too long of it."""
+    found = " ".join(repr(value).split())
+    return f"`{found if len(found) <= 60 else found[:57] + '...'}`"
 
 
 def _unknown(policy: str, met: str, known: list[str]) -> str:

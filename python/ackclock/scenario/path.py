@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ackclock.policy import Policy
+from ackclock import _core
+from ackclock._core import InputError
+from ackclock.policy import Policy, declarations
+from ackclock.policy.declared import scalar, shown
 from ackclock.scenario.tree import Tree, table
 
 Queue = Policy | str
@@ -25,6 +29,14 @@ class Link:
     faults: Sequence[Policy | Tree | str] | Policy | Tree | str | None = None
     """What can happen on it, such as `ac.fault.Loss(p="1%")`."""
 
+    def __post_init__(self) -> None:
+        for key, value in (("rate", self.rate), ("delay", self.delay)):
+            if value is not None:
+                _core.check_value("link", "", key, _single(value, f"`{key}` of a link"))
+        _check_kind(self.queue, "queue")
+        for fault in self.faults if isinstance(self.faults, list | tuple) else [self.faults]:
+            _check_kind(fault, "fault")
+
     def to_scenario(self) -> Tree:
         """The link's table in a scenario file."""
         return table(rate=self.rate, delay=self.delay, queue=self.queue, faults=self.faults)
@@ -37,6 +49,9 @@ class Uniform:
     least: str
     most: str
 
+    def __post_init__(self) -> None:
+        _check_rtt([self.least, self.most])
+
     def to_scenario(self) -> Tree:
         """The table in a scenario file."""
         return {"uniform": [self.least, self.most]}
@@ -47,7 +62,15 @@ Rtt = str | Uniform | Sequence[str]
 
 
 @dataclass(frozen=True)
-class Single:
+class Over:
+    """What all paths have in common."""
+
+    def __post_init__(self) -> None:
+        _check_rtt(getattr(self, "rtt", None))
+
+
+@dataclass(frozen=True)
+class Single(Over):
     """One link between two hosts, and its way back."""
 
     link: Link
@@ -60,7 +83,7 @@ class Single:
 
 
 @dataclass(frozen=True)
-class Dumbbell:
+class Dumbbell(Over):
     """Many hosts on either side of one bottleneck."""
 
     bottleneck: Link
@@ -77,7 +100,7 @@ class Dumbbell:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Over):
     """Gateways in a row: either `hops` links of one kind, or `links` one after the other."""
 
     link: Link | None = None
@@ -107,7 +130,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(Over):
     """Any nodes and links; packets take the shortest paths."""
 
     edges: Sequence[Edge]
@@ -120,3 +143,39 @@ class Graph:
 
 
 Path = Single | Dumbbell | Chain | Graph
+
+
+def _single(value: object, what: str) -> str:
+    word = scalar(value)
+    if word is None:
+        raise InputError(f"{what} is {shown(value)}, where a single value belongs")
+    return word
+
+
+def _check_rtt(rtt: object) -> None:
+    """Refuses what is no round-trip time in any scenario."""
+    for one in rtt if isinstance(rtt, list | tuple) else [rtt]:
+        if isinstance(one, str) and one == "links" and one is rtt:
+            continue
+        if one is None or (isinstance(one, Uniform | Mapping) and one is rtt):
+            continue
+        word = _single(one, "a round-trip time")
+        try:
+            _core.quantity("time", word)
+        except InputError as e:
+            would_do = "; `links`, a list of times, or `ac.Uniform` would do too" if one is rtt else ""
+            raise InputError(f"a round-trip time: {e}{would_do}") from None
+
+
+def _check_kind(value: object, kind: str) -> None:
+    """Refuses what is no policy of that kind, and no name of one."""
+    known = [d.name for d in declarations() if d.kind == kind]
+    name = value.name if isinstance(value, Policy) else value
+    if value is None or isinstance(value, Mapping):
+        return
+    if isinstance(value, Policy) and value.kind != kind:
+        raise InputError(f"`{value.name}` is of the kind {value.kind}, where a {kind} belongs; known are {', '.join(known)}")
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else []
+        hint = f" (did you mean `{near[0]}`?)" if near else ""
+        raise InputError(f"{shown(name) if not isinstance(name, str) else f'`{name}`'} is not a known {kind}{hint}; known are {', '.join(known)}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock import _core
 from ackclock._core import InputError
+from ackclock.policy.declared import shown
 from ackclock.scenario.path import Path
 from ackclock.scenario.stack import Stack
 from ackclock.scenario.tree import Tree, inline, plain, table, to_toml
@@ -97,26 +98,39 @@ class Scenario:
 
 
 def simulate(
-    path: Path | Tree | Scenario,
+    path: Path | Tree | Scenario | str | File,
     workload: Any = None,
     stacks: Mapping[str, Stack | str] | Stack | str | None = None,
     *,
-    seed: int = 1,
+    seed: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Run:
     """Simulates a workload over a path, once for each stack.
 
-    path: a `Dumbbell`, `Single`, `Chain` or `Graph`; or a whole `Scenario`, alone. workload: one, such as `ac.Web(trace="I", load=1.2)`, or several.
-    stacks: by label. seed: of all random streams. workers: runs side by side, one per core by default; results do not depend on it. progress: called
-    with the share of the work done. options: further keys of a scenario file's top level, such as `duration="300s"`.
+    path: a `Dumbbell`, `Single`, `Chain` or `Graph`; or a whole `Scenario` or the path of its file, without workload and stacks. workload: one, such
+    as `ac.Web(trace="I", load=1.2)`, or several. stacks: by label. seed: of all random streams, 1 or the scenario's own by default. workers: runs
+    side by side, one per core by default; results do not depend on it. progress: called with the share of the work done. options: further keys of a
+    scenario file's top level, such as `duration="300s"`.
 
     Returns the tables and numbers of the run. Raises ScenarioError or PolicyError for what will not do; can be interrupted.
     """
-    if isinstance(path, Scenario):
-        return path.simulate(workers=workers, progress=progress)
-    return Scenario.of(path, workload, stacks, seed=seed, **options).simulate(workers=workers, progress=progress)
+    if isinstance(path, Scenario | str | File):
+        for name, given in (("workload", workload), ("stacks", stacks)):
+            if given is not None:
+                raise InputError(
+                    f"`{name}` is given beside a whole scenario, which has its own; give a path such as `ac.Dumbbell`, or the scenario alone"
+                )
+        whole = path if isinstance(path, Scenario) else Scenario.read(path)
+        changed = {**({} if seed is None else {"seed": seed}), **options}
+        return (whole.but(changed) if changed else whole).simulate(workers=workers, progress=progress)
+    if not hasattr(path, "to_scenario") and not isinstance(path, Mapping):
+        raise InputError(f"`path` is {shown(path)}, which is neither a path such as `ac.Dumbbell` nor a scenario, nor the path of a scenario file")
+    for name, given, such in (("workload", workload, '`ac.Web(trace="I", load=1.2)`'), ("stacks", stacks, '`{"tcp": "sack"}`')):
+        if given is None:
+            raise InputError(f"`{name}` is missing: give one such as {such}")
+    return Scenario.of(path, workload, stacks, seed=1 if seed is None else seed, **options).simulate(workers=workers, progress=progress)
 
 
 def cores() -> int:

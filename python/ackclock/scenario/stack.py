@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from ackclock import _core
+from ackclock._core import PolicyError
 from ackclock.policy import Policy
+from ackclock.policy.declared import scalar, shown
 from ackclock.scenario.tree import Tree, plain
 
 
@@ -21,6 +25,7 @@ class Stack:
         self.given: dict[str, Any] = {}
         for key, value in given.items():
             self.given[_slot(key, value)] = value
+        _check(preset, self.given)
 
     def but(self, preset: str | None = None, **changes: Any) -> Stack:
         """The same stack with some of its parts changed."""
@@ -41,6 +46,26 @@ class Stack:
     def __repr__(self) -> str:
         parts = [repr(self.preset)] if self.preset else []
         return f"Stack({', '.join(parts + [f'{k}={v!r}' for k, v in self.given.items()])})"
+
+
+def _check(preset: Any, given: Mapping[str, Any]) -> None:
+    """Refuses what makes no stack in any scenario."""
+    if preset is not None and not isinstance(preset, str):
+        raise PolicyError(f"a stack's preset is {shown(preset)}, which is not a name such as `sack+star(3)`")
+    settings: list[tuple[str, str]] = []
+    for key, value in given.items():
+        table = value.to_scenario() if isinstance(value, Policy) else value
+        parts = dict(table) if isinstance(table, Mapping) else {"kind": table}
+        for name, part in parts.items():
+            if part is None:
+                continue
+            full = key if name == "kind" else f"{key}.{name}"
+            word = scalar(part)
+            if word is None:
+                raise PolicyError(f"`{full}` of a stack is {shown(part)}, where a policy, its name or a single value belongs")
+            settings.append((full, word))
+    # Choosing a policy resets its parameters, so choices come first.
+    _core.check_stack(preset, sorted(settings, key=lambda s: "." in s[0]))
 
 
 def _slot(key: str, value: Any) -> str:

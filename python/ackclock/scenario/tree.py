@@ -8,6 +8,8 @@ from typing import Any
 
 import tomli_w
 
+from ackclock._core import InputError
+
 Tree = dict[str, Any]
 """A table of a scenario file."""
 
@@ -25,12 +27,20 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items() if v is not None}
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
+    if hasattr(value, "dtype") and hasattr(value, "item") and not getattr(value, "shape", ()):
+        # A number of NumPy's.
+        return value.item()
     return value
 
 
 def to_toml(tree: Tree) -> str:
     """The scenario file of a tree."""
-    return tomli_w.dumps(tree)
+    try:
+        return tomli_w.dumps(tree)
+    except TypeError as e:
+        raise InputError(
+            f"the scenario: a value is of a kind that no scenario holds ({e}); text, numbers, true and false, lists and tables do"
+        ) from None
 
 
 def inline(value: Any) -> str:

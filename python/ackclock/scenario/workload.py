@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from typing import Any
 
-from ackclock.policy.declared import Policy, bounds, declarations, make_class, python_name
+from ackclock import _core
+from ackclock._core import PolicyError
+from ackclock.policy.declared import Declaration, Policy, bounds, check, declarations, make_class, python_name, scalar
 from ackclock.scenario.tree import Tree, plain
 
 COMMON = {
@@ -36,27 +39,48 @@ FLOWS = {
 
 
 class Workload(Policy):
-    """A workload by its kind, with the keys that were given; the scenario's reader checks them."""
+    """A workload by its kind, with the keys that were given."""
 
     def __init__(self, **given: Any) -> None:
-        known = {python_name(p.name): p.name for p in self.declaration.params}
-        self.given = {known.get(name, name): value for name, value in given.items()}
+        d = self.declaration
+        named = {python_name(p.name): p.name for p in d.params}
+        keys = {named.get(name, name): value for name, value in given.items()}
+        # The application at the other end has its parameters here as well.
+        peers = {p.name: other for other in declarations() if other.kind == d.kind == "application" for p in other.params}
+        own = [*named.values(), *more(d)]
+        for name in keys:
+            if name not in own and name not in peers:
+                near = difflib.get_close_matches(name, own, 1)
+                hint = f" (did you mean `{near[0]}`?)" if near else ""
+                raise PolicyError(f"`{name}` is not a key of the workload `{d.name}`{hint}; known are {', '.join(own)}")
+        check(d, keys)
+        for name, value in keys.items():
+            if name in named.values() or value is None:
+                continue
+            if name in peers:
+                check(peers[name], {name: value})
+            elif name in FLOWS and more(d).keys() >= FLOWS.keys() and (word := scalar(value)) is not None:
+                _core.check_value("flows", "", name, word)
+        self.given = keys
 
     def to_scenario(self) -> Tree:
         """The table `[[workload]]` of a scenario file."""
         return {"kind": self.name, **{key: plain(value) for key, value in self.given.items() if value is not None}}
 
 
+def more(d: Declaration) -> dict[str, str]:
+    """The keys beside its parameters."""
+    return {**{"web": WEB, "udp-rate": RATE}.get(d.name, FLOWS if d.kind == "application" else {}), **COMMON}
+
+
 def _extended(cls: type[Policy]) -> type[Policy]:
     """The class with the keys that are common to workloads of its kind in its signature and its documentation."""
     d = cls.declaration
-    own = {"web": WEB, "udp-rate": RATE}.get(d.name, FLOWS if d.kind == "application" else {})
-    more = {**own, **COMMON}
     parameters = [inspect.Parameter(python_name(p.name), inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
     known = {p.name for p in d.params}
-    parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in more if name not in known]
+    parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in more(d) if name not in known]
     lines = [d.about, "", "Parameters:", *(f"    {p.name}: {p.about} ({bounds(p)}; default {p.default})" for p in d.params)]
-    lines += [f"    {name}: {about}" for name, about in more.items() if name not in known]
+    lines += [f"    {name}: {about}" for name, about in more(d).items() if name not in known]
     cls.__doc__, cls.__signature__, cls.__module__ = "\n".join(lines), inspect.Signature(parameters), __name__  # type: ignore[attr-defined]
     return cls
 

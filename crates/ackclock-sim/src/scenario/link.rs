@@ -1,6 +1,6 @@
 //! Links of a scenario: rate, delay, queue and faults.
 
-use ackclock_policy::{Chosen, Kind, Param, QueueDiscipline, QueueSize, Registry, Value};
+use ackclock_policy::{Chosen, Kind, Param, ParamError, QueueDiscipline, QueueSize, Registry, Value};
 use ackclock_units::{Bytes, Duration, Rate, parse_duration, parse_ratio};
 
 use super::error::{Result, ScenarioError};
@@ -15,6 +15,9 @@ const LONGEST: Duration = Duration::from_secs(86_400);
 
 pub(super) const RATE: Param = Param::rate("rate", Rate::from_bits_per_sec(10_000_000), LOWEST..=HIGHEST, "rate of the link");
 pub(super) const DELAY: Param = Param::duration("delay", Duration::ZERO, Duration::ZERO..=LONGEST, "propagation delay, one way");
+
+/// Keys of a link that hold one value.
+pub const LINK: &[Param] = &[RATE, DELAY];
 
 /// A one-way link with every choice made.
 #[derive(Clone, PartialEq, Debug)]
@@ -132,20 +135,51 @@ impl LinkContext<'_> {
     /// A length of a queue given as bandwidth-delay products (`2bdp`) or as a time (`50ms`), in bytes.
     fn relative(&self, item: &Item, key: &str, rate: Rate) -> Result<Option<String>> {
         let Node::Text(text) = &item.node else { return Ok(None) };
-        let bytes = if let Some(n) = text.trim().strip_suffix("bdp") {
-            let n = parse_ratio(n).ok().filter(|n| *n > 0.0 && *n <= 1e6);
-            let n = n.ok_or_else(|| ScenarioError::at(&item.place, format!("`{key}` is `{text}`, which is not a length such as `2bdp`")))?;
-            let rtt = self.rtt.filter(|rtt| !rtt.is_zero()).ok_or_else(|| {
-                let why = "there is no single round-trip time that `bdp` could stand for here";
-                ScenarioError::at(&item.place, format!("`{key}` is `{text}`, but {why}: give packets, bytes or a time such as `100ms`"))
-            })?;
-            rate.bytes_in(rtt) as f64 * n
-        } else if let Ok(time) = parse_duration(text) {
-            rate.bytes_in(time) as f64
-        } else {
-            return Ok(None);
+        let bytes = match Relative::read(text) {
+            None => return Ok(None),
+            Some(Err(wanted)) => return Err(ScenarioError::at(&item.place, format!("`{key}` is `{text}`, which is not {wanted}"))),
+            Some(Ok(Relative::Time(time))) => rate.bytes_in(time) as f64,
+            Some(Ok(Relative::Products(n))) => {
+                let rtt = self.rtt.filter(|rtt| !rtt.is_zero()).ok_or_else(|| {
+                    let why = "there is no single round-trip time that `bdp` could stand for here";
+                    ScenarioError::at(&item.place, format!("`{key}` is `{text}`, but {why}: give packets, bytes or a time such as `100ms`"))
+                })?;
+                rate.bytes_in(rtt) as f64 * n
+            }
         };
         Ok(Some(format!("{}B", bytes as Bytes)))
+    }
+}
+
+/// A length of a queue that depends on its link.
+enum Relative {
+    /// Bandwidth-delay products.
+    Products(f64),
+    /// What the link sends in that time.
+    Time(Duration),
+}
+
+impl Relative {
+    /// Reads `2bdp` or `50ms`, `None` for what is neither; the error is what would do.
+    fn read(text: &str) -> Option<std::result::Result<Self, &'static str>> {
+        if let Some(n) = text.trim().strip_suffix("bdp") {
+            let n = parse_ratio(n).ok().filter(|n| *n > 0.0 && *n <= 1e6);
+            return Some(n.map(Self::Products).ok_or("a length such as `2bdp`"));
+        }
+        parse_duration(text).ok().map(|time| Ok(Self::Time(time)))
+    }
+}
+
+/// What is known of a value without the rest of the scenario: whether `param` could take it, lengths of a queue that depend on its link among them.
+///
+/// # Errors
+/// For what no scenario takes.
+pub fn check_value(param: &Param, text: &str) -> std::result::Result<(), ParamError> {
+    match Relative::read(text).filter(|_| param.kind == Kind::Queue) {
+        Some(Ok(_)) => Ok(()),
+        Some(Err(wanted)) => Err(ParamError { param: param.name.to_owned(), met: text.to_owned(), wanted: wanted.to_owned() }),
+        // The value as it was given, which may have another unit than the bounds.
+        None => param.parse(text).map(|_| ()).map_err(|e| ParamError { met: text.to_owned(), ..e }),
     }
 }
 

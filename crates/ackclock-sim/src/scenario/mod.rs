@@ -41,7 +41,7 @@ pub use conversations::Conversation;
 pub use edges::Edge;
 pub use error::ScenarioError;
 pub use files::Files;
-pub use link::LinkPlan;
+pub use link::{LINK, LinkPlan, check_value};
 pub use path::{PathPlan, RttPlan};
 pub use resolve::{Job, Resolved, RunPlan, Scenario};
 pub use results::{Results, RunInfo};

@@ -41,7 +41,7 @@ pub(crate) const WEB: Declaration = Declaration {
 };
 
 /// Keys of a number of flows that run an application.
-pub(crate) const FLOWS: &[Param] = &[
+pub const FLOWS: &[Param] = &[
     Param::count("flows", 1, 1..=1_000_000, "how many"),
     Param::count(
         "per_server",

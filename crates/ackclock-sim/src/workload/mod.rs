@@ -12,6 +12,6 @@ pub(crate) mod source;
 
 pub use arrivals::{Arrivals, OnOff, Pattern, Periods};
 pub use cdf::{Cdf, CdfError};
-pub use declare::declarations;
+pub use declare::{FLOWS, declarations};
 pub use pareto::BoundedPareto;
 pub use sizes::{Base, Sizes, Trace};

@@ -1,0 +1,39 @@
+//! Values that Python's constructors were given: whether a scenario could take them, said before there is one.
+
+use ackclock_engine::Stack;
+use ackclock_policy::{Declaration, Param, Registry};
+use ackclock_sim::scenario;
+use pyo3::prelude::*;
+
+use crate::error::PolicyError;
+
+/// Everything that scenarios name and that has parameters.
+pub fn declared() -> Vec<Declaration> {
+    let mut declared = Registry::builtin().declarations();
+    declared.extend(ackclock_sim::fault::declarations());
+    declared.extend(ackclock_sim::workload::declarations());
+    declared
+}
+
+/// Refuses a value that the parameter `param` of `name`, a `kind` of policy, takes in no scenario. `link` and `flows` have the keys of links and of flows
+/// without a name. Raises `PolicyError`.
+#[pyfunction]
+pub fn check_value(kind: &str, name: &str, param: &str, text: &str) -> PyResult<()> {
+    let params: &[Param] = match kind {
+        "link" => scenario::LINK,
+        "flows" => ackclock_sim::workload::FLOWS,
+        _ => declared().iter().find(|d| (d.kind, d.name) == (kind, name)).map_or(&[], |d| d.params),
+    };
+    let Some(param) = params.iter().find(|p| p.name == param) else { return Ok(()) };
+    let of = if name.is_empty() { String::new() } else { format!("`{name}`: ") };
+    scenario::check_value(param, text).map_err(|e| PolicyError::new_err(format!("{of}{e}")))
+}
+
+/// Refuses a stack that no scenario could have: `preset` (`sack` without one) with `settings`, keys such as `recovery`, `recovery.careful` or `mss` with
+/// their values. Raises `PolicyError`.
+#[pyfunction]
+pub fn check_stack(preset: Option<&str>, settings: Vec<(String, String)>) -> PyResult<()> {
+    let wrong = |e: ackclock_engine::StackError| PolicyError::new_err(e.to_string());
+    let mut stack = Stack::named(&Registry::builtin(), preset.unwrap_or("sack")).map_err(wrong)?;
+    settings.iter().try_for_each(|(key, value)| stack.set(key, value)).map_err(wrong)
+}

@@ -12,6 +12,7 @@ mod habits;
 mod half;
 mod limits;
 mod listing;
+mod numbers;
 mod peer_clock;
 mod ranges;
 pub mod read;

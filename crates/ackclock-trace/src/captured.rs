@@ -246,8 +246,9 @@ table! {
         connection: u32, "";
         /// Always true: what one end received is what the other one sent.
         sent: bool, "";
-        /// What it is: `syn`, `new` (data or FIN), `ack`, `reset`, `late` (overtaken on its way), `duplicate` (a copy that the network made), or, where it
-        /// was sent again, the kind that it has in `retransmissions`; missing where too many are listed there.
+        /// What it is: `syn`, `new` (data or FIN), `ack`, `reset`, `late` (overtaken on its way), `duplicate` (a copy that the network made), `stray`
+        /// (of an earlier connection on the same ports), or, where it was sent again, the kind that it has in `retransmissions`; missing where too many are
+        /// listed there.
         kind: Option<&'static str>, "";
         /// Its first sequence number.
         seq: SeqNumber, "";

@@ -12,8 +12,6 @@ pub use by_time::{ByTime, LEAST, RATIO, ROUND_TRIPS};
 use found::Found;
 pub(crate) use signs::Signs;
 
-use crate::{Direction, View};
-
 /// A silence that shows a timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gap {
@@ -50,15 +48,6 @@ impl GapRule {
 
 /// The word for a timeout that a retransmission tells of, not a silence.
 pub const SENT_AGAIN: &str = "sent-again";
-
-impl Direction {
-    /// The timeouts that silences tell of, by either rule; only where the capture is nearer to the receiver.
-    pub fn silences(&self) -> impl Iterator<Item = (GapRule, &Gap)> {
-        let rules = [(GapRule::Time, &self.gaps_by_time), (GapRule::Content, &self.gaps)];
-        let told = rules.into_iter().filter(|_| self.view == View::Receiver);
-        told.flat_map(|(rule, gaps)| gaps.iter().map(move |gap| (rule, gap)))
-    }
-}
 
 /// What a packet is to its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

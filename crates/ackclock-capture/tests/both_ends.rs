@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use ackclock_capture::read::{Packets, open};
-use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen, Standing, View};
+use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen, Standing, Told, View};
 use ackclock_units::{Duration, Instant, SeqNumber};
 
 fn segments(name: &str) -> Vec<Seen> {
@@ -23,6 +23,11 @@ fn analysed(seen: &[Seen]) -> Report {
     seen.iter().for_each(|s| analysis.packet(s.at, Ok(*s)));
     analysis.finish()
 }
+
+/// When the timer of the data's sender expired in `timeouts-at-the-receiver` by its kernel's own record: ms since the first packet that the receiver saw, and
+/// the half round trip between.
+const EXPIRIES: [u64; 13] = [1216, 1888, 2468, 3616, 4512, 5120, 6944, 7724, 8320, 9508, 10816, 11428, 12612];
+const SLACK: Duration = Duration::from_millis(75);
 
 /// The direction of the data.
 fn data(seen: &[Seen]) -> Direction {
@@ -132,4 +137,26 @@ fn an_answer_to_a_syn_out_of_an_earlier_connection_belongs_to_that() {
     // Cut off before the end, it is open: the reset was for the earlier one.
     let cut = analysed(&seen[..seen.len() - 6]);
     assert_eq!(cut.connections[1].standing, Standing::Open);
+}
+
+#[test]
+fn near_the_receiver_silences_count_and_what_is_sent_again_does_not() {
+    // Single segments, each in answer to the one before: lost, they come again looking new.
+    let seen = segments("timeouts-at-the-receiver");
+    let d = data(&seen);
+    assert_eq!(d.view, View::Receiver);
+    let counted: Vec<_> = d.counted().collect();
+    assert!(counted.iter().all(|t| t.rule == "gap-and-content") && counted.len() == d.gaps.len());
+    // To within half a round trip and what the emulator waited for the processor.
+    let holds = |t: &Told, ms: u64| {
+        let expired = seen[0].at + Duration::from_millis(ms);
+        t.at.saturating_sub(t.rto + SLACK) <= expired && expired <= t.at + SLACK
+    };
+    assert!(EXPIRIES.iter().all(|ms| counted.iter().any(|t| holds(t, *ms))), "{counted:?}");
+    let right = counted.iter().filter(|t| EXPIRIES.iter().any(|ms| holds(t, *ms))).count();
+    assert_eq!((right, counted.len()), (6, 8), "two were probes: {counted:?}");
+    assert!(d.told().count() > counted.len(), "the other rules are told beside it");
+    let row = &analysed(&seen).tables("", |_| true).directions[0];
+    assert_eq!((row.timeouts as usize, row.stalled), (counted.len(), d.stalled()));
+    assert_eq!((row.rounds, row.timeout_time), (counted.iter().map(|t| t.round).max().unwrap(), d.stalled()));
 }

@@ -156,6 +156,7 @@ fn no_clock_makes_a_silence_longer_than_the_capture() {
         for c in report(&lines).connections {
             for d in &c.directions {
                 assert!(d.gaps.iter().all(|g| g.length <= lasted && g.from >= c.start && g.seen <= c.end), "{per_second}: {:?}", d.gaps);
+                assert!(d.stalled() <= lasted);
             }
         }
     }

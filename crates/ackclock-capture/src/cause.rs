@@ -72,9 +72,9 @@ pub(crate) struct Situation {
     pub rtt: Option<(Duration, Duration)>,
     /// Since an ack told the sender something.
     pub since_news: Duration,
-    /// Since data was sent.
-    pub since_sent: Duration,
-    /// Since the timer was set at the latest: progress, this segment's last copy, the last expiry or probe.
+    /// Since data was sent; `None` where the capture shows none, or a probe was sent last.
+    pub since_sent: Option<Duration>,
+    /// Since the timer was set at the latest: progress, this segment's last copy, the last expiry or probe; the beginning of the capture at the latest.
     pub since_set: Duration,
     /// The same without copies by fast retransmission, which not every sender sets its timer anew for.
     pub since_progress: Duration,
@@ -143,7 +143,7 @@ impl Situation {
         let sure = |cause| Judged { cause, probe_or_timeout: false };
         if self.below {
             // Its ack was lost behind the capture, or was on its way to the sender.
-            let silent = self.since_sent.min(self.since_news.max(self.since_set)) >= self.least_timeout();
+            let silent = self.since_sent.is_none_or(|sent| sent.min(self.since_news.max(self.since_set)) >= self.least_timeout());
             return sure(match (silent, self.after_timeout) {
                 (true, _) => Cause::Timeout,
                 (false, true) => Cause::AfterTimeout,
@@ -156,7 +156,8 @@ impl Situation {
         let usual = USUAL_TIMEOUT.max(self.srtt().mul_f64(1.3) + LEAST_TIMEOUT).min(self.srtt() + USUAL_TIMEOUT);
         let called = self.kernel && self.sack && !quiet;
         let expired = self.since_set >= if called { usual.max(self.timeout.mul_f64(0.85)) } else { self.least_timeout() };
-        if self.since_news > self.prompt() && self.since_sent > self.prompt() && expired {
+        let sent_long_ago = self.since_sent.is_none_or(|sent| sent > self.prompt());
+        if self.since_news > self.prompt() && sent_long_ago && expired {
             if self.tail && !self.head {
                 return sure(Cause::TailLossProbe);
             }
@@ -170,7 +171,7 @@ impl Situation {
         let slow = |since: Duration| since > self.prompt().max(self.srtt() / 2);
         // Sent again once, and nothing shows that this copy was lost too; or that was known for long, and nothing came of it.
         let ignored = self.since_overtaken.is_some_and(slow) && self.since_set >= USUAL_TIMEOUT;
-        if !expired && self.tail && quiet && !self.recovering && self.since_news > self.prompt() && self.since_sent > self.prompt() {
+        if !expired && self.tail && quiet && !self.recovering && self.since_news > self.prompt() && sent_long_ago {
             // No ack called for it and no timer is that short: a probe on a path of microseconds (its wait is two ticks then), or one that comes when the
             // timer would have expired, which would have sent the oldest segment.
             return sure(if !self.head || self.sack && !self.probed { Cause::TailLossProbe } else { Cause::Timeout });
@@ -247,9 +248,6 @@ impl Situation {
 
 /// A time for reading: three digits and a unit.
 pub(crate) fn span(d: Duration) -> String {
-    if d == Duration::MAX {
-        return "an unknown time".to_owned();
-    }
     let s = d.as_secs_f64();
     let (x, unit) = match s {
         s if s >= 1.0 => (s, "s"),
@@ -271,7 +269,7 @@ mod tests {
             tail: true,
             rtt: Some((ms(80), ms(10))),
             since_news: ms(600),
-            since_sent: ms(50),
+            since_sent: Some(ms(50)),
             since_set: ms(50),
             since_progress: ms(50),
             sack: true,

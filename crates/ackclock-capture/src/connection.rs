@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 
 use ackclock_policy::{Chosen, RttEstimator};
-use ackclock_units::{Duration, Instant};
-use ackclock_wire::{Flags, Options};
+use ackclock_units::{Duration, Instant, SeqNumber};
+use ackclock_wire::{Flags, Options, Segment};
 
 use crate::Cause;
 use crate::habits::Habits;
 use crate::half::{Half, SenderClock, segment_size};
 use crate::listing::{Counts, Listing};
+use crate::numbers::Numbers;
 use crate::report::{Connection, Retransmission, Standing, View};
 use crate::resolve::resolve;
 use crate::segment::Seen;
@@ -36,10 +37,15 @@ pub(crate) struct Flow {
     /// The same from the last SYN on: a round-trip time.
     round_trip: Option<Duration>,
     reset: bool,
+    /// Which sides have sent a segment with an acknowledgment, resets aside.
+    speaks: [bool; 2],
+    /// What a segment of an earlier connection on these ports acknowledged: a reset that answers it is none of this connection.
+    stray_ack: Option<SeqNumber>,
     /// A direction is analysed as one interface saw it.
     interfaces: [Option<u32>; 2],
     /// Hops left in the first packets, to tell copies from both sides of a router.
     hops: [u8; 2],
+    numbers: [Numbers; 2],
     copies: [u64; 2],
     /// How many of them are SYNs, and the SYN-ACKs that they may have called forth.
     syn_copies: [usize; 2],
@@ -61,7 +67,7 @@ impl Flow {
         let client = usize::from(if flags.has(Flags::SYN) { flags.has(Flags::ACK) } else { seen.src.port() < seen.dst.port() });
         Self {
             ends: [seen.src, seen.dst],
-            halves: [0, 1].map(|_| Half::new(estimator.build(), wanted)),
+            halves: [0, 1].map(|_| Half::new(seen.at, estimator.build(), wanted)),
             client,
             opening_seen: false,
             start: seen.at,
@@ -74,8 +80,11 @@ impl Flow {
             handshake: None,
             round_trip: None,
             reset: false,
+            speaks: [false; 2],
+            stray_ack: None,
             interfaces: [None; 2],
             hops: [0; 2],
+            numbers: [Numbers::default(); 2],
             copies: [0; 2],
             syn_copies: [0; 2],
             answers_again: [Vec::new(), Vec::new()],
@@ -108,6 +117,14 @@ impl Flow {
         if self.hops[side] == 0 {
             self.hops[side] = seen.hops;
         }
+        let unnumbered;
+        let seen = match self.numbers[side].tell(seen) {
+            true => seen,
+            false => {
+                unnumbered = Seen { id: 0, ..*seen };
+                &unnumbered
+            }
+        };
         if self.halves[side].copies.is_copy(seen) {
             if self.hops[side] == seen.hops {
                 self.copies[side] += 1;
@@ -118,6 +135,15 @@ impl Flow {
             return;
         }
         let before = self.listing.is_some().then(|| Counts::of(&self.halves[side]));
+        if self.is_stray(s, side) {
+            self.stray_ack = Some(s.ack);
+            self.halves[side].out.packets += 1;
+            self.list(seen, side, before);
+            if let Some(listing) = self.listing.as_mut().filter(|_| self.may_list_packets) {
+                listing.stray();
+            }
+            return;
+        }
         let opening = s.flags.has(Flags::SYN) || self.opening_seen;
         self.halves.iter_mut().for_each(|h| h.limits.begin(self.start, opening));
         if !self.halves[side].lies_below(s) {
@@ -146,16 +172,30 @@ impl Flow {
             let answered = self.syn_ack_at.zip(self.answered_in).filter(|_| !self.halves[side].gaps.left_out());
             self.round_trip = answered.map(|(at, answered)| came.since(at) + answered);
         }
-        self.reset |= s.flags.has(Flags::RST);
+        let reset = s.flags.has(Flags::RST);
+        self.reset |= reset && (s.flags.has(Flags::ACK) || self.stray_ack != Some(s.seq));
+        self.speaks[side] |= s.flags.has(Flags::ACK) && !reset;
+        self.list(seen, side, before);
+        for i in 0..2 {
+            self.halves[i].near = self.halves[1 - i].far.unwrap_or(Duration::ZERO);
+        }
+    }
+
+    fn list(&mut self, seen: &Seen, side: usize, before: Option<Counts>) {
         if let Some((listing, before)) = self.listing.as_mut().zip(before) {
             match self.may_list_packets {
                 true => listing.add(seen, side, &self.halves, before),
                 false => listing.left_out += 1,
             }
         }
-        for i in 0..2 {
-            self.halves[i].near = self.halves[1 - i].far.unwrap_or(Duration::ZERO);
-        }
+    }
+
+    /// True for a segment of an earlier connection on these ports, such as the challenge that a host answers a SYN with for which that one is still open
+    /// (RFC 5961 §4.2): it acknowledges what a sender that has sent its SYN alone did not send (RFC 9293 §3.10.7.3). Its numbers are not this connection's.
+    fn is_stray(&self, s: &Segment, side: usize) -> bool {
+        let (own, other) = (&self.halves[side], &self.halves[1 - side]);
+        let answers = s.flags.has(Flags::ACK) && !s.flags.any(Flags::SYN | Flags::RST);
+        answers && own.syn.is_none() && other.syn.is_some() && !self.speaks[1 - side] && !other.may_be_acked(s.ack)
     }
 
     /// A network that makes a copy of a SYN brings about a second SYN-ACK, which looks like a copy too.

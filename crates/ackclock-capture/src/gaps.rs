@@ -1,16 +1,16 @@
 //! A sender's timeouts as its receiver sees them: silences. Two rules: that of B-U1, by time alone, and one that also looks at what ends the silence.
 
 mod by_time;
+mod found;
 mod signs;
 #[cfg(test)]
 mod tests;
 
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Duration, Instant, SeqNumber};
 
 pub use by_time::{ByTime, LEAST, RATIO, ROUND_TRIPS};
+use found::Found;
 pub(crate) use signs::Signs;
-
-use crate::{Direction, View};
 
 /// A silence that shows a timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -21,6 +21,10 @@ pub struct Gap {
     pub length: Duration,
     /// 1 for a timeout; more for consecutive ones, which show backoff.
     pub round: u32,
+    /// When the packet was seen that ended it: later than the silence lasted where that was held up on its way.
+    pub seen: Instant,
+    /// First sequence number of that packet, where it is known.
+    pub seq: Option<SeqNumber>,
 }
 
 /// By which rule a timeout was inferred.
@@ -45,15 +49,6 @@ impl GapRule {
 /// The word for a timeout that a retransmission tells of, not a silence.
 pub const SENT_AGAIN: &str = "sent-again";
 
-impl Direction {
-    /// The timeouts that silences tell of, by either rule; only where the capture is nearer to the receiver.
-    pub fn silences(&self) -> impl Iterator<Item = (GapRule, &Gap)> {
-        let rules = [(GapRule::Time, &self.gaps_by_time), (GapRule::Content, &self.gaps)];
-        let told = rules.into_iter().filter(|_| self.view == View::Receiver);
-        told.flat_map(|(rule, gaps)| gaps.iter().map(move |gap| (rule, gap)))
-    }
-}
-
 /// What a packet is to its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
@@ -75,11 +70,13 @@ pub(crate) enum Content {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Instant,
+    pub seq: SeqNumber,
     pub content: Content,
     /// A SYN: silences around it are none of these.
     pub syn: bool,
-    /// Its identification, if it has one.
+    /// Its identification, if it has one, and the packets that it holds, which have one each.
     pub id: Option<u16>,
+    pub packets: u32,
     /// Its timestamp, and when it would have come without more delay than the least.
     pub tsval: Option<u32>,
     pub due: Option<Instant>,
@@ -127,6 +124,8 @@ struct Earlier {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
     by_time: ByTime,
+    /// When the first packet came: no silence is known to have begun before.
+    first_at: Option<Instant>,
     /// The latest packet, the latest with data, and the one after which something that is overdue must have been sent.
     any: Option<Earlier>,
     /// What the sender of the latest packet had heard of then, by its timestamp's echo.
@@ -146,6 +145,7 @@ pub(crate) struct Gaps {
     /// The receiver's first data of its own since then.
     asked_at: Option<Instant>,
     last_id: Option<u16>,
+    last_packets: u32,
     /// Packets that were sent since the latest one and did not come, by the numbers that are left out.
     left_out: u32,
     /// The latest packet was a SYN.
@@ -153,16 +153,19 @@ pub(crate) struct Gaps {
     /// How often numbers followed each other closely, and how often not.
     steps: u32,
     leaps: u32,
+    /// Numbers that were left out, up to eight at once: a whole window that is lost is no sign of another connection.
+    between: u32,
     before: Option<Gap>,
     /// Copies that were sent in that one.
     copies_before: u32,
     /// Whether it was seen to probe where a probe is due, or to do without.
     pub signs: Signs,
     pub time: Vec<Gap>,
-    /// With them, whether each may have been a tail loss probe.
-    pub content: Vec<(Gap, bool)>,
+    content: Vec<Found>,
 }
 
+/// Packets that tell whether their sender counts those of other connections too.
+const FEW_STEPS: u32 = 8;
 /// Gaps kept for each rule and direction.
 const MOST_GAPS: usize = 4096;
 /// Numbers left out in a row that losses explain.
@@ -189,6 +192,18 @@ impl Gaps {
         self.left_out > 0
     }
 
+    /// Its sender counts its packets: their numbers tell which was sent first.
+    pub(crate) fn numbered(&self) -> bool {
+        self.steps > 2 * self.leaps
+    }
+
+    /// It counts those of this connection alone, so that numbers that are left out are packets that were lost. Some hosts count all of theirs together: then
+    /// other connections' lie between most packets.
+    fn numbered_alone(&self) -> bool {
+        // Of hosts that count all together, two to five lie between two packets; of a path that loses three in ten, fewer than one.
+        self.numbered() && (self.steps < FEW_STEPS || self.between * 2 <= self.steps * 3)
+    }
+
     /// False where no packet at this moment can end a silence.
     pub(crate) fn may_end(&self, at: Instant, tsval: Option<u32>, tick: Duration) -> bool {
         let long = |since: &Earlier| {
@@ -201,11 +216,12 @@ impl Gaps {
 
     /// A packet comes from the sender; `ending` where it may end a silence.
     pub(crate) fn arrival(&mut self, a: &Arrival, ending: Option<&Ending>) {
+        self.first_at.get_or_insert(a.at);
         if !a.syn
             && let Some(gap) = self.by_time.arrival(a.at, a.rtt)
             && self.time.len() < MOST_GAPS
         {
-            self.time.push(gap);
+            self.time.push(Gap { seq: Some(a.seq), ..gap });
         }
         let mut late = false;
         self.left_out = 0;
@@ -214,7 +230,8 @@ impl Gaps {
                 0 | 0xff00.. => late = true,
                 step @ 1..FEW => {
                     self.steps += 1;
-                    self.left_out = u32::from(step) - 1;
+                    self.left_out = u32::from(step).saturating_sub(self.last_packets);
+                    self.between += self.left_out.min(8);
                 }
                 _ => self.leaps += 1,
             }
@@ -236,7 +253,8 @@ impl Gaps {
             self.before = found.map(|f| f.0);
             self.copies_before = self.copies(a);
             if self.content.len() < MOST_GAPS {
-                self.content.extend(found);
+                let by_number = a.content == Content::Next;
+                self.content.extend(found.map(|(gap, maybe_probe)| Found { gap, maybe_probe, by_number }));
             }
             self.data_before = self.data.map(|data| data.at);
             if a.content != Content::Next {
@@ -247,7 +265,9 @@ impl Gaps {
         if !late {
             (self.any, self.heard) = (Some(this), a.tsecr);
             self.after_syn = a.syn;
-            self.last_id = a.id.or(self.last_id);
+            if a.id.is_some() {
+                (self.last_id, self.last_packets) = (a.id, a.packets);
+            }
         }
     }
 
@@ -263,6 +283,9 @@ impl Gaps {
             }
             _ => a.silence(&self.data?, e.tick).max(e.unanswered),
         };
+        // Where its delay is known, the silence ends when it would have come without. Clocks of other hosts may say anything.
+        let end = a.due.map_or(a.at, |due| due.min(a.at));
+        let silence = silence.min(end.since(self.first_at?));
         let repeats = matches!(a.content, Content::Missing | Content::Known { .. } | Content::Overdue { .. });
         // Acks may have told of the loss of what others overtook, as late as packets are held up on the way; nothing tells of the last one's.
         let last = matches!(a.content, Content::Next | Content::Known { newest: true } | Content::Overdue { newest: true });
@@ -272,7 +295,7 @@ impl Gaps {
         if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) {
             return None;
         }
-        let numbered = self.last_id.is_some() && self.steps > 2 * self.leaps;
+        let numbered = self.numbered();
         let again = match a.content {
             // Sent before, and lost: its number is one that was left out. Without numbers nothing tells it from data that was written later.
             Content::Next => numbered && self.copies(a) > 0,
@@ -297,7 +320,7 @@ impl Gaps {
         let trips = if asked { 3 } else { 2 };
         let soon = silence < ((e.smoothed + self.held_up_before) * trips + LEAST).mul_f64(1.15);
         // A recovery knows no probes (Linux sends them in its open state only), and only one is sent.
-        let began = Instant::from_nanos(a.at.as_nanos().saturating_sub(silence.as_nanos()));
+        let began = a.at.saturating_sub(silence);
         let recovering = |trips: u32| self.again_at.is_some_and(|again| again + e.smoothed * u64::from(trips) > began);
         let maybe_probe = e.sack && tail && soon && self.before.is_none() && !recovering(1);
         // What came last after a silence of its own may have been a probe with new data.
@@ -310,9 +333,9 @@ impl Gaps {
         let repeated = e.sack && matches!(a.content, Content::Known { .. });
         if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
             match silence.as_secs_f64() / before.length.as_secs_f64() {
-                ..0.8 if tail && self.copies_before == 1 => last.1 = true,
-                1.6..2.6 if last.1 => self.signs.note(false, 2),
-                0.8..1.35 if last.1 => self.signs.note(true, 2),
+                ..0.8 if tail && self.copies_before == 1 => last.maybe_probe = true,
+                1.6..2.6 if last.maybe_probe => self.signs.note(false, 2),
+                0.8..1.35 if last.maybe_probe => self.signs.note(true, 2),
                 _ => {}
             }
         }
@@ -325,10 +348,8 @@ impl Gaps {
             self.signs.note(probed, 2);
         }
         let further = self.before.filter(|b| silence.as_secs_f64() >= RATIO * b.length.as_secs_f64());
-        // Where its delay is known, the silence ends when it would have come without.
-        let end = a.due.map_or(a.at, |due| due.min(a.at));
-        let from = Instant::from_nanos(end.as_nanos().saturating_sub(silence.as_nanos()));
-        Some((Gap { from, length: silence, round: further.map_or(1, |b| b.round + 1) }, maybe_probe))
+        let from = end.saturating_sub(silence);
+        Some((Gap { from, length: silence, round: further.map_or(1, |b| b.round + 1), seen: a.at, seq: Some(a.seq) }, maybe_probe))
     }
 
     /// Copies sent in a silence that this arrival ends, itself among them. What comes next was lost before; of what is there already only copies were.
@@ -352,16 +373,5 @@ impl Gaps {
         let (probes, none) = ((1 << (copies - 1)) - 1, (1 << copies) - 1);
         let (probed, expired) = (within(least_probe + least * probes, most * (probes + 1)), within(least * none, most * none));
         (probed != expired).then_some(probed)
-    }
-
-    /// What the second rule says in the end. `host` is what all silences of its host tell; `probing` whether that is known otherwise to send tail loss
-    /// probes, or not to; `others` what the other hosts of the capture do, which are often of one make; `numbered` whether it numbers its packets, as Linux
-    /// does, which probes unless that is switched off.
-    pub(crate) fn by_content(&self, host: Signs, probing: Option<bool>, others: Option<bool>, numbered: bool) -> Vec<Gap> {
-        // What is known otherwise weighs more than one sign, and less than two.
-        let (mut signs, otherwise) = (host, probing.or(others));
-        otherwise.into_iter().for_each(|probes| signs.note(probes, 3));
-        let probes = signs.verdict().or(otherwise).unwrap_or(numbered);
-        self.content.iter().filter(|(_, maybe_probe)| !(probes && *maybe_probe)).map(|(gap, _)| *gap).collect()
     }
 }

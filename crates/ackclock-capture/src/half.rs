@@ -63,6 +63,8 @@ pub(crate) struct Half {
     estimator: Box<dyn RttEstimator>,
     /// What it says.
     smoothed: Option<Rtt>,
+    /// When the connection's first packet was seen: what was sent before, no moment is known of.
+    start: Instant,
     /// Coordinates: sequence numbers carried on above 32 bits. The first one, and `snd_una`, `snd_max` of RFC 9293.
     pub base: Option<u64>,
     pub una: u64,
@@ -145,13 +147,14 @@ pub(crate) struct Half {
 }
 
 impl Half {
-    pub(crate) fn new(estimator: Box<dyn RttEstimator>, wanted: &Wanted) -> Self {
+    pub(crate) fn new(start: Instant, estimator: Box<dyn RttEstimator>, wanted: &Wanted) -> Self {
         Self {
             out: Direction::default(),
             agains: Vec::new(),
             expiries: Vec::new(),
             episodes: Vec::new(),
             smoothed: estimator.rtt(),
+            start,
             linux: LinuxTimer::default(),
             estimator,
             base: None,
@@ -222,6 +225,12 @@ impl Half {
     #[inline]
     pub(crate) fn lies_below(&self, s: &Segment) -> bool {
         self.base.is_some() && SeqNumber(self.una as u32).diff(s.end()) > 0
+    }
+
+    /// True when an acknowledgment of so much is one of what was sent and not acknowledged (RFC 9293 §3.10.7.3).
+    pub(crate) fn may_be_acked(&self, ack: SeqNumber) -> bool {
+        let ack = self.coordinate(ack);
+        self.una < ack && ack <= self.max
     }
 
     fn begin(&mut self, seq: SeqNumber) {
@@ -319,11 +328,11 @@ impl Half {
         self.peer_window == Some(0)
     }
 
-    /// Time in which nothing was sent and nothing heard, as its sender knows it.
-    fn quiet_for(&self, at: Instant) -> Duration {
-        let heard = self.news_at.map_or(Duration::MAX, |n| at.since(n).saturating_sub(self.near));
-        let sent = self.sent_at.map_or(Duration::MAX, |s| at.since(s));
-        heard.min(sent)
+    /// Time in which nothing was sent and nothing heard, as its sender knows it; `None` where the capture shows nothing of either.
+    fn quiet_for(&self, at: Instant) -> Option<Duration> {
+        let heard = self.news_at.map(|n| at.since(n).saturating_sub(self.near));
+        let sent = self.sent_at.map(|s| at.since(s));
+        heard.into_iter().chain(sent).min()
     }
 
     /// Smoothed round-trip time of the whole path, and deviation.

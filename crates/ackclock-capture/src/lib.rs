@@ -6,12 +6,15 @@
 mod analysis;
 mod cause;
 mod connection;
+mod counted;
 mod error;
 pub mod gaps;
 mod habits;
 mod half;
 mod limits;
 mod listing;
+mod near_receiver;
+mod numbers;
 mod peer_clock;
 mod ranges;
 pub mod read;
@@ -28,6 +31,7 @@ mod what_if;
 
 pub use analysis::{Analysis, MOST_CONNECTIONS, MOST_LISTED, MOST_PACKETS, MOST_PIECES};
 pub use cause::Cause;
+pub use counted::Told;
 pub use error::CaptureError;
 pub use report::{
     Connection, Direction, Episode, PathWas, Remedy, Report, Retransmission, Sample, Shares, Stalled, Standing, TimedOut, Timeout, View, WhatIf,

@@ -99,6 +99,14 @@ impl Listing {
         });
     }
 
+    /// The row added last belongs to an earlier connection on the same ports: its numbers have no place in the streams of this one.
+    pub(crate) fn stray(&mut self) {
+        if let Some(row) = self.rows.last_mut() {
+            (row.kind, row.offset, row.acked, row.window) = (Some("stray"), 0, None, None);
+            row.sack.clear();
+        }
+    }
+
     /// The row added last is a SYN-ACK that may answer a copy of the SYN.
     pub(crate) fn answered_again(&mut self) {
         if let Some(row) = self.rows.last_mut() {

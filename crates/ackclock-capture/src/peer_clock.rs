@@ -14,10 +14,12 @@ pub(crate) struct PeerClock {
     found: u64,
 }
 
-/// Ticks in use, ns: a millisecond (Linux, Windows), a microsecond, 4 ms, 10 ms (older systems), half a second.
-const TICKS: [u64; 5] = [1_000_000, 1_000, 4_000_000, 10_000_000, 500_000_000];
+/// Ticks in use, ns: a millisecond (Linux, Windows), a microsecond, 4 ms, 10 ms (older systems), a tenth of a second (older Windows), half a second.
+const TICKS: [u64; 6] = [1_000_000, 1_000, 4_000_000, 10_000_000, 100_000_000, 500_000_000];
 /// Time after which two timestamps tell the tick.
 const LONG: Duration = Duration::from_millis(500);
+/// What no delay makes of a tick twice.
+const MUCH: u64 = 50;
 /// Timestamps farther apart are not of one clock.
 const FARTHEST: u32 = 1 << 30;
 
@@ -38,8 +40,8 @@ impl PeerClock {
             let per_tick = long.as_nanos() as f64 / f64::from(ticks);
             let off = |tick: &u64| (per_tick / *tick as f64).ln().abs();
             let tick = TICKS.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(TICKS[0]);
-            // A delay makes ticks look longer than they are, but less so in twice the time.
-            if tick != self.tick && tick == self.found {
+            // A delay makes ticks look longer than they are, but less so in twice the time. Two looks that find much longer ones than the one in use exclude it.
+            if tick != self.tick && (tick == self.found || tick.min(self.found) >= self.tick * MUCH) {
                 (self.soonest, self.tick) = (Some((tsval, at)), tick);
             }
             self.found = tick;
@@ -69,7 +71,7 @@ mod tests {
 
     #[test]
     fn delay_shows_as_the_difference_to_the_least() {
-        for (tick, scale) in [(1_000_000_u64, 1_u64), (4_000_000, 4), (10_000_000, 10)] {
+        for (tick, scale) in [(1_000_000_u64, 1_u64), (4_000_000, 4), (10_000_000, 10), (100_000_000, 100)] {
             let mut clock = PeerClock::default();
             let ms = |n: u64| Instant::from_nanos(n * 1_000_000);
             // 5 ms of delay at the least, 25 ms now and then; the counter wraps.
@@ -82,6 +84,16 @@ mod tests {
             assert!(told <= ms(2005) && ms(2005).since(told) <= clock.tick(), "{told:?}");
         }
         assert_eq!(PeerClock::default().sent_by(7), None);
+    }
+
+    #[test]
+    fn a_clock_that_ticks_ten_times_a_second_is_known_after_a_few_ticks() {
+        // As Windows 2000 has it, over a queue that fills: the second look finds 101 ms, the first one 270 ms.
+        let mut clock = PeerClock::default();
+        for (tsval, ms) in [(98, 40), (99, 450), (100, 580), (101, 970), (123, 2580)] {
+            clock.note(tsval, Instant::from_nanos(ms * 1_000_000));
+        }
+        assert_eq!(clock.tick(), Duration::from_millis(100));
     }
 
     #[test]

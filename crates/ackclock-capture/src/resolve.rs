@@ -6,6 +6,7 @@ use ackclock_units::Duration;
 use crate::Cause;
 use crate::habits::{Habits, probes};
 use crate::half::{Expiry, Half};
+use crate::near_receiver;
 use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
 use crate::what_if::{Evidence, settle};
 
@@ -78,6 +79,13 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             e.nothing_lost = e.nothing_lost || !lost && e.retransmissions == 1;
         }
     }
+    out.gaps = half.gaps.by_content(elsewhere.silences(), elsewhere.verdict(), all.together(), half.identified);
+    out.gaps_by_time = half.gaps.time;
+    if out.view == View::Receiver {
+        near_receiver::classes(&out.gaps, &mut half.episodes);
+        near_receiver::causes(&out.gaps, &half.episodes, &mut half.agains, half.sack_agreed);
+        near_receiver::limits(out.stalled(), &mut out.limits);
+    }
     for e in half.episodes.iter().filter(|e| !e.nothing_lost) {
         match e.class {
             LossClass::Ca => out.ca_events += 1,
@@ -85,8 +93,6 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         }
         out.other_losses += e.retransmissions.saturating_sub(1);
     }
-    out.gaps = half.gaps.by_content(elsewhere.silences(), elsewhere.verdict(), all.together(), half.identified);
-    out.gaps_by_time = half.gaps.time;
     out.episodes = half.episodes;
     out.retransmissions = half.agains.into_iter().map(|a| a.row).collect();
     (out, half.overrun)

@@ -1,10 +1,8 @@
 //! What was found as rows of the shared tables.
 
 use ackclock_trace::{DirectionRow, EpisodeRow, Label, PacketRow, RetransmissionRow, SampleRow, StallRow, TimeoutRow, WhatIfRow};
-use ackclock_units::Duration;
 
-use crate::gaps::SENT_AGAIN;
-use crate::{Direction, Remedy, Report, TimedOut};
+use crate::{Direction, Remedy, Report};
 
 /// The tables of a capture.
 #[derive(Debug, Default)]
@@ -81,9 +79,9 @@ fn direction(d: &Direction, place: Place) -> DirectionRow {
         retransmitted_packets: d.retransmitted_packets,
         retransmitted_bytes: d.retransmitted_bytes,
         unneeded_packets: d.unneeded_packets,
-        timeouts: d.timeouts.len() as u32,
-        rounds: d.timeouts.iter().map(|t| t.round).max().unwrap_or(0),
-        stalled: d.timeouts.iter().fold(Duration::ZERO, |sum, t| sum + t.rto),
+        timeouts: d.counted().count() as u32,
+        rounds: d.counted().map(|t| t.round).max().unwrap_or(0),
+        stalled: d.stalled(),
         ca_events: d.ca_events,
         non_ca_events: d.non_ca_events,
         other_losses: d.other_losses,
@@ -112,6 +110,28 @@ fn direction(d: &Direction, place: Place) -> DirectionRow {
         application_time: d.limits.application,
         timeout_time: d.limits.timeouts,
         ..DirectionRow::default()
+    }
+}
+
+impl Direction {
+    /// Rows of its timeouts, by every rule.
+    pub fn timeout_rows(&self, connection: u32) -> impl Iterator<Item = TimeoutRow> {
+        self.told().map(move |t| TimeoutRow {
+            time: t.at,
+            connection,
+            seq: t.seq,
+            of: t.of.word(),
+            round: t.round,
+            round_certain: t.timeout.map(|t| t.round_certain),
+            rto: t.rto,
+            eifel_spurious: t.timeout.and_then(|t| t.eifel_spurious),
+            eifel_certain: t.timeout.map(|t| t.eifel_certain),
+            outage: t.timeout.map(|t| t.outage),
+            remedy: t.timeout.and_then(|t| t.remedy).map(Remedy::word),
+            view: self.view.word(),
+            rule: t.rule,
+            counts: t.counts,
+        })
     }
 }
 
@@ -150,7 +170,6 @@ impl Tables {
     }
 
     fn add(&mut self, d: &Direction, connection: u32) {
-        let view = d.view.word();
         self.retransmissions.extend(d.retransmissions.iter().map(|r| RetransmissionRow {
             time: r.at,
             connection,
@@ -163,36 +182,7 @@ impl Tables {
             original_seen: r.original_seen,
             evidence: r.evidence.as_str().into(),
         }));
-        self.timeouts.extend(d.timeouts.iter().map(|t| TimeoutRow {
-            time: t.at,
-            connection,
-            seq: Some(t.seq),
-            of: t.of.word(),
-            round: t.round,
-            round_certain: Some(t.round_certain),
-            rto: t.rto,
-            eifel_spurious: t.eifel_spurious,
-            eifel_certain: Some(t.eifel_certain),
-            outage: Some(t.outage),
-            remedy: t.remedy.map(Remedy::word),
-            view,
-            rule: SENT_AGAIN,
-        }));
-        self.timeouts.extend(d.silences().map(|(rule, gap)| TimeoutRow {
-            time: gap.from + gap.length,
-            connection,
-            seq: None,
-            of: TimedOut::Data.word(),
-            round: gap.round,
-            round_certain: None,
-            rto: gap.length,
-            eifel_spurious: None,
-            eifel_certain: None,
-            outage: None,
-            remedy: None,
-            view,
-            rule: rule.word(),
-        }));
+        self.timeouts.extend(d.timeout_rows(connection));
         self.alternatives(d, connection);
         self.episodes.extend(d.episodes.iter().filter(|e| !e.nothing_lost).map(|e| EpisodeRow {
             connection,

@@ -8,7 +8,8 @@ use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Options};
 
 /// The captures, and which direction's sender they were made beside: the client's or the server's. One with offload is left out: tcptrace counts frames.
-const CAPTURES: [(&str, usize); 6] = [
+const CAPTURES: [(&str, usize); 7] = [
+    ("both-ends-sender", 0),
     ("bulk-and-an-outage", 0),
     ("dialogue-and-an-outage", 0),
     ("dialogue-with-loss-of-acks", 0),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ackclock_capture::gaps::{ByTime, GapRule, SENT_AGAIN};
 use ackclock_capture::read::{Packets, open};
-use ackclock_capture::{Analysis, Connection, Direction, MOST_PACKETS, Options, Remedy, Report, Selection, Spread, Stalled, View, WhatIf};
+use ackclock_capture::{Analysis, Connection, Direction, MOST_PACKETS, Options, Report, Selection, Spread, Stalled, View, WhatIf};
 use ackclock_policy::{Registry, Timing};
 use ackclock_trace::Row;
 use ackclock_units::{Duration, Instant};
@@ -224,45 +224,29 @@ fn lists(d: &Direction, all: &mut Value) {
         })
     }));
     all["timeouts_by_rule"] = json!({ SENT_AGAIN: d.timeouts.len() });
-    all["timeouts"] = Value::from_iter(d.timeouts.iter().map(|t| {
+    if d.view == View::Receiver {
+        for (rule, gaps) in [(GapRule::Time, &d.gaps_by_time), (GapRule::Content, &d.gaps)] {
+            all["timeouts_by_rule"][rule.word()] = gaps.len().into();
+        }
+    }
+    // The columns of the table, so that they are the same; which direction it is stands around them.
+    all["timeouts"] = Value::from_iter(d.timeout_rows(0).map(|t| {
         json!({
-            "t": moment(t.at),
-            "seq": t.seq.0,
-            "of": t.of.word(),
+            "t": moment(t.time),
+            "seq": t.seq.map(|seq| seq.0),
+            "of": t.of,
             "round": t.round,
             "round_certain": t.round_certain,
             "rto": t.rto.as_secs_f64(),
             "eifel_spurious": t.eifel_spurious,
             "eifel_certain": t.eifel_certain,
             "outage": t.outage,
-            "remedy": t.remedy.map(Remedy::word),
-            "view": d.view.word(),
-            "rule": SENT_AGAIN,
+            "remedy": t.remedy,
+            "view": t.view,
+            "rule": t.rule,
+            "counts": t.counts,
         })
     }));
-    if d.view == View::Receiver {
-        for (rule, gaps) in [(GapRule::Time, &d.gaps_by_time), (GapRule::Content, &d.gaps)] {
-            all["timeouts_by_rule"][rule.word()] = gaps.len().into();
-        }
-    }
-    if let Some(list) = all["timeouts"].as_array_mut() {
-        list.extend(d.silences().map(|(rule, g)| {
-            json!({
-                "t": moment(g.from + g.length),
-                "seq": null,
-                "of": "data",
-                "round": g.round,
-                "round_certain": null,
-                "rto": g.length.as_secs_f64(),
-                "eifel_spurious": null,
-                "eifel_certain": null,
-                "outage": null,
-                "remedy": null,
-                "view": d.view.word(),
-                "rule": rule.word(),
-            })
-        }));
-    }
     all["episodes"] = Value::from_iter(d.episodes.iter().filter(|e| !e.nothing_lost).map(|e| {
         json!({
             "t_start": moment(e.began),

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use ackclock_capture::read::{Packets, decompressed};
-use ackclock_capture::{Analysis, Options as Looks, Report, Seen};
+use ackclock_capture::{Analysis, Connection, Direction, Options as Looks, Report, Seen};
 use ackclock_policy::{Registry, Timing};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
@@ -117,6 +117,23 @@ pub fn conversation(data: &[u8]) {
     check(&analysis.finish());
 }
 
+/// Nothing lasts longer than the capture shows, and nothing happens outside of it.
+fn check_times(c: &Connection, d: &Direction) {
+    let lasted = c.end.since(c.start);
+    let within = |at: Instant| c.start <= at && at <= c.end;
+    assert!(d.told().all(|t| t.rto <= lasted && within(t.at) && t.at.saturating_sub(t.rto) >= c.start), "{c:?}");
+    assert!(d.stalled() <= lasted, "{c:?}");
+    assert!(d.retransmissions.iter().all(|r| within(r.at) && !r.evidence.contains("unknown time")), "{c:?}");
+    // More than 3,000 years are no time that was measured.
+    assert!(d.retransmissions.iter().all(|r| !r.evidence.contains("18446744")), "{c:?}");
+    assert!(d.episodes.iter().all(|e| within(e.began) && e.ended.is_none_or(within)), "{c:?}");
+    assert!(d.samples.iter().all(|s| within(s.at) && s.rtt.is_none_or(|rtt| rtt <= lasted)), "{c:?}");
+    assert!(d.rtt.max().is_none_or(|rtt| rtt <= lasted), "{c:?}");
+    assert!(d.what_if.first().is_none_or(|run| run.stalls.iter().all(|s| s.waited <= lasted)), "{c:?}");
+    let longest = d.what_if.iter().flat_map(|w| &w.stalls).map(|s| s.waited_most).max();
+    assert!(longest.is_none_or(|waited| waited < Instant::FAR_FUTURE.since(c.end)), "{c:?}");
+}
+
 /// What must hold whatever was read.
 fn check(report: &Report) {
     let listed: usize = report.connections.iter().map(|c| c.packets.len()).sum();
@@ -137,6 +154,7 @@ fn check(report: &Report) {
             let listed: u64 = d.retransmissions.iter().map(|r| u64::from(r.packets)).sum();
             assert!(d.unlisted > 0 || listed == d.retransmitted_packets, "{d:?}");
             assert!(d.timeouts.iter().all(|t| t.round >= 1), "{d:?}");
+            check_times(c, d);
             assert!(d.episodes.iter().all(|e| e.ended.is_none_or(|end| end >= e.began)), "{d:?}");
             assert!(d.rtt.min() <= d.rtt.max() && d.rtt.quantile(0.5) <= d.rtt.max(), "{d:?}");
             let shared = d.limits.parts().iter().fold(Duration::ZERO, |sum, part| sum + part.1);

@@ -206,7 +206,7 @@ table! {
         time: Instant, "s";
         /// Number of the direction in its file.
         connection: u32, "";
-        /// Its first sequence number; missing where a silence tells of it.
+        /// Its first sequence number; that of the packet that ended the silence where that tells of it.
         seq: Option<SeqNumber>, "";
         /// What timed out: `syn` or `data` (a FIN counts as data).
         of: &'static str, "";
@@ -231,6 +231,9 @@ table! {
         /// What tells of it: `sent-again` (a retransmission), or, seen from the client's side, also `gap` and `gap-and-content` (a silence), which may tell
         /// of the same one: choose one rule.
         rule: &'static str, "";
+        /// True where the rule is the one that counts, in `directions`, texts and figures: `sent-again` from the sender's side; from the client's side
+        /// `gap-and-content`, and `sent-again` of a SYN.
+        counts: bool, "";
     }
 }
 
@@ -246,8 +249,9 @@ table! {
         connection: u32, "";
         /// Always true: what one end received is what the other one sent.
         sent: bool, "";
-        /// What it is: `syn`, `new` (data or FIN), `ack`, `reset`, `late` (overtaken on its way), `duplicate` (a copy that the network made), or, where it
-        /// was sent again, the kind that it has in `retransmissions`; missing where too many are listed there.
+        /// What it is: `syn`, `new` (data or FIN), `ack`, `reset`, `late` (overtaken on its way), `duplicate` (a copy that the network made), `stray`
+        /// (of an earlier connection on the same ports), or, where it was sent again, the kind that it has in `retransmissions`; missing where too many are
+        /// listed there.
         kind: Option<&'static str>, "";
         /// Its first sequence number.
         seq: SeqNumber, "";

@@ -171,4 +171,4 @@ def _waits(axes: Axes, t: Trace, view: View) -> list[Line2D]:
             color="#8a3c00",
             zorder=6,
         )
-    return [Line2D([], [], color=kinds.WAIT, linewidth=1.2, label=f"timer waiting ({len(told):,})")] if told else []
+    return [Line2D([], [], color=kinds.WAIT, linewidth=1.2, label=kinds.waits(told))] if told else []

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ackclock.results.trace import Wait
 
 
 @dataclass(frozen=True)
@@ -41,3 +46,9 @@ OTHER = Look("#D55E00", "x", "sent again")
 def look(kind: str) -> Look:
     """That of a kind; one that is not known is merely sent again."""
     return KINDS.get(kind, OTHER)
+
+
+def waits(told: Sequence[Wait]) -> str:
+    """The words of a legend for waits of timers that expired."""
+    silences = any(w.silence for w in told)
+    return f"{'timeouts, by silences' if silences else 'timer waiting'} ({len(told):,})"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ackclock.plot import kinds
 from ackclock.plot.thin import outline, visible
-from ackclock.results.trace import Trace
+from ackclock.results.trace import Trace, Wait
 
 MOST = 250_000
 """Items of a layer; of more those that a full view can show are kept."""
@@ -86,8 +86,8 @@ def sequence(t: Trace, evidence: Mapping[tuple[float, int], str], thinned: Thinn
     told = [w for w in t.waits if w.rto == w.rto]
     if told:
         arrays = {"x": np.array([w.time for w in told]), "from": np.array([w.time - w.rto for w in told]), "y": np.array([w.offset for w in told])}
-        notes = [waited(w.rto, w.round) for w in told]
-        layers.append(layer("waits", f"timer waiting ({len(told):,})", "timeout", arrays, notes=notes))
+        notes = [waited(w) for w in told]
+        layers.append(layer("waits", kinds.waits(told), "timeout", arrays, notes=notes))
     return layers + _marks(t, (t.offset + t.size / 2).astype(np.int64), evidence)
 
 
@@ -124,14 +124,14 @@ def round_trips(t: Trace, time: np.ndarray, rtt: np.ndarray, rto: Mapping[str, n
             "y": np.array([w.rto for w in told]),
             "hollow": np.array([w.spurious is True for w in told]),
         }
-        notes = [waited(w.rto, w.round) + ("; a longer timer would have avoided it" if w.spurious else "") for w in told]
+        notes = [waited(w) + ("; a longer timer would have avoided it" if w.spurious else "") for w in told]
         layers.append(layer("marks", f"timeouts as they were ({len(told):,})", "timeout", arrays, notes=notes, mark="cross"))
     return layers
 
 
-def waited(rto: float, round_: int) -> str:
+def waited(w: Wait) -> str:
     """An expiry in words."""
-    return f"timeout after {rto:.4g} s" + (f", round {round_}" if round_ > 1 else "")
+    return f"timeout after {w.rto:.4g} s" + (" of silence" if w.silence else "") + (f", round {w.round}" if w.round > 1 else "")
 
 
 def _marks(t: Trace, height: np.ndarray, evidence: Mapping[tuple[float, int], str]) -> list[dict[str, Any]]:

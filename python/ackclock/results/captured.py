@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ackclock.results.overview import expiries, stalled
+from ackclock.results.overview import by_silence, expiries, stalled
 
 HELD = {
     "handshake": "the handshake",
@@ -77,6 +77,12 @@ CAUSES: tuple[tuple[str, str, str, Callable[[dict[str, Any]], bool]], ...] = (
         "would have been avoided by a longer timer",
         _is("eifel_spurious", True),
     ),
+    (
+        "that silences near the receiver show",
+        "a silence near the receiver shows it",
+        "are shown by silences near the receiver",
+        by_silence,
+    ),
     ("for lost retransmissions, with backoff", "its retransmission was lost", "were for lost retransmissions", lambda t: t["round"] > 1),
     (
         "for tail losses that a probe would have recovered",
@@ -120,7 +126,10 @@ def _causes(timeouts: list[dict[str, Any]]) -> str:
 def _again(directions: list[dict[str, Any]]) -> str:
     packets, sent = sum(d["retransmitted_packets"] for d in directions), sum(d["packets"] for d in directions)
     if not packets:
-        return f"None of {sent:,} packets was sent again."
+        again = f"None of {sent:,} packets was sent again"
+        if any(map(by_silence, (t for d in directions for t in expiries(d)))):
+            return f"{again}, as far as can be seen near the receiver: what was lost with nothing behind it comes again looking new."
+        return f"{again}."
     kinds: dict[str, int] = {}
     for r in (r for d in directions for r in d["retransmissions"]):
         kinds[r["kind"]] = kinds.get(r["kind"], 0) + max(r["packets"], 1)

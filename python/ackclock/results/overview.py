@@ -42,8 +42,14 @@ def carrying(connections: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def expiries(direction: dict[str, Any]) -> list[dict[str, Any]]:
-    """Timeouts that a retransmission tells of; what the rules of a receiver's gaps infer beside them (`rule`) would count them twice."""
-    return [t for t in direction["timeouts"] if t.get("rule", SENT_AGAIN) == SENT_AGAIN]
+    """The timeouts that count: from the sender's side what a retransmission tells of, near the receiver what silences do. Other rules may tell of the
+    same ones."""
+    return [t for t in direction["timeouts"] if t.get("counts", True)]
+
+
+def by_silence(timeout: dict[str, Any]) -> bool:
+    """Whether a silence near the receiver tells of it."""
+    return timeout.get("rule", SENT_AGAIN) != SENT_AGAIN
 
 
 def stalled(c: dict[str, Any]) -> float:

@@ -2,28 +2,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ackclock.results.overview import SENT_AGAIN
 from ackclock.results.transfer import Transfer, highest_before
 
+SAME = 1e-6
+"""What two times may differ by that are one (s)."""
 NO_TIMES = np.empty(0)
 NO_BYTES = np.empty(0, np.int64)
-PLAIN = ("", "syn", "new", "ack", "reset", "late", "duplicate")
+PLAIN = ("", "syn", "new", "ack", "reset", "late", "duplicate", "stray")
 """Kinds of packets that are not sent again."""
+NOT_DRAWN = pa.array(["duplicate", "stray"])
+"""Kinds of packets that belong to nothing that a figure shows."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """A timer that expired: at `time` (s), after waiting `rto` (s; NaN where nobody tells), for the byte at `offset`; `round` is 1 for the first."""
+    """A timer that expired: at `time` (s), after waiting `rto` (s; NaN where nobody tells), for the byte at `offset`; `round` is 1 for the first.
+
+    silence: a silence near the receiver tells of it.
+    """
 
     time: float
     rto: float
     offset: int
     round: int
     spurious: bool | None = None
+    silence: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,7 @@ class Trace(Transfer):
         own, back = (packets.filter(pc.equal(packets["connection"], n)) for n in (direction, direction ^ 1))
         # A SYN or a FIN that is sent again is shown too, though it carries nothing.
         shown = pc.or_(pc.greater(own["len"], 0), own["again"])
-        data = own.filter(pc.and_(shown, pc.not_equal(pc.fill_null(own["kind"], ""), "duplicate")))
+        data = own.filter(pc.and_(shown, pc.invert(pc.is_in(pc.fill_null(own["kind"], ""), value_set=NOT_DRAWN))))
         time, offset, size = (_numbers(data[name], kind) for name, kind in (("time", float), ("offset", np.int64), ("len", np.int64)))
         marked = _numbers(data["again"], bool)
         kind = np.where(marked, np.asarray(pc.fill_null(data["kind"], "unlisted").to_pylist(), object), "")
@@ -193,10 +203,19 @@ def _window(samples: pa.Table | None, direction: int, origin: float) -> dict[str
 def _waits(timeouts: pa.Table | None, direction: int, origin: float, packets: pa.Table) -> tuple[Wait, ...]:
     if timeouts is None:
         return ()
-    rows = timeouts.filter(pc.equal(timeouts["connection"], direction))
-    found = rows.select(["time", "seq", "round", "rto", "eifel_spurious"]).to_pylist()
+    rows = timeouts.filter(pc.and_(pc.equal(timeouts["connection"], direction), timeouts["counts"]))
+    found = rows.select(["time", "seq", "round", "rto", "eifel_spurious", "rule"]).to_pylist()
     if not found:
         return ()
-    own = packets.filter(pc.and_(pc.equal(packets["connection"], direction), packets["again"]))
-    places = dict(zip(zip(own["time"].to_pylist(), own["seq"].to_pylist(), strict=True), own["offset"].to_pylist(), strict=True))
-    return tuple(Wait(w["time"] - origin, w["rto"], places.get((w["time"], w["seq"]), 0), w["round"], w["eifel_spurious"]) for w in found)
+    own = packets.filter(pc.and_(pc.equal(packets["connection"], direction), pc.greater(packets["len"], 0)))
+    own = pa.concat_tables([own, packets.filter(pc.and_(pc.equal(packets["connection"], direction), packets["again"]))])
+    places: dict[int, list[tuple[float, int]]] = {}
+    for time, seq, offset in zip(*(own[name].to_pylist() for name in ("time", "seq", "offset")), strict=True):
+        places.setdefault(seq, []).append((time, offset))
+
+    def place(w: dict[str, Any]) -> int:
+        """Of the packet that the timer sent, or that ended the silence: that may have been held up on its way since."""
+        there = places.get(w["seq"], ())
+        return min((p for p in there if p[0] >= w["time"] - SAME), default=max(there, default=(0.0, 0)))[1]
+
+    return tuple(Wait(w["time"] - origin, w["rto"], place(w), w["round"], w["eifel_spurious"], w["rule"] != SENT_AGAIN) for w in found)

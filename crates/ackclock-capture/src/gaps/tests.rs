@@ -19,7 +19,18 @@ fn a_gap_must_exceed_both_limits_and_grow_to_be_consecutive() {
 /// A packet over a path of 20 ms, from a sender without timestamps.
 fn arrival(at: u64, content: Content, id: u16) -> Arrival {
     let rtt = ms(20);
-    Arrival { at: Instant::ZERO + ms(at), content, syn: false, id: Some(id), tsval: None, due: None, tsecr: None, rtt }
+    Arrival {
+        at: Instant::ZERO + ms(at),
+        seq: SeqNumber(at as u32),
+        content,
+        syn: false,
+        id: Some(id),
+        packets: 1,
+        tsval: None,
+        due: None,
+        tsecr: None,
+        rtt,
+    }
 }
 
 /// What is asked besides, on a path of so many milliseconds.
@@ -72,7 +83,7 @@ fn the_answer_to_a_syn_ack_is_not_taken_for_lost_data() {
         gaps.arrival(&Arrival { syn: true, ..arrival(0, Content::Next, 1) }, Some(&with_sack()));
         gaps.steps = 1;
         gaps.arrival(&arrival(260, Content::Next, 2 + lost), Some(&with_sack()));
-        gaps.content.iter().map(|c| c.1).collect::<Vec<_>>()
+        gaps.content.iter().map(|c| c.maybe_probe).collect::<Vec<_>>()
     };
     assert_eq!([1, 2, 3].map(probed), [vec![], vec![true], vec![false]]);
 }
@@ -98,7 +109,7 @@ fn a_delay_hides_a_timeout_unless_the_echo_tells_that_no_ack_called_it_forth() {
     assert_eq!(run(true), []);
     assert_eq!(
         run(false),
-        [Gap { from: Instant::ZERO + ms(51), length: ms(250), round: 1 }],
+        [Gap { from: Instant::ZERO + ms(51), length: ms(250), round: 1, seen: Instant::ZERO + ms(940), seq: Some(SeqNumber(940)) }],
         "from when the data would have come to when the copy would"
     );
 }
@@ -147,4 +158,33 @@ fn what_other_hosts_do_decides_where_a_host_gives_no_plain_sign() {
 fn signs_must_be_plain() {
     let signs = |probes, none| Signs { probes, none }.verdict();
     assert_eq!([signs(0, 0), signs(1, 0), signs(2, 1), signs(3, 1), signs(2, 5)], [None, Some(true), None, Some(true), Some(false)]);
+}
+
+#[test]
+fn numbers_that_a_host_counts_for_all_of_its_connections_are_no_losses() {
+    // Requests of an idle application, 300 ms apart; `between` packets went elsewhere meanwhile.
+    let run = |between: u16| {
+        let mut gaps = Gaps::default();
+        let mut id = 100;
+        for n in 0..40 {
+            id += 1 + if n % 2 == 1 { between } else { 0 };
+            gaps.arrival(&arrival(300 * n, Content::Next, id), Some(&ending(20)));
+        }
+        found(&gaps).len()
+    };
+    // One packet that is lost each time is a timeout each time.
+    assert_eq!([0, 1, 3, 40].map(run), [0, 20, 0, 0]);
+}
+
+#[test]
+fn a_frame_that_holds_several_packets_has_their_numbers() {
+    let run = |step: u16| {
+        let mut gaps = Gaps::default();
+        for n in 0..20_u16 {
+            let a = Arrival { packets: 4, ..arrival(300 * u64::from(n), Content::Next, 100 + step * n) };
+            gaps.arrival(&a, Some(&ending(20)));
+        }
+        (gaps.left_out, found(&gaps).len())
+    };
+    assert_eq!([run(4), run(5)], [(0, 0), (1, 19)]);
 }

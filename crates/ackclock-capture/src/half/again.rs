@@ -1,5 +1,7 @@
 //! Segments sent again: why, and whether that was needed.
 
+use std::cmp::Ordering;
+
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::Flags;
 
@@ -15,7 +17,6 @@ pub(super) struct Before {
     pub(super) last: Option<Instant>,
     copies: u32,
     pub(super) again: Option<u32>,
-    id: u16,
     tsval: Option<u32>,
     pub(super) seen: bool,
     pub(super) sacked: bool,
@@ -23,13 +24,32 @@ pub(super) struct Before {
     pub(super) bytes: u64,
 }
 
+/// The latest copy in the capture of what a packet carries.
+#[derive(Clone, Copy)]
+struct Captured {
+    id: u16,
+    tsval: Option<u32>,
+}
+
+/// Whether a packet fills holes, and with what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fills {
+    Nothing,
+    /// It was sent before what overtook it.
+    Late,
+    /// Its original is not in the capture.
+    Repair,
+}
+
 impl Half {
     /// Sequence space below what was sent: sent again, late, or a copy.
     pub(super) fn on_old(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>, tick: Duration) {
-        let late = self.fill_holes(seen, start, end, tsval);
+        // Looked up first: what fills a hole enters the books with it, and is no earlier copy of itself.
+        let captured = self.captured(start, end);
+        let fills = self.fill_holes(seen, start, end, tsval);
         self.outstanding.split(start);
         self.outstanding.split(end);
-        let mut before = Before { last: None, copies: 0, again: None, id: 0, tsval: None, seen: false, sacked: true, bytes: 0 };
+        let mut before = Before { last: None, copies: 0, again: None, tsval: None, seen: false, sacked: true, bytes: 0 };
         for p in self.outstanding.overlapping(start, end) {
             before.last = before.last.max(Some(p.last));
             before.copies = before.copies.max(p.copies);
@@ -37,15 +57,18 @@ impl Half {
             before.seen |= p.seen;
             before.sacked &= p.sacked;
             before.bytes += p.end - p.start;
-            (before.id, before.tsval) = (p.id, p.tsval);
+            before.tsval = p.tsval;
         }
         before.sacked &= before.bytes > 0;
         if before.last.is_none()
             && let Some(p) = self.outstanding.remembered(start, end)
         {
-            (before.last, before.id, before.tsval, before.seen) = (Some(p.last), p.id, p.tsval, p.seen);
+            (before.last, before.tsval, before.seen) = (Some(p.last), p.tsval, p.seen);
         }
-        if late || self.is_duplicate(seen, &before, tsval) {
+        // A copy of it overtook it.
+        let overtaken = fills == Fills::Nothing && captured.is_some_and(|copy| self.order(seen.id, tsval, copy).is_some_and(Ordering::is_lt));
+        self.out.reordered += u64::from(overtaken);
+        if overtaken || fills == Fills::Late || fills == Fills::Nothing && self.is_duplicate(seen, &before, captured, tsval) {
             return;
         }
         // By its sender's own clock it may have come later than it looks: the capture's machine was busy.
@@ -56,44 +79,56 @@ impl Half {
         self.repeated(seen, start, end, tsval, &before);
     }
 
-    /// What was skipped and comes now; true when all of it is late rather than sent again.
-    fn fill_holes(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) -> bool {
-        let touched = |h: &super::Hole| h.start < end && start < h.end;
-        let Some(i) = self.holes.iter().position(touched) else { return false };
-        let hole = self.holes[i];
-        let waited = seen.at.since(hole.at);
-        let after = |a: u32, b: u32| (a.wrapping_sub(b) as i32).signum();
-        // Identifications count up, timestamps do not go back: what was sent before the one that overtook it is merely late.
-        let by_id = (seen.id != 0 && hole.id != 0).then(|| i32::from(seen.id.wrapping_sub(hole.id) as i16)).filter(|d| d.abs() < 4096);
-        let by_time = tsval.zip(hole.tsval).map(|(a, b)| after(a, b)).filter(|order| *order != 0);
-        let late = match (by_id.map(i32::signum), by_time) {
-            (Some(order), _) | (None, Some(order)) => order < 0,
-            (None, None) => waited < self.rtt().map_or(Duration::from_millis(3), |(srtt, _)| srtt / 2),
-        };
-        let (first, last) = (hole.start.max(start), hole.end.min(end));
-        self.holes.swap_remove(i);
-        for (s, e) in [(hole.start, first), (last, hole.end)] {
-            if s < e {
-                self.holes.push(super::Hole { start: s, end: e, ..hole });
+    /// The latest copy of a range that was captured so far.
+    fn captured(&mut self, start: u64, end: u64) -> Option<Captured> {
+        let latest = self.outstanding.overlapping(start, end).last().copied();
+        latest.or_else(|| self.outstanding.remembered(start, end).copied()).map(|p| Captured { id: p.id, tsval: p.tsval })
+    }
+
+    /// Which of two packets was sent first, where that is plain: timestamps do not go back, and identifications that are counted up do not either.
+    fn order(&self, id: u16, tsval: Option<u32>, other: Captured) -> Option<Ordering> {
+        let by_time = tsval.zip(other.tsval).map(|(a, b)| (a.wrapping_sub(b) as i32).cmp(&0)).filter(|order| order.is_ne());
+        let apart = id.wrapping_sub(other.id) as i16;
+        let near = self.gaps.numbered() && id != 0 && other.id != 0 && apart != 0 && apart.unsigned_abs() < 4096;
+        by_time.or_else(|| near.then(|| apart.cmp(&0)))
+    }
+
+    /// What was skipped and comes now: late, or sent again. A packet may fill several holes.
+    fn fill_holes(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) -> Fills {
+        let mut fills = Fills::Nothing;
+        while let Some(i) = self.holes.iter().position(|h| h.start < end && start < h.end) {
+            let hole = self.holes.swap_remove(i);
+            let waited = seen.at.since(hole.at);
+            let late = match self.order(seen.id, tsval, Captured { id: hole.id, tsval: hole.tsval }) {
+                // What was sent before the one that overtook it is merely late.
+                Some(order) => order.is_lt(),
+                None => waited < self.rtt().map_or(Duration::from_millis(3), |(srtt, _)| srtt / 2),
+            };
+            fills = if late && fills != Fills::Repair { Fills::Late } else { Fills::Repair };
+            let (first, last) = (hole.start.max(start), hole.end.min(end));
+            for (s, e) in [(hole.start, first), (last, hole.end)] {
+                if s < e {
+                    self.holes.push(super::Hole { start: s, end: e, ..hole });
+                }
+            }
+            self.out.unique_bytes += super::segments::payload(&seen.segment, first, last);
+            let first = first.max(self.una);
+            if first < last {
+                let when = if late { seen.at } else { hole.at };
+                let id = seen.id;
+                let piece = Piece { start: first, end: last, first: when, last: when, copies: 1, tsval, id, again: None, seen: late, sacked: false };
+                self.overrun |= !self.outstanding.insert(piece);
             }
         }
-        if last > self.una && first < last {
-            let first = first.max(self.una);
-            let when = if late { seen.at } else { hole.at };
-            let piece =
-                Piece { start: first, end: last, first: when, last: when, copies: 1, tsval, id: seen.id, again: None, seen: late, sacked: false };
-            self.overrun |= !self.outstanding.insert(piece);
-        }
-        self.out.unique_bytes += super::segments::payload(&seen.segment, hole.start.max(start), last);
-        self.out.reordered += u64::from(late);
-        late && start >= hole.start && end <= hole.end
+        self.out.reordered += u64::from(fills == Fills::Late);
+        fills
     }
 
     /// The same segment once more, without its sender having sent it again.
-    fn is_duplicate(&mut self, seen: &Seen, before: &Before, tsval: Option<u32>) -> bool {
-        let Some(last) = before.last else { return false };
+    fn is_duplicate(&mut self, seen: &Seen, before: &Before, captured: Option<Captured>, tsval: Option<u32>) -> bool {
+        let Some((last, captured)) = before.last.zip(captured) else { return false };
         let since = seen.at.since(last);
-        let known = before.id != 0 && seen.id != 0;
+        let known = captured.id != 0 && seen.id != 0;
         let at_sender = self.far.is_none_or(|far| self.near < far / 8);
         let soon = match self.rtt() {
             // No network lies between that could have made a copy.
@@ -101,10 +136,8 @@ impl Half {
             Some((srtt, _)) => srtt.mul_f64(0.3),
             None => Duration::from_millis(1),
         };
-        let copy = if known { before.id == seen.id && before.tsval == tsval } else { before.tsval == tsval && since < soon && before.seen };
-        if copy {
-            self.out.network_duplicates += 1;
-        }
+        let copy = captured.tsval == tsval && if known { captured.id == seen.id } else { since < soon };
+        self.out.network_duplicates += u64::from(copy);
         copy
     }
 
@@ -119,7 +152,12 @@ impl Half {
             () if s.len <= 1 && end - start <= 1 && self.closed_window() && !s.flags.has(Flags::FIN) => {
                 cause::Judged { cause: Cause::ZeroWindowProbe, probe_or_timeout: false }
             }
-            () if s.len <= 1 && end == self.una && end == self.max && !s.flags.has(Flags::FIN) && self.quiet_for(at) >= KEEPALIVE => {
+            () if s.len <= 1
+                && end == self.una
+                && end == self.max
+                && !s.flags.has(Flags::FIN)
+                && self.quiet_for(at).is_none_or(|q| q >= KEEPALIVE) =>
+            {
                 cause::Judged { cause: Cause::Keepalive, probe_or_timeout: false }
             }
             () => situation.judge(),
@@ -129,7 +167,7 @@ impl Half {
             Cause::Syn if answer => "the SYN-ACK again, in answer to a SYN that was sent again".into(),
             Cause::Syn => format!("the SYN again, {} after the one before", span(situation.since_set)),
             Cause::ZeroWindowProbe => "one byte while the receiver's window is closed".into(),
-            Cause::Keepalive => format!("an acknowledged byte after {} of silence", span(self.quiet_for(at))),
+            Cause::Keepalive => format!("an acknowledged byte{}", silence(self.quiet_for(at))),
             _ => situation.evidence(cause),
         };
         let payload = super::segments::payload(s, start, end);
@@ -211,7 +249,8 @@ impl Half {
         // What was heard reached the sender later by half the round trip between, and its answer took the other half.
         let heard = |i: Option<Instant>| i.map(|i| at.since(i).saturating_sub(self.near));
         let done = |i: Option<Instant>| i.map(|i| at.since(i));
-        let least = |times: &[Option<Duration>]| times.iter().flatten().min().copied().unwrap_or(Duration::MAX);
+        // Where nothing of it is in the capture, the timer was set before that began.
+        let least = |times: &[Option<Duration>]| times.iter().flatten().min().copied().unwrap_or_else(|| at.since(self.start));
         let head = start <= self.una && self.una < end;
         let first = self.outstanding.front().filter(|_| head).map(|p| p.first);
         // What was no probe after all: no timer expires so soon after one.
@@ -233,7 +272,7 @@ impl Half {
             below: end <= self.una,
             rtt: self.rtt(),
             since_news: heard(self.news_at).unwrap_or(set),
-            since_sent: done(self.sent_at).filter(|_| !probed_last).unwrap_or(Duration::MAX),
+            since_sent: done(self.sent_at).filter(|_| !probed_last),
             since_set: set,
             since_progress: since_last.unwrap_or_else(|| least(&progress)),
             dup_acks: self.dup_acks,
@@ -317,12 +356,12 @@ impl Half {
     pub(super) fn probe_without_data(&mut self, seen: &Seen, start: u64) {
         let quiet = self.quiet_for(seen.at);
         let cause = if self.closed_window() { Cause::ZeroWindowProbe } else { Cause::Keepalive };
-        if cause == Cause::Keepalive && quiet < KEEPALIVE {
+        if cause == Cause::Keepalive && quiet.is_some_and(|q| q < KEEPALIVE) {
             return;
         }
         let evidence = match cause {
             Cause::ZeroWindowProbe => "an empty segment below the window while it is closed".into(),
-            _ => format!("an empty segment below the window after {} of silence", span(quiet)),
+            _ => format!("an empty segment below the window{}", silence(quiet)),
         };
         let row = Retransmission {
             at: seen.at,
@@ -335,6 +374,11 @@ impl Half {
         };
         self.list(Again { row, start, end: start, tsval: None, before: None, episode: None, expiry: None, covered: true, twice: false });
     }
+}
+
+/// A silence in words.
+fn silence(quiet: Option<Duration>) -> String {
+    quiet.map_or_else(|| ", the first that the capture shows of its sender".to_owned(), |quiet| format!(" after {} of silence", span(quiet)))
 }
 
 /// What a receiver may hold an ack back for (RFC 8985 §7.2: WCDelAckT).

@@ -91,9 +91,11 @@ impl Half {
         let known = if sender.quiet { self.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
         Arrival {
             at: seen.at,
+            seq: s.seq,
             content,
             syn: s.flags.has(Flags::SYN),
             id: (seen.id != 0).then_some(seen.id),
+            packets: self.packets_with(s, s.len),
             tsval: s.options.timestamps.map(|t| t.tsval),
             due: sender.due,
             tsecr: s.options.timestamps.map(|t| t.tsecr),
@@ -153,8 +155,8 @@ impl Half {
         if start > self.max && self.holes.len() < MOST_HOLES {
             self.holes.push(Hole { start: self.max, end: start, at, id: seen.id, tsval });
         }
-        let quiet = self.quiet_for(at);
-        if self.flight() > 0 && quiet >= SOONEST_PROBE && quiet >= self.probe_wait().unwrap_or(Duration::MAX) {
+        let wait = self.probe_wait().map(|wait| wait.max(SOONEST_PROBE));
+        if self.flight() > 0 && self.quiet_for(at).zip(wait).is_some_and(|(quiet, wait)| quiet >= wait) {
             // New data after a silence while other data is outstanding: it may be a probe, which sets the timer anew (RFC 8985 §7.3).
             self.probed_at = Some(at);
             (self.probed_to, self.probe_again) = (Some(end), false);

@@ -4,6 +4,8 @@
 //! Needs root, the tracing system of the kernel, `ip` and `tcpdump`.
 
 #[cfg(target_os = "linux")]
+mod arrived;
+#[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
 mod run;

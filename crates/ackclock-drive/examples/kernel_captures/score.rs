@@ -10,7 +10,7 @@ use ackclock_units::Instant;
 use ackclock_wire::Flags;
 use serde_json::Value;
 
-use crate::tcptrace;
+use crate::{arrived, tcptrace};
 
 /// Moments of one kind that are the same: the kernel's and the capture's differ by what the emulator's thread waited for the processor, which is
 /// long where the machine is busy; expiries of one connection lie farther apart.
@@ -141,6 +141,8 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
 #[derive(Default)]
 struct Sums {
     retransmitted: (u32, u32),
+    /// Directions of which a receiver's capture has packets that were sent again: all, those whose number is exact; packets that came, and found.
+    arrived: [u64; 4],
     timeouts: Tally,
     probes: Tally,
     rounds: Tally,
@@ -169,6 +171,8 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
         one(&case, &name, only.is_some(), &mut sums)?;
     }
     println!("retransmissions exact in {} of {} sums", sums.retransmitted.0, sums.retransmitted.1);
+    let [all, same, came, found] = sums.arrived;
+    println!("packets sent again that a receiver can tell: {came}, found {found}; exact in {same} of {all} directions");
     match sums.tcptrace {
         [0, ..] => println!("tcptrace is not installed: its counts are not compared"),
         [all, same, ours, theirs] => println!("packets sent again: {ours}, by tcptrace {theirs}; as many in {same} of {all} sums"),
@@ -308,6 +312,17 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
             }
         }
         for (ends, d, known) in directions(receiver) {
+            let (all, came) = arrived::sent_again(ends, sent, got);
+            // Probes of closed windows repeat sequence numbers too, and ports that are used again have several directions.
+            let plain = mine.iter().filter(|m| m.0 == ends).map(|m| m.1.retransmitted_packets).eq([all]);
+            if plain && came + d.retransmitted_packets > 0 {
+                let sums = &mut sums.arrived;
+                *sums = [sums[0] + 1, sums[1] + u64::from(came == d.retransmitted_packets), sums[2] + came, sums[3] + d.retransmitted_packets];
+                if came != d.retransmitted_packets {
+                    let found = d.retransmitted_packets;
+                    said.push(format!("{} > {}: {came} packets sent again can be told, found {found}", ends.0.port(), ends.1.port()));
+                }
+            }
             let real: Vec<u64> = known.iter().filter(|e| e.1.contains("rto")).map(|e| e.0 + shift).collect();
             let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).collect();
             seen.add(pair(&found, &real, SAME + shift).0);

@@ -72,6 +72,21 @@ def test_what_no_scenario_takes_is_refused_at_once_in_one_sentence(make, says):
     assert "\n" not in str(e.value)
 
 
+def test_what_belongs_to_a_policy_and_what_to_a_scenario_raises_that():
+    for make in (lambda: ac.Red(limit="2bpd"), lambda: ac.Stack("sakc"), lambda: ac.Stack(mss="536")):
+        with pytest.raises(ac.PolicyError):
+            make()
+    for make in (
+        lambda: ac.Web(lod=1),
+        lambda: ac.Bulk(flows="x"),
+        lambda: ac.Link("10"),
+        lambda: ac.Link("1Mbit/s", queue="rde"),
+        lambda: ac.Uniform("1", "2"),
+    ):
+        with pytest.raises(ac.ScenarioError):
+            make()
+
+
 def test_what_is_stored_is_what_was_given():
     red = ac.Red(limit="2bdp", max_p=0.1, gentle=True)
     assert red.given == {"limit": "2bdp", "max_p": 0.1, "gentle": True}

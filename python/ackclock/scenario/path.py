@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ackclock import _core
-from ackclock._core import InputError
+from ackclock._core import InputError, PolicyError, ScenarioError
 from ackclock.policy import Policy, declarations
 from ackclock.policy.declared import scalar, shown
 from ackclock.scenario.tree import Tree, table
@@ -32,7 +32,11 @@ class Link:
     def __post_init__(self) -> None:
         for key, value in (("rate", self.rate), ("delay", self.delay)):
             if value is not None:
-                _core.check_value("link", "", key, _single(value, f"`{key}` of a link"))
+                word = _single(value, f"`{key}` of a link")
+                try:
+                    _core.check_value("link", "", key, word)
+                except PolicyError as e:
+                    raise ScenarioError(f"a link's {e}") from None
         _check_kind(self.queue, "queue")
         for fault in self.faults if isinstance(self.faults, list | tuple) else [self.faults]:
             _check_kind(fault, "fault")
@@ -148,7 +152,7 @@ Path = Single | Dumbbell | Chain | Graph
 def _single(value: object, what: str) -> str:
     word = scalar(value)
     if word is None:
-        raise InputError(f"{what} is {shown(value)}, where a single value belongs")
+        raise ScenarioError(f"{what} is {shown(value)}, where a single value belongs")
     return word
 
 
@@ -164,7 +168,7 @@ def _check_rtt(rtt: object) -> None:
             _core.quantity("time", word)
         except InputError as e:
             would_do = "; `links`, a list of times, or `ac.Uniform` would do too" if one is rtt else ""
-            raise InputError(f"a round-trip time: {e}{would_do}") from None
+            raise ScenarioError(f"a round-trip time: {e}{would_do}") from None
 
 
 def _check_kind(value: object, kind: str) -> None:
@@ -174,8 +178,8 @@ def _check_kind(value: object, kind: str) -> None:
     if value is None or isinstance(value, Mapping):
         return
     if isinstance(value, Policy) and value.kind != kind:
-        raise InputError(f"`{value.name}` is of the kind {value.kind}, where a {kind} belongs; known are {', '.join(known)}")
+        raise ScenarioError(f"`{value.name}` is of the kind {value.kind}, where a {kind} belongs; known are {', '.join(known)}")
     if name not in known:
         near = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else []
         hint = f" (did you mean `{near[0]}`?)" if near else ""
-        raise InputError(f"{shown(name) if not isinstance(name, str) else f'`{name}`'} is not a known {kind}{hint}; known are {', '.join(known)}")
+        raise ScenarioError(f"{shown(name) if not isinstance(name, str) else f'`{name}`'} is not a known {kind}{hint}; known are {', '.join(known)}")

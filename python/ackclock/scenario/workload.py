@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from ackclock import _core
-from ackclock._core import PolicyError
+from ackclock._core import PolicyError, ScenarioError
 from ackclock.policy.declared import Declaration, Policy, bounds, check, declarations, make_class, python_name, scalar
 from ackclock.scenario.tree import Tree, plain
 
@@ -52,15 +52,19 @@ class Workload(Policy):
             if name not in own and name not in peers:
                 near = difflib.get_close_matches(name, own, 1)
                 hint = f" (did you mean `{near[0]}`?)" if near else ""
-                raise PolicyError(f"`{name}` is not a key of the workload `{d.name}`{hint}; known are {', '.join(own)}")
-        check(d, keys)
-        for name, value in keys.items():
-            if name in named.values() or value is None:
-                continue
-            if name in peers:
-                check(peers[name], {name: value})
-            elif name in FLOWS and more(d).keys() >= FLOWS.keys() and (word := scalar(value)) is not None:
-                _core.check_value("flows", "", name, word)
+                raise ScenarioError(f"`{name}` is not a key of the workload `{d.name}`{hint}; known are {', '.join(own)}")
+        try:
+            check(d, keys)
+            for name, value in keys.items():
+                if name in named.values() or value is None:
+                    continue
+                if name in peers:
+                    check(peers[name], {name: value})
+                elif name in FLOWS and more(d).keys() >= FLOWS.keys() and (word := scalar(value)) is not None:
+                    _core.check_value("flows", "", name, word)
+        except PolicyError as e:
+            # Keys of a workload are a scenario's, as its reader has it.
+            raise ScenarioError(str(e)) from None
         self.given = keys
 
     def to_scenario(self) -> Tree:

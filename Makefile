@@ -53,7 +53,7 @@ test-rust:
 test-python: build
 	$(BIN)/python -m pytest
 
-# `make test` searches about half a million of these runs; all of them take some minutes.
+# `make test` searches three quarters of a million of these runs; all of them take some minutes.
 exhaustive:
 	ACKCLOCK_EXHAUSTIVE=all cargo test -p ackclock-testkit --release --locked --test exhaustive every_rule_holds_in_all_runs -- --nocapture
 

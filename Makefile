@@ -60,7 +60,7 @@ fuzz:
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "make fuzz needs cargo-fuzz: cargo install cargo-fuzz" >&2; exit 2; }
 	cd fuzz && for target in $(TARGET); do RUSTC_BOOTSTRAP=1 cargo fuzz run -s none "$$target" -- -max_total_time=$(SECONDS); done
 
-# `make test` searches about half a million of these runs; all of them take some minutes.
+# `make test` searches three quarters of a million of these runs; all of them take some minutes.
 exhaustive:
 	ACKCLOCK_EXHAUSTIVE=all cargo test -p ackclock-testkit --release --locked --test exhaustive every_rule_holds_in_all_runs -- --nocapture
 

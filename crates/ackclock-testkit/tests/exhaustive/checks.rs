@@ -1,7 +1,7 @@
 //! The rules that every run keeps, judged from outside: by what the path saw and what the sender shows of itself.
 
 use ackclock_engine::{Connection, Transmit};
-use ackclock_policy::{Phase, SenderView};
+use ackclock_policy::{Phase, SenderView, Window};
 use ackclock_trace::SendKind;
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::Segment;
@@ -103,6 +103,7 @@ pub struct Judge {
     pub in_flight: [u8; 128],
     class: Class,
     sack: bool,
+    undoes: bool,
     by_time: bool,
     forward: bool,
     guarded: bool,
@@ -116,6 +117,8 @@ pub struct Judge {
     seen: Option<Seen>,
     /// When the retransmission timer was last set.
     armed_at: Instant,
+    /// The window from before the last timeout that began a repair.
+    before_timeout: Option<Window>,
     /// What was sent since the timer expired; `None` when that is over.
     resent: Option<u32>,
     /// Recoveries that have had their rescue retransmission.
@@ -136,6 +139,7 @@ impl Judge {
             in_flight: [0; 128],
             class,
             sack: stack.sack,
+            undoes: stack.undo != "none",
             by_time: stack.by_time,
             forward: stack.recovery.ends_with("fack") || stack.recovery.ends_with("fack-rh"),
             guarded: stack.guarded,
@@ -146,6 +150,7 @@ impl Judge {
             prefix: 0,
             seen: None,
             armed_at: Instant::ZERO,
+            before_timeout: None,
             resent: None,
             rescued: 0,
             sent_at: [None; 128],
@@ -216,9 +221,10 @@ impl Judge {
         if news && before.v.phase == Phase::Loss && after.v.phase == Phase::Loss && slow_start && self.has_window {
             self.hold(after.v.window.cwnd > before.v.window.cwnd, Rule::CwndGrows, now, log);
         }
-        // Before its recovery point is reached, only a verdict of "spurious" ends a repair after a timeout; nothing else raises ssthresh.
+        // Before its recovery point is reached, only a verdict of "spurious" ends a repair after a timeout. It gives the window back from before
+        // the timeout; nothing else raises ssthresh.
         let after_timeout = before.v.phase == Phase::Loss;
-        let restored = after.v.window.ssthresh > before.v.window.ssthresh;
+        let restored = after.v.window.ssthresh > before.v.window.ssthresh || (self.undoes && self.before_timeout == Some(after.v.window));
         let undone = after_timeout && after.v.phase != Phase::Loss && (restored || after.v.snd_una < before.v.recovery_point);
         if after_timeout && !undone && slow_start && self.has_window {
             let grown = after.v.window.cwnd.saturating_sub(before.v.window.cwnd);
@@ -259,6 +265,9 @@ impl Judge {
             let due = before.v.rto_deadline.is_some_and(|at| at <= now) && now >= self.armed_at + self.min_rto;
             self.hold(due, Rule::TimerFloor, now, log);
             self.resent = self.has_window.then_some(0);
+            if before.v.phase != Phase::Loss {
+                self.before_timeout = Some(before.v.window);
+            }
         }
         self.timer(now, sender, &before, &after, log);
         self.seen = Some(after);

@@ -1,8 +1,10 @@
 //! Single runs that once went wrong, each by its line.
 
+use ackclock_policy::LossRecovery;
 use ackclock_units::{Duration, Instant};
 
 use crate::replay;
+use crate::stacks::names;
 
 /// When the receiver has everything in the run of this line, which breaks no rule.
 fn done(line: &str) -> Instant {
@@ -18,11 +20,9 @@ fn no_later(line: &str, other: &str) {
     assert!(first <= second + Duration::from_millis(100), "{line}: {first:?}; {other}: {second:?}");
 }
 
-const RECOVERIES: [&str; 7] = ["timeout-only", "tahoe", "reno", "newreno", "sack", "fack", "rack"];
-
 #[test]
 fn slow_start_goes_on_after_a_timeout_with_nothing_unsent() {
-    for recovery in RECOVERIES {
+    for recovery in names::<dyn LossRecovery>() {
         for window in ["reno", "cubic"] {
             done(&format!("{recovery} {window} every none exponential no-ts | 1+10 iw10 | lose:2+10"));
         }
@@ -66,7 +66,7 @@ fn copies_of_what_timed_out_open_no_recovery_after_an_undo() {
 #[test]
 fn the_ack_that_ends_a_repair_after_a_timeout_widens_the_window_by_one_segment() {
     // CUBIC counts bytes: the ack of everything stands for more than one segment.
-    for recovery in RECOVERIES {
+    for recovery in names::<dyn LossRecovery>() {
         done(&format!("{recovery} cubic delayed none exponential no-ts | 10 iw3 | ack:1 ack:2"));
         done(&format!("{recovery} cubic every none exponential no-ts | 6 iw3 | lose:1 lose:4"));
     }

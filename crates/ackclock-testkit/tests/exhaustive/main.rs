@@ -4,10 +4,10 @@
 //! named by a line, which plays it again with its timeline:
 //!
 //! ```text
-//! ACKCLOCK_REPLAY='sack reno every none exponential no-ts | 10 iw3 | lose:3 lose:6' cargo test -p ackclock-testkit --test exhaustive replay
+//! ACKCLOCK_REPLAY='sack reno every none exponential no-ts | 10 iw3 | lose:3 lose:6' cargo test -p ackclock-testkit --test exhaustive a_line
 //! ```
 //!
-//! `make test` searches about half a million runs; `make exhaustive` all of them, which takes minutes.
+//! `make test` searches three quarters of a million runs; `make exhaustive` all of them, thirty-six million, which takes minutes.
 
 mod checks;
 mod compare;
@@ -19,6 +19,7 @@ mod sweeps;
 mod timeline;
 mod transfer;
 
+use std::cell::Cell;
 use std::io::Write as _;
 use std::sync::OnceLock;
 use std::time::Instant as WallClock;
@@ -27,26 +28,25 @@ use self::compare::Findings;
 use self::patterns::Pattern;
 use self::pipe::{Outcome, Room, play};
 use self::stacks::Stack;
+use self::sweeps::Sweep;
 use self::transfer::Transfer;
 
 /// The findings of the small search, which two tests read.
 fn quick() -> &'static Findings {
     static FOUND: OnceLock<Findings> = OnceLock::new();
-    FOUND.get_or_init(|| sweeps::search(&sweeps::quick(), threads(), &progress()))
+    FOUND.get_or_init(|| search(&sweeps::quick()))
 }
 
-/// As many as there are processors.
-fn threads() -> usize {
-    std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
-}
-
-/// Says how far a search is, past the test harness that keeps output back.
-fn progress() -> impl Fn(&str, u64) {
-    let began = WallClock::now();
-    move |name, runs| {
-        let mut out = std::io::stderr().lock();
-        _ = writeln!(out, "exhaustive: {name}: {runs} runs, {:.1} s since the beginning", began.elapsed().as_secs_f64());
-    }
+/// Searches on all processors, and says how far it is, past the test harness that keeps output back.
+fn search(sweeps: &[Sweep]) -> Findings {
+    let (began, all) = (WallClock::now(), sweeps.iter().map(Sweep::runs).sum::<u64>());
+    let done = Cell::new(0);
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    sweeps::search(sweeps, threads, &|name, runs| {
+        done.set(done.get() + runs);
+        let (so_far, seconds) = (done.get(), began.elapsed().as_secs_f64());
+        _ = writeln!(std::io::stderr().lock(), "exhaustive: {name}: {runs} runs; {so_far} of {all} after {seconds:.1} s");
+    })
 }
 
 /// Plays the run that a line names, with its timeline.
@@ -87,7 +87,7 @@ fn every_rule_holds_in_all_runs() {
     if std::env::var("ACKCLOCK_EXHAUSTIVE").as_deref() != Ok("all") {
         return;
     }
-    let found = sweeps::search(&sweeps::full(), threads(), &progress());
+    let found = search(&sweeps::full());
     _ = writeln!(std::io::stdout().lock(), "{}", found.lateness());
     assert!(found.broken.is_empty(), "of {} runs, some break rules; ACKCLOCK_REPLAY plays a line again\n{}", found.runs, found.report());
 }

@@ -115,10 +115,18 @@ impl Family {
         self.window == "reno" && self.backoff == "exponential" && self.ack != "bsd43"
     }
 
+    /// How many stacks it has.
+    pub fn size(&self) -> usize {
+        self.recoveries().count() * undos().len()
+    }
+
+    fn recoveries(self) -> impl Iterator<Item = &'static Recovery> {
+        recoveries().iter().filter(move |recovery| recovery.sets.is_empty() || self.is_standard())
+    }
+
     /// Its stacks: each recovery in turn, with each of [`undos`]. The presets' recoveries are there in the standard families alone.
     pub fn stacks(self, initial_segs: u32) -> Vec<Stack> {
-        let these = recoveries().iter().filter(|recovery| recovery.sets.is_empty() || self.is_standard());
-        these.flat_map(|recovery| undos().into_iter().map(move |u| Stack::new(self, recovery, u, initial_segs))).collect()
+        self.recoveries().flat_map(|recovery| undos().into_iter().map(move |u| Stack::new(self, recovery, u, initial_segs))).collect()
     }
 }
 

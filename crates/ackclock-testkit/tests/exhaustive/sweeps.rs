@@ -19,6 +19,15 @@ pub struct Sweep {
     fin_apart: bool,
 }
 
+impl Sweep {
+    /// How many runs it is made of.
+    pub fn runs(&self) -> u64 {
+        let patterns: usize = self.transfers.iter().map(|t| (self.patterns)(t).len()).sum();
+        let stacks: usize = self.families.iter().map(Family::size).sum();
+        (patterns * stacks * if self.fin_apart { 2 } else { 1 }) as u64
+    }
+}
+
 /// Late by this, ms: within a round trip, by some, by about a timeout, by more.
 const HELD: &[u16] = &[10, 60, 150, 500, 1000, 1500, 4000];
 const SPIKES: &[u16] = &[200, 950, 1100, 1500, 2500, 4000, 8000];
@@ -82,7 +91,7 @@ fn a_few(t: &Transfer) -> Vec<Pattern> {
     [subsets(&by_number(n), 0, 1), subsets(&tail, 2, 3), subsets(&spikes(4, &[1500, 4000]), 1, 1), subsets(&rest, 1, 1)].concat()
 }
 
-/// What fits into a minute: about half a million runs.
+/// What fits into half a minute: three quarters of a million runs.
 pub fn quick() -> Vec<Sweep> {
     let all = Family::all();
     let standard: Vec<_> = all.iter().copied().filter(Family::is_standard).collect();

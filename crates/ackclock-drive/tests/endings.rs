@@ -60,7 +60,8 @@ fn a_panic_in_the_host_is_told_to_everyone_at_once() {
     says(host.connect(at("10.0.0.9:9")).err().unwrap());
     says(host.listen(82, 1).err().unwrap());
     assert_eq!(stream.state(), State::Closed);
-    (stream.shutdown_write(), stream.set_cork(true));
+    stream.shutdown_write();
+    stream.set_cork(true);
     says(stream.close(None).unwrap_err());
 }
 

@@ -28,8 +28,8 @@ impl Connection {
         if self.state != State::Listen {
             return;
         }
+        // Should what comes next not acknowledge the SYN-ACK, it goes out once more.
         self.segment_in_listen(now, syn);
-        self.pending.syn = false;
         // When the SYN-ACK left is not known: no round trip is measured by it.
         self.rare.syn_repeated = true;
         if self.config.timestamps {

@@ -137,7 +137,7 @@ fn what_all_connections_hold_is_bounded() {
         streams.push(listener.accept().unwrap());
         for _ in 0..40 {
             give(&wire, &packet(enemy(i), &next, &[7; 1400]));
-            next.seq = next.seq + 1400;
+            next.seq += 1400;
         }
         ends.push(next);
     }
@@ -226,7 +226,7 @@ fn a_forged_packet_size_is_not_believed_without_a_loss() {
             wire.send(&icmp_packet("10.9.9.9".parse::<IpAddr>().unwrap(), at(HOST).ip(), [3, 4], 68, &quoted[..28])).unwrap();
             eventually(5, "the error is taken in", || host.counters().icmp_errors == round);
         }
-        at_ack = at_ack + 2920;
+        at_ack += 2920;
         give(&wire, &packet(at(STRANGER), &Segment { ack: at_ack, ..next }, &[]));
         eventually(5, "acknowledged", || stream.unacked() == 0);
         assert_eq!(stream.view().smss, 1460);

@@ -4,12 +4,16 @@
 mod common;
 
 use std::io::{ErrorKind, Read, Write};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as Time, Instant as Now};
 
-use ackclock_engine::{AtNeed, Policies, State};
+use ackclock_drive::{Carrier, Clock, Ends, Flows, KernelsOptions};
+use ackclock_engine::{AtNeed, Config, Policies, State};
 use ackclock_policy::{AckAction, AckPending, AckPolicy, Arrival, Policy};
+use ackclock_sim::StackFactory;
+use ackclock_sim::scenario::{LinkPlan, Scenario};
 use ackclock_wire::Flags;
 use common::policies;
 use common::wire::{STRANGER, answer, at, enemy, give, open, packet, started, syn};
@@ -65,9 +69,15 @@ fn a_panic_in_the_host_is_told_to_everyone_at_once() {
     says(stream.close(None).unwrap_err());
 }
 
-/// An acknowledgment policy that panics at the first segment with a payload of 13 bytes.
+/// An acknowledgment policy that panics at the first segment with a payload of 13 bytes, which is the last of some text.
 #[derive(Debug)]
 struct Superstitious(Box<dyn AckPolicy>);
+
+/// The usual policies with that one among them.
+fn superstitious() -> Policies {
+    let Policies { ack: AtNeed::Made(ack), estimator, sender } = policies("sack", "cubic")() else { panic!("made at once") };
+    Policies { ack: AtNeed::Made(Box::new(Superstitious(ack))), estimator, sender }
+}
 
 impl Policy for Superstitious {
     fn name(&self) -> &str {
@@ -84,13 +94,7 @@ impl AckPolicy for Superstitious {
 
 #[test]
 fn a_policy_that_panics_on_a_connection_is_named_and_the_others_are_told() {
-    let usual = policies("sack", "cubic");
-    let (host, wire) = started(|o| {
-        o.policies = Arc::new(move || {
-            let Policies { ack: AtNeed::Made(ack), estimator, sender } = usual() else { panic!("made at once") };
-            Policies { ack: AtNeed::Made(Box::new(Superstitious(ack))), estimator, sender }
-        });
-    });
+    let (host, wire) = started(|o| o.policies = Arc::new(superstitious));
     let listener = host.listen(80, 16).unwrap();
     let [bad, good] = [at(STRANGER), enemy(1)].map(|from| (open(&wire, from), listener.accept().unwrap()));
     std::thread::scope(|scope| {
@@ -119,4 +123,55 @@ fn a_port_that_is_gone_is_told_too() {
         assert!(e.contains("its port failed"), "{e}");
     });
     assert!(host.check().is_err());
+}
+
+/// A scenario's stack with that policy.
+#[derive(Debug)]
+struct Bad(Arc<dyn StackFactory>);
+
+impl StackFactory for Bad {
+    fn label(&self) -> Arc<str> {
+        self.0.label()
+    }
+
+    fn config(&self) -> Arc<Config> {
+        self.0.config()
+    }
+
+    fn policies(&self) -> Policies {
+        superstitious()
+    }
+}
+
+#[test]
+fn a_run_whose_host_has_ended_fails_at_once() {
+    let text = r#"
+        seed = 1
+        duration = "1000s"
+        [path]
+        kind = "single"
+        link = { rate = "100Mbit/s" }
+        rtt = "2ms"
+        [[workload]]
+        kind = "fixed"
+        size = "14613B"
+        [stacks]
+        tcp = "sack"
+    "#;
+    let scenario = Scenario::parse(text).unwrap().resolve().unwrap();
+    let mut conversations = scenario.conversations(scenario.jobs()[0]).unwrap();
+    for c in &mut conversations {
+        // The server's, to which the client sends.
+        c.stacks[1] = Arc::new(Bad(Arc::clone(&c.stacks[1])));
+    }
+    let (parameters, options) = (Vec::new(), Vec::new());
+    let flows = Flows { conversations, duration: scenario.duration(), parameters, options, quick_acks: false };
+    let edge = &scenario.path.edges[0];
+    let (there, back) = (edge.link.spec(), edge.back.as_ref().map(LinkPlan::spec).unwrap());
+    let path = KernelsOptions { mtu: 1500, there, back, access: flows.access(), seed: 1, clock: Clock::start(), capture: None };
+    let ends = Ends::new((Carrier::Engine, Carrier::Engine), flows.hosts().unwrap(), path).unwrap();
+    let start = Now::now();
+    let e = flows.run(ends, &mut || ControlFlow::Continue(())).unwrap_err().to_string();
+    assert!(e.contains("the host has ended") && e.contains("thirteen bytes"), "{e}");
+    assert!(start.elapsed() < Time::from_secs(20));
 }

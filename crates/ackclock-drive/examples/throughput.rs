@@ -19,7 +19,7 @@ mod linux {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use ackclock_drive::{Clock, Host, HostOptions, Means, Namespace, Tun, TunOptions, check, enter_user_namespace};
+    use ackclock_drive::{Clock, Host, HostLimits, HostOptions, Means, Namespace, Tun, TunOptions, check, enter_user_namespace};
     use ackclock_engine::Config;
     use ackclock_policy::Registry;
 
@@ -42,6 +42,7 @@ mod linux {
             config: Config { mss: 65_495, rcv_buf: 4 << 20, snd_buf: 4 << 20, ..policies.config() },
             policies: Arc::new(move || policies.build()),
             clock: Clock::start(),
+            limits: HostLimits::default(),
         };
         let host = Host::start(tun, options)?;
         let listener = namespace.run(|| TcpListener::bind(KERNEL))??;

@@ -6,7 +6,8 @@ use ackclock_engine::Config;
 use ackclock_sim::LinkSpec;
 
 use crate::{
-    AccessDelays, Capture, Clock, DriveError, Emulator, EmulatorOptions, Host, HostOptions, Namespace, PolicyFactory, Port, Tun, TunOptions,
+    AccessDelays, Capture, Clock, DriveError, Emulator, EmulatorOptions, Host, HostLimits, HostOptions, Namespace, PolicyFactory, Port, Tun,
+    TunOptions,
 };
 
 /// What a [`Lab`] is made of.
@@ -83,6 +84,7 @@ impl Lab {
             config: options.config,
             policies: options.policies,
             clock: options.clock,
+            limits: HostLimits::default(),
         };
         Ok(Self { host: Host::start(near, host)?, emulator, namespace })
     }

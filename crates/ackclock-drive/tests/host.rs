@@ -7,10 +7,11 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration as Time;
 
-use ackclock_drive::{Clock, Host, HostOptions, Port};
+use ackclock_drive::{Clock, Host, HostLimits, HostOptions, Port};
 use ackclock_engine::{Config, State};
 use ackclock_units::{Duration, Ecn, Rng, SeqNumber};
-use ackclock_wire::{Flags, IpPacket, Segment, Timestamps, Transport, emit_tcp, parse_ip};
+use ackclock_wire::{Flags, Segment, Timestamps, emit_tcp};
+use common::wire::{HOST, STRANGER, answer, at, give, open, packet, started, syn, taken};
 use common::{Setup, expect_pattern, policies, send_pattern};
 
 fn host(port: Port, address: &str) -> Host {
@@ -18,60 +19,15 @@ fn host(port: Port, address: &str) -> Host {
 }
 
 fn host_with(port: Port, address: &str, config: Config) -> Host {
-    let options =
-        HostOptions { addresses: vec![address.parse().unwrap()], mtu: 1500, config, policies: policies("sack", "cubic"), clock: Clock::start() };
+    let options = HostOptions {
+        addresses: vec![address.parse().unwrap()],
+        mtu: 1500,
+        config,
+        policies: policies("sack", "cubic"),
+        clock: Clock::start(),
+        limits: HostLimits::default(),
+    };
     Host::start(port, options).unwrap()
-}
-
-const HOST: &str = "10.0.0.1:80";
-const STRANGER: &str = "10.0.0.2:1000";
-
-fn at(text: &str) -> SocketAddr {
-    text.parse().unwrap()
-}
-
-fn packet(from: SocketAddr, segment: &Segment, payload: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    emit_tcp(from, at(HOST), &Segment { len: payload.len() as u32, ..*segment }, payload, Ecn::NotEct, &mut out).unwrap();
-    out
-}
-
-/// Hands a packet to the host, making room by taking its answers when there is none.
-fn give(wire: &Port, bytes: &[u8]) {
-    let mut buffer = [0; 2000];
-    for _ in 0..100_000 {
-        if wire.send(bytes).is_ok() {
-            return;
-        }
-        while wire.recv(&mut buffer).is_ok() {}
-        std::thread::sleep(Time::from_micros(100));
-    }
-    panic!("the host takes no packets any more");
-}
-
-/// The next segment from the host that `wanted` accepts.
-fn answer(wire: &Port, wanted: impl Fn(SocketAddr, &Segment) -> bool) -> Segment {
-    let mut buffer = [0; 2000];
-    for _ in 0..10_000 {
-        while let Ok(n) = wire.recv(&mut buffer) {
-            let ip @ IpPacket { transport: Transport::Tcp(tcp), .. } = parse_ip(&buffer[..n]).unwrap() else { panic!("not TCP") };
-            if wanted(ip.endpoints().1, &tcp.segment) {
-                return tcp.segment;
-            }
-        }
-        std::thread::sleep(Time::from_millis(1));
-    }
-    panic!("no such answer in 10 s");
-}
-
-/// Opens a connection by hand; the segment that the stranger would send next.
-fn open(wire: &Port, from: SocketAddr) -> Segment {
-    give(wire, &packet(from, &Segment { seq: SeqNumber(99), window: 60_000, flags: Flags::SYN, ..Segment::default() }, &[]));
-    let reply = answer(wire, |to, s| to == from && s.flags.has(Flags::SYN | Flags::ACK));
-    assert_eq!(reply.ack, SeqNumber(100));
-    let next = Segment { seq: SeqNumber(100), ack: reply.seq + 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
-    give(wire, &packet(from, &next, &[]));
-    next
 }
 
 #[test]
@@ -174,19 +130,19 @@ fn a_peer_that_announces_no_segment_size_gets_the_one_of_its_ip_version() {
 
 #[test]
 fn a_flood_of_syns_fills_the_backlog_and_nothing_else() {
-    let (wire, port) = Port::pair().unwrap();
-    let host = host(port, "10.0.0.1");
-    let _listener = host.listen(80, 20).unwrap();
-    let syn = Segment { window: 1000, flags: Flags::SYN, ..Segment::default() };
-    let n = 20_000;
-    for i in 0..n {
-        let from = SocketAddr::new([10, 1, (i >> 8) as u8, i as u8].into(), 1000);
-        give(&wire, &packet(from, &syn, &[]));
+    for syn_cookies in [false, true] {
+        let (host, wire) = started(|o| o.limits.syn_cookies = syn_cookies);
+        let _listener = host.listen(80, 20).unwrap();
+        let n = 20_000;
+        for i in 0..n {
+            let from = SocketAddr::new([10, 1, (i >> 8) as u8, i as u8].into(), 1000);
+            give(&wire, &packet(from, &syn(), &[]));
+        }
+        taken(&host, n);
+        let c = host.counters();
+        let (dropped, answered) = if syn_cookies { (0, n - 20) } else { (n - 20, 0) };
+        assert_eq!((host.connections(), c.backlog_drops, c.cookies_sent), (20, dropped, answered));
     }
-    while host.counters().packets_received < n {
-        std::thread::sleep(Time::from_millis(1));
-    }
-    assert_eq!((host.connections(), host.counters().backlog_drops), (20, n - 20));
 }
 
 #[test]
@@ -273,7 +229,14 @@ fn a_peer_may_come_back_before_time_wait_is_over() {
 fn wrong_options_are_refused_in_a_sentence() {
     let start = |addresses, mtu| {
         let (_, port) = Port::pair().unwrap();
-        let options = HostOptions { addresses, mtu, config: Setup::default().config, policies: policies("sack", "reno"), clock: Clock::start() };
+        let options = HostOptions {
+            addresses,
+            mtu,
+            config: Setup::default().config,
+            policies: policies("sack", "reno"),
+            clock: Clock::start(),
+            limits: HostLimits::default(),
+        };
         Host::start(port, options).err().map(|e| e.to_string()).unwrap_or_default()
     };
     assert!(start(vec![], 1500).contains("at least one address"));

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, Tc
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration as Time, Instant as Now};
 
-use ackclock_drive::{Clock, Host, HostOptions, Namespace, Port, Stream, Tun, TunOptions};
+use ackclock_drive::{Clock, Host, HostLimits, HostOptions, Namespace, Port, Stream, Tun, TunOptions};
 use ackclock_engine::{Config, Stats};
 use ackclock_testkit::icmp_packet;
 use ackclock_wire::parse_ip;
@@ -63,7 +63,8 @@ impl Path {
         }
         let addresses = vec![OURS.parse().unwrap(), OURS6.parse().unwrap()];
         let config = Setup::default().config;
-        let options = HostOptions { addresses, mtu: 1500, config, policies: policies("sack", "cubic"), clock: Clock::start() };
+        let options =
+            HostOptions { addresses, mtu: 1500, config, policies: policies("sack", "cubic"), clock: Clock::start(), limits: HostLimits::default() };
         Some(Self { host: Host::start(Port::from(tun), options).unwrap(), server, first, second, keepers })
     }
 
@@ -194,8 +195,14 @@ fn an_unreachable_address_fails_at_once() {
 fn wired() -> (Host, Port) {
     let (wire, port) = Port::pair().unwrap();
     let config = Config::default();
-    let options =
-        HostOptions { addresses: vec![OURS.parse().unwrap()], mtu: 1500, config, policies: policies("sack", "cubic"), clock: Clock::start() };
+    let options = HostOptions {
+        addresses: vec![OURS.parse().unwrap()],
+        mtu: 1500,
+        config,
+        policies: policies("sack", "cubic"),
+        clock: Clock::start(),
+        limits: HostLimits::default(),
+    };
     (Host::start(port, options).unwrap(), wire)
 }
 

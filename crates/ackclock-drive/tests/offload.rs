@@ -5,7 +5,7 @@ mod common;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
-use ackclock_drive::{Clock, Host, HostOptions, Lab, Namespace, Tun, TunOptions};
+use ackclock_drive::{Clock, Host, HostLimits, HostOptions, Lab, Namespace, Tun, TunOptions};
 use common::{Setup, allowed, expect_pattern, policies, send_pattern};
 
 const BYTES: u64 = 20_000_000;
@@ -21,6 +21,7 @@ fn direct(mtu: u16, offload: bool) -> (Namespace, Host) {
         config: Setup::default().config,
         policies: policies("sack", "cubic"),
         clock: Clock::start(),
+        limits: HostLimits::default(),
     };
     (namespace, Host::start(tun, options).unwrap())
 }

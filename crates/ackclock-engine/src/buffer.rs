@@ -4,17 +4,21 @@ use std::collections::VecDeque;
 
 use ackclock_units::{Bytes, SeqNumber, SeqRange, SeqRanges, seldom};
 
-/// Copies `src` into the ring at `at`, which must already be long enough.
-fn copy_in(ring: &mut VecDeque<u8>, at: usize, src: &[u8]) {
-    let (a, b) = ring.as_mut_slices();
-    let len = a.len();
-    let split = len.saturating_sub(at).min(src.len());
-    a[at.min(len)..][..split].copy_from_slice(&src[..split]);
-    let rest = &src[split..];
-    if rest.is_empty() {
-        return;
+use crate::reassembly::Pages;
+
+/// An empty buffer that has grown beyond this gives its memory back.
+const IDLE_ROOM: usize = 65_536;
+
+/// Gives memory back that a buffer needs no more.
+fn let_go(bytes: &mut VecDeque<u8>) {
+    if seldom(bytes.is_empty() && bytes.capacity() > IDLE_ROOM) {
+        *bytes = VecDeque::new();
     }
-    b[at.saturating_sub(len)..][..rest.len()].copy_from_slice(rest);
+}
+
+/// What a buffer counts for: its memory where that is much, what is in it where it may stay.
+fn held_by(bytes: &VecDeque<u8>) -> Bytes {
+    (if bytes.capacity() > IDLE_ROOM { bytes.capacity() } else { bytes.len() }) as Bytes
 }
 
 /// Copies from the ring at `at`; bytes past its end are left alone.
@@ -84,7 +88,13 @@ impl SendBuffer {
             && let Some(bytes) = &mut self.bytes
         {
             bytes.drain(..n as usize);
+            let_go(bytes);
         }
+    }
+
+    /// Memory that it takes.
+    pub fn held(&self) -> Bytes {
+        self.bytes.as_ref().map_or(0, |bytes| held_by(bytes))
     }
 
     pub fn copy(&self, position: u64, out: &mut [u8]) {
@@ -111,9 +121,17 @@ pub(crate) struct ReceiveBuffer {
     /// In order and not read.
     readable: Bytes,
     out_of_order: Option<Box<OutOfOrder>>,
-    /// Bytes from the read position on, those out of order at their place.
-    #[expect(clippy::box_collection, reason = "8 bytes instead of 32 in the many connections that hold none")]
-    bytes: Option<Box<VecDeque<u8>>>,
+    /// Out of line: simulated connections hold none.
+    bytes: Option<Box<Arrived>>,
+}
+
+/// Bytes that arrived.
+#[derive(Debug, Default)]
+struct Arrived {
+    /// In order, from the read position on.
+    in_order: VecDeque<u8>,
+    /// Behind a gap.
+    pages: Pages,
 }
 
 impl ReceiveBuffer {
@@ -142,7 +160,7 @@ impl ReceiveBuffer {
         if seldom(self.bytes.is_some())
             && let Some(bytes) = &mut self.bytes
         {
-            bytes.extend(payload);
+            bytes.in_order.extend(payload);
         }
         self.readable += u64::from(len);
     }
@@ -153,15 +171,12 @@ impl ReceiveBuffer {
         if !in_order && self.out_of_order.as_ref().is_some_and(|o| o.ranges.len() >= MAX_RANGES) {
             return None;
         }
-        if let Some(bytes) = &mut self.bytes {
-            let at = self.readable as usize + range.start.bytes_since(rcv_nxt) as usize;
-            if bytes.len() < at + payload.len() {
-                bytes.resize(at + payload.len(), 0);
-            }
-            copy_in(bytes, at, payload);
-        }
         let below_any_gap = self.out_of_order.as_ref().and_then(|o| o.ranges.first()).is_none_or(|r| range.end < r.start);
         if in_order && below_any_gap {
+            if let Some(bytes) = &mut self.bytes {
+                bytes.in_order.extend(payload);
+                bytes.pages.skip(range.len());
+            }
             self.readable += u64::from(range.len());
             return Some(range.end);
         }
@@ -172,8 +187,21 @@ impl ReceiveBuffer {
             next = ooo.ranges[0].end;
             ooo.forget_below(next);
         }
+        let all = ooo.ranges.is_empty();
+        if let Some(bytes) = &mut self.bytes {
+            bytes.pages.put(range.start.bytes_since(rcv_nxt), payload);
+            bytes.pages.take(next.bytes_since(rcv_nxt), &mut bytes.in_order);
+            if all {
+                bytes.pages.clear();
+            }
+        }
         self.readable += u64::from(next.bytes_since(rcv_nxt));
         Some(next)
+    }
+
+    /// Memory that it takes.
+    pub fn held(&self) -> Bytes {
+        self.bytes.as_ref().map_or(0, |bytes| held_by(&bytes.in_order) + bytes.pages.held())
     }
 
     /// SACK blocks, the most recent first; then whatever else is held, since as many should be said as there is room for (RFC 2018 §4).
@@ -187,7 +215,7 @@ impl ReceiveBuffer {
     pub fn read(&mut self, out: &mut [u8]) -> usize {
         let n = (out.len() as u64).min(self.readable) as usize;
         if let Some(bytes) = &mut self.bytes {
-            copy_out(bytes, 0, &mut out[..n]);
+            copy_out(&bytes.in_order, 0, &mut out[..n]);
         }
         self.discard(n as u64) as usize
     }
@@ -198,7 +226,8 @@ impl ReceiveBuffer {
         if seldom(self.bytes.is_some())
             && let Some(bytes) = &mut self.bytes
         {
-            bytes.drain(..n as usize);
+            bytes.in_order.drain(..n as usize);
+            let_go(&mut bytes.in_order);
         }
         self.readable -= n;
         n

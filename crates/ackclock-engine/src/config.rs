@@ -35,6 +35,8 @@ pub struct Config {
     pub mss: u32,
     /// Largest segment to send to a peer that announces none: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1), which the world knows.
     pub default_mss: u32,
+    /// No ICMP error makes packets smaller than this, bytes: a world sets it. 552 is Linux's `min_pmtu`; RFC 1191 §3 allows 68.
+    pub min_pmtu: u32,
     /// Receive buffer.
     pub rcv_buf: Bytes,
     /// Send buffer.
@@ -80,6 +82,9 @@ pub struct Config {
     /// Challenge ACKs per second at most (RFC 5961 §7).
     pub challenge_ack_limit: u32,
 }
+
+/// The smallest packet size that is believed of a path unless a world says otherwise: Linux's `ip_rt_min_pmtu`, a segment of 512 bytes.
+pub const MIN_PMTU: u32 = 552;
 
 const SECOND: Duration = Duration::from_secs(1);
 const NONE: Duration = Duration::ZERO;
@@ -137,6 +142,7 @@ impl Config {
         Self {
             mss: p.bytes("mss") as u32,
             default_mss: 536,
+            min_pmtu: MIN_PMTU,
             rcv_buf: p.bytes("rcv_buf"),
             snd_buf: p.bytes("snd_buf"),
             window_scaling: p.flag("window_scaling"),

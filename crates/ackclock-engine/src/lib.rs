@@ -9,13 +9,14 @@ mod config;
 mod connection;
 mod event;
 mod policies;
+mod reassembly;
 mod scoreboard;
 mod stack;
 mod stats;
 mod timer;
 mod user;
 
-pub use config::{Config, IdleAfter, IdleSince, OPTIONS, RttSampling};
+pub use config::{Config, IdleAfter, IdleSince, MIN_PMTU, OPTIONS, RttSampling};
 pub use connection::{Connection, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
 pub use policies::{AtNeed, Need, Policies, SenderChoice, SenderPolicies};

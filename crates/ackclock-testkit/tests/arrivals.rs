@@ -51,6 +51,28 @@ fn in_every_state() -> Vec<(Timeline, State, u32, u32)> {
 }
 
 #[test]
+fn what_lies_far_outside_of_the_window_is_answered_so_often_and_no_more() {
+    // RFC 5961 §7.
+    let limit = plain().config.challenge_ack_limit as usize;
+    for seq in [20_000, 1_000_000, 0u32.wrapping_sub(70_000), 0x8000_0000] {
+        let mut t = Timeline::connected(&plain(), syn_ack());
+        for _ in 0..3 * limit {
+            t.inject(10, seg("P.").seq(seq).ack(1).len(10));
+        }
+        assert_eq!(t.take_sent().len(), limit, "{seq}");
+        // Old data once more, as a peer sends it whose ack was lost.
+        t.inject(20, seg("P.").seq(1).ack(1).len(10));
+        t.take_sent();
+        for _ in 0..3 * limit {
+            t.inject(20, seg("P.").seq(1).ack(1).len(10));
+        }
+        assert_eq!(t.take_sent().len(), 3 * limit, "{seq}");
+        t.inject(1020, seg("P.").seq(seq).ack(1).len(10));
+        assert_eq!(t.take_sent().len(), 1, "{seq}");
+    }
+}
+
+#[test]
 fn every_synchronized_state_answers_what_it_cannot_take() {
     let ack_of = |state| if matches!(state, State::FinWait1 | State::Closing | State::LastAck) { 1 } else { 2 };
     for (mut t, state, ours, theirs) in in_every_state() {

@@ -221,11 +221,12 @@ fn acks_of_short_segments_meanwhile_show_no_congestion() {
 
 #[test]
 fn a_claimed_size_is_followed_down_to_a_floor_and_never_up() {
-    let size = |mtu| {
-        let mut t = sending(&plain());
+    let above = |min_pmtu, mtu| {
+        let mut t = sending(&plain().with(|c| c.min_pmtu = min_pmtu));
         t.inject_icmp(10, TooBig { mtu }, 1);
         (t.endpoint.connection.smss(), t.take_sent().len())
     };
+    let size = |mtu| above(68, mtu);
     assert_eq!(size(9000), (1000, 0));
     assert_eq!(size(1040), (1000, 0));
     assert_eq!(size(1039), (999, 8));
@@ -234,6 +235,11 @@ fn a_claimed_size_is_followed_down_to_a_floor_and_never_up() {
         assert_eq!(size(mtu), (64, 4 * 16), "{mtu}");
     }
     assert_eq!(size(105), (65, 4 * 16));
+    // Unless told otherwise, none is below 552 bytes, which Linux has too.
+    for mtu in [1, 68, 105, 551, 552] {
+        assert_eq!(above(plain().config.min_pmtu, mtu), (512, 4 * 2), "{mtu}");
+    }
+    assert_eq!(above(plain().config.min_pmtu, 553).0, 513);
     // RFC 1191 §5: an old router tells nothing; the quoted packet has 1500 bytes.
     assert_eq!(size(0), (1000, 0));
     let mut t = Timeline::connected(&plain(), seg("S.").ack(1).mss(1460).window(60_000));
@@ -250,6 +256,48 @@ fn a_claimed_size_is_followed_down_to_a_floor_and_never_up() {
     t.take_sent();
     t.inject_icmp(10, TooBig { mtu: 576 }, 1);
     assert_eq!(t.endpoint.connection.smss(), 576 - 40 - 12);
+}
+
+/// The same once a segment of 1000 bytes has arrived: four more are outstanding.
+fn proven(sacked: bool) -> Timeline {
+    let mut t = sending(&plain());
+    t.inject(10, if sacked { seg(".").seq(1).ack(1).sack(3001, 4001) } else { seg(".").seq(1).ack(1001) });
+    t.take_sent();
+    t
+}
+
+#[test]
+fn a_size_that_has_arrived_is_given_up_only_when_the_quoted_segment_times_out() {
+    // RFC 5927 §7.2.
+    for sacked in [false, true] {
+        let mut t = proven(sacked);
+        t.inject_icmp(20, TooBig { mtu: 600 }, 1001);
+        t.inject_icmp(21, TooBig { mtu: 700 }, 1001);
+        t.expect_silence(50);
+        assert_eq!(t.endpoint.connection.smss(), 1000, "SACK {sacked}");
+        // The retransmission timer fires.
+        t.expect_within(900, 1300, seg(".").seq(if sacked { 1 } else { 1001 }).len(560));
+        assert_eq!(t.endpoint.connection.smss(), 560, "SACK {sacked}");
+    }
+}
+
+#[test]
+fn a_claim_about_what_arrives_after_all_is_forgotten() {
+    let mut t = proven(false);
+    t.inject_icmp(20, TooBig { mtu: 600 }, 1001);
+    t.inject(30, seg(".").seq(1).ack(3001));
+    // The last segment times out, for whatever reason.
+    t.expect_within(900, 1300, seg("P.").seq(3001).len(1000));
+    assert_eq!(t.endpoint.connection.smss(), 1000);
+    // A claim that leaves room for what has arrived is no sign of an attack.
+    let mut t = Timeline::connected(&plain(), seg("S.").ack(1).mss(1460).sack_permitted(true).window(60_000));
+    t.write(100);
+    t.expect(0, seg("P.").seq(1).len(100));
+    t.inject(10, seg(".").seq(1).ack(101));
+    t.write(4000);
+    t.take_sent();
+    t.inject_icmp(20, TooBig { mtu: 600 }, 101);
+    assert_eq!(t.endpoint.connection.smss(), 560);
 }
 
 #[test]

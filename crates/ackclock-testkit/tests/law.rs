@@ -79,16 +79,19 @@ fn run_narrow(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64
         "seed {seed}, {mtu} bytes from {start:?}: {} and {}\n  {plans:?}\n  {paths:?}\n  {:?}\n  {:?}",
         setups[0], setups[1], setups[0].config, setups[1].config
     );
-    let mut pipe = Pipe::new(setups, plans, paths, seed);
+    // As narrow as RFC 1191 §3 has it: links narrower than the usual floor need it lowered.
+    let setups = setups.map(|s| s.clone().with(|c| c.min_pmtu = 68));
+    let mut pipe = Pipe::new([&setups[0], &setups[1]], plans, paths, seed);
     pipe.script.push(Script::Narrow { start, mtu });
     pipe.transfer(hours(24));
     pipe
 }
 
 #[test]
-fn every_stack_finds_a_narrow_link_without_a_timeout_or_a_reduction() {
+fn every_stack_finds_a_narrow_link_without_a_timeout_or_a_reduction_unless_it_becomes_narrow() {
     let paths = [Path::clean(ms(10)); 2];
     for setup in &Setup::every_stack() {
+        // The last one becomes narrow when segments of full size have arrived: then it takes a timeout to believe that (RFC 5927 §7.2).
         for (i, (start, mtu)) in (0..).zip([(0, 1000), (0, 300), (35, 577)]) {
             let plans = [Plan::send(300_000), Plan::send(100_000)];
             let pipe = run_narrow([setup; 2], plans, paths, setup.seed(i), Instant::ZERO + ms(start), mtu);
@@ -97,7 +100,8 @@ fn every_stack_finds_a_narrow_link_without_a_timeout_or_a_reduction() {
                 // With every window open the server has sent everything by then.
                 let size = if side == 1 && start > 0 { c.smss() } else { mtu as u32 - 40 };
                 assert_eq!((aborted, c.smss()), (None, size), "{}", pipe.report());
-                assert_eq!((c.stats().timeouts, c.stats().window_cuts), (0, 0), "{}", pipe.report());
+                let timeouts = if start == 0 { 0..=0 } else { 1 - side as u32..=1 };
+                assert!(timeouts.contains(&c.stats().timeouts) && c.stats().window_cuts <= c.stats().timeouts, "{}", pipe.report());
             }
         }
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use ackclock_engine::{Config, Stack};
 use ackclock_policy::Registry;
+use ackclock_units::Bytes;
 
-use crate::{Clock, DriveError, Emulator, EmulatorOptions, Host, HostOptions, Kernels, KernelsOptions, Namespace, Port, kernels};
+use crate::{Clock, DriveError, Emulator, EmulatorOptions, Host, HostLimits, HostOptions, Kernels, KernelsOptions, Namespace, Port, kernels};
 
 /// What carries the connections at one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +47,17 @@ impl End {
         let (outer, inner) = Port::pair()?;
         // Applications come with stacks of their own; this one answers nobody.
         let stack = Stack::named(&Registry::builtin(), "sack").expect("the stack is built in");
-        let host =
-            HostOptions { addresses, mtu: options.mtu, config: Config::default(), policies: Arc::new(move || stack.build()), clock: options.clock };
+        // Both ends are ours: what the run wants is not to be limited.
+        let limits =
+            HostLimits { orphans: usize::MAX, time_wait: usize::MAX, held_bytes: Bytes::MAX, stray_resets: u32::MAX, ..HostLimits::default() };
+        let host = HostOptions {
+            addresses,
+            mtu: options.mtu,
+            config: Config::default(),
+            policies: Arc::new(move || stack.build()),
+            clock: options.clock,
+            limits,
+        };
         Ok((Self::Engine(Host::start_punctual(inner, host)?), outer))
     }
 }

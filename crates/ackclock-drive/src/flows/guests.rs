@@ -16,7 +16,7 @@ use crate::host::{Guest, Left};
 use crate::ledger::Ledger;
 use crate::linux::wait::{be_punctual, wait};
 use crate::sockets::Shared;
-use crate::{Host, Kernels};
+use crate::{DriveError, Host, Kernels};
 
 /// How often it looks whether all are over.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -49,10 +49,14 @@ impl<'a> Guests<'a> {
     }
 
     /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little for those that are closing.
-    pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Seen {
+    ///
+    /// # Errors
+    /// Why the host has ended, if it has.
+    pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<Seen, DriveError> {
         be_punctual();
         let (clock, mut next, mut leave_at) = (self.shared.clock, 0, end);
         loop {
+            self.host.check()?;
             let now = clock.now();
             let over = self.shared.over();
             let opens = matches!(self.role, Role::Opens { .. });
@@ -84,7 +88,7 @@ impl<'a> Guests<'a> {
             }
             self.seen.ends[n] = end_of(left, zero);
         }
-        self.seen
+        Ok(self.seen)
     }
 
     fn launch(&mut self, n: usize, at: Duration) {

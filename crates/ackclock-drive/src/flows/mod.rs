@@ -279,7 +279,7 @@ impl<'a> Running<'a> {
     fn run(self, zero: Instant, end: Option<Instant>) -> Result<Seen, DriveError> {
         match self {
             Self::Sockets(side, namespace) => namespace.run(|| side.run(zero, end)).and_then(|r| r),
-            Self::Guests(guests) => Ok(guests.run(zero, end)),
+            Self::Guests(guests) => guests.run(zero, end),
         }
     }
 }

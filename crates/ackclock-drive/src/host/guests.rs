@@ -142,7 +142,7 @@ impl Shared {
     /// Opens a connection to `to` with an application above it. False without an address of that family or a free port.
     pub(super) fn launch(&self, to: SocketAddr, guest: Guest) -> bool {
         let mut core = self.lock();
-        let opened = !core.stopped && core.connect(self.clock.now(), &self.port, to, Some(guest)).is_some();
+        let opened = core.ended.is_none() && core.connect(self.clock.now(), &self.port, to, Some(guest)).is_some();
         self.rouse(&mut core);
         opened
     }

@@ -17,8 +17,7 @@ impl Core {
         }
         let id = *self.by_pair.get(&(error.from, error.to))?;
         self.counters.icmp_errors += 1;
-        self.entries[id as usize].as_mut()?.connection.handle_icmp(now, &error);
-        self.settle(now, port, id);
+        self.operate(now, port, id, |entry| entry.connection.handle_icmp(now, &error));
         Some(())
     }
 }

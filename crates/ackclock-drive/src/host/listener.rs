@@ -15,6 +15,9 @@ pub struct Listener {
 impl Listener {
     pub(super) fn open(shared: &Arc<Shared>, port: u16, backlog: usize) -> io::Result<Self> {
         let mut core = shared.lock();
+        if let Some(e) = core.end_error() {
+            return Err(e);
+        }
         let port = match port {
             0 => (1024..=u16::MAX).find(|p| !core.listeners.contains_key(p)).ok_or(io::ErrorKind::AddrInUse)?,
             port => port,
@@ -36,12 +39,12 @@ impl Listener {
     /// Waits for the next connection.
     ///
     /// # Errors
-    /// `ConnectionAborted` when the host ends.
+    /// `ConnectionAborted` when the host ends; it says why.
     pub fn accept(&self) -> io::Result<Stream> {
         let mut core = self.shared.lock();
         loop {
-            if core.stopped {
-                return Err(io::ErrorKind::ConnectionAborted.into());
+            if let Some(e) = core.end_error() {
+                return Err(e);
             }
             if let Some(id) = core.accept(self.port) {
                 drop(core);
@@ -50,7 +53,7 @@ impl Listener {
             let Some(changed) = core.listeners.get(&self.port).map(|l| l.changed.clone()) else {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             };
-            core = changed.wait(core).unwrap_or_else(|e| e.into_inner());
+            core = core.wait(&changed, None).0;
         }
     }
 }

@@ -3,72 +3,39 @@
 //! The thread owns no connection: all of them lie in one [`core::Core`] under one lock, so that a program's own thread writes, sends and arms timers
 //! itself, and the host's thread is woken only where it would sleep too long.
 
+//!
+//! Whatever comes from the port may come from an enemy. What it can make the host do and keep has limits ([`HostLimits`]), each with a file here.
+
+mod alone;
+mod arriving;
+mod cookies;
 mod core;
+mod ending;
 mod guests;
 mod icmp;
+mod limits;
 mod listener;
 mod listening;
 mod offload;
+mod options;
+mod ports;
 mod run;
+mod sending;
 mod stream;
 
-use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Config};
+use ackclock_engine::AbortReason;
 
 pub use listener::Listener;
+pub use options::{HostCounters, HostLimits, HostOptions};
 pub use stream::Stream;
 
-use crate::{Clock, DriveError, PolicyFactory, Port};
+use crate::{DriveError, Port};
 pub(crate) use guests::{Guest, Left, Service};
 use run::Shared;
-
-/// What a host is made with.
-#[derive(Clone)]
-pub struct HostOptions {
-    /// The host's own addresses. With a TUN device: addresses of its subnet that the kernel does not own.
-    pub addresses: Vec<IpAddr>,
-    /// Largest IP packet, bytes; the announced segment size fits into it.
-    pub mtu: u16,
-    /// Options of every connection.
-    pub config: Config,
-    /// Policies of every connection.
-    pub policies: PolicyFactory,
-    /// The clock, shared with whatever else is timed.
-    pub clock: Clock,
-}
-
-impl fmt::Debug for HostOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostOptions")
-            .field("addresses", &self.addresses)
-            .field("mtu", &self.mtu)
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What a host has seen besides the counters of its connections.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct HostCounters {
-    /// Packets received.
-    pub packets_received: u64,
-    /// Packets sent.
-    pub packets_sent: u64,
-    /// ICMP errors directed to a connection.
-    pub icmp_errors: u64,
-    /// Packets dropped because they were damaged, neither TCP nor an ICMP error of a connection, or for somebody else.
-    pub ignored: u64,
-    /// Resets sent in answer to segments without a connection.
-    pub resets_sent: u64,
-    /// Packets that the port did not take.
-    pub send_failures: u64,
-    /// SYNs dropped because a listener's backlog was full.
-    pub backlog_drops: u64,
-}
 
 /// A TCP host: the engine with addresses, a port and the real clock.
 ///
@@ -93,13 +60,7 @@ impl Host {
     }
 
     fn started(port: Port, options: HostOptions, punctual: bool) -> Result<Self, DriveError> {
-        let (least, most) = (576, u16::MAX);
-        if options.addresses.is_empty() {
-            return Err(DriveError::Input("a host needs at least one address, none was given".into()));
-        }
-        if options.mtu < least {
-            return Err(DriveError::Input(format!("an MTU of {} bytes is too small: give {least} to {most}", options.mtu)));
-        }
+        options.check()?;
         let shared = Arc::new(Shared::new(port, options)?);
         let worker = shared.clone();
         let thread =
@@ -115,10 +76,10 @@ impl Host {
         Stream::connect(&self.shared, to)
     }
 
-    /// Waits for connections to a port, on every address; `backlog` of them may be half open or wait to be accepted. Port 0 asks for a free one.
+    /// Waits for connections to a port, on every address; `backlog` of them may be half open, and as many wait to be accepted. Port 0 asks for a free one.
     ///
     /// # Errors
-    /// `AddrInUse`.
+    /// `AddrInUse`, or `ConnectionAborted` once the host has ended.
     pub fn listen(&self, port: u16, backlog: usize) -> io::Result<Listener> {
         Listener::open(&self.shared, port, backlog)
     }
@@ -141,6 +102,14 @@ impl Host {
     /// What became of all applications that were above connections.
     pub(crate) fn collect(&self) -> Vec<Left> {
         self.shared.collect()
+    }
+
+    /// Says whether it still works: it ends when its port fails, or when a thread panics in it. Every call fails with the same sentence then.
+    ///
+    /// # Errors
+    /// Why it has ended.
+    pub fn check(&self) -> Result<(), DriveError> {
+        self.shared.lock().ended.as_ref().map_or(Ok(()), |e| Err(DriveError::Failed(e.why.clone())))
     }
 
     /// What it has seen so far.

@@ -1,11 +1,14 @@
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration as Time;
 
 use ackclock_units::Instant;
 
 use super::HostOptions;
 use super::core::Core;
+use super::ending::Ending;
 use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Offload, Port};
 
@@ -27,9 +30,10 @@ impl Shared {
         Ok(Self { port, clock: options.clock, waker: Waker::new()?, core: Mutex::new(Core::new(options)) })
     }
 
-    /// The core. A thread that panicked while it held the lock is a bug; the others go on with what it left.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(|e| e.into_inner())
+    /// The core. Should this thread panic before it lets go of it, the host ends.
+    pub(super) fn lock(&self) -> Locked<'_> {
+        let unwinding = std::thread::panicking();
+        Locked { shared: self, core: Some(self.core.lock().unwrap_or_else(|e| e.into_inner())), unwinding }
     }
 
     /// Brings to an end what a program's thread did with connection `id`, and wakes the host's thread if it would sleep too long.
@@ -39,14 +43,19 @@ impl Shared {
     }
 
     pub(super) fn rouse(&self, core: &mut Core) {
-        if core.next_deadline().is_some_and(|at| at < core.sleeps_until) {
+        if core.ended.is_some() || core.next_deadline().is_some_and(|at| at < core.sleeps_until) {
             core.sleeps_until = Instant::ZERO;
             self.waker.wake();
         }
     }
 
     pub(super) fn halt(&self) {
-        self.lock().abort_all(self.clock.now(), &self.port);
+        self.lock().abort_all(self.clock.now(), &self.port, Ending::in_order());
+        self.waker.wake();
+    }
+
+    fn thread_lost(&self, core: &mut Core) {
+        core.fail(self.clock.now(), &self.port, Ending::thread_lost());
         self.waker.wake();
     }
 
@@ -56,16 +65,17 @@ impl Shared {
         } else {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         }
+        let _watch = Watch(self);
         let mut buffer = vec![0; MAX_PACKET];
         loop {
             let mut core = self.lock();
-            if core.stopped {
+            if core.ended.is_some() {
                 return;
             }
             let more = match self.take_in(&mut core, &mut buffer) {
                 Ok(more) => more,
                 // The port is gone, and with it every connection.
-                Err(_) => return core.abort_all(self.clock.now(), &self.port),
+                Err(e) => return core.abort_all(self.clock.now(), &self.port, Ending::port_failed(&e)),
             };
             core.expire(self.clock.now(), &self.port);
             let next = core.next_deadline();
@@ -91,5 +101,67 @@ impl Shared {
             }
         }
         Ok(true)
+    }
+}
+
+/// Sees to it that the host ends with its thread, whatever ends that.
+struct Watch<'a>(&'a Shared);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        let mut core = self.0.lock();
+        if core.ended.is_none() {
+            self.0.thread_lost(&mut core);
+        }
+    }
+}
+
+/// The core, while this thread has it to itself.
+pub(super) struct Locked<'a> {
+    shared: &'a Shared,
+    /// Always there, but while it waits.
+    core: Option<MutexGuard<'a, Core>>,
+    /// The thread was panicking already, for a reason of its own.
+    unwinding: bool,
+}
+
+impl Locked<'_> {
+    /// Lets go of it until something has changed, or time is over: true then.
+    pub(super) fn wait(mut self, changed: &Condvar, timeout: Option<Time>) -> (Self, bool) {
+        let mut timed_out = false;
+        self.core = self.core.take().map(|core| match timeout {
+            None => changed.wait(core).unwrap_or_else(|e| e.into_inner()),
+            Some(left) => {
+                let (core, result) = changed.wait_timeout(core, left).unwrap_or_else(|e| e.into_inner());
+                timed_out = result.timed_out();
+                core
+            }
+        });
+        (self, timed_out)
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        self.core.as_ref().expect("only a waiting thread has let go of it")
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        self.core.as_mut().expect("only a waiting thread has let go of it")
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        if !self.unwinding
+            && std::thread::panicking()
+            && let Some(core) = &mut self.core
+        {
+            self.shared.thread_lost(core);
+        }
     }
 }

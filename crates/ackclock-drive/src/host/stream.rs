@@ -1,15 +1,15 @@
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration as Time;
 
 use ackclock_engine::{State, Stats};
 use ackclock_policy::SenderView;
 use ackclock_units::Instant;
 
-use super::core::{Core, Entry};
+use super::core::Entry;
 use super::error_of;
-use super::run::Shared;
+use super::run::{Locked, Shared};
 
 /// A connection. Reading and writing wait, and may be done from two threads at once through a shared reference.
 ///
@@ -28,8 +28,8 @@ impl Stream {
     pub(super) fn connect(shared: &Arc<Shared>, to: SocketAddr) -> io::Result<Self> {
         let mut core = shared.lock();
         let now = shared.clock.now();
-        if core.stopped {
-            return Err(io::ErrorKind::ConnectionAborted.into());
+        if let Some(e) = core.end_error() {
+            return Err(e);
         }
         let id = core.connect(now, &shared.port, to, None).ok_or(io::ErrorKind::AddrNotAvailable)?;
         shared.rouse(&mut core);
@@ -56,10 +56,7 @@ impl Stream {
 
     /// Ends the writing side: the peer reads to the end of what was written. Reading goes on.
     pub fn shutdown_write(&self) {
-        let mut core = self.shared.lock();
-        let now = self.shared.clock.now();
-        core.entry(self.id).connection.close(now);
-        self.shared.settle(&mut core, now, self.id);
+        self.operate(|entry, now| entry.connection.close(now));
     }
 
     /// Ends the writing side and waits until the peer has acknowledged everything, its end included.
@@ -73,18 +70,19 @@ impl Stream {
 
     /// Resets the connection.
     pub fn abort(self) {
-        let mut core = self.shared.lock();
-        let now = self.shared.clock.now();
-        core.entry(self.id).connection.abort(now);
-        self.shared.settle(&mut core, now, self.id);
+        self.operate(|entry, now| entry.connection.abort(now));
     }
 
     /// Holds small segments back while `corked`.
     pub fn set_cork(&self, corked: bool) {
+        self.operate(|entry, now| entry.connection.set_cork(now, corked));
+    }
+
+    fn operate(&self, action: impl FnOnce(&mut Entry, Instant)) {
         let mut core = self.shared.lock();
         let now = self.shared.clock.now();
-        core.entry(self.id).connection.set_cork(now, corked);
-        self.shared.settle(&mut core, now, self.id);
+        core.operate(now, &self.shared.port, self.id, |entry| action(entry, now));
+        self.shared.rouse(&mut core);
     }
 
     /// Its counters.
@@ -114,40 +112,33 @@ impl Stream {
         let deadline = timeout.map(|t| std::time::Instant::now() + t);
         let mut core = self.shared.lock();
         loop {
-            let stopped = core.stopped;
+            if let Some(e) = core.broken() {
+                return Err(e);
+            }
+            let ended = core.end_error();
             let now = self.shared.clock.now();
             let entry = core.entry(self.id);
             if let Some(answer) = done(entry, now) {
                 self.shared.settle(&mut core, now, self.id);
                 return answer;
             }
-            if let Some(reason) = entry.outcome {
-                return Err(error_of(reason));
-            }
-            if stopped {
-                return Err(io::ErrorKind::ConnectionAborted.into());
+            if let Some(e) = ended.or_else(|| entry.outcome.map(error_of)) {
+                return Err(e);
             }
             core = self.wait(core, deadline)?;
         }
     }
 
-    fn wait<'a>(&self, mut core: MutexGuard<'a, Core>, deadline: Option<std::time::Instant>) -> io::Result<MutexGuard<'a, Core>> {
+    fn wait<'a>(&self, mut core: Locked<'a>, deadline: Option<std::time::Instant>) -> io::Result<Locked<'a>> {
         let entry = core.entry(self.id);
         entry.waiting += 1;
         let changed = entry.changed.clone();
-        let mut core = match deadline {
-            None => changed.wait(core).unwrap_or_else(|e| e.into_inner()),
-            Some(at) => {
-                let left = at.saturating_duration_since(std::time::Instant::now());
-                let (mut core, result) = changed.wait_timeout(core, left).unwrap_or_else(|e| e.into_inner());
-                if result.timed_out() && left.is_zero() {
-                    core.entry(self.id).waiting -= 1;
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                core
-            }
-        };
+        let left = deadline.map(|at| at.saturating_duration_since(std::time::Instant::now()));
+        let (mut core, timed_out) = core.wait(&changed, left);
         core.entry(self.id).waiting -= 1;
+        if timed_out && left.is_some_and(|left| left.is_zero()) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         Ok(core)
     }
 }

@@ -11,6 +11,8 @@ mod idle;
 mod limit;
 #[cfg(target_os = "linux")]
 mod packet;
+#[cfg(target_os = "linux")]
+mod places;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;

@@ -1,5 +1,7 @@
 //! A probe's bytes: an ICMP echo header where it is one, then a token, the probe's number, and filling.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::net::IpAddr;
 
 use ackclock_wire::internet_checksum;
@@ -12,31 +14,41 @@ const ECHO_HEADER: usize = 8;
 /// ICMP types of echo request and reply (RFC 792, RFC 4443 §4).
 const ECHO: [(u8, u8); 2] = [(8, 0), (128, 129)];
 
-/// Writes and reads the payload of probes. The token is random: replies to others, and those of somebody who guesses, do not have it.
-#[derive(Clone, Copy, Debug)]
+/// Writes and reads the payload of probes. The token of each is a keyed hash of its number, with a key of this run: who has seen some probes can answer
+/// those, and cannot predict what a reply to another one would say.
+#[derive(Clone, Debug)]
 pub(super) struct Payload {
-    pub token: u64,
+    pub keys: RandomState,
 }
 
 impl Payload {
+    fn token(&self, number: u64) -> u64 {
+        self.keys.hash_one(("probe", number))
+    }
+
     /// Writes `len` bytes, no fewer than [`LEAST_PAYLOAD`], for probe `number`.
-    pub fn write(self, number: u64, len: u32, out: &mut Vec<u8>) {
+    pub fn write(&self, number: u64, len: u32, out: &mut Vec<u8>) {
         let end = out.len() + (len as usize).max(LEAST_PAYLOAD);
-        out.extend_from_slice(&self.token.to_be_bytes());
+        out.extend_from_slice(&self.token(number).to_be_bytes());
         out.extend_from_slice(&number.to_be_bytes());
         out.resize(end, b'a');
     }
 
     /// The number of the probe whose payload this begins with.
-    pub fn read(self, bytes: &[u8]) -> Option<u64> {
+    pub fn read(&self, bytes: &[u8]) -> Option<u64> {
         let (token, rest) = bytes.split_first_chunk()?;
-        (u64::from_be_bytes(*token) == self.token).then_some(())?;
-        rest.first_chunk().map(|number| u64::from_be_bytes(*number))
+        let number = u64::from_be_bytes(*rest.first_chunk()?);
+        (u64::from_be_bytes(*token) == self.token(number)).then_some(number)
+    }
+
+    /// An identifier for echoes, where the kernel does not choose it.
+    pub fn identifier(&self) -> u16 {
+        self.keys.hash_one("identifier") as u16
     }
 }
 
 /// Writes an ICMP echo request before a payload. The kernel sets identifier and checksum on unprivileged sockets, and the checksum of ICMPv6 always.
-pub(super) fn write_echo(v6: bool, identifier: u16, payload: Payload, number: u64, len: u32, out: &mut Vec<u8>) {
+pub(super) fn write_echo(v6: bool, identifier: u16, payload: &Payload, number: u64, len: u32, out: &mut Vec<u8>) {
     out.clear();
     let [id, sequence] = [identifier, number as u16].map(u16::to_be_bytes);
     out.extend_from_slice(&[ECHO[usize::from(v6)].0, 0, 0, 0, id[0], id[1], sequence[0], sequence[1]]);
@@ -48,7 +60,7 @@ pub(super) fn write_echo(v6: bool, identifier: u16, payload: Payload, number: u6
 }
 
 /// The number in an ICMP echo reply of ours; `None` for anything else. `identifier` where the kernel does not look at it for us.
-pub(super) fn read_echo(v6: bool, identifier: Option<u16>, payload: Payload, bytes: &[u8]) -> Option<u64> {
+pub(super) fn read_echo(v6: bool, identifier: Option<u16>, payload: &Payload, bytes: &[u8]) -> Option<u64> {
     let (header, rest) = bytes.split_first_chunk::<ECHO_HEADER>()?;
     let ours = identifier.is_none_or(|id| header[4..6] == id.to_be_bytes());
     let number = payload.read(rest)?;
@@ -78,56 +90,64 @@ pub(super) fn refused(to: IpAddr) -> Option<String> {
 mod tests {
     use super::*;
 
-    const OURS: Payload = Payload { token: 0x0123_4567_89ab_cdef };
+    fn ours() -> Payload {
+        Payload { keys: RandomState::new() }
+    }
 
-    fn reply(v6: bool, number: u64) -> Vec<u8> {
+    fn reply(ours: &Payload, v6: bool, number: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
-        write_echo(v6, 77, OURS, number, 100, &mut bytes);
+        write_echo(v6, 77, ours, number, 100, &mut bytes);
         bytes[0] = ECHO[usize::from(v6)].1;
         bytes
     }
 
     #[test]
     fn a_reply_names_its_probe() {
+        let ours = &ours();
         for v6 in [false, true] {
             for number in [0, 1, 65_535, 65_536, u64::MAX] {
-                let bytes = reply(v6, number);
+                let bytes = reply(ours, v6, number);
                 assert_eq!(bytes.len(), ECHO_HEADER + 100);
-                assert_eq!(read_echo(v6, Some(77), OURS, &bytes), Some(number));
-                assert_eq!(read_echo(v6, None, OURS, &bytes), Some(number));
+                assert_eq!(read_echo(v6, Some(77), ours, &bytes), Some(number));
+                assert_eq!(read_echo(v6, None, ours, &bytes), Some(number));
             }
         }
     }
 
     #[test]
     fn the_checksum_of_what_is_sent_is_right() {
-        let mut bytes = Vec::new();
+        let (ours, mut bytes) = (&ours(), Vec::new());
         for len in [16, 17, 1460] {
-            write_echo(false, 0xbeef, OURS, 12, len, &mut bytes);
+            write_echo(false, 0xbeef, ours, 12, len, &mut bytes);
             assert_eq!(internet_checksum(&bytes), [0, 0]);
         }
     }
 
     #[test]
     fn foreign_forged_and_cut_replies_are_ignored() {
-        let good = reply(false, 5);
-        assert_eq!(read_echo(false, Some(78), OURS, &good), None, "another program's identifier");
-        assert_eq!(read_echo(false, Some(77), Payload { token: 1 }, &good), None, "another token");
-        assert_eq!(read_echo(true, Some(77), OURS, &good), None, "a type of the other family");
+        let ours = &ours();
+        let good = reply(ours, false, 5);
+        assert_eq!(read_echo(false, Some(78), ours, &good), None, "another program's identifier");
+        assert_eq!(read_echo(false, Some(77), &self::ours(), &good), None, "another token");
+        assert_eq!(read_echo(true, Some(77), ours, &good), None, "a type of the other family");
         for len in 0..ECHO_HEADER + LEAST_PAYLOAD {
-            assert_eq!(read_echo(false, None, OURS, &good[..len]), None, "{len} bytes");
+            assert_eq!(read_echo(false, None, ours, &good[..len]), None, "{len} bytes");
         }
         // The request itself, as it arrives over the loopback device; another code; a sequence number that is not the probe's.
         for (place, value) in [(0, 8), (1, 1), (7, 9)] {
             let mut bad = good.clone();
             bad[place] = value;
-            assert_eq!(read_echo(false, None, OURS, &bad), None, "byte {place}");
+            assert_eq!(read_echo(false, None, ours, &bad), None, "byte {place}");
         }
         for i in 0..8 {
             let mut bad = good.clone();
             bad[ECHO_HEADER + i] ^= 1;
-            assert_eq!(read_echo(false, None, OURS, &bad), None, "byte {i} of the token");
+            assert_eq!(read_echo(false, None, ours, &bad), None, "byte {i} of the token");
         }
+        // The token of one probe with the number of the next, as somebody who predicts would have it.
+        let mut next = good.clone();
+        (next[7], next[ECHO_HEADER + 15]) = (6, 6);
+        assert_eq!(read_echo(false, None, ours, &next), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A probe run over real sockets and the real clock.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -58,10 +60,10 @@ pub fn run_probe(
     progress: &mut dyn FnMut(&ProbeProgress) -> ControlFlow<()>,
 ) -> Result<RealProbe, DriveError> {
     let clock = Clock::start();
-    let mut random = [0; 16];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).map_err(|e| DriveError::System("draw a random token", e.into()))?;
-    let [token, seed] = [0, 8].map(|i| u64::from_ne_bytes(random[i..i + 8].try_into().expect("eight bytes")));
-    let open = || ProbeSocket::open(target.to, target.method, token);
+    // Of the system's random numbers.
+    let keys = RandomState::new();
+    let seed = keys.hash_one("seed");
+    let open = || ProbeSocket::open(target.to, target.method, keys.clone());
     let socket = match target.from {
         Some(namespace) => namespace.run(open)??,
         None => open()?,

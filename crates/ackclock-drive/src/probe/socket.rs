@@ -11,8 +11,11 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, connect, ipproto, send, sendto, socket_with};
 
+use std::collections::hash_map::RandomState;
+
 use super::ProbeMethod;
-use super::packet::{Payload, read_echo, refused, without_ipv4_header, write_echo};
+use super::packet::{LEAST_PAYLOAD, Payload, read_echo, refused, without_ipv4_header, write_echo};
+use super::places::{FIRST_PORT, latest_to, port_of};
 use crate::DriveError;
 
 /// A reply.
@@ -60,15 +63,21 @@ enum Kind {
         identifier: u16,
     },
     Udp {
-        /// Errors quote too little to hold the number: the port says it.
-        by_port: bool,
+        quotes: Quotes,
     },
 }
 
-/// Traceroute's first port, to which nobody listens.
-const FIRST_PORT: u16 = 33_434;
-/// Ports by which probes are told apart where errors quote next to nothing.
-const PORTS: u64 = 16_384;
+/// What errors quote of the probes that they answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Quotes {
+    /// Nothing is known yet.
+    Unknown,
+    /// One had a token: those that do not count for nothing from then on.
+    Tokens,
+    /// Some had too little to hold a token, and none had one: the port says which probe it was.
+    Ports,
+}
+
 /// Room for what waits to be sent or read, bytes asked for.
 const ROOM: usize = 8 << 20;
 
@@ -77,14 +86,15 @@ const NO_ICMP: &str = "ICMP echo needs a right that is missing: let your group u
 
 impl ProbeSocket {
     /// Opens it in the calling thread's namespace.
-    pub fn open(to: IpAddr, method: ProbeMethod, token: u64) -> Result<Self, DriveError> {
+    pub fn open(to: IpAddr, method: ProbeMethod, keys: RandomState) -> Result<Self, DriveError> {
         if let Some(sentence) = refused(to) {
             return Err(DriveError::Input(sentence));
         }
         let failed = |e: Errno| DriveError::System("set a probe socket up", e.into());
+        let payload = Payload { keys };
         let (fd, kind) = match method {
-            ProbeMethod::Icmp => open_icmp(to, token)?,
-            ProbeMethod::Udp { ttl } => (open_udp(to, ttl).map_err(DriveError::system("open a UDP socket"))?, Kind::Udp { by_port: false }),
+            ProbeMethod::Icmp => open_icmp(to, payload.identifier())?,
+            ProbeMethod::Udp { ttl } => (open_udp(to, ttl).map_err(DriveError::system("open a UDP socket"))?, Kind::Udp { quotes: Quotes::Unknown }),
         };
         match to {
             // No fragments: a probe is one packet, and larger ones are refused.
@@ -105,21 +115,19 @@ impl ProbeSocket {
             connect(&fd, &destination).map_err(|e| unreachable(to, e.into()))?;
         }
         let control = cmsg_space!(TimeSpec, u32, libc::sock_extended_err, libc::sockaddr_in6);
-        Ok(Self { fd, to: destination, kind, payload: Payload { token }, out: Vec::new(), buffer: vec![0; 65_536], control, overflowed: 0 })
+        Ok(Self { fd, to: destination, kind, payload, out: Vec::new(), buffer: vec![0; 65_536], control, overflowed: 0 })
     }
 
     /// Sends a probe. False where this machine's own queue did not take it.
     pub fn send(&mut self, number: u64, len: u32) -> Result<bool, DriveError> {
         let v6 = self.to.is_ipv6();
-        if let Kind::Udp { by_port } = self.kind {
+        if let Kind::Udp { quotes } = self.kind {
             self.out.clear();
             self.payload.write(number, len, &mut self.out);
-            if by_port {
-                self.to.set_port(FIRST_PORT + (number % PORTS) as u16);
-            }
+            self.to.set_port(if quotes == Quotes::Ports { port_of(&self.payload.keys, number) } else { FIRST_PORT });
         } else {
             let identifier = if let Kind::Raw { identifier } = self.kind { identifier } else { 0 };
-            write_echo(v6, identifier, self.payload, number, len, &mut self.out);
+            write_echo(v6, identifier, &self.payload, number, len, &mut self.out);
         }
         // An error that came for an earlier probe is reported here as well, once each: try again.
         for _ in 0..8 {
@@ -148,33 +156,37 @@ impl ProbeSocket {
         let Some(m) = self.take(MsgFlags::MSG_DONTWAIT)? else { return Ok(Incoming::Nothing) };
         let bytes = &self.buffer[..m.len];
         let found = match (self.kind, self.to.is_ipv6()) {
-            (Kind::Raw { identifier }, false) => read_echo(false, Some(identifier), self.payload, without_ipv4_header(bytes)),
-            (Kind::Raw { identifier }, true) => read_echo(true, Some(identifier), self.payload, bytes),
-            (_, v6) => read_echo(v6, None, self.payload, bytes),
+            (Kind::Raw { identifier }, false) => read_echo(false, Some(identifier), &self.payload, without_ipv4_header(bytes)),
+            (Kind::Raw { identifier }, true) => read_echo(true, Some(identifier), &self.payload, bytes),
+            (_, v6) => read_echo(v6, None, &self.payload, bytes),
         };
         Ok(found.map_or(Incoming::Foreign, |number| Incoming::Reply(Received { number, unix_ns: m.unix_ns, from: None })))
     }
 
-    /// An error that quotes a probe.
+    /// An error that quotes a probe: as much of it as there is must be right. Who sends errors with less than a token has to guess the port, and is not
+    /// listened to once somebody has quoted one.
     fn quoted(&mut self, m: Message, next_number: u64) -> Incoming {
-        let Some(error) = m.error else { return Incoming::Foreign };
-        if error.too_large {
+        let (Some(error), Kind::Udp { quotes }) = (m.error, &mut self.kind) else { return Incoming::Foreign };
+        let proven = self.payload.read(&self.buffer[..m.len]).filter(|number| *number < next_number);
+        if proven.is_some() {
+            *quotes = Quotes::Tokens;
+        }
+        let short = m.len < LEAST_PAYLOAD && *quotes != Quotes::Tokens;
+        if error.too_large && (error.local || proven.is_some() || short) {
             return Incoming::TooLarge;
         }
         if !error.answers {
             return Incoming::Foreign;
         }
-        let number = match self.payload.read(&self.buffer[..m.len]) {
-            Some(number) => Some(number),
-            None if m.len >= 8 => None,
-            None => match &mut self.kind {
-                Kind::Udp { by_port: on @ false } => {
-                    // From the next probe on.
-                    *on = true;
-                    None
-                }
-                _ => m.port.and_then(|port| latest_to(port, next_number)),
-            },
+        let number = match (proven, *quotes) {
+            (Some(number), _) => Some(number),
+            (None, Quotes::Ports) if short => m.port.and_then(|port| latest_to(&self.payload.keys, port, next_number)),
+            (None, Quotes::Unknown) if short => {
+                // From the next probe on.
+                *quotes = Quotes::Ports;
+                None
+            }
+            _ => None,
         };
         number.map_or(Incoming::Foreign, |number| Incoming::Reply(Received { number, unix_ns: m.unix_ns, from: error.from }))
     }
@@ -238,6 +250,8 @@ struct Quoted {
     /// It says that the probe got as far as it should: its time to live was over, or nobody listens to the port.
     answers: bool,
     too_large: bool,
+    /// This machine says so itself.
+    local: bool,
     from: Option<IpAddr>,
 }
 
@@ -253,18 +267,11 @@ impl Quoted {
             (libc::SO_EE_ORIGIN_LOCAL, ..) if e.ee_errno == libc::EMSGSIZE as u32 => (false, true),
             _ => (false, false),
         };
-        Self { answers, too_large, from }
+        Self { answers, too_large, local: e.ee_origin == libc::SO_EE_ORIGIN_LOCAL, from }
     }
 }
 
-/// Where each probe goes to a port of its own: the latest one to `port`, before probe `next`.
-fn latest_to(port: u16, next: u64) -> Option<u64> {
-    let place = u64::from(port.checked_sub(FIRST_PORT)?);
-    let last = next.checked_sub(1)?;
-    (place < PORTS).then(|| last.checked_sub((last + PORTS - place) % PORTS)).flatten()
-}
-
-fn open_icmp(to: IpAddr, token: u64) -> Result<(OwnedFd, Kind), DriveError> {
+fn open_icmp(to: IpAddr, identifier: u16) -> Result<(OwnedFd, Kind), DriveError> {
     let (family, protocol) = if to.is_ipv4() { (AddressFamily::INET, ipproto::ICMP) } else { (AddressFamily::INET6, ipproto::ICMPV6) };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let refused = |e: Errno| matches!(e, Errno::ACCESS | Errno::PERM | Errno::PROTONOSUPPORT);
@@ -275,7 +282,7 @@ fn open_icmp(to: IpAddr, token: u64) -> Result<(OwnedFd, Kind), DriveError> {
         Err(e) => return Err(failed(e)),
     }
     match socket_with(family, SocketType::RAW, flags, Some(protocol)) {
-        Ok(fd) => Ok((fd, Kind::Raw { identifier: (token >> 48) as u16 })),
+        Ok(fd) => Ok((fd, Kind::Raw { identifier })),
         Err(e) if refused(e) => Err(DriveError::Missing(NO_ICMP.into())),
         Err(e) => Err(failed(e)),
     }
@@ -307,24 +314,5 @@ fn unreachable(to: IpAddr, e: io::Error) -> DriveError {
         }
         Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => DriveError::Input(format!("there is no way from this machine to `{to}`: {e}")),
         _ => DriveError::System("send a probe", e),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_names_the_latest_probe_that_went_there() {
-        for number in [0, 1, PORTS - 1, PORTS, 5 * PORTS + 77] {
-            let port = FIRST_PORT + (number % PORTS) as u16;
-            assert_eq!(latest_to(port, number + 1), Some(number));
-            assert_eq!(latest_to(port, number + PORTS), Some(number));
-        }
-        // Nothing was sent, not so much, or never to that port.
-        assert_eq!(latest_to(FIRST_PORT, 0), None);
-        assert_eq!(latest_to(FIRST_PORT + 5, 5), None);
-        assert_eq!(latest_to(FIRST_PORT - 1, 100), None);
-        assert_eq!(latest_to(FIRST_PORT + PORTS as u16, u64::MAX / 2), None);
     }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod flows;
+pub mod wire;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -17,6 +17,15 @@ const LEAST_MTU_V6: u32 = 1280;
 /// Sizes that links have, for routers that do not tell theirs (RFC 1191 §7, table 7-1).
 const PLATEAUS: [u32; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, LEAST_MTU];
 
+/// A size that an ICMP error claims to be the largest for the path, not acted upon yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClaimedSize {
+    /// Where the segment that it quotes begins in the stream.
+    at: u64,
+    /// Largest segment, options not counted.
+    most: u32,
+}
+
 /// How much an error says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Severity {
@@ -56,6 +65,9 @@ impl Connection {
     }
 
     /// A packet of `error.packet_len` bytes was too long for a link that claims to take `mtu`.
+    ///
+    /// Anybody can say so who guesses ports and a sequence number. What claims less than segments that have arrived is therefore not acted upon before
+    /// the segment that it quotes times out; where none of that size has, the path is being discovered, and it counts at once (RFC 5927 §7.2).
     fn take_mtu(&mut self, now: Instant, mtu: u32, error: &IcmpError) {
         // A SYN carries no data that could be cut.
         if !self.state.is_synchronized() || !self.sender.is_made() {
@@ -69,11 +81,39 @@ impl Connection {
             0 => PLATEAUS.into_iter().find(|p| *p < error.packet_len).unwrap_or(LEAST_MTU),
             mtu => mtu.max(LEAST_MTU),
         };
+        // A claim below the floor is taken for the floor.
+        let mtu = mtu.max(self.config.min_pmtu);
         // As in the handshake: nobody is followed below 64 bytes, and timestamps come off.
         let most = mtu.saturating_sub(HEADERS[usize::from(v6)]).max(64) - if self.rare.timestamps.on { 12 } else { 0 };
-        if most < self.smss {
-            self.smss = most;
-            self.resend_longer(now);
+        if most >= self.smss {
+            return;
+        }
+        if most < self.size_acked() {
+            // The smallest claim for a segment counts.
+            let at = self.position(error.seq);
+            let most = self.rare.claimed_size.filter(|c| c.at == at).map_or(most, |c| c.most.min(most));
+            self.rare.claimed_size = Some(ClaimedSize { at, most });
+            return;
+        }
+        self.smss = most;
+        self.resend_longer(now);
+    }
+
+    /// A size that segments have had which arrived, of which the largest had as much at least (maxsizeacked of RFC 5927 §7.2; see docs/departures.md): the
+    /// mean of those that were acknowledged, or the largest that is selectively acknowledged.
+    fn size_acked(&self) -> u32 {
+        let mean = self.stats.bytes_acked.checked_div(self.stats.segments_acked).unwrap_or(0) as u32;
+        let sacked = self.sender.sent.segments_from(self.snd_una).filter(|s| s.sacked).map(|s| s.range.len()).max();
+        mean.max(sacked.unwrap_or(0))
+    }
+
+    /// The oldest segment has timed out: a claim about it, or about one after it, is believed now (MAXSEGRTO of RFC 5927 §7.2 is 1).
+    #[cold]
+    pub(super) fn believe_claimed_size(&mut self) {
+        if let Some(claim) = self.rare.claimed_size.take()
+            && claim.at >= self.send.start()
+        {
+            self.smss = self.smss.min(claim.most);
         }
     }
 

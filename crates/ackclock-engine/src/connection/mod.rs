@@ -14,6 +14,7 @@ mod segment;
 mod send;
 mod sender;
 mod state;
+mod stateless;
 mod timeout;
 mod timing;
 mod undo;
@@ -170,7 +171,7 @@ impl Connection {
     }
 
     fn build(config: Arc<Config>, policies: Policies, iss: SeqNumber, rng: Rng, counted: bool) -> Self {
-        let shift = (0..14).find(|s| config.rcv_buf >> s <= 65_535).unwrap_or(14);
+        let shift = stateless::window_shift(&config);
         Self {
             state: State::Closed,
             phase: Phase::Open,

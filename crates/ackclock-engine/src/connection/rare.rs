@@ -6,6 +6,7 @@ use ackclock_units::{Instant, Rate, SeqNumber, SeqRange, seldom};
 use ackclock_wire::Segment;
 
 use super::copies::Copies;
+use super::icmp::ClaimedSize;
 use super::undo::{Rebase, Watched};
 
 /// Reads as it was at the beginning, and has memory from when something of it is first changed. So what every segment passes must not write here what
@@ -84,6 +85,8 @@ pub(super) struct RareState {
     pub(super) syn_repeated: bool,
     /// When an ICMP error last said that the peer cannot be reached.
     pub(super) unreachable_at: Option<Instant>,
+    /// A packet size that an ICMP error claims, until the segment that it quotes times out.
+    pub(super) claimed_size: Option<ClaimedSize>,
     /// Challenge ACKs in the second that began then.
     pub(super) challenge_since: Instant,
     pub(super) challenges: u32,
@@ -114,6 +117,7 @@ impl RareState {
         ecn: EcnState { on: false, echo: false, cwr: false, cwr_sent: None },
         syn_repeated: false,
         unreachable_at: None,
+        claimed_size: None,
         challenge_since: Instant::ZERO,
         challenges: 0,
     };

@@ -136,10 +136,12 @@ impl Connection {
     }
 
     /// An unacceptable segment is answered with an ACK (RFC 9293 §3.10.7.4); one without sequence space only so often, or two confused endpoints would
-    /// answer each other for ever.
+    /// answer each other for ever, and so one that no peer sends who knows the window (see docs/departures.md).
     #[cold]
     fn answer_unacceptable(&mut self, now: Instant, segment: &Segment) {
-        if segment.seq_len() > 0 {
+        let beyond = segment.seq > self.rcv_nxt + self.rcv_window();
+        let ancient = i64::from(self.rcv_nxt.diff(segment.end())) > self.config.rcv_buf.max(65_535) as i64;
+        if segment.seq_len() > 0 && !beyond && !ancient {
             self.pending.ack = true;
         } else {
             self.challenge(now);

@@ -140,11 +140,9 @@ impl Connection {
             return None;
         }
         let idle = self.snd_nxt == self.snd_una;
-        if !idle && room < u64::from(self.smss) && unsent >= u64::from(self.smss) {
-            if mostly(self.sender.policies().framing.is_none()) {
-                // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK blocks may make it a little shorter.)
-                return None;
-            }
+        if !idle && room < u64::from(self.smss) && unsent >= u64::from(self.smss) && mostly(self.sender.policies().framing.is_none()) {
+            // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK blocks may make it a little shorter.)
+            return None;
         }
         self.transmit_unsent(now, room, unsent, fin_due)
     }

@@ -88,6 +88,9 @@ impl Connection {
             self.give_up(AbortReason::Timeout, now);
             return;
         }
+        if self.rare.says(|r| r.claimed_size.is_some()) {
+            self.believe_claimed_size();
+        }
         let before = self.view(now);
         let repeated = self.expiries > 0;
         self.count_timeout(now);

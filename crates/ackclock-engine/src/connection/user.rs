@@ -131,6 +131,11 @@ impl Connection {
         self.send.len()
     }
 
+    /// Memory that what was written and what has arrived take; nothing for counted bytes.
+    pub fn held_bytes(&self) -> u64 {
+        self.send.held() + self.receive.held()
+    }
+
     /// True when the peer's FIN was received and everything before it was read.
     pub fn at_end(&self) -> bool {
         self.fin_received && self.receive.readable() == 0

@@ -1,0 +1,71 @@
+//! What leaves: the segments of connections, and answers to those that have none.
+
+use std::net::SocketAddr;
+
+use ackclock_engine::Connection;
+use ackclock_units::{Ecn, Instant};
+use ackclock_wire::{Segment, emit_tcp};
+
+use super::core::{Core, Entry};
+use super::offload::Batch;
+use crate::{Offload, Port};
+
+impl Core {
+    /// Answers a segment for which there is no connection (RFC 9293 §3.10.7.1).
+    pub(super) fn refuse(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) {
+        let Some(reset) = Connection::reset_for(segment) else { return };
+        if !self.resets.allows(now) {
+            self.counters.resets_withheld += 1;
+            return;
+        }
+        if self.answer(port, local, peer, &reset) {
+            self.counters.resets_sent += 1;
+        }
+    }
+
+    /// Sends a segment that belongs to no connection. True when it could be made.
+    pub(super) fn answer(&mut self, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) -> bool {
+        self.scratch.clear();
+        if port.offload() {
+            // Nothing is left to the other side.
+            self.scratch.extend_from_slice(&Offload::default().to_bytes());
+        }
+        let made = emit_tcp(local, peer, segment, &[], Ecn::NotEct, &mut self.scratch).is_ok();
+        if made {
+            self.send_scratch(port);
+        }
+        made
+    }
+
+    fn send_scratch(&mut self, port: &Port) {
+        match port.send(&self.scratch) {
+            Ok(()) => self.counters.packets_sent += 1,
+            Err(_) => self.counters.send_failures += 1,
+        }
+    }
+
+    pub(super) fn transmit(&mut self, now: Instant, port: &Port, entry: &mut Entry) {
+        let offload = port.offload();
+        let mut batch: Option<Batch> = None;
+        while let Some(out) = entry.connection.poll_transmit(now) {
+            if offload && batch.as_mut().is_some_and(|b| b.add(&out)) {
+                continue;
+            }
+            if let Some(ready) = batch.replace(Batch::new(out)) {
+                self.send_batch(port, entry, &ready, offload);
+            }
+        }
+        if let Some(ready) = batch {
+            self.send_batch(port, entry, &ready, offload);
+        }
+    }
+
+    fn send_batch(&mut self, port: &Port, entry: &Entry, batch: &Batch, offload: bool) {
+        self.scratch.clear();
+        match batch.emit(entry.local, entry.peer, &entry.connection, offload, &mut self.scratch) {
+            Ok(()) => self.send_scratch(port),
+            // The engine keeps segments within the MTU, so nothing of this kind happens; losing the packet is the safe answer.
+            Err(_) => self.counters.send_failures += 1,
+        }
+    }
+}

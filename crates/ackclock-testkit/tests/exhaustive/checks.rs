@@ -114,6 +114,8 @@ pub struct Judge {
     arrived: u128,
     /// Segments that have arrived without a gap.
     prefix: u32,
+    /// Segments that were sent more than once, a bit each.
+    sent_again: u128,
     seen: Option<Seen>,
     /// When the retransmission timer was last set.
     armed_at: Instant,
@@ -148,6 +150,7 @@ impl Judge {
             total: transfer.total(),
             arrived: 0,
             prefix: 0,
+            sent_again: 0,
             seen: None,
             armed_at: Instant::ZERO,
             before_timeout: None,
@@ -247,13 +250,15 @@ impl Judge {
         self.seen = Some(after);
     }
 
-    /// True when enough segments above the first hole are reported for it to be lost. A FIN takes a sequence number and is no data.
+    /// True when enough segments above the first hole are reported for it to be lost. A FIN takes a sequence number and is no data. A hole that FACK has
+    /// resent in the recovery before, with everything below the forward-most SACK (M-A7), is known to be lost when that ends.
     fn is_third(&self, after: &Seen, sender: &Connection) -> bool {
         let first = u64::from(after.v.snd_una.bytes_since(iss(0) + 1)) / SEGMENT;
         let reported = |i: &u64| sender.has_arrived(i * SEGMENT, (i + 1) * SEGMENT);
         let above: Vec<u64> = (first + 1..self.total as u64).filter(reported).collect();
         let fin_alone = usize::from(self.arrived >> self.total & 1 == 1);
-        above.len() + fin_alone >= 3 || (self.forward && above.last().is_some_and(|last| last - first >= 3))
+        let known = self.sent_again >> first & 1 == 1;
+        above.len() + fin_alone >= 3 || (self.forward && (known || above.last().is_some_and(|last| last - first >= 3)))
     }
 
     /// A deadline of the sender has come, and it has sent nothing yet.
@@ -296,6 +301,7 @@ impl Judge {
 
     /// The sender sends a segment of the transfer, or its FIN alone.
     pub fn sending(&mut self, now: Instant, index: usize, t: &Transmit, sender: &Connection, log: &mut Log) {
+        self.sent_again |= u128::from(t.retransmission) << index;
         if let (Some(resent), Some(seen)) = (&mut self.resent, &self.seen) {
             *resent += 1;
             let first = *resent == 1 && t.retransmission && t.segment.seq == seen.v.snd_una;

@@ -37,7 +37,7 @@ def test_the_command_writes_tables_prints_means_and_keeps_runs(ackclock, tmp_pat
     assert done.err.startswith("Runs made: 4; found in runs/kept: 0. Tables in ")
     folder = tmp_path / "runs/two"
     assert {p.name for p in folder.iterdir()} == {
-        *("plan.toml", "scenario.toml", "summary.json", "sweep.parquet", "flows.parquet", "links.parquet", "plot.png", "plot.svg")
+        *("plan.toml", "scenario.toml", "summary.json", "ackclock.json", "sweep.parquet", "flows.parquet", "links.parquet", "plot.png", "plot.svg")
     }
     assert pq.read_table(folder / "sweep.parquet").num_rows == 8
     again = ackclock("sweep", "two.toml", "--json")

@@ -76,7 +76,9 @@ def command(
     for directory in filter(None, (parquet, target, xpl)):
         folder.check_writable(directory)
     if html:
-        _check_page(html)
+        from ackclock import report
+
+        report.check(html)
     chosen = tuple(dict.fromkeys(timers)) or TIMERS
     if timers:
         from ackclock.models.timer import Timer
@@ -123,21 +125,6 @@ def command(
 
 def _stem(file: Path) -> str:
     return "stdin" if str(file) == "-" else file.name.split(".")[0] or "file"
-
-
-def _check_page(path: Path) -> None:
-    """Refuses what a page would overwrite, other pages excepted, before any work is done."""
-    import os
-
-    if path.is_dir():
-        raise InputError(f"`{path}` is a folder; give the name of a page, such as `{path / 'capture.html'}`")
-    if path.exists():
-        with path.open("rb") as f:
-            if not f.read(64).lstrip().lower().startswith(b"<!doctype html"):
-                raise InputError(f"`{path}` exists and is no HTML page; give another name")
-    parent = path.absolute().parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError(f"`{parent}` is no folder that can be written to; give another one")
 
 
 def _drawn(capture: Capture) -> list[int]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -27,7 +28,8 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     from ackclock.results import folder
 
     target, title = out / "backoff", tails.words("I", "1s")
-    folder.check_writable(target)
+    for part in (target, out / "download"):
+        folder.check_writable(part)
     note(f"1. Simulated: {title}.")
     scenario = tails.demonstration(seconds)
     with bar("simulating") as progress:
@@ -57,13 +59,26 @@ def _download(out: Path) -> dict[str, Any]:
     """
     if not hasattr(_core, "download_demo"):
         return {"missing": "real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere"}
-    out.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([sys.executable, "-m", "ackclock.cli.download", str(out.absolute())], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode == INTERRUPTED:
-        raise KeyboardInterrupt
-    if done.returncode:
-        raise _core.DriveError(f"the download failed with exit code {done.returncode}")
-    return json.loads(done.stdout)
+    from ackclock.results import folder
+
+    found: dict[str, Any] = {}
+
+    def fill(directory: Path) -> None:
+        command = [sys.executable, "-m", "ackclock.cli.download", str(directory)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode == INTERRUPTED:
+            raise KeyboardInterrupt
+        if done.returncode:
+            raise _core.DriveError(f"the download failed with exit code {done.returncode}")
+        found.update(json.loads(done.stdout))
+        if "missing" in found:
+            raise _core.MissingRightError(found["missing"])
+        found["captures"] = [str(out.absolute() / Path(c).name) for c in found["captures"]]
+        folder.write_json(found, directory / folder.SUMMARY)
+
+    with contextlib.suppress(_core.MissingRightError):
+        folder.write(out, fill)
+    return found
 
 
 def _show_download(d: dict[str, Any]) -> None:

@@ -35,7 +35,8 @@ def command(name: str | None, listing: bool, full: bool, out: Path, workers: int
         else:
             print_table([(key, "left") for key in ("id", "paper", "kind", "title")], [list(row.values()) for row in rows], names=("id", "kind"))
         return None
-    folder.check_writable(out / items[0].id)
+    for i in items:
+        folder.check_writable(out / i.id)
     results = []
     for i in items:
         began = time.monotonic()

@@ -176,6 +176,15 @@ def left_over(directory: Path) -> bool:
         return False
 
 
+def abandoned(directory: Path) -> bool:
+    """Whether a folder, whatever it holds, was marked as being written by a command of ours, of the same user, that was killed."""
+    try:
+        about = os.lstat(directory)
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and mine(about) and _unfinished(directory) and free(directory / MARK)
+
+
 def mine(about: os.stat_result) -> bool:
     """Whether a file is this user's."""
     return not hasattr(os, "geteuid") or about.st_uid == os.geteuid()

@@ -26,17 +26,20 @@ SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx
 @click.command("run")
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, by dotted key: --set path.rtt=50ms. May be repeated.")
+@click.option("--allow-files", is_flag=True, help="Let the scenario name files outside its folder.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run folder; runs/NAME by default.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default. Results do not depend on it.")
 @click.option(
     "--plot", "plots", type=click.Choice(PLOTS), multiple=True, help="A figure of the segments sent, which are then traced. May be repeated."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(scenario: Path, overrides: tuple[str, ...], out: Path | None, workers: int | None, plots: tuple[str, ...], as_json: bool) -> None:
+def command(
+    scenario: Path, overrides: tuple[str, ...], allow_files: bool, out: Path | None, workers: int | None, plots: tuple[str, ...], as_json: bool
+) -> None:
     """Simulate SCENARIO (a TOML file), print a table and write a run folder."""
     from ackclock.results import folder
 
-    given = Scenario.read(scenario).but(dict(map(override, overrides)))
+    given = Scenario.read(scenario, allow_files=allow_files).but(dict(map(override, overrides)))
     resolved = given.resolve()
     if plots:
         given = given.but({"trace": traced(resolved, "packets")})

@@ -38,6 +38,7 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
 @click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario in all runs, by dotted key. May be repeated."
 )
+@click.option("--allow-files", is_flag=True, help="Let plan and scenario name files outside their folders.")
 @click.option(
     "--workers", type=click.IntRange(1, 1024), help="Runs side by side, a process each; one per core by default. Results do not depend on it."
 )
@@ -58,6 +59,7 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
 def command(
     plan: Path,
     overrides: tuple[str, ...],
+    allow_files: bool,
     workers: int | None,
     scheduler: str | None,
     tls_ca: Path | None,
@@ -87,7 +89,7 @@ def command(
         cluster.check()
     elif tls_ca or tls_cert or tls_key:
         raise click.UsageError("`--tls-ca`, `--tls-cert` and `--tls-key` are for a cluster; give its `--scheduler` too")
-    given = plans.read(plan, dict(map(override, overrides)))
+    given = plans.read(plan, dict(map(override, overrides)), allow_files=allow_files)
     shown = _shown(show)
     for text in plots:
         check(text, [a.name for a in given.sweep.axes])

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ackclock import files
 from ackclock._core import InputError
 from ackclock.results import Run, folder, load, owned
 from ackclock.results.run import TRACES
@@ -55,7 +56,7 @@ class Store:
 
     def summary(self, key: str) -> dict[str, Any]:
         """The summary of a run that is there."""
-        found = json.loads((self.place(key) / folder.SUMMARY).read_bytes())
+        found = json.loads(_bytes(self.place(key) / folder.SUMMARY))
         return {name: value for name, value in found.items() if name != DIGESTS}
 
     def read(self, key: str) -> Run:
@@ -107,12 +108,14 @@ class Store:
 
 def _whole(place: Path) -> bool:
     try:
-        summary = json.loads((place / folder.SUMMARY).read_bytes())
+        summary = json.loads(_bytes(place / folder.SUMMARY))
         digests = summary.pop(DIGESTS)
         if digests.pop(folder.SUMMARY) != digest(text(summary)):
             return False
-        return all(KEPT.fullmatch(name) for name in digests) and all(
-            digest((place / name).read_bytes()) == expected for name, expected in digests.items()
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return all(KEPT.fullmatch(name) for name in digests) and all(digest(_bytes(place / name)) == expected for name, expected in digests.items())
+    except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
+
+
+def _bytes(path: Path) -> bytes:
+    return files.read(path, files.TABLE, "leave kept runs as they are")

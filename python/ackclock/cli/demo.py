@@ -11,7 +11,7 @@ import click
 
 from ackclock import _core
 from ackclock.cli import INTERRUPTED
-from ackclock.cli.console import bar, note, print_json
+from ackclock.cli.console import bar, note, print_json, say
 from ackclock.quantities import count, rate
 
 DOWNLOAD = "a 20 MB file from python3 -m http.server on the kernel's TCP, through our engine: 20 Mbit/s, 40 ms, 1 % loss each way"
@@ -38,15 +38,15 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     written = run.save(target)
     if not as_json:
         show(run)
-        print(f"Run folder: {written}")
-        print(f"Figure: {written / 'response_time.png'} and .svg")
+        say(f"Run folder: {written}")
+        say(f"Figure: {written / 'response_time.png'} and .svg")
     sys.stdout.flush()
     note(f"2. Real packets: {DOWNLOAD}.")
     download = _download(out / "download")
     if as_json:
         print_json({"simulated": {**run.summary, "folder": str(written)}, "download": download})
     elif "missing" in download:
-        print(f"Left out: {download['missing']}")
+        say(f"Left out: {download['missing']}")
     else:
         _show_download(download)
     return None
@@ -82,6 +82,6 @@ def _download(out: Path) -> dict[str, Any]:
 
 
 def _show_download(d: dict[str, Any]) -> None:
-    print(f"{count(d['bytes'])} bytes in {d['seconds']:.1f} s: goodput {rate(d['goodput'])}; SHA-256 {d['sha256'][:16]}... equal at both ends.")
-    print(f"The kernel ({d['congestion_control']}) retransmitted {count(d['retransmissions'])} segments and timed out {count(d['timeouts'])} times.")
-    print(f"Captures: {', '.join(d['captures'])}")
+    say(f"{count(d['bytes'])} bytes in {d['seconds']:.1f} s: goodput {rate(d['goodput'])}; SHA-256 {d['sha256'][:16]}... equal at both ends.")
+    say(f"The kernel ({d['congestion_control']}) retransmitted {count(d['retransmissions'])} segments and timed out {count(d['timeouts'])} times.")
+    say(f"Captures: {', '.join(d['captures'])}")

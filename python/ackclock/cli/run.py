@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.cli.console import bar, note, print_json, print_table, say
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.scenario import Scenario
 
@@ -79,10 +79,10 @@ def show(run: Run) -> None:
     print_table(columns, rows, spare=SPARE, short=SHORT, elsewhere="summary.json and --json have all")
     loads = [f"{r['stack']} {r['load']:.3g}" for r in run.stacks if r["load"]]
     if window := run.window:
-        print(window)
+        say(window)
     if loads:
         size = next(r["mean_size"] for r in run.stacks if r["load"])
-        print(f"Realised load (payload over the bottleneck's rate): {', '.join(loads)}; mean size {size:.0f} B.")
+        say(f"Realised load (payload over the bottleneck's rate): {', '.join(loads)}; mean size {size:.0f} B.")
 
 
 def endless(run: Run) -> set[tuple[str, str]]:

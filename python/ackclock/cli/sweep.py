@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.cli.console import bar, note, print_json, print_table, say
 from ackclock.cli.run import override
 from ackclock.quantities import percent, rate, seconds
 
@@ -162,14 +162,14 @@ def _count(cases: list[Case], keep: Path, as_json: bool) -> int | None:
     if as_json:
         print_json({"runs": len(keys), "kept": kept, "refused": refused})
     else:
-        print(f"{len(keys):,} runs, {kept:,} of them in {keep}.")
+        say(f"{len(keys):,} runs, {kept:,} of them in {keep}.")
     return SCENARIO_FAILED if refused else None
 
 
 def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...], took: float) -> dict[str, Any]:
     """Writes the folder, and returns what `--json` prints, which the folder holds as well."""
     from ackclock import _core
-    from ackclock.plot import save
+    from ackclock.plot import save_all
     from ackclock.results import folder
     from ackclock.sweep.picture import picture
     from ackclock.sweep.work import engine
@@ -195,9 +195,8 @@ def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...],
         (directory / "scenario.toml").write_text(given.sweep.scenario.text, encoding="utf-8")
         for name in ("table", "flows", "links", *found.traces()):
             folder.write_table(getattr(found, name), directory / f"{'sweep' if name == 'table' else name}.parquet")
-        for name, figure in figures.items():
-            save(figure, directory / name)
         folder.write_json(result, directory / folder.SUMMARY)
+        save_all(figures, directory)
 
     folder.write(target, fill)
     return result

@@ -86,14 +86,13 @@ class Run:
         (directory / "scenario.toml").write_text(self.scenario, encoding="utf-8")
         for name, table in self.tables().items():
             folder.write_table(table, directory / f"{name}.parquet")
-        if any(row["mean"] for row in self.stacks):
-            figures = {"response_time": self.plot.ccdf("response_time", by="stack"), **figures}
-        if figures:
-            from ackclock.plot import save
-
-            for name, figure in figures.items():
-                save(figure, directory / name)
         folder.write_json(self.summary, directory / folder.SUMMARY)
+        if any(row["mean"] for row in self.stacks):
+            figures = {"response_time": lambda: self.plot.ccdf("response_time", by="stack"), **figures}
+        if figures:
+            from ackclock.plot import save_all
+
+            save_all(figures, directory)
 
     def __repr__(self) -> str:
         return f"<ackclock run: {self.flows.num_rows} flows, {len(self.stacks)} stacks>"

@@ -200,7 +200,10 @@ def test_the_command_draws_figures(ackclock, tmp_path):
     )
     assert done.code == 0, done
     names = {p.name for p in (tmp_path / "figures").iterdir()}
-    assert names == {f"{what}-{i}-0.{end}" for what in ("sequence", "rtt", "flight") for i in (1, 2) for end in ("png", "svg")} | {"summary.json"}
+    assert names == {f"{what}-{i}-0.{end}" for what in ("sequence", "rtt", "flight") for i in (1, 2) for end in ("png", "svg")} | {
+        "summary.json",
+        "ackclock.json",
+    }
     assert (tmp_path / "figures" / "sequence-1-0.png").read_bytes().startswith(b"\x89PNG")
     again = ackclock("capture", OUTAGE, HEAVY, "--plot", "flight", "--out", tmp_path / "figures")
     assert again.code == 0, again

@@ -62,7 +62,7 @@ def test_a_folder_holds_the_rows_and_the_curve(ackclock, tmp_path):
         done = ackclock("model", "pftk", "--p", "0.0001..0.3", "--rtt", "100ms", "--rto", "1s,2s", "--beside", "mathis", "--out", name)
         assert done.code == 0, done
     files = {path.name for path in (tmp_path / "a").iterdir()}
-    assert files == {"rows.parquet", "curve.png", "curve.svg", "summary.json"}
+    assert files == {"rows.parquet", "curve.png", "curve.svg", "summary.json", "ackclock.json"}
     rows = pq.read_table(tmp_path / "a/rows.parquet").to_pydict()
     assert rows["B"] == [row["B"] for row in json.loads((tmp_path / "a/summary.json").read_text())["rows"]]
     assert rows["wmax"] == [np.inf] * len(rows["B"])
@@ -74,7 +74,7 @@ def test_a_curve_over_values_for_each_flow(ackclock, tmp_path):
     assert ackclock("model", "B-E1", "--rto", "1s,2s", "--capacity", "0.1..1", "--out", "x").code == 0
     assert (tmp_path / "x/curve.png").exists()
     single = ackclock("model", "mathis", "--p", "0.01", "--rtt", "100ms", "--out", "y")
-    assert {path.name for path in (tmp_path / "y").iterdir()} == {"rows.parquet", "summary.json"}
+    assert {path.name for path in (tmp_path / "y").iterdir()} == {"rows.parquet", "summary.json", "ackclock.json"}
     assert "a range gives a figure too" in single.err
 
 

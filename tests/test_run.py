@@ -59,6 +59,7 @@ def test_a_run_prints_a_table_and_writes_a_folder(ackclock, scenario, tmp_path):
         "flows.parquet",
         "links.parquet",
         "summary.json",
+        "ackclock.json",
         "response_time.png",
         "response_time.svg",
     }

@@ -33,7 +33,15 @@ def names(directory: Path) -> set[str]:
 def test_a_run_folder_holds_all_and_reads_back(tmp_path):
     run = made_up_run()
     written = run.save(tmp_path / "a" / "run")
-    assert names(written) == {"scenario.toml", "flows.parquet", "links.parquet", "summary.json", "response_time.png", "response_time.svg"}
+    assert names(written) == {
+        "scenario.toml",
+        "flows.parquet",
+        "links.parquet",
+        "summary.json",
+        "ackclock.json",
+        "response_time.png",
+        "response_time.svg",
+    }
     assert names(tmp_path / "a") == {"run"}
     again = ac.load(written)
     assert (again.scenario, again.stacks, again.about) == (run.scenario, run.stacks, run.about)

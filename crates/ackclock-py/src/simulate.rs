@@ -47,15 +47,18 @@ pub struct Result {
 }
 
 /// The scenario `text` with every choice made, as TOML. `overrides` are keys with their values; `name` is what errors call the scenario, and
-/// `folder` where the files that it names lie. Raises `ScenarioError`.
+/// `folder` where the files that it names lie; `anywhere` allows others as well. Raises `ScenarioError`.
 #[pyfunction]
-pub fn resolve(text: &str, overrides: Vec<(String, String)>, name: &str, folder: Option<PathBuf>) -> PyResult<String> {
-    Ok(read(text, &overrides, name, folder.as_deref())?.to_toml())
+#[pyo3(signature = (text, overrides, name, folder, anywhere = false))]
+pub fn resolve(text: &str, overrides: Vec<(String, String)>, name: &str, folder: Option<PathBuf>, anywhere: bool) -> PyResult<String> {
+    Ok(read(text, &overrides, name, folder.as_deref(), anywhere)?.to_toml())
 }
 
 /// Runs the scenario on `workers` threads, on which the results do not depend. `progress` is called with the share of the work done and a label, a few
 /// times a second. The interpreter is free meanwhile; a signal whose handler raises stops the runs, and so does an exception from `progress`.
 #[pyfunction]
+#[pyo3(signature = (text, overrides, name, folder, workers, progress, anywhere = false))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords of Python")]
 pub fn simulate(
     py: Python<'_>,
     text: &str,
@@ -64,8 +67,9 @@ pub fn simulate(
     folder: Option<PathBuf>,
     workers: usize,
     progress: Option<Py<PyAny>>,
+    anywhere: bool,
 ) -> PyResult<Result> {
-    let resolved = read(text, &overrides, name, folder.as_deref())?;
+    let resolved = read(text, &overrides, name, folder.as_deref(), anywhere)?;
     let mut stopped_by = None;
     let told = |p: &Progress| {
         Python::attach(|py| match py.check_signals().and_then(|()| tell(py, progress.as_ref(), p)) {
@@ -89,9 +93,9 @@ pub fn simulate(
     }
 }
 
-fn read(text: &str, overrides: &[(String, String)], name: &str, folder: Option<&Path>) -> PyResult<Resolved> {
+fn read(text: &str, overrides: &[(String, String)], name: &str, folder: Option<&Path>, anywhere: bool) -> PyResult<Resolved> {
     let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    let files = folder.map_or_else(Files::none, Files::in_folder);
+    let files = folder.map_or_else(Files::none, if anywhere { Files::anywhere } else { Files::in_folder });
     let scenario = Scenario::parse_with(text, &overrides).and_then(|s| s.resolve_with(&Registry::builtin(), &files));
     scenario.map_err(|e| ScenarioError::new_err(e.in_file(name).to_string()))
 }

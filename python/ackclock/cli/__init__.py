@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import click
 
 from ackclock._core import AckclockError, InputError, version
+from ackclock.plain import plain
 
 DONE, FELL_SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -135,14 +137,18 @@ def _run(arguments: list[str]) -> int:
 def _invoke(arguments: list[str]) -> object:
     # What click's own `main` does besides ends the process where a pipe is closed.
     try:
-        with command.make_context("ackclock", arguments) as context:
+        with warnings.catch_warnings(), command.make_context("ackclock", arguments) as context:
+            usual = warnings.showwarning
+            warnings.showwarning = lambda message, kind, *place, **more: (
+                _fail(f"Note: {_sentence(str(message))}.", DONE) if kind.__name__ == "FigureWarning" else usual(message, kind, *place, **more)
+            )
             return command.invoke(context)
     except click.exceptions.Exit as e:
         return e.exit_code
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(sentence, file=sys.stderr)
+    print(plain(sentence), file=sys.stderr)
     return code
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.cli.console import bar, note, print_json, print_table, say
+from ackclock.plain import cell, plain
 from ackclock.quantities import count, percent, rate, seconds
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ def command(
     for directory in filter(None, (parquet, target, xpl)):
         folder.check_writable(directory)
     if html:
-        _check_page(html)
+        from ackclock import report
+
+        report.check(html)
     chosen = tuple(dict.fromkeys(timers)) or TIMERS
     if timers:
         from ackclock.models.timer import Timer
@@ -125,21 +128,6 @@ def _stem(file: Path) -> str:
     return "stdin" if str(file) == "-" else file.name.split(".")[0] or "file"
 
 
-def _check_page(path: Path) -> None:
-    """Refuses what a page would overwrite, other pages excepted, before any work is done."""
-    import os
-
-    if path.is_dir():
-        raise InputError(f"`{path}` is a folder; give the name of a page, such as `{path / 'capture.html'}`")
-    if path.exists():
-        with path.open("rb") as f:
-            if not f.read(64).lstrip().lower().startswith(b"<!doctype html"):
-                raise InputError(f"`{path}` exists and is no HTML page; give another name")
-    parent = path.absolute().parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError(f"`{parent}` is no folder that can be written to; give another one")
-
-
 def _drawn(capture: Capture) -> list[int]:
     """Numbers of the connections that have figures."""
     from ackclock.results.capture_plots import MOST_FIGURES
@@ -172,13 +160,13 @@ def _show(capture: Capture, named: bool) -> None:
 
     report = capture.report
     if named:
-        print(f"{report['file']}:")
+        say(f"{plain(report['file'])}:")
     if not capture.connections:
-        print(f"No TCP connection in {count(report['packets'])} packets.")
+        say(f"No TCP connection in {count(report['packets'])} packets.")
     else:
         for sentence in capture.summary():
-            print(sentence)
-        print()
+            say(sentence)
+        say()
         shown = capture.connections
         if len(shown) > MOST_ROWS:
             shown = worst_first(shown)[:MOST_ROWS]
@@ -187,7 +175,7 @@ def _show(capture: Capture, named: bool) -> None:
         print_table(columns, [_row(c) for c in shown], names=names, spare=SPARE, stack=names[1:], elsewhere="--csv has all")
         _closer(shown)
         if len(shown) < len(capture.connections):
-            print(f"... and {count(len(capture.connections) - len(shown))} more connections that stalled less; --flow, --csv or --json shows them.")
+            say(f"... and {count(len(capture.connections) - len(shown))} more connections that stalled less; --flow, --csv or --json shows them.")
     for sentence in report["notes"]:
         note(f"Note: {sentence}.")
     for c in capture.connections[:MOST_ROWS]:
@@ -203,16 +191,16 @@ def _closer(connections: list[dict[str, Any]]) -> None:
     worth = [c for c in worst_first(connections) if stalled(c) > 0 or len(connections) == 1]
     for c in worth[:MOST_CLOSER]:
         if len(connections) > 1:
-            print(f"\nConnection {c['number']}: {' '.join(c['summary'])}")
+            say(f"\nConnection {c['number']}: {' '.join(c['summary'])}")
         else:
-            print()
+            say()
         for who, d in zip(("client", "server"), c["directions"], strict=True):
             if d["data_packets"]:
-                print(f"The {who} was held back by {held_back(d)}.")
+                say(f"The {who} was held back by {held_back(d)}.")
             if d["models"]:
-                print(_models(who, d["models"]))
+                say(_models(who, d["models"]))
         if timers := totals(c["directions"]):
-            print()
+            say()
             rows = [[t["timer"], *(count(t[k]) for k in COUNTED), *(seconds(t[k]) for k in WAITED)] for t in timers]
             print_table([("timer", "left"), *((h, "right") for h in (*COUNTED, "waited", "at least", "at most"))], rows, spare=("early", "rounds"))
 
@@ -247,7 +235,7 @@ def _csv(captures: list[Capture]) -> None:
     for i, capture in enumerate(captures):
         if i == 0:
             out.writerow(capture.directions.column_names)
-        out.writerows(zip(*(column.to_pylist() for column in capture.directions.columns), strict=True))
+        out.writerows(map(cell, row) for row in zip(*(column.to_pylist() for column in capture.directions.columns), strict=True))
 
 
 def _draw(captures: list[Capture], plots: tuple[str, ...], target: Path | None, xpl: Path | None, timers: tuple[str, ...]) -> None:

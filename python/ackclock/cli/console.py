@@ -6,6 +6,7 @@ import io
 import json
 import sys
 import time
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,16 +17,29 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from ackclock.cli.fitting import GAP, fit
+from ackclock.plain import HIDDEN, plain
 
 
 def note(text: str) -> None:
     """Says something that is no result."""
-    print(text, file=sys.stderr, flush=True)
+    print(plain(text), file=sys.stderr, flush=True)
+
+
+def say(text: str = "") -> None:
+    """Prints a result for people, a line or several."""
+    print(plain(text, keep="\n"))
 
 
 def print_json(value: Any) -> None:
     """Prints a result for programs."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    print(_visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))
+
+
+def _visible(text: str) -> str:
+    """JSON with what a terminal would obey or hide escaped, as JSON escapes it."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(json.dumps(c)[1:-1] if c != "\n" and unicodedata.category(c) in HIDDEN else c for c in text)
 
 
 def print_table(
@@ -45,8 +59,10 @@ def print_table(
     narrow terminal does without, the first one first; a note says which were left out and `elsewhere` where they are, and they are returned. stack:
     headings of columns that stand below each other where that is not enough. short: headings for want of room.
     """
-    lines = [list(row) for row in rows]
-    console = Console(file=sys.stdout, highlight=False, markup=False)
+    columns = [(plain(heading), side) for heading, side in columns]
+    names, spare, stack = ([plain(name) for name in given] for given in (names, spare, stack))
+    lines = [[plain(text) for text in row] for row in rows]
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     if console.is_terminal:
         found = fit(columns, lines, console.width, names=names, spare=spare, stack=stack, short=short)
         table = _table(title, found.gap)
@@ -65,7 +81,7 @@ def print_table(
         table.add_row(*row)
     needed = Measurement.get(console, console.options.update(max_width=100_000), table).maximum
     text = io.StringIO()
-    Console(file=text, highlight=False, markup=False, width=needed).print(table)
+    Console(file=text, highlight=False, markup=False, emoji=False, width=needed).print(table)
     print("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
     return []
 
@@ -78,18 +94,18 @@ class Bar:
     """A progress bar on stderr: only on a terminal, and only once the work has taken a second."""
 
     def __init__(self, label: str) -> None:
-        self._label = label
+        self._label = plain(label)
         self._began = time.monotonic()
         self._console = Console(file=sys.stderr)
         self._progress: Progress | None = None
 
     def __call__(self, share: float, label: str | None = None) -> None:
         """Shows that `share` of the work is done."""
-        self._label = label or self._label
+        self._label = plain(label) if label else self._label
         if self._progress is None:
             if not self._console.is_terminal or time.monotonic() - self._began < 1.0:
                 return
-            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+            columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
             self._progress = Progress(*columns, console=self._console, transient=True)
             self._progress.add_task(self._label, total=1.0)
             self._progress.start()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import click
 
 from ackclock import _core
 from ackclock.cli import INTERRUPTED
-from ackclock.cli.console import bar, note, print_json
+from ackclock.cli.console import bar, note, print_json, say
 from ackclock.quantities import count, rate
 
 DOWNLOAD = "a 20 MB file from python3 -m http.server on the kernel's TCP, through our engine: 20 Mbit/s, 40 ms, 1 % loss each way"
@@ -27,7 +28,8 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     from ackclock.results import folder
 
     target, title = out / "backoff", tails.words("I", "1s")
-    folder.check_writable(target)
+    for part in (target, out / "download"):
+        folder.check_writable(part)
     note(f"1. Simulated: {title}.")
     scenario = tails.demonstration(seconds)
     with bar("simulating") as progress:
@@ -36,15 +38,15 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     written = run.save(target)
     if not as_json:
         show(run)
-        print(f"Run folder: {written}")
-        print(f"Figure: {written / 'response_time.png'} and .svg")
+        say(f"Run folder: {written}")
+        say(f"Figure: {written / 'response_time.png'} and .svg")
     sys.stdout.flush()
     note(f"2. Real packets: {DOWNLOAD}.")
     download = _download(out / "download")
     if as_json:
         print_json({"simulated": {**run.summary, "folder": str(written)}, "download": download})
     elif "missing" in download:
-        print(f"Left out: {download['missing']}")
+        say(f"Left out: {download['missing']}")
     else:
         _show_download(download)
     return None
@@ -57,16 +59,29 @@ def _download(out: Path) -> dict[str, Any]:
     """
     if not hasattr(_core, "download_demo"):
         return {"missing": "real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere"}
-    out.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([sys.executable, "-m", "ackclock.cli.download", str(out.absolute())], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode == INTERRUPTED:
-        raise KeyboardInterrupt
-    if done.returncode:
-        raise _core.DriveError(f"the download failed with exit code {done.returncode}")
-    return json.loads(done.stdout)
+    from ackclock.results import folder
+
+    found: dict[str, Any] = {}
+
+    def fill(directory: Path) -> None:
+        command = [sys.executable, "-m", "ackclock.cli.download", str(directory)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode == INTERRUPTED:
+            raise KeyboardInterrupt
+        if done.returncode:
+            raise _core.DriveError(f"the download failed with exit code {done.returncode}")
+        found.update(json.loads(done.stdout))
+        if "missing" in found:
+            raise _core.MissingRightError(found["missing"])
+        found["captures"] = [str(out.absolute() / Path(c).name) for c in found["captures"]]
+        folder.write_json(found, directory / folder.SUMMARY)
+
+    with contextlib.suppress(_core.MissingRightError):
+        folder.write(out, fill)
+    return found
 
 
 def _show_download(d: dict[str, Any]) -> None:
-    print(f"{count(d['bytes'])} bytes in {d['seconds']:.1f} s: goodput {rate(d['goodput'])}; SHA-256 {d['sha256'][:16]}... equal at both ends.")
-    print(f"The kernel ({d['congestion_control']}) retransmitted {count(d['retransmissions'])} segments and timed out {count(d['timeouts'])} times.")
-    print(f"Captures: {', '.join(d['captures'])}")
+    say(f"{count(d['bytes'])} bytes in {d['seconds']:.1f} s: goodput {rate(d['goodput'])}; SHA-256 {d['sha256'][:16]}... equal at both ends.")
+    say(f"The kernel ({d['congestion_control']}) retransmitted {count(d['retransmissions'])} segments and timed out {count(d['timeouts'])} times.")
+    say(f"Captures: {', '.join(d['captures'])}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ackclock import _core
 from ackclock._core import InputError
-from ackclock.cli.console import note, print_json, print_table
+from ackclock.cli.console import note, print_json, print_table, say
 from ackclock.quantities import number
 
 COLUMNS = {
@@ -83,7 +83,7 @@ def command(
     if as_json:
         print_json(result)
         return
-    print(f"{result['rows']} rows; times in seconds." if series else f"{cycles} cycles of {result['rows']} rows; times in seconds, the last cycle.")
+    say(f"{result['rows']} rows; times in seconds." if series else f"{cycles} cycles of {result['rows']} rows; times in seconds, the last cycle.")
     print_table(
         [(heading, "left" if key == "timer" else "right") for key, heading in COLUMNS.items()],
         [[number(row[key]) if isinstance(row[key], float) else str(row[key]) for key in COLUMNS] for row in rows],

@@ -13,7 +13,7 @@ import click
 from ackclock import _core
 from ackclock._core import InputError
 from ackclock.cli import INTERRUPTED
-from ackclock.cli.console import note, print_json, print_table
+from ackclock.cli.console import note, print_json, print_table, say
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.results import probe
 from ackclock.results.probe import STACK
@@ -161,7 +161,7 @@ def show_result(r: dict[str, Any]) -> None:
     rows: list[tuple[str, str]] = []
     if r["rtt"]:
         left_out = f", the first {seconds(r['after'])} (initial slow start) left out" if r["slow_start_excluded"] else ""
-        print(f"{r['method']} to {r['host']}, {r['mss']} bytes, {r['stack']}: {r['seconds']:.1f} s{left_out}")
+        say(f"{r['method']} to {r['host']}, {r['mss']} bytes, {r['stack']}: {r['seconds']:.1f} s{left_out}")
         t = r["rtt"]
         rows += [
             ("capacity", rate(r["capacity"])),
@@ -187,9 +187,9 @@ def show_result(r: dict[str, Any]) -> None:
         rows.append(("under test / not under test", f"{b['ratio']:.2f}"))
     print_table([("measured", "left"), ("found", "left")], rows)
     if r["interrupted"]:
-        print("Interrupted: these are the numbers so far.")
+        say("Interrupted: these are the numbers so far.")
     for sentence in r["notes"]:
-        print(sentence)
+        say(sentence)
 
 
 def after(first: str, show: Callable[[str], None] | None) -> Callable[[str], None]:

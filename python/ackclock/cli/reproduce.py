@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.cli.console import bar, note, print_json, print_table, say
 
 
 @click.command("reproduce")
@@ -35,7 +35,8 @@ def command(name: str | None, listing: bool, full: bool, out: Path, workers: int
         else:
             print_table([(key, "left") for key in ("id", "paper", "kind", "title")], [list(row.values()) for row in rows], names=("id", "kind"))
         return None
-    folder.check_writable(out / items[0].id)
+    for i in items:
+        folder.check_writable(out / i.id)
     results = []
     for i in items:
         began = time.monotonic()
@@ -50,34 +51,34 @@ def command(name: str | None, listing: bool, full: bool, out: Path, workers: int
         print_json(results[0] if len(results) == 1 and name and name.casefold() == items[0].id.casefold() else {"holds": holds, "items": results})
     elif len(results) > 1:
         skipped = sum(bool(r["skipped"]) for r in results)
-        print(f"{sum(bool(r['holds']) for r in results)} of {len(results)} items hold{f', {skipped} were skipped' if skipped else ''}.")
+        say(f"{sum(bool(r['holds']) for r in results)} of {len(results)} items hold{f', {skipped} were skipped' if skipped else ''}.")
     return None if holds else 1
 
 
 def _show(result: dict[str, Any]) -> None:
-    print(f"{result['id']} ({result['paper']}, {result['kind']}): {result['title']}")
+    say(f"{result['id']} ({result['paper']}, {result['kind']}): {result['title']}")
     rows = [("holds" if c["holds"] else "FALLS SHORT", c["name"], c["expected"], c["got"]) for c in result["checks"]]
     print_table([("", "left"), ("check", "left"), ("expected", "left"), ("got", "left")], rows, names=("", "check"))
     if result["skipped"]:
-        print(f"Skipped, neither passed nor failed: {result['skipped']}")
+        say(f"Skipped, neither passed nor failed: {result['skipped']}")
     for told in result["points_at"]:
         _show_reference(told)
     for test in result["tests"]:
-        print(f"Pinned by {test}")
+        say(f"Pinned by {test}")
     for what, chosen in result["choices"].items():
-        print(f"Unstated in the paper: {what}. Chosen: {chosen}.")
+        say(f"Unstated in the paper: {what}. Chosen: {chosen}.")
     for line in result["notes"]:
-        print(line)
+        say(line)
     if result["answer"]:
-        print(f"\nThe answer: {result['answer']}")
+        say(f"\nThe answer: {result['answer']}")
     note(f"{'Data and figure' if result['figures'] else 'Data' if result['data'] else 'Summary'} in {result['folder']}")
-    print()
+    say()
 
 
 def _show_reference(told: dict[str, Any]) -> None:
     source = f" Source: {told['source']}." if told["source"] else ""
     about = f": {told['about']}" if told["about"] else ""
-    print(f"\n{told['reference']}{about}{source}")
+    say(f"\n{told['reference']}{about}{source}")
     rows = [(p["name"], p["here"], p["default"], p["values"], p["about"]) for p in told["params"]]
     if rows:
         print_table([(name, "left") for name in ("parameter", "here", "default", "values", "meaning")], rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.cli.console import bar, note, print_json, print_table, say
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.scenario import Scenario
 
@@ -26,17 +26,20 @@ SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx
 @click.command("run")
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, by dotted key: --set path.rtt=50ms. May be repeated.")
+@click.option("--allow-files", is_flag=True, help="Let the scenario name files outside its folder.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run folder; runs/NAME by default.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default. Results do not depend on it.")
 @click.option(
     "--plot", "plots", type=click.Choice(PLOTS), multiple=True, help="A figure of the segments sent, which are then traced. May be repeated."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(scenario: Path, overrides: tuple[str, ...], out: Path | None, workers: int | None, plots: tuple[str, ...], as_json: bool) -> None:
+def command(
+    scenario: Path, overrides: tuple[str, ...], allow_files: bool, out: Path | None, workers: int | None, plots: tuple[str, ...], as_json: bool
+) -> None:
     """Simulate SCENARIO (a TOML file), print a table and write a run folder."""
     from ackclock.results import folder
 
-    given = Scenario.read(scenario).but(dict(map(override, overrides)))
+    given = Scenario.read(scenario, allow_files=allow_files).but(dict(map(override, overrides)))
     resolved = given.resolve()
     if plots:
         given = given.but({"trace": traced(resolved, "packets")})
@@ -76,10 +79,10 @@ def show(run: Run) -> None:
     print_table(columns, rows, spare=SPARE, short=SHORT, elsewhere="summary.json and --json have all")
     loads = [f"{r['stack']} {r['load']:.3g}" for r in run.stacks if r["load"]]
     if window := run.window:
-        print(window)
+        say(window)
     if loads:
         size = next(r["mean_size"] for r in run.stacks if r["load"])
-        print(f"Realised load (payload over the bottleneck's rate): {', '.join(loads)}; mean size {size:.0f} B.")
+        say(f"Realised load (payload over the bottleneck's rate): {', '.join(loads)}; mean size {size:.0f} B.")
 
 
 def endless(run: Run) -> set[tuple[str, str]]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.cli.console import bar, note, print_json, print_table, say
 from ackclock.cli.run import override
 from ackclock.quantities import percent, rate, seconds
 
 if TYPE_CHECKING:
-    from ackclock.sweep import SweepResult
+    from ackclock.sweep import Scheduler, SweepResult
     from ackclock.sweep.plan import Plan
     from ackclock.sweep.result import Case
     from ackclock.sweep.work import Failure
@@ -38,10 +38,14 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
 @click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario in all runs, by dotted key. May be repeated."
 )
+@click.option("--allow-files", is_flag=True, help="Let plan and scenario name files outside their folders.")
 @click.option(
     "--workers", type=click.IntRange(1, 1024), help="Runs side by side, a process each; one per core by default. Results do not depend on it."
 )
-@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers make the runs, such as tcp://host:8786.")
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers make the runs, such as tls://host:8786.")
+@click.option("--tls-ca", type=click.Path(path_type=Path), metavar="FILE", help="The certificate that signed those of that cluster (PEM).")
+@click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="Your own certificate for it (PEM).")
+@click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The key of your certificate (PEM).")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the tables; runs/NAME by default.")
 @click.option(
     "--keep", type=click.Path(path_type=Path), default=Path("runs/kept"), show_default=True, help="Folder where finished runs are kept and found."
@@ -55,8 +59,12 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
 def command(
     plan: Path,
     overrides: tuple[str, ...],
+    allow_files: bool,
     workers: int | None,
     scheduler: str | None,
+    tls_ca: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
     out: Path | None,
     keep: Path,
     show: str | None,
@@ -72,10 +80,16 @@ def command(
     if workers and scheduler:
         raise click.UsageError("`--workers` is for this machine, and `--scheduler` has workers of its own; give either")
     from ackclock.results import folder
+    from ackclock.sweep import Scheduler
     from ackclock.sweep import plan as plans
     from ackclock.sweep.picture import check
 
-    given = plans.read(plan, dict(map(override, overrides)))
+    cluster = Scheduler(scheduler, tls_ca, tls_cert, tls_key, lambda sentence: note(f"Note: {sentence}.")) if scheduler else None
+    if cluster:
+        cluster.check()
+    elif tls_ca or tls_cert or tls_key:
+        raise click.UsageError("`--tls-ca`, `--tls-cert` and `--tls-key` are for a cluster; give its `--scheduler` too")
+    given = plans.read(plan, dict(map(override, overrides)), allow_files=allow_files)
     shown = _shown(show)
     for text in plots:
         check(text, [a.name for a in given.sweep.axes])
@@ -89,7 +103,7 @@ def command(
     _complain("Will not do", given, refused)
     if only_count:
         return _count(cases, keep, as_json)
-    found = _run(given, cases, workers, scheduler, keep)
+    found = _run(given, cases, workers, cluster, keep)
     failed = [(c, f) for c, f in found.failures if not c.failure]
     if not len(found):
         raise given.sweep.error(failed)
@@ -111,7 +125,7 @@ def _complain(what: str, given: Plan, failures: list[tuple[Case, Failure]]) -> N
         note(f"{what}: {len(failures) - MOST_FAILURES} more.")
 
 
-def _run(given: Plan, cases: list[Case], workers: int | None, scheduler: str | None, keep: Path) -> SweepResult:
+def _run(given: Plan, cases: list[Case], workers: int | None, scheduler: Scheduler | None, keep: Path) -> SweepResult:
     done = [0.0]
     with bar(given.title) as progress:
 
@@ -148,14 +162,14 @@ def _count(cases: list[Case], keep: Path, as_json: bool) -> int | None:
     if as_json:
         print_json({"runs": len(keys), "kept": kept, "refused": refused})
     else:
-        print(f"{len(keys):,} runs, {kept:,} of them in {keep}.")
+        say(f"{len(keys):,} runs, {kept:,} of them in {keep}.")
     return SCENARIO_FAILED if refused else None
 
 
 def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...], took: float) -> dict[str, Any]:
     """Writes the folder, and returns what `--json` prints, which the folder holds as well."""
     from ackclock import _core
-    from ackclock.plot import save
+    from ackclock.plot import save_all
     from ackclock.results import folder
     from ackclock.sweep.picture import picture
     from ackclock.sweep.work import engine
@@ -181,9 +195,8 @@ def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...],
         (directory / "scenario.toml").write_text(given.sweep.scenario.text, encoding="utf-8")
         for name in ("table", "flows", "links", *found.traces()):
             folder.write_table(getattr(found, name), directory / f"{'sweep' if name == 'table' else name}.parquet")
-        for name, figure in figures.items():
-            save(figure, directory / name)
         folder.write_json(result, directory / folder.SUMMARY)
+        save_all(figures, directory)
 
     folder.write(target, fill)
     return result

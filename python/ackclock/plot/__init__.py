@@ -9,11 +9,12 @@ from ackclock.plot.rates import rates
 from ackclock.plot.round_trips import round_trips
 from ackclock.plot.sequence import sequence
 from ackclock.plot.spread import Measured, measured
-from ackclock.plot.style import save
+from ackclock.plot.style import FigureWarning, save, save_all
 from ackclock.plot.timers import outlines, timers
 from ackclock.plot.what_if import what_if
 
 __all__ = [
+    "FigureWarning",
     "Measured",
     "ccdf",
     "ccdf_bands",
@@ -25,6 +26,7 @@ __all__ = [
     "rates",
     "round_trips",
     "save",
+    "save_all",
     "sequence",
     "timers",
     "what_if",

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.category import StrCategoryFormatter
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+from ackclock.plain import plain
 
 # Okabe and Ito's palette without its yellow, which is too pale for a line on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -37,6 +43,26 @@ SETTINGS = {
 }
 
 
+class PlainFigure(Figure):
+    """A figure whose words are shown as they are: a `$` in the name of a stack begins no formula."""
+
+    def draw(self, renderer: object) -> None:
+        """Draws it."""
+        for text in self.findobj(Text):
+            text.set_parse_math(False)
+            text.set_text(plain(text.get_text(), keep="\n"))
+        for axes in self.axes:
+            for axis in (axes.xaxis, axes.yaxis):
+                for major in (True, False):
+                    # Numbers at axes may be powers, which are formulas of matplotlib's own; names are not.
+                    formatter = axis.get_major_formatter() if major else axis.get_minor_formatter()
+                    named = isinstance(formatter, FixedFormatter | FuncFormatter | StrCategoryFormatter)
+                    for label in axis.get_ticklabels(minor=not major):
+                        label.set_parse_math(not named)
+                axis.get_offset_text().set_parse_math(True)
+        super().draw(renderer)
+
+
 def line(index: int) -> dict[str, object]:
     """Colour and dashes of the line number `index` of a figure."""
     return {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index % len(DASHES)]}
@@ -45,7 +71,7 @@ def line(index: int) -> dict[str, object]:
 def figure(title: str, subtitle: str = "", size: tuple[float, float] = (7.2, 4.8)) -> tuple[Figure, Axes]:
     """An empty figure with one pair of axes, its title and, below it, one line that says what was run."""
     with mpl.rc_context(SETTINGS):
-        fig = Figure(figsize=size, layout="constrained")
+        fig = PlainFigure(figsize=size, layout="constrained")
         FigureCanvasAgg(fig)
         axes = fig.add_subplot()
         axes.set_title(title, pad=22 if subtitle else 8)
@@ -64,7 +90,7 @@ def figure(title: str, subtitle: str = "", size: tuple[float, float] = (7.2, 4.8
 
 def side_by_side(panels: Sequence[str], width: float, height: float, title: str, subtitle: str) -> tuple[Figure, Sequence[Axes]]:
     """Panels in a row that share their axes, each so wide (inches) and under its name; title and subtitle stand above all of them."""
-    fig = Figure(figsize=(width * len(panels), height), layout="constrained")
+    fig = PlainFigure(figsize=(width * len(panels), height), layout="constrained")
     FigureCanvasAgg(fig)
     fig.text(0.012, 0.965, title, fontsize=12, fontweight="bold", va="center")
     fig.text(0.012, 0.915, subtitle, fontsize=8.5, color="#444444", va="center")
@@ -75,6 +101,26 @@ def side_by_side(panels: Sequence[str], width: float, height: float, title: str,
     for axes, name in zip(all_axes, panels, strict=True):
         axes.set_title(name, fontsize=10)
     return fig, all_axes
+
+
+class FigureWarning(UserWarning):
+    """A figure could not be drawn; everything else is there."""
+
+
+def save_all(figures: Mapping[str, Figure | Callable[[], Figure]], directory: Path) -> list[Path]:
+    """Writes figures by the name of their files, made or still to be made. One that fails is a warning: it loses nothing else."""
+    written = []
+    for name, given in figures.items():
+        try:
+            written += save(given() if callable(given) else given, directory / name)
+        except Exception as e:
+            if isinstance(e, OSError):
+                raise
+            for ending in ("png", "svg"):
+                (directory / f"{name}.{ending}").unlink(missing_ok=True)
+            why = " ".join(f"{type(e).__name__}: {e}".split())[:300]
+            warnings.warn(FigureWarning(f"the figure `{name}` could not be drawn ({why}); everything else is written"), stacklevel=2)
+    return written
 
 
 def save(fig: Figure, stem: Path) -> list[Path]:

@@ -1,5 +1,5 @@
 """Self-contained HTML pages: everything is inside, so that they open offline and nothing is asked of the network."""
 
-from ackclock.report.capture import page, write
+from ackclock.report.capture import check, page, write
 
-__all__ = ["page", "write"]
+__all__ = ["check", "page", "write"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +21,7 @@ from ackclock import _core
 from ackclock.plot.round_trips import is_wide
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.report import layers
+from ackclock.results import owned
 from ackclock.results.capture_plots import MOST_FIGURES, TIMERS, moment, seen_from
 from ackclock.results.overview import carrying, expiries, overview, worst_first
 
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from ackclock.results.capture import Capture
 
 HERE = Path(__file__).parent
+OURS = re.compile(rb'<!doctype html>.{1,1500}<meta name="generator" content="ackclock ', re.DOTALL)
+"""How the pages begin that ackclock writes."""
+HEAD = 2048
 MOST_CONNECTIONS = 500
 """Rows of the table of connections."""
 MOST_ROWS = 300
@@ -36,8 +42,34 @@ WHAT_IF = ("timer", "timeouts", "spurious", "early", "rounds", "waited", "waited
 """Columns of a what-if, in their order; others follow."""
 
 
+def check(path: Path) -> None:
+    """Refuses, before any work is done, what a page would overwrite: everything but an earlier page of ackclock."""
+    if path.is_symlink():
+        raise _core.InputError(f"`{path}` is a symbolic link; give the name of the page itself")
+    if path.is_dir():
+        raise _core.InputError(f"`{path}` is a folder; give the name of a page, such as `{path / 'capture.html'}`")
+    if path.exists() and not _ours(path):
+        raise _core.InputError(f"`{path}` exists and is no page that ackclock wrote; give another name")
+    parent = path.absolute().parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise _core.InputError(f"`{parent}` is no folder that can be written to; give another one")
+
+
+def _ours(path: Path) -> bool:
+    """Whether a file begins as pages of ackclock do."""
+    try:
+        with open(path, "rb", opener=owned.regular) as f:
+            return OURS.match(f.read(HEAD)) is not None
+    except OSError:
+        return False
+
+
 def write(captures: Sequence[Capture], path: Path, timers: Sequence[str] = TIMERS, progress: Callable[[float], object] | None = None) -> Path:
-    """Writes the page of some captures, which were read with samples and packets, to `path`; it is there whole or not at all."""
+    """Writes the page of some captures, which were read with samples and packets, to `path`; it is there whole or not at all.
+
+    An earlier page there is replaced, nothing else is, and what a command left that was killed while it wrote this page is removed.
+    """
+    check(path)
     text = page(captures, timers, progress)
     try:
         handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.absolute().parent)
@@ -45,14 +77,26 @@ def write(captures: Sequence[Capture], path: Path, timers: Sequence[str] = TIMER
         raise _core.InputError(f"{path}: {e.strerror}; a page in a folder that can be written to would do") from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as out:
+            owned.lock(out)
             out.write(text)
         umask = os.umask(0)
         os.umask(umask)
         Path(partial).chmod(0o666 & ~umask)
+        check(path)
         Path(partial).replace(path)
     finally:
         Path(partial).unlink(missing_ok=True)
+    _tidy(path)
     return path
+
+
+def _tidy(path: Path) -> None:
+    """Removes pages that were left half-written beside `path`."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}\.partial")
+    for left in [p for p in path.absolute().parent.iterdir() if name.fullmatch(p.name)]:
+        with contextlib.suppress(OSError):
+            if owned.mine(left.lstat()) and _ours(left) and owned.free(left):
+                left.unlink()
 
 
 def page(captures: Sequence[Capture], timers: Sequence[str] = TIMERS, progress: Callable[[float], object] | None = None) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,49 +15,93 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ackclock._core import InputError
+from ackclock.results import owned
 
-SUMMARY = "summary.json"
-"""The file by which a run folder is known."""
+SUMMARY = owned.SUMMARY
+"""The file with a folder's numbers."""
 PARQUET: dict[str, Any] = {"compression": "zstd", "use_dictionary": True, "write_statistics": True}
+NEEDED = "give a folder that is new, empty or an earlier run"
+PARTIAL, OLD = ".partial", ".old"
+"""How folders end that are being written, and those that are being replaced."""
 
 
 def check_writable(target: Path) -> None:
     """Refuses, before any work is done, a target that `write` would refuse."""
+    if target.is_symlink():
+        raise InputError(f"`{target}` is a symbolic link; give the folder itself")
     if target.exists() and not target.is_dir():
-        raise InputError(f"`{target}` is a file; give a folder that is new, empty or an earlier run")
-    if target.is_dir() and any(target.iterdir()) and not (target / SUMMARY).exists():
-        raise InputError(f"`{target}` holds other files; give a folder that is new, empty or an earlier run")
-    parent = next(p for p in [target.absolute(), *target.absolute().parents] if p.exists())
+        raise InputError(f"`{target}` is a file; {NEEDED}")
+    parent = next(p for p in _placed(target).parents if p.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise InputError(f"`{parent}` cannot be written to; give another folder")
+    _check_ours(target, target)
+
+
+def _check_ours(directory: Path, target: Path) -> None:
+    """Refuses a folder that is not ours to replace; errors call it `target`."""
+    if not directory.is_dir():
+        return
+    try:
+        found = owned.foreign(directory)
+    except OSError as e:
+        raise InputError(f"`{target}` cannot be read ({e.strerror}); {NEEDED}") from None
+    if found is not None:
+        raise InputError(f"`{target}` holds other files, such as `{found}`; {NEEDED}")
+
+
+def _placed(target: Path) -> Path:
+    """The whole path of a target, whose last part is a name."""
+    return target.resolve() if target.name in ("", "..") else target.absolute()
 
 
 def write(target: Path, fill: Callable[[Path], None]) -> Path:
-    """Has `fill` write into a folder beside `target`, and puts it in place only when it is complete.
+    """Has `fill` write files into a folder beside `target`, and puts it in place only when it is complete.
 
-    An earlier run there is replaced. Whatever interrupts this leaves `target` as it was.
+    An earlier run there is replaced, and left-overs of commands that were killed are removed. Whatever interrupts this leaves `target` as it was.
     """
     check_writable(target)
-    target = target.absolute()
+    target = _placed(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=PARTIAL, dir=target.parent))
     except OSError as e:
         raise InputError(f"{target}: {e.strerror}; a folder that can be written to would do") from None
     try:
-        # mkdtemp makes folders that only their owner reads; a run is no secret.
-        partial.chmod(0o777 & ~_umask())
-        fill(partial)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-            target.rename(old / target.name)
-            partial.rename(target)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            partial.rename(target)
+        with owned.marked(partial) as mark:
+            # mkdtemp makes folders that only their owner reads; a run is no secret.
+            partial.chmod(0o777 & ~_umask())
+            fill(partial)
+            owned.finish(mark, partial)
+            _replace(target, partial)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        owned.remove(partial)
+    _tidy(target)
     return target
+
+
+def _replace(target: Path, partial: Path) -> None:
+    """Puts a folder in the place of another one, if that is still ours."""
+    if not target.exists():
+        partial.rename(target)
+        return
+    old = partial.with_suffix(OLD)
+    target.rename(old)
+    try:
+        _check_ours(old, target)
+        partial.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    owned.remove(old)
+
+
+def _tidy(target: Path) -> None:
+    """Removes what commands that were killed left behind beside a target that is in place."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}({re.escape(PARTIAL)}|{re.escape(OLD)})")
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(target.parent)):
+            if name.fullmatch(entry.name) and owned.left_over(Path(entry.path)):
+                owned.remove(Path(entry.path))
 
 
 def write_table(table: pa.Table, path: Path) -> None:

@@ -15,7 +15,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from ackclock import _core
+from ackclock import _core, files
 from ackclock._core import InputError
 from ackclock.results import columns, folder, transfer
 from ackclock.results.summary import counted
@@ -86,14 +86,13 @@ class Run:
         (directory / "scenario.toml").write_text(self.scenario, encoding="utf-8")
         for name, table in self.tables().items():
             folder.write_table(table, directory / f"{name}.parquet")
-        if any(row["mean"] for row in self.stacks):
-            figures = {"response_time": self.plot.ccdf("response_time", by="stack"), **figures}
-        if figures:
-            from ackclock.plot import save
-
-            for name, figure in figures.items():
-                save(figure, directory / name)
         folder.write_json(self.summary, directory / folder.SUMMARY)
+        if any(row["mean"] for row in self.stacks):
+            figures = {"response_time": lambda: self.plot.ccdf("response_time", by="stack"), **figures}
+        if figures:
+            from ackclock.plot import save_all
+
+            save_all(figures, directory)
 
     def __repr__(self) -> str:
         return f"<ackclock run: {self.flows.num_rows} flows, {len(self.stacks)} stacks>"
@@ -238,11 +237,12 @@ def load(directory: str | Path) -> Run:
     directory = Path(directory)
     if not (directory / folder.SUMMARY).is_file():
         raise InputError(f"`{directory}` is not a run folder: it holds no {folder.SUMMARY}")
-    about = json.loads((directory / folder.SUMMARY).read_text(encoding="utf-8"))
+    about = json.loads(files.read(directory / folder.SUMMARY, files.SUMMARY, "give a run folder"))
     stacks = about.pop("stacks")
     flows, links = (folder.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
     traces = {name: folder.read_table(directory / f"{name}.parquet") for name in TRACES if (directory / f"{name}.parquet").exists()}
-    return Run((directory / "scenario.toml").read_text(encoding="utf-8"), flows, links, stacks, about, traces)
+    scenario = files.text(directory / "scenario.toml", files.EDGES, "give a run folder")
+    return Run(scenario, flows, links, stacks, about, traces)
 
 
 def traced(traces: list[tuple[str, Any, Any, Any]]) -> dict[str, pa.Table]:

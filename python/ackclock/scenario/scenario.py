@@ -7,11 +7,11 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
-from ackclock import _core
+from ackclock import _core, files
 from ackclock._core import InputError
 from ackclock.policy.declared import shown
 from ackclock.scenario.path import Path
@@ -37,22 +37,15 @@ class Scenario:
     """Where the files that it names lie."""
     overrides: tuple[tuple[str, str], ...] = field(default=())
     """Keys with their values, such as `("path.rtt", "50ms")`."""
+    allow_files: bool = False
+    """Whether it may name files outside its folder, too."""
 
     @staticmethod
-    def read(file: str | File) -> Scenario:
-        """Reads a scenario file."""
+    def read(file: str | File, *, allow_files: bool = False) -> Scenario:
+        """Reads a scenario file. allow_files: whether it may name files outside its own folder."""
         file = File(file)
-        try:
-            text = file.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise InputError(f"`{file}` does not exist; give the path of a scenario file (TOML)") from None
-        except IsADirectoryError:
-            raise InputError(f"`{file}` is a folder; give the path of a scenario file (TOML)") from None
-        except UnicodeDecodeError as e:
-            raise InputError(f"`{file}` is not UTF-8 text at byte {e.start}; give a scenario file (TOML)") from None
-        except OSError as e:
-            raise InputError(f"`{file}` cannot be read: {e.strerror}") from None
-        return Scenario(text, str(file), file.parent)
+        text = files.text(file, files.SCENARIO, "give the path of a scenario file (TOML)")
+        return Scenario(text, str(file), file.parent, allow_files=allow_files)
 
     @staticmethod
     def of(path: Path | Tree, workload: Any, stacks: Any, **options: Any) -> Scenario:
@@ -67,11 +60,11 @@ class Scenario:
         """The same scenario with some values changed, by dotted key."""
         values = {key: plain(value) for key, value in overrides.items()}
         changed = tuple((key, value if isinstance(value, str) else inline(value)) for key, value in values.items())
-        return Scenario(self.text, self.name, self.folder, (*self.overrides, *changed))
+        return replace(self, overrides=(*self.overrides, *changed))
 
     def resolve(self) -> str:
         """The scenario with every default explicit, TOML. Raises ScenarioError when it will not do."""
-        return _core.resolve(self.text, list(self.overrides), self.name, self.folder)
+        return _core.resolve(self.text, list(self.overrides), self.name, self.folder, self.allow_files)
 
     def simulate(self, *, workers: int | None = None, progress: Progress | None = None) -> Run:
         """Runs it: each stack in a world of its own, side by side on `workers` cores (all, by default). The tables do not depend on `workers`."""
@@ -80,7 +73,7 @@ class Scenario:
         from ackclock.results.run import Run, host, traced
 
         began = time.perf_counter()
-        result = _core.simulate(self.text, list(self.overrides), self.name, self.folder, workers or cores(), progress)
+        result = _core.simulate(self.text, list(self.overrides), self.name, self.folder, workers or cores(), progress, self.allow_files)
         about = {
             "scenario": self.name,
             "title": result.title,

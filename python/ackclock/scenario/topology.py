@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ackclock import files
 from ackclock._core import InputError
 
 CORE = 6
@@ -66,10 +67,10 @@ def hot_like(seed: int = 1) -> Topology:
 def read(file: str | Path) -> list[tuple[str, str]]:
     """The pairs of nodes in a list of edges such as scenarios name: lines of `from to [rate] [delay]`; `#` begins a comment."""
     pairs = []
-    for number, line in enumerate(Path(file).read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(files.text(Path(file), files.EDGES, "give a list of edges").splitlines(), 1):
         fields = line.split("#")[0].replace(",", " ").split()
         if len(fields) == 1 or len(fields) > 4:
-            raise InputError(f"{file}: line {number}: `{line.strip()}` is not an edge such as `a b 10Mbit/s 5ms`")
+            raise InputError(f"{file}: line {number}: this is no edge such as `a b 10Mbit/s 5ms`")
         if fields:
             pairs.append((fields[0], fields[1]))
     return pairs

@@ -7,8 +7,9 @@
 """
 
 from ackclock.sweep.axis import Axis
+from ackclock.sweep.remote import Scheduler
 from ackclock.sweep.result import SweepResult
 from ackclock.sweep.runs import run_all
 from ackclock.sweep.sweep import Sweep
 
-__all__ = ["Axis", "Sweep", "SweepResult", "run_all"]
+__all__ = ["Axis", "Scheduler", "Sweep", "SweepResult", "run_all"]

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import importlib
 import logging
+import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -13,14 +15,19 @@ import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ackclock._core import InputError
+from ackclock.results import owned
 from ackclock.scenario.scenario import cores
+from ackclock.sweep.remote import Scheduler
 
 WORKERS_WITHIN = 30.0
 """Seconds for which workers of a cluster are waited for."""
 CONNECTED_WITHIN = 10.0
+SCRATCH = "ackclock-sweep-"
+"""How folders for what workers put aside begin, where the system has its temporary ones."""
 MUTE = logging.CRITICAL + 1
 LOGGERS = ("distributed", "tornado", "asyncio", "bokeh")
 SETTINGS = {
@@ -67,11 +74,11 @@ _HELD: list[tuple[contextlib.ExitStack, dict[int, Pool]]] = []
 
 
 @contextlib.contextmanager
-def pool(workers: int | None, scheduler: str | None, processes: bool, jobs: int) -> Iterator[Pool]:
+def pool(workers: int | None, scheduler: str | Scheduler | None, processes: bool, jobs: int) -> Iterator[Pool]:
     """Workers for the time of a sweep with so many jobs; none of those that it starts are left behind."""
     with contextlib.ExitStack() as ending:
         if scheduler is not None:
-            yield ending.enter_context(_connect(scheduler))
+            yield ending.enter_context(_connect(Scheduler.of(scheduler)))
             return
         count = workers or cores()
         if processes or not _HELD:
@@ -85,27 +92,40 @@ def pool(workers: int | None, scheduler: str | None, processes: bool, jobs: int)
 
 @contextlib.contextmanager
 def _local(count: int, processes: bool) -> Iterator[Pool]:
-    """Workers of this machine."""
+    """Workers of this machine. Processes listen on the loopback interface, where whoever has no key of this very sweep is turned away."""
     with _quiet(), contextlib.ExitStack() as ending:
         import dask
+        import distributed
 
         from ackclock.sweep.local import LocalCluster
 
-        scratch = ending.enter_context(tempfile.TemporaryDirectory(prefix="ackclock-sweep-", ignore_cleanup_errors=True))
+        scratch = ending.enter_context(_scratch())
         preload = ["ackclock.sweep.deaf"] if processes else []
         ending.enter_context(dask.config.set({**SETTINGS, "temporary-directory": scratch, "distributed.worker.preload": preload}))
         with _deaf_to_interrupts(), _unwarned():
-            cluster = LocalCluster(count, processes=processes, silence_logs=MUTE)
+            security = distributed.Security.temporary() if processes else None
+            cluster = LocalCluster(count, processes=processes, security=security, silence_logs=MUTE)
         ending.callback(_close, cluster, 10)
         yield Pool(ending.enter_context(_client(cluster)), threads=not processes)
 
 
 @contextlib.contextmanager
-def _client(of: Any) -> Iterator[Any]:
+def _scratch() -> Iterator[str]:
+    """A folder for what workers put aside. Those of sweeps that were killed are removed."""
+    root = Path(tempfile.gettempdir())
+    for left in root.glob(f"{SCRATCH}*"):
+        if re.fullmatch(rf"{SCRATCH}[a-z0-9_]{{8}}", left.name) and owned.abandoned(left):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as directory, owned.marked(Path(directory)):
+        yield directory
+
+
+@contextlib.contextmanager
+def _client(of: Any, security: Any = None) -> Iterator[Any]:
     import distributed
 
     with _unwarned():
-        client = distributed.Client(of, timeout=CONNECTED_WITHIN, set_as_default=False)
+        client = distributed.Client(of, timeout=CONNECTED_WITHIN, security=security, set_as_default=False)
     try:
         yield client
     finally:
@@ -118,14 +138,16 @@ def _close(what: Any, timeout: int) -> None:
 
 
 @contextlib.contextmanager
-def _connect(address: str) -> Iterator[Pool]:
+def _connect(scheduler: Scheduler) -> Iterator[Pool]:
     """The cluster at that address, once it has workers."""
+    address = scheduler.address
     with _quiet(), contextlib.ExitStack() as ending:
         try:
-            client = ending.enter_context(_client(address))
+            client = ending.enter_context(_client(scheduler.reached(), scheduler.security()))
         except (OSError, ValueError, TypeError) as e:
             would_do = "give the address that `dask scheduler` prints, such as `tcp://host:8786`"
             raise InputError(f"there is no scheduler at `{address}` ({_first_line(e)}); {would_do}") from None
+        scheduler.warn()
         try:
             client.wait_for_workers(1, timeout=WORKERS_WITHIN)
         except (TimeoutError, asyncio.TimeoutError):

@@ -30,7 +30,7 @@ class SilentNanny(distributed.Nanny):
 
 
 class LocalCluster(distributed.LocalCluster):
-    """The cluster of this machine. As threads it opens no port at all; as processes some of the loopback interface."""
+    """The cluster of this machine. As threads it opens no port at all; as processes some of the loopback interface, for its own `security`."""
 
     def __init__(self, workers: int, *, processes: bool, **options: Any) -> None:
         shape = {"n_workers": workers, "threads_per_worker": 1} if processes else {"n_workers": 1, "threads_per_worker": workers}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ackclock import files
 from ackclock._core import InputError
 from ackclock.scenario import Scenario
 from ackclock.scenario.tree import to_toml
@@ -32,8 +33,6 @@ KEYS = {
     "most": f"how many runs there may be; {MOST:,} by default",
 }
 """The keys of a plan, and what they mean."""
-LARGEST = 4 << 20
-"""Bytes of a plan."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,12 @@ class Plan:
             raise InputError(f"{self.name}: {e}") from None
 
 
-def read(file: Path, overrides: Mapping[str, str] | None = None) -> Plan:
-    """Reads a plan. `overrides` are values for keys of the scenario that go before those of the plan's `set`."""
-    text = _text(file)
+def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files: bool = False) -> Plan:
+    """Reads a plan. `overrides` are values for keys of the scenario that go before those of the plan's `set`.
+
+    allow_files: whether plan and scenario may name files outside their folders.
+    """
+    text = files.text(file, files.SCENARIO, "give the path of a plan (TOML)")
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
@@ -71,7 +73,7 @@ def read(file: Path, overrides: Mapping[str, str] | None = None) -> Plan:
     if unknown:
         raise stop(f"`{unknown[0]}` is not a known key{near(unknown[0], list(KEYS))}")
     if "scenario" not in found:
-        raise stop('`scenario` is missing: give the path of a scenario file, such as `scenario = "../lossy-link.toml"`, or a table `[scenario]`')
+        raise stop('`scenario` is missing: give the path of a scenario file, such as `scenario = "lossy-link.toml"`, or a table `[scenario]`')
     title = found.get("title", "")
     if not isinstance(title, str):
         raise stop(f"`title` is `{title}`, which is not text in quotes")
@@ -81,7 +83,7 @@ def read(file: Path, overrides: Mapping[str, str] | None = None) -> Plan:
     where = found.get("where")
     if where is not None and not isinstance(where, str):
         raise stop(f"`where` is `{where}`, which is not an expression in quotes such as `round_trip < 0.1`")
-    scenario = _scenario(file, found["scenario"], stop)
+    scenario = _scenario(file, found["scenario"], stop, allow_files)
     try:
         fixed = {**flat(_table("set", found.get("set", {}))), **(overrides or {})}
         sweep = Sweep(scenario, _axes(found), seeds=_seeds(found.get("seeds")), where=where, fixed=fixed, most=most)
@@ -90,29 +92,15 @@ def read(file: Path, overrides: Mapping[str, str] | None = None) -> Plan:
     return Plan(str(file), title or file.stem, text, sweep)
 
 
-def _text(file: Path) -> str:
-    would_do = "give the path of a plan (TOML)"
-    try:
-        if file.stat().st_size > LARGEST:
-            raise InputError(f"`{file}` is {file.stat().st_size:,} bytes long; at most {LARGEST:,} are read")
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"`{file}` does not exist; {would_do}") from None
-    except IsADirectoryError:
-        raise InputError(f"`{file}` is a folder; {would_do}") from None
-    except UnicodeDecodeError as e:
-        raise InputError(f"`{file}` is not UTF-8 text at byte {e.start}; {would_do}") from None
-    except OSError as e:
-        raise InputError(f"`{file}` cannot be read: {e.strerror}") from None
-
-
-def _scenario(file: Path, given: Any, stop: Callable[[str], InputError]) -> Scenario:
+def _scenario(file: Path, given: Any, stop: Callable[[str], InputError], allow_files: bool) -> Scenario:
     if isinstance(given, Mapping):
-        return Scenario(to_toml(dict(given)), str(file), file.parent)
+        return Scenario(to_toml(dict(given)), str(file), file.parent, allow_files=allow_files)
     if not isinstance(given, str):
         raise stop(f"`scenario` is `{given}`; give the path of a scenario file in quotes, or a table `[scenario]`")
+    if not allow_files:
+        files.check_within(file.parent, given, f"{file}: `scenario`")
     try:
-        return Scenario.read(file.parent / given)
+        return Scenario.read(file.parent / given, allow_files=allow_files)
     except InputError as e:
         raise stop(f"`scenario`: {e}") from None
 

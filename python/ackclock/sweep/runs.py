@@ -12,6 +12,7 @@ from ackclock.results import Run
 from ackclock.scenario import Scenario
 from ackclock.scenario.scenario import Progress, cores
 from ackclock.sweep.cluster import pool
+from ackclock.sweep.remote import Scheduler
 from ackclock.sweep.schedule import Schedule
 from ackclock.sweep.store import Store
 from ackclock.sweep.work import Done, Failure, Job, decode, engine, key, one
@@ -73,7 +74,7 @@ def make(
     jobs: Sequence[Job],
     *,
     workers: int | None = None,
-    scheduler: str | None = None,
+    scheduler: str | Scheduler | None = None,
     processes: bool = False,
     keep: str | Path | None = None,
     progress: Progress | None = None,
@@ -116,7 +117,7 @@ def run_all(
     scenarios: Sequence[Scenario],
     *,
     workers: int | None = None,
-    scheduler: str | None = None,
+    scheduler: str | Scheduler | None = None,
     processes: bool = False,
     keep: str | Path | None = None,
     progress: Progress | None = None,
@@ -125,9 +126,9 @@ def run_all(
 
         runs = ac.sweep.run_all([scenario(flows) for flows in (8, 32, 128)])
 
-    workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: the address of a Dask cluster in place of
-    workers here. processes: whether workers here are processes; threads start faster, and the simulator needs no more. keep: a folder in which
-    finished runs are kept and looked for. progress: called with the share of the runs that are done, and a label.
+    workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: a Dask cluster in place of workers here,
+    its address or a `Scheduler`. processes: whether workers here are processes; threads start faster, and the simulator needs no more.
+    keep: a folder in which finished runs are kept and looked for. progress: called with the share of the runs that are done, and a label.
 
     Raises what the first scenario raises that will not do.
     """

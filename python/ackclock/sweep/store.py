@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
 import tempfile
-import time
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ackclock import files
 from ackclock._core import InputError
-from ackclock.results import Run, folder, load
+from ackclock.results import Run, folder, load, owned
+from ackclock.results.run import TRACES
 from ackclock.sweep.work import DIGESTS, digest, text
 
-ABANDONED = 3600
-"""Seconds after which a half-written folder belongs to nobody."""
 PARTIAL = ".partial-"
+LEFT = re.compile(re.escape(PARTIAL) + r"[a-z0-9_]{8}")
+"""The names of folders that are being written or removed."""
+KEPT = re.compile(rf"(flows|links|{'|'.join(TRACES)})\.parquet|scenario\.toml|{re.escape(folder.SUMMARY)}|{re.escape(owned.MARK)}")
+"""The names of the files of a kept run."""
 
 
 class Store:
@@ -43,7 +47,7 @@ class Store:
     def has(self, key: str) -> bool:
         """Whether it is there and whole. What is damaged is taken away."""
         place = self.place(key)
-        if not place.exists():
+        if not os.path.lexists(place):
             return False
         if _whole(place):
             return True
@@ -52,7 +56,7 @@ class Store:
 
     def summary(self, key: str) -> dict[str, Any]:
         """The summary of a run that is there."""
-        found = json.loads((self.place(key) / folder.SUMMARY).read_bytes())
+        found = json.loads(_bytes(self.place(key) / folder.SUMMARY))
         return {name: value for name, value in found.items() if name != DIGESTS}
 
     def read(self, key: str) -> Run:
@@ -67,38 +71,51 @@ class Store:
         place.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=self.root))
         try:
-            for name, data in files.items():
-                (partial / name).write_bytes(data)
-            partial.chmod(0o755)
-            try:
-                partial.rename(place)
-            except OSError:
-                if not self.has(key):
+            with owned.marked(partial) as mark:
+                for name, data in files.items():
+                    (partial / name).write_bytes(data)
+                partial.chmod(0o755)
+                owned.finish(mark, partial)
+                try:
                     partial.rename(place)
+                except OSError:
+                    if not self.has(key):
+                        partial.rename(place)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            owned.remove(partial)
 
     def _discard(self, place: Path) -> None:
-        """Takes a folder away in one step, so that nobody sees half of it."""
-        away = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=self.root))
-        place.rename(away / place.name)
-        shutil.rmtree(away, ignore_errors=True)
+        """Takes a folder away in one step, so that nobody sees half of it, if it holds nothing but what a kept run does."""
+        names = os.listdir(place) if place.is_dir() and not place.is_symlink() else None
+        foreign = next((n for n in sorted(names or []) if not KEPT.fullmatch(n) or (place / n).is_symlink() or not (place / n).is_file()), None)
+        if names is None or foreign is not None:
+            what = f"holds other files, such as `{foreign}`" if names else "is no folder"
+            raise InputError(f"`{place}`, where a finished run would be kept, {what}; move it away, or give another folder for `--keep`")
+        away = self.root / f"{PARTIAL}{uuid.uuid4().hex[:8]}"
+        place.rename(away)
+        for name in sorted(names, key=lambda n: (n == owned.MARK, n)):
+            (away / name).unlink(missing_ok=True)
+        away.rmdir()
 
     def _tidy(self) -> None:
         """Takes away what sweeps left behind that were killed."""
         if not self.root.is_dir():
             return
         for left in self.root.glob(f"{PARTIAL}*"):
-            if time.time() - left.stat().st_mtime > ABANDONED:
-                shutil.rmtree(left, ignore_errors=True)
+            if LEFT.fullmatch(left.name) and owned.left_over(left):
+                owned.remove(left)
 
 
 def _whole(place: Path) -> bool:
     try:
-        summary = json.loads((place / folder.SUMMARY).read_bytes())
+        summary = json.loads(_bytes(place / folder.SUMMARY))
         digests = summary.pop(DIGESTS)
         if digests.pop(folder.SUMMARY) != digest(text(summary)):
             return False
-        return all(digest((place / name).read_bytes()) == expected for name, expected in digests.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return all(KEPT.fullmatch(name) for name in digests) and all(digest(_bytes(place / name)) == expected for name, expected in digests.items())
+    except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
+
+
+def _bytes(path: Path) -> bytes:
+    return files.read(path, files.TABLE, "leave kept runs as they are")

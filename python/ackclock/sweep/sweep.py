@@ -14,6 +14,7 @@ from ackclock.results.run import TRACES
 from ackclock.scenario import Scenario
 from ackclock.scenario.scenario import Progress
 from ackclock.sweep.axis import Axis
+from ackclock.sweep.remote import Scheduler
 from ackclock.sweep.result import NUMBERS, Case, SweepResult
 from ackclock.sweep.runs import error, make
 from ackclock.sweep.where import Where
@@ -141,7 +142,7 @@ class Sweep:
         self,
         *,
         workers: int | None = None,
-        scheduler: str | None = None,
+        scheduler: str | Scheduler | None = None,
         processes: bool = False,
         keep: str | Path | None = None,
         progress: Progress | None = None,
@@ -150,11 +151,11 @@ class Sweep:
     ) -> SweepResult:
         """Runs what is not yet kept, and returns the tables of everything.
 
-        workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: the address of a Dask cluster in place of
-        workers here. processes: whether workers here are processes; threads start faster, and the simulator needs no more. keep: a folder in which
-        finished runs are kept and looked for, under the hash of resolved scenario, seed and engine. progress: called with the share of the runs
-        done, and a label. strict: whether the first run that fails is an error; otherwise it is among the `failures` of the result.
-        cases: what `cases` answered, where it was asked before.
+        workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: a Dask cluster in place of workers here,
+        its address or a `Scheduler`. processes: whether workers here are processes; threads start faster, and the simulator needs no more.
+        keep: a folder in which finished runs are kept and looked for, under the hash of resolved scenario, seed and engine.
+        progress: called with the share of the runs done, and a label. strict: whether the first run that fails is an
+        error; otherwise it is among the `failures` of the result. cases: what `cases` answered, where it was asked before.
         """
         cases = self.cases() if cases is None else cases
         if strict and any(c.failure for c in cases):

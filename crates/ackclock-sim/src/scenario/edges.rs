@@ -44,6 +44,8 @@ fn one(item: &Item, ctx: &LinkContext<'_>) -> Result<Edge> {
     Ok(Edge { name, from, to, link, back })
 }
 
+const WRONG: &str = "this is no edge: give two nodes, and perhaps a rate and a delay, such as `a b 10Mbit/s 5ms`";
+
 /// Edges given as lines `from to [rate] [delay]`, separated by blanks or commas; `#` begins a comment. What a line leaves out comes from `like`.
 pub(super) fn from_text(text: &str, file: &str, like: &LinkPlan, ctx: &LinkContext<'_>) -> Result<Vec<Edge>> {
     let mut edges = Vec::new();
@@ -55,17 +57,22 @@ pub(super) fn from_text(text: &str, file: &str, like: &LinkPlan, ctx: &LinkConte
             [] => continue,
             [from, to, rest @ ..] if rest.len() <= 2 => (*from, *to, rest),
             _ => {
-                let message = format!("`{}` is not an edge such as `a b 10Mbit/s 5ms`", line.trim());
-                return Err(ScenarioError::at(&place, message).in_file(file));
+                return Err(ScenarioError::at(&place, WRONG).in_file(file));
             }
         };
         let mut table = Vec::new();
         for (field, param) in rest.iter().zip([&RATE, &DELAY]) {
-            param.parse(field).map_err(|e| ScenarioError::at(&place, e.to_string()).in_file(file))?;
+            // Errors show no contents of the file: a scenario from a stranger chose it.
+            param.parse(field).map_err(|_| {
+                let column = field.as_ptr() as usize - line.as_ptr() as usize + 1;
+                ScenarioError::at(&place, format!("column {column}: this is not a {}: give an edge such as `a b 10Mbit/s 5ms`", param.name))
+                    .in_file(file)
+            })?;
             table.push((param.name.to_owned(), Item { node: Node::Text((*field).to_owned()), place: place.clone() }));
         }
         let item = Item { node: Node::Table(table), place };
-        let link = ctx.link(&item, "path.edges", Some(like), false).map_err(|e| e.in_file(file))?;
+        let place = item.place.clone();
+        let link = ctx.link(&item, "path.edges", Some(like), false).map_err(|_| ScenarioError::at(&place, WRONG).in_file(file))?;
         let link = LinkPlan { faults: like.faults.clone(), ..link };
         edges.push(Edge { name: String::new(), from: from.to_owned(), to: to.to_owned(), back: Some(link.clone()), link });
     }

@@ -29,9 +29,9 @@ impl ScenarioError {
         Self::at(&Place::Nowhere, message)
     }
 
-    /// The same, naming the file that the scenario came from.
+    /// The same, naming the file that the scenario came from, unless it is about one that the scenario names.
     pub fn in_file(self, name: &str) -> Self {
-        Self { file: Some(name.to_owned()), ..self }
+        Self { file: self.file.or_else(|| Some(name.to_owned())), ..self }
     }
 }
 

@@ -1,5 +1,6 @@
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
 
 /// The largest file that a scenario may name.
 const LARGEST: u64 = 64 << 20;
@@ -8,27 +9,51 @@ const LARGEST: u64 = 64 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     folder: Option<PathBuf>,
+    anywhere: bool,
 }
 
 impl Files {
-    /// Files in this folder.
+    /// Files in this folder and those below it, symbolic links followed: a scenario from a stranger names no others.
     pub fn in_folder(folder: &Path) -> Self {
-        Self { folder: Some(folder.to_owned()) }
+        Self { folder: Some(folder.to_owned()), anywhere: false }
+    }
+
+    /// Files anywhere, those with relative names from this folder on.
+    pub fn anywhere(folder: &Path) -> Self {
+        Self { folder: Some(folder.to_owned()), anywhere: true }
     }
 
     /// No files: a scenario that names one is refused.
     pub const fn none() -> Self {
-        Self { folder: None }
+        Self { folder: None, anywhere: false }
     }
 
     /// The text of a file, or the end of a sentence that begins with its name and "which".
     pub(super) fn read(&self, name: &str) -> Result<String, String> {
         let folder = self.folder.as_ref().ok_or("cannot be read here: the scenario did not come from a file")?;
-        let path = folder.join(name);
-        let size = fs::metadata(&path).map_err(|e| format!("cannot be read ({e})"))?.len();
-        if size > LARGEST {
-            return Err(format!("is {size} bytes long; at most {LARGEST} are read"));
+        let path = if self.anywhere { folder.join(name) } else { within(folder, name)? };
+        // A device or a pipe has no size, and may have no end.
+        let about = fs::metadata(&path).map_err(|e| format!("cannot be read ({e})"))?;
+        if !about.is_file() {
+            return Err("is not a regular file".to_owned());
         }
-        fs::read_to_string(&path).map_err(|e| format!("cannot be read as text ({e})"))
+        let mut bytes = Vec::new();
+        let read = File::open(&path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes));
+        read.map_err(|e| format!("cannot be read ({e})"))?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(format!("is more than {LARGEST} bytes long; at most these are read"));
+        }
+        String::from_utf8(bytes).map_err(|e| format!("is not UTF-8 text at byte {}", e.utf8_error().valid_up_to()))
     }
+}
+
+/// The path of a file in a folder or below it. What lies elsewhere is refused, whether it is there or not.
+fn within(folder: &Path, name: &str) -> Result<PathBuf, String> {
+    let outside = || "lies outside the scenario's folder; put it there, or allow it with `--allow-files`".to_owned();
+    let leaves = Path::new(name).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir));
+    let failed = |e: std::io::Error| if leaves { outside() } else { format!("cannot be read ({e})") };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let root = folder.canonicalize().map_err(|e| format!("cannot be read ({e})"))?;
+    let path = root.join(name).canonicalize().map_err(failed)?;
+    if path.starts_with(&root) { Ok(path) } else { Err(outside()) }
 }

@@ -66,7 +66,7 @@ impl Cdf {
                 _ => None,
             };
             let Some(point) = point else {
-                return Err(CdfError(format!("line {n} is `{}`, which is not a value and a probability", line.trim())));
+                return Err(CdfError(format!("line {n} is not a value and a probability such as `1460 0.5`")));
             };
             if points.len() > MOST_POINTS {
                 break;
@@ -144,7 +144,7 @@ mod tests {
     fn broken_files_are_refused_with_the_place() {
         for (text, message) in [
             ("", "a distribution function needs at least one point, a value and the probability of values up to it"),
-            ("1 0.5\nx", "line 2 is `x`, which is not a value and a probability"),
+            ("1 0.5\nx", "line 2 is not a value and a probability such as `1460 0.5`"),
             ("1 0.5", "the last probability is 0.5, but it must be 1"),
             ("5 0.5\n4 1", "point 2 is (4, 1), but values and probabilities must not fall (the one before is (5, 0.5)) nor exceed 1"),
             ("-5 1", "point 1 is (-5, 1), but values and probabilities must not fall (the one before is (0, 0)) nor exceed 1"),

@@ -273,8 +273,19 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges_file = \"congested-dumbbell.toml\"",
-        r#"congested-dumbbell.toml:6: `title = "B-F2a: TCP with and without backoff, Trace-I"` is not an edge such as `a b 10Mbit/s 5ms`"#,
+        "congested-dumbbell.toml:6: this is no edge: give two nodes, and perhaps a rate and a delay, such as `a b 10Mbit/s 5ms`",
     ),
+    (
+        PATH,
+        "[path]\nkind = \"graph\"\nedges_file = \"../Cargo.toml\"",
+        "line 6: `path.edges_file` is `../Cargo.toml`, which lies outside the scenario's folder; put it there, or allow it with `--allow-files`",
+    ),
+    (
+        PATH,
+        "[path]\nkind = \"graph\"\nedges_file = \"/etc/no-such-file\"",
+        "line 6: `path.edges_file` is `/etc/no-such-file`, which lies outside the scenario's folder; put it there, or allow it with `--allow-files`",
+    ),
+    (PATH, "[path]\nkind = \"graph\"\nedges_file = \"sweeps\"", "line 6: `path.edges_file` is `sweeps`, which is not a regular file"),
     ("load = 1.2", "load = 1.2\nserver = \"right\"", "workload `web` leads from node `right` to itself: give a `server` elsewhere"),
     (
         "[path]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }\nrtt = { uniform = [\"10ms\", \"200ms\"] }",

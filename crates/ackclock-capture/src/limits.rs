@@ -199,9 +199,7 @@ impl Limits {
 
     /// A loss was repaired without a timeout: the window goes on in steps.
     pub fn repaired(&mut self) {
-        if !self.lost {
-            (self.lost, self.below) = (true, 0);
-        }
+        (self.lost, self.below) = (true, 0);
     }
 
     /// The connection ends, as far as the capture shows.

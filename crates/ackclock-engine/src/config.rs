@@ -81,6 +81,8 @@ pub struct Config {
     pub rtt_sampling: RttSampling,
     /// Challenge ACKs per second at most (RFC 5961 §7).
     pub challenge_ack_limit: u32,
+    /// Mean number of new segments between two tests whether the peer acknowledges what it has not got; 0 for none.
+    pub skip_test: u64,
 }
 
 /// The smallest packet size that is believed of a path unless a world says otherwise: Linux's `ip_rt_min_pmtu`, a segment of 512 bytes.
@@ -134,6 +136,13 @@ pub const OPTIONS: &[Param] = &[
     ),
     Param::choice("rtt_sampling", "every-segment", &["every-segment", "once-per-rtt"], "which segments are timed without timestamps (E-A3)"),
     Param::count("challenge_ack_limit", 100, 1..=1_000_000, "challenge ACKs per second at most (RFC 5961 7)"),
+    Param::count(
+        "skip_test",
+        0,
+        0..=1 << 32,
+        "mean number of new segments between two that are sent a round trip late, to end a connection whose peer acknowledges them before (optimistic acks, \
+         Sherwood et al. 2005); 0 for none",
+    ),
 ];
 
 impl Config {
@@ -165,6 +174,7 @@ impl Config {
             karn_samples: p.flag("karn_samples"),
             rtt_sampling: if p.choice("rtt_sampling") == "once-per-rtt" { RttSampling::OncePerRtt } else { RttSampling::EverySegment },
             challenge_ack_limit: p.count("challenge_ack_limit") as u32,
+            skip_test: p.count("skip_test"),
         }
     }
 }

@@ -30,6 +30,8 @@ pub enum AbortReason {
     Unreachable,
     /// The peer did not answer keepalive probes.
     KeepaliveTimeout,
+    /// The peer acknowledged what had not been sent to it (`skip_test`).
+    FalseAck,
     /// The application aborted it.
     Local,
 }
@@ -44,6 +46,7 @@ impl AbortReason {
             Self::Timeout => "timeout",
             Self::Unreachable => "unreachable",
             Self::KeepaliveTimeout => "keepalive-timeout",
+            Self::FalseAck => "false-ack",
             Self::Local => "local",
         }
     }

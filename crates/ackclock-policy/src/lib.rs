@@ -39,6 +39,6 @@ pub use traits::{
     RetransmissionTimer, RttEstimator, Scoreboard, SpuriousTimeout,
 };
 pub use view::{
-    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Deliveries, Ecn, Expiry, Frame, PacketId, Phase, Probe,
-    Queued, Rtt, RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent, Transmission, Verdict, Wake, Window,
+    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Deliveries, Ecn, Expiry, Forgery, Frame, PacketId, Phase,
+    Probe, Queued, Rtt, RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent, Transmission, Verdict, Wake, Window,
 };

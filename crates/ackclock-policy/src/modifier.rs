@@ -65,7 +65,12 @@ pub const MODIFIERS: &[Modifier] = &[
     plain("f-rto", "takes a timeout back when new data sent after it shows that it was spurious (RFC 5682)", &[("undo", "f-rto")]),
     // Window
     with("iw", "iw(10)", "initial window in segments", &[("window.initial_window", "segments")], &["window.initial_segs"]),
-    plain("abc", "the window grows by bytes acknowledged (RFC 3465)", &[("window.byte_counting", "true")]),
+    plain(
+        "abc",
+        "the window grows by bytes acknowledged, in slow start by up to two segments an ack (RFC 3465)",
+        &[("window.byte_counting", "true"), ("window.limit_segs", "2")],
+    ),
+    plain("per-ack", "the window grows by acks, as before byte counting (RFC 5681 3.1 eq. 3)", &[("window.byte_counting", "false")]),
     plain("no-limited-transmit", "no new segments on the first duplicate acks (RFC 3042)", &[("recovery.limited_transmit", "false")]),
     // Loss recovery
     plain("rack", "RACK-TLP: losses told by time, and tails probed before the timer expires (RFC 8985); needs SACK", &[("recovery", "rack")]),
@@ -95,6 +100,9 @@ pub const MODIFIERS: &[Modifier] = &[
     ),
     plain("ack-every", "acknowledges every segment", &[("ack", "every")]),
     plain("bsd43-acks", "acknowledges 35 % of the window or at a 200 ms clock (J-A13)", &[("ack", "bsd43")]),
+    with("divide-acks", "divide-acks(10)", "a receiver that cheats: so many acks for a segment", &[("ack", "misbehaving")], &["ack.divide"]),
+    with("repeat-acks", "repeat-acks(3)", "a receiver that cheats: so many duplicate acks after each", &[("ack", "misbehaving")], &["ack.repeat"]),
+    with("early-acks", "early-acks(10000B)", "a receiver that cheats: acknowledges what has not arrived", &[("ack", "misbehaving")], &["ack.ahead"]),
     // Options
     plain("sack", "offers SACK", &[("sack", "true")]),
     plain("no-sack", "does not offer SACK", &[("sack", "false")]),

@@ -40,7 +40,8 @@ impl Settings {
     fn options(&self) -> PyResult<(ProbeOptions, String)> {
         let stack = Stack::named(&Registry::builtin(), &self.stack).map_err(|e| InputError::new_err(e.to_string()))?;
         let (config, time) = (stack.config(), Duration::from_secs_f64);
-        let ack = stack.build().ack.get().name().to_owned();
+        // Whether the window grows by what arrives, or by the acks of it.
+        let each = stack.build().ack.get().name() == "every" || stack.entries().contains(&("window.byte_counting".to_owned(), "true".to_owned()));
         let options = ProbeOptions {
             mss: self.mss,
             max_rate: Rate::from_bits_per_sec(self.max_rate.max(1.0) as u64),
@@ -50,7 +51,7 @@ impl Settings {
             interval: time(self.interval),
             ..ProbeOptions::new(config, Arc::new(move || stack.build()))
         };
-        Ok((options, ack))
+        Ok((options, each))
     }
 }
 
@@ -59,12 +60,12 @@ impl Settings {
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub fn probe(py: Python<'_>, address: &str, ttl: Option<u8>, settings: Settings, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let (to, (options, ack)) = (parse(address)?, settings.options()?);
+    let (to, (options, each)) = (parse(address)?, settings.options()?);
     let found = watched(py, progress.as_ref(), |told| {
         let target = ProbeTarget { to, method: method(ttl), from: None };
         ackclock_drive::run_probe(options, &target, told)
     })?;
-    Ok(describe_real(&found, &ack).to_string())
+    Ok(describe_real(&found, each).to_string())
 }
 
 /// The same over an emulated path between two kernels, in namespaces of their own: the link and the way back of the scenario `path`. `address` is that of
@@ -81,7 +82,7 @@ pub fn probe_emulated(
     limit: Vec<(String, String)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let (to, (options, ack)) = (parse(address)?, settings.options()?);
+    let (to, (options, each)) = (parse(address)?, settings.options()?);
     let ((there, back), seed) = links(path)?;
     let mut report = None;
     let found = watched(py, progress.as_ref(), |told| {
@@ -96,7 +97,7 @@ pub fn probe_emulated(
         report = Some(kernels.emulator.stop());
         Ok(found)
     })?;
-    let mut described = describe_real(&found, &ack);
+    let mut described = describe_real(&found, each);
     if let Some(r) = report {
         described["path"] = json!({
             "forward": counters(&r.forward),
@@ -113,14 +114,14 @@ pub fn probe_emulated(
 /// how many at once: a token bucket.
 #[pyfunction]
 pub fn probe_simulated(py: Python<'_>, path: &str, settings: Settings, replies: Option<(f64, f64)>) -> PyResult<String> {
-    let (options, ack) = settings.options()?;
+    let (options, each) = settings.options()?;
     let ((forward, backward), seed) = links(path)?;
     let mut tokens = Tokens::new(replies);
     let found = py.detach(|| {
         let answers = &mut |now| tokens.take(now);
         ackclock_drive::simulate_probe(options, SimulatedPath { forward, backward, seed, answers })
     });
-    let mut described = describe(&found.report, &ack);
+    let mut described = describe(&found.report, each);
     described["path"] = json!({ "forward": counters(&found.forward), "backward": counters(&found.backward) });
     Ok(described.to_string())
 }
@@ -231,8 +232,8 @@ fn phase(phase: ProbePhase) -> &'static str {
 }
 
 #[cfg(target_os = "linux")]
-fn describe_real(found: &RealProbe, ack: &str) -> Value {
-    let mut described = describe(&found.report, ack);
+fn describe_real(found: &RealProbe, each: bool) -> Value {
+    let mut described = describe(&found.report, each);
     described["interrupted"] = json!(found.interrupted);
     described["answered_by"] = json!(found.answered_by.map(|(from, several)| json!({ "address": from.to_string(), "several": several })));
     described["overflowed"] = json!(found.overflowed);
@@ -240,9 +241,9 @@ fn describe_real(found: &RealProbe, ack: &str) -> Value {
     described
 }
 
-fn describe(r: &ProbeReport, ack: &str) -> Value {
+fn describe(r: &ProbeReport, each: bool) -> Value {
     json!({
-        "ack": ack,
+        "each_segment": each,
         "mss": r.mss,
         "headers": r.headers,
         "answered": r.answered,

@@ -107,7 +107,7 @@ impl Dropped {
 }
 
 /// A list of this length is not kept for another time.
-const SPARE_RANGES: usize = 8;
+const SPARE_RANGES: usize = 16;
 /// Places of the shortest such list.
 const LEAST_RANGES: usize = 4;
 

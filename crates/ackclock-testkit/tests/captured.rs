@@ -205,25 +205,30 @@ fn unneeded_retransmissions_are_those_that_arrived_twice() {
 
 #[test]
 fn episodes_are_classed_as_the_sender_does() {
-    let mut off = Vec::new();
-    let mut sum = [0; 3];
-    for (name, forth, back) in paths() {
-        for recovery in ["newreno", "sack", "fack"] {
-            for seed in 0..6 {
-                let setup = setup(recovery, true, recovery != "newreno");
-                let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 0);
-                let (d, real) = (c.client(), c.pipe.connection(0).stats());
-                let (found, real) = ([d.ca_events, d.non_ca_events, d.other_losses], [real.ca_events, real.non_ca_events, real.other_losses]);
-                (0..3).for_each(|i| sum[i] += real[i]);
-                if found != real {
-                    off.push(format!("{recovery}, {name}, seed {seed}: {found:?} instead of {real:?}"));
+    for counted in ["true", "false"] {
+        let mut off = [Vec::new(), Vec::new()];
+        let mut sum = [0; 3];
+        for (name, forth, back) in paths() {
+            for recovery in ["newreno", "sack", "fack"] {
+                for seed in 0..6 {
+                    let mut setup = setup(recovery, true, recovery != "newreno");
+                    setup.window.set("byte_counting", counted).expect("declared");
+                    let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 0);
+                    let (d, real) = (c.client(), c.pipe.connection(0).stats());
+                    let (found, real) = ([d.ca_events, d.non_ca_events, d.other_losses], [real.ca_events, real.non_ca_events, real.other_losses]);
+                    (0..3).for_each(|i| sum[i] += real[i]);
+                    if found != real {
+                        let differs = format!("{recovery}, {name}, seed {seed}: {found:?} instead of {real:?}");
+                        off[usize::from(recovery == "fack")].push(differs);
+                    }
                 }
             }
         }
+        println!("{sum:?}; {} and {} differ", off[0].len(), off[1].len());
+        // Where FACK finds a retransmission lost, it cuts its window once more without a sign of it on the wire.
+        let few = off[0].len() <= 2 && off[0].len() + off[1].len() <= if counted == "true" { 13 } else { 12 };
+        assert!(sum[0] > 400 && sum[1] > 100 && few, "{off:#?}");
     }
-    println!("{sum:?}; {} differ", off.len());
-    // Where FACK finds a retransmission lost, it cuts its window once more without a sign of it on the wire.
-    assert!(sum[0] > 400 && sum[1] > 100 && off.len() <= 12, "{} differ: {off:#?}", off.len());
 }
 
 #[test]

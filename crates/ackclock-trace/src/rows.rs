@@ -117,7 +117,7 @@ table! {
         responses: u32, "";
         /// How it stands at the end of the run: `finished`, `failed` or `unfinished`.
         outcome: Outcome, "";
-        /// Why it failed: `refused`, `reset`, `syn-timeout`, `timeout`, `unreachable`, `keepalive-timeout` or `local`.
+        /// Why it failed: `refused`, `reset`, `syn-timeout`, `timeout`, `unreachable`, `keepalive-timeout`, `false-ack` or `local`.
         reason: Option<&'static str>, "";
         /// Segments sent, acks and retransmissions included.
         segments_sent: u64, "";

@@ -7,7 +7,7 @@ use crate::{SeqNumber, SeqRange};
 pub struct SeqRanges(Vec<SeqRange>);
 
 /// A list of so many ranges is not kept for another time.
-const SPARE_RANGES: usize = 8;
+const SPARE_RANGES: usize = 16;
 
 impl Deref for SeqRanges {
     type Target = [SeqRange];

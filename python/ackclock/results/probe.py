@@ -6,8 +6,8 @@ from typing import Any
 
 CERTAIN = 4
 """CA events from which on p says something (M-F11)."""
-STACK = "fack-rh"
-"""Whose rules drive a probe where nothing else is said: the paper's (M-U3, M-A8)."""
+STACK = "fack-rh+per-ack"
+"""Whose rules drive a probe where nothing else is said: the paper's (M-U3, M-A8), whose window grows by acks."""
 HELD = 0.05
 """Share of the time from which on the largest rate counts as a limit."""
 
@@ -28,7 +28,7 @@ def summary(found: dict[str, Any], stack: str) -> dict[str, Any]:
             "loss": 1 - m["answered"] / m["sent"] if m["sent"] else None,
             "rtt": {**times(m["rtt"]), "sampled": rtt},
             "window": m["capacity"] * rtt / (8 * found["mss"]) if m["capacity"] is not None and rtt else None,
-            "model": models(m, found["mss"], found["ack"] == "every"),
+            "model": models(m, found["mss"], found["each_segment"]),
             **{name: m[name] for name in COUNTED},
             "probes_sent": m["sent"],
             "probes_answered": m["answered"],
@@ -67,12 +67,12 @@ def times(rtt: dict[str, Any]) -> dict[str, Any]:
     return {name: rtt[name] for name in ("min", "mean", "median", "p90", "p99", "max")}
 
 
-def models(m: dict[str, Any], mss: int, acks_each: bool) -> dict[str, Any]:
+def models(m: dict[str, Any], mss: int, each_segment: bool) -> dict[str, Any]:
     """What M-E3 and PFTK predict from p and the round-trip time that the connection sampled, and how the capacity found compares."""
     from ackclock.models import mathis97, pftk98
 
-    # C for random loss (M-T1c, M-T1d); packets per ack.
-    c, b = (1.31, 1.0) if acks_each else (0.93, 2.0)
+    # C for random loss (M-T1c, M-T1d); packets per step of the window, which counts them or the acks of them.
+    c, b = (1.31, 1.0) if each_segment else (0.93, 2.0)
     rtt, capacity, acked = m["rtt_sampled"], m["capacity"], m["segments_acked"]
     indications = (m["ca_events"] + m["non_ca_events"]) / acked if acked else 0.0
     mathis = float(mathis97.bandwidth(m["p"], rtt, mss, c)) if m["p"] and rtt else None

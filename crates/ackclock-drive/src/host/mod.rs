@@ -141,6 +141,7 @@ fn error_of(reason: AbortReason) -> io::Error {
         AbortReason::Timeout => (io::ErrorKind::TimedOut, "the peer no longer acknowledges"),
         AbortReason::Unreachable => (io::ErrorKind::HostUnreachable, "the peer cannot be reached"),
         AbortReason::KeepaliveTimeout => (io::ErrorKind::TimedOut, "the peer no longer answers keepalive probes"),
+        AbortReason::FalseAck => (io::ErrorKind::ConnectionAborted, "the peer acknowledged what had not been sent to it"),
         AbortReason::Local => (io::ErrorKind::ConnectionAborted, "the connection was aborted on this side"),
     };
     io::Error::new(kind, text)

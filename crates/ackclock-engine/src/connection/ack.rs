@@ -37,6 +37,9 @@ impl Connection {
             // Whatever it tells, it is not about anything that was sent.
             return;
         }
+        if self.rare.says(|r| r.skip_test.is_some()) && self.judge_skipped(now, segment) {
+            return;
+        }
         let flight_before = self.flight_size();
         let advanced = segment.ack.bytes_since(self.snd_una);
         let dsack = self.dsack_of(segment);
@@ -54,10 +57,10 @@ impl Connection {
             return;
         }
         if advanced > 0 {
-            self.sender.dup_acks = 0;
+            self.sender.dups.count = 0;
             self.note_usage(now, flight_before);
         } else if is_dup {
-            self.sender.dup_acks += 1;
+            self.sender.dups.count += 1;
         }
         if advanced > 0 && self.rare.says(|r| r.timestamps.timeout_tsval.is_some()) {
             self.read_echo(segment);
@@ -73,7 +76,11 @@ impl Connection {
             self.progress(now, sample.is_some());
         }
         if seldom(!self.sack_on) {
-            self.count_duplicates(is_dup, acked.segments, flight_before);
+            self.count_duplicates(now, is_dup, acked.segments, flight_before);
+        }
+        if advanced == 0 && self.rare.says(|r| r.skip_test.is_some()) && self.expects_duplicates(now) {
+            self.sender.dups.count = 0;
+            return;
         }
         let info = AckInfo {
             ack: segment.ack,
@@ -213,18 +220,6 @@ impl Connection {
         }
     }
 
-    /// Without SACK, each duplicate ack says that one segment left the network; an ack of n segments takes n - 1 of them back, since one was the hole
-    /// (RFC 6582 §3.2 step 3, "partial acknowledgments", in terms of `pipe`).
-    #[inline(never)]
-    fn count_duplicates(&mut self, is_dup: bool, segments_acked: u32, flight_before: u32) {
-        if is_dup {
-            self.sender.dup_delivered = (self.sender.dup_delivered + self.smss).min(flight_before.saturating_sub(self.smss));
-        } else if segments_acked > 0 && self.sender.dup_delivered > 0 {
-            self.sender.dup_delivered =
-                self.sender.dup_delivered.saturating_sub((segments_acked - 1) * self.smss).min(self.flight_size().saturating_sub(self.smss));
-        }
-    }
-
     /// Asks the loss recovery what this ack means and carries out its phase. Answers how things stand then. `undone`: the ack has just given the
     /// window back, and does not widen it.
     fn recover(&mut self, now: Instant, info: &AckInfo, undone: bool) -> SenderView {
@@ -236,14 +231,14 @@ impl Connection {
         let Sending { policies, state } = self.sender.both();
         let phase = policies.recovery.on_ack(info, &state.sent, &v, &mut state.lost);
         // Making a view costs something: the same one serves while nothing changes but the window.
-        let stale = !state.lost.is_empty() | (phase != Phase::Open) | (before != Phase::Open) | info.ece | (state.dup_delivered > 0);
+        let stale = !state.lost.is_empty() | (phase != Phase::Open) | (before != Phase::Open) | info.ece | (state.dups.delivered > 0);
         self.mark_lost(now);
         self.enter(now, phase);
         if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.end_repaired(now);
         }
         if seldom(stale) && self.phase == Phase::Open {
-            self.sender.dup_delivered = 0;
+            self.sender.dups.delivered = 0;
         }
         if seldom(info.ece) {
             self.echo(now, info.newly_acked);

@@ -128,13 +128,15 @@ impl Connection {
         }
         self.forget_copies();
         self.stop_timing();
+        self.end_skip_test();
         if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             // As after a timeout, but for the window and the episode: until all of it is acknowledged, what acks show to be missing is this loss.
             let v = self.view(now);
             let Sending { policies, state } = self.sender.both();
             policies.recovery.on_rto(&state.sent, &v, &mut state.lost);
             state.lost.clear();
-            (state.dup_acks, state.dup_delivered, state.recovery_point) = (0, 0, self.snd_nxt);
+            state.dups.forget();
+            state.recovery_point = self.snd_nxt;
             self.phase = Phase::Loss;
             self.follow_recovery_deadline();
         }

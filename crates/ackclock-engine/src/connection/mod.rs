@@ -4,6 +4,8 @@ mod ack;
 mod assemble;
 mod close;
 mod copies;
+mod duplicates;
+mod forge;
 mod handshake;
 mod icmp;
 mod news;
@@ -13,6 +15,7 @@ mod receive;
 mod segment;
 mod send;
 mod sender;
+mod skip_test;
 mod state;
 mod stateless;
 mod timeout;
@@ -315,7 +318,7 @@ impl Connection {
             holds_small: (self.config.nagle || self.corked) && !self.closing,
             phase: self.phase,
             recovery_point: sender.recovery_point,
-            dup_acks: sender.dup_acks,
+            dup_acks: sender.dups.count,
             expiries: self.expiries,
             rto_deadline: self.timers.deadline(Timer::Retransmission),
             oldest_sent_at: sender.sent.oldest_sent_at(),

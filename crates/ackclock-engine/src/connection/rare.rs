@@ -6,7 +6,9 @@ use ackclock_units::{Instant, Rate, SeqNumber, SeqRange, seldom};
 use ackclock_wire::Segment;
 
 use super::copies::Copies;
+use super::forge::Forged;
 use super::icmp::ClaimedSize;
+use super::skip_test::SkipTest;
 use super::undo::{Rebase, Watched};
 
 /// Reads as it was at the beginning, and has memory from when something of it is first changed. So what every segment passes must not write here what
@@ -63,6 +65,10 @@ pub(super) struct RareState {
     pub(super) reset: Option<Box<Segment>>,
     /// A probe to send (RFC 8985 §7.3).
     pub(super) loss_probe: Option<SeqRange>,
+    /// The test whether the peer acknowledges what it has not got.
+    pub(super) skip_test: Option<Box<SkipTest>>,
+    /// Acks of a receiver that cheats.
+    pub(super) forged: Option<Box<Forged>>,
     pub(super) pacing_rate: Option<Rate>,
     /// A timeout about which the verdict is out.
     pub(super) watched: Option<Box<Watched>>,
@@ -96,6 +102,8 @@ impl RareState {
     const BEGINNING: Self = Self {
         reset: None,
         loss_probe: None,
+        skip_test: None,
+        forged: None,
         pacing_rate: None,
         watched: None,
         rebase: None,

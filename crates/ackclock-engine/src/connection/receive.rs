@@ -96,6 +96,7 @@ impl Connection {
             AckAction::By(at) if at <= now => self.pending.ack = true,
             AckAction::By(at) => self.timers.arm(Timer::Ack, at),
             AckAction::Hold => {}
+            AckAction::Forge(how) => self.forge(how, p.bytes as u32),
         }
     }
 

@@ -29,13 +29,16 @@ impl Connection {
 
     #[inline(always)]
     fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if self.rare.says(|r| r.reset.is_some() || r.loss_probe.is_some())
+        if self.rare.says(|r| r.reset.is_some() || r.loss_probe.is_some() || r.forged.is_some())
             && let Some(transmit) = self.transmit_first(now)
         {
             return Some(transmit);
         }
         if mostly(self.state.is_synchronized()) {
-            let transmit = self.transmit_data(now);
+            let mut transmit = self.transmit_data(now);
+            if self.rare.says(|r| r.skip_test.is_some()) {
+                transmit = self.test_by_skipping(now, transmit);
+            }
             if transmit.is_some() {
                 return transmit;
             }
@@ -69,11 +72,14 @@ impl Connection {
         })
     }
 
-    /// What goes before everything else: a reset, or a probe.
+    /// What goes before everything else: a reset, acks of a receiver that cheats, or a probe.
     #[cold]
     fn transmit_first(&mut self, now: Instant) -> Option<Transmit> {
         if let Some(segment) = self.rare.reset.take().map(|s| *s) {
             return Some(Transmit { segment, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct });
+        }
+        if let Some(ack) = self.transmit_forged(now) {
+            return Some(ack);
         }
         let range = self.rare.loss_probe?;
         let again = range.start < self.snd_nxt;
@@ -85,7 +91,7 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
+    pub(super) fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
         if !self.sender.is_made() {
             if mostly(self.unsent() == 0 && !self.fin_is_due()) {
                 return None;
@@ -298,6 +304,9 @@ impl Connection {
         if self.rare.says(|r| r.copies.is_some()) {
             self.forget_copies_of(range);
         }
+        if self.rare.says(|r| r.skip_test.is_some()) {
+            self.sent_anyway(range);
+        }
         let len = range.len() - u32::from(fin);
         self.sender.quota = self.sender.quota.saturating_sub(u64::from(len));
         let v = self.view(now);
@@ -358,7 +367,7 @@ impl Connection {
         Some(Transmit { segment, offset, kind: SendKind::WindowProbe, retransmission: again, ecn: Ecn::NotEct })
     }
 
-    fn transmit_ack(&mut self, now: Instant) -> Transmit {
+    pub(super) fn transmit_ack(&mut self, now: Instant) -> Transmit {
         let segment = self.segment(now, self.snd_nxt, 0, Flags::ACK);
         Transmit { segment, offset: 0, kind: SendKind::Ack, retransmission: false, ecn: Ecn::NotEct }
     }

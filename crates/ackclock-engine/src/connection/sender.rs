@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use ackclock_policy::{SamplingRate, Window};
 use ackclock_trace::LossClass;
-use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange};
+use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange, seldom};
 
 use super::Connection;
+use super::duplicates::DuplicateAcks;
 use super::usage::Usage;
 use crate::policies::{AtNeed, SenderChoice, SenderPolicies};
 use crate::scoreboard::Scoreboard;
@@ -35,9 +36,7 @@ pub(super) struct SenderState {
     pub(super) window: Window,
     pub(super) initial_window: u32,
     pub(super) recovery_point: SeqNumber,
-    pub(super) dup_acks: u32,
-    /// Without SACK: bytes that duplicate acks say have left the network.
-    pub(super) dup_delivered: u32,
+    pub(super) dups: DuplicateAcks,
     /// Bytes that may still be sent on the last ack's account, outside the Open phase.
     pub(super) quota: Bytes,
     pub(super) usage: Usage,
@@ -65,8 +64,7 @@ impl SenderState {
             window: Window { cwnd: 0, ssthresh: Bytes::MAX },
             initial_window: 0,
             recovery_point: SeqNumber(0),
-            dup_acks: 0,
-            dup_delivered: 0,
+            dups: DuplicateAcks::new(),
             quota: 0,
             usage: Usage::new(),
             episode: None,
@@ -79,7 +77,7 @@ impl SenderState {
     /// What of `flight_size` outstanding bytes is in the network, by the scoreboard; without SACK each duplicate ack stands for one segment that has left.
     #[inline(always)]
     pub(super) fn pipe(&self, flight_size: u32) -> u32 {
-        self.sent.in_network(flight_size, self.dup_delivered)
+        self.sent.in_network(flight_size, self.dups.delivered)
     }
 }
 
@@ -169,6 +167,9 @@ impl Connection {
         self.set_window(window, now);
         let v = self.view(now);
         self.follow_pacing(&v);
+        if seldom(self.config.skip_test > 0) {
+            self.start_skip_test();
+        }
     }
 }
 

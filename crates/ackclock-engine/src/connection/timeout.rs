@@ -91,6 +91,7 @@ impl Connection {
         if self.rare.says(|r| r.claimed_size.is_some()) {
             self.believe_claimed_size();
         }
+        self.end_skip_test();
         let before = self.view(now);
         let repeated = self.expiries > 0;
         self.count_timeout(now);
@@ -114,8 +115,7 @@ impl Connection {
         // The window is asked before the marks change what `flight_size` and `pipe` say.
         self.reduce(Congestion::Rto { repeated }, now);
         self.mark_lost(now);
-        self.sender.dup_acks = 0;
-        self.sender.dup_delivered = 0;
+        self.sender.dups.forget();
         self.phase = Phase::Loss;
         self.sender.recovery_point = self.snd_nxt;
         if self.rare.ecn.on {

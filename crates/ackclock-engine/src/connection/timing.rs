@@ -47,6 +47,9 @@ impl Connection {
     }
 
     pub(super) fn sampled(&mut self, now: Instant, rtt: Duration, flight: u32) {
+        if seldom(!self.sack_on) {
+            self.sender.dups.sampled(rtt);
+        }
         let sampling_rate = match self.config.rtt_sampling {
             RttSampling::OncePerRtt if !self.rare.timestamps.on => 1.0 / f64::from((flight / self.smss).max(1)),
             _ => self.sender.sampling.rate(),

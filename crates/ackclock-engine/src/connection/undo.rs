@@ -121,7 +121,8 @@ impl Connection {
             self.count_spurious();
         }
         self.sender.sent.restore_marks();
-        (self.sender.dup_acks, self.sender.dup_delivered, self.expiries) = (0, 0, 0);
+        self.sender.dups.forget();
+        self.expiries = 0;
         (self.phase, self.sender.recovery_point) = (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
         self.restore_episode(now, w.episode);
         if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.sender.policies().undo.adapts_timer()) {

@@ -13,7 +13,7 @@ pub(crate) use sent::MAX_LEN;
 use sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, Sent, WAS_LOST, WAS_RETRANSMITTED};
 
 /// Room for so many segments is kept whatever is outstanding.
-const SPARE_SEGMENTS: usize = 64;
+const SPARE_SEGMENTS: usize = 128;
 
 /// Room is made and given back for multiples of so many segments.
 const ROOM_STEP: usize = 8;
@@ -148,6 +148,12 @@ impl Scoreboard {
 
     pub fn oldest_sent_at(&self) -> Option<Instant> {
         self.sent.front().map(|s| s.sent_at(self.epoch))
+    }
+
+    /// Bytes from the oldest outstanding one on that had first been sent by `then`. What has been sent again since counts as that old.
+    pub fn sent_by(&self, then: Instant) -> u32 {
+        let newer = self.sent.partition_point(|s| s.transmissions() > 1 || s.sent_at(self.epoch) <= then);
+        newer.checked_sub(1).map_or(0, |i| self.sent[i].end().bytes_since(self.sent[0].seq))
     }
 
     /// True while some segment is marked lost and not yet retransmitted.

@@ -42,6 +42,7 @@ pub const PRESETS: &[Preset] = &[
         sets: &[
             ("recovery", "tahoe"),
             ("recovery.limited_transmit", "false"),
+            ("window.byte_counting", "false"),
             ("window.initial_window", "segments"),
             ("window.initial_segs", "1"),
             ("sack", "false"),

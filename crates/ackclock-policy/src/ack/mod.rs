@@ -3,11 +3,12 @@
 mod bsd43;
 mod delayed;
 mod every;
+mod misbehaving;
 
 use crate::{AckPolicy, Entry};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn AckPolicy>] = &[&every::ENTRY, &delayed::ENTRY, &bsd43::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn AckPolicy>] = &[&every::ENTRY, &delayed::ENTRY, &bsd43::ENTRY, &misbehaving::ENTRY];
 
 #[cfg(test)]
 mod tests;

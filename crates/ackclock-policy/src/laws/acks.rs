@@ -20,7 +20,7 @@ fn receive(c: &Chosen<dyn AckPolicy>, rng: &mut ackclock_units::Rng, check: impl
         let action = policy.on_arrival(&Arrival { now, bytes, full_sized, push: rng.chance(0.1) }, &p);
         check(now, &p, action);
         match action {
-            AckAction::Now => p = AckPending { bytes: 0, full_segments: 0, segments: 0, deadline: None, ..p },
+            AckAction::Now | AckAction::Forge(_) => p = AckPending { bytes: 0, full_segments: 0, segments: 0, deadline: None, ..p },
             AckAction::By(at) => p.deadline = Some(at),
             AckAction::Hold => {}
         }
@@ -31,7 +31,7 @@ fn receive(c: &Chosen<dyn AckPolicy>, rng: &mut ackclock_units::Rng, check: impl
 fn an_ack_comes_in_the_end() {
     for_all::<dyn AckPolicy>(|c, rng| {
         receive(c, rng, |now, p, action| match action {
-            AckAction::Now => {}
+            AckAction::Now | AckAction::Forge(_) => {}
             AckAction::By(at) => {
                 assert!(at >= now, "{at:?} is past at {now:?}: {c:?}");
                 assert!(p.deadline.is_none_or(|running| at <= running), "a wait was prolonged: {c:?}");

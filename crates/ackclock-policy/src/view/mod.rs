@@ -341,6 +341,24 @@ pub enum AckAction {
     By(Instant),
     /// Not for this segment's sake.
     Hold,
+    /// At once, and not as an honest receiver would.
+    Forge(Forgery),
+}
+
+/// How a receiver cheats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Forgery {
+    /// Acks for what has arrived, each of which acknowledges a part of it.
+    pub parts: u16,
+    /// Duplicate acks besides.
+    pub repeats: u16,
+    /// Bytes acknowledged beyond what has arrived.
+    pub ahead: u32,
+}
+
+impl Forgery {
+    /// None.
+    pub const NONE: Self = Self { parts: 1, repeats: 0, ahead: 0 };
 }
 
 /// Collects a policy's private numbers for a trace.

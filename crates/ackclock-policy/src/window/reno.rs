@@ -209,8 +209,18 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         Param::bytes("initial_ssthresh", 0, 0..=1 << 40, "slow-start threshold of a new connection; 0B for none"),
         Param::count("min_ssthresh_segs", 2, 2..=1000, "floor of the slow-start threshold, segments"),
         Param::count("loss_window_segs", 1, 1..=1000, "window after a timeout, segments"),
-        Param::flag("byte_counting", false, "grow by bytes acknowledged (RFC 3465) rather than by acks"),
-        Param::count("limit_segs", 2, 1..=1000, "L, segments per ack in slow start with byte counting (RFC 3465 2.3)"),
+        Param::flag(
+            "byte_counting",
+            true,
+            "congestion avoidance counts bytes acknowledged, which a receiver cannot inflate by dividing its acks (RFC 5681 3.1, RFC 3465 2.1); else \
+             each ack adds its part of a segment (RFC 5681 3.1 eq. 3)",
+        ),
+        Param::count(
+            "limit_segs",
+            1,
+            1..=1000,
+            "L, segments per ack in slow start with byte counting: 1 is the standard (RFC 5681 3.1 eq. 2), 2 an experiment (RFC 3465 2.3)",
+        ),
         Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)"),
         Param::flag("at_ssthresh", false, "slow start goes on where the window equals the threshold, as in 4.4BSD-Lite (RFC 5681 3.1 allows either)"),
         Param::flag("keep_ssthresh", false, "a collapse to the loss window leaves the threshold alone (M-A3 as printed; not a standard)"),

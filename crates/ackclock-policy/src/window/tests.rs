@@ -7,6 +7,9 @@ fn chosen(name: &str) -> Chosen<dyn CongestionControl> {
     Registry::builtin().choose(name).expect("built in")
 }
 
+/// The window before byte counting.
+const PER_ACK: (&str, &str) = ("byte_counting", "false");
+
 fn with(name: &str, params: &[(&str, &str)]) -> Box<dyn CongestionControl> {
     let mut choice = chosen(name);
     for (param, value) in params {
@@ -54,14 +57,14 @@ fn slow_start_adds_a_segment_per_ack() {
 #[test]
 fn at_the_threshold_either_algorithm_may_run() {
     for (flag, cwnd) in [("false", 2500), ("true", 3000)] {
-        assert_eq!(grow(&mut *with("reno", &[("at_ssthresh", flag)]), &mut window(2000, 2000), 1000), cwnd);
-        assert_eq!(grow(&mut *with("reno", &[("at_ssthresh", flag)]), &mut window(4000, 2000), 1000), 4250);
+        assert_eq!(grow(&mut *with("reno", &[("at_ssthresh", flag), PER_ACK]), &mut window(2000, 2000), 1000), cwnd);
+        assert_eq!(grow(&mut *with("reno", &[("at_ssthresh", flag), PER_ACK]), &mut window(4000, 2000), 1000), 4250);
     }
 }
 
 #[test]
 fn byte_counting_in_slow_start() {
-    let mut w = with("reno", &[("byte_counting", "true")]);
+    let mut w = with("reno", &[("limit_segs", "2")]);
     // RFC 3465 §2.2: up to L = 2 segments per ack, after a timeout one.
     assert_eq!(grow(&mut *w, &mut window(4000, u64::MAX), 4000), 6000);
     let mut v = SenderView { phase: Phase::Loss, ..window(4000, u64::MAX) };
@@ -69,8 +72,26 @@ fn byte_counting_in_slow_start() {
 }
 
 #[test]
+fn dividing_acks_gains_nothing() {
+    // Savage et al. 1999, ACK division: a window of 8 segments acknowledged byte by byte is one window acknowledged.
+    for (name, gained) in [("reno", 1000), ("cubic", 1000)] {
+        for (ssthresh, most) in [(u64::MAX, 8000), (8000, gained)] {
+            let mut v = window(8000, ssthresh);
+            let mut w = with(name, &[]);
+            (0..8000).for_each(|_| _ = grow(&mut *w, &mut v, 1));
+            assert!(v.window.cwnd <= 8000 + most, "{name} below {ssthresh}: {}", v.window.cwnd);
+        }
+    }
+    // By acks the same acknowledgments are worth 57 segments.
+    let mut v = window(8000, 8000);
+    let mut w = with("reno", &[PER_ACK]);
+    (0..8000).for_each(|_| _ = grow(&mut *w, &mut v, 1));
+    assert!(v.window.cwnd > 100_000, "{}", v.window.cwnd);
+}
+
+#[test]
 fn byte_counting_in_avoidance() {
-    let mut w = with("reno", &[("byte_counting", "true")]);
+    let mut w = with("reno", &[]);
     let mut v = window(4000, 4000);
     // RFC 3465 §2.1: a segment for each window acknowledged, however many acks it takes.
     assert_eq!([2000, 2000, 4000, 999, 1].map(|n| grow(&mut *w, &mut v, n)), [4000, 5000, 5000, 5000, 6000]);
@@ -79,7 +100,7 @@ fn byte_counting_in_avoidance() {
 #[test]
 fn per_ack_increments_are_exact() {
     // J-E13: from 4 packets, 4 acks. With segments of 65,000 bytes, whole bytes are fine enough for six digits.
-    let mut w = with("reno", &[]);
+    let mut w = with("reno", &[PER_ACK]);
     let mut v = SenderView { smss: 65_000, ..window(4 * 65_000, 4 * 65_000) };
     for want in [4.25, 4.48529, 4.70824, 4.92064] {
         let got = grow(&mut *w, &mut v, 65_000) as f64 / 65_000.0;
@@ -90,7 +111,7 @@ fn per_ack_increments_are_exact() {
 #[test]
 fn increments_below_a_byte_add_up() {
     // J-A11: a window of a million segments of one byte each would never grow in whole bytes.
-    let mut w = with("reno", &[]);
+    let mut w = with("reno", &[PER_ACK]);
     let mut v = SenderView { smss: 100, ..window(1_000_000, 1_000_000) };
     for _ in 0..10_000 {
         grow(&mut *w, &mut v, 100);
@@ -102,7 +123,7 @@ fn increments_below_a_byte_add_up() {
 #[test]
 fn a_round_trip_adds_at_most_a_segment() {
     // J-A11 (2), J-E12: from 16 to 31.5 takes 15.5 rounds in theory; increments on a growing window make it 17 whole ones.
-    let mut w = with("reno", &[]);
+    let mut w = with("reno", &[PER_ACK]);
     let mut v = window(16_000, 16_000);
     let mut rounds = 0;
     while v.window.cwnd < 31_500 {
@@ -206,16 +227,16 @@ fn slow_start_alone_knows_no_threshold() {
 #[test]
 fn multiplicative_increase_and_decrease() {
     // J-A17: b = 1/d = 8/7, no additive part: a round trip of acks multiplies the window, a loss takes that back.
-    let mut w = with("reno", &[("decrease", "0.875"), ("increase_segs", "0"), ("increase_factor", "1.1428571428571428")]);
+    let mut w = with("reno", &[("decrease", "0.875"), ("increase_segs", "0"), ("increase_factor", "1.1428571428571428"), PER_ACK]);
     let mut v = window(28_000, 28_000);
     (0..28).for_each(|_| _ = grow(&mut *w, &mut v, 1000));
     assert!((31_990..=32_000).contains(&v.window.cwnd), "{}", v.window.cwnd);
     assert_eq!(w.on_congestion(Congestion::Loss, &window(32_000, 0)).cwnd, 28_000);
     // By bytes acknowledged: a window's worth at once.
-    let mut bytes = with("reno", &[("byte_counting", "true"), ("increase_segs", "0"), ("increase_factor", "2")]);
+    let mut bytes = with("reno", &[("increase_segs", "0"), ("increase_factor", "2")]);
     assert_eq!(grow(&mut *bytes, &mut window(8000, 8000), 8000), 16_000);
     // A quarter of a segment, for gateways that drop at the knee.
-    let mut small = with("reno", &[("increase_segs", "0.25")]);
+    let mut small = with("reno", &[("increase_segs", "0.25"), PER_ACK]);
     let mut v = window(8000, 8000);
     (0..8).for_each(|_| _ = grow(&mut *small, &mut v, 1000));
     assert!((8240..=8250).contains(&v.window.cwnd), "{}", v.window.cwnd);
@@ -224,7 +245,7 @@ fn multiplicative_increase_and_decrease() {
 #[test]
 fn whole_segments_never_grow() {
     // J-A11 (1), footnote 19: 1/cwnd of a segment is truncated to nothing, for ever.
-    let mut w = with("reno", &[("whole_segs", "true")]);
+    let mut w = with("reno", &[("whole_segs", "true"), PER_ACK]);
     let mut v = window(2000, 2000);
     assert!((0..10_000).all(|_| grow(&mut *w, &mut v, 1000) == 2000));
     assert_eq!(grow(&mut *w, &mut window(1000, 2000), 1000), 2000, "slow start adds whole ones");

@@ -27,7 +27,7 @@ def reproduce(setting: Setting) -> Outcome:
 def ways(name: str) -> list[str]:
     """Links over which the files of one workload go, in the topology's order: those with more payload than requests make up."""
     alone = [w for w in two.workloads("I") if w.given["name"] == name]
-    run = ac.simulate(two.path(), alone, "sack", duration="2s", drain="20s")
+    run = ac.simulate(two.path(), alone, "sack+per-ack", duration="2s", drain="20s")
     payload = {row["name"]: row["unique_bytes"] or 0 for row in run.links.to_pylist()}
     used = {link for link, carried in payload.items() if carried > 0.5 * max(payload.values())}
     return [link for link in HOPS[two.FAR] if link in used] if name == two.FAR else sorted(used, key=HOPS[name].index)

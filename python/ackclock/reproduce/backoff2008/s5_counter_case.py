@@ -55,7 +55,7 @@ def scenario(flows: int, ratio: float, setting: Setting) -> ac.Scenario:
     queue = ac.queue.DropTail(limit="0.5bdp")
     path = ac.Dumbbell(bottleneck=ac.Link(f"{MBIT}Mbit/s", queue=queue), rtt=f"{RTT}s")
     stacks = {
-        f"{label}, {way}, {flows}, {ratio:g}": ac.Stack("sack", estimator=timer(ratio), backoff=BACKOFFS[label], syn_retries=255, **options)
+        f"{label}, {way}, {flows}, {ratio:g}": ac.Stack("sack+per-ack", estimator=timer(ratio), backoff=BACKOFFS[label], syn_retries=255, **options)
         for way, (timer, options) in WAYS.items()
         for label in (TCP, NONE)
     }

@@ -70,7 +70,7 @@ def web(trace: str, mbit: float, **more: Any) -> Workload:
 
 def stacks(min_rto: str, *labels: str, preset: str = "sack") -> dict[str, ac.Stack]:
     """The stacks of those labels, by default TCP, TCP*(3) and TCP*(inf), with an initial timeout of 3 s."""
-    tcp = ac.Stack(preset, timer=ac.Rfc6298(min_rto=min_rto, initial_rto="3s"), syn_retries=255, karn_backoff=False)
+    tcp = ac.Stack(f"{preset}+per-ack", timer=ac.Rfc6298(min_rto=min_rto, initial_rto="3s"), syn_retries=255, karn_backoff=False)
     return {label: tcp.but(backoff=BACKOFFS[label]) for label in labels or BACKOFFS}
 
 

@@ -37,7 +37,7 @@ def attempts(queue: Queue, loss: float, setting: Setting) -> list[dict[str, Any]
     crowd = _crowd(MBIT / (1 - loss))
     opened = ac.Fixed(flows=CONNECTIONS * times, size="1B", start="2s", spread=f"{SECONDS * times}s")
     patient = ac.backoff.None_(r2_retries="inf")
-    tcp = {f"N = {n}": ac.Stack("sack", timer=ac.Rfc6298(initial_rto="1s"), backoff=patient, syn_retries=n - 1) for n in SYNS}
+    tcp = {f"N = {n}": ac.Stack("sack+per-ack", timer=ac.Rfc6298(initial_rto="1s"), backoff=patient, syn_retries=n - 1) for n in SYNS}
     seconds = SECONDS * times + 15
     run = ac.simulate(path, [crowd, opened], tcp, mix=dict.fromkeys(tcp, 1 / len(SYNS)), duration=f"{seconds}s", drain="1s", workers=setting.workers)
     link = next(row for row in run.links.to_pylist() if row["name"] == "link")

@@ -26,7 +26,7 @@ def survey(loss: float, min_rto: str, transfers: int) -> list[dict[str, Any]]:
     sizes = ac.sizes.Exponential(mean=f"{PAGE}B")
     # One at a time: a page each minute, and none takes that long.
     web = ac.Web(sizes=sizes, arrival_rate=1 / 60, arrivals="regular")
-    server = ac.Stack("sack", timer=ac.Rfc6298(min_rto=min_rto, initial_rto="3s"), karn_backoff=False)
+    server = ac.Stack("sack+per-ack", timer=ac.Rfc6298(min_rto=min_rto, initial_rto="3s"), karn_backoff=False)
     path = ac.Dumbbell(bottleneck=link, rtt=ac.Uniform("10ms", "200ms"))
     run = ac.simulate(path, web, {"server": server}, duration=f"{60 * transfers}s", drain="1000s", trace="packets", seed=int(1e4 * loss) + 1)
     segments = run.traces["segments"]

@@ -68,7 +68,7 @@ def minima() -> pa.Table:
     """By window and room in the line: how many cycles have a sampled minimum above the true one, and by how much (service times)."""
     found = []
     for window, params in WINDOWS.items():
-        stack = testbed.lite().but(window=ac.window.Reno(initial_window="segments", initial_segs=1, **params))
+        stack = testbed.lite().but(window=ac.window.Reno(initial_window="segments", initial_segs=1, byte_counting=False, **params))
         for room in ROOMS:
             sampled, true = Measured.of(stack, testbed.line(room=room)).least()
             off = (sampled - true) / testbed.SERVICE

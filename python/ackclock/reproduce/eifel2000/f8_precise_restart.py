@@ -59,7 +59,7 @@ class Reading:
 
     def stacks(self) -> dict[str, ac.Stack]:
         """The two hosts, which differ in their countdown alone."""
-        window = ac.window.Reno(initial_window="segments", initial_segs=1, **WINDOWS[self.window])
+        window = ac.window.Reno(initial_window="segments", initial_segs=1, byte_counting=False, **WINDOWS[self.window])
         ticked = ac.timer.Precise(heartbeat="500ms", whole_ticks=True)
         return {
             name: testbed.sender(ARITHMETIC[self.arithmetic], ticked if name == "REXMT_E" and self.age == "ticks" else countdown).but(

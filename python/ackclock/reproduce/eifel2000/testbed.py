@@ -48,7 +48,7 @@ def sender(estimator: object, countdown: object, **options: object) -> ac.Stack:
         estimator=estimator,
         timer=countdown,
         backoff=ac.backoff.Exponential(max_timeout="24h"),
-        window=ac.window.Reno(initial_window="segments", initial_segs=1),
+        window=ac.window.Reno(initial_window="segments", initial_segs=1, byte_counting=False),
         **options,
     )
 

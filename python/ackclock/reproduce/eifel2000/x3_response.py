@@ -32,7 +32,7 @@ def scenario() -> ac.Scenario:
         f"{recovery}, {label}": ac.Stack(
             recovery + undo,
             estimator=ac.Rfc6298(min_rto="200ms"),
-            window=ac.window.Reno(initial_ssthresh=f"{THRESHOLD}B"),
+            window=ac.window.Reno(initial_ssthresh=f"{THRESHOLD}B", byte_counting=False),
             ack="every",
             mss=f"{MSS}B",
             rcv_buf=f"{WINDOW}B",

@@ -29,7 +29,7 @@ FLOWS, FULL_FLOWS = 5, 1
 def scenario(limit: str, seed: int, full: bool) -> ac.Scenario:
     """Telnet flows of all sizes, web transfers and Pareto sources over one drop-tail queue."""
     path = ac.Dumbbell(bottleneck=ac.Link("5Mbit/s", queue=ac.queue.DropTail(limit=limit)), rtt="12ms")
-    tcp = ac.Stack("newreno", timer=ac.Rfc6298(min_rto="1s", initial_rto="3s"), ack="every", nagle=False)
+    tcp = ac.Stack("newreno+per-ack", timer=ac.Rfc6298(min_rto="1s", initial_rto="3s"), ack="every", nagle=False)
     stacks = {**{f"{s}": tcp.but(mss=f"{s}B") for s in SIZES}, "http": tcp.but(mss=f"{MEAN - 40}B")}
     flows = FULL_FLOWS if full else FLOWS
     telnet: list[Any] = [ac.Telnet(name=f"{s}", bytes=f"{s}B", flows=flows, spread="1s", stack=f"{s}") for s in SIZES]

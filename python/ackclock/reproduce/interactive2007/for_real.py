@@ -51,7 +51,7 @@ def slow_timer(recovery: Any) -> ac.Stack:
     return ac.Stack(
         recovery=recovery,
         estimator=ac.Rfc6298(min_rto=f"{RTO:g}s", initial_rto=f"{RTO:g}s"),
-        window=ac.window.Reno(initial_window="rfc6928"),
+        window=ac.window.Reno(initial_window="rfc6928", byte_counting=False),
         ack=ac.Every(),
         nagle=False,
     )

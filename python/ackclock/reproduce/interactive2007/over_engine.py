@@ -49,7 +49,7 @@ class Strategy:
         """Its stack: the paper's timer, windows of four packets to begin with, and no segment larger than a packet."""
         return ac.Stack(
             f"{self.preset}+no-nagle+mss({PACKET}B)+ack-every+min-rto({RTO:g}s)+init-rto({RTO:g}s)",
-            window=ac.window.Reno(initial_window="rfc3390"),
+            window=ac.window.Reno(initial_window="rfc3390", byte_counting=False),
         )
 
     def flows(self, name: str, flows: int, **more: Any) -> Any:

@@ -105,7 +105,7 @@ def tcp(preset: str = "sack+no-limited-transmit", *, min_rto: float = RTO, paylo
     stack = ac.Stack(
         preset,
         estimator=ac.Rfc6298(min_rto=f"{1e3 * min_rto:g}ms", initial_rto=f"{INITIAL_RTO:g}s"),
-        window=ac.window.Reno(initial_window="rfc3390", validate=False),
+        window=ac.window.Reno(initial_window="rfc3390", byte_counting=False, validate=False),
         ack=ac.Every(),
         backoff=ac.backoff.Exponential(r2_retries="inf"),
         mss=f"{payload}B",

@@ -41,7 +41,7 @@ def new(packets: int, /, **changes: Any) -> ac.Stack:
 
 def slow_start(**params: Any) -> Any:
     """J-A10 as the paper has it: from one packet, one more for each ack, also where the window is not what limits."""
-    return ac.window.Reno(initial_window="segments", initial_segs=1, validate=False, **params)
+    return ac.window.Reno(**{"initial_window": "segments", "initial_segs": 1, "byte_counting": False, "validate": False, **params})
 
 
 def line(rate: float, delay: float, queue: int, faults: Any = None) -> ac.Link:

@@ -19,7 +19,7 @@ STEPS = {"initial_window": "segments", "initial_segs": 1}
 GROWTH = {
     "per acked packet": ac.window.Reno(**STEPS, byte_counting=True, limit_segs=1000),
     "avoidance per acked packet": ac.window.Reno(**STEPS, byte_counting=True, limit_segs=1),
-    "per ack": ac.window.Reno(**STEPS),
+    "per ack": ac.window.Reno(**STEPS, byte_counting=False),
 }
 RECOVERIES = {"timeouts only": "timeout-only", "fast retransmit": ac.recovery.Tahoe(limited_transmit=False, go_back_n=False)}
 

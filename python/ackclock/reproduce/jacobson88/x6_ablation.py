@@ -12,7 +12,7 @@ from ackclock.reproduce.jacobson88.receivers import resent
 
 WHOLE = testbed.WINDOW // testbed.DATA
 """Packets that a sender without slow start begins with: the receiver's window."""
-SEGMENTS = {"initial_window": "segments"}
+SEGMENTS = {"initial_window": "segments", "byte_counting": False}
 WINDOWS = {
     (False, False): "receiver-only",
     (True, False): ac.window.Reno(phases="slow-start", initial_segs=1, **SEGMENTS),

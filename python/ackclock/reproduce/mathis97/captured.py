@@ -24,7 +24,7 @@ CHOICES = {
 
 def transfer(link: ac.Link, rtt: str, seconds: float, workload: object = None, room: str = "4MiB", **options: Any) -> Run:
     """One connection of NewReno over one link, its packets traced; bulk unless `workload` says otherwise. `room`: the receiver's buffer."""
-    stack = ac.Stack("newreno+no-sack", mss=f"{MSS}B", rcv_buf=room)
+    stack = ac.Stack("newreno+no-sack+per-ack", mss=f"{MSS}B", rcv_buf=room)
     path = ac.Single(link, rtt=rtt)
     return ac.Scenario.of(path, workload or ac.Bulk(), {STACK: stack}, duration=f"{seconds:g}s", trace=["packets"], **options).simulate()
 

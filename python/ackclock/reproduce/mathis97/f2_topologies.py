@@ -37,7 +37,7 @@ def paths() -> dict[str, ac.Single]:
 )
 def reproduce(setting: Setting) -> Outcome:
     """One transfer over each, and what the link says of its losses."""
-    tcp = ac.Stack("fack-rh", ack="every", timestamps=True, rcv_buf="4MiB", snd_buf="4MiB")
+    tcp = ac.Stack("fack-rh+per-ack", ack="every", timestamps=True, rcv_buf="4MiB", snd_buf="4MiB")
     options = {"duration": f"{SECONDS}s", "measure_from": "20s"}
     runs = run_all([ac.Scenario.of(path, ac.Bulk(), {"tcp": tcp}, **options) for path in paths().values()], workers=setting.workers)
     rows: dict[str, dict[str, Any]] = {}

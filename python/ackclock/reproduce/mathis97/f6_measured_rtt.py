@@ -34,7 +34,7 @@ def readings() -> dict[str, ac.Stack]:
     return {
         "as declared": plain,
         "no timestamps": plain.but(timestamps=False, mss=f"{bottleneck.PACKET - 40}B"),
-        "halves in bytes": plain.but(window=ac.window.Reno(initial_window="segments", initial_segs=1)),
+        "halves in bytes": plain.but(window=ac.window.Reno(initial_window="segments", initial_segs=1, byte_counting=False)),
         "RFC 6298's timer": plain.but(estimator=ac.Rfc6298(initial_rto="3s"), timer=ac.timer.RestartOnAck()),
         "ticks of 100 ms": plain.but(estimator=ac.Lite(tick="100ms"), timer=ac.timer.RestartOnAck(heartbeat="100ms", fast_retransmit=True)),
     }

@@ -17,16 +17,16 @@ from ackclock.results import Run
 from ackclock.sweep import run_all
 
 ROWS = {
-    "FACK-RH": ("fack-rh", "every"),
-    "SACK": ("sack+no-limited-transmit", "every"),
-    "Reno": ("reno+no-limited-transmit", "every"),
-    "NewReno": ("newreno+no-limited-transmit", "every"),
-    "Tahoe": ("tahoe+no-limited-transmit", "every"),
-    "FACK-RH DA": ("fack-rh", "delayed"),
-    "SACK DA": ("sack+no-limited-transmit", "delayed"),
-    "Reno DA": ("reno+no-limited-transmit", "delayed"),
-    "NewReno DA": ("newreno+no-limited-transmit", "delayed"),
-    "Tahoe DA": ("tahoe+no-limited-transmit", "delayed"),
+    "FACK-RH": ("fack-rh+per-ack", "every"),
+    "SACK": ("sack+no-limited-transmit+per-ack", "every"),
+    "Reno": ("reno+no-limited-transmit+per-ack", "every"),
+    "NewReno": ("newreno+no-limited-transmit+per-ack", "every"),
+    "Tahoe": ("tahoe+no-limited-transmit+per-ack", "every"),
+    "FACK-RH DA": ("fack-rh+per-ack", "delayed"),
+    "SACK DA": ("sack+no-limited-transmit+per-ack", "delayed"),
+    "Reno DA": ("reno+no-limited-transmit+per-ack", "delayed"),
+    "NewReno DA": ("newreno+no-limited-transmit+per-ack", "delayed"),
+    "Tahoe DA": ("tahoe+no-limited-transmit+per-ack", "delayed"),
 }
 """The rows of table 4: preset and acknowledgments."""
 RATE = "100Gbit/s"

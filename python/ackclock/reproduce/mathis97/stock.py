@@ -37,4 +37,4 @@ def tcp(preset: str, packet: int, **changes: Any) -> ac.Stack:
 
 def window(**params: Any) -> Any:
     """Slow-start from one segment and congestion avoidance."""
-    return ac.window.Reno(initial_window="segments", initial_segs=1, whole_segs_left=True, **params)
+    return ac.window.Reno(**{"initial_window": "segments", "initial_segs": 1, "whole_segs_left": True, "byte_counting": False, **params})

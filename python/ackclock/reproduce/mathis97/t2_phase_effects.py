@@ -53,7 +53,7 @@ def readings() -> dict[str, tuple[str, ac.Stack, dict[str, Any]]]:
         "an ack per packet": ("drop-tail", plain.but(ack="every"), {}),
         "RFC 6298's timer": ("drop-tail", plain.but(estimator=ac.Rfc6298(initial_rto="3s"), timer=ac.timer.RestartOnAck()), {}),
         "no timestamps": ("drop-tail", plain.but(timestamps=False, mss=f"{phase.PACKET - 40}B"), {}),
-        "halves in bytes": ("drop-tail", plain.but(window=ac.window.Reno(initial_window="segments", initial_segs=1)), {}),
+        "halves in bytes": ("drop-tail", plain.but(window=ac.window.Reno(initial_window="segments", initial_segs=1, byte_counting=False)), {}),
         "with limited transmit": ("drop-tail", plain.but(recovery=ac.recovery.Sack()), {}),
         "RED as declared": ("RED", plain, {}),
         "RED with an ack per packet": ("RED", plain.but(ack="every"), {}),

@@ -34,7 +34,7 @@ def scenario(buffer: float) -> ac.Scenario:
         ac.Bulk(name="transfer", start=f"{TRANSFER}s", stack="Reno"),
         ac.Telnet(name=DURING, start=f"{UNDER_TEST}s", **probe),
     ]
-    stacks = {"Reno": stock.tcp("reno", 1500), "probe": ac.Stack("sack", ack="every", nagle=False)}
+    stacks = {"Reno": stock.tcp("reno", 1500), "probe": ac.Stack("sack+per-ack", ack="every", nagle=False)}
     path = ac.Dumbbell(ac.Link(f"{RATE:.0f}bit/s", queue=ac.DropTail(limit=f"{round(buffer * RATE / 8)}B")), rtt=RTT)
     return ac.Scenario.of(path, flows, stacks, duration=f"{UNDER_TEST + 40}s", trace="samples")
 

@@ -25,7 +25,7 @@ NEAR = 1.2
 def scenario(periodic: bool, seed: int) -> ac.Scenario:
     """A transfer that begins with slow-start without bound."""
     loss: Any = {"kind": "periodic-loss", "every": 256} if periodic else {"kind": "loss", "p": P}
-    stack = ac.Stack("fack-rh", ack="every", mss=f"{SIZE}B", rcv_buf="16MiB", snd_buf="16MiB")
+    stack = ac.Stack("fack-rh+per-ack", ack="every", mss=f"{SIZE}B", rcv_buf="16MiB", snd_buf="16MiB")
     link = ac.Link(lossy.RATE, f"{RTT / 2 * 1e3:g}ms", "drop-tail", [{**loss, "of": "data"}])
     base = ac.Scenario.of(ac.Single(link, rtt="links"), ac.Bulk(), {"tcp": stack}, seed=seed, duration="30s")
     return base.but({"trace": '["samples", "packets", "episodes"]', "path.link.queue.limit": "1000000packets"})

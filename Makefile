@@ -13,6 +13,8 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Exactly what a lock lists: files whose hashes are not there are refused.
+INSTALL := -m pip install -q --disable-pip-version-check --no-deps --require-hashes
 # The first Python of at least 3.10 on the path; PYTHON=... chooses another one.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$p" && break; done)
@@ -33,7 +35,7 @@ $(VENV)/.created:
 
 $(VENV)/.packages-installed: requirements/main.lock | $(VENV)/.created
 	@echo "Installing the Python packages of requirements/main.lock." >&2
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/main.lock
+	@$(BIN)/python $(INSTALL) -r requirements/main.lock
 	@touch $@
 
 $(CORE): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-installed
@@ -75,7 +77,7 @@ papers: build
 	@$(BIN)/python -m ackclock.reproduce.pages
 
 $(VENV)/.lint-installed: requirements/lint.lock | $(VENV)/.created
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/lint.lock
+	@$(BIN)/python $(INSTALL) -r requirements/lint.lock
 	@touch $@
 
 lint: $(VENV)/.lint-installed build
@@ -85,9 +87,11 @@ lint: $(VENV)/.lint-installed build
 	$(BIN)/ruff format --check python tests docs bench
 	$(BIN)/python docs/generate.py --check
 
+# For every Python from 3.10 on and every system, with the hashes of all files. Versions that are locked stay.
+COMPILE := uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header
 lock:
-	uv pip compile -q --universal --python-version 3.10 --group build --group test --no-header -o requirements/main.lock pyproject.toml
-	uv pip compile -q --universal --python-version 3.10 --group lint --no-header -o requirements/lint.lock
+	$(COMPILE) --group build --group test -o requirements/main.lock pyproject.toml
+	$(COMPILE) --group lint -o requirements/lint.lock
 
 clean:
 	rm -rf $(VENV) target python/ackclock/_core*.so

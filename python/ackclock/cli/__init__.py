@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -139,10 +140,17 @@ def _invoke(arguments: list[str]) -> object:
     try:
         with warnings.catch_warnings(), command.make_context("ackclock", arguments) as context:
             usual = warnings.showwarning
-            warnings.showwarning = lambda message, kind, *place, **more: (
-                _fail(f"Note: {_sentence(str(message))}.", DONE) if kind.__name__ == "FigureWarning" else usual(message, kind, *place, **more)
-            )
-            return command.invoke(context)
+            failed: list[int] = []
+
+            def show(message: Any, kind: type[Warning], *place: Any, **more: Any) -> None:
+                # Its class is told by name: matplotlib, which its module needs, takes a second to load.
+                if kind.__name__ == "FigureWarning":
+                    failed.append(_fail(f"Note: {_sentence(str(message))}.", BAD_INPUT if message.bad_input else FAULT))
+                else:
+                    usual(message, kind, *place, **more)
+
+            warnings.showwarning = show
+            return command.invoke(context) or max(failed, default=DONE)
     except click.exceptions.Exit as e:
         return e.exit_code
 

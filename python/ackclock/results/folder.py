@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +54,17 @@ def _placed(target: Path) -> Path:
     return target.resolve() if target.name in ("", "..") else target.absolute()
 
 
-def write(target: Path, fill: Callable[[Path], None]) -> Path:
+def write(target: Path, fill: Callable[[Path], None], figures: Mapping[str, Any] | None = None) -> Path:
     """Has `fill` write files into a folder beside `target`, and puts it in place only when it is complete.
 
     An earlier run there is replaced, and left-overs of commands that were killed are removed. Whatever interrupts this leaves `target` as it was.
+    figures: by name, or functions that draw them. They come into the folder once it is in place: one that fails is a `FigureWarning`.
     """
     check_writable(target)
     target = _placed(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=PARTIAL, dir=target.parent))
+        partial = _beside(target)
     except OSError as e:
         raise InputError(f"{target}: {e.strerror}; a folder that can be written to would do") from None
     try:
@@ -71,12 +72,40 @@ def write(target: Path, fill: Callable[[Path], None]) -> Path:
             # mkdtemp makes folders that only their owner reads; a run is no secret.
             partial.chmod(0o777 & ~_umask())
             fill(partial)
-            owned.finish(mark, partial)
+            owned.finish(mark, partial, (f"{name}.{ending}" for name in figures or {} for ending in ("png", "svg")))
             _replace(target, partial)
     finally:
         owned.remove(partial)
     _tidy(target)
+    if figures:
+        _draw(target, figures)
     return target
+
+
+def _beside(target: Path) -> Path:
+    return Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=PARTIAL, dir=target.parent))
+
+
+def _draw(target: Path, figures: Mapping[str, Any]) -> None:
+    """Draws figures beside a folder that is in place, and moves each there when it is whole."""
+    from ackclock.plot import could_not_be_drawn, save
+
+    for name, given in figures.items():
+        partial = None
+        try:
+            about = os.stat(target)
+            partial = _beside(target)
+            with owned.marked(partial):
+                written = save(given() if callable(given) else given, partial / name)
+                # Another command may have replaced the folder: its figures are its own.
+                if os.path.samestat(about, os.stat(target)):
+                    for file in written:
+                        file.replace(target / file.name)
+        except Exception as e:
+            could_not_be_drawn(name, e)
+        finally:
+            if partial:
+                owned.remove(partial)
 
 
 def _replace(target: Path, partial: Path) -> None:

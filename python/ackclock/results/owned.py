@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -142,9 +142,9 @@ def marked(directory: Path) -> Iterator[IO[str]]:
         yield mark
 
 
-def finish(mark: IO[str], directory: Path) -> None:
-    """Lists the files of a folder that is complete in its mark."""
-    names = sorted(e.name for e in os.scandir(directory) if e.name != MARK)
+def finish(mark: IO[str], directory: Path, still: Iterable[str] = ()) -> None:
+    """Lists the files of a folder in its mark, and those that are still to come into it."""
+    names = sorted({*still, *(e.name for e in os.scandir(directory) if e.name != MARK)})
     strange = [n for n in names if not FILE.fullmatch(n)]
     assert not strange, f"{strange} would keep this folder from being replaced"
     _write(mark, {"written_by": WRITER, "version": version, "files": names})

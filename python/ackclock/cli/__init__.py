@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -127,12 +127,26 @@ def _run(arguments: list[str]) -> int:
     except AckclockError as e:
         return _fail(f"ackclock: {_sentence(str(e))}", FAULT)
     except Exception as e:
-        if os.environ.get("ACKCLOCK_TRACEBACK"):
-            raise
-        return _fail(
-            f"ackclock: internal fault, {type(e).__name__}: {e} (ACKCLOCK_TRACEBACK=1 shows where; please report it)",
-            FAULT,
-        )
+        return _internal(e)
+
+
+def helper(work: Callable[[], None]) -> int:
+    """Runs what a process of its own does for a command, and returns its exit code. Errors are one sentence on stderr, as those of commands."""
+    try:
+        work()
+    except (KeyboardInterrupt, EOFError):
+        return INTERRUPTED
+    except AckclockError as e:
+        return _fail(f"ackclock: {_sentence(str(e))}", FAULT)
+    except Exception as e:
+        return _internal(e)
+    return DONE
+
+
+def _internal(e: Exception) -> int:
+    if os.environ.get("ACKCLOCK_TRACEBACK"):
+        raise e
+    return _fail(f"ackclock: internal fault, {_sentence(f'{type(e).__name__}: {e}')} (ACKCLOCK_TRACEBACK=1 shows where; please report it)", FAULT)
 
 
 def _invoke(arguments: list[str]) -> object:

@@ -118,3 +118,34 @@ def test_figures_come_into_no_folder_of_another_command(tmp_path):
     folder.write(target, lambda inside: (inside / "flows.parquet").write_text("first"), {"rates": late})
     assert "rates.png" not in names(target) and ac.load(target).about["title"] == "made up"
     assert owned.foreign(target) is None and names(tmp_path) == {"out"}
+
+
+@pytest.mark.parametrize("name", ["$\\frac{x$.csv", "a\x1b[31m.csv", "\u4e2d.csv"])
+@pytest.mark.parametrize(
+    "command", [["timers", "--out", "o"], ["timers", "--timer", "eifel", "--out", "o"], ["model", "eifel", "--out", "o", "--series"]]
+)
+def test_names_of_files_are_plain_words_in_every_figure(ackclock, tmp_path, name, command):
+    (tmp_path / name).write_text(SERIES)
+    done = ackclock(*command, name)
+    assert done.code == 0, done
+    assert "could not be drawn" not in done.err and "\x1b" not in done.err and ".py:" not in done.err
+    # What the font has no sign for is a box, which is said once.
+    assert done.err.count("missing from font") == (name[0] == "\u4e2d")
+    assert {"summary.json", "ackclock.json"} < names(tmp_path / "o") and len(names(tmp_path / "o")) == 5
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="a system of files that takes none")
+@pytest.mark.parametrize("target", ["/proc/out", "/proc/a/b"])
+def test_a_place_that_takes_no_folders_is_refused_before_anything_runs(ackclock, tmp_path, target):
+    (tmp_path / "p.toml").write_text(PLAN)
+    done = ackclock("sweep", "p.toml", "--out", target)
+    assert done.code == 2 and done.is_one_sentence(), done
+    assert "`/proc` cannot be written to; give another folder" in done.err
+    assert names(tmp_path) == {"p.toml"}
+
+
+def test_a_row_that_is_none_is_not_shown(ackclock, tmp_path):
+    (tmp_path / "s.csv").write_text("time,rtt\n1,2\nroot:secret,3,4\n")
+    done = ackclock("timers", "s.csv")
+    assert done.code == 2 and done.is_one_sentence(), done
+    assert "Expected 2 columns, got 3" in done.err and "secret" not in done.err

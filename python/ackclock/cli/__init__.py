@@ -153,15 +153,17 @@ def _invoke(arguments: list[str]) -> object:
     # What click's own `main` does besides ends the process where a pipe is closed.
     try:
         with warnings.catch_warnings(), command.make_context("ackclock", arguments) as context:
-            usual = warnings.showwarning
             failed: list[int] = []
+            said: set[str] = set()
 
             def show(message: Any, kind: type[Warning], *place: Any, **more: Any) -> None:
+                text = _sentence(str(message)).rstrip(".")
                 # Its class is told by name: matplotlib, which its module needs, takes a second to load.
                 if kind.__name__ == "FigureWarning":
-                    failed.append(_fail(f"Note: {_sentence(str(message))}.", BAD_INPUT if message.bad_input else FAULT))
-                else:
-                    usual(message, kind, *place, **more)
+                    failed.append(BAD_INPUT if message.bad_input else FAULT)
+                if text not in said:
+                    said.add(text)
+                    _fail(f"Note: {text}.", DONE)
 
             warnings.showwarning = show
             return command.invoke(context) or max(failed, default=DONE)

@@ -32,9 +32,18 @@ def check_writable(target: Path) -> None:
     if target.exists() and not target.is_dir():
         raise InputError(f"`{target}` is a file; {NEEDED}")
     parent = next(p for p in _placed(target).parents if p.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+    if not _takes_folders(parent, target):
         raise InputError(f"`{parent}` cannot be written to; give another folder")
     _check_ours(target, target)
+
+
+def _takes_folders(parent: Path, target: Path) -> bool:
+    """Whether a folder can be made there. Rights do not tell of systems of files that take none, such as /proc."""
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=f".{_placed(target).name}.", suffix=PARTIAL, dir=parent))
+    except OSError:
+        return False
+    return True
 
 
 def _check_ours(directory: Path, target: Path) -> None:

@@ -4,15 +4,18 @@
 #   make bench   speed, beside other simulators               make lock    renew the lock files (needs uv)
 #   make docs    the reference pages                          make papers  a page for each paper, with its figures
 #   make fuzz    libFuzzer on every target (needs cargo-fuzz)  make exhaustive  every run of the search over small transfers
+#   make audit   known vulnerabilities, licences and sources of all dependencies (needs cargo-deny and the network)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python exhaustive fuzz bench lint lock docs papers clean
+.PHONY: build demo test test-rust test-python exhaustive fuzz audit bench lint lock docs papers clean
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Exactly what a lock lists: files whose hashes are not there are refused.
+INSTALL := install -q --disable-pip-version-check --no-deps --require-hashes
 # The first Python of at least 3.10 on the path; PYTHON=... chooses another one.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$p" && break; done)
@@ -33,7 +36,7 @@ $(VENV)/.created:
 
 $(VENV)/.packages-installed: requirements/main.lock | $(VENV)/.created
 	@echo "Installing the Python packages of requirements/main.lock." >&2
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/main.lock
+	@$(BIN)/python -m pip $(INSTALL) -r requirements/main.lock
 	@touch $@
 
 $(CORE): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-installed
@@ -75,19 +78,34 @@ papers: build
 	@$(BIN)/python -m ackclock.reproduce.pages
 
 $(VENV)/.lint-installed: requirements/lint.lock | $(VENV)/.created
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/lint.lock
+	@$(BIN)/python -m pip $(INSTALL) -r requirements/lint.lock
 	@touch $@
 
 lint: $(VENV)/.lint-installed build
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	$(BIN)/ruff check python tests docs bench
-	$(BIN)/ruff format --check python tests docs bench
+	$(BIN)/ruff check python tests docs bench requirements
+	$(BIN)/ruff format --check python tests docs bench requirements
 	$(BIN)/python docs/generate.py --check
 
+# pip-audit has an environment of its own: what it needs is no part of what it audits.
+$(VENV)/.audit-installed: requirements/audit.lock | $(VENV)/.created
+	@$(BIN)/python -m venv --clear --without-pip $(VENV)/audit
+	@$(BIN)/python -m pip --python $(VENV)/audit/bin/python $(INSTALL) -r requirements/audit.lock
+	@touch $@
+
+audit: $(VENV)/.audit-installed
+	@cargo deny --version >/dev/null 2>&1 || { echo "make audit needs cargo-deny: cargo install --locked cargo-deny" >&2; exit 2; }
+	cargo deny --locked --workspace check -D unmatched-skip -D license-exception-not-encountered
+	cargo deny --locked --manifest-path fuzz/Cargo.toml --config deny.toml check -A unmatched-skip -A license-exception-not-encountered
+	$(BIN)/python requirements/audit.py $(VENV)/audit/bin/pip-audit requirements/*.lock
+
+# For every Python from 3.10 on and every system, with the hashes of all files. Versions that are locked stay.
+COMPILE := uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header
 lock:
-	uv pip compile -q --universal --python-version 3.10 --group build --group test --no-header -o requirements/main.lock pyproject.toml
-	uv pip compile -q --universal --python-version 3.10 --group lint --no-header -o requirements/lint.lock
+	$(COMPILE) --group build --group test -o requirements/main.lock pyproject.toml
+	$(COMPILE) --group lint -o requirements/lint.lock
+	$(COMPILE) --group audit -o requirements/audit.lock
 
 clean:
 	rm -rf $(VENV) target python/ackclock/_core*.so

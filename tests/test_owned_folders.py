@@ -22,6 +22,11 @@ path = { kind = "single", rtt = "20ms", link = { rate = "10Mbit/s" } }
 workload = { kind = "bulk" }
 stacks = { tcp = "reno" }
 """
+LONG = f"""
+seeds = 8
+[scenario]
+{SCENARIO.replace("2s", "300s")}
+"""
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="links and locks of POSIX")
 
 
@@ -179,6 +184,55 @@ def test_left_overs_of_killed_runs_go_with_the_next_one_and_nothing_else_does(tm
     assert alive.returncode == 0, err
     assert names(tmp_path) == {"out", mine.name, other.name, link.name}
     assert names(target) == {"flows.parquet", "ackclock.json"}
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(mark, value):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(owned, "_write", full)
+    with pytest.raises(OSError, match="No space"):
+        made_up_run().save(tmp_path / "out")
+    assert names(tmp_path) == set()
+
+
+@POSIX
+@pytest.mark.parametrize("mark", [None, ""])
+def test_what_was_hardly_begun_goes_once_it_is_old(tmp_path, mark):
+    # A command that was killed before it wrote its mark; another one that is about to write it.
+    old, young = tmp_path / ".out.killed_1.partial", tmp_path / ".out.living_1.partial"
+    for left in (old, young):
+        left.mkdir()
+        if mark is not None:
+            (left / "ackclock.json").write_text(mark)
+    ago = time.time() - 2 * owned.ABANDONED
+    os.utime(old, (ago, ago))
+    assert owned.abandoned(old) and not owned.abandoned(young)
+    made_up_run().save(tmp_path / "out")
+    assert names(tmp_path) == {"out", young.name}
+
+
+@POSIX
+def test_a_sweep_that_is_killed_leaves_what_the_next_one_takes_away(tmp_path):
+    (tmp_path / "p.toml").write_text(LONG)
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "ackclock", "sweep", "p.toml", "--workers", "1", "--keep", "kept", "--out", "out"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    killed = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path).glob("kept/*/*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    killed.kill()
+    killed.wait()
+    assert [n for n in names(tmp_path / "tmp") if n.startswith("ackclock-sweep-")]
+    mine = tmp_path / "tmp" / "ackclock-sweep-mythesis"
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("x")
+    done = subprocess.run([*command, "--set", "duration=1s"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert names(tmp_path) == {"p.toml", "tmp", "kept", "out"}
+    assert not [n for n in names(tmp_path / "kept") if n.startswith(".")]
+    assert [n for n in names(tmp_path / "tmp") if n.startswith("ackclock")] == [mine.name]
 
 
 def test_pages_replace_pages_of_ackclock_alone(ackclock, tmp_path):

@@ -86,6 +86,15 @@ def test_links_between_pages_lead_somewhere(page):
         assert (ROOT / "docs" / target).exists(), target
 
 
+def test_security_names_tests_that_there_are():
+    text = (ROOT / "SECURITY.md").read_text()
+    named = re.findall(r"`((?:tests|crates|fuzz)/[^`]*)`", text) + re.findall(r"\]\(([^)#:]+)", text)
+    assert len(named) > 15
+    for path in named:
+        assert (ROOT / path).exists(), path
+    assert "(SECURITY.md)" in (ROOT / "README.md").read_text()
+
+
 def test_the_reference_pages_are_up_to_date():
     import subprocess
 

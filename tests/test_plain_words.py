@@ -2,11 +2,13 @@
 
 import io
 import json
+import sys
 
 import pytest
 
 import ackclock as ac
-from ackclock.cli import console
+from ackclock import _core
+from ackclock.cli import console, download, emulated
 from ackclock.plain import cell, plain
 from test_run_folder import made_up_run, names
 
@@ -53,6 +55,29 @@ def test_tables_and_notes_and_bars_are_escaped(capsys):
     assert quiet(found.out + found.err)
     assert json.loads(found.out[found.out.index("{") :]) == {"a": ESCAPES}
     assert quiet(console.Bar(ESCAPES)._label)
+
+
+@pytest.mark.parametrize(("error", "code"), [(ac.InputError(f"`{ESCAPES}`\nis bad"), 3), (ValueError(ESCAPES), 3), (KeyboardInterrupt(), 130)])
+def test_processes_of_their_own_say_what_failed_as_commands_do(capsys, monkeypatch, error, code):
+    def fails(*given):
+        raise error
+
+    monkeypatch.setattr(_core, "kernel_web", fails, raising=False)
+    monkeypatch.setattr(_core, "download_demo", fails, raising=False)
+    monkeypatch.setattr(_core, "probe_emulated", fails, raising=False)
+    for main in (emulated.main, lambda: download.main("folder")):
+        monkeypatch.setattr(sys, "stdin", io.StringIO('[{"scenario": ""}]'))
+        assert main() == code
+        said = capsys.readouterr()
+        assert said.out == "" and quiet(said.err)
+        assert said.err.count("\n") == (code == 3)
+        assert code != 3 or "\\x1b]0;owned\\x07" in said.err
+
+
+def test_the_bar_of_the_download_is_escaped(capsys):
+    download._progress(0.5, ESCAPES)
+    said = capsys.readouterr().err
+    assert quiet(said) and said.startswith("\r\\x1b]0;owned")
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])

@@ -92,6 +92,17 @@ def test_a_plan_that_will_not_do_is_one_sentence_and_exit_2(ackclock, tmp_path, 
     assert [p.name for p in tmp_path.iterdir()] == ["two.toml"]
 
 
+@pytest.mark.parametrize("axes", [True, False])
+@pytest.mark.parametrize(("change", "says"), [(("duration", "durations"), "`durations` is not"), (("sack", "sakc"), "`stacks.sakc` is `sakc`")])
+def test_a_scenario_within_a_plan_is_said_once_and_without_lines_of_its_own(ackclock, tmp_path, axes, change, says):
+    plan = PLAN if axes else "[scenario]" + PLAN.partition("[scenario]")[2].partition("[axes]")[0]
+    (tmp_path / "two.toml").write_text(plan.replace(*change))
+    done = ackclock("sweep", "two.toml")
+    assert done.code == 2 and done.is_one_sentence(), done
+    assert done.err.startswith(f"ackclock: two.toml: {'path.rtt = 20 ms: ' * axes}{says}"), done.err
+    assert done.err.count("two.toml") == 1
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "scenarios/sweeps").glob("*.toml")), ids=lambda f: f.stem)
 def test_every_plan_of_the_project_is_one(file):
     cases = plans.read(file, allow_files=True).cases()

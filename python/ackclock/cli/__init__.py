@@ -6,7 +6,8 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
@@ -126,23 +127,46 @@ def _run(arguments: list[str]) -> int:
     except AckclockError as e:
         return _fail(f"ackclock: {_sentence(str(e))}", FAULT)
     except Exception as e:
-        if os.environ.get("ACKCLOCK_TRACEBACK"):
-            raise
-        return _fail(
-            f"ackclock: internal fault, {type(e).__name__}: {e} (ACKCLOCK_TRACEBACK=1 shows where; please report it)",
-            FAULT,
-        )
+        return _internal(e)
+
+
+def helper(work: Callable[[], None]) -> int:
+    """Runs what a process of its own does for a command, and returns its exit code. Errors are one sentence on stderr, as those of commands."""
+    try:
+        work()
+    except (KeyboardInterrupt, EOFError):
+        return INTERRUPTED
+    except AckclockError as e:
+        return _fail(f"ackclock: {_sentence(str(e))}", FAULT)
+    except Exception as e:
+        return _internal(e)
+    return DONE
+
+
+def _internal(e: Exception) -> int:
+    if os.environ.get("ACKCLOCK_TRACEBACK"):
+        raise e
+    return _fail(f"ackclock: internal fault, {_sentence(f'{type(e).__name__}: {e}')} (ACKCLOCK_TRACEBACK=1 shows where; please report it)", FAULT)
 
 
 def _invoke(arguments: list[str]) -> object:
     # What click's own `main` does besides ends the process where a pipe is closed.
     try:
         with warnings.catch_warnings(), command.make_context("ackclock", arguments) as context:
-            usual = warnings.showwarning
-            warnings.showwarning = lambda message, kind, *place, **more: (
-                _fail(f"Note: {_sentence(str(message))}.", DONE) if kind.__name__ == "FigureWarning" else usual(message, kind, *place, **more)
-            )
-            return command.invoke(context)
+            failed: list[int] = []
+            said: set[str] = set()
+
+            def show(message: Any, kind: type[Warning], *place: Any, **more: Any) -> None:
+                text = _sentence(str(message)).rstrip(".")
+                # Its class is told by name: matplotlib, which its module needs, takes a second to load.
+                if kind.__name__ == "FigureWarning":
+                    failed.append(BAD_INPUT if message.bad_input else FAULT)
+                if text not in said:
+                    said.add(text)
+                    _fail(f"Note: {text}.", DONE)
+
+            warnings.showwarning = show
+            return command.invoke(context) or max(failed, default=DONE)
     except click.exceptions.Exit as e:
         return e.exit_code
 

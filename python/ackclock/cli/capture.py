@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import bar, note, print_json, print_table, say
+from ackclock.cli import BAD_INPUT
+from ackclock.cli.console import Bar, bar, note, print_json, print_table, say
 from ackclock.plain import cell, plain
 from ackclock.quantities import count, percent, rate, seconds
 
@@ -55,7 +58,7 @@ def command(
     timers: tuple[str, ...],
     xpl: Path | None,
     html: Path | None,
-) -> None:
+) -> int | None:
     """Take captures apart: connections, and every segment that was sent again with its cause.
 
     FILE is pcap or pcapng, plain or compressed with gzip or zstd; - is standard input. What is damaged is read up to the damage.
@@ -107,8 +110,7 @@ def command(
         raise InputError(f"`--flow {flow}` chooses none of the connections; `ackclock capture` without it lists them")
     if parquet:
         note(f"Tables: {_write(captures, parquet, packets)}")
-    if target or xpl:
-        _draw(captures, plots, target, xpl, chosen)
+    drawn = not (target or xpl) or _draw(captures, plots, target, xpl, chosen)
     if html:
         from ackclock import report
 
@@ -116,12 +118,12 @@ def command(
             note(f"Page: {report.write(captures, html, chosen, progress).absolute()}")
     if as_json:
         print_json(captures[0].report if len(captures) == 1 else [c.report for c in captures])
-        return
-    if as_csv:
+    elif as_csv:
         _csv(captures)
-        return
-    for capture in captures:
-        _show(capture, len(captures) > 1)
+    else:
+        for capture in captures:
+            _show(capture, len(captures) > 1)
+    return None if drawn else BAD_INPUT
 
 
 def _stem(file: Path) -> str:
@@ -238,28 +240,32 @@ def _csv(captures: list[Capture]) -> None:
         out.writerows(map(cell, row) for row in zip(*(column.to_pylist() for column in capture.directions.columns), strict=True))
 
 
-def _draw(captures: list[Capture], plots: tuple[str, ...], target: Path | None, xpl: Path | None, timers: tuple[str, ...]) -> None:
-    """Figures and files of xplot, a set for each connection."""
-    from ackclock.plot import save, xplot
+def _draw(captures: list[Capture], plots: tuple[str, ...], target: Path | None, xpl: Path | None, timers: tuple[str, ...]) -> bool:
+    """Figures and files of xplot, a set for each connection; whether there was anything to draw."""
+    from ackclock.plot import xplot
     from ackclock.results import folder
 
     wanted = [(i, capture, n) for i, capture in enumerate(captures, start=1) for n in _drawn(capture)]
     several = len(captures) > 1
     left = sum(len(c.connections) for c in captures) - len(wanted)
     if not wanted:
-        raise InputError("no connection carries payload, so there is nothing to draw")
+        note("Note: no connection carries payload, so there is nothing to draw.")
+        return False
 
     def named(what: str, i: int, n: int) -> str:
         return f"{what}-{i}-{n}" if several else f"{what}-{n}"
 
-    def figures(directory: Path) -> None:
-        with bar("figures") as progress:
-            for done, (i, capture, n) in enumerate(wanted):
-                for place, what in enumerate(dict.fromkeys(plots)):
-                    progress((done + place / len(plots)) / len(wanted), f"{what} of connection {n}")
-                    figure = capture.plot.rtt(n, timers) if what == "rtt" else getattr(capture.plot, what.replace("-", "_"))(n)
-                    save(figure, directory / named(what, i, n))
+    def summary(directory: Path) -> None:
         folder.write_json({"figures": list(plots), "files": [c.report["file"] for c in captures]}, directory / folder.SUMMARY)
+
+    def figures(progress: Bar) -> dict[str, Callable[[], Any]]:
+        each = [(what, i, capture, n) for i, capture, n in wanted for what in dict.fromkeys(plots)]
+
+        def draw(place: int, what: str, capture: Capture, n: int) -> Any:
+            progress(place / len(each), f"{what} of connection {n}")
+            return capture.plot.rtt(n, timers) if what == "rtt" else getattr(capture.plot, what.replace("-", "_"))(n)
+
+        return {named(what, i, n): partial(draw, place, what, capture, n) for place, (what, i, capture, n) in enumerate(each)}
 
     def files(directory: Path) -> None:
         for i, capture, n in wanted:
@@ -282,11 +288,14 @@ def _draw(captures: list[Capture], plots: tuple[str, ...], target: Path | None, 
         )
 
     if target:
-        note(f"Figures: {folder.write(target, figures)}")
+        with bar("figures") as progress:
+            written = folder.write(target, summary, figures(progress))
+        note(f"Figures: {written}")
     if xpl:
         note(f"Files of xplot: {folder.write(xpl, files)}")
     if left:
         note(f"Note: drawn are the {len(wanted)} connections with payload that stalled longest, {count(left)} others are not; --flow chooses.")
+    return True
 
 
 def _write(captures: list[Capture], target: Path, packets: bool) -> Path:

@@ -124,8 +124,7 @@ def summary(rows: Any, name: str) -> dict[str, Any]:
 
 
 def _write(out: Path, model: Any, timers: list[Any], result: dict[str, Any]) -> Path:
-    from ackclock.plot import save
-    from ackclock.plot import timers as draw
+    from ackclock.plot import timers as drawn
     from ackclock.results import folder
 
     table = model.table(timers)
@@ -133,14 +132,15 @@ def _write(out: Path, model: Any, timers: list[Any], result: dict[str, Any]) -> 
     column = {name: table[name].to_numpy()[shown] for name in ("time", "rtt", *(f"{t}.rto" for t in timers))}
     rto = {t["timer"]: column[f"{timer}.rto"] for t, timer in zip(result["timers"], timers, strict=True)}
     what = f"Largest load {model.load}, service time {model.service_time:g} s, samples: {model.sampling}" if "load" in result else model.name
-    fig = draw(column["time"], column["rtt"], rto, title="Timeouts over the row model", subtitle=what)
+
+    def draw() -> Any:
+        return drawn(column["time"], column["rtt"], rto, title="Timeouts over the row model", subtitle=what)
 
     def fill(directory: Path) -> None:
         folder.write_table(table, directory / "rows.parquet")
-        save(fig, directory / "rto")
         folder.write_json({**result, "folder": str(out.absolute())}, directory / folder.SUMMARY)
 
-    return folder.write(out, fill)
+    return folder.write(out, fill, {"rto": draw})
 
 
 def _timer(text: str) -> Any:

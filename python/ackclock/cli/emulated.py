@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _core
-from ackclock.cli import FAULT, INTERRUPTED
+from ackclock.cli import helper
 
 FAR = "10.78.0.2"
 """The far kernel; 10.78.1.9 is an address behind it."""
@@ -23,17 +23,15 @@ FAR = "10.78.0.2"
 
 def main() -> int:
     """Runs what standard input asks for."""
-    runs = json.load(sys.stdin)
-    try:
-        json.dump([one(run) for run in runs], sys.stdout)
-    except _core.MissingRightError as e:
-        json.dump({"missing": str(e)}, sys.stdout)
-    except _core.AckclockError as e:
-        print(f"ackclock: {e}", file=sys.stderr)
-        return FAULT
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return 0
+
+    def run() -> None:
+        runs = json.load(sys.stdin)
+        try:
+            json.dump([one(run) for run in runs], sys.stdout)
+        except _core.MissingRightError as e:
+            json.dump({"missing": str(e)}, sys.stdout)
+
+    return helper(run)
 
 
 def one(run: dict[str, Any]) -> Any:

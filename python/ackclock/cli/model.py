@@ -188,24 +188,20 @@ def _curve(f: Formula, values: dict[str, Values]) -> str | None:
 def _write(out: Path, f: Formula, values: dict[str, Values], others: list[Beside], rows: list[dict[str, Any]], result: dict[str, Any]) -> Path:
     import pyarrow as pa
 
-    from ackclock.plot import save
     from ackclock.results import folder
 
     over = _curve(f, values)
-    fig = _figure(f, values, others, over) if over else None
+    draw = _figure(f, values, others, over) if over else None
 
     def fill(directory: Path) -> None:
         folder.write_table(pa.table({name: [row[name] for row in rows] for name in rows[0]}), directory / "rows.parquet")
-        if fig is not None:
-            save(fig, directory / "curve")
         folder.write_json({**result, "folder": str(out.absolute())}, directory / folder.SUMMARY)
 
-    return folder.write(out, fill)
+    return folder.write(out, fill, {"curve": draw} if draw else {})
 
 
-def _figure(f: Formula, values: dict[str, Values], others: list[Beside], over: str) -> Any:
-    from ackclock.plot import curves
-
+def _figure(f: Formula, values: dict[str, Values], others: list[Beside], over: str) -> Callable[[], Any]:
+    """What draws the curves. What cannot be drawn for want of values or for their number is refused before."""
     kind = f.inputs[over].kind
     x = values[over].fine(kind)
     arrays = {name: x if name == over else np.unique(v.array) if not f.inputs[name].per_flow else v.array for name, v in values.items()}
@@ -223,16 +219,22 @@ def _figure(f: Formula, values: dict[str, Values], others: list[Beside], over: s
         raise InputError(f"that would draw {len(lines)} curves; give at most {MOST_LINES}, or leave `--out` out")
     unit = f" ({f.unit})" if f.unit not in ("", "ratio") else ""
     x_unit = f" ({UNITS[kind]})" if kind in UNITS else ""
-    return curves(
-        x,
-        [(label, np.array(v)) for label, v in lines.values()],
-        title=f"{f.name} ({f.id})" + (" and others" if others else ""),
-        subtitle=f.about,
-        xlabel=f"{over}: {f.inputs[over].about}{x_unit}",
-        ylabel=f"{f.result}{unit}",
-        log=values[over].log,
-        legend=", ".join(f"{n} = {quantity(f, n, v)}" for n, v in fixed.items()),
-    )
+
+    def draw() -> Any:
+        from ackclock.plot import curves
+
+        return curves(
+            x,
+            [(label, np.array(v)) for label, v in lines.values()],
+            title=f"{f.name} ({f.id})" + (" and others" if others else ""),
+            subtitle=f.about,
+            xlabel=f"{over}: {f.inputs[over].about}{x_unit}",
+            ylabel=f"{f.result}{unit}",
+            log=values[over].log,
+            legend=", ".join(f"{n} = {quantity(f, n, v)}" for n, v in fixed.items()),
+        )
+
+    return draw
 
 
 def quantity(f: Formula, name: str, value: float) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,12 +64,12 @@ def traced(resolved: str, group: str) -> str:
 
 
 def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
-    """The figures asked for, by the name of their file: a sequence plot for each run, the rates of all of them."""
+    """What draws the figures asked for, by the name of their file: a sequence plot for each run, the rates of all of them."""
     if not plots:
         return {}
     labels = run.traces["segments"]["run"].unique().to_pylist() if "segments" in run.traces else []
-    made = {f"sequence-{place}" if len(labels) > 1 else "sequence": run.plot.sequence(label) for place, label in enumerate(labels, start=1)}
-    return {**(made if "sequence" in plots else {}), **({"rates": run.plot.rates()} if "rates" in plots else {})}
+    made = {f"sequence-{place}" if len(labels) > 1 else "sequence": partial(run.plot.sequence, label) for place, label in enumerate(labels, start=1)}
+    return {**(made if "sequence" in plots else {}), **({"rates": run.plot.rates} if "rates" in plots else {})}
 
 
 def show(run: Run) -> None:

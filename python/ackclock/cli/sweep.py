@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,12 +170,11 @@ def _count(cases: list[Case], keep: Path, as_json: bool) -> int | None:
 def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...], took: float) -> dict[str, Any]:
     """Writes the folder, and returns what `--json` prints, which the folder holds as well."""
     from ackclock import _core
-    from ackclock.plot import save_all
     from ackclock.results import folder
     from ackclock.sweep.picture import picture
     from ackclock.sweep.work import engine
 
-    figures = {f"plot-{i}" if len(plots) > 1 else "plot": picture(found, text, given.title) for i, text in enumerate(plots, start=1)}
+    figures = {f"plot-{i}" if len(plots) > 1 else "plot": partial(picture, found, text, given.title) for i, text in enumerate(plots, start=1)}
     result = {
         "plan": given.name,
         "title": given.title,
@@ -196,9 +196,8 @@ def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...],
         for name in ("table", "flows", "links", *found.traces()):
             folder.write_table(getattr(found, name), directory / f"{'sweep' if name == 'table' else name}.parquet")
         folder.write_json(result, directory / folder.SUMMARY)
-        save_all(figures, directory)
 
-    folder.write(target, fill)
+    folder.write(target, fill, figures)
     return result
 
 

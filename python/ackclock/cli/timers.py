@@ -73,18 +73,19 @@ def _show(result: dict[str, Any]) -> None:
 def _write(target: Path, replays: dict[str, Any], result: dict[str, Any], name: str) -> Path:
     import pyarrow as pa
 
-    from ackclock.plot import outlines, save
+    from ackclock.plot import outlines
     from ackclock.results import folder
 
     curves = {timer: pa.table(replay.outline()) for timer, replay in replays.items()}
     arrays = {timer: {c: t[c].to_numpy() for c in t.column_names} for timer, t in curves.items()}
     said = {t["timer"]: f"{count(t['spurious'])} spurious" for t in result["timers"]}
-    fig = outlines(arrays, title="Timeouts over a series of round-trip times", subtitle=f"{name}: {result['rows']:,} rows", said=said)
+
+    def draw() -> Any:
+        return outlines(arrays, title="Timeouts over a series of round-trip times", subtitle=f"{name}: {result['rows']:,} rows", said=said)
 
     def fill(directory: Path) -> None:
         tables = [t.append_column("timer", pa.array([timer] * t.num_rows)) for timer, t in curves.items()]
         folder.write_table(pa.concat_tables(tables), directory / "outline.parquet")
-        save(fig, directory / "timers")
         folder.write_json({**result, "folder": str(target.absolute())}, directory / folder.SUMMARY)
 
-    return folder.write(target, fill)
+    return folder.write(target, fill, {"timers": draw})

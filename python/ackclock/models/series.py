@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def read(path: Path) -> Iterator[dict[str, Array]]:
             last = float(piece["time"][-1]) if batch.num_rows else last
             yield piece
     except pa.ArrowException as e:
-        why = " ".join(str(e).split())[:300].rstrip(".")
+        # Behind the numbers of columns stands the whole row, which is no matter of an error.
+        why = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", " ".join(str(e).split()))[:300].rstrip(".")
         raise InputError(f"`{path}` cannot be read as a series ({why}); give CSV or Parquet with seconds in the columns time and rtt") from None
     except UnicodeDecodeError:
         raise InputError(f"`{path}` is neither Parquet nor CSV in UTF-8") from None

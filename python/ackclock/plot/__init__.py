@@ -9,7 +9,7 @@ from ackclock.plot.rates import rates
 from ackclock.plot.round_trips import round_trips
 from ackclock.plot.sequence import sequence
 from ackclock.plot.spread import Measured, measured
-from ackclock.plot.style import FigureWarning, save, save_all
+from ackclock.plot.style import FigureWarning, could_not_be_drawn, save
 from ackclock.plot.timers import outlines, timers
 from ackclock.plot.what_if import what_if
 
@@ -18,6 +18,7 @@ __all__ = [
     "Measured",
     "ccdf",
     "ccdf_bands",
+    "could_not_be_drawn",
     "curves",
     "details",
     "flight",
@@ -26,7 +27,6 @@ __all__ = [
     "rates",
     "round_trips",
     "save",
-    "save_all",
     "sequence",
     "timers",
     "what_if",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, FuncFormatter
 
+from ackclock._core import InputError
 from ackclock.plain import plain
 
 # Okabe and Ito's palette without its yellow, which is too pale for a line on white.
@@ -106,21 +107,17 @@ def side_by_side(panels: Sequence[str], width: float, height: float, title: str,
 class FigureWarning(UserWarning):
     """A figure could not be drawn; everything else is there."""
 
+    bad_input = False
+    """Whether that is a matter of what was asked for, and not a fault of ackclock."""
 
-def save_all(figures: Mapping[str, Figure | Callable[[], Figure]], directory: Path) -> list[Path]:
-    """Writes figures by the name of their files, made or still to be made. One that fails is a warning: it loses nothing else."""
-    written = []
-    for name, given in figures.items():
-        try:
-            written += save(given() if callable(given) else given, directory / name)
-        except Exception as e:
-            if isinstance(e, OSError):
-                raise
-            for ending in ("png", "svg"):
-                (directory / f"{name}.{ending}").unlink(missing_ok=True)
-            why = " ".join(f"{type(e).__name__}: {e}".split())[:300]
-            warnings.warn(FigureWarning(f"the figure `{name}` could not be drawn ({why}); everything else is written"), stacklevel=2)
-    return written
+
+def could_not_be_drawn(name: str, error: Exception) -> None:
+    """Warns of a figure that failed, which loses nothing else."""
+    bad_input = isinstance(error, InputError | OSError)
+    why = " ".join((str(error) if bad_input else f"{type(error).__name__}: {error}").split())[:300]
+    warning = FigureWarning(f"the figure `{name}` could not be drawn ({why}); everything else is written")
+    warning.bad_input = bad_input
+    warnings.warn(warning, stacklevel=2)
 
 
 def save(fig: Figure, stem: Path) -> list[Path]:

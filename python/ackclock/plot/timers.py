@@ -97,7 +97,7 @@ def grid(title: str, subtitle: str, panels: int) -> tuple[Figure, list[Axes]]:
     """A figure with small panels in two columns that share their axes."""
     rows = -(-panels // 2)
     with mpl.rc_context(style.SETTINGS):
-        fig = Figure(figsize=(7.2, 1.2 + 1.45 * rows), layout="constrained")
+        fig = style.PlainFigure(figsize=(7.2, 1.2 + 1.45 * rows), layout="constrained")
         FigureCanvasAgg(fig)
         all_axes = fig.subplots(rows, 2, sharex=True, sharey=True, squeeze=False).ravel().tolist()
         for axes in all_axes[panels:]:
@@ -113,7 +113,7 @@ def grid(title: str, subtitle: str, panels: int) -> tuple[Figure, list[Axes]]:
 def frame(title: str, subtitle: str, panels: int, room: int = 40) -> tuple[Figure, list[Axes]]:
     """A figure with panels below each other and its title above them, with `room` (points) for the subtitle and a legend of one row."""
     with mpl.rc_context(style.SETTINGS):
-        fig = Figure(figsize=(7.2, 4.4 if panels == 1 else 3.0 * panels), layout="constrained")
+        fig = style.PlainFigure(figsize=(7.2, 4.4 if panels == 1 else 3.0 * panels), layout="constrained")
         FigureCanvasAgg(fig)
         axes = [fig.add_subplot(panels, 1, i + 1) for i in range(panels)]
         axes[0].set_title(title, pad=room if subtitle else 26)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock._core import InputError
+from ackclock.cli.console import note
 from ackclock.reproduce.item import ITEMS, Outcome, Setting, find
 from ackclock.reproduce.verdicts import HOLDS, verdict
 
@@ -59,7 +60,7 @@ def main(ids: list[str]) -> int:
     try:
         wanted = [i.id for name in ids for i in find(name)]
     except InputError as e:
-        print(e, file=sys.stderr)
+        note(str(e))
         return 2
     for id in wanted:
         _, entry = measure(id)

@@ -267,7 +267,6 @@ def _words(value: Any) -> str:
 def save(i: Item, outcome: Outcome, setting: Setting, began: float, root: Path) -> dict[str, Any]:
     """Writes the item's folder below `root` and returns what `--json` prints, which the folder holds as well."""
     from ackclock._core import version
-    from ackclock.plot import save_all
     from ackclock.results import folder
 
     target = (root / i.id).absolute()
@@ -293,7 +292,6 @@ def save(i: Item, outcome: Outcome, setting: Setting, began: float, root: Path) 
         for name, table in outcome.tables.items():
             folder.write_table(table, directory / f"{name}.parquet")
         folder.write_json(result, directory / folder.SUMMARY)
-        save_all(outcome.figures, directory)
 
-    folder.write(target, fill)
+    folder.write(target, fill, outcome.figures)
     return result

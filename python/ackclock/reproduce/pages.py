@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ackclock._core import InputError
+from ackclock.cli.console import note
 from ackclock.reproduce import full
 from ackclock.reproduce.item import ITEMS, KINDS, Item, Outcome, find, order
 from ackclock.reproduce.pointer import ROOT, Reference
@@ -177,17 +178,17 @@ def main(names: list[str]) -> int:
     try:
         items = [i for name in (stale() if names == ["stale"] else names or PAPERS) for i in find(name)]
     except InputError as e:
-        print(e, file=sys.stderr)
+        note(str(e))
         return 2
     fresh: dict[str, dict[str, str]] = {i.paper: {} for i in items}
     wrong = False
     for i in items:
         outcome = i.run()
         if outcome.skipped:
-            print(f"{i.id} was skipped, and its section stays: {outcome.skipped}", file=sys.stderr)
+            note(f"{i.id} was skipped, and its section stays: {outcome.skipped}")
             continue
         if problem := disagreement(i.id, outcome):
-            print(problem, file=sys.stderr)
+            note(problem)
             wrong = True
             continue
         for name, fig in outcome.figures.items():

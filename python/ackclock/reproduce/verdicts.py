@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ackclock.cli.console import note
 from ackclock.reproduce.item import ITEMS, Outcome
 
 FILE = Path(__file__).with_name("verdicts.json")
@@ -46,7 +47,7 @@ def keep(outcomes: dict[str, Outcome]) -> None:
     record = {id: entry for id, entry in recorded().items() if id in ITEMS}
     for id, outcome in outcomes.items():
         if outcome.skipped:
-            print(f"{id} was skipped, and its verdict stays: {outcome.skipped}", file=sys.stderr)
+            note(f"{id} was skipped, and its verdict stays: {outcome.skipped}")
             continue
         reason = "" if outcome.holds else record.get(id, {}).get("reason", "")
         record[id] = {"verdict": verdict(outcome), "reason": reason, "got": {c.name: c.got for c in outcome.checks}}

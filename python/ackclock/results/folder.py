@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,18 @@ def check_writable(target: Path) -> None:
     if target.exists() and not target.is_dir():
         raise InputError(f"`{target}` is a file; {NEEDED}")
     parent = next(p for p in _placed(target).parents if p.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+    if not _takes_folders(parent, target):
         raise InputError(f"`{parent}` cannot be written to; give another folder")
     _check_ours(target, target)
+
+
+def _takes_folders(parent: Path, target: Path) -> bool:
+    """Whether a folder can be made there. Rights do not tell of systems of files that take none, such as /proc."""
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=f".{_placed(target).name}.", suffix=PARTIAL, dir=parent))
+    except OSError:
+        return False
+    return True
 
 
 def _check_ours(directory: Path, target: Path) -> None:
@@ -54,16 +63,17 @@ def _placed(target: Path) -> Path:
     return target.resolve() if target.name in ("", "..") else target.absolute()
 
 
-def write(target: Path, fill: Callable[[Path], None]) -> Path:
+def write(target: Path, fill: Callable[[Path], None], figures: Mapping[str, Any] | None = None) -> Path:
     """Has `fill` write files into a folder beside `target`, and puts it in place only when it is complete.
 
     An earlier run there is replaced, and left-overs of commands that were killed are removed. Whatever interrupts this leaves `target` as it was.
+    figures: by name, or functions that draw them. They come into the folder once it is in place: one that fails is a `FigureWarning`.
     """
     check_writable(target)
     target = _placed(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=PARTIAL, dir=target.parent))
+        partial = _beside(target)
     except OSError as e:
         raise InputError(f"{target}: {e.strerror}; a folder that can be written to would do") from None
     try:
@@ -71,12 +81,40 @@ def write(target: Path, fill: Callable[[Path], None]) -> Path:
             # mkdtemp makes folders that only their owner reads; a run is no secret.
             partial.chmod(0o777 & ~_umask())
             fill(partial)
-            owned.finish(mark, partial)
+            owned.finish(mark, partial, (f"{name}.{ending}" for name in figures or {} for ending in ("png", "svg")))
             _replace(target, partial)
     finally:
         owned.remove(partial)
     _tidy(target)
+    if figures:
+        _draw(target, figures)
     return target
+
+
+def _beside(target: Path) -> Path:
+    return Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=PARTIAL, dir=target.parent))
+
+
+def _draw(target: Path, figures: Mapping[str, Any]) -> None:
+    """Draws figures beside a folder that is in place, and moves each there when it is whole."""
+    from ackclock.plot import could_not_be_drawn, save
+
+    for name, given in figures.items():
+        partial = None
+        try:
+            about = os.stat(target)
+            partial = _beside(target)
+            with owned.marked(partial):
+                written = save(given() if callable(given) else given, partial / name)
+                # Another command may have replaced the folder: its figures are its own.
+                if os.path.samestat(about, os.stat(target)):
+                    for file in written:
+                        file.replace(target / file.name)
+        except Exception as e:
+            could_not_be_drawn(name, e)
+        finally:
+            if partial:
+                owned.remove(partial)
 
 
 def _replace(target: Path, partial: Path) -> None:

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -118,7 +118,7 @@ def remove(directory: Path) -> bool:
         if not stat.S_ISDIR(os.lstat(directory).st_mode):
             return False
         regular = {e.name for e in os.scandir(directory) if e.is_file(follow_symlinks=False)}
-        names = regular if _unfinished(directory) else _known(directory, regular)
+        names = regular if _unfinished(directory) or _hardly_begun(directory) else _known(directory, regular)
         # The mark goes last: a removal that is interrupted is gone on with by the next command.
         for name in sorted(names, key=lambda n: (n in (MARK, SUMMARY), n)):
             if FILE.fullmatch(name):
@@ -133,6 +133,12 @@ def _unfinished(directory: Path) -> bool:
     return isinstance(mark, dict) and mark.get("written_by") == WRITER and mark.get("unfinished") is True
 
 
+def _hardly_begun(directory: Path) -> bool:
+    """Whether a folder holds nothing, or a mark in which nothing stands yet: what was to write it was killed, or the disk was full."""
+    entries = list(os.scandir(directory))
+    return all(e.name == MARK and e.is_file(follow_symlinks=False) and not e.stat(follow_symlinks=False).st_size for e in entries)
+
+
 @contextlib.contextmanager
 def marked(directory: Path) -> Iterator[IO[str]]:
     """Marks a folder as one that is being written: nobody takes it for a left-over as long as this lasts."""
@@ -142,9 +148,9 @@ def marked(directory: Path) -> Iterator[IO[str]]:
         yield mark
 
 
-def finish(mark: IO[str], directory: Path) -> None:
-    """Lists the files of a folder that is complete in its mark."""
-    names = sorted(e.name for e in os.scandir(directory) if e.name != MARK)
+def finish(mark: IO[str], directory: Path, still: Iterable[str] = ()) -> None:
+    """Lists the files of a folder in its mark, and those that are still to come into it."""
+    names = sorted({*still, *(e.name for e in os.scandir(directory) if e.name != MARK)})
     strange = [n for n in names if not FILE.fullmatch(n)]
     assert not strange, f"{strange} would keep this folder from being replaced"
     _write(mark, {"written_by": WRITER, "version": version, "files": names})
@@ -167,7 +173,8 @@ def left_over(directory: Path) -> bool:
         if not stat.S_ISDIR(about.st_mode) or not mine(about):
             return False
         entries = list(os.scandir(directory))
-        if not entries:
+        if _hardly_begun(directory):
+            # Whoever just made it has no lock on it yet.
             return time.time() - about.st_mtime > ABANDONED
         if not _unfinished(directory):
             return foreign(directory) is None and free(directory / MARK)
@@ -180,9 +187,13 @@ def abandoned(directory: Path) -> bool:
     """Whether a folder, whatever it holds, was marked as being written by a command of ours, of the same user, that was killed."""
     try:
         about = os.lstat(directory)
+        if not stat.S_ISDIR(about.st_mode) or not mine(about):
+            return False
+        if _hardly_begun(directory):
+            return time.time() - about.st_mtime > ABANDONED
+        return _unfinished(directory) and free(directory / MARK)
     except OSError:
         return False
-    return stat.S_ISDIR(about.st_mode) and mine(about) and _unfinished(directory) and free(directory / MARK)
 
 
 def mine(about: os.stat_result) -> bool:

@@ -79,20 +79,18 @@ class Run:
         return Plots(self)
 
     def save(self, directory: str | Path, figures: Mapping[str, Any] | None = None) -> Path:
-        """Writes the run folder, with further figures by name, and returns its path. An earlier run there is replaced; other files are not."""
-        return folder.write(Path(directory), lambda inside: self._fill(inside, figures or {}))
+        """Writes the run folder, with further figures by name, and returns its path. An earlier run there is replaced; other files are not.
 
-    def _fill(self, directory: Path, figures: Mapping[str, Any]) -> None:
+        figures: made, or functions that make them, which are called once all else is in place.
+        """
+        usual = {"response_time": lambda: self.plot.ccdf("response_time", by="stack")} if any(row["mean"] for row in self.stacks) else {}
+        return folder.write(Path(directory), self._fill, {**usual, **(figures or {})})
+
+    def _fill(self, directory: Path) -> None:
         (directory / "scenario.toml").write_text(self.scenario, encoding="utf-8")
         for name, table in self.tables().items():
             folder.write_table(table, directory / f"{name}.parquet")
         folder.write_json(self.summary, directory / folder.SUMMARY)
-        if any(row["mean"] for row in self.stacks):
-            figures = {"response_time": lambda: self.plot.ccdf("response_time", by="stack"), **figures}
-        if figures:
-            from ackclock.plot import save_all
-
-            save_all(figures, directory)
 
     def __repr__(self) -> str:
         return f"<ackclock run: {self.flows.num_rows} flows, {len(self.stacks)} stacks>"

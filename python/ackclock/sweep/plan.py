@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ackclock.sweep.axis import KEYS as AXIS_KEYS
 from ackclock.sweep.axis import near
 from ackclock.sweep.result import Case
 from ackclock.sweep.sweep import MOST, MOST_POINTS, Sweep, zipped
+from ackclock.sweep.work import Failure
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,13 +46,20 @@ class Plan:
     title: str
     text: str
     sweep: Sweep
+    own: bool = False
+    """Whether the scenario is a table of the plan."""
 
     def cases(self) -> list[Case]:
         """Every run that is wanted, as `Sweep.cases`."""
         try:
-            return self.sweep.cases()
+            cases = self.sweep.cases()
         except InputError as e:
             raise InputError(f"{self.name}: {e}") from None
+        return [replace(c, failure=self._placed(c.failure)) if c.failure else c for c in cases]
+
+    def _placed(self, failure: Failure) -> Failure:
+        """A failure without the plan's name, which stands before it already; a table of a plan has no lines of its own."""
+        return replace(failure, reason=re.sub(rf"^{re.escape(self.name)}:\d+: ", "", failure.reason)) if self.own else failure
 
 
 def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files: bool = False) -> Plan:
@@ -89,7 +98,7 @@ def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files:
         sweep = Sweep(scenario, _axes(found), seeds=_seeds(found.get("seeds")), where=where, fixed=fixed, most=most)
     except InputError as e:
         raise stop(str(e)) from None
-    return Plan(str(file), title or file.stem, text, sweep)
+    return Plan(str(file), title or file.stem, text, sweep, own=isinstance(found["scenario"], Mapping))
 
 
 def _scenario(file: Path, given: Any, stop: Callable[[str], InputError], allow_files: bool) -> Scenario:

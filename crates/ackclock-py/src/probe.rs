@@ -37,7 +37,7 @@ pub struct Settings {
 
 impl Settings {
     /// The options, and the name of the receiver's rule, which the models depend on.
-    fn options(&self) -> PyResult<(ProbeOptions, String)> {
+    fn options(&self) -> PyResult<(ProbeOptions, bool)> {
         let stack = Stack::named(&Registry::builtin(), &self.stack).map_err(|e| InputError::new_err(e.to_string()))?;
         let (config, time) = (stack.config(), Duration::from_secs_f64);
         // Whether the window grows by what arrives, or by the acks of it.

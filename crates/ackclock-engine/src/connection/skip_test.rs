@@ -14,6 +14,9 @@ use crate::AbortReason;
 /// For how many smoothed round trips after the late segment duplicate acks may be its own doing.
 const PATIENCE_RTTS: u64 = 2;
 
+/// Segments outstanding whose acks are sure to release what follows a segment that is left out, even where two of them make one ack.
+const UNDER_WAY_SEGS: u32 = 3;
+
 /// How the test stands.
 #[derive(Debug)]
 pub(super) struct SkipTest {
@@ -61,7 +64,9 @@ impl Connection {
     #[cold]
     pub(super) fn test_by_skipping(&mut self, now: Instant, transmit: Option<Transmit>) -> Option<Transmit> {
         let Some(t) = transmit else { return self.send_skipped(now) };
-        let follows = self.unsent() >= u64::from(self.smss) && self.view(now).room() >= u64::from(self.smss);
+        // Something follows it, now or with the acks that are under way.
+        let under_way = self.flight_size().saturating_sub(t.segment.len) >= UNDER_WAY_SEGS * self.smss;
+        let follows = self.unsent() >= u64::from(self.smss) && (under_way || self.view(now).room() >= u64::from(self.smss));
         let (every, open, una) = (self.config.skip_test, self.phase == Phase::Open, self.snd_una);
         let test = self.rare.skip_test.as_mut()?;
         if t.kind != SendKind::New || t.segment.len == 0 {
@@ -79,12 +84,13 @@ impl Connection {
         test.left = next(&mut self.rng, every);
         let range = SeqRange::new(t.segment.seq, t.segment.seq + t.segment.len);
         test.stage = Stage::Skipped { range, shown: false };
-        // Should what follows not go out after all, this does.
-        self.transmit_data(now).or(Some(t)).inspect(|sent| {
-            if sent.segment.seq == range.start {
-                self.end_skip_test();
-            }
-        })
+        let next = self.transmit_data(now);
+        if next.is_none() && !under_way {
+            // Should what follows not go out after all, this does.
+            self.end_skip_test();
+            return Some(t);
+        }
+        next
     }
 
     /// The segment that was left out, once something sent after it has arrived.

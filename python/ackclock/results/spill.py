@@ -34,7 +34,8 @@ class Spill:
         self._limit = limit
         self._lock = threading.Lock()
         self._files: dict[str, _File] = {}
-        self._taken: dict[tuple[int, int], int] = {}
+        self._taken: dict[int, tuple[int, int]] = {}
+        self._total = 0
         self._datagrams: set[int] = set()
 
     def take(self, job: int, attempt: int, label: str, samples: Any, segments: Any) -> None:
@@ -48,9 +49,10 @@ class Spill:
     def _write(self, name: str, job: int, attempt: int, table: pa.Table) -> None:
         if name == "segments" and pa.compute.max(table["connection"]).as_py() >= FIRST_DATAGRAM:
             self._datagrams.add(job)
-        self._taken = {key: size for key, size in self._taken.items() if key[0] != job or key[1] >= attempt}
-        self._taken[job, attempt] = self._taken.get((job, attempt), 0) + table.nbytes
-        if sum(self._taken.values()) > self._limit:
+        latest, size = self._taken.get(job, (attempt, 0))
+        self._taken[job] = (attempt, table.nbytes + (size if latest == attempt else 0))
+        self._total += self._taken[job][1] - size
+        if self._total > self._limit:
             raise InputError(
                 f"the trace takes more than {self._limit / 2**30:.3g} GiB on disk: trace fewer groups of events (`trace`), make `duration` shorter, "
                 "or allow more (`--trace-limit`, or `trace_limit` in Python)"

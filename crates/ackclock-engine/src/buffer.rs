@@ -204,6 +204,11 @@ impl ReceiveBuffer {
         self.bytes.as_ref().map_or(0, |bytes| held_by(&bytes.in_order) + bytes.pages.held())
     }
 
+    /// Memory that the list of what waits behind a gap takes.
+    pub fn list_bytes(&self) -> Bytes {
+        self.out_of_order.as_ref().map_or(0, |o| size_of::<OutOfOrder>() as u64 + o.ranges.held_bytes())
+    }
+
     /// SACK blocks, the most recent first; then whatever else is held, since as many should be said as there is room for (RFC 2018 §4).
     pub fn sack_blocks(&self) -> impl Iterator<Item = SeqRange> + '_ {
         self.out_of_order.iter().flat_map(|o| {

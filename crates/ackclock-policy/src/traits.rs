@@ -253,6 +253,11 @@ pub trait RateControl: Policy {
 pub trait Application: Policy {
     /// Called when the connection is established, whenever the wake-up it asked for has come, and may be called early.
     fn on_wake(&mut self, now: Instant, io: &mut dyn AppIo, rng: &mut Rng) -> Wake;
+
+    /// Memory that its lists take, bytes; those that grow as it runs. Runs that would hold too much end with an error.
+    fn held_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// A queue in front of a link.

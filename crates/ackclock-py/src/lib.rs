@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use super::quantity::quantity;
     #[pymodule_export]
-    use super::simulate::{Result, resolve, simulate};
+    use super::simulate::{Result, expected_events, resolve, simulate};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use ackclock_policy::Registry;
-use ackclock_sim::scenario::{self, Files, Progress, Resolved, Results, Scenario, Summary};
+use ackclock_sim::scenario::{self, Files, Limits, Progress, Resolved, Results, Scenario, Summary, TracePart, TraceSink};
 use ackclock_trace::{EventTables, Row, Sink};
 use ackclock_units::{Duration, Rate};
 use pyo3::prelude::*;
@@ -44,6 +45,10 @@ pub struct Result {
     /// What was traced, for each run: its label, and the tables of samples, episodes and segments. Empty without a `trace` in the scenario.
     #[pyo3(get)]
     traces: Vec<Trace>,
+    /// Which of these went to the sink, all but their episodes: the place among `traces`, the number of the run, the attempt that counts, and the
+    /// connection by which the tables call the first source of datagrams, 2147483648 in the parts.
+    #[pyo3(get)]
+    handed_on: Vec<(usize, usize, u32, u32)>,
 }
 
 /// The scenario `text` with every choice made, as TOML. `overrides` are keys with their values; `name` is what errors call the scenario, and
@@ -54,10 +59,19 @@ pub fn resolve(text: &str, overrides: Vec<(String, String)>, name: &str, folder:
     Ok(read(text, &overrides, name, folder.as_deref(), anywhere)?.to_toml())
 }
 
+/// About how many events the scenario's runs are going to trace. Raises `ScenarioError`.
+#[pyfunction]
+#[pyo3(signature = (text, overrides, name, folder, anywhere = false))]
+pub fn expected_events(text: &str, overrides: Vec<(String, String)>, name: &str, folder: Option<PathBuf>, anywhere: bool) -> PyResult<f64> {
+    Ok(read(text, &overrides, name, folder.as_deref(), anywhere)?.expected_events())
+}
+
 /// Runs the scenario on `workers` threads, on which the results do not depend. `progress` is called with the share of the work done and a label, a few
 /// times a second. The interpreter is free meanwhile; a signal whose handler raises stops the runs, and so does an exception from `progress`.
+///
+/// `memory` (bytes) and `traced_events` are [`Limits`]; traces that have no room go to `sink.take(job, attempt, label, samples, segments)`.
 #[pyfunction]
-#[pyo3(signature = (text, overrides, name, folder, workers, progress, anywhere = false))]
+#[pyo3(signature = (text, overrides, name, folder, workers, progress, anywhere = false, memory = None, traced_events = None, sink = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python")]
 pub fn simulate(
     py: Python<'_>,
@@ -68,8 +82,16 @@ pub fn simulate(
     workers: usize,
     progress: Option<Py<PyAny>>,
     anywhere: bool,
+    memory: Option<u64>,
+    traced_events: Option<u64>,
+    sink: Option<Py<PyAny>>,
 ) -> PyResult<Result> {
     let resolved = read(text, &overrides, name, folder.as_deref(), anywhere)?;
+    let mut limits = Limits::default();
+    limits.memory = memory.unwrap_or(limits.memory);
+    limits.traced_events = traced_events.unwrap_or(limits.traced_events);
+    let refused = |e: scenario::ScenarioError| ScenarioError::new_err(e.in_file(name).to_string());
+    resolved.check_size(&limits).map_err(refused)?;
     let mut stopped_by = None;
     let told = |p: &Progress| {
         Python::attach(|py| match py.check_signals().and_then(|()| tell(py, progress.as_ref(), p)) {
@@ -80,16 +102,50 @@ pub fn simulate(
             }
         })
     };
+    let sink = sink.map(PythonSink::new);
+    let passed = sink.as_ref().map(|sink| sink as &dyn TraceSink);
     // A panic is a bug of ours; it must reach Python as an error like any other.
-    let results = py.detach(|| catch_unwind(AssertUnwindSafe(|| scenario::run(&resolved, told, workers))));
+    let results = py.detach(|| catch_unwind(AssertUnwindSafe(|| scenario::run_within(&resolved, told, workers, &limits, passed))));
     let results = results.map_err(|_| SimulationError::new_err("the simulator broke one of its own rules (a panic); please report it"))?;
-    if let Some(e) = stopped_by {
+    if let Some(e) = stopped_by.or_else(|| sink.as_ref().and_then(PythonSink::failed)) {
         return Err(e);
     }
     match results {
         Ok(Some(results)) => Result::new(py, &resolved, &results),
         Ok(None) => Err(SimulationError::new_err("the runs were stopped")),
+        Err(e) if e.is_size() => Err(refused(e)),
         Err(e) => Err(SimulationError::new_err(e.in_file(name).to_string())),
+    }
+}
+
+/// A sink written in Python.
+struct PythonSink {
+    object: Py<PyAny>,
+    /// What it raised first.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl PythonSink {
+    fn new(object: Py<PyAny>) -> Self {
+        Self { object, raised: Mutex::new(None) }
+    }
+
+    fn failed(&self) -> Option<PyErr> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl TraceSink for PythonSink {
+    fn take(&self, part: &TracePart<'_>) -> std::result::Result<(), String> {
+        let (samples, segments) = (Table::new(Row::record_batch(part.samples)), Table::new(Row::record_batch(part.segments)));
+        Python::attach(|py| {
+            let called = self.object.call_method1(py, "take", (part.job, part.attempt, part.label, samples, segments));
+            called.map(drop).map_err(|e| {
+                let sentence = e.to_string();
+                self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+                sentence
+            })
+        })
     }
 }
 
@@ -117,6 +173,7 @@ impl Result {
             warmup: resolved.warmup().as_secs_f64(),
             flows: Py::new(py, Table::new(Row::record_batch(&results.flows)))?,
             links: Py::new(py, Table::new(Row::record_batch(&results.links)))?,
+            handed_on: handed_on(results),
             traces: traces(py, results)?,
         })
     }
@@ -125,16 +182,29 @@ impl Result {
 /// A run's label, and the tables of samples, episodes and segments.
 type Trace = (String, Py<Table>, Py<Table>, Py<Table>);
 
+/// The runs that have a trace.
+fn with_trace(results: &Results) -> impl Iterator<Item = usize> {
+    (0..results.runs.len()).filter(|i| !results.events[*i].is_empty() || results.handed_on[*i].is_some())
+}
+
+fn handed_on(results: &Results) -> Vec<(usize, usize, u32, u32)> {
+    let found = with_trace(results).enumerate().map(|(place, job)| Some((place, job, results.handed_on[job].as_ref()?)));
+    found.flatten().map(|(place, job, h)| (place, job, h.attempt, h.first_datagram)).collect()
+}
+
 fn traces(py: Python<'_>, results: &Results) -> PyResult<Vec<Trace>> {
     let mut all = Vec::new();
-    for (run, events) in results.runs.iter().zip(&results.events).filter(|(_, events)| !events.is_empty()) {
+    for i in with_trace(results) {
         let mut tables = EventTables::default();
-        events.iter().for_each(|e| tables.record(e));
-        let (samples, episodes, segments) = tables.finish();
+        results.events[i].iter().for_each(|e| tables.record(e));
+        let (samples, mut episodes, segments) = tables.finish();
+        if let Some(handed_on) = &results.handed_on[i] {
+            episodes.clone_from(&handed_on.episodes);
+        }
         let samples = Py::new(py, Table::new(Row::record_batch(&samples)))?;
         let episodes = Py::new(py, Table::new(Row::record_batch(&episodes)))?;
         let segments = Py::new(py, Table::new(Row::record_batch(&segments)))?;
-        all.push((run.label.clone(), samples, episodes, segments));
+        all.push((results.runs[i].label.clone(), samples, episodes, segments));
     }
     Ok(all)
 }

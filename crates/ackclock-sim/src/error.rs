@@ -1,5 +1,7 @@
 use std::fmt;
 
+use ackclock_units::Instant;
+
 /// Why a network or a run was refused or stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SimError {
@@ -30,6 +32,19 @@ pub enum SimError {
     Conservation(String),
     /// More of something than can be numbered: what, and how many there may be.
     TooMany(&'static str, u64),
+    /// The run would hold more memory than it may.
+    Memory {
+        /// What it may hold, bytes.
+        limit: u64,
+        /// The simulated moment.
+        at: Instant,
+        /// Flows under way.
+        flows: u64,
+        /// Packets under way.
+        packets: u64,
+        /// Rows and traced events.
+        rows: u64,
+    },
 }
 
 impl fmt::Display for SimError {
@@ -42,9 +57,32 @@ impl fmt::Display for SimError {
                 write!(f, "a source asked for a start at {start_ns} ns when the time was already {now_ns} ns; sources must run forwards in time")
             }
             Self::Conservation(what) => write!(f, "conservation does not hold: {what}"),
+            Self::Memory { limit, at, flows, packets, rows } => {
+                let (limit, at) = (Size(*limit), at.as_secs_f64());
+                write!(
+                    f,
+                    "at {at:.3}s it would hold more than {limit} of memory, with {flows} flows and {packets} packets under way and {rows} rows: "
+                )?;
+                f.write_str("lower the load, make `duration` or windows shorter, or allow more memory (`--memory`)")
+            }
             Self::TooMany(what, most) => write!(f, "there are too many {what}; at most {most} would do"),
         }
     }
 }
 
 impl std::error::Error for SimError {}
+
+/// Bytes, as a person reads them.
+#[derive(Clone, Copy)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(1_u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        match units.into_iter().find(|(unit, _)| self.0 >= *unit) {
+            Some((unit, name)) if self.0.is_multiple_of(unit) => write!(f, "{} {name}", self.0 / unit),
+            Some((unit, name)) => write!(f, "{:.1} {name}", self.0 as f64 / unit as f64),
+            None => write!(f, "{} B", self.0),
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Packets in flight: 36 bytes each, recycled.
 
+mod room;
+
 use std::hint::black_box;
 
 use ackclock_engine::Transmit;
@@ -190,6 +192,9 @@ impl Pool {
     fn put(&mut self, packet: Packet) -> u32 {
         let id = self.free;
         if id == NIL {
+            if self.packets.len() == self.packets.capacity() {
+                self.make_room();
+            }
             self.packets.push(packet);
             return self.packets.len() as u32 - 1;
         }

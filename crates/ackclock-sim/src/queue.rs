@@ -79,6 +79,11 @@ impl EventQueue {
         self.front.iter().copied().chain(slots.map(|n| n.entry()))
     }
 
+    /// Memory that the events take, bytes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        (self.nodes.capacity() * size_of::<Node>() + self.front.capacity() * size_of::<Entry>()) as u64
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, entry: Entry) {
         if entry.at.as_nanos() < self.front_end {

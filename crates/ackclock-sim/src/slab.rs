@@ -43,6 +43,11 @@ impl<T: Copy> Slab<T> {
         self.keep(ack, what)
     }
 
+    /// Memory that the places take, bytes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        (self.places.capacity() * size_of::<Place<T>>()) as u64
+    }
+
     pub(crate) fn free(&mut self, i: u32) {
         self.places[i as usize].ack = self.free;
         self.free = i;

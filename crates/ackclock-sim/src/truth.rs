@@ -92,6 +92,11 @@ impl Dropped {
         self.give_back();
     }
 
+    /// Memory that the list takes, bytes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        (self.0.capacity() * size_of::<DroppedRange>()) as u64
+    }
+
     fn make_room(&mut self) {
         if self.0.len() == self.0.capacity() {
             self.0.reserve_exact(self.0.len().max(LEAST_RANGES));
@@ -134,6 +139,11 @@ impl Copied {
         true
     }
 
+    /// Memory that the list takes, bytes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        (self.0.capacity() * size_of::<(u64, u64, u32)>()) as u64
+    }
+
     /// Forgets ranges that `start..end` touches.
     pub(crate) fn forget(&mut self, start: u64, end: u64) {
         self.0.retain(|c| c.1 <= start || end <= c.0);
@@ -157,6 +167,11 @@ impl Arrived {
         } else if end > self.prefix {
             self.insert(start.max(self.prefix), end);
         }
+    }
+
+    /// Memory that the list takes, bytes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.above.held_bytes()
     }
 
     #[inline(never)]

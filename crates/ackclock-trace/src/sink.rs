@@ -128,6 +128,23 @@ impl Sink for EventTables {
 }
 
 impl EventTables {
+    /// Takes the samples and segments of before `at`, in the order of [`EventTables::finish`], so that they need not stay in memory. Episodes stay.
+    pub fn take_before(&mut self, at: Instant) -> (Vec<SampleRow>, Vec<SegmentRow>) {
+        let samples = self.samples.partition_point(|r| r.time < at);
+        let segments = self.segments.partition_point(|r| r.time < at);
+        let mut taken = (self.samples.drain(..samples).collect::<Vec<_>>(), self.segments.drain(..segments).collect::<Vec<_>>());
+        taken.0.sort_by_key(|r| (r.time, r.connection));
+        taken.1.sort_by_key(|r| (r.time, r.connection));
+        taken
+    }
+
+    /// Memory that they hold, bytes, about.
+    pub fn held_bytes(&self) -> u64 {
+        let rows = self.samples.capacity() * size_of::<SampleRow>() + self.segments.capacity() * size_of::<SegmentRow>();
+        let episodes = self.episodes.capacity() * size_of::<EpisodeRow>();
+        (rows + episodes + self.connections.len() * 2 * size_of::<Connection>()) as u64
+    }
+
     /// The rows of samples, episodes and segments, in order of time; what happens at one moment is in order of connection, then of recording.
     pub fn finish(mut self) -> (Vec<SampleRow>, Vec<EpisodeRow>, Vec<SegmentRow>) {
         self.episodes.extend(self.connections.into_values().filter_map(|c| c.open));

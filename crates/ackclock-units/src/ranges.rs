@@ -24,6 +24,11 @@ impl SeqRanges {
         Self(Vec::new())
     }
 
+    /// Memory that the list takes, bytes.
+    pub fn held_bytes(&self) -> u64 {
+        (self.0.capacity() * size_of::<SeqRange>()) as u64
+    }
+
     /// Places of those that overlap `range` or touch it.
     pub fn touching(&self, range: SeqRange) -> Range<usize> {
         let first = self.0.partition_point(|r| r.end < range.start);

@@ -15,6 +15,10 @@ from ackclock.scenario import Scenario
 if TYPE_CHECKING:
     from ackclock.results import Run
 
+TRACED_EVENTS = 2e6
+"""Traced events that memory has room for."""
+EVENT = 55
+"""Bytes of an event on disk, about."""
 PLOTS = ("sequence", "rates")
 """The figures that need a trace of segments."""
 COLUMNS = ("stack", "flows finished", "mean", "median", "p99", "loss", "goodput", "timeouts", "spurious retransmissions")
@@ -29,13 +33,23 @@ SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, by dotted key: --set path.rtt=50ms. May be repeated.")
 @click.option("--allow-files", is_flag=True, help="Let the scenario name files outside its folder.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run folder; runs/NAME by default.")
+@click.option("--memory", metavar="SIZE", help="What a run may hold in memory, such as 8GiB; 4GiB by default.")
+@click.option("--trace-limit", metavar="SIZE", help="What a trace may take on disk while it is made; 16GiB by default.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default. Results do not depend on it.")
 @click.option(
     "--plot", "plots", type=click.Choice(PLOTS), multiple=True, help="A figure of the segments sent, which are then traced. May be repeated."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    scenario: Path, overrides: tuple[str, ...], allow_files: bool, out: Path | None, workers: int | None, plots: tuple[str, ...], as_json: bool
+    scenario: Path,
+    overrides: tuple[str, ...],
+    allow_files: bool,
+    out: Path | None,
+    memory: str | None,
+    trace_limit: str | None,
+    workers: int | None,
+    plots: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Simulate SCENARIO (a TOML file), print a table and write a run folder."""
     from ackclock.results import folder
@@ -46,14 +60,28 @@ def command(
         given = given.but({"trace": traced(resolved, "packets")})
     target = out or Path("runs") / scenario.stem
     folder.check_writable(target)
+    if (events := given.expected_events()) > TRACED_EVENTS:
+        note(f"The trace may have about {round_number(events)} events ({size(events * EVENT)}); what memory has no room for goes to disk as it runs.")
+    scratch = next(folder for folder in target.absolute().parents if folder.is_dir())
     with bar(scenario.stem) as progress:
-        run = given.simulate(workers=workers, progress=progress)
+        run = given.simulate(workers=workers, progress=progress, memory=memory, trace_limit=trace_limit, scratch=scratch)
     written = run.save(target, figures(run, plots))
     if as_json:
         print_json({**run.summary, "folder": str(written)})
         return
     show(run)
     note(f"Run folder: {written}")
+
+
+def round_number(x: float) -> str:
+    """A large number to two digits."""
+    scale, unit = next((s for s in ((1e9, " G"), (1e6, " M"), (1e3, " k")) if x >= s[0]), (1.0, ""))
+    return f"{x / scale:.2g}{unit}" if x / scale < 100 else f"{x / scale:.0f}{unit}"
+
+
+def size(x: float) -> str:
+    """Bytes to two digits."""
+    return f"{round_number(x)}B" if x >= 1000 else f"{x:.0f} B"
 
 
 def traced(resolved: str, group: str) -> str:

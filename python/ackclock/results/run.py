@@ -18,6 +18,7 @@ else:
 from ackclock import _core, files
 from ackclock._core import InputError
 from ackclock.results import columns, folder, transfer
+from ackclock.results.spill import Spill
 from ackclock.results.summary import counted
 from ackclock.results.trace import Trace
 
@@ -243,12 +244,18 @@ def load(directory: str | Path) -> Run:
     return Run(scenario, flows, links, stacks, about, traces)
 
 
-def traced(traces: list[tuple[str, Any, Any, Any]]) -> dict[str, pa.Table]:
-    """The tables of the traces of several runs, one after the other, with the run's label in front of each row."""
+def traced(traces: list[tuple[str, Any, Any, Any]], handed_on: Sequence[tuple[int, int, int, int]] = (), spill: Spill | None = None) -> dict[str, pa.Table]:
+    """The tables of the traces of several runs, one after the other, with the run's label in front of each row.
+
+    handed_on: which of them `spill` has, as the engine says it.
+    """
     joined = {}
     for i, name in enumerate(TRACES, start=1):
         tables = [pa.table(t[i]) for t in traces]
         labelled = [t.add_column(0, "run", pa.array([run[0]] * t.num_rows, pa.string())) for run, t in zip(traces, tables, strict=True)]
+        for place, *which in handed_on:
+            found = spill.table(name, *which) if spill else None
+            labelled[place] = labelled[place] if found is None else found
         if any(t.num_rows for t in labelled):
             joined[name] = pa.concat_tables(labelled)
     return joined

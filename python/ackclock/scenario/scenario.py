@@ -21,6 +21,8 @@ from ackclock.scenario.tree import Tree, inline, plain, table, to_toml
 if TYPE_CHECKING:
     from ackclock.results import Run
 
+TRACED_EVENTS: int | None = None
+"""Traced events that memory has room for; None for those of the engine, two million."""
 Progress = Callable[[float, str], None]
 """Told the share of the work that is done, and what is being done."""
 
@@ -66,14 +68,44 @@ class Scenario:
         """The scenario with every default explicit, TOML. Raises ScenarioError when it will not do."""
         return _core.resolve(self.text, list(self.overrides), self.name, self.folder, self.allow_files)
 
-    def simulate(self, *, workers: int | None = None, progress: Progress | None = None) -> Run:
-        """Runs it: each stack in a world of its own, side by side on `workers` cores (all, by default). The tables do not depend on `workers`."""
+    def expected_events(self) -> float:
+        """About how many events its runs are going to trace, at most. Raises ScenarioError when it will not do."""
+        return _core.expected_events(self.text, list(self.overrides), self.name, self.folder, self.allow_files)
+
+    def simulate(
+        self,
+        *,
+        workers: int | None = None,
+        progress: Progress | None = None,
+        memory: str | int | None = None,
+        trace_limit: str | int | None = None,
+        scratch: File | None = None,
+    ) -> Run:
+        """Runs it: each stack in a world of its own, side by side on `workers` cores (all, by default). The tables do not depend on `workers`.
+
+        memory: what a run may hold, such as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on disk, where memory has no room for it,
+        16 GiB by default. scratch: a folder on that disk.
+        """
         import pyarrow as pa
+
+        from ackclock.results import spill as spills
 
         from ackclock.results.run import Run, host, traced
 
         began = time.perf_counter()
-        result = _core.simulate(self.text, list(self.overrides), self.name, self.folder, workers or cores(), progress, self.allow_files)
+        spill = spills.Spill(scratch, spills.LIMIT if trace_limit is None else size("trace_limit", trace_limit))
+        result = _core.simulate(
+            self.text,
+            list(self.overrides),
+            self.name,
+            self.folder,
+            workers or cores(),
+            progress,
+            self.allow_files,
+            memory=None if memory is None else size("memory", memory),
+            traced_events=TRACED_EVENTS,
+            sink=spill,
+        )
         about = {
             "scenario": self.name,
             "title": result.title,
@@ -87,7 +119,7 @@ class Scenario:
             "checks": [{"name": "packets and bytes are conserved", "holds": True}],
         }
         tables = pa.table(result.flows), pa.table(result.links)
-        return Run(result.scenario, *tables, json.loads(result.summaries), about, traced(result.traces))
+        return Run(result.scenario, *tables, json.loads(result.summaries), about, traced(result.traces, result.handed_on, spill))
 
 
 def simulate(
@@ -98,13 +130,16 @@ def simulate(
     seed: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    memory: str | int | None = None,
+    trace_limit: str | int | None = None,
     **options: Any,
 ) -> Run:
     """Simulates a workload over a path, once for each stack.
 
     path: a `Dumbbell`, `Single`, `Chain` or `Graph`; or a whole `Scenario` or the path of its file, without workload and stacks. workload: one, such
     as `ac.Web(trace="I", load=1.2)`, or several. stacks: by label. seed: of all random streams, 1 or the scenario's own by default. workers: runs
-    side by side, one per core by default; results do not depend on it. progress: called with the share of the work done. options: further keys of a
+    side by side, one per core by default; results do not depend on it. progress: called with the share of the work done. memory: what a run may hold, such
+    as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on disk beyond what memory is for, 16 GiB by default. options: further keys of a
     scenario file's top level, such as `duration="300s"`.
 
     Returns the tables and numbers of the run. Raises ScenarioError or PolicyError for what will not do; can be interrupted.
@@ -117,13 +152,25 @@ def simulate(
                 )
         whole = path if isinstance(path, Scenario) else Scenario.read(path)
         changed = {**({} if seed is None else {"seed": seed}), **options}
-        return (whole.but(changed) if changed else whole).simulate(workers=workers, progress=progress)
+        return (whole.but(changed) if changed else whole).simulate(workers=workers, progress=progress, memory=memory, trace_limit=trace_limit)
     if not hasattr(path, "to_scenario") and not isinstance(path, Mapping):
         raise InputError(f"`path` is {shown(path)}, which is neither a path such as `ac.Dumbbell` nor a scenario, nor the path of a scenario file")
     for name, given, such in (("workload", workload, '`ac.Web(trace="I", load=1.2)`'), ("stacks", stacks, '`{"tcp": "sack"}`')):
         if given is None:
             raise InputError(f"`{name}` is missing: give one such as {such}")
-    return Scenario.of(path, workload, stacks, seed=1 if seed is None else seed, **options).simulate(workers=workers, progress=progress)
+    scenario = Scenario.of(path, workload, stacks, seed=1 if seed is None else seed, **options)
+    return scenario.simulate(workers=workers, progress=progress, memory=memory, trace_limit=trace_limit)
+
+
+def size(name: str, given: str | int) -> int:
+    """A number of bytes, given with or without its unit; errors call it `name`."""
+    try:
+        found = given if isinstance(given, int) else int(_core.quantity("size", given))
+    except InputError as e:
+        raise InputError(f"`{name}`: {e}") from None
+    if found < 1 << 20:
+        raise InputError(f"`{name}` is `{given}`; a size of at least 1 MiB would do, such as `8GiB`")
+    return found
 
 
 def cores() -> int:

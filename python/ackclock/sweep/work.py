@@ -19,6 +19,8 @@ from ackclock.scenario import Scenario
 
 DIGESTS = "sha256"
 """Where the summary of a kept run has the digests of its files; its own is that of the summary without them."""
+TRACE_LIMIT = 2 << 30
+"""Bytes that the trace of one run may take on disk: it travels as a whole."""
 STOPPED: dict[str, threading.Event] = {}
 """Sweeps whose workers are threads of this process, and how to stop them."""
 
@@ -98,7 +100,7 @@ def one(job: Job, threads: int, progress: Callable[[float, str], None] | None, e
     began = time.monotonic()
     outcome: Run | dict[str, bytes] | Failure
     try:
-        run = Scenario(job.text, job.name).simulate(workers=threads, progress=progress)
+        run = Scenario(job.text, job.name).simulate(workers=threads, progress=progress, trace_limit=TRACE_LIMIT)
         outcome = encode(run) if encoded else run
     except AckclockError as e:
         outcome = Failure(" ".join(str(e).split()), isinstance(e, InputError))

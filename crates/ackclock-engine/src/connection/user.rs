@@ -136,6 +136,13 @@ impl Connection {
         self.send.held() + self.receive.held()
     }
 
+    /// Memory that its lists take, which grow with what is outstanding or waits behind a gap: about, since those of its policies are taken
+    /// to be as long as the list of segments.
+    pub fn list_bytes(&self) -> u64 {
+        let lost = (self.sender.lost.capacity() * size_of::<SeqRange>()) as u64;
+        2 * self.sender.sent.held_bytes() + lost + self.receive.list_bytes()
+    }
+
     /// True when the peer's FIN was received and everything before it was read.
     pub fn at_end(&self) -> bool {
         self.fin_received && self.receive.readable() == 0

@@ -75,6 +75,11 @@ impl Scoreboard {
         self.lost_hint.store(seq.0, Ordering::Relaxed);
     }
 
+    /// Memory that its lists take, bytes.
+    pub fn held_bytes(&self) -> u64 {
+        (self.sent.capacity() * size_of::<Sent>()) as u64 + self.sacked.held_bytes()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }

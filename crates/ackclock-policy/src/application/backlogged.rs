@@ -53,6 +53,10 @@ impl Application for Backlogged {
         }
         Wake::RoomOrAt(self.typing.next())
     }
+
+    fn held_bytes(&self) -> u64 {
+        (self.unsent.capacity() * size_of::<Instant>()) as u64 + self.book.held_bytes()
+    }
 }
 
 /// The interactive flow that passes for a bulk transfer.

@@ -45,6 +45,10 @@ impl Application for Padded {
             (_, false) => Wake::AckedOrAt(next),
         }
     }
+
+    fn held_bytes(&self) -> u64 {
+        self.book.held_bytes()
+    }
 }
 
 /// Short-term padding.

@@ -31,6 +31,10 @@ impl Application for Telnet {
             (_, false) => Wake::AckedOrAt(self.typing.next()),
         }
     }
+
+    fn held_bytes(&self) -> u64 {
+        self.book.held_bytes()
+    }
 }
 
 /// The interactive source of the papers.

@@ -127,6 +127,11 @@ impl Book {
         }
     }
 
+    /// Memory that its list takes.
+    pub fn held_bytes(&self) -> u64 {
+        (self.waiting.capacity() * size_of::<Waiting>()) as u64
+    }
+
     /// True when no packet waits for its ack.
     pub fn is_settled(&self) -> bool {
         self.waiting.is_empty()

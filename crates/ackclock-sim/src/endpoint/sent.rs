@@ -59,6 +59,11 @@ impl SentTruth {
         self.in_flight = self.in_flight.wrapping_sub(1);
     }
 
+    /// Memory that its lists take, bytes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.dropped.held_bytes()
+    }
+
     /// Takes note of a segment. Answers whether it repeats something, and how many links an earlier copy has passed; `None` when its sequence
     /// number does not stand for its stream position.
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! What a link has seen.
 
-use ackclock_policy::Backlog;
+use ackclock_policy::{Backlog, PacketId, Queued};
 use ackclock_units::{Bytes, Duration, Instant};
 
 use super::Link;
@@ -98,6 +98,20 @@ impl Link {
     pub fn forget_longest_queue(&mut self, now: Instant) {
         let waiting = self.backlog(now);
         (self.counters.max_backlog, self.counters.max_backlog_packets) = (waiting.bytes, waiting.packets);
+    }
+
+    /// Packets offered to it so far.
+    pub fn offered(&self) -> u64 {
+        self.counters.offered
+    }
+
+    /// Memory that what waits in its queue takes, bytes, without the packets themselves.
+    pub fn held_bytes(&self) -> u64 {
+        let waiting = match &self.queue {
+            Some(queue) if !self.fifo => 2 * u64::from(queue.backlog().packets) * size_of::<Queued>() as u64,
+            _ => self.ahead.held_bytes(),
+        };
+        waiting + (self.dropped.capacity() * size_of::<PacketId>()) as u64
     }
 
     /// Segments with payload and datagrams that it has admitted, without those its queue dropped.

@@ -20,6 +20,13 @@ pub(super) struct Ahead {
     pub(super) serving: Mark,
 }
 
+impl Ahead {
+    /// Memory that the list takes, bytes.
+    pub(super) fn held_bytes(&self) -> u64 {
+        (self.packets.capacity() * size_of::<Mark>()) as u64
+    }
+}
+
 /// A packet's size, and two bits: a long queue holds many of these.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Mark(u32);

@@ -7,6 +7,7 @@ use ackclock_units::{Bytes, Duration, Rate};
 
 use super::build;
 use super::error::{Result, ScenarioError};
+use super::limits::Expected;
 use super::resolve::Resolved;
 use super::stack::StackPlan;
 use super::workload::{Body, WorkloadPlan};
@@ -20,7 +21,7 @@ const MOST_AT_ONCE: f64 = 2e6;
 const MOST_PAIRS: usize = 100_000;
 const MOST_STEPS: usize = 1_000_000_000;
 /// IP and TCP headers without options.
-const HEADERS: Bytes = 40;
+pub(super) const HEADERS: Bytes = 40;
 
 /// Delays and slowest rates on the ways between the nodes that a workload uses, both directions.
 pub(super) struct Ways(BTreeMap<(NodeId, NodeId), Way>);
@@ -87,8 +88,12 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     queues(r)?;
     let network = build::network(r, true)?;
     let nodes = build::node_ids(r);
-    let mut rates = Vec::new();
+    let (mut rates, mut first_ways, mut pairs) = (Vec::new(), Vec::new(), 0);
     for w in &r.workloads {
+        pairs += w.clients.len().saturating_mul(w.servers.len());
+        if pairs > MOST_PAIRS {
+            return Err(ScenarioError::new(format!("the workloads have {pairs} pairs of client and server; at most {MOST_PAIRS} would do")));
+        }
         let ways = Ways::of(w, r, &network, &nodes)?;
         let longest = ways.0.values().map(|way| way.round_trip).max().unwrap_or_default();
         if let Some(least) = w.rtt.least().filter(|least| *least < longest) {
@@ -104,7 +109,9 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
             let message = format!("workload `{}` has a way without any `rate`, `delay` or `rtt`: give it at least one of them", w.name);
             return Err(ScenarioError::new(message));
         }
-        rates.push(ways.0.values().next().and_then(|way| way.down).or(r.path.slowest()));
+        let way = ways.0.values().next().copied();
+        rates.push(way.and_then(|way| way.down).or(r.path.slowest()));
+        first_ways.push(way);
     }
     let mss = r.stacks.iter().map(|s| s.mss()).max().unwrap_or(1460);
     for (w, rate) in r.workloads.iter_mut().zip(rates) {
@@ -118,6 +125,9 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     if flows > MOST_FLOWS {
         return Err(ScenarioError::new(format!("the workloads would start about {flows:.0} flows; at most {MOST_FLOWS:.0} would do")));
     }
+    let mut expected = Expected::default();
+    r.workloads.iter().zip(first_ways).for_each(|(w, way)| expected.add(Expected::of(w, r, way, mss)));
+    r.expected = expected;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::{Place, Result, ScenarioError};
 use super::link::{DELAY, LinkContext, LinkPlan, RATE};
+use super::path::MOST_LINKS;
 use super::reader::Reader;
 use super::tree::{Item, Node};
 
@@ -22,6 +23,9 @@ pub struct Edge {
 
 /// Edges given as tables.
 pub(super) fn from_list(items: &[Item], ctx: &LinkContext<'_>) -> Result<Vec<Edge>> {
+    if let Some(item) = items.get(MOST_LINKS) {
+        return Err(ScenarioError::at(&item.place, format!("`path` has {} edges; 1 to {MOST_LINKS} would do", items.len())));
+    }
     items.iter().map(|item| one(item, ctx)).collect()
 }
 
@@ -73,7 +77,11 @@ pub(super) fn from_text(text: &str, file: &str, like: &LinkPlan, ctx: &LinkConte
         let item = Item { node: Node::Table(table), place };
         let place = item.place.clone();
         let link = ctx.link(&item, "path.edges", Some(like), false).map_err(|_| ScenarioError::at(&place, WRONG).in_file(file))?;
+        ctx.spend_faults(like.faults.len(), &Place::Line(n)).map_err(|e| e.in_file(file))?;
         let link = LinkPlan { faults: like.faults.clone(), ..link };
+        if edges.len() == MOST_LINKS {
+            return Err(ScenarioError::at(&place, format!("there are more than {MOST_LINKS} edges; at most so many would do")).in_file(file));
+        }
         edges.push(Edge { name: String::new(), from: from.to_owned(), to: to.to_owned(), back: Some(link.clone()), link });
     }
     Ok(edges)

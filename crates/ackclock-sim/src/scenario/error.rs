@@ -18,15 +18,26 @@ pub struct ScenarioError {
     file: Option<String>,
     place: Place,
     message: String,
+    size: bool,
 }
 
 impl ScenarioError {
     pub(super) fn at(place: &Place, message: impl Into<String>) -> Self {
-        Self { file: None, place: place.clone(), message: message.into() }
+        Self { file: None, place: place.clone(), message: message.into(), size: false }
     }
 
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self::at(&Place::Nowhere, message)
+    }
+
+    /// A scenario that would take more memory than it may.
+    pub(super) fn too_large(message: impl Into<String>) -> Self {
+        Self { size: true, ..Self::new(message) }
+    }
+
+    /// True when the scenario is sound but takes more memory, or room for its trace, than it may.
+    pub fn is_size(&self) -> bool {
+        self.size
     }
 
     /// The same, naming the file that the scenario came from, unless it is about one that the scenario names.

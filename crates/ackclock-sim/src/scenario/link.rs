@@ -1,14 +1,18 @@
 //! Links of a scenario: rate, delay, queue and faults.
 
+use std::cell::Cell;
+
 use ackclock_policy::{Chosen, Kind, Param, ParamError, QueueDiscipline, QueueSize, Registry, Value};
 use ackclock_units::{Bytes, Duration, Rate, parse_duration, parse_ratio};
 
-use super::error::{Result, ScenarioError};
+use super::error::{Place, Result, ScenarioError};
 use super::reader::{Reader, hint};
 use super::tree::{Item, Node};
 use crate::fault::{self, Fault};
 use crate::link::LinkSpec;
 
+/// Faults that all links of a scenario may have together.
+pub(super) const MOST_FAULTS: usize = 100_000;
 const LOWEST: Rate = Rate::from_bits_per_sec(1);
 const HIGHEST: Rate = Rate::from_bits_per_sec(1_000_000_000_000_000);
 const LONGEST: Duration = Duration::from_secs(86_400);
@@ -60,6 +64,8 @@ impl LinkPlan {
 
 /// What a link is read with.
 pub(super) struct LinkContext<'a> {
+    /// Faults that may still be read, of all links together.
+    pub(super) faults_left: &'a Cell<usize>,
     pub(super) registry: &'a Registry,
     /// The round trip that `bdp` stands for; `None` where flows have different paths.
     pub(super) rtt: Option<Duration>,
@@ -106,8 +112,24 @@ impl LinkContext<'_> {
         let mut faults = Vec::new();
         for item in reader.list("faults").unwrap_or_default() {
             faults.extend(one_fault(item, &reader.key("faults"), rate)?);
+            self.check_faults(faults.len(), &item.place)?;
         }
+        self.spend_faults(faults.len(), reader.place())?;
         Ok(LinkPlan { rate, delay, queue, faults })
+    }
+
+    /// Counts `n` faults more.
+    pub(super) fn spend_faults(&self, n: usize, place: &Place) -> Result<()> {
+        self.check_faults(n, place)?;
+        self.faults_left.set(self.faults_left.get() - n);
+        Ok(())
+    }
+
+    fn check_faults(&self, n: usize, place: &Place) -> Result<()> {
+        if n <= self.faults_left.get() {
+            return Ok(());
+        }
+        Err(ScenarioError::at(place, format!("the links have more than {MOST_FAULTS} `faults`; at most so many would do, of all links together")))
     }
 
     fn default_queue(&self) -> Chosen<dyn QueueDiscipline> {

@@ -7,12 +7,12 @@ use super::edges::{self, Edge};
 use super::error::{Place, Result, ScenarioError};
 use super::files::Files;
 use super::link::{DELAY, LinkContext, LinkPlan};
-use super::reader::{Reader, hint};
+use super::reader::{Reader, check_name, hint};
 use super::tree::{Item, Node};
 
 /// Nodes and links that a scenario may have.
 const MOST_NODES: usize = 100_000;
-const MOST_LINKS: usize = 200_000;
+pub(super) const MOST_LINKS: usize = 200_000;
 const KINDS: &[&str] = &["single", "dumbbell", "chain", "graph"];
 const HOPS: Param = Param::count("hops", 3, 1..=1000, "links one after the other, each behind a gateway");
 const RTT: Param =
@@ -131,6 +131,8 @@ impl PathPlan {
             _ => Err(ScenarioError::at(place, format!("`path.kind` is `{kind}`, which is not a known kind of path{}", hint(kind, KINDS)))),
         }?;
         reader.finish()?;
+        let names = plan.nodes.iter().chain(plan.edges.iter().map(|e| &e.name));
+        names.clone().try_for_each(|name| check_name("path", name, reader.place()))?;
         Ok(plan)
     }
 

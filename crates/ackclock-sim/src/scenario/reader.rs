@@ -126,6 +126,19 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The longest name, bytes: tables repeat it in each row.
+const LONGEST_NAME: usize = 200;
+
+/// Refuses a name that is too long; errors call it `key`.
+pub(super) fn check_name(key: &str, name: &str, place: &Place) -> Result<()> {
+    if name.len() <= LONGEST_NAME {
+        return Ok(());
+    }
+    let begin: String = name.chars().take(20).collect();
+    let message = format!("`{key}` has a name of {} bytes that begins with `{begin}`; at most {LONGEST_NAME} would do", name.len());
+    Err(ScenarioError::at(place, message))
+}
+
 /// A parameter's refusal with its full key.
 pub(super) fn refused(key: &str, place: &Place, e: &ParamError) -> ScenarioError {
     ScenarioError::at(place, format!("`{key}` is `{}`, which is not {}", e.met, e.wanted))

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::fmt::Write as _;
 
 use ackclock_policy::{Param, Params, Registry, Value};
@@ -7,7 +8,8 @@ use ackclock_units::{Duration, Instant};
 use super::check;
 use super::error::{Result, ScenarioError};
 use super::files::Files;
-use super::link::LinkContext;
+use super::limits::Expected;
+use super::link::{LinkContext, MOST_FAULTS};
 use super::path::PathPlan;
 use super::reader::{Reader, hint};
 use super::stack::{self, StackPlan};
@@ -18,6 +20,8 @@ use crate::sim::Measured;
 
 /// Seeds that one scenario may ask for.
 const MOST_SEEDS: u64 = 100_000;
+/// Runs that one scenario may ask for, counted by their stacks: each has a line in the summary.
+const MOST_RUNS: usize = 200_000;
 const LONGEST: Duration = Duration::from_secs(10_000_000);
 
 /// Keys of the run itself.
@@ -106,7 +110,7 @@ impl Scenario {
             return Err(ScenarioError::at(reader.place(), message));
         }
         let item = reader.require("path", "a table `[path]` with a `kind`: single, dumbbell, chain or graph")?;
-        let path = PathPlan::read(item, &LinkContext { registry, rtt: None }, files)?;
+        let path = PathPlan::read(item, &LinkContext { registry, rtt: None, faults_left: &Cell::new(MOST_FAULTS) }, files)?;
         let item = reader.require("stacks", "a table `[stacks]` with a name for each stack, such as `tcp = \"sack\"`")?;
         let syn_retries = reader.get("syn_retries");
         let stacks = stack::read_all(item, syn_retries, registry)?;
@@ -117,7 +121,12 @@ impl Scenario {
         let workloads = WorkloadContext { registry, path: &path, stacks: &stacks, files }.read_all(items)?;
         let runs = runs(&reader, &stacks, &workloads)?;
         reader.finish()?;
-        let mut resolved = Resolved { title, params, seeds, trace, path, workloads, stacks, runs };
+        let stacks_of_all = runs.iter().map(|run| run.shares.len() + run.named.len()).sum::<usize>().max(runs.len());
+        if stacks_of_all.saturating_mul(seeds.len()) > MOST_RUNS {
+            let message = format!("{} seeds for {stacks_of_all} stacks ask for {} runs", seeds.len(), stacks_of_all.saturating_mul(seeds.len()));
+            return Err(ScenarioError::new(format!("{message}; at most {MOST_RUNS} would do")));
+        }
+        let mut resolved = Resolved { title, params, seeds, trace, path, workloads, stacks, runs, expected: Expected::default() };
         check::complete(&mut resolved)?;
         Ok(resolved)
     }
@@ -142,6 +151,8 @@ pub struct Resolved {
     pub stacks: Vec<StackPlan>,
     /// Which stacks run together.
     pub runs: Vec<RunPlan>,
+    /// What each run is expected to come to.
+    pub expected: Expected,
 }
 
 /// Stacks that share one run.
@@ -193,6 +204,11 @@ impl Resolved {
     /// Time after [`Resolved::duration`] in which flows under way may finish.
     pub fn drain(&self) -> Duration {
         self.params.duration("drain")
+    }
+
+    /// How many simulations it asks for.
+    pub fn jobs_asked(&self) -> usize {
+        self.runs.len() * self.seeds.len()
     }
 
     /// The simulations that it asks for, in the order of their results.

@@ -1,4 +1,4 @@
-use ackclock_trace::{Event, FlowRow, LinkRow};
+use ackclock_trace::{EpisodeRow, Event, FlowRow, LinkRow};
 use ackclock_units::Duration;
 
 /// What one simulation was.
@@ -29,6 +29,19 @@ pub struct Results {
     pub flows: Vec<FlowRow>,
     /// One row for each link.
     pub links: Vec<LinkRow>,
-    /// Events of each simulation, where the trace asked for them.
+    /// Events of each simulation, where the trace asked for them and there was room.
     pub events: Vec<Vec<Event>>,
+    /// What became of each trace that was handed on as it was made.
+    pub handed_on: Vec<Option<HandedOn>>,
+}
+
+/// A trace of which a [`super::TraceSink`] has the samples and the segments.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HandedOn {
+    /// The attempt that counts.
+    pub attempt: u32,
+    /// Its episodes.
+    pub episodes: Vec<EpisodeRow>,
+    /// The connection by which the tables call the first source of datagrams, which is [`crate::FIRST_DATAGRAM`] in the parts.
+    pub first_datagram: u32,
 }

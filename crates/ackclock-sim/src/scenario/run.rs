@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time;
 
-use ackclock_trace::LinkRow;
-use ackclock_units::{Duration, Instant};
+use ackclock_trace::{FlowRow, LinkRow};
 
-use super::build;
 use super::error::{Result, ScenarioError};
+use super::job::{Course, Done, End};
+use super::limits::{Limits, TraceSink};
 use super::resolve::{Job, Resolved};
 use super::results::{Results, RunInfo};
-use crate::sim::{Options, Outcome, Simulation};
+use crate::error::Size;
 
 /// How far a scenario has come.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -32,8 +32,8 @@ pub struct Progress {
 
 /// How often progress is told.
 const TELL_EVERY: time::Duration = time::Duration::from_millis(50);
-/// A run is simulated in this many slices.
-const SLICES: u64 = 500;
+/// How often a run that found no room asks whether it is its turn.
+const WAIT: time::Duration = time::Duration::from_millis(20);
 
 /// Runs all that `scenario` asks for on `workers` threads (0 and 1: one). The results do not depend on how many there are.
 ///
@@ -41,13 +41,32 @@ const SLICES: u64 = 500;
 ///
 /// # Errors
 /// When a run cannot be set up, or the simulator finds its books out of balance.
-pub fn run(scenario: &Resolved, mut progress: impl FnMut(&Progress) -> ControlFlow<()>, workers: usize) -> Result<Option<Results>> {
+pub fn run(scenario: &Resolved, progress: impl FnMut(&Progress) -> ControlFlow<()>, workers: usize) -> Result<Option<Results>> {
+    run_within(scenario, progress, workers, &Limits::default(), None)
+}
+
+/// The same within other limits. Traces that have no room in memory go to `sink`; without one they count as memory.
+///
+/// # Errors
+/// As [`run`], and when the runs are expected to hold more than they may, or do.
+pub fn run_within(
+    scenario: &Resolved,
+    mut progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    workers: usize,
+    limits: &Limits,
+    sink: Option<&dyn TraceSink>,
+) -> Result<Option<Results>> {
+    scenario.check_size(limits)?;
     let jobs = scenario.jobs();
     let shared = Shared {
         next: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
         done: AtomicUsize::new(0),
         caller: thread::current(),
+        limits: *limits,
+        sink,
+        held: AtomicU64::new(0),
+        kept: AtomicU64::new(0),
         slots: jobs.iter().map(|_| Slot::default()).collect(),
     };
     thread::scope(|scope| {
@@ -66,33 +85,62 @@ pub fn run(scenario: &Resolved, mut progress: impl FnMut(&Progress) -> ControlFl
 }
 
 /// What the threads share. Results are kept by the number of their job, so that it does not matter who makes them.
-struct Shared {
+pub(super) struct Shared<'a> {
     next: AtomicUsize,
-    stop: AtomicBool,
+    pub(super) stop: AtomicBool,
     done: AtomicUsize,
     /// Waits for the others, and is woken when one has done its job.
     caller: thread::Thread,
+    pub(super) limits: Limits,
+    pub(super) sink: Option<&'a dyn TraceSink>,
+    /// What the runs under way hold together.
+    held: AtomicU64,
+    /// What the results of finished runs take.
+    kept: AtomicU64,
     slots: Vec<Slot>,
 }
 
 #[derive(Default)]
-struct Slot {
+pub(super) struct Slot {
     /// Simulated time in parts of a million.
-    millionths: AtomicU64,
-    started: AtomicU64,
-    ended: AtomicU64,
+    pub(super) millionths: AtomicU64,
+    pub(super) started: AtomicU64,
+    pub(super) ended: AtomicU64,
+    /// Memory that the run holds while it is under way, bytes; 0 when it is not.
+    held: AtomicU64,
     result: Mutex<Option<Result<Done>>>,
 }
 
-/// A finished simulation.
-struct Done {
-    outcome: Outcome,
-    simulated: Duration,
-    links_warm: Vec<LinkRow>,
-    links_end: Vec<LinkRow>,
-}
+impl Shared<'_> {
+    /// True when the runs under way hold more than they may together, and a run of a lower number than `n` is among them: `n` gives way. So
+    /// the first one always goes on, and results do not depend on it.
+    pub(super) fn must_give_way(&self, n: usize) -> bool {
+        self.held.load(Ordering::Relaxed) + self.kept.load(Ordering::Relaxed) > self.limits.memory && self.has_earlier(n)
+    }
 
-impl Shared {
+    /// The run of `slot` holds so many bytes now.
+    pub(super) fn holds(&self, slot: &Slot, bytes: u64) {
+        // In this order the sum never falls below what is there.
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        self.held.fetch_sub(slot.held.swap(bytes, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn has_earlier(&self, n: usize) -> bool {
+        self.slots[..n].iter().any(|s| s.held.load(Ordering::Relaxed) > 0)
+    }
+
+    /// Adds what the results of a finished run take. They have half of the memory.
+    fn keep(&self, done: &Done) -> Result<()> {
+        let links = done.outcome.links.len() + done.links_warm.len() + done.links_end.len();
+        let bytes = (done.outcome.flows.len() * size_of::<FlowRow>() + links * size_of::<LinkRow>()) as u64;
+        let (all, most) = (self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes, self.limits.memory / 2);
+        if all <= most {
+            return Ok(());
+        }
+        let message = "lower the load, make `duration` shorter, ask for fewer runs, or allow more memory (`--memory`)";
+        Err(ScenarioError::too_large(format!("the tables of all runs would take more than {}: {message}", Size(most))))
+    }
+
     fn progress(&self, jobs: &[Job]) -> Progress {
         let sum = |count: fn(&Slot) -> &AtomicU64| self.slots.iter().map(|s| count(s).load(Ordering::Relaxed)).sum::<u64>();
         Progress {
@@ -106,9 +154,9 @@ impl Shared {
 }
 
 /// Stops everything when its thread panics, so that nobody waits for a result that will not come; the panic then reaches the caller.
-struct Alarm<'a>(&'a Shared);
+struct Alarm<'a, 'b>(&'a Shared<'b>);
 
-impl Drop for Alarm<'_> {
+impl Drop for Alarm<'_, '_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.stop.store(true, Ordering::Release);
@@ -117,13 +165,17 @@ impl Drop for Alarm<'_> {
     }
 }
 
-fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared) {
+fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared<'_>) {
     let _alarm = Alarm(shared);
     loop {
         let n = shared.next.fetch_add(1, Ordering::Relaxed);
         let (Some(job), false) = (jobs.get(n), shared.stop.load(Ordering::Acquire)) else { return };
         let slot = &shared.slots[n];
-        let result = simulate(scenario, *job, slot, &shared.stop);
+        let result = simulate(scenario, *job, n, shared).and_then(|done| {
+            done.as_ref().map_or(Ok(()), |done| shared.keep(done))?;
+            Ok(done)
+        });
+        shared.holds(slot, 0);
         if result.is_err() {
             shared.stop.store(true, Ordering::Release);
         }
@@ -134,55 +186,41 @@ fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared) {
     }
 }
 
-/// One simulation; `None` when it was stopped.
-fn simulate(scenario: &Resolved, job: Job, slot: &Slot, stop: &AtomicBool) -> Result<Option<Done>> {
-    let wrong = |e: crate::SimError| ScenarioError::new(format!("run `{}` with seed {}: {e}", scenario.runs[job.run].label, job.seed));
-    let network = build::network(scenario, false)?;
-    let sources = build::sources(scenario, job, &network)?;
-    let run = scenario.label(job).as_str().into();
-    let options = Options { trace: scenario.trace, run, measured: scenario.measured(), ..Options::default() };
-    let mut sim = Simulation::new(network, sources, job.seed, options).map_err(wrong)?;
-    let (end, last) = (scenario.duration(), scenario.duration() + scenario.drain());
-    let slice = Duration::from_nanos((last.as_nanos() / SLICES).max(1));
-    let mut tell = |p: &crate::Progress| {
-        let share = p.now.as_nanos() as f64 / last.as_nanos().max(1) as f64;
-        slot.millionths.store((share * 1e6) as u64, Ordering::Relaxed);
-        slot.started.store(p.flows_started, Ordering::Relaxed);
-        slot.ended.store(p.flows_ended, Ordering::Relaxed);
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    if !sim.run(Instant::ZERO + scenario.warmup(), slice, &mut tell).map_err(wrong)? {
-        return Ok(None);
-    }
-    let links_warm = sim.links();
-    if !sim.run(Instant::ZERO + end, slice, &mut tell).map_err(wrong)? {
-        return Ok(None);
-    }
-    let links_end = sim.links();
-    // Nothing starts any more; whoever is under way may finish.
-    let mut now = end;
-    while now < last && sim.progress().flows_ended < sim.progress().flows_started {
-        now = (now + slice).min(last);
-        if !sim.run(Instant::ZERO + now, slice, &mut tell).map_err(wrong)? {
-            return Ok(None);
+/// One simulation; `None` when it was stopped. One that has to give way begins anew when it is the first of those under way.
+fn simulate(scenario: &Resolved, job: Job, n: usize, shared: &Shared<'_>) -> Result<Option<Done>> {
+    let slot = &shared.slots[n];
+    for attempt in 0.. {
+        // Nobody before it is to take it for one that is not under way.
+        shared.holds(slot, 1);
+        match Course::begin(scenario, job, (n, attempt), shared, slot)?.run()? {
+            End::Done(done) => return Ok(Some(*done)),
+            End::Stopped => return Ok(None),
+            End::GaveWay => shared.holds(slot, 0),
+        }
+        while shared.has_earlier(n) {
+            if shared.stop.load(Ordering::Acquire) {
+                return Ok(None);
+            }
+            thread::park_timeout(WAIT);
         }
     }
-    Ok(Some(Done { outcome: sim.finish().map_err(wrong)?, simulated: now, links_warm, links_end }))
+    Ok(None)
 }
 
-fn collect(scenario: &Resolved, jobs: &[Job], shared: Shared) -> Result<Option<Results>> {
+fn collect(scenario: &Resolved, jobs: &[Job], shared: Shared<'_>) -> Result<Option<Results>> {
     let mut results = Results::default();
     let mut complete = true;
     for (job, slot) in jobs.iter().zip(shared.slots) {
         match slot.result.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(Err(e)) => return Err(e),
-            Some(Ok(Done { outcome, simulated, links_warm, links_end })) => {
+            Some(Ok(Done { outcome, simulated, links_warm, links_end, handed_on })) => {
                 let run = scenario.runs[job.run].label.clone();
                 let label = scenario.label(*job);
                 results.runs.push(RunInfo { label, run, seed: job.seed, simulated, events: outcome.processed, links_warm, links_end });
                 results.flows.extend(outcome.flows);
                 results.links.extend(outcome.links);
                 results.events.push(outcome.events);
+                results.handed_on.push(handed_on);
             }
             None => complete = false,
         }

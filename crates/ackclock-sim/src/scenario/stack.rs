@@ -8,7 +8,7 @@ use ackclock_policy::{Registry, RegistryError};
 use ackclock_units::Bytes;
 
 use super::error::{Result, ScenarioError};
-use super::reader::{Reader, refused};
+use super::reader::{Reader, check_name, refused};
 use super::tree::{Item, Node};
 use super::write;
 use crate::flow::StackFactory;
@@ -44,6 +44,7 @@ fn read(label: &str, item: &Item, syn_retries: Option<&Item>, registry: &Registr
     if label.is_empty() {
         return Err(ScenarioError::at(&item.place, "`stacks` has an entry without a name"));
     }
+    check_name("stacks", label, &item.place)?;
     let key = format!("stacks.{}", write::key(label));
     let named = |name: &str, key: &str, item: &Item| {
         Stack::named(registry, name).map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`: {e}")))
@@ -100,6 +101,11 @@ fn set(stack: &mut Stack, name: &str, key: &str, item: &Item) -> Result<()> {
 }
 
 impl StackPlan {
+    /// The send buffer, bytes.
+    pub(super) fn snd_buf(&self) -> Bytes {
+        self.factory().config().snd_buf
+    }
+
     /// Largest segment, bytes of payload.
     pub fn mss(&self) -> Bytes {
         self.stack.config().mss.into()

@@ -8,6 +8,9 @@ use super::resolve::{Job, Resolved};
 use super::workload::Body;
 use crate::flow::Access;
 
+/// Transfers that may be drawn ahead.
+const MOST_TRANSFERS: f64 = 2e6;
+
 /// One connection on which a client asks for so many bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
@@ -35,6 +38,11 @@ impl Resolved {
         };
         if self.path.edges.len() != 1 {
             return Err(ScenarioError::new(format!("`path` has {} links; one and its way back would do here", self.path.edges.len())));
+        }
+        let expected = workload.expected_flows(self.duration());
+        if expected > MOST_TRANSFERS {
+            let message = format!("workload `{}` would make about {expected:.0} transfers; at most {MOST_TRANSFERS:.0} would do here", workload.name);
+            return Err(ScenarioError::new(message));
         }
         let request = web.params.bytes("request");
         let mut sources = build::sources(self, job, &build::network(self, true)?)?;

@@ -6,7 +6,7 @@ use ackclock_units::Duration;
 use super::error::{Result, ScenarioError};
 use super::files::Files;
 use super::path::{PathPlan, RttPlan};
-use super::reader::{Reader, hint};
+use super::reader::{Reader, check_name, hint};
 use super::stack::StackPlan;
 use super::tree::{Item, Node};
 use crate::workload::declare;
@@ -147,6 +147,7 @@ impl WorkloadContext<'_> {
         let clients = self.nodes(reader, "client", client)?;
         let servers = self.nodes(reader, "server", server)?;
         let name = reader.text("name")?.map_or(kind, |(name, _)| name).to_owned();
+        check_name(&reader.key("name"), &name, reader.place())?;
         let rtt = RttPlan::read(reader)?.unwrap_or_else(|| self.path.rtt.clone());
         // Datagrams have none.
         let stack = if matches!(body, Body::Udp { .. }) { None } else { self.stack(reader)? };

@@ -12,7 +12,7 @@ use super::{FlowPlace, Measured, Simulation};
 use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, IoState, Port};
 use crate::error::SimError;
 use crate::event::{FLOW, INDEX, WAKE};
-use crate::flow::{FlowSpec, application_stream};
+use crate::flow::{FlowSpec, StackFactory, application_stream};
 
 impl Simulation {
     /// Asks a source for its next flow and schedules the flow's start.
@@ -47,6 +47,8 @@ impl Simulation {
         self.net.attach(2 * slot, (a.client_up, a.client_down), there)?;
         self.net.attach(2 * slot + 1, (a.server_up, a.server_down), back)?;
 
+        let segments = |stack: &dyn StackFactory| stack.config().snd_buf / u64::from(stack.config().mss.max(1));
+        self.memory.begins(segments(&*spec.client_stack).max(segments(&*spec.server_stack)));
         let number = self.started;
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows", u64::from(u32::MAX)))?;
         let seed = self.seeds.next(&spec.group);

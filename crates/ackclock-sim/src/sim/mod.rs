@@ -3,6 +3,7 @@
 mod books;
 mod datagrams;
 mod flows;
+pub(crate) mod held;
 mod measured;
 mod path;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
 use ackclock_units::{Duration, Instant, Rng, mostly, seldom};
 
+use self::held::Memory;
 use self::path::Net;
 use crate::endpoint::{Flow, FlowKind};
 use crate::error::SimError;
@@ -47,11 +49,13 @@ pub struct Options {
     pub stack: Label,
     /// From when on is counted.
     pub measured: Measured,
+    /// Memory that it may hold, bytes: a run that would hold more ends with an error.
+    pub memory: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { trace: Mask::NONE, run: "".into(), stack: "".into(), measured: Measured::Whole }
+        Self { trace: Mask::NONE, run: "".into(), stack: "".into(), measured: Measured::Whole, memory: u64::MAX }
     }
 }
 
@@ -98,6 +102,7 @@ pub struct Simulation {
     started: u32,
     ended: u64,
     processed: u64,
+    memory: Memory,
     /// The links as they were when counting began, once it has with [`Measured::From`].
     links_before: Option<Vec<LinkRow>>,
 }
@@ -137,10 +142,12 @@ struct DatagramPlace {
 }
 
 /// Events between two calls of `progress` at most: some hundredths of a second.
-const EVENTS_PER_SLICE: u64 = 100_000;
+pub(crate) const EVENTS_PER_SLICE: u64 = 100_000;
 
 /// Marks the connection of a traced datagram until the flows have been counted.
-const TRACED_DATAGRAMS: u32 = 1 << 31;
+const TRACED_DATAGRAMS: u32 = FIRST_DATAGRAM;
+/// The number of the first connection that stands for a source of datagrams in what [`Simulation::take_trace`] gives.
+pub const FIRST_DATAGRAM: u32 = 1 << 31;
 
 impl Simulation {
     /// Sets a run up. All random streams come from `seed`.
@@ -167,6 +174,7 @@ impl Simulation {
             datagrams: Vec::new(),
             seed,
             seeds: FlowSeeds::new(seed),
+            memory: Memory::new(options.memory),
             options,
             rows: Vec::new(),
             trace: Vec::new(),
@@ -194,7 +202,7 @@ impl Simulation {
     }
 
     /// The same for `most` events at most. Returns false when more are left to happen until `end`.
-    fn run_some(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
+    pub(crate) fn run_some(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
         if let Some(from) = self.counting_begins().filter(|from| *from <= end) {
             if !self.run_until_event(from, most)? {
                 return Ok(false);
@@ -206,6 +214,19 @@ impl Simulation {
 
     fn run_until_event(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
         self.check()?;
+        let mut left = most;
+        while left > 0 {
+            let now = left.min(self.check_memory()?);
+            if self.run_unchecked(end, now)? {
+                return Ok(true);
+            }
+            left -= now;
+        }
+        Ok(false)
+    }
+
+    /// The same without a look at the memory.
+    fn run_unchecked(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
         for _ in 0..most {
             let Some(Entry { at, what, .. }) = self.net.queue.pop_until(end) else {
                 self.net.now = self.net.now.max(end);

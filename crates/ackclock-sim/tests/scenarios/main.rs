@@ -2,6 +2,7 @@
 
 mod conversations;
 mod examples;
+mod limits;
 mod measured;
 mod results;
 mod round_trip;

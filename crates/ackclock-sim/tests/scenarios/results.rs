@@ -169,7 +169,7 @@ fn backoff_rounds_are_counted() {
 
 #[test]
 fn it_can_be_stopped() {
-    let scenario = resolved(TEN_LINES, &[("duration", "10000s")]);
+    let scenario = resolved(TEN_LINES, &[("duration", "2000s")]);
     let stopped = run(&scenario, |p| if p.flows_started > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }, 2);
     assert!(stopped.unwrap().is_none());
 }

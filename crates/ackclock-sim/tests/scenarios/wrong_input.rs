@@ -403,3 +403,35 @@ fn damaged_scenarios_are_refused_without_a_panic() {
         }
     }
 }
+
+/// What a short text asks for must not become large before somebody counts it.
+#[test]
+fn what_grows_from_a_short_text_is_counted_while_it_is_read() {
+    let values = "0.1, ".repeat(100);
+    let fault = format!("{{ kind = \"reorder\", p = [{values}], delay = [{}] }}", "\"1ms\", ".repeat(100));
+    let many = "the links have more than 100000 `faults`; at most so many would do, of all links together";
+    let chain = |faults: &str| format!("[path]\nkind = \"chain\"\nhops = 200\nlink = {{ rate = \"1Mbit/s\", faults = [{faults}] }}");
+    let name = "x".repeat(201);
+    let repeated = "seed = 1\nrepeat = 100000";
+    for (from, to, expected) in [
+        (PATH, chain(&fault), many.to_owned()),
+        (PATH, chain(&format!("{fault}, ").repeat(11)), many.to_owned()),
+        (
+            WORKLOAD,
+            format!("kind = \"bulk\"\nname = \"{name}\""),
+            "`workload.name` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do".to_owned(),
+        ),
+        ("tcp =", format!("{name} ="), "`stacks` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do".to_owned()),
+        (
+            PATH,
+            format!("[path]\nkind = \"graph\"\nedges = [{{ from = \"a\", to = \"{name}\", rate = \"1Mbit/s\" }}]"),
+            "`path` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do".to_owned(),
+        ),
+    ] {
+        assert!(TEN_LINES.contains(from), "{from}");
+        let met = message(&TEN_LINES.replacen(from, &to, 1), &[]);
+        assert!(met.ends_with(&expected) && met != "no error", "{met}\nshould end with\n{expected}");
+    }
+    let three = TEN_LINES.replacen("tcp =", "c = \"sack\"\ntcp =", 1).replacen("seed = 1", repeated, 1);
+    assert_eq!(message(&three, &[]), "100000 seeds for 3 stacks ask for 300000 runs; at most 200000 would do");
+}

@@ -55,15 +55,20 @@ impl Direction {
 
     /// How long its sender waited for timers that expired, by the timeouts that count: times that overlap once.
     pub fn stalled(&self) -> Duration {
-        let mut waits: Vec<_> = self.counted().map(|t| (t.at.saturating_sub(t.rto), t.at)).collect();
-        waits.sort_unstable();
-        let (mut sum, mut until) = (Duration::ZERO, Instant::ZERO);
-        for (from, to) in waits {
-            sum += to.since(from.max(until));
-            until = until.max(to);
-        }
-        sum
+        overlaps_once(self.counted().map(|t| (t.at, t.rto)))
     }
+}
+
+/// The time that waits take, each given by its end and its length: times that overlap once.
+pub(crate) fn overlaps_once(waits: impl Iterator<Item = (Instant, Duration)>) -> Duration {
+    let mut waits: Vec<_> = waits.map(|(at, waited)| (at.saturating_sub(waited), at)).collect();
+    waits.sort_unstable();
+    let (mut sum, mut until) = (Duration::ZERO, Instant::ZERO);
+    for (from, to) in waits {
+        sum += to.since(from.max(until));
+        until = until.max(to);
+    }
+    sum
 }
 
 fn of_silence(rule: GapRule, gap: &Gap) -> Told<'static> {

@@ -108,3 +108,20 @@ fn captures() {
 fn conversations() {
     run("conversation", cases(1_500), |rng| bytes(rng, 4000), fuzz_capture::conversation);
 }
+
+#[test]
+fn stalls_that_overlap_last_no_longer_than_the_capture() {
+    // Found by a fuzzer: SYNs again with two sequence numbers, each after a wait of nearly the whole capture.
+    let mut found = vec![11];
+    found.extend([122; 6]);
+    found.push(131);
+    found.extend([122; 4]);
+    found.extend([255, 116, 104, 105, 255, 255, 255, 255, 90]);
+    found.extend([122; 16]);
+    found.extend([40; 6]);
+    found.extend([182, 33, 0, 25, 211, 255, 0, 40, 40, 40, 131]);
+    found.extend([122; 7]);
+    found.extend([250, 122, 1, 114, 122, 122, 122, 122, 90, 122, 122, 58, 122, 212, 122, 126, 122, 122, 169, 122, 82]);
+    assert_eq!(found.len(), 82);
+    fuzz_capture::conversation(&found);
+}

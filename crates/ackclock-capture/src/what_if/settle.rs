@@ -5,6 +5,7 @@ use ackclock_units::{Duration, Instant};
 
 use super::attempts::{Attempt, Attempts};
 use super::{Mark, Stall, WhatIf};
+use crate::counted::overlaps_once;
 use crate::half::{Again, Expiry};
 use crate::report::{self, PathWas, Stalled, TimedOut};
 
@@ -141,7 +142,7 @@ impl<'a> Case<'a> {
             None => last_lost,
         };
         let counted = expiries.iter().take(if end == End::Vain { 0 } else { n as usize });
-        let waited = if end == End::Otherwise { Duration::ZERO } else { counted.fold(Duration::ZERO, |sum, x| sum + x.1) };
+        let waited = if end == End::Otherwise { Duration::ZERO } else { overlaps_once(counted.copied()) };
         let probed = of_it().find(|(x, rto)| rto.is_none() && expiries.first().is_none_or(|first| x.at < first.0)).map(|(x, _)| x.at);
         let repairing = first.is_some_and(|x| x.repairing);
         Self { stall, end, path, repaired, last_lost, expiries, probed, repairing, ack_lost, waited }

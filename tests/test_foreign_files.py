@@ -127,3 +127,13 @@ def test_files_below_the_folder_and_those_that_are_allowed_are_read(stranger, tm
     for way, allow in (("sub/edges", False), ("sub/../sub/edges", False), ("../edges", True), (str(tmp_path / "edges"), True)):
         (stranger / "s.toml").write_text(graph(way))
         assert "edges" in ac.Scenario.read(stranger / "s.toml", allow_files=allow).resolve()
+
+
+def test_no_error_shows_the_nodes_of_a_file(tmp_path):
+    (tmp_path / "edges").write_text("a b 1Mbit/s 1ms\nhunter2 b 1Mbit/s 1ms\n")
+    scenario = f'path = {{ kind = "graph", edges_file = "edges", nodes = ["a", "b"] }}{REST}'
+    (tmp_path / "s.toml").write_text(scenario)
+    with pytest.raises(ac.InputError) as e:
+        ac.Scenario.read(tmp_path / "s.toml").resolve()
+    assert "edge 2 of `path.edges_file` names a node that is not one of `path.nodes`" in str(e.value)
+    assert "hunter2" not in str(e.value)

@@ -254,9 +254,14 @@ impl PathPlan {
                 .iter()
                 .map(|i| i.scalar().ok_or_else(|| ScenarioError::at(&i.place, "`path.nodes` is not a list of names")))
                 .collect::<Result<Vec<_>>>()?;
-            let unlinked = plan.nodes.iter().find(|n| !names.contains(n));
-            if let Some(name) = unlinked {
-                let message = format!("`path.edges` names the node `{name}`, which is not one of `path.nodes`{}", hint(name, &names));
+            let unlinked = plan.edges.iter().zip(1..).find_map(|(e, n)| Some((n, [&e.from, &e.to].into_iter().find(|end| !names.contains(end))?)));
+            if let Some((n, name)) = unlinked {
+                // A stranger may have named the file: errors show no names out of it.
+                let message = if reader.get("edges").is_none() {
+                    format!("edge {n} of `path.edges_file` names a node that is not one of `path.nodes`")
+                } else {
+                    format!("`path.edges` names the node `{name}`, which is not one of `path.nodes`{}", hint(name, &names))
+                };
                 return Err(ScenarioError::at(reader.place(), message));
             }
             plan.nodes = names;

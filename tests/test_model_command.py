@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from ackclock.cli import run
+from ackclock.cli import run_command
 from ackclock.cli.values import parse
 from ackclock.models import FORMULAS, Input
 from ackclock.models import mathis97 as m
@@ -94,7 +94,7 @@ def test_inputs_of_one_name_are_of_one_kind_and_what_stands_beside_takes_its_own
         for other in forms:
             for name in one.inputs.keys() & other.inputs.keys():
                 assert one.unit != other.unit or one.inputs[name].kind == other.inputs[name].kind, (one.name, other.name, name)
-    assert run(["model", "mathis", "--p", "0.1", "--rtt", "100ms", "--beside", "cubic(c-cubic=4, beta_cubic=0.5)"]) == 0
+    assert run_command(["model", "mathis", "--p", "0.1", "--rtt", "100ms", "--beside", "cubic(c-cubic=4, beta_cubic=0.5)"]) == 0
 
 
 def test_ranges_over_many_decades():
@@ -119,7 +119,7 @@ def test_axes_are_logarithmic_where_the_range_is():
 def test_the_command_line_knows_every_new_form(name):
     text = {"ratio": "0.1", "time": "100ms", "span": "100ms", "size": "1000B", "rate": "1Mbit/s"}
     given = [part for key, i in FORMULAS[name].inputs.items() for part in (f"--{key.replace('_', '-')}", text.get(i.kind, "5"))]
-    assert run(["model", name, *given, "--json"]) == 0
+    assert run_command(["model", name, *given, "--json"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_command_line_knows_every_new_form(name):
 )
 def test_wrong_input_is_one_sentence(capsys, monkeypatch, tmp_path, arguments, says):
     monkeypatch.chdir(tmp_path)
-    assert run(["model", "mathis", "--rtt", "100ms", *arguments]) == 2
+    assert run_command(["model", "mathis", "--rtt", "100ms", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1

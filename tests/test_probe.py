@@ -11,7 +11,7 @@ import pytest
 
 from ackclock import _core
 from ackclock.cli import probe as cli
-from ackclock.cli import run
+from ackclock.cli import run_command
 from ackclock.reproduce.mathis97 import probes
 
 
@@ -147,13 +147,13 @@ def test_a_host_that_does_not_answer_is_one_sentence(monkeypatch, capsys):
     silent = json.loads(_core.probe_simulated(lossy(1.0), probes.settings(5, background=20), None))
     assert not silent["answered"]
     monkeypatch.setattr(_core, "probe", lambda *_: json.dumps({**silent, "interrupted": False}), raising=False)
-    assert run(["probe", "192.0.2.9", "--json"]) == 2
+    assert run_command(["probe", "192.0.2.9", "--json"]) == 2
     done = capsys.readouterr()
     assert done.out == ""
     assert "`192.0.2.9` (192.0.2.9) does not answer" in done.err
     # Ctrl-C before anything came back is no failure of the host.
     monkeypatch.setattr(_core, "probe", lambda *_: json.dumps({**silent, "interrupted": True}), raising=False)
-    assert run(["probe", "192.0.2.9"]) == 130
+    assert run_command(["probe", "192.0.2.9"]) == 130
     assert "numbers so far" in capsys.readouterr().out
 
 

@@ -19,7 +19,8 @@ def transfer(stack: str, p: float, back: str = "", seed: int = 1) -> dict:
     path = {"kind": "single", "rtt": f"{RTT}s", "link": {"rate": "1Gbit/s", "faults": [{"kind": "loss", "p": p, "of": "data"}]}}
     if back:
         path["back"] = {"faults": [{"kind": back, "p": 1.0, "of": "acks"}]}
-    run = ac.simulate(path, {"kind": "bulk"}, {"x": stack}, seed=seed, duration=f"{SECONDS}s")
+    # Windows that grow by acks, as the paper's.
+    run = ac.simulate(path, {"kind": "bulk"}, {"x": f"{stack}+per-ack"}, seed=seed, duration=f"{SECONDS}s")
     (flow,) = run.flows.to_pylist()
     return flow
 

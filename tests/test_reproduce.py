@@ -59,8 +59,8 @@ def test_a_figure_comes_out_the_same_twice(ackclock, tmp_path):
 
 
 def test_a_check_that_falls_short_is_exit_1(ackclock, tmp_path, monkeypatch):
-    from ackclock.cli import run
+    from ackclock.cli import run_command
     from ackclock.reproduce.backoff2008 import f1_multipliers
 
     monkeypatch.setitem(f1_multipliers.EXPECTED, "TCP", [1, 2, 4, 8, 16, 32, 63])
-    assert run(["reproduce", "B-F1", "--json", "--out", str(tmp_path)]) == 1
+    assert run_command(["reproduce", "B-F1", "--json", "--out", str(tmp_path)]) == 1

@@ -72,10 +72,10 @@ def command() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and ends the process."""
-    sys.exit(run(arguments))
+    sys.exit(run_command(arguments))
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run_command(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code. Errors are one sentence on stderr."""
     try:
         code = _run(sys.argv[1:] if arguments is None else list(arguments))

@@ -31,7 +31,7 @@ CHOICES = {
     "round-trip times": "uniform between 10 and 200 ms, drawn for each flow",
     "queue": "2 bandwidth-delay products of the mean round-trip time, 105 ms, both ways",
     "RED": "thresholds at 1/6 and 1/2 of the queue, max_p 0.1, gentle, w_q 0.002, averaging bytes",
-    "packets": "segments of 1460 bytes, requests of 300 bytes, an initial window of three segments (RFC 5681)",
+    "packets": "segments of 1460 bytes, requests of 300 bytes, an initial window of three segments (RFC 5681) that grows by acks, not by bytes",
     "backoff counter": "reset by a new acknowledgment, as FreeBSD with timestamps does; no samples of segments sent twice; SYNs likewise",
     "giving up": "never, so that every flow has a response time: up to 255 SYN retransmissions, any number of others",
     "random numbers": f"seeds 1 to {SEEDS}; figures show all runs together and 95 % confidence bands from the spread between them",

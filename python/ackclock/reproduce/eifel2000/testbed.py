@@ -25,7 +25,7 @@ CHOICES = {
     "line": "10 bits for each byte: 240 bytes/s (E-E17); PPP's own header left out; propagation delay 5 ms each way",
     "queue": f"{PACKETS} packets with the one being sent, which makes the paper's 250 s; acks of 40 or 52 bytes come back on a line of their own",
     "segments": "payload of 1460 bytes, or 1448 with timestamps; buffers of 1 MiB, so that the window alone limits",
-    "sender": "Reno without limited transmit and SACK, first window 1 segment, no slow-start threshold to begin with",
+    "sender": "Reno without limited transmit and SACK, first window 1 segment, growth by acks, no slow-start threshold to begin with",
     "receiver": "acknowledges every segment: the service time is above its delay of 200 ms",
     "timers": "samples in whole ticks of 500 ms, the countdown too; ceilings of the timeout and of its backoff out of the way (1 h, 24 h)",
     "Lite's countdown": "a fast retransmission restarts it, as in 4.4BSD-Lite",

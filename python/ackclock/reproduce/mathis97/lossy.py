@@ -49,6 +49,7 @@ CHOICES = {
     "round-trip time": "mean of the timestamps' samples (RTTM), segments of the stated size plus 12 bytes of timestamps",
     "beginning": "slow-start up to the model's window, and 8 mean intervals between losses, are not counted (M-U1, M-E16)",
     "timer": "RFC 6298 with a floor of 1 s and no coarse clock; a fast retransmission restarts it, as in 4.4BSD (E-A1)",
+    "growth": "by acks, not by bytes acknowledged (M-A1)",
     "halving": "to whole segments, rounded down (M-A1); the window is held in the round trip of recovery",
     "recovery": "no limited transmit (RFC 3042 is of 2001) but in FACK-RH, whose first two duplicate acks release a segment (M-A8)",
     "receiver": "its window never limits",

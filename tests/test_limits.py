@@ -71,7 +71,7 @@ def test_room_on_disk_is_bounded(little_room, tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_written_to_is_named(little_room, tmp_path):
     scenario = ac.Scenario.of(PATH, DATAGRAMS, STACKS, duration="4s", trace="all")
-    with pytest.raises(ac.InputError, match="the trace cannot be written to .*nowhere"):
+    with pytest.raises(ac.InputError, match=r"the trace cannot be written to .*nowhere"):
         scenario.simulate(scratch=tmp_path / "nowhere")
 
 
@@ -90,7 +90,7 @@ def test_an_earlier_attempt_counts_no_more(tmp_path):
 
 def test_memory_is_bounded_and_more_can_be_allowed():
     flows = ac.Bulk(flows=20_000, spread="1s")
-    with pytest.raises(ac.ScenarioError, match="about 20000 flows would be under way together and take about 47.9 MiB; at most 40 MiB would do"):
+    with pytest.raises(ac.ScenarioError, match=r"about 20000 flows would be under way together and take about 47.9 MiB; at most 40 MiB would do"):
         ac.simulate(PATH, flows, "sack", duration="1s", memory="40MiB")
     assert ac.simulate(PATH, flows, "sack", duration="1s", memory="100MiB").flows.num_rows == 20_000
     long = ac.Single(ac.Link("1Gbit/s", delay="80000s"))

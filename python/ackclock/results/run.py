@@ -244,7 +244,9 @@ def load(directory: str | Path) -> Run:
     return Run(scenario, flows, links, stacks, about, traces)
 
 
-def traced(traces: list[tuple[str, Any, Any, Any]], handed_on: Sequence[tuple[int, int, int, int]] = (), spill: Spill | None = None) -> dict[str, pa.Table]:
+def traced(
+    traces: list[tuple[str, Any, Any, Any]], handed_on: Sequence[tuple[int, int, int, int]] = (), spill: Spill | None = None
+) -> dict[str, pa.Table]:
     """The tables of the traces of several runs, one after the other, with the run's label in front of each row.
 
     handed_on: which of them `spill` has, as the engine says it.

@@ -85,7 +85,7 @@ class _File:
         self.schema = schema
         self.places: dict[tuple[int, int], list[int]] = {}
         self._count = 0
-        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (open as long as the trace is)
         self._writer: Any = pa.ipc.new_file(self._file, schema)
         self._reader: Any = None
 

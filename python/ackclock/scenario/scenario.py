@@ -89,7 +89,6 @@ class Scenario:
         import pyarrow as pa
 
         from ackclock.results import spill as spills
-
         from ackclock.results.run import Run, host, traced
 
         began = time.perf_counter()
@@ -138,9 +137,9 @@ def simulate(
 
     path: a `Dumbbell`, `Single`, `Chain` or `Graph`; or a whole `Scenario` or the path of its file, without workload and stacks. workload: one, such
     as `ac.Web(trace="I", load=1.2)`, or several. stacks: by label. seed: of all random streams, 1 or the scenario's own by default. workers: runs
-    side by side, one per core by default; results do not depend on it. progress: called with the share of the work done. memory: what a run may hold, such
-    as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on disk beyond what memory is for, 16 GiB by default. options: further keys of a
-    scenario file's top level, such as `duration="300s"`.
+    side by side, one per core by default; results do not depend on it. progress: called with the share of the work done. memory: what a run may
+    hold, such as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on disk beyond what memory is for, 16 GiB by default. options:
+    further keys of a scenario file's top level, such as `duration="300s"`.
 
     Returns the tables and numbers of the run. Raises ScenarioError or PolicyError for what will not do; can be interrupted.
     """

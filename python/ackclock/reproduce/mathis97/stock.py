@@ -13,7 +13,8 @@ TICK = "500ms"
 CHOICES = {
     "packets": f"sizes are those on the wire, {HEADERS} bytes of headers included",
     "timer": f"4.4BSD-Lite's, in ticks of {TICK}; a fast retransmission restarts it (E-A1)",
-    "window": "one segment to begin with, growth by acks, slow-start without bound; halves are whole segments, rounded down (M-A1); receiver's window 16 MB",
+    "window": "one segment to begin with, growth by acks, slow-start without bound; halves are whole segments, rounded down (M-A1); "
+    "receiver's window 16 MB",
     "recovery": "no limited transmit, which came in 2001, but in FACK-RH, whose first duplicate acks release a segment (M-A8)",
     "round-trip times": "from timestamps, a sample for each ack of new data",
 }

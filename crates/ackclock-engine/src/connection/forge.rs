@@ -34,7 +34,13 @@ impl Connection {
     pub(super) fn forge(&mut self, how: Forgery, bytes: u32) {
         self.pending.ack = true;
         let news = SeqRange::new(self.rcv_nxt - bytes, self.rcv_nxt);
+        self.rare.acked_early = self.rare.acked_early.max(how.ahead);
         self.rare.forged = Some(Box::new(Forged { how, news, sent: 0 }));
+    }
+
+    /// How many bytes beyond what had arrived were ever acknowledged: none by an honest receiver.
+    pub fn acked_early(&self) -> u64 {
+        self.rare.acked_early.into()
     }
 
     /// The next forged ack, if there is one.

@@ -69,6 +69,8 @@ pub(super) struct RareState {
     pub(super) skip_test: Option<Box<SkipTest>>,
     /// Acks of a receiver that cheats.
     pub(super) forged: Option<Box<Forged>>,
+    /// Most bytes that one of them acknowledged before they arrived.
+    pub(super) acked_early: u32,
     pub(super) pacing_rate: Option<Rate>,
     /// A timeout about which the verdict is out.
     pub(super) watched: Option<Box<Watched>>,
@@ -104,6 +106,7 @@ impl RareState {
         loss_probe: None,
         skip_test: None,
         forged: None,
+        acked_early: 0,
         pacing_rate: None,
         watched: None,
         rebase: None,

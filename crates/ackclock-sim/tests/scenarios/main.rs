@@ -4,6 +4,7 @@ mod conversations;
 mod examples;
 mod limits;
 mod measured;
+mod misbehaving;
 mod results;
 mod round_trip;
 mod strategies;

@@ -76,4 +76,7 @@ def main(program: str, *locks: str) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.stderr.write("requirements/audit.py needs the program pip-audit and the locks to look at.\n")
+        sys.exit(2)
     sys.exit(main(*sys.argv[1:]))

@@ -195,7 +195,11 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             1.0..=4.0,
             "b, by which the window grows per round trip besides (multiplicative increase, J-A17); 1 for none",
         ),
-        Param::flag("whole_segs", false, "a window in whole segments: an increment of less is lost, and never adds up (J-A11's negative control)"),
+        Param::flag(
+            "whole_segs",
+            false,
+            "a window in whole segments: without `byte_counting`, an increment of less is lost, and never adds up (J-A11's negative control)",
+        ),
         Param::flag("whole_segs_left", false, "a reduction leaves whole segments, rounded down as M-A1 has it (M-X11), rather than bytes"),
         Param::ratio(
             "repair_segs",

@@ -241,6 +241,7 @@ class Workers:
 
 class Task:
     status = "finished"
+    awaited = 0
 
     def __init__(self, done, budget):
         spent, self.answer = 0.0, []
@@ -257,8 +258,37 @@ class Task:
         raise AssertionError("nothing is left to be cancelled")
 
 
+@pytest.fixture
+def in_turn(monkeypatch):
+    """Tasks are looked at in the order in which they were handed out."""
+
+    class InTurn(list):
+        def __init__(self, loop=None):
+            super().__init__()
+
+        def add(self, task):
+            task.awaited += 1
+            self.append(task)
+
+        def __next__(self):
+            return self.pop(0)
+
+    monkeypatch.setattr("distributed.as_completed", InTurn)
+
+
+@pytest.mark.parametrize("lost", ["lost", "pending"])
+def test_a_result_that_dies_with_its_worker_is_waited_for_again(lost, in_turn, monkeypatch):
+    # Each task's worker dies after it was done, the first time.
+    monkeypatch.setattr(Task, "status", property(lambda task: lost if task.awaited == 1 else "finished"))
+    seconds = {str(n): 0.1 for n in range(20)}
+    schedule = Schedule(Workers(seconds), [work.Job(key, "") for key in seconds], engine="", encoded=False)
+    done = []
+    schedule.run(lambda d: done.append(d.key))
+    assert sorted(done) == sorted(seconds)
+
+
 @pytest.mark.parametrize("kind", ["short", "long", "mixed", "growing", "falling"])
-def test_tasks_have_200_ms_of_work_and_everything_is_done_once(kind, monkeypatch):
+def test_tasks_have_200_ms_of_work_and_everything_is_done_once(kind, in_turn):
     chance = random.Random(1)
     draw = {
         "short": lambda n: 0.001,
@@ -269,16 +299,6 @@ def test_tasks_have_200_ms_of_work_and_everything_is_done_once(kind, monkeypatch
     }[kind]
     seconds = {str(n): draw(n) for n in range(1500)}
 
-    class InTurn(list):
-        def __init__(self, loop=None):
-            super().__init__()
-
-        add = list.append
-
-        def __next__(self):
-            return self.pop(0)
-
-    monkeypatch.setattr("distributed.as_completed", InTurn)
     schedule = Schedule(Workers(seconds), [work.Job(key, "") for key in seconds], engine="", encoded=False)
     done = []
     schedule.run(lambda d: done.append(d.key))

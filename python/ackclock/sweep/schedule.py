@@ -25,6 +25,8 @@ RECENT, SPARE = 8, 8
 takes along, since some are short."""
 MOST = 256
 """Jobs that go along with one task."""
+LOST = ("lost", "pending")
+"""A task that was done when its worker died, before anybody fetched its result: Dask runs it again elsewhere, and it is waited for again."""
 
 
 class Schedule:
@@ -58,7 +60,11 @@ class Schedule:
             while self._waiting or self._running:
                 self._hand_out(finished)
                 future = next(finished)
-                for done in self._answer(future, self._running.pop(future)):
+                status = future.status
+                if status in LOST:
+                    finished.add(future)
+                    continue
+                for done in self._answer(future, status, self._running.pop(future)):
                     take(done)
         finally:
             if stop:
@@ -102,12 +108,12 @@ class Schedule:
         # A share that is no task's worth of work is not worth a task.
         return max(1, min(max(fair, math.ceil(TASK / each)), math.ceil(SPARE * BUDGET / each), MOST))
 
-    def _answer(self, future: Any, jobs: list[Job]) -> Iterable[Done]:
+    def _answer(self, future: Any, status: str, jobs: list[Job]) -> Iterable[Done]:
         """What a task came to. Jobs that it did not come to wait again."""
         import distributed
 
-        problem = future.exception() if future.status == "error" else None
-        if future.status == "finished":
+        problem = future.exception() if status == "error" else None
+        if status == "finished":
             try:
                 answers: list[Done] = future.result()
             except (OSError, TimeoutError, asyncio.CancelledError):

@@ -17,7 +17,9 @@ TSHARK_PACKETS = 200_000  # it is slower by orders of magnitude
 
 def rusage(command: list[str]) -> dict:
     """CPU time and memory of one program that says nothing of them itself."""
-    process = subprocess.Popen(command, cwd=WORK, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=one_core)
+    process = subprocess.Popen(
+        command, cwd=WORK, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=one_core
+    )
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
@@ -27,8 +29,19 @@ def rusage(command: list[str]) -> dict:
 
 def capture_benchmark(reps: int, peers: bool) -> list[dict]:
     """A capture of a gigabyte taken apart, beside tcptrace and tshark where they are installed."""
-    command = ["cargo", "build", "--release", "--locked", "-p", "ackclock-testkit", "--example", "big_capture"]
-    if subprocess.run([*command, "-p", "ackclock-capture", "--example", "bench_capture"], cwd=ROOT).returncode:
+    command = [
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "-p",
+        "ackclock-testkit",
+        "--example",
+        "big_capture",
+    ]
+    if subprocess.run(
+        [*command, "-p", "ackclock-capture", "--example", "bench_capture"], cwd=ROOT
+    ).returncode:
         raise Missing("the benchmark of captures does not build")
     examples, file = TARGET / "release" / "examples", WORK / "big.pcap"
     made = json.loads(run_quietly([str(examples / "big_capture"), str(file)], "making a large capture"))
@@ -36,7 +49,10 @@ def capture_benchmark(reps: int, peers: bool) -> list[dict]:
     if peers and shutil.which("tcptrace"):
         programs["tcptrace -l -r"] = (["tcptrace", "-l", "-r", "-n", str(file)], made["packets"])
     if peers and shutil.which("tshark"):
-        programs["tshark, a part"] = (["tshark", "-n", "-c", str(TSHARK_PACKETS), "-q", "-z", "conv,tcp", "-r", str(file)], TSHARK_PACKETS)
+        programs["tshark, a part"] = (
+            ["tshark", "-n", "-c", str(TSHARK_PACKETS), "-q", "-z", "conv,tcp", "-r", str(file)],
+            TSHARK_PACKETS,
+        )
     runs: dict[str, list[dict]] = {name: [] for name in programs}
     for _ in range(reps):
         for name, (command, _) in programs.items():
@@ -48,12 +64,35 @@ def capture_benchmark(reps: int, peers: bool) -> list[dict]:
             print(f"{name}: {runs[name][0]['error']}", file=sys.stderr)
             continue
         rate = packets / statistics.median(run["cpu_s"] for run in good)
-        rows.append({"name": name, "packets_per_s": rate, "peak_mb": statistics.median(run["peak_kb"] for run in good) / 1024, "runs": runs[name]})
-    print(f"A capture of {made['bytes'] / 1e9:.2f} GB, {made['packets'] / 1e6:.1f} million packets, {made['connections']} connections, on one core:")
+        rows.append(
+            {
+                "name": name,
+                "packets_per_s": rate,
+                "peak_mb": statistics.median(run["peak_kb"] for run in good) / 1024,
+                "runs": runs[name],
+            }
+        )
+    print(
+        f"A capture of {made['bytes'] / 1e9:.2f} GB, {made['packets'] / 1e6:.1f} million packets, "
+        f"{made['connections']} connections, on one core:"
+    )
     for row in rows:
-        ratio = "" if row["name"] == "ackclock" else f"   ackclock is {rows[0]['packets_per_s'] / row['packets_per_s']:.1f} times as fast"
-        print(f"  {row['name']:<16} {row['packets_per_s'] / 1e6:>7.2f} million packets/s of CPU   peak {row['peak_mb']:>7.1f} MB{ratio}")
+        ratio = (
+            ""
+            if row["name"] == "ackclock"
+            else f"   ackclock is {rows[0]['packets_per_s'] / row['packets_per_s']:.1f} times as fast"
+        )
+        print(
+            f"  {row['name']:<16} {row['packets_per_s'] / 1e6:>7.2f} million packets/s of CPU   peak "
+            f"{row['peak_mb']:>7.1f} MB{ratio}"
+        )
     if rows and rows[0]["name"] == "ackclock":
-        fast, small = rows[0]["packets_per_s"] >= CAPTURE_TARGETS["packets_per_s"], rows[0]["peak_mb"] <= CAPTURE_TARGETS["peak_mb"]
-        print(f"  targets: 2.5 million packets/s {'met' if fast else 'MISSED'}, 200 MB {'met' if small else 'MISSED'}")
+        fast, small = (
+            rows[0]["packets_per_s"] >= CAPTURE_TARGETS["packets_per_s"],
+            rows[0]["peak_mb"] <= CAPTURE_TARGETS["peak_mb"],
+        )
+        print(
+            f"  targets: 2.5 million packets/s {'met' if fast else 'MISSED'}, 200 MB "
+            f"{'met' if small else 'MISSED'}"
+        )
     return rows

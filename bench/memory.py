@@ -16,16 +16,26 @@ ONE_WINDOW = 32_768
 
 
 def bytes_per_flow(scenario: Scenario, program: list[str], one_kb: float) -> dict:
-    """What each flow but the first adds to what a run holds at its end: anonymous memory, since the program's own code is nobody's flow."""
+    """What each flow but the first adds to what a run holds at its end: anonymous memory, since the program's
+    own code is nobody's flow.
+    """
     run = measure(program + scenario.arguments(SECONDS[scenario.flows]))
     if "error" in run:
         return {"scenario": scenario.name, "error": run["error"]}
     per_flow = round((run["anon_kb"] - one_kb) * 1024 / (scenario.flows - 1))
-    return {"scenario": scenario.name, "flows": scenario.flows, "seconds": SECONDS[scenario.flows], "bytes_per_flow": per_flow, "run": run}
+    return {
+        "scenario": scenario.name,
+        "flows": scenario.flows,
+        "seconds": SECONDS[scenario.flows],
+        "bytes_per_flow": per_flow,
+        "run": run,
+    }
 
 
 def memory_benchmark(program: list[str], only: list[Scenario]) -> list[dict]:
-    """A run of each size, after one with a single flow of a few packets, which takes what they all take once."""
+    """A run of each size, after one with a single flow of a few packets, which takes what they all take
+    once.
+    """
     wanted = [s for s in only if s.flows in SECONDS and s.classes is None]
     if not wanted:
         return []
@@ -37,7 +47,10 @@ def memory_benchmark(program: list[str], only: list[Scenario]) -> list[dict]:
             print(f"  {row['scenario']}: {row['error']}", file=sys.stderr)
             continue
         met = "met" if row["bytes_per_flow"] <= TARGET_BYTES_PER_FLOW else "MISSED"
-        print(f"  {row['scenario']:<26} {row['bytes_per_flow']:>7,} bytes after {row['seconds']} s   <= {TARGET_BYTES_PER_FLOW:,} {met}")
+        print(
+            f"  {row['scenario']:<26} {row['bytes_per_flow']:>7,} bytes after {row['seconds']} s   <= "
+            f"{TARGET_BYTES_PER_FLOW:,} {met}"
+        )
     good = [row for row in rows if "error" not in row]
     for fewer, more in itertools.pairwise(good):
         added = (more["run"]["anon_kb"] - fewer["run"]["anon_kb"]) * 1024 / (more["flows"] - fewer["flows"])

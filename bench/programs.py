@@ -27,7 +27,10 @@ def run_quietly(command: list[str], what: str) -> str:
     """What a program prints; its last words are the error where it fails."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
-        raise Missing(f"{what} failed: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ['no message']}")
+        raise Missing(
+            f"{what} failed: "
+            f"{(done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ['no message']}"
+        )
     return done.stdout
 
 
@@ -47,13 +50,22 @@ def build_ns2() -> dict[str, list[str]]:
     program = shutil.which("ns") or shutil.which("ns2")
     if program is None:
         raise Missing("ns-2 left out: the Debian package `ns2` brings it")
-    return {"dumbbell": [program, str(BENCH / "ns2_dumbbell.tcl")], "web": [program, str(BENCH / "ns2_web.tcl")]}
+    return {
+        "dumbbell": [program, str(BENCH / "ns2_dumbbell.tcl")],
+        "web": [program, str(BENCH / "ns2_web.tcl")],
+    }
 
 
 def build_ns3() -> dict[str, list[str]]:
     """Commands of ns-3's two runs, compiled where that is due."""
-    if not Path("/usr/include/ns3").exists() or shutil.which("pkg-config") is None or shutil.which("g++") is None:
-        raise Missing("ns-3 left out: the Debian packages `ns3`, `libns3-dev`, `pkg-config` and `g++` bring it")
+    if (
+        not Path("/usr/include/ns3").exists()
+        or shutil.which("pkg-config") is None
+        or shutil.which("g++") is None
+    ):
+        raise Missing(
+            "ns-3 left out: the Debian packages `ns3`, `libns3-dev`, `pkg-config` and `g++` bring it"
+        )
     # `--libs-only-l`: Debian's `--libs` and `--cflags` name folders that do not exist.
     libraries = run_quietly(["pkg-config", "--libs-only-l", *NS3_MODULES], "pkg-config for ns-3").split()
     programs = {}
@@ -62,7 +74,10 @@ def build_ns3() -> dict[str, list[str]]:
         newest = max(source.stat().st_mtime, (BENCH / "ns3_path.h").stat().st_mtime)
         if not program.exists() or program.stat().st_mtime < newest:
             print(f"Compiling {source.name}.", file=sys.stderr)
-            run_quietly(["g++", "-O2", "-std=c++17", "-o", str(program), str(source), *libraries], f"compiling {source.name}")
+            run_quietly(
+                ["g++", "-O2", "-std=c++17", "-o", str(program), str(source), *libraries],
+                f"compiling {source.name}",
+            )
         programs[kind] = [str(program)]
     return programs
 
@@ -77,7 +92,9 @@ def measure(command: list[str], timeout: float = 1800) -> dict:
     """Runs one simulator; its line of JSON, with the time of the whole process added."""
     begin = time.monotonic()
     try:
-        done = subprocess.run(command, cwd=WORK, capture_output=True, text=True, timeout=timeout, preexec_fn=one_core)
+        done = subprocess.run(
+            command, cwd=WORK, capture_output=True, text=True, timeout=timeout, preexec_fn=one_core
+        )
     except subprocess.TimeoutExpired:
         return {"error": f"still running after {timeout:.0f} s"}
     if done.returncode:

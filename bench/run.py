@@ -1,6 +1,8 @@
-"""Measures ackclock and, where they are installed, ns-2 and ns-3 on the same scenarios; prints a table and writes target/bench.json.
+"""Measures ackclock and, where they are installed, ns-2 and ns-3 on the same scenarios; prints a table and
+writes target/bench.json.
 
-All take turns (A B C A B C ...), pinned to one core, since machines drift: read the ratios. `bench/README.md` says what exactly is compared.
+All take turns (A B C A B C ...), pinned to one core, since machines drift: read the ratios. `bench/README.md`
+says what exactly is compared.
 """
 
 from __future__ import annotations
@@ -22,13 +24,17 @@ from memory import memory_benchmark
 from programs import OUT, ROOT, TARGET, WORK, Missing, build_ns2, build_ns3, build_ours, measure, one_core
 from scenarios import SCENARIOS, Scenario, write_arrivals
 
-# ---- instruction counts -----------------------------------------------------------------------------------------------------------------
+# ---- instruction counts
+# ------------------------------------------------------------------------------------------------------------
 
 
 def count_instructions(command: list[str]) -> int:
     """Instructions of one run, start and end of the program included."""
     done = subprocess.run(
-        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={WORK}/callgrind.out", *command], cwd=WORK, capture_output=True, text=True
+        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={WORK}/callgrind.out", *command],
+        cwd=WORK,
+        capture_output=True,
+        text=True,
     )
     found = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode or found is None:
@@ -37,7 +43,9 @@ def count_instructions(command: list[str]) -> int:
 
 
 def instructions(scenarios: list[Scenario], program: dict[str, list[str]]) -> list[dict]:
-    """Instructions per data packet (per connection in the web run): the difference of two runs, so that set-up and start do not count."""
+    """Instructions per data packet (per connection in the web run): the difference of two runs, so that
+    set-up and start do not count.
+    """
     if shutil.which("valgrind") is None:
         raise Missing("no instruction counts: the Debian package `valgrind` brings callgrind")
     rows = []
@@ -54,7 +62,8 @@ def instructions(scenarios: list[Scenario], program: dict[str, list[str]]) -> li
     return rows
 
 
-# ---- the table --------------------------------------------------------------------------------------------------------------------------
+# ---- the table
+# ------------------------------------------------------------------------------------------------------------
 
 
 def per_unit_ns(scenario: Scenario, run: dict) -> float:
@@ -76,7 +85,9 @@ def verdicts(scenario: Scenario, row: dict) -> list[tuple[str, bool]]:
         return out
     if scenario.target_ns is not None:
         unit = "us" if scenario.web else "ns"
-        out.append((f"<= {scenario.target_ns / (1000 if scenario.web else 1):g} {unit}", ours <= scenario.target_ns))
+        out.append(
+            (f"<= {scenario.target_ns / (1000 if scenario.web else 1):g} {unit}", ours <= scenario.target_ns)
+        )
     for peer, least in (("ns-2", scenario.ns2_ratio), ("ns-3", scenario.ns3_ratio)):
         ratio = row.get(f"{peer}_ratio")
         if least is not None and ratio is not None:
@@ -90,7 +101,9 @@ def summarise(scenario: Scenario, runs: dict[str, list[dict]]) -> dict:
     ours = [run for run in runs.get("ackclock", []) if "error" not in run]
     if ours:
         row["ours_ns"] = median_ns(scenario, ours)
-        row["packets_per_s"] = statistics.median(run["packets"] / run.get("wall_s", run["cpu_s"]) for run in ours)
+        row["packets_per_s"] = statistics.median(
+            run["packets"] / run.get("wall_s", run["cpu_s"]) for run in ours
+        )
         row["peak_kb"] = statistics.median(run["peak_kb"] for run in ours)
     for peer in ("ns-2", "ns-3"):
         row[f"{peer}_ns"] = median_ns(scenario, runs.get(peer, []))
@@ -115,9 +128,13 @@ def print_table(rows: list[dict]) -> None:
         web = row["unit"] == "connection"
         scale, digits, suffix = (1000, 1, " us/conn") if web else (1, 0, "")
 
-        def cost(key: str, row: dict = row, scale: float = scale, digits: int = digits, suffix: str = suffix) -> str:
+        def cost(
+            key: str, row: dict = row, scale: float = scale, digits: int = digits, suffix: str = suffix
+        ) -> str:
             text = cell(row.get(key), scale, digits)
-            return text + suffix if text != "-" else "crashes" if row.get(key.replace("_ns", "_error")) else text
+            return (
+                text + suffix if text != "-" else "crashes" if row.get(key.replace("_ns", "_error")) else text
+            )
 
         targets = ", ".join(f"{t['target']} {'met' if t['met'] else 'MISSED'}" for t in row["targets"])
         lines.append(
@@ -136,39 +153,61 @@ def print_table(rows: list[dict]) -> None:
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
     for line in lines:
         cells = [
-            text.ljust(width) if i in (0, len(heads) - 1) else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths, strict=True))
+            text.ljust(width) if i in (0, len(heads) - 1) else text.rjust(width)
+            for i, (text, width) in enumerate(zip(line, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
 
 
-# ---- small benchmarks -------------------------------------------------------------------------------------------------------------------
+# ---- small benchmarks
+# ------------------------------------------------------------------------------------------------------------
 
-SMALL = [("ackclock-sim", "bench_queue"), ("ackclock-engine", "bench_engine"), ("ackclock-policy", "bench_replay")]
+SMALL = [
+    ("ackclock-sim", "bench_queue"),
+    ("ackclock-engine", "bench_engine"),
+    ("ackclock-policy", "bench_replay"),
+]
 
 
 def small_benchmarks() -> list[dict]:
-    """The event queue, the engine and the timers alone: each prints one line of JSON per figure (name, ns; perhaps per_s, peak_kb)."""
+    """The event queue, the engine and the timers alone: each prints one line of JSON per figure (name, ns;
+    perhaps per_s, peak_kb).
+    """
     rows = []
     for package, example in SMALL:
         if not (ROOT / "crates" / package / "examples" / f"{example}.rs").exists():
             continue
-        if subprocess.run(["cargo", "build", "--release", "--locked", "-p", package, "--example", example], cwd=ROOT).returncode:
+        if subprocess.run(
+            ["cargo", "build", "--release", "--locked", "-p", package, "--example", example], cwd=ROOT
+        ).returncode:
             raise Missing(f"{example} does not build")
-        done = subprocess.run([str(TARGET / "release" / "examples" / example)], capture_output=True, text=True, preexec_fn=one_core)
+        done = subprocess.run(
+            [str(TARGET / "release" / "examples" / example)],
+            capture_output=True,
+            text=True,
+            preexec_fn=one_core,
+        )
         rows += [json.loads(line) for line in done.stdout.splitlines()]
     for row in rows:
-        rate = f"   {row['per_s'] / 1e6:>6.1f} million/s   peak {row['peak_kb'] / 1024:.1f} MB" if "per_s" in row else ""
+        rate = (
+            f"   {row['per_s'] / 1e6:>6.1f} million/s   peak {row['peak_kb'] / 1024:.1f} MB"
+            if "per_s" in row
+            else ""
+        )
         print(f"{row['name']:<60} {row['ns']:>8.1f} ns{rate}")
     return rows
 
 
-# ---- the machine ------------------------------------------------------------------------------------------------------------------------
+# ---- the machine
+# ------------------------------------------------------------------------------------------------------------
 
 
 def first_line(command: list[str]) -> str | None:
     """What a program prints first, if it is there."""
     try:
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip().splitlines()[0]
+        return (
+            subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip().splitlines()[0]
+        )
     except (OSError, IndexError):
         return None
 
@@ -191,22 +230,33 @@ def machine() -> dict:
     }
 
 
-# ---- the run ----------------------------------------------------------------------------------------------------------------------------
+# ---- the run
+# ------------------------------------------------------------------------------------------------------------
 
 
 def parse() -> argparse.Namespace:
     """The options of the command line, checked."""
     parser = argparse.ArgumentParser(prog="bench/run.py", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a quarter of the simulated time, once, peers up to 1000 flows")
+    parser.add_argument(
+        "--quick", action="store_true", help="a quarter of the simulated time, once, peers up to 1000 flows"
+    )
     parser.add_argument("--only", metavar="TEXT", help="only scenarios whose name contains this")
-    parser.add_argument("--reps", type=int, metavar="N", help="repetitions (3; 1 with --quick); the median is shown")
+    parser.add_argument(
+        "--reps", type=int, metavar="N", help="repetitions (3; 1 with --quick); the median is shown"
+    )
     parser.add_argument("--no-peers", action="store_true", help="ackclock alone")
     parser.add_argument("--peers-only", action="store_true", help="the peers alone")
-    parser.add_argument("--no-small", action="store_true", help="without the event queue, the engine and the timers alone")
     parser.add_argument(
-        "--instructions", action="store_true", help="count ackclock's instructions per data packet with callgrind instead (repeatable)"
+        "--no-small", action="store_true", help="without the event queue, the engine and the timers alone"
     )
-    parser.add_argument("--captures", action="store_true", help="a large capture taken apart, and nothing else")
+    parser.add_argument(
+        "--instructions",
+        action="store_true",
+        help="count ackclock's instructions per data packet with callgrind instead (repeatable)",
+    )
+    parser.add_argument(
+        "--captures", action="store_true", help="a large capture taken apart, and nothing else"
+    )
     options = parser.parse_args()
     options.scenarios = [s for s in SCENARIOS if options.only is None or options.only in s.name]
     if not options.scenarios:
@@ -257,7 +307,12 @@ def run_scenario(scenario: Scenario, simulators: dict, options: argparse.Namespa
             if turn >= reps:
                 continue
             if sys.stderr.isatty():
-                print(f"\r\033[K{scenario.name}: {name}, {turn + 1} of {reps}", end="", file=sys.stderr, flush=True)
+                print(
+                    f"\r\033[K{scenario.name}: {name}, {turn + 1} of {reps}",
+                    end="",
+                    file=sys.stderr,
+                    flush=True,
+                )
             runs[name].append(measure(programs[kind] + scenario.arguments(seconds)))
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
@@ -275,7 +330,9 @@ def main() -> int:
         except Missing as why:
             print(why, file=sys.stderr)
             return 1
-        (OUT / "bench-captures.json").write_text(json.dumps({"machine": about, "captures": rows}, indent=1) + "\n")
+        (OUT / "bench-captures.json").write_text(
+            json.dumps({"machine": about, "captures": rows}, indent=1) + "\n"
+        )
         return 0
     simulators = prepare(options)
     if not simulators:
@@ -298,9 +355,15 @@ def main() -> int:
                         print(f"{scenario.name}: {name}: {run['error']}", file=sys.stderr)
             rows.append(summarise(scenario, raw[scenario.name]))
         print_table(rows)
-        print("ns of CPU time per data packet through the bottleneck (acks included), set-up excluded; web: us per connection.")
+        print(
+            "ns of CPU time per data packet through the bottleneck (acks included), set-up excluded; "
+            "web: us per connection."
+        )
         if "ns-3" in simulators:
-            print("Debian's ns-3 has logging and assertions compiled in; an optimised build takes about three quarters of its time or less.")
+            print(
+                "Debian's ns-3 has logging and assertions compiled in; an optimised build takes about "
+                "three quarters of its time or less."
+            )
         result |= {"rows": rows, "raw": raw}
         if "ackclock" in simulators:
             result["memory"] = memory_benchmark(simulators["ackclock"]["dumbbell"], options.scenarios)

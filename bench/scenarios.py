@@ -14,7 +14,9 @@ WIRE_BYTES = 1040  # a 1000-byte segment with IP and TCP headers
 
 @dataclass(frozen=True)
 class Scenario:
-    """One row of the table: a path, a load, how long each simulator runs it (simulated seconds), and what is to be reached."""
+    """One row of the table: a path, a load, how long each simulator runs it (simulated seconds), and what is
+    to be reached.
+    """
 
     name: str
     flows: int  # 0: the web run
@@ -38,7 +40,9 @@ class Scenario:
 
     @property
     def window(self) -> int:
-        """Socket buffers, bytes: never the limit in the long run, and not so large that the peers are slowed by filling them."""
+        """Socket buffers, bytes: never the limit in the long run, and not so large that the peers are slowed
+        by filling them.
+        """
         if self.web:
             return 262_144
         return max(262_144, round(6 * self.queue * WIRE_BYTES / self.flows))
@@ -46,7 +50,14 @@ class Scenario:
     def arguments(self, seconds: float, flows: int | None = None, window: int | None = None) -> list[str]:
         """The seven arguments that every simulator takes, and one of our own."""
         first = str(WORK / "arrivals.txt") if self.web else str(self.flows if flows is None else flows)
-        rest = [f"{self.rate:.0f}", f"{seconds:g}", str(self.queue), str(window or self.window), str(MIN_RTT_MS), str(MAX_RTT_MS)]
+        rest = [
+            f"{self.rate:.0f}",
+            f"{seconds:g}",
+            str(self.queue),
+            str(window or self.window),
+            str(MIN_RTT_MS),
+            str(MAX_RTT_MS),
+        ]
         return [first, *rest] + ([str(self.classes)] if self.classes else [])
 
 
@@ -62,7 +73,9 @@ SCENARIOS = [
 
 
 def write_arrivals(path: Path, seconds: float) -> None:
-    """Poisson arrivals of bounded Pareto sizes (1.2, 1237.61 bytes to 2 GB: mean 7000) at 120 % of 10 Mbit/s; every simulator reads the same."""
+    """Poisson arrivals of bounded Pareto sizes (1.2, 1237.61 bytes to 2 GB: mean 7000) at 120 % of 10 Mbit/s;
+    every simulator reads the same.
+    """
     rng = random.Random(1)
     low, high, shape = 1237.61, 2e9, 1.2
     now = 0.0

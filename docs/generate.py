@@ -1,4 +1,6 @@
-"""Writes the reference pages from the declarations: `make docs`. With --check it only says whether they are up to date."""
+"""Writes the reference pages from the declarations: `make docs`. With --check it only says whether they are
+up to date.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +65,12 @@ def policies() -> str:
     names = "".join(f"| `{p.name}` | {p.about} |\n" for p in presets())
     changes = "".join(f"| `+{m.usage}` | {m.about} |\n" for m in modifiers())
     return (
-        f"{NOTE}# Policies\n\nA stack is one policy of each of the kinds {', '.join(f'`{k}`' for k in STACK)}, and the options of a connection. "
-        "A preset chooses all of them; modifiers, written after it, change some: `newreno+star(3)+iw(4)`.\n\n"
-        f"## Presets\n\n| preset | |\n|---|---|\n{names}\n## Modifiers\n\n| modifier | |\n|---|---|\n{changes}\n"
+        (
+            f"{NOTE}# Policies\n\nA stack is one policy of each of the kinds "
+            f"{', '.join(f'`{k}`' for k in STACK)}, and the options of a connection. A preset chooses all of "
+            "them; modifiers, written after it, change some: `newreno+star(3)+iw(4)`.\n\n## Presets\n\n| "
+            f"preset | |\n|---|---|\n{names}\n## Modifiers\n\n| modifier | |\n|---|---|\n{changes}\n"
+        )
         + kinds(*STACK)
         + f"## Options of a connection\n\n{table(options())}\n"
         + kinds("queue", "application", "rate")
@@ -97,8 +102,14 @@ def sweeps() -> str:
     """The page of the sweeps."""
     template = (HERE / "sweeps.in.md").read_text(encoding="utf-8")
     keys = "| key | meaning |\n|---|---|\n" + "".join(f"| `{k}` | {v} |\n" for k, v in PLAN.items())
-    numbers = "| number | unit | meaning |\n|---|---|---|\n" + "".join(f"| `{k}` | {UNITS.get(k, '')} | {v} |\n" for k, v in MEANINGS.items())
-    return NOTE + template.replace("{{keys}}\n", keys + "\n").replace("{{numbers}}\n", numbers + "\n").rstrip() + "\n"
+    numbers = "| number | unit | meaning |\n|---|---|---|\n" + "".join(
+        f"| `{k}` | {UNITS.get(k, '')} | {v} |\n" for k, v in MEANINGS.items()
+    )
+    return (
+        NOTE
+        + template.replace("{{keys}}\n", keys + "\n").replace("{{numbers}}\n", numbers + "\n").rstrip()
+        + "\n"
+    )
 
 
 def tables() -> str:
@@ -110,7 +121,10 @@ def tables() -> str:
 def reproductions() -> str:
     """The page of the papers' items."""
     text = (
-        f"{NOTE}# Reproductions\n\n`ackclock reproduce ID` runs an item and says whether the register's checks hold. Kinds: "
+        (
+            f"{NOTE}# Reproductions\n\n`ackclock reproduce ID` runs an item and says whether the register's "
+            "checks hold. Kinds: "
+        )
         + ", ".join(f"{kind} {meaning}" for kind, meaning in KINDS.items())
         + ".\n\n| id | paper | kind | title |\n|---|---|---|---|\n"
     )
@@ -131,7 +145,11 @@ def main() -> int:
         "sweeps.md": sweeps(),
         "reproductions.md": reproductions(),
     }
-    stale = [name for name, text in pages.items() if not (HERE / name).exists() or (HERE / name).read_text(encoding="utf-8") != text]
+    stale = [
+        name
+        for name, text in pages.items()
+        if not (HERE / name).exists() or (HERE / name).read_text(encoding="utf-8") != text
+    ]
     if "--check" in sys.argv:
         if stale:
             print(f"Out of date: {', '.join(stale)}; run `make docs`.", file=sys.stderr)

@@ -1,8 +1,8 @@
 """Asks for known vulnerabilities of all that the locks pin: `python requirements/audit.py PIP_AUDIT LOCK...`.
 
-A lock pins versions for every Python and every system, of which pip-audit by itself looks at those for its own Python
-alone. Here they go to it in lists without conditions, in which a package stands once. Exit codes: 0 none is known;
-1 some are, or a package could not be looked up; 2 pip-audit did not answer.
+A lock pins versions for every Python and every system, of which pip-audit by itself looks at those for its
+own Python alone. Here they go to it in lists without conditions, in which a package stands once. Exit codes:
+0 none is known; 1 some are, or a package could not be looked up; 2 pip-audit did not answer.
 """
 
 from __future__ import annotations
@@ -34,14 +34,18 @@ def lists(pinned: Sequence[tuple[str, str]]) -> list[list[str]]:
 
 
 def complaints(answer: Any) -> list[str]:
-    """A sentence for each vulnerability of an answer of pip-audit, and for each package that it did not look up."""
+    """A sentence for each vulnerability of an answer of pip-audit, and for each package that it did not look
+    up.
+    """
     said = []
     for package in answer["dependencies"]:
         if "skip_reason" in package:
             said.append(f"{package['name']} was not audited: {package['skip_reason']}")
         for found in package.get("vulns", []):
             names = ", ".join([found["id"], *found.get("aliases", [])])
-            mended = f"mended in {', '.join(found['fix_versions'])}" if found["fix_versions"] else "not mended yet"
+            mended = (
+                f"mended in {', '.join(found['fix_versions'])}" if found["fix_versions"] else "not mended yet"
+            )
             said.append(f"{package['name']} {package['version']} has {names}, {mended}")
     return said
 
@@ -51,7 +55,17 @@ def ask(program: str, requirements: Sequence[str]) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "requirements.txt"
         file.write_text("".join(f"{r}\n" for r in requirements), encoding="utf-8")
-        command = [program, "--no-deps", "--disable-pip", "--progress-spinner", "off", "-f", "json", "-r", str(file)]
+        command = [
+            program,
+            "--no-deps",
+            "--disable-pip",
+            "--progress-spinner",
+            "off",
+            "-f",
+            "json",
+            "-r",
+            str(file),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
         return json.loads(done.stdout)

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-# A shell that runs the tests in the background has them ignore Ctrl-C, and with them the commands that they interrupt.
+# A shell that runs the tests in the background has them ignore Ctrl-C, and with them the commands that they
+# interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -40,7 +41,15 @@ def ackclock(tmp_path: Path):
     def run(*arguments: str | Path, timeout: float = 120) -> Finished:
         command = [sys.executable, "-m", "ackclock", *map(str, arguments)]
         environment = {k: v for k, v in os.environ.items() if k not in ("ACKCLOCK_TRACEBACK", "FORCE_COLOR")}
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=environment,
+            check=False,
+        )
         return Finished(done.returncode, done.stdout, done.stderr)
 
     return run

@@ -20,14 +20,21 @@ from ackclock.reproduce.mathis97 import x14_reordering_outages as x14
 
 @pytest.fixture(scope="module")
 def lossy():
-    link = ac.Link("10Mbit/s", queue=ac.queue.DropTail(limit="1000packets"), faults=ac.fault.Loss(p=0.02, of="data"))
+    link = ac.Link(
+        "10Mbit/s", queue=ac.queue.DropTail(limit="1000packets"), faults=ac.fault.Loss(p=0.02, of="data")
+    )
     return captured.transfer(link, "60ms", 100, ac.Fixed(size="3MB"))
 
 
 @pytest.fixture
 def pcap(lossy, tmp_path):
     path = tmp_path / "lossy.pcap"
-    path.write_bytes(captured.pcap(lossy.traces["segments"].filter(pa.compute.equal(lossy.traces["segments"]["connection"], 0)), captured.MSS))
+    path.write_bytes(
+        captured.pcap(
+            lossy.traces["segments"].filter(pa.compute.equal(lossy.traces["segments"]["connection"], 0)),
+            captured.MSS,
+        )
+    )
     return path
 
 
@@ -44,7 +51,11 @@ def test_json_holds_what_the_sender_counted(ackclock, pcap, lossy):
     report = ackclock("capture", pcap, "--json").json
     assert (report["format"], report["version"]) == ("ackclock-capture", 1)
     (connection,) = report["connections"]
-    assert (connection["client"], connection["server"], connection["state"]) == ("10.0.0.1:40000", "10.0.0.2:5001", connection["state"])
+    assert (connection["client"], connection["server"], connection["state"]) == (
+        "10.0.0.1:40000",
+        "10.0.0.2:5001",
+        connection["state"],
+    )
     data, _ = connection["directions"]
     flow = lossy.flows.to_pylist()[0]
     assert data["retransmitted_packets"] == flow["retransmitted_segments"] > 10
@@ -64,7 +75,12 @@ def test_compressed_and_from_a_pipe_it_is_the_same(ackclock, pcap, tmp_path):
     packed = tmp_path / "lossy.pcap.gz"
     packed.write_bytes(gzip.compress(pcap.read_bytes()))
     assert {**ackclock("capture", packed, "--json").json, "file": plain["file"]} == plain
-    piped = subprocess.run([sys.executable, "-m", "ackclock", "capture", "-", "--json"], input=pcap.read_bytes(), capture_output=True, check=True)
+    piped = subprocess.run(
+        [sys.executable, "-m", "ackclock", "capture", "-", "--json"],
+        input=pcap.read_bytes(),
+        capture_output=True,
+        check=True,
+    )
     assert {**json.loads(piped.stdout), "file": plain["file"]} == plain
 
 
@@ -88,19 +104,41 @@ def test_the_clients_view_is_the_same_in_json_tables_and_python(ackclock, tmp_pa
     path = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/kernel-doubled-syn.pcap.gz"
     report = ackclock("capture", path, "--json").json
     listed = [
-        {**t, "connection": 2 * c["number"] + side} for c in report["connections"] for side, d in enumerate(c["directions"]) for t in d["timeouts"]
+        {**t, "connection": 2 * c["number"] + side}
+        for c in report["connections"]
+        for side, d in enumerate(c["directions"])
+        for t in d["timeouts"]
     ]
     assert ackclock("capture", path, "--parquet", tmp_path / "tables").code == 0
     written = pq.read_table(tmp_path / "tables" / "timeouts.parquet")
     read = ac.read_capture(path)
     assert read.timeouts.to_pylist() == written.drop_columns("file").to_pylist()
-    columns = ("seq", "of", "round", "round_certain", "rto", "eifel_spurious", "eifel_certain", "outage", "remedy", "view", "rule", "connection")
-    assert [{key: t[key] for key in columns} for t in listed] == [{key: t[key] for key in columns} for t in written.to_pylist()]
+    columns = (
+        "seq",
+        "of",
+        "round",
+        "round_certain",
+        "rto",
+        "eifel_spurious",
+        "eifel_certain",
+        "outage",
+        "remedy",
+        "view",
+        "rule",
+        "connection",
+    )
+    assert [{key: t[key] for key in columns} for t in listed] == [
+        {key: t[key] for key in columns} for t in written.to_pylist()
+    ]
     assert [t["t"] for t in listed] == pytest.approx(written["time"].to_pylist())
     client = [t for t in listed if t["view"] == "client"]
-    assert {t["rule"] for t in client} == {"gap", "gap-and-content"} and {t["connection"] for t in client} == {0}
+    assert {t["rule"] for t in client} == {"gap", "gap-and-content"} and {
+        t["connection"] for t in client
+    } == {0}
     counts = report["connections"][0]["directions"][0]["timeouts_by_rule"]
-    assert counts == {rule: sum(t["rule"] == rule for t in client) for rule in ("sent-again", "gap", "gap-and-content")}
+    assert counts == {
+        rule: sum(t["rule"] == rule for t in client) for rule in ("sent-again", "gap", "gap-and-content")
+    }
 
 
 def test_flows_are_chosen(ackclock, pcap):
@@ -146,5 +184,7 @@ def test_reordering_is_seen_as_such():
     found = captured.capture(captured.transfer(x14.reordering(), "60ms", 20))
     assert captured.sender(found)["massive_reordering"]
     assert "overtake" in found.summary()[-1]
-    link = ac.Link("10Mbit/s", queue=ac.queue.DropTail(limit="1000packets"), faults=ac.fault.Loss(p=0.01, of="data"))
+    link = ac.Link(
+        "10Mbit/s", queue=ac.queue.DropTail(limit="1000packets"), faults=ac.fault.Loss(p=0.01, of="data")
+    )
     assert not captured.sender(captured.capture(captured.transfer(link, "60ms", 20)))["massive_reordering"]

@@ -1,4 +1,6 @@
-"""Figures and xplot files of captures and of simulated runs, and the table of packets that they are made of."""
+"""Figures and xplot files of captures and of simulated runs, and the table of packets that they are
+made of.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,14 @@ def heavy():
 
 @pytest.fixture(scope="module")
 def run():
-    link = ac.Link("10Mbit/s", queue=ac.queue.DropTail(limit="60packets"), faults=ac.fault.Loss(p=0.02, of="data"))
+    link = ac.Link(
+        "10Mbit/s", queue=ac.queue.DropTail(limit="60packets"), faults=ac.fault.Loss(p=0.02, of="data")
+    )
     stack = ac.Stack("newreno+no-sack", mss=f"{captured.MSS}B")
     what = {captured.STACK: stack}
-    return ac.Scenario.of(ac.Single(link, rtt="60ms"), ac.Fixed(size="1MB"), what, duration="60s", trace=["packets", "samples"]).simulate()
+    return ac.Scenario.of(
+        ac.Single(link, rtt="60ms"), ac.Fixed(size="1MB"), what, duration="60s", trace=["packets", "samples"]
+    ).simulate()
 
 
 def labels(figure):
@@ -90,13 +96,21 @@ def test_the_figures_of_both_worlds_have_the_same_parts(outage, run):
         assert any(x == "RTO of eifel" for x in labels(plots.rtt(timers=["eifel"])))
         assert "in flight" in labels(plots.flight())
     # The figure of many connections draws both too.
-    assert "connection 0" in outage.plot.sequence([0], details=False).axes[0].get_legend().get_texts()[0].get_text()
+    assert (
+        "connection 0"
+        in outage.plot.sequence([0], details=False).axes[0].get_legend().get_texts()[0].get_text()
+    )
     assert "timer waiting (3)" in labels(outage.plot.sequence())
-    assert [t.get_text() for t in outage.plot.sequence().axes[0].texts if "round" in t.get_text()] == ["0.96 s, round 3", "0.49 s, round 2"]
+    assert [t.get_text() for t in outage.plot.sequence().axes[0].texts if "round" in t.get_text()] == [
+        "0.96 s, round 3",
+        "0.49 s, round 2",
+    ]
 
 
 def test_a_figure_of_no_or_few_packets_is_a_figure():
-    empty = Trace(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+    empty = Trace(
+        np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)
+    )
     one = replace(
         empty,
         time=np.array([0.0]),
@@ -160,7 +174,17 @@ def check_xplot(text: str) -> dict[str, int]:
 
 
 def test_answers_of_other_timers_are_drawn_where_they_were_asked_for(ackclock, tmp_path, outage):
-    done = ackclock("capture", OUTAGE, "--what-if", "eifel,as-run+none", "--plot", "what-if", "--out", tmp_path / "figures", "--json")
+    done = ackclock(
+        "capture",
+        OUTAGE,
+        "--what-if",
+        "eifel,as-run+none",
+        "--plot",
+        "what-if",
+        "--out",
+        tmp_path / "figures",
+        "--json",
+    )
     assert done.code == 0, done
     assert (tmp_path / "figures" / "what-if-0.png").exists()
     figure = ac.read_capture(OUTAGE, packets=True, what_if="eifel,as-run+none").plot.what_if()
@@ -182,7 +206,10 @@ def test_xplot_files_are_what_xplot_reads(ackclock, tmp_path, heavy):
     t = heavy.plot.trace(0)
     assert found["darrow"] == found["uarrow"] == t.time.size
     assert found["atext"] == t.marked.sum()
-    assert check_xplot(texts["rtt-0-client.xpl"])["dot"] == heavy.connections[0]["directions"][0]["rtt"]["samples"]
+    assert (
+        check_xplot(texts["rtt-0-client.xpl"])["dot"]
+        == heavy.connections[0]["directions"][0]["rtt"]["samples"]
+    )
     assert check_xplot(texts["flight-0-client.xpl"])["line"] > 100
     # Absolute times, as the axis says.
     assert f"darrow {t.origin + t.time[~t.marked][0]:.6f} 0 white" in texts["sequence-0-client.xpl"]
@@ -196,11 +223,28 @@ def test_words_in_xplot_files_stay_on_their_line(outage):
 
 def test_the_command_draws_figures(ackclock, tmp_path):
     done = ackclock(
-        "capture", OUTAGE, HEAVY, "--plot", "sequence", "--plot", "rtt", "--plot", "flight", "--timer", "eifel", "--out", tmp_path / "figures"
+        "capture",
+        OUTAGE,
+        HEAVY,
+        "--plot",
+        "sequence",
+        "--plot",
+        "rtt",
+        "--plot",
+        "flight",
+        "--timer",
+        "eifel",
+        "--out",
+        tmp_path / "figures",
     )
     assert done.code == 0, done
     names = {p.name for p in (tmp_path / "figures").iterdir()}
-    assert names == {f"{what}-{i}-0.{end}" for what in ("sequence", "rtt", "flight") for i in (1, 2) for end in ("png", "svg")} | {
+    assert names == {
+        f"{what}-{i}-0.{end}"
+        for what in ("sequence", "rtt", "flight")
+        for i in (1, 2)
+        for end in ("png", "svg")
+    } | {
         "summary.json",
         "ackclock.json",
     }

@@ -1,4 +1,6 @@
-"""The page that `ackclock capture --html` writes: whole by itself, escaped, and drawn by a browser where there is one."""
+"""The page that `ackclock capture --html` writes: whole by itself, escaped, and drawn by a browser where
+there is one.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ VOID = {"meta", "link", "br", "img", "hr", "input"}
 
 
 class Page(HTMLParser):
-    """Elements of a page with their attributes, the text of scripts and styles, and whether every element is closed."""
+    """Elements of a page with their attributes, the text of scripts and styles, and whether every element is
+    closed.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -62,7 +66,11 @@ def read(path: Path) -> ac.Capture:
 def check(text: str) -> Page:
     """Nothing is asked of anybody, nothing but the page's own scripts runs, labels point at what there is."""
     page = Page(text)
-    assert not [name for name, _ in page.elements if name in ("link", "img", "iframe", "object", "embed", "base", "form")]
+    assert not [
+        name
+        for name, _ in page.elements
+        if name in ("link", "img", "iframe", "object", "embed", "base", "form")
+    ]
     ids = [a["id"] for _, a in page.elements if "id" in a]
     assert len(ids) == len(set(ids))
     for name, attributes in page.elements:
@@ -84,7 +92,10 @@ def check(text: str) -> Page:
 
 
 def arrays(layer: dict) -> dict[str, np.ndarray]:
-    return {k: np.frombuffer(base64.b64decode(v["data"]), {"u1": "<u1", "u4": "<u4", "f8": "<f8"}[v["type"]]) for k, v in layer["arrays"].items()}
+    return {
+        k: np.frombuffer(base64.b64decode(v["data"]), {"u1": "<u1", "u4": "<u4", "f8": "<f8"}[v["type"]])
+        for k, v in layer["arrays"].items()
+    }
 
 
 def data(page: Page) -> list[dict]:
@@ -117,17 +128,42 @@ def test_the_page_holds_what_the_capture_holds():
 def test_rows_of_what_if_and_further_sentences_are_shown_where_they_are():
     capture = read(OUTAGE)
     capture.connections[0]["directions"][0]["what_if"] = [
-        {"timer": "eifel", "backoff": "none", "waited": 1.25, "spurious": 2, "eifel_spurious": None, "list": [1]},
-        {"timer": "<b>rfc6298</b>", "backoff": "exponential", "waited": 4.125, "spurious": 0, "eifel_spurious": True, "list": [2]},
+        {
+            "timer": "eifel",
+            "backoff": "none",
+            "waited": 1.25,
+            "spurious": 2,
+            "eifel_spurious": None,
+            "list": [1],
+        },
+        {
+            "timer": "<b>rfc6298</b>",
+            "backoff": "exponential",
+            "waited": 4.125,
+            "spurious": 0,
+            "eifel_spurious": True,
+            "list": [2],
+        },
     ]
-    capture.connections[0]["directions"][0]["limits"] = {"timeouts": 3.0, "congestion_window": 1.0, "slow_start": 0.0}
+    capture.connections[0]["directions"][0]["limits"] = {
+        "timeouts": 3.0,
+        "congestion_window": 1.0,
+        "slow_start": 0.0,
+    }
     model = {"p": 0.01, "p_uncertain": True, "rate": 2e6, "ratio": 0.5}
-    capture.connections[0]["directions"][0]["models"] = {"achieved": 1e6, "mathis": model, "pftk": {**model, "rate": None, "ratio": None}}
+    capture.connections[0]["directions"][0]["models"] = {
+        "achieved": 1e6,
+        "mathis": model,
+        "pftk": {**model, "rate": None, "ratio": None},
+    }
     page = check(report.page([capture]))
     text = " ".join(" ".join(page.text).split())
     assert "What another timer would have done" in text
     assert "Held back by timeouts 75 % 75 % congestion window 25 % 25 %" in text
-    assert "achieved while sending 1 Mbit/s Mathis et al. predicts 2 Mbit/s; achieved 0.50 of it, few events" in text
+    assert (
+        "achieved while sending 1 Mbit/s Mathis et al. predicts 2 Mbit/s; achieved 0.50 of it, few events"
+        in text
+    )
     assert [float(a["value"]) for a in page.of("meter")] == [0.75, 0.25, 1.25, 4.125]
     assert "eifel 2 1.250 s none -" in text
     assert "<b>rfc6298</b> 0 4.125 s exponential yes" in text
@@ -146,7 +182,13 @@ def test_hostile_names_and_evidence_stay_text(tmp_path):
     text = report.page([capture])
     page = check(text)
     assert "".join(page.text).count(evil) >= len(direction["retransmissions"]) + 1
-    assert any(evil in note for d in data(page) for f in d["figures"] for layer in f["layers"] for note in layer["notes"])
+    assert any(
+        evil in note
+        for d in data(page)
+        for f in d["figures"]
+        for layer in f["layers"]
+        for note in layer["notes"]
+    )
     assert "{{ 7*7 }}" in text
 
 
@@ -191,11 +233,22 @@ def test_a_browser_draws_it_without_complaint_and_without_the_network(tmp_path):
     if not browser:
         pytest.skip("there is no Chromium here")
     path = report.write([read(HEAVY)], tmp_path / "page.html")
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=1200,8000"]
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        "--window-size=1200,8000",
+    ]
     # The window is tall: all figures are in view, and are drawn at once.
     command += ["--virtual-time-budget=4000", "--dump-dom"]
     done = subprocess.run(
-        [*command, f"--user-data-dir={tmp_path / 'profile'}", path.as_uri()], capture_output=True, text=True, timeout=120, check=False
+        [*command, f"--user-data-dir={tmp_path / 'profile'}", path.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     if done.returncode != 0 or "<body" not in done.stdout:
         pytest.skip(f"Chromium does not start here: {done.stderr.strip().splitlines()[-1:]}")

@@ -1,4 +1,6 @@
-"""Captures near the receiver: one rule says what counts as a timeout, in words, JSON, tables, figures and on the page."""
+"""Captures near the receiver: one rule says what counts as a timeout, in words, JSON, tables, figures and on
+the page.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,16 @@ FIXTURES = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures"
 RECEIVER = FIXTURES / "kernel-timeouts-at-the-receiver.pcap.gz"
 CAPTURES = [
     RECEIVER,
-    *(FIXTURES / f"kernel-{name}.pcap.gz" for name in ("both-ends-receiver", "both-ends-offload-receiver", "doubled-syn", "challenge", "heavy-loss")),
+    *(
+        FIXTURES / f"kernel-{name}.pcap.gz"
+        for name in (
+            "both-ends-receiver",
+            "both-ends-offload-receiver",
+            "doubled-syn",
+            "challenge",
+            "heavy-loss",
+        )
+    ),
 ]
 
 
@@ -34,7 +45,9 @@ def test_every_output_counts_the_same_timeouts(path, ackclock, tmp_path):
     rows = list(csv.DictReader(io.StringIO(done.out)))
     capture = ac.read_capture(path, packets=True)
     page = check(report.page([capture]))
-    figures = {f["id"]: {layer["label"]: layer for layer in f["layers"]} for d in data(page) for f in d["figures"]}
+    figures = {
+        f["id"]: {layer["label"]: layer for layer in f["layers"]} for d in data(page) for f in d["figures"]
+    }
     timeouts = pq.read_table(tmp_path / "tables" / "timeouts.parquet").to_pylist()
     for c in capture.connections:
         assert stalled(c) <= c["duration"]
@@ -44,8 +57,12 @@ def test_every_output_counts_the_same_timeouts(path, ackclock, tmp_path):
             assert int(mine["timeouts"]) == len(counted) == overview({**c, "directions": [d]})["timeouts"]
             assert int(mine["rounds"]) == max((t["round"] for t in counted), default=0)
             assert float(mine["stalled"]) == pytest.approx(stalled({"directions": [d]}), abs=1e-6)
-            assert [t["counts"] for t in timeouts if t["connection"] == 2 * c["number"] + side] == [t["counts"] for t in d["timeouts"]]
-            assert all(0 <= t["rto"] <= c["duration"] and c["start"] <= t["t"] <= c["end"] for t in d["timeouts"])
+            assert [t["counts"] for t in timeouts if t["connection"] == 2 * c["number"] + side] == [
+                t["counts"] for t in d["timeouts"]
+            ]
+            assert all(
+                0 <= t["rto"] <= c["duration"] and c["start"] <= t["t"] <= c["end"] for t in d["timeouts"]
+            )
             if d["view"] == "client":
                 assert d["limits"]["timeouts"] == pytest.approx(float(mine["stalled"]), abs=1e-6)
                 assert sum(e["timeouts"] for e in d["episodes"]) <= len(counted)
@@ -84,7 +101,10 @@ def test_the_figure_the_words_and_the_page_say_the_same(ackclock, tmp_path):
     capture = ac.read_capture(RECEIVER, packets=True)
     (n,) = {len(expiries(d)) for d in capture.connections[0]["directions"] if d["view"] == "client"}
     assert n == capture.connections[0]["directions"][0]["timeouts_by_rule"]["gap-and-content"] == 8
-    assert re.match(rf"Stalled \S+ s of \S+ s in {n} timeouts \(.*; all are shown by silences near the receiver\.", done.out)
+    assert re.match(
+        rf"Stalled \S+ s of \S+ s in {n} timeouts \(.*; all are shown by silences near the receiver\.",
+        done.out,
+    )
     shown = [text.get_text() for legend in capture.plot.sequence(0).legends for text in legend.get_texts()]
     side = capture.plot.side(0)
     assert (f"timeouts, by silences ({n})" in shown) == (side == 0)

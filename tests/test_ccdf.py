@@ -12,8 +12,12 @@ from ackclock.results import columns
 
 @pytest.fixture(scope="module")
 def run():
-    path = ac.Dumbbell(bottleneck=ac.Link("10Mbit/s", queue=ac.Red(limit="2bdp")), rtt=ac.Uniform("10ms", "200ms"))
-    return ac.simulate(path, ac.Web(trace="I", load=1.2), {"tcp": "sack", "none": "sack+no-backoff"}, duration="5s")
+    path = ac.Dumbbell(
+        bottleneck=ac.Link("10Mbit/s", queue=ac.Red(limit="2bdp")), rtt=ac.Uniform("10ms", "200ms")
+    )
+    return ac.simulate(
+        path, ac.Web(trace="I", load=1.2), {"tcp": "sack", "none": "sack+no-backoff"}, duration="5s"
+    )
 
 
 def test_every_column_of_numbers_is_drawn_where_its_values_are(run):
@@ -33,7 +37,9 @@ def test_every_column_of_numbers_is_drawn_where_its_values_are(run):
         if units[column] == "s":
             assert label.endswith("(s)"), label
         elif units[column]:
-            assert any(label.endswith(f"({prefix}{units[column]})") for prefix in ("", "k", "M", "G", "Ki", "Mi")), label
+            assert any(
+                label.endswith(f"({prefix}{units[column]})") for prefix in ("", "k", "M", "G", "Ki", "Mi")
+            ), label
         else:
             assert "(" not in label, label
         assert ("took" in axes.get_ylabel()) == (column == "response_time")
@@ -67,7 +73,11 @@ def test_response_times_beyond_the_usual_axis_are_shown_too():
     [
         ("latency", "stack", "`latency` is not a column of the flows; known are flow, start"),
         ("response-time", "stack", "did you mean `response_time`?"),
-        ("outcome", "stack", "`outcome` is a column of the flows without numbers to draw; known are flow, start"),
+        (
+            "outcome",
+            "stack",
+            "`outcome` is a column of the flows without numbers to draw; known are flow, start",
+        ),
         ("timeouts_by_round", "stack", "without numbers to draw"),
         ("goodput", "nothing", "`nothing` is not a column of the flows"),
         ("goodput", "flow", "at most 28 would do"),

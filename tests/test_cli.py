@@ -31,10 +31,16 @@ def test_help_names_every_command(ackclock):
         (["policies", "red", "--jsn"], "--jsn"),
         (["policies", "rreno"], "did you mean `reno`?"),
         (["model", "B-E10"], "did you mean `B-E1`?"),
-        (["model", "B-E1", "--rto", "1", "--capacity", "50"], "`--rto`: `1` is not a time: give a number with a unit"),
+        (
+            ["model", "B-E1", "--rto", "1", "--capacity", "50"],
+            "`--rto`: `1` is not a time: give a number with a unit",
+        ),
         (["model", "B-E1", "--rto", "1s"], "--capacity"),
         (["model", "B-E1", "--rto", "0s", "--capacity", "50"], "above zero"),
-        (["model", "B-E2", "--rto", "1s,2s", "--packets", "1,2,3", "--p", "0"], "give one value, or one for each flow"),
+        (
+            ["model", "B-E2", "--rto", "1s,2s", "--packets", "1,2,3", "--p", "0"],
+            "give one value, or one for each flow",
+        ),
         (["model", "B-E2", "--rto", "1s", "--packets", "1", "--p", "1"], "no finite value"),
         (["model", "B-E8", "--p", "150%"], "between 0 and 1"),
         (["model", "B-E8", "--p", "x"], "`x` is not a ratio"),
@@ -87,7 +93,9 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("command", ["", "-h", "--version", *COMMANDS, *(f"{name} --help" for name in COMMANDS_KNOWN)])
+@pytest.mark.parametrize(
+    "command", ["", "-h", "--version", *COMMANDS, *(f"{name} --help" for name in COMMANDS_KNOWN)]
+)
 @pytest.mark.parametrize("reader", ["head -c 1", "true"])
 def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path, command, reader):
     file = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/kernel-heavy-loss.pcap.gz"
@@ -95,7 +103,9 @@ def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path, command, reader
     scenario.write_text(SHORT)
     line = command.replace("FILE", str(file)).replace("SCENARIO", str(scenario))
     line = f"{sys.executable} -m ackclock {line} 2>notes | {reader}; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
     notes = (tmp_path / "notes").read_text()
     assert (done.stderr, done.returncode) == ("", 0)
     assert "Traceback" not in notes
@@ -105,7 +115,9 @@ def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path, command, reader
 def test_notes_to_a_reader_that_leaves_early_end_quietly_too(tmp_path):
     for command in ("", "nonsense", "model B-E1"):
         line = f"{sys.executable} -m ackclock {command} 2>&1 | true"
-        done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.stdout + done.stderr == ""
 
 
@@ -113,12 +125,16 @@ def test_notes_to_a_reader_that_leaves_early_end_quietly_too(tmp_path):
 @pytest.mark.parametrize("command", ["", "policies", "policies --json"])
 def test_a_full_disk_is_one_sentence(tmp_path, command):
     line = f"{sys.executable} -m ackclock {command} >/dev/full"
-    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.stderr, done.returncode) == ("ackclock: the system: No space left on device\n", 2)
 
 
 def test_a_closed_stdout_is_no_fault(tmp_path):
     line = f"{sys.executable} -m ackclock policies red >&-"
-    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
     assert "Traceback" not in done.stderr
     assert "internal fault" not in done.stderr

@@ -52,7 +52,11 @@ CAPTURE = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/ke
 
 def found(columns, rows, width, **more):
     fitted = fit(columns, rows, width, **more)
-    return [c.heading for c in fitted.columns], list(zip(*(c.cells for c in fitted.columns), strict=True)), fitted.left_out
+    return (
+        [c.heading for c in fitted.columns],
+        list(zip(*(c.cells for c in fitted.columns), strict=True)),
+        fitted.left_out,
+    )
 
 
 def test_a_wide_terminal_shows_every_column():
@@ -81,11 +85,16 @@ def test_off_a_terminal_nothing_is_left_out(capsys):
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120])
 def test_names_are_whole_at_every_width_and_no_line_is_longer(width):
-    columns = [("stack", "left"), *((f"{word} number", "right") for word in ("first", "second", "third", "fourth", "fifth", "sixth"))]
+    columns = [
+        ("stack", "left"),
+        *((f"{word} number", "right") for word in ("first", "second", "third", "fourth", "fifth", "sixth")),
+    ]
     rows = [[name, *["10.0 Mbit/s ± 120 kbit/s"] * 6] for name in (LONG, COMPOSED, "漢字" * 20, "x")]
     fitted = fit(columns, rows, width)
     assert sum(c.width for c in fitted.columns) + fitted.gap * (len(fitted.columns) - 1) <= width
-    assert [re.sub(r"\s", "", cell) for cell in fitted.columns[0].laid()] == [re.sub(r"\s", "", row[0]) for row in rows]
+    assert [re.sub(r"\s", "", cell) for cell in fitted.columns[0].laid()] == [
+        re.sub(r"\s", "", row[0]) for row in rows
+    ]
     for c in fitted.columns:
         assert all(cell_len(line) <= c.width for cell in c.laid() for line in cell.split("\n"))
     assert len(fitted.columns) + len(fitted.left_out) == len(columns)
@@ -101,9 +110,14 @@ def on_terminal(folder: Path, width: int, *arguments: str | Path) -> str:
     """What a command shows on a terminal of so many columns, without its colours."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR")} | {"TERM": "xterm", "NO_COLOR": "1"}
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR")} | {
+        "TERM": "xterm",
+        "NO_COLOR": "1",
+    }
     command = [sys.executable, "-m", "ackclock", *map(str, arguments)]
-    done = subprocess.Popen(command, cwd=folder, stdin=slave, stdout=slave, stderr=subprocess.DEVNULL, env=environment)
+    done = subprocess.Popen(
+        command, cwd=folder, stdin=slave, stdout=slave, stderr=subprocess.DEVNULL, env=environment
+    )
     os.close(slave)
     shown = b""
     try:
@@ -123,7 +137,9 @@ def files(tmp_path_factory):
     (folder / "names.toml").write_text(SCENARIO + STACKS)
     nested = re.sub(r"(?m)^\[(path|workload|stacks)\]", r"[scenario.\1]", SCENARIO + STACKS)
     (folder / "plan.toml").write_text(PLAN.replace("[axes]", f"[scenario]{nested}[axes]"))
-    rows = [f"{i / 10},{0.05 + (i * 37 % 100) / 1000},{'true' if i % 50 == 3 else 'false'}" for i in range(300)]
+    rows = [
+        f"{i / 10},{0.05 + (i * 37 % 100) / 1000},{'true' if i % 50 == 3 else 'false'}" for i in range(300)
+    ]
     (folder / "series.csv").write_text("\n".join(["time,rtt,lost", *rows]) + "\n")
     return folder
 
@@ -131,8 +147,14 @@ def files(tmp_path_factory):
 TIMER = "rfc6298(min_rto=200ms,initial_rto=3s)"
 COMMANDS = {
     "run": (["run", "names.toml"], [LONG, COMPOSED, "tahoe", "cubic+rack+ecn+timestamps"]),
-    "sweep": (["sweep", "plan.toml"], ["10 Mbit/s, and nothing else", "12 Mbit/s", "50 ms", "tahoe", "finished"]),
-    "timers": (["timers", "series.csv", "--timer", TIMER, "--timer", "jacobson88-ticks"], [TIMER, "jacobson88-ticks", "spurious"]),
+    "sweep": (
+        ["sweep", "plan.toml"],
+        ["10 Mbit/s, and nothing else", "12 Mbit/s", "50 ms", "tahoe", "finished"],
+    ),
+    "timers": (
+        ["timers", "series.csv", "--timer", TIMER, "--timer", "jacobson88-ticks"],
+        [TIMER, "jacobson88-ticks", "spurious"],
+    ),
     "policies": (["policies"], ["sub-exponential", "jacobson88-ticks", "constant-decrement"]),
     "one policy": (["policies", "rfc6298"], ["clock_granularity", "initial_rto"]),
     "list": (["reproduce", "--list"], ["J-A1", "jacobson88", "interactive2007"]),
@@ -141,10 +163,23 @@ COMMANDS = {
         ["model", "pftk", "--p", "0.01..0.1:3", "--rtt", "100ms", "--beside", "mathis", "--beside", "cubic"],
         ["0.055", "pftk (bit/s)", "cubic"],
     ),
-    "eifel": (["model", "eifel", "--cycles", "2", "--timer", "lite", "--timer", "eifel(weight=2)"], ["lite", "eifel(weight=2)"]),
-    "capture": (["capture", CAPTURE, "--what-if", "eifel,rfc6298+no-backoff"], ["10.0.0.1:56996", "10.0.0.2:80", "rfc6298+no-backoff", "as-run"]),
+    "eifel": (
+        ["model", "eifel", "--cycles", "2", "--timer", "lite", "--timer", "eifel(weight=2)"],
+        ["lite", "eifel(weight=2)"],
+    ),
+    "capture": (
+        ["capture", CAPTURE, "--what-if", "eifel,rfc6298+no-backoff"],
+        ["10.0.0.1:56996", "10.0.0.2:80", "rfc6298+no-backoff", "as-run"],
+    ),
 }
-PROSE = ("The client", "Stalled", "Waiting for", "Realised load", "The standard timer", "packets were sent again")
+PROSE = (
+    "The client",
+    "Stalled",
+    "Waiting for",
+    "Realised load",
+    "The standard timer",
+    "packets were sent again",
+)
 
 
 @pytest.mark.parametrize("width", [80, 100])

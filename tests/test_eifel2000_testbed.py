@@ -56,11 +56,13 @@ def test_what_moves_the_gain_of_a_precise_countdown():
     def gain(*reading, **more):
         return outcome(Reading(8, "slow start at ssthresh", *reading, seconds=1200, **more))["gain"]
 
-    # With timestamps the arithmetic does not matter; with Karn's rule ticks that are rounded up keep a little of the gain, real numbers lose it;
-    # where duplicate acks repair, a countdown has nothing to gain.
+    # With timestamps the arithmetic does not matter; with Karn's rule ticks that are rounded up keep a little
+    # of the gain, real numbers lose it; where duplicate acks repair, a countdown has nothing to gain.
     assert gain("integer ticks") > 25
     assert gain("real, exact samples") > 25
-    assert gain("real, exact samples", "every segment, Karn") < 5 < gain("integer ticks", "every segment, Karn")
+    assert (
+        gain("real, exact samples", "every segment, Karn") < 5 < gain("integer ticks", "every segment, Karn")
+    )
     assert abs(gain("integer ticks", room=3)) < 2
 
 
@@ -78,7 +80,10 @@ def test_expiries_come_with_their_duplicate_acks():
 
 
 def test_a_fast_retransmission_that_leaves_the_countdown_alone_lets_a_collapsed_timeout_expire():
-    stacks = {"as Lite had it": testbed.lite(), "standard": testbed.lite().but(timer=ac.timer.RestartOnAck(heartbeat="500ms"))}
+    stacks = {
+        "as Lite had it": testbed.lite(),
+        "standard": testbed.lite().but(timer=ac.timer.RestartOnAck(heartbeat="500ms")),
+    }
     run = testbed.transfer(testbed.line(), stacks, 12_000)
     timeouts = dict(zip(run.flows["stack"].to_pylist(), run.flows["timeouts"].to_pylist(), strict=True))
     assert timeouts["standard"] > timeouts["as Lite had it"]

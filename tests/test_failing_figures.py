@@ -1,4 +1,6 @@
-"""Results are written before figures are drawn: a figure that fails is one sentence, and loses nothing else."""
+"""Results are written before figures are drawn: a figure that fails is one sentence, and loses nothing
+else.
+"""
 
 import gzip
 import subprocess
@@ -30,9 +32,17 @@ def here(tmp_path, monkeypatch):
 
 
 COMMANDS = {
-    "run": (["run", "s.toml", "--plot", "rates", "--plot", "sequence"], {"rates", "sequence"}, "flows.parquet"),
+    "run": (
+        ["run", "s.toml", "--plot", "rates", "--plot", "sequence"],
+        {"rates", "sequence"},
+        "flows.parquet",
+    ),
     "sweep": (["sweep", "p.toml", "--plot", "path.rtt,mean", "--workers", "1"], {"plot"}, "sweep.parquet"),
-    "capture": (["capture", OUTAGE, "--plot", "rtt", "--plot", "flight"], {"rtt-0", "flight-0"}, "summary.json"),
+    "capture": (
+        ["capture", OUTAGE, "--plot", "rtt", "--plot", "flight"],
+        {"rtt-0", "flight-0"},
+        "summary.json",
+    ),
     "timers": (["timers", "series.csv", "--timer", "eifel"], {"timers"}, "outline.parquet"),
     "model": (["model", "mathis", "--p", "0.001..0.1", "--rtt", "100ms"], {"curve"}, "rows.parquet"),
     "eifel": (["model", "eifel", "--cycles", "3"], {"rto"}, "rows.parquet"),
@@ -41,7 +51,12 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize(
-    ("error", "code"), [(ValueError("no\x1b such\nfont"), 3), (ac.InputError("too many lines"), 2), (OSError(28, "No space left"), 2)]
+    ("error", "code"),
+    [
+        (ValueError("no\x1b such\nfont"), 3),
+        (ac.InputError("too many lines"), 2),
+        (OSError(28, "No space left"), 2),
+    ],
 )
 def test_a_figure_that_fails_loses_no_result(here, monkeypatch, capsys, name, error, code):
     def fails(figure: object, stem: Path) -> list[Path]:
@@ -70,7 +85,10 @@ def test_a_plot_that_the_results_do_not_allow_is_said_when_they_are_written(ackc
     (tmp_path / "p.toml").write_text(PLAN.replace('kind = "fixed", size = "50kB"', 'kind = "bulk"'))
     done = ackclock("sweep", "p.toml", "--plot", "path.rtt,mean", "--workers", "1")
     assert done.code == 2, done
-    assert "Note: the figure `plot` could not be drawn (`--plot path.rtt,mean`: no run has a `mean`; they have " in done.err
+    assert (
+        "Note: the figure `plot` could not be drawn (`--plot path.rtt,mean`: no run has a `mean`; they have "
+        in done.err
+    )
     assert "reno" in done.out and (tmp_path / "runs/p/sweep.parquet").exists()
 
 
@@ -122,7 +140,12 @@ def test_figures_come_into_no_folder_of_another_command(tmp_path):
 
 @pytest.mark.parametrize("name", ["$\\frac{x$.csv", "a\x1b[31m.csv", "\u4e2d.csv"])
 @pytest.mark.parametrize(
-    "command", [["timers", "--out", "o"], ["timers", "--timer", "eifel", "--out", "o"], ["model", "eifel", "--out", "o", "--series"]]
+    "command",
+    [
+        ["timers", "--out", "o"],
+        ["timers", "--timer", "eifel", "--out", "o"],
+        ["model", "eifel", "--out", "o", "--series"],
+    ],
 )
 def test_names_of_files_are_plain_words_in_every_figure(ackclock, tmp_path, name, command):
     (tmp_path / name).write_text(SERIES)

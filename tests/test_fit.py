@@ -23,7 +23,8 @@ def test_the_constant_alone_is_a_geometric_mean():
     found = fit(P, window, k=-0.5)
     assert found.c == pytest.approx(0.9, rel=1e-7)
     assert (found.k, found.k_error) == (-0.5, 0.0)
-    # Deviations of log 1.1 about the mean, 11 of them free; the error of the mean is that over the root of 12.
+    # Deviations of log 1.1 about the mean, 11 of them free; the error of the mean is that over the root of
+    # 12.
     spread = np.log(1.1) * np.sqrt(12 / 11)
     assert found.spread == pytest.approx(spread)
     assert found.c_error == pytest.approx(0.9 * spread / np.sqrt(12), rel=1e-6)

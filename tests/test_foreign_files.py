@@ -30,8 +30,13 @@ stacks = {{ tcp = "reno" }}
 
 def limited(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     """The command with 3 GB of memory: what has no end is refused before."""
-    code = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); from ackclock.cli import main; main({list(arguments)!r})"
-    return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); from "
+        f"ackclock.cli import main; main({list(arguments)!r})"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 @POSIX
@@ -84,7 +89,9 @@ def stranger(tmp_path: Path) -> Path:
 
 @POSIX
 @pytest.mark.parametrize("text", [graph, sizes])
-@pytest.mark.parametrize("way", ["../shadow", "{}/shadow", "link", "folder/shadow", "./sub/../../shadow", "../no-such-file"])
+@pytest.mark.parametrize(
+    "way", ["../shadow", "{}/shadow", "link", "folder/shadow", "./sub/../../shadow", "../no-such-file"]
+)
 def test_a_scenario_names_files_of_its_own_folder_alone(ackclock, stranger, tmp_path, text, way):
     (stranger / "s.toml").write_text(text(way.format(tmp_path)))
     done = ackclock("run", stranger / "s.toml")
@@ -96,7 +103,10 @@ def test_a_scenario_names_files_of_its_own_folder_alone(ackclock, stranger, tmp_
 
 @POSIX
 @pytest.mark.parametrize("text", [graph, sizes])
-@pytest.mark.parametrize("line", [SECRET, "hunter2 passes word", "1 hunter2", "a b hunter2", "a b 1Mbit/s hunter2", "a b 0bit/s hunter2"])
+@pytest.mark.parametrize(
+    "line",
+    [SECRET, "hunter2 passes word", "1 hunter2", "a b hunter2", "a b 1Mbit/s hunter2", "a b 0bit/s hunter2"],
+)
 def test_no_error_shows_what_a_file_holds(ackclock, stranger, text, line):
     (stranger.parent / "shadow").write_text(f"{line}\n")
     (stranger / "s.toml").write_text(text("../shadow"))
@@ -110,8 +120,12 @@ def test_no_error_shows_what_a_file_holds(ackclock, stranger, text, line):
 @POSIX
 @pytest.mark.parametrize("way", ["../s.toml", "{}/s.toml", "folder/s.toml", "../no-such-file"])
 def test_a_plan_names_scenarios_of_its_own_folder_alone(ackclock, stranger, tmp_path, way):
-    (tmp_path / "s.toml").write_text(f'path = {{ kind = "single", rtt = "20ms", link = {{ rate = "10Mbit/s" }} }}{REST}')
-    (stranger / "plan.toml").write_text(f'scenario = "{way.format(tmp_path)}"\n[axes]\n"path.rtt" = ["10ms"]\n')
+    (tmp_path / "s.toml").write_text(
+        f'path = {{ kind = "single", rtt = "20ms", link = {{ rate = "10Mbit/s" }} }}{REST}'
+    )
+    (stranger / "plan.toml").write_text(
+        f'scenario = "{way.format(tmp_path)}"\n[axes]\n"path.rtt" = ["10ms"]\n'
+    )
     done = ackclock("sweep", stranger / "plan.toml")
     assert done.code == 2 and done.is_one_sentence(), done
     assert "lies outside that file's folder" in done.err
@@ -124,7 +138,12 @@ def test_files_below_the_folder_and_those_that_are_allowed_are_read(stranger, tm
     (stranger / "sub").mkdir()
     for place in (stranger / "sub" / "edges", tmp_path / "edges"):
         place.write_text("a b 10Mbit/s 5ms\n")
-    for way, allow in (("sub/edges", False), ("sub/../sub/edges", False), ("../edges", True), (str(tmp_path / "edges"), True)):
+    for way, allow in (
+        ("sub/edges", False),
+        ("sub/../sub/edges", False),
+        ("../edges", True),
+        (str(tmp_path / "edges"), True),
+    ):
         (stranger / "s.toml").write_text(graph(way))
         assert "edges" in ac.Scenario.read(stranger / "s.toml", allow_files=allow).resolve()
 

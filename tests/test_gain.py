@@ -59,7 +59,13 @@ def test_samples_of_the_model_give_its_gain():
 
 @pytest.mark.parametrize(
     ("loss", "response", "packets"),
-    [([0.1], [0.1, 0.2], None), ([1.1], [0.1], None), ([-0.1], [0.1], None), ([0.1], [-1], None), ([0.1], [0.1], [-1])],
+    [
+        ([0.1], [0.1, 0.2], None),
+        ([1.1], [0.1], None),
+        ([-0.1], [0.1], None),
+        ([0.1], [-1], None),
+        ([0.1], [0.1], [-1]),
+    ],
 )
 def test_what_makes_no_sense_is_refused(loss, response, packets):
     with pytest.raises(InputError):

@@ -27,7 +27,9 @@ def test_nothing_is_no_timeout():
     assert not gaps.infer([1.0], 0.1).backed_off
 
 
-@pytest.mark.parametrize(("arrivals", "rtt"), [([0.0, 1.0], 0.0), ([0.0, 1.0], np.nan), ([1.0, 0.5], 0.1), ([0.0, np.nan], 0.1)])
+@pytest.mark.parametrize(
+    ("arrivals", "rtt"), [([0.0, 1.0], 0.0), ([0.0, 1.0], np.nan), ([1.0, 0.5], 0.1), ([0.0, np.nan], 0.1)]
+)
 def test_what_makes_no_sense_is_refused(arrivals, rtt):
     with pytest.raises(InputError):
         gaps.infer(arrivals, rtt)

@@ -1,4 +1,6 @@
-"""What the simulations of Jacobson & Karels rest on: spikes and their decay, the four conversations, and stacks that workloads name."""
+"""What the simulations of Jacobson & Karels rest on: spikes and their decay, the four conversations, and
+stacks that workloads name.
+"""
 
 import itertools
 
@@ -40,15 +42,33 @@ def test_a_decay_is_fitted_and_a_growth_has_a_negative_constant():
 
 
 def test_old_and_new_tcp_differ_in_what_the_paper_changed():
-    old, new = (ac.simulate(testbed.one_conversation(), ac.Bulk(), {"x": s}, duration="5s").scenario for s in (testbed.old_tcp(), testbed.new_tcp()))
-    for line in ('kind = "receiver-only"', "karn_samples = false", 'kind = "none"', 'rcv_buf = "16384B"', 'mss = "512B"'):
+    old, new = (
+        ac.simulate(testbed.one_conversation(), ac.Bulk(), {"x": s}, duration="5s").scenario
+        for s in (testbed.old_tcp(), testbed.new_tcp())
+    )
+    for line in (
+        'kind = "receiver-only"',
+        "karn_samples = false",
+        'kind = "none"',
+        'rcv_buf = "16384B"',
+        'mss = "512B"',
+    ):
         assert line in old, line
-    for line in ('kind = "reno"', "karn_samples = true", 'kind = "exponential"', 'kind = "jacobson88-ticks"', 'rcv_buf = "16384B"'):
+    for line in (
+        'kind = "reno"',
+        "karn_samples = true",
+        'kind = "exponential"',
+        'kind = "jacobson88-ticks"',
+        'rcv_buf = "16384B"',
+    ):
         assert line in new, line
 
 
 def test_a_start_is_the_same_each_time_and_depends_on_the_clock_of_the_host():
-    first, second = (f3.starts(testbed.old_tcp(), testbed.one_conversation("100ms"), testbed.LINK_DATA, phases=4) for _ in range(2))
+    first, second = (
+        f3.starts(testbed.old_tcp(), testbed.one_conversation("100ms"), testbed.LINK_DATA, phases=4)
+        for _ in range(2)
+    )
     assert [s.used for s in first] == [s.used for s in second]
     assert len({s.used for s in first}) > 1
     assert all(f3.shifted(s).time[0] < 1.0 for s in first)
@@ -79,7 +99,9 @@ def test_effects_are_measured_over_all_orders_of_the_receivers():
 
 
 def test_every_reading_of_the_unstated_changes_what_runs():
-    texts = {name: repr((stack, path, rate, load)) for name, (stack, path, rate, load) in f3.readings().items()}
+    texts = {
+        name: repr((stack, path, rate, load)) for name, (stack, path, rate, load) in f3.readings().items()
+    }
     assert len(set(texts.values())) == len(texts)
     changes = list(f9.readings(True).values())
     assert len(changes) == 4 * 3 * 3 * 3 + len(f9.OTHERS)

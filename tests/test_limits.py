@@ -62,7 +62,11 @@ def test_a_trace_is_read_where_it_lies(little_room):
 
 def test_room_on_disk_is_bounded(little_room, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with pytest.raises(ac.InputError, match=r"the trace takes more than 0.00195 GiB on disk: trace fewer groups of events \(`trace`\), make") as e:
+    with pytest.raises(
+        ac.InputError,
+        match=r"the trace takes more than 0.00195 GiB on disk: trace fewer groups of events "
+        r"\(`trace`\), make",
+    ) as e:
         traced(trace_limit="2MiB")
     assert "--trace-limit" in str(e.value)
     assert list(tmp_path.iterdir()) == []
@@ -78,7 +82,12 @@ def test_a_folder_that_cannot_be_written_to_is_named(little_room, tmp_path):
 def test_an_earlier_attempt_counts_no_more(tmp_path):
     found = spill.Spill(tmp_path)
     empty = pa.table({"time": pa.array([], pa.float64())})
-    part = lambda *times: pa.table({"time": pa.array(times, pa.float64()), "connection": pa.array([0] * len(times), pa.uint32())})  # noqa: E731
+
+    def part(*times):
+        return pa.table(
+            {"time": pa.array(times, pa.float64()), "connection": pa.array([0] * len(times), pa.uint32())}
+        )
+
     found.take(0, 0, "tcp", empty, part(1.0, 2.0))
     found.take(0, 1, "tcp", empty, part(1.0))
     found.take(1, 0, "none", empty, part(7.0))
@@ -90,11 +99,19 @@ def test_an_earlier_attempt_counts_no_more(tmp_path):
 
 def test_memory_is_bounded_and_more_can_be_allowed():
     flows = ac.Bulk(flows=20_000, spread="1s")
-    with pytest.raises(ac.ScenarioError, match=r"about 20000 flows would be under way together and take about 47.9 MiB; at most 40 MiB would do"):
+    with pytest.raises(
+        ac.ScenarioError,
+        match=r"about 20000 flows would be under way together and take about 47.9 MiB; at most "
+        r"40 MiB would do",
+    ):
         ac.simulate(PATH, flows, "sack", duration="1s", memory="40MiB")
     assert ac.simulate(PATH, flows, "sack", duration="1s", memory="100MiB").flows.num_rows == 20_000
     long = ac.Single(ac.Link("1Gbit/s", delay="80000s"))
-    with pytest.raises(ac.ScenarioError, match=r"run `tcp` with seed 1: at [0-9.]+s it would hold more than 60 MiB of memory, with 1 flows and"):
+    with pytest.raises(
+        ac.ScenarioError,
+        match=r"run `tcp` with seed 1: at [0-9.]+s it would hold more than 60 MiB of memory, "
+        r"with 1 flows and",
+    ):
         ac.simulate(long, ac.Udp(rate="1Gbit/s", bytes="28B"), {"tcp": "sack"}, memory="60MiB")
 
 
@@ -124,21 +141,50 @@ stacks = { tcp = "sack" }
 def test_a_large_trace_is_announced(tmp_path):
     (tmp_path / "all.toml").write_text(TRACED)
     done = subprocess.run(
-        [sys.executable, "-m", "ackclock", "run", "all.toml", "--out", "out", "--json", "--set", "duration=10s"],
+        [
+            sys.executable,
+            "-m",
+            "ackclock",
+            "run",
+            "all.toml",
+            "--out",
+            "out",
+            "--json",
+            "--set",
+            "duration=10s",
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "The trace may have about 4.7 M events (257 MB); what memory has no room for goes to disk as it runs." in done.stderr
+    assert (
+        "The trace may have about 4.7 M events (257 MB); what memory has no room for goes to disk as it runs."
+        in done.stderr
+    )
     assert json.loads(done.stdout)["stacks"][0]["segments"] > 100_000
     assert sorted(p.name for p in tmp_path.iterdir()) == ["all.toml", "out"]
     few = subprocess.run(
-        [sys.executable, "-m", "ackclock", "run", "all.toml", "--out", "out", "--set", "duration=10ms", "--memory", "1kB"],
+        [
+            sys.executable,
+            "-m",
+            "ackclock",
+            "run",
+            "all.toml",
+            "--out",
+            "out",
+            "--set",
+            "duration=10ms",
+            "--memory",
+            "1kB",
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (few.returncode, few.stderr) == (2, "ackclock: `memory` is `1kB`; a size of at least 1 MiB would do, such as `8GiB`\n")
+    assert (few.returncode, few.stderr) == (
+        2,
+        "ackclock: `memory` is `1kB`; a size of at least 1 MiB would do, such as `8GiB`\n",
+    )

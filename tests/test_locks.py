@@ -44,7 +44,9 @@ def test_every_requirement_is_one_version_with_the_hashes_of_its_files(lock):
 
 def test_a_lock_holds_files_for_more_than_one_system():
     # NumPy has a file for each Python and system, and its source.
-    numpy = [hashes for pin, *hashes in requirements(ROOT / "requirements/main.lock") if pin.startswith("numpy==")]
+    numpy = [
+        hashes for pin, *hashes in requirements(ROOT / "requirements/main.lock") if pin.startswith("numpy==")
+    ]
     assert len(numpy) > 1 and all(len(hashes) > 20 for hashes in numpy)
 
 
@@ -53,11 +55,19 @@ def test_make_installs_nothing_from_a_lock_without_its_hashes():
     (flags,) = re.findall(r"^INSTALL := (.*)$", makefile, re.M)
     assert "--require-hashes" in flags and "--no-deps" in flags
     for lock in LOCKS:
-        installs = [line for line in makefile.splitlines() if line.startswith("\t") and f"-r requirements/{lock.name}" in line]
+        installs = [
+            line
+            for line in makefile.splitlines()
+            if line.startswith("\t") and f"-r requirements/{lock.name}" in line
+        ]
         assert len(installs) == 1 and "$(INSTALL)" in installs[0], lock.name
     # Whatever else installs brings pip into an environment without it, and nothing more.
-    others = [line for line in makefile.splitlines() if "install -q" in line and not line.startswith("INSTALL")]
-    assert all(line.strip().startswith("||") and line.rstrip().endswith("install -q pip; } \\") for line in others), others
+    others = [
+        line for line in makefile.splitlines() if "install -q" in line and not line.startswith("INSTALL")
+    ]
+    assert all(
+        line.strip().startswith("||") and line.rstrip().endswith("install -q pip; } \\") for line in others
+    ), others
 
 
 def test_make_lock_asks_for_hashes_for_every_system():
@@ -103,7 +113,9 @@ def test_the_audit_asks_for_every_version_that_a_lock_pins():
     assert len(numpy) == 3
     everything = audit.pins(lock.read_text() for lock in LOCKS)
     found = audit.lists(everything)
-    assert sorted(r for part in found for r in part) == sorted(f"{name}=={version}" for name, version in everything)
+    assert sorted(r for part in found for r in part) == sorted(
+        f"{name}=={version}" for name, version in everything
+    )
     for part in found:
         assert len({r.split("==")[0] for r in part}) == len(part)
 
@@ -111,7 +123,11 @@ def test_the_audit_asks_for_every_version_that_a_lock_pins():
 ANSWER = {
     "dependencies": [
         {"name": "good", "version": "1", "vulns": []},
-        {"name": "bad", "version": "2", "vulns": [{"id": "PYSEC-1", "aliases": ["CVE-1"], "fix_versions": ["2.1"]}]},
+        {
+            "name": "bad",
+            "version": "2",
+            "vulns": [{"id": "PYSEC-1", "aliases": ["CVE-1"], "fix_versions": ["2.1"]}],
+        },
         {"name": "worse", "version": "3", "vulns": [{"id": "PYSEC-2", "aliases": [], "fix_versions": []}]},
         {"name": "unseen", "skip_reason": "not found"},
     ]
@@ -119,11 +135,15 @@ ANSWER = {
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands for pip-audit")
-@pytest.mark.parametrize(("answer", "code"), [(ANSWER, 1), ({"dependencies": ANSWER["dependencies"][:1]}, 0), (None, 2)])
+@pytest.mark.parametrize(
+    ("answer", "code"), [(ANSWER, 1), ({"dependencies": ANSWER["dependencies"][:1]}, 0), (None, 2)]
+)
 def test_what_was_not_looked_up_is_not_taken_for_sound(tmp_path, capsys, answer, code):
     (tmp_path / "a.lock").write_text('bad==2 ; python_version < "3" \\\n    --hash=sha256:0\nbad==2.1\n')
     program = tmp_path / "pip-audit"
-    program.write_text("#!/bin/sh\necho no network >&2\n" + (f"echo '{json.dumps(answer)}'\n" if answer else "exit 1\n"))
+    program.write_text(
+        "#!/bin/sh\necho no network >&2\n" + (f"echo '{json.dumps(answer)}'\n" if answer else "exit 1\n")
+    )
     program.chmod(0o755)
     try:
         assert audit.main(str(program), str(tmp_path / "a.lock")) == code

@@ -36,7 +36,9 @@ def test_counts_stay_whole():
 
 
 def test_values_of_a_command_are_those_of_the_function(ackclock):
-    rows = ackclock("model", "mathis", "--p", "0.001..0.1", "--rtt", "50ms,100ms", "--mss", "536B", "--json").json["rows"]
+    rows = ackclock(
+        "model", "mathis", "--p", "0.001..0.1", "--rtt", "50ms,100ms", "--mss", "536B", "--json"
+    ).json["rows"]
     assert len(rows) == 42
     given = {name: np.array([row[name] for row in rows]) for name in ("p", "rtt", "mss", "c")}
     np.testing.assert_allclose([row["BW"] for row in rows], m.bandwidth(**given), rtol=1e-15)
@@ -45,7 +47,19 @@ def test_values_of_a_command_are_those_of_the_function(ackclock):
 
 
 def test_formulas_of_one_unit_stand_side_by_side(ackclock):
-    done = ackclock("model", "mathis", "--p", "0.0001,0.1", "--rtt", "100ms", "--beside", "pftk(rto=2s,b=1)", "--beside", "cubic", "--json")
+    done = ackclock(
+        "model",
+        "mathis",
+        "--p",
+        "0.0001,0.1",
+        "--rtt",
+        "100ms",
+        "--beside",
+        "pftk(rto=2s,b=1)",
+        "--beside",
+        "cubic",
+        "--json",
+    )
     assert done.code == 0, done
     (first, second) = done.json["rows"]
     assert first["pftk(rto=2s,b=1)"] == pytest.approx(float(f.send_rate(1e-4, 0.1, 2, 1460, 1)))
@@ -59,7 +73,20 @@ def test_formulas_of_one_unit_stand_side_by_side(ackclock):
 
 def test_a_folder_holds_the_rows_and_the_curve(ackclock, tmp_path):
     for name in ("a", "b"):
-        done = ackclock("model", "pftk", "--p", "0.0001..0.3", "--rtt", "100ms", "--rto", "1s,2s", "--beside", "mathis", "--out", name)
+        done = ackclock(
+            "model",
+            "pftk",
+            "--p",
+            "0.0001..0.3",
+            "--rtt",
+            "100ms",
+            "--rto",
+            "1s,2s",
+            "--beside",
+            "mathis",
+            "--out",
+            name,
+        )
         assert done.code == 0, done
     files = {path.name for path in (tmp_path / "a").iterdir()}
     assert files == {"rows.parquet", "curve.png", "curve.svg", "summary.json", "ackclock.json"}
@@ -74,14 +101,20 @@ def test_a_curve_over_values_for_each_flow(ackclock, tmp_path):
     assert ackclock("model", "B-E1", "--rto", "1s,2s", "--capacity", "0.1..1", "--out", "x").code == 0
     assert (tmp_path / "x/curve.png").exists()
     single = ackclock("model", "mathis", "--p", "0.01", "--rtt", "100ms", "--out", "y")
-    assert {path.name for path in (tmp_path / "y").iterdir()} == {"rows.parquet", "summary.json", "ackclock.json"}
+    assert {path.name for path in (tmp_path / "y").iterdir()} == {
+        "rows.parquet",
+        "summary.json",
+        "ackclock.json",
+    }
     assert "a range gives a figure too" in single.err
 
 
 def test_lines_are_told_apart_by_their_values(ackclock, tmp_path):
     near = ["--p", "0.01..0.1", "--rtt", "100ms", "--c", "1,1.00000001", "--beside", "mathis(c=2)"]
     assert ackclock("model", "mathis", *near, "--out", "near").code == 0
-    limits = ackclock("model", "pftk", "--p", "0.01..0.1", "--rtt", "100ms", "--wmax", "20,inf", "--out", "limits", "--json")
+    limits = ackclock(
+        "model", "pftk", "--p", "0.01..0.1", "--rtt", "100ms", "--wmax", "20,inf", "--out", "limits", "--json"
+    )
     assert limits.code == 0
     assert {row["wmax"] for row in limits.json["rows"]} == {20.0, None}
     svg = (tmp_path / "limits/curve.svg").read_text()
@@ -93,8 +126,26 @@ def test_inputs_of_one_name_are_of_one_kind_and_what_stands_beside_takes_its_own
     for one in forms:
         for other in forms:
             for name in one.inputs.keys() & other.inputs.keys():
-                assert one.unit != other.unit or one.inputs[name].kind == other.inputs[name].kind, (one.name, other.name, name)
-    assert run_command(["model", "mathis", "--p", "0.1", "--rtt", "100ms", "--beside", "cubic(c-cubic=4, beta_cubic=0.5)"]) == 0
+                assert one.unit != other.unit or one.inputs[name].kind == other.inputs[name].kind, (
+                    one.name,
+                    other.name,
+                    name,
+                )
+    assert (
+        run_command(
+            [
+                "model",
+                "mathis",
+                "--p",
+                "0.1",
+                "--rtt",
+                "100ms",
+                "--beside",
+                "cubic(c-cubic=4, beta_cubic=0.5)",
+            ]
+        )
+        == 0
+    )
 
 
 def test_ranges_over_many_decades():
@@ -115,10 +166,17 @@ def test_axes_are_logarithmic_where_the_range_is():
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
 
 
-@pytest.mark.parametrize("name", [o.name for o in FORMULAS.values() if o.paper in ("mathis97", "pftk98", "cardwell2000", "rfc9438")])
+@pytest.mark.parametrize(
+    "name",
+    [o.name for o in FORMULAS.values() if o.paper in ("mathis97", "pftk98", "cardwell2000", "rfc9438")],
+)
 def test_the_command_line_knows_every_new_form(name):
     text = {"ratio": "0.1", "time": "100ms", "span": "100ms", "size": "1000B", "rate": "1Mbit/s"}
-    given = [part for key, i in FORMULAS[name].inputs.items() for part in (f"--{key.replace('_', '-')}", text.get(i.kind, "5"))]
+    given = [
+        part
+        for key, i in FORMULAS[name].inputs.items()
+        for part in (f"--{key.replace('_', '-')}", text.get(i.kind, "5"))
+    ]
     assert run_command(["model", name, *given, "--json"]) == 0
 
 

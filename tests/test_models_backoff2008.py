@@ -63,7 +63,11 @@ def test_theorem_2_1_backoff_never_shortens_a_response():
 
 @pytest.mark.parametrize(
     ("share", "alphas"),
-    [(0.05, [0.000495, 0.002375, 0.002475]), (0.25, [0.002475, 0.011875, 0.012375]), (1, [0.0099, 0.0475, 0.0495])],
+    [
+        (0.05, [0.000495, 0.002375, 0.002475]),
+        (0.25, [0.002475, 0.011875, 0.012375]),
+        (1, [0.0099, 0.0475, 0.0495]),
+    ],
 )
 def test_e7_dead_packets(share, alphas):
     six_digits(b.dead_packets(share, [0.01, 0.05, 0.01], [0.01, 0.05, 0.05]), alphas)

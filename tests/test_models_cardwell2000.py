@@ -10,7 +10,9 @@ from ackclock.models import pftk98 as f
 @pytest.mark.parametrize("p", [0.01, 0.1, 0.3])
 @pytest.mark.parametrize("d", [1, 2, 10, 100])
 def test_slow_start_sends_up_to_the_first_loss(d, p):
-    """Segment k is sent if the k - 1 before it arrive. As printed the lost one counts even where none is lost, with a chance of (1-p)^d."""
+    """Segment k is sent if the k - 1 before it arrive. As printed the lost one counts even where none is
+    lost, with a chance of (1-p)^d.
+    """
     assert c.slow_start_data(d, p) == pytest.approx(sum((1 - p) ** (k - 1) for k in range(1, d + 1)))
     before = sum((1 - p) ** k * p * k for k in range(d)) + (1 - p) ** d * d
     assert c.slow_start_data_printed(d, p) == pytest.approx(before + 1)
@@ -35,7 +37,9 @@ def test_whole_round_trips_of_growth_take_whole_round_trips(b, w1):
         assert c.slow_start_window(d, w1, b) == pytest.approx(windows[n - 1])
         # At a limit of the fourth window, later ones are as large as that.
         limit = windows[3]
-        assert c.slow_start_latency(sum(min(w, limit) for w in windows[:n]), 0.1, w1, b, limit) == pytest.approx(0.1 * n)
+        assert c.slow_start_latency(
+            sum(min(w, limit) for w in windows[:n]), 0.1, w1, b, limit
+        ) == pytest.approx(0.1 * n)
 
 
 def test_an_initial_window_above_the_limit_is_cut():
@@ -44,7 +48,9 @@ def test_an_initial_window_above_the_limit_is_cut():
 
 @pytest.mark.parametrize(("p", "back"), [(0.0, 0.0), (0.1, 0.0), (0.05, 0.2), (0.3, 0.3)])
 def test_the_handshake_is_its_sum(p, back):
-    """i SYN-ACKs and j SYNs are lost first, with chances of back^i (1-back) and p^j (1-p); each run of n losses costs (2^n - 1) Ts."""
+    """i SYN-ACKs and j SYNs are lost first, with chances of back^i (1-back) and p^j (1-p); each run of n
+    losses costs (2^n - 1) Ts.
+    """
     waits = [sum(q**n * (1 - q) * (2**n - 1) for n in range(200)) for q in (p, back)]
     assert c.handshake_time(p, 0.1, back, 3) == pytest.approx(0.1 + 3 * sum(waits))
 
@@ -61,7 +67,9 @@ def test_the_first_loss_costs_timeouts_or_a_round_trip():
     d, p, rtt, rto = 30, 0.02, 0.1, 1.0
     q = float(f.timeout_share(p, c.slow_start_window(c.slow_start_data(d, p))))
     timeouts = rto * float(f.backoff_factor(p)) / (1 - p)
-    assert c.loss_latency(d, p, rtt, rto) == pytest.approx((1 - (1 - p) ** d) * (q * timeouts + (1 - q) * rtt))
+    assert c.loss_latency(d, p, rtt, rto) == pytest.approx(
+        (1 - (1 - p) ** d) * (q * timeouts + (1 - q) * rtt)
+    )
 
 
 def test_long_transfers_take_what_the_rate_says():
@@ -70,7 +78,10 @@ def test_long_transfers_take_what_the_rate_says():
 
 
 def test_the_delayed_ack_holds_up_a_first_window_of_one():
-    lone, pair = (c.transfer_latency(1, 0, 0.1, 1, w1, 2, np.inf, 0.1) - c.slow_start_latency(1, 0.1, w1) for w1 in (1, 2))
+    lone, pair = (
+        c.transfer_latency(1, 0, 0.1, 1, w1, 2, np.inf, 0.1) - c.slow_start_latency(1, 0.1, w1)
+        for w1 in (1, 2)
+    )
     assert (lone, pair) == (pytest.approx(0.1), pytest.approx(0.0))
 
 

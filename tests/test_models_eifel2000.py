@@ -49,26 +49,45 @@ def test_every_column_is_there_for_every_timer():
     names = set(table.column_names)
     assert {"time", "load", "rtt", "cwnd", "ssthresh", "age"} <= names
     for timer in map(str, (exact("lite"), exact("eifel"))):
-        assert {f"{timer}.{c}" for c in ("delta", "srtt", "rttvar", "rto", "margin", "spurious", "precise", "restart")} <= names
+        assert {
+            f"{timer}.{c}"
+            for c in ("delta", "srtt", "rttvar", "rto", "margin", "spurious", "precise", "restart")
+        } <= names
     assert {f"{exact('eifel')}.{c}" for c in ("flight", "gain")} <= names
     assert f"{exact('eifel-agg')}.agg" in names
 
 
 def test_timers_are_read_with_their_parameters():
-    assert Timer.parse(" eifel( tick=10ms , weight=2 )") == Timer("eifel", (("tick", "10ms"), ("weight", "2")))
+    assert Timer.parse(" eifel( tick=10ms , weight=2 )") == Timer(
+        "eifel", (("tick", "10ms"), ("weight", "2"))
+    )
     assert str(Timer.parse("lite(tick=1ms)")) == "lite(tick=1ms)"
-    for text, says in (("fast", "rfc6298"), ("lite(tick)", "tick=10ms"), ("lite(tick=1)", "unit"), ("lite(tock=1ms)", "tick"), ("li te", "such as")):
+    for text, says in (
+        ("fast", "rfc6298"),
+        ("lite(tick)", "tick=10ms"),
+        ("lite(tick=1)", "unit"),
+        ("lite(tock=1ms)", "tick"),
+        ("li te", "such as"),
+    ):
         with pytest.raises(ac.InputError, match=says):
             Timer.parse(text)
 
 
 def test_models_that_cannot_be_are_refused():
-    for wrong in ({"load": 1}, {"cycles": 0}, {"service_time": 0.0}, {"sampling": "often"}, {"load": 3000, "cycles": 1000}):
+    for wrong in (
+        {"load": 1},
+        {"cycles": 0},
+        {"service_time": 0.0},
+        {"sampling": "often"},
+        {"load": 3000, "cycles": 1000},
+    ):
         with pytest.raises(ac.InputError):
             RowModel(**wrong)
 
 
-@pytest.mark.parametrize("id", [i.id for i in ITEMS.values() if i.paper == "eifel2000" and i.kind in ("CF", "MODEL")])
+@pytest.mark.parametrize(
+    "id", [i.id for i in ITEMS.values() if i.paper == "eifel2000" and i.kind in ("CF", "MODEL")]
+)
 def test_every_item_runs_and_holds(id):
     outcome = ITEMS[id].run()
     assert outcome.checks
@@ -90,7 +109,10 @@ def test_the_command_prints_the_golden_numbers(ackclock, tmp_path):
     assert eifel["least_margin"] == pytest.approx(11.1731, rel=5e-6)
     assert pq.read_table(tmp_path / "model/rows.parquet").num_rows == 30 * 260
     assert (tmp_path / "model/rto.png").stat().st_size > 10_000
-    assert ackclock("model", "eifel", "--timer", "rfc793", "--timer", "lite(min_rto=1s)", "--tick", "10ms").code == 0
+    assert (
+        ackclock("model", "eifel", "--timer", "rfc793", "--timer", "lite(min_rto=1s)", "--tick", "10ms").code
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,14 +136,22 @@ def test_wrong_input_is_one_sentence(ackclock, tmp_path, arguments, says):
 
 def test_a_series_from_a_file_gives_the_rows_of_the_model(ackclock, tmp_path):
     s = RowModel(26, 30).series()
-    columns = {"time": s["time"].astype(float), "rtt": s["rtt"].astype(float), "flight": s["load"], "cwnd": s["cwnd"], "ssthresh": s["ssthresh"]}
+    columns = {
+        "time": s["time"].astype(float),
+        "rtt": s["rtt"].astype(float),
+        "flight": s["load"],
+        "cwnd": s["cwnd"],
+        "ssthresh": s["ssthresh"],
+    }
     pa.csv.write_csv(pa.table(columns), tmp_path / "s.csv")
     done = ackclock("model", "eifel", "--series", "s.csv", "--out", "model", "--json")
     assert done.code == 0, done.err
     table = pq.read_table(tmp_path / "model/rows.parquet")
     whole = RowModel(26, 30)
     for name in ("lite", "eifel"):
-        rto = next(table[c].to_numpy() for c in table.column_names if c.startswith(f"{name}(") and c.endswith(".rto"))
+        rto = next(
+            table[c].to_numpy() for c in table.column_names if c.startswith(f"{name}(") and c.endswith(".rto")
+        )
         np.testing.assert_allclose(rto, whole.run(exact(name)).rto, rtol=1e-8)
     assert done.json["rows"] == 30 * 260
     assert done.json["timers"][0]["rto_end"] == pytest.approx(26.2210, rel=5e-6)

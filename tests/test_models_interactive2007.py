@@ -1,4 +1,6 @@
-"""The closed forms of interactive2007 against what they are means and chances of; the register's points are in `ackclock reproduce`."""
+"""The closed forms of interactive2007 against what they are means and chances of; the register's points are
+in `ackclock reproduce`.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +20,11 @@ def test_chances_add_up_to_one():
 
 
 def test_means_are_those_of_their_distributions():
-    np.testing.assert_allclose((i.failures(P, COUNTS) * i.failed_latency(COUNTS, RTT)).sum(0), i.interactive_latency(P, RTT), rtol=1e-9)
+    np.testing.assert_allclose(
+        (i.failures(P, COUNTS) * i.failed_latency(COUNTS, RTT)).sum(0),
+        i.interactive_latency(P, RTT),
+        rtol=1e-9,
+    )
     for q in (0.0, 0.3, 1.0):
         mean = (i.failures(P, COUNTS) * i.backlogged_failed_latency(COUNTS, q, RTT)).sum(0)
         np.testing.assert_allclose(mean, i.backlogged_latency(P, q, RTT), rtol=1e-9)
@@ -39,7 +45,9 @@ def test_doubled_timeouts_have_no_mean_from_one_half_on(latency):
 def test_the_mean_window_is_pftks():
     b, p = 1.0, 0.02
     half = (2 + b) / (3 * b)
-    np.testing.assert_allclose(pftk98.expected_window(p, b), half + np.sqrt(8 * (1 - p) / (3 * b * p) + half**2))
+    np.testing.assert_allclose(
+        pftk98.expected_window(p, b), half + np.sqrt(8 * (1 - p) / (3 * b * p) + half**2)
+    )
 
 
 def test_the_exact_share_is_that_of_drawn_losses():

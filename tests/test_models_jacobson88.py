@@ -1,4 +1,6 @@
-"""The closed forms of jacobson88: shapes, declarations, and the integer timer against the estimator that connections run."""
+"""The closed forms of jacobson88: shapes, declarations, and the integer timer against the estimator that
+connections run.
+"""
 
 import inspect
 
@@ -12,7 +14,9 @@ from ackclock.reproduce import ITEMS
 from ackclock.reproduce.item import PAPERS
 
 
-@pytest.mark.parametrize("f", [f for f in FORMULAS.values() if f.paper != "backoff2008"], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "f", [f for f in FORMULAS.values() if f.paper != "backoff2008"], ids=lambda f: f.name
+)
 def test_each_formula_declares_its_arguments_and_broadcasts(f):
     assert list(inspect.signature(f.function).parameters) == list(f.inputs)
     assert f.id in f.function.__doc__
@@ -27,7 +31,9 @@ def test_each_formula_declares_its_arguments_and_broadcasts(f):
     assert np.shape(grid) == ((2, 3) if len(given) > 1 else (3,))
 
 
-@pytest.mark.parametrize("f", [f for f in FORMULAS.values() if f.paper in PAPERS.values()], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "f", [f for f in FORMULAS.values() if f.paper in PAPERS.values()], ids=lambda f: f.name
+)
 def test_every_closed_form_can_be_run_and_is_pinned(f):
     assert f.id in ITEMS
     assert ITEMS[f.id].kind == "CF"
@@ -37,7 +43,9 @@ def test_the_integer_forms_are_those_of_the_estimator():
     rng = np.random.default_rng(6)
     m = rng.integers(1, 60, 400)
     time = 1000.0 + np.arange(m.size) * 100
-    rows = Timer("jacobson88-ticks", (("tick", "1s"), ("max_rto", "1h"), ("min_ticks", "0"))).rows({"time": time, "rtt": m.astype(float)})
+    rows = Timer("jacobson88-ticks", (("tick", "1s"), ("max_rto", "1h"), ("min_ticks", "0"))).rows(
+        {"time": time, "rtt": m.astype(float)}
+    )
     first = int(m[0])
     expected = [(8 * first, 2 * first, 3 * first)]
     for sample in m[1:]:
@@ -54,8 +62,14 @@ def test_one_step_of_a_filter_is_the_timer_s():
     np.testing.assert_allclose(j.rfc793_srtt(mean, sample, 0.8), 0.8 * mean + 0.2 * sample, atol=1e-9)
     g = rng.choice([0.1, 0.125, 1 / 3], 500)
     np.testing.assert_allclose(j.mean_update(mean, sample, g), mean + g * (sample - mean), atol=1e-9)
-    np.testing.assert_allclose(j.deviation_update(deviation, mean, sample, g), deviation + g * (np.abs(sample - mean) - deviation), atol=1e-9)
-    rto = Timer("jacobson88", (("weight", "2"), ("min_rto", "0s"), ("max_rto", "1h"))).step(mean, deviation, 0.0)["rto"]
+    np.testing.assert_allclose(
+        j.deviation_update(deviation, mean, sample, g),
+        deviation + g * (np.abs(sample - mean) - deviation),
+        atol=1e-9,
+    )
+    rto = Timer("jacobson88", (("weight", "2"), ("min_rto", "0s"), ("max_rto", "1h"))).step(
+        mean, deviation, 0.0
+    )["rto"]
     np.testing.assert_allclose(rto, j.mean_deviation_rto(mean, deviation, 2), atol=2e-9)
     rto = Timer("rfc793", (("min_rto", "0s"), ("max_rto", "1h"))).step(mean, 0.0, 0.0)["rto"]
     np.testing.assert_allclose(rto, j.rfc793_rto(mean), atol=2e-9)
@@ -75,11 +89,17 @@ def test_too_many_acks_are_refused():
 def test_the_command_takes_units_and_ranges(ackclock):
     done = ackclock("model", "J-E1", "--rtt", "100ms", "--window", "8,256", "--json")
     assert [row["T"] for row in done.json["rows"]] == pytest.approx([0.3, 0.8])
-    assert ackclock("model", "packet-spacing", "--size", "552B", "--line", "230400bit/s", "--json").json["rows"][0]["spacing"] == pytest.approx(
-        0.0191667, rel=5e-6
+    assert ackclock("model", "packet-spacing", "--size", "552B", "--line", "230400bit/s", "--json").json[
+        "rows"
+    ][0]["spacing"] == pytest.approx(0.0191667, rel=5e-6)
+    assert (
+        ackclock("model", "E-E4", "--srtt", "2s", "--rttvar", "0s", "--json").json["rows"][0]["RTO_L"] == 2.0
     )
-    assert ackclock("model", "E-E4", "--srtt", "2s", "--rttvar", "0s", "--json").json["rows"][0]["RTO_L"] == 2.0
-    for wrong in (["E-E4", "--srtt", "2", "--rttvar", "0s"], ["J-E19", "--size", "552", "--line", "1kbit/s"], ["J-E2", "--rho", "1"]):
+    for wrong in (
+        ["E-E4", "--srtt", "2", "--rttvar", "0s"],
+        ["J-E19", "--size", "552", "--line", "1kbit/s"],
+        ["J-E2", "--rho", "1"],
+    ):
         done = ackclock("model", *wrong)
         assert done.code == 2
         assert done.is_one_sentence()

@@ -1,4 +1,6 @@
-"""The closed forms of mathis97 against what they are made of; the register's points are checked by the items M-E1 to M-E17."""
+"""The closed forms of mathis97 against what they are made of; the register's points are checked by the items
+M-E1 to M-E17.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ def test_a_cycle_carries_one_loss():
 
 @pytest.mark.parametrize(("increase", "c"), [(1.0, np.sqrt(1.5)), (0.5, np.sqrt(0.75))])
 def test_the_constants_are_those_of_a_window_by_itself(increase, c):
-    """M-T1a and M-T1b without a TCP: C does not depend on p; loss at random instead leaves larger windows (M-T1c and M-T1d)."""
+    """M-T1a and M-T1b without a TCP: C does not depend on p; loss at random instead leaves larger windows
+    (M-T1c and M-T1d).
+    """
     assert constant(1e-3, increase, random=False) == pytest.approx(c, rel=2e-3)
     assert constant(4e-3, increase, random=False) == pytest.approx(c, rel=4e-3)
     assert constant(1e-2, increase, random=True) > 1.04 * c

@@ -1,4 +1,6 @@
-"""PFTK: each part against the sum or the balance that it is derived from, and the whole against its limits."""
+"""PFTK: each part against the sum or the balance that it is derived from, and the whole against its
+limits.
+"""
 
 import numpy as np
 import pytest
@@ -14,18 +16,30 @@ def six_digits(got, expected):
 
 
 def test_the_published_points():
-    """I-E4, I-E5 and I-E6, which the register worked out from the equations as Mondal & Kuzmanovic 2007 print them."""
+    """I-E4, I-E5 and I-E6, which the register worked out from the equations as Mondal & Kuzmanovic 2007 print
+    them.
+    """
     six_digits(f.expected_window([0.01, 0.02, 0.05, 0.1, 0.2], 1), [17.2788, 12.4746, 8.18795, 6, 4.41565])
     six_digits(f.expected_window([0.01, 0.02, 0.05, 0.1], 2), [12.1751, 8.77702, 5.74385, 4.19434])
-    six_digits(f.timeout_share([0.01, 0.02, 0.05, 0.1], [10, 20, 6, 4]), [0.331097, 0.225327, 0.604231, 0.845466])
+    six_digits(
+        f.timeout_share([0.01, 0.02, 0.05, 0.1], [10, 20, 6, 4]), [0.331097, 0.225327, 0.604231, 0.845466]
+    )
     p = np.array([0.01, 0.02, 0.03, 0.05, 0.1, 0.2])
-    six_digits(f.timeout_share(p, f.expected_window(p, 1)), [0.210479, 0.307267, 0.382344, 0.499193, 0.692631, 0.886697])
-    six_digits(f.timeout_share(p, f.expected_window(p, 2)), [0.279922, 0.399447, 0.488752, 0.621817, 0.824081, 0.991766])
+    six_digits(
+        f.timeout_share(p, f.expected_window(p, 1)),
+        [0.210479, 0.307267, 0.382344, 0.499193, 0.692631, 0.886697],
+    )
+    six_digits(
+        f.timeout_share(p, f.expected_window(p, 2)),
+        [0.279922, 0.399447, 0.488752, 0.621817, 0.824081, 0.991766],
+    )
 
 
 @pytest.mark.parametrize("b", [1.0, 2.0])
 def test_the_window_balances_what_a_period_carries(b):
-    """(1-p)/p + W packets leave from loss to loss; over bW/2 round trips the window climbs from W/2 to W - 1 on average, and W/2 follow the loss."""
+    """(1-p)/p + W packets leave from loss to loss; over bW/2 round trips the window climbs from W/2 to W - 1
+    on average, and W/2 follow the loss.
+    """
     w = f.expected_window(P, b)
     np.testing.assert_allclose(b * w / 4 * (1.5 * w - 1) + w / 2, (1 - P) / P + w, rtol=1e-9)
 
@@ -36,7 +50,9 @@ def test_the_share_of_timeouts_is_its_sum(p, w):
     """Fewer than three packets of the round arrive, or fewer than three of those that their acks let out."""
     arrive = [(1 - p) ** k * p / (1 - (1 - p) ** w) for k in range(w)]
     follow = sum((1 - p) ** k * p for k in range(3))
-    assert f.timeout_share(p, w) == pytest.approx(min(1.0, sum(arrive[:3]) + sum(arrive[3:]) * follow), rel=1e-12)
+    assert f.timeout_share(p, w) == pytest.approx(
+        min(1.0, sum(arrive[:3]) + sum(arrive[3:]) * follow), rel=1e-12
+    )
 
 
 def test_small_windows_always_time_out_and_rare_loss_leaves_three_in_w():
@@ -47,7 +63,9 @@ def test_small_windows_always_time_out_and_rare_loss_leaves_three_in_w():
 
 @pytest.mark.parametrize("p", [0.01, 0.1, 0.3, 0.5])
 def test_backoff_is_its_sum(p):
-    """k timeouts in a row, with a chance of p^(k-1)(1-p), last (2^k - 1) T0 up to the sixth and 64 T0 more for each after it."""
+    """k timeouts in a row, with a chance of p^(k-1)(1-p), last (2^k - 1) T0 up to the sixth and 64 T0 more
+    for each after it.
+    """
     last = [2**k - 1 if k <= 6 else 63 + 64 * (k - 6) for k in range(1, 400)]
     mean = sum(p ** (k - 1) * (1 - p) * length for k, length in enumerate(last, 1))
     assert f.backoff_factor(p) / (1 - p) == pytest.approx(mean, rel=1e-12)
@@ -57,7 +75,9 @@ def test_backoff_is_its_sum(p):
 def test_rare_loss_leaves_the_model_of_mathis(b):
     """Without timeouts to speak of, C is sqrt(3/(2b)): M-T1a and M-T1b."""
     for rate in (f.send_rate, f.throughput, f.approximate_rate):
-        assert rate(1e-10, 0.1, 1, 1460, b) == pytest.approx(m.bandwidth(1e-10, 0.1, 1460, np.sqrt(1.5 / b)), rel=1e-3)
+        assert rate(1e-10, 0.1, 1, 1460, b) == pytest.approx(
+            m.bandwidth(1e-10, 0.1, 1460, np.sqrt(1.5 / b)), rel=1e-3
+        )
 
 
 def test_the_approximation_is_near_and_nothing_arrives_that_was_not_sent():
@@ -71,7 +91,9 @@ def test_the_approximation_is_near_and_nothing_arrives_that_was_not_sent():
 
 
 def test_tfrc_uses_the_approximation():
-    """RFC 5348, section 3.1, with b = 1 and t_RTO = 4 R: X = s/(R (sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2))). 3 sqrt(3p/8) is 1 at p = 0.296."""
+    """RFC 5348, section 3.1, with b = 1 and t_RTO = 4 R: X = s/(R (sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32
+    p^2))). 3 sqrt(3p/8) is 1 at p = 0.296.
+    """
     p = np.geomspace(1e-5, 0.29, 30)
     tfrc = 8 * 1000 / (0.05 * (np.sqrt(2 * p / 3) + 12 * np.sqrt(3 * p / 8) * p * (1 + 32 * p**2)))
     np.testing.assert_allclose(f.approximate_rate(p, 0.05, 0.2, 1000, 1), tfrc)
@@ -86,7 +108,9 @@ def test_the_receivers_window_is_a_limit():
 
 
 def test_both_branches_meet_where_the_window_just_fits():
-    """With b = 2 the round trips up to a loss, bW/8 + (1-p)/(pW) + 1, are bW/2 at W = E[W]: the balance above, divided by W."""
+    """With b = 2 the round trips up to a loss, bW/8 + (1-p)/(pW) + 1, are bW/2 at W = E[W]: the balance
+    above, divided by W.
+    """
     w = f.expected_window(0.01, 2)
     just, free = (f.send_rate(0.01, 0.1, 1, 1460, 2, limit) for limit in (w * (1 - 1e-9), np.inf))
     assert just == pytest.approx(free, rel=1e-7)
@@ -95,9 +119,11 @@ def test_both_branches_meet_where_the_window_just_fits():
 @pytest.mark.parametrize("b", [1, 2])
 @pytest.mark.parametrize("p", [0.001, 0.005])
 def test_the_full_model_is_near_its_own_random_process(p, b):
-    """Rounds drawn at random: bursts of loss, fast retransmit on three later packets, runs of doubling timeouts.
+    """Rounds drawn at random: bursts of loss, fast retransmit on three later packets, runs of doubling
+    timeouts.
 
-    The model takes Q at the mean window for the mean of Q, which is larger: at p = 0.1 it is 20 to 30 % above such a process.
+    The model takes Q at the mean window for the mean of Q, which is larger: at p = 0.1 it is 20 to 30 % above
+    such a process.
     """
     rng = np.random.default_rng(1998)
     sent, time, w, rtt, rto = 0, 0.0, 10.0, 0.1, 1.0

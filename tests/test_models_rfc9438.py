@@ -33,9 +33,13 @@ def test_tables_1_and_2(rtt, table):
 
 
 def test_table_3():
-    """1500 bytes, 0.1 s, 1 Mbit/s to 10 Gbit/s: printed with two digits, some of them cut off and not rounded."""
+    """1500 bytes, 0.1 s, 1 Mbit/s to 10 Gbit/s: printed with two digits, some of them cut off and not
+    rounded.
+    """
     rate = 10.0 ** np.arange(6, 11)
-    np.testing.assert_allclose(r.loss_for_window(rate * 0.1 / 12_000, 0.1), [2.0e-2, 2.9e-4, 1.4e-5, 6.3e-7, 2.9e-8], rtol=0.04)
+    np.testing.assert_allclose(
+        r.loss_for_window(rate * 0.1 / 12_000, 0.1), [2.0e-2, 2.9e-4, 1.4e-5, 6.3e-7, 2.9e-8], rtol=0.04
+    )
 
 
 def test_the_constant():
@@ -45,7 +49,9 @@ def test_the_constant():
 
 @pytest.mark.parametrize(("c", "beta"), [(0.4, 0.7), (0.04, 0.7), (4, 0.5)])
 def test_the_mean_of_the_curve_between_losses(c, beta):
-    """C (t - K)^3 + Wmax over t = 0 to K, where it is back at Wmax: its mean window, and one loss in the packets that it carries."""
+    """C (t - K)^3 + Wmax over t = 0 to K, where it is back at Wmax: its mean window, and one loss in the
+    packets that it carries.
+    """
     top, rtt = 5000.0, 0.1
     k = (top * (1 - beta) / c) ** (1 / 3)
     t = (np.arange(1_000_000) + 0.5) / 1_000_000 * k

@@ -31,7 +31,10 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="links and locks of P
 
 
 def everything(directory: Path) -> dict[str, bytes | None]:
-    return {str(p.relative_to(directory)): p.read_bytes() if p.is_file() else None for p in sorted(directory.rglob("*"))}
+    return {
+        str(p.relative_to(directory)): p.read_bytes() if p.is_file() else None
+        for p in sorted(directory.rglob("*"))
+    }
 
 
 def thesis(directory: Path, summary: object) -> dict[str, bytes | None]:
@@ -43,7 +46,16 @@ def thesis(directory: Path, summary: object) -> dict[str, bytes | None]:
     return everything(directory)
 
 
-OURS = {"stacks": [], "seeds": [1], "version": "0.1.0", "host": {}, "plan": "p", "axes": [], "rows": [], "engine": "e"}
+OURS = {
+    "stacks": [],
+    "seeds": [1],
+    "version": "0.1.0",
+    "host": {},
+    "plan": "p",
+    "axes": [],
+    "rows": [],
+    "engine": "e",
+}
 
 
 @pytest.mark.parametrize("summary", [{}, [], {"title": "mine"}, OURS], ids=str)
@@ -53,7 +65,10 @@ def test_a_summary_does_not_make_a_folder_ours(ackclock, tmp_path, summary):
     before = thesis(target, summary)
     done = ackclock("run", "s.toml", "--out", "work")
     assert done.code == 2 and done.is_one_sentence(), done
-    assert done.err == "ackclock: `work` holds other files, such as `.git/`; give a folder that is new, empty or an earlier run\n"
+    assert done.err == (
+        "ackclock: `work` holds other files, such as `.git/`; give a folder that is new, empty or an "
+        "earlier run\n"
+    )
     assert everything(target) == before
     assert not (tmp_path / "runs").exists()
 
@@ -72,13 +87,19 @@ def test_what_was_put_into_a_run_stays(tmp_path, place):
     run = made_up_run().save(tmp_path / "run")
     place(run)
     before = everything(run)
-    with pytest.raises(ac.InputError, match=r"holds other files, such as `(notes\.md|photo\.png|sub/|flows\.parquet/|\.hidden)`"):
+    with pytest.raises(
+        ac.InputError,
+        match=r"holds other files, such as `(notes\.md|photo\.png|sub/|flows\.parquet/|\.hidden)`",
+    ):
         made_up_run(2.0).save(run)
     assert everything(run) == before
     assert names(tmp_path) == {"run"}
 
 
-@pytest.mark.parametrize("mark", ["", "{", "[]", "null", '{"written_by": "me"}', '{"written_by": "ackclock", "files": 3}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "mark",
+    ["", "{", "[]", "null", '{"written_by": "me"}', '{"written_by": "ackclock", "files": 3}', "[" * 100_000],
+)
 def test_a_mark_that_is_none_makes_nothing_ours(tmp_path, mark):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "ackclock.json").write_text(mark)
@@ -99,7 +120,14 @@ def test_runs_of_versions_without_a_mark_are_replaced(tmp_path):
     about = {"title": "t", "seeds": [1], "warmup": 0.0, "version": "0.1.0", "host": {}, "stacks": []}
     run = tmp_path / "run"
     run.mkdir()
-    for name in ("scenario.toml", "flows.parquet", "links.parquet", "response_time.png", "response_time.svg", "sequence-2.svg"):
+    for name in (
+        "scenario.toml",
+        "flows.parquet",
+        "links.parquet",
+        "response_time.png",
+        "response_time.svg",
+        "sequence-2.svg",
+    ):
         (run / name).write_text("old")
     (run / "summary.json").write_text(json.dumps(about))
     made_up_run().save(run)
@@ -159,7 +187,9 @@ def test_left_overs_of_killed_runs_go_with_the_next_one_and_nothing_else_does(tm
     target = tmp_path / "out"
 
     def begin() -> subprocess.Popen:
-        process = subprocess.Popen([sys.executable, "-c", KILLED, target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout.readline() == "there\n"
         return process
 
@@ -216,9 +246,23 @@ def test_what_was_hardly_begun_goes_once_it_is_old(tmp_path, mark):
 def test_a_sweep_that_is_killed_leaves_what_the_next_one_takes_away(tmp_path):
     (tmp_path / "p.toml").write_text(LONG)
     (tmp_path / "tmp").mkdir()
-    command = [sys.executable, "-m", "ackclock", "sweep", "p.toml", "--workers", "1", "--keep", "kept", "--out", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "sweep",
+        "p.toml",
+        "--workers",
+        "1",
+        "--keep",
+        "kept",
+        "--out",
+        "out",
+    ]
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
-    killed = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    killed = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     deadline = time.monotonic() + 60
     while not list((tmp_path).glob("kept/*/*")) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -228,7 +272,14 @@ def test_a_sweep_that_is_killed_leaves_what_the_next_one_takes_away(tmp_path):
     mine = tmp_path / "tmp" / "ackclock-sweep-mythesis"
     mine.mkdir()
     (mine / "thesis.tex").write_text("x")
-    done = subprocess.run([*command, "--set", "duration=1s"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--set", "duration=1s"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert names(tmp_path) == {"p.toml", "tmp", "kept", "out"}
     assert not [n for n in names(tmp_path / "kept") if n.startswith(".")]
@@ -237,7 +288,11 @@ def test_a_sweep_that_is_killed_leaves_what_the_next_one_takes_away(tmp_path):
 
 def test_pages_replace_pages_of_ackclock_alone(ackclock, tmp_path):
     page = tmp_path / "page.html"
-    for text in ("<!doctype html><title>My thesis</title>", '<!doctype html><meta name="generator" content="hugo">', ""):
+    for text in (
+        "<!doctype html><title>My thesis</title>",
+        '<!doctype html><meta name="generator" content="hugo">',
+        "",
+    ):
         page.write_text(text)
         done = ackclock("capture", Path(__file__).parent / "../scenarios/no-such.pcap", "--html", "page.html")
         assert done.code == 2 and done.is_one_sentence()

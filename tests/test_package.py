@@ -98,5 +98,7 @@ def test_security_names_tests_that_there_are():
 def test_the_reference_pages_are_up_to_date():
     import subprocess
 
-    done = subprocess.run([sys.executable, ROOT / "docs/generate.py", "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs/generate.py", "--check"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

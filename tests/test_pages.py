@@ -21,7 +21,9 @@ def test_a_section_says_what_is_on_record(paper, id, text):
     rows = re.findall(r"(?m)^\| (yes|\*\*no\*\*) \| (.*) \| (.*) \| (.*) \|$", text)
     assert all(holds == "yes" for holds, *_ in rows) == (entry["verdict"] == HOLDS)
     got = {name: got for _, name, _, got in rows}
-    assert got == {pages.cell(name): pages.cell(value) for name, value in entry["got"].items()}, f"run `python -m ackclock.reproduce.pages {id}`"
+    assert got == {pages.cell(name): pages.cell(value) for name, value in entry["got"].items()}, (
+        f"run `python -m ackclock.reproduce.pages {id}`"
+    )
     assert all(part in text for part in (f"## {id}: {ITEMS[id].title}\n", *pages.declared(ITEMS[id]))), (
         f"run `python -m ackclock.reproduce.pages {id}`"
     )
@@ -54,10 +56,23 @@ def test_no_figure_is_left_over():
 
 def test_a_section_shows_checks_choices_and_what_it_points_at():
     i = Item(
-        "J-A6", "jacobson88", "RULE", "x | y", {"start": "zero"}, lambda _: Outcome([]), ("estimator rfc793(alpha=0.9)",), ("tests/t.py::test_x",)
+        "J-A6",
+        "jacobson88",
+        "RULE",
+        "x | y",
+        {"start": "zero"},
+        lambda _: Outcome([]),
+        ("estimator rfc793(alpha=0.9)",),
+        ("tests/t.py::test_x",),
     )
     text = pages.section(i, Outcome([Check("a | b", "1", "2", False)], notes=["A note."]))
-    for part in ("| **no** | a \\| b | 1 | 2 |", "- start: zero", "`estimator rfc793(alpha=0.9)`", "[`test_x`](../../tests/t.py)", "- A note."):
+    for part in (
+        "| **no** | a \\| b | 1 | 2 |",
+        "- start: zero",
+        "`estimator rfc793(alpha=0.9)`",
+        "[`test_x`](../../tests/t.py)",
+        "- A note.",
+    ):
         assert part in text
 
 

@@ -1,4 +1,6 @@
-"""Names and values from elsewhere are words: they command neither the terminal nor a spreadsheet nor matplotlib."""
+"""Names and values from elsewhere are words: they command neither the terminal nor a spreadsheet nor
+matplotlib.
+"""
 
 import io
 import json
@@ -41,7 +43,12 @@ def test_nothing_of_a_scenario_commands_the_terminal(ackclock, tmp_path, argumen
 
 def test_keys_and_file_names_in_errors_are_escaped(ackclock, tmp_path):
     (tmp_path / "k.toml").write_text(f'"{toml(ESCAPES)}" = 1\n' + SCENARIO % ("t", "tcp"))
-    for done in (ackclock("run", "k.toml"), ackclock("sweep", "k.toml"), ackclock("run", f"no{ESCAPES}"), ackclock(f"no{ESCAPES}")):
+    for done in (
+        ackclock("run", "k.toml"),
+        ackclock("sweep", "k.toml"),
+        ackclock("run", f"no{ESCAPES}"),
+        ackclock(f"no{ESCAPES}"),
+    ):
         assert done.code == 2 and done.is_one_sentence() and quiet(done.err), done
         assert "\\x1b]0;owned\\x07" in done.err or "\\u{1b}" in done.err, done
 
@@ -57,7 +64,10 @@ def test_tables_and_notes_and_bars_are_escaped(capsys):
     assert quiet(console.Bar(ESCAPES)._label)
 
 
-@pytest.mark.parametrize(("error", "code"), [(ac.InputError(f"`{ESCAPES}`\nis bad"), 3), (ValueError(ESCAPES), 3), (KeyboardInterrupt(), 130)])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(ac.InputError(f"`{ESCAPES}`\nis bad"), 3), (ValueError(ESCAPES), 3), (KeyboardInterrupt(), 130)],
+)
 def test_processes_of_their_own_say_what_failed_as_commands_do(capsys, monkeypatch, error, code):
     def fails(*given):
         raise error

@@ -1,4 +1,6 @@
-"""`ackclock probe`, and what its reports say. Real packets stay on the loopback device and in namespaces of their own."""
+"""`ackclock probe`, and what its reports say. Real packets stay on the loopback device and in namespaces of
+their own.
+"""
 
 import json
 import os
@@ -28,7 +30,11 @@ def tested():
 def test_a_report_has_capacity_loss_times_and_the_models(tested):
     assert tested["capacity"] > 1e6
     assert tested["answered"] is True
-    assert tested["loss"] == 1 - tested["probes_answered"] / tested["probes_sent"] == pytest.approx(0.01, rel=0.3)
+    assert (
+        tested["loss"]
+        == 1 - tested["probes_answered"] / tested["probes_sent"]
+        == pytest.approx(0.01, rel=0.3)
+    )
     assert tested["p"] == tested["ca_events"] / tested["segments_acked"]
     assert tested["window"] == pytest.approx(tested["capacity"] * tested["rtt"]["sampled"] / 8 / 1460)
     assert list(tested["rtt"]) == ["min", "mean", "median", "p90", "p99", "max", "sampled"]
@@ -78,10 +84,17 @@ def test_progress_is_told_in_a_few_lines():
     told = {"phase": "before", "elapsed": 1.0, "of": 10.0, "window": 1.0, "measured": None}
     rtt = {"min": 0.01, "mean": 0.012, "median": 0.011, "p90": 0.013, "p99": 0.014, "max": 0.02}
     told["before"] = {"sent": 20, "answered": 19, "rtt": rtt}
-    assert cli.line(told).splitlines() == ["background probes: 1 of 10 s", "round trip 10 ms to 20 ms, 19 of 20 back"]
+    assert cli.line(told).splitlines() == [
+        "background probes: 1 of 10 s",
+        "round trip 10 ms to 20 ms, 19 of 20 back",
+    ]
     measured = {"capacity": 1e6, "p": None, "ca_events": 1, "non_ca_events": 2, "other_losses": 3, "rtt": rtt}
     lines = cli.line({**told, "phase": "test", "measured": measured}).splitlines()
-    assert lines[1:] == ["capacity 1 Mbit/s, window 1.0 segments", "p -: 1 CA, 2 non-CA, 3 other losses", "round trip 10 ms, mean 12 ms, 99 % 14 ms"]
+    assert lines[1:] == [
+        "capacity 1 Mbit/s, window 1.0 segments",
+        "p -: 1 CA, 2 non-CA, 3 other losses",
+        "round trip 10 ms, mean 12 ms, 99 % 14 ms",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +142,9 @@ def loopback():
 
 
 def test_a_probe_over_the_loopback_device_reports(ackclock, loopback):
-    done = ackclock("probe", "127.0.0.1", "--seconds", "1", "--background", "10", "--max-rate", "5Mbit/s", "--json")
+    done = ackclock(
+        "probe", "127.0.0.1", "--seconds", "1", "--background", "10", "--max-rate", "5Mbit/s", "--json"
+    )
     assert done.code == 0, done
     found = done.json
     assert found["answered"]
@@ -137,7 +152,9 @@ def test_a_probe_over_the_loopback_device_reports(ackclock, loopback):
     assert found["background"]["before"]["sent"] == 10
     assert found["address"] == "127.0.0.1"
     assert "owners agree" in done.err
-    shown = ackclock("probe", "localhost", "-4", "--seconds", "1", "--background", "0", "--max-rate", "5Mbit/s")
+    shown = ackclock(
+        "probe", "localhost", "-4", "--seconds", "1", "--background", "0", "--max-rate", "5Mbit/s"
+    )
     assert shown.code == 0, shown
     assert "capacity" in shown.out
     assert "held the sender back" in shown.out
@@ -146,7 +163,9 @@ def test_a_probe_over_the_loopback_device_reports(ackclock, loopback):
 def test_a_host_that_does_not_answer_is_one_sentence(monkeypatch, capsys):
     silent = json.loads(_core.probe_simulated(lossy(1.0), probes.settings(5, background=20), None))
     assert not silent["answered"]
-    monkeypatch.setattr(_core, "probe", lambda *_: json.dumps({**silent, "interrupted": False}), raising=False)
+    monkeypatch.setattr(
+        _core, "probe", lambda *_: json.dumps({**silent, "interrupted": False}), raising=False
+    )
     assert run_command(["probe", "192.0.2.9", "--json"]) == 2
     done = capsys.readouterr()
     assert done.out == ""
@@ -160,15 +179,40 @@ def test_a_host_that_does_not_answer_is_one_sentence(monkeypatch, capsys):
 def test_udp_probes_need_no_right(ackclock):
     if not hasattr(_core, "probe"):
         pytest.skip("not Linux")
-    found = ackclock("probe", "127.0.0.1", "--udp-ttl", "3", "--seconds", "1", "--background", "0", "--max-rate", "1Mbit/s", "--json").json
+    found = ackclock(
+        "probe",
+        "127.0.0.1",
+        "--udp-ttl",
+        "3",
+        "--seconds",
+        "1",
+        "--background",
+        "0",
+        "--max-rate",
+        "1Mbit/s",
+        "--json",
+    ).json
     assert found["method"] == "UDP, 3 hops"
     assert found["answered"]
 
 
 def test_interrupting_gives_the_report_so_far(loopback):
-    command = [sys.executable, "-m", "ackclock", "probe", "127.0.0.1", "--background", "0", "--max-rate", "1Mbit/s", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "probe",
+        "127.0.0.1",
+        "--background",
+        "0",
+        "--max-rate",
+        "1Mbit/s",
+        "--json",
+    ]
     environment = {k: v for k, v in os.environ.items() if k != "ACKCLOCK_TRACEBACK"}
-    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    started = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
     # Said before the first probe; a little later the test is under way.
     assert "Probing" in started.stderr.readline()
     time.sleep(2)

@@ -1,4 +1,6 @@
-"""Loss recoveries over random loss: what the paper of 1997 expects of rate-halving, and what must hold of all of them."""
+"""Loss recoveries over random loss: what the paper of 1997 expects of rate-halving, and what must hold of all
+of them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ SECONDS = 300
 @cache
 def transfer(stack: str, p: float, back: str = "", seed: int = 1) -> dict:
     """Counters of a bulk transfer over a path that loses data at random and never queues (M-F2a)."""
-    path = {"kind": "single", "rtt": f"{RTT}s", "link": {"rate": "1Gbit/s", "faults": [{"kind": "loss", "p": p, "of": "data"}]}}
+    path = {
+        "kind": "single",
+        "rtt": f"{RTT}s",
+        "link": {"rate": "1Gbit/s", "faults": [{"kind": "loss", "p": p, "of": "data"}]},
+    }
     if back:
         path["back"] = {"faults": [{"kind": back, "p": 1.0, "of": "acks"}]}
     # Windows that grow by acks, as the paper's.
@@ -61,45 +67,89 @@ def test_nothing_is_sent_twice_that_was_not_lost(stack, p):
 
 def test_few_segments_are_repaired_without_the_timer():
     # I-A9: flights too small for three duplicate acks, and tails that nothing follows.
-    path = {"kind": "single", "rtt": f"{RTT}s", "link": {"rate": "20Mbit/s", "faults": [{"kind": "loss", "p": 0.03}]}}
+    path = {
+        "kind": "single",
+        "rtt": f"{RTT}s",
+        "link": {"rate": "20Mbit/s", "faults": [{"kind": "loss", "p": 0.03}]},
+    }
     kinds = ["newreno", "newreno+early-retransmit", "sack", "sack+early-retransmit", "rack"]
-    run = ac.simulate(path, {"kind": "fixed", "size": "8kB", "flows": 500, "stagger": "100ms"}, {k: k for k in kinds}, duration="50s", drain="100s")
+    run = ac.simulate(
+        path,
+        {"kind": "fixed", "size": "8kB", "flows": 500, "stagger": "100ms"},
+        {k: k for k in kinds},
+        duration="50s",
+        drain="100s",
+    )
     flows = run.flows.to_pylist()
     assert all(f["outcome"] == "finished" for f in flows)
-    timeouts, probes = ({k: sum(f[of] for f in flows if f["stack"] == k) for k in kinds} for of in ("timeouts", "tail_loss_probes"))
-    assert timeouts["newreno+early-retransmit"] < timeouts["newreno"] and timeouts["sack+early-retransmit"] < timeouts["sack"]
+    timeouts, probes = (
+        {k: sum(f[of] for f in flows if f["stack"] == k) for k in kinds}
+        for of in ("timeouts", "tail_loss_probes")
+    )
+    assert (
+        timeouts["newreno+early-retransmit"] < timeouts["newreno"]
+        and timeouts["sack+early-retransmit"] < timeouts["sack"]
+    )
     assert timeouts["rack"] < timeouts["sack+early-retransmit"] / 2
     assert probes["rack"] > 20 and not any(probes[k] for k in kinds if k != "rack")
 
 
 def test_probes_are_listed_as_such():
-    # The last segment of the only flow is lost: its repair is a probe, in the table of segments and by the counter.
-    path = {"kind": "single", "rtt": f"{RTT}s", "link": {"rate": "20Mbit/s", "faults": [{"kind": "segment-loss", "offset": "7900B"}]}}
-    run = ac.simulate(path, {"kind": "fixed", "size": "8kB", "flows": 1}, {"x": "rack"}, duration="20s", trace=["packets"])
+    # The last segment of the only flow is lost: its repair is a probe, in the table of segments and by the
+    # counter.
+    path = {
+        "kind": "single",
+        "rtt": f"{RTT}s",
+        "link": {"rate": "20Mbit/s", "faults": [{"kind": "segment-loss", "offset": "7900B"}]},
+    }
+    run = ac.simulate(
+        path, {"kind": "fixed", "size": "8kB", "flows": 1}, {"x": "rack"}, duration="20s", trace=["packets"]
+    )
     (flow,) = run.flows.to_pylist()
-    again = [row for row in run.traces["segments"].to_pylist() if row["sent"] and row["kind"] == "tail-loss-probe"]
-    assert (flow["timeouts"], flow["tail_loss_probes"], flow["retransmitted_segments"], len(again)) == (0, 1, 1, 1)
+    again = [
+        row for row in run.traces["segments"].to_pylist() if row["sent"] and row["kind"] == "tail-loss-probe"
+    ]
+    assert (flow["timeouts"], flow["tail_loss_probes"], flow["retransmitted_segments"], len(again)) == (
+        0,
+        1,
+        1,
+        1,
+    )
 
 
 def test_a_receiver_that_repeats_every_ack_gains_nothing():
     # M-A11: bounded, rate-halving leaves half of the window, as halving at once does.
-    halving, halved = (normalised(transfer(s, 0.005, "duplicate")) for s in ("fack-rh+ack-every", "fack+ack-every"))
+    halving, halved = (
+        normalised(transfer(s, 0.005, "duplicate")) for s in ("fack-rh+ack-every", "fack+ack-every")
+    )
     assert halving <= 1.1 * halved
 
 
 def test_the_parts_of_a_recovery_are_chosen_apart():
-    path = {"kind": "single", "rtt": "50ms", "link": {"rate": "1Gbit/s", "faults": [{"kind": "loss", "p": 0.02, "of": "data"}]}}
+    path = {
+        "kind": "single",
+        "rtt": "50ms",
+        "link": {"rate": "1Gbit/s", "faults": [{"kind": "loss", "p": 0.02, "of": "data"}]},
+    }
     kinds = {
         f"{kind} {adjustment} {lost} {hole}": {
             "preset": "sack",
-            "recovery": {"kind": kind, "adjustment": adjustment, "lost_retransmissions": lost} | ({} if hole is None else {"each_hole": hole}),
+            "recovery": {"kind": kind, "adjustment": adjustment, "lost_retransmissions": lost}
+            | ({} if hole is None else {"each_hole": hole}),
         }
         for kind, holes in (("sack", [None]), ("fack", [True, False]))
         for hole in holes
         for adjustment in ("halve", "rate-halving")
         for lost in ("ignore", "resend", "reduce")
     }
-    run = ac.simulate(path, {"kind": "fixed", "size": "500kB", "flows": 3, "stagger": "1s"}, kinds, seed=3, duration="30s", drain="60s")
+    run = ac.simulate(
+        path,
+        {"kind": "fixed", "size": "500kB", "flows": 3, "stagger": "1s"},
+        kinds,
+        seed=3,
+        duration="30s",
+        drain="60s",
+    )
     flows = run.flows.to_pylist()
     assert len(flows) == 3 * len(kinds)
     assert {f["outcome"] for f in flows} == {"finished"}

@@ -65,7 +65,8 @@ INTERACTIVE_LISTED = {
     *("I-U1", "I-U2"),
 }
 
-# Ids beyond the register: the questions that sceptics put to backoff2008, how much hangs on what it leaves unstated, and what real kernels do.
+# Ids beyond the register: the questions that sceptics put to backoff2008, how much hangs on what it leaves
+# unstated, and what real kernels do.
 BEYOND = {*(f"B-S{n}" for n in range(1, 7)), "B-S9", "B-S10", "I-S1", "I-S2"}
 
 
@@ -172,7 +173,16 @@ def test_conservation_is_checked_on_a_transfer_in_equilibrium():
 
 
 def test_an_item_whose_policy_or_test_is_gone_falls_short():
-    gone = Item("J-A2", "jacobson88", "RULE", "x", {}, lambda _: Outcome([]), ("window jacobson88",), ("tests/test_register.py::test_gone",))
+    gone = Item(
+        "J-A2",
+        "jacobson88",
+        "RULE",
+        "x",
+        {},
+        lambda _: Outcome([]),
+        ("window jacobson88",),
+        ("tests/test_register.py::test_gone",),
+    )
     assert [c.holds for c in gone.run().checks] == [False, False]
 
 

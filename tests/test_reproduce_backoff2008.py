@@ -28,7 +28,12 @@ from ackclock.reproduce.backoff2008.comparison import Comparison, ratio
 
 def found(**times):
     """A comparison of stacks whose response times are given, one list for each run."""
-    rows = [(stack, f"{stack} #{i}", t) for stack, runs in times.items() for i, run in enumerate(runs) for t in run]
+    rows = [
+        (stack, f"{stack} #{i}", t)
+        for stack, runs in times.items()
+        for i, run in enumerate(runs)
+        for t in run
+    ]
     columns = {
         "stack": [r[0] for r in rows],
         "run": [r[1] for r in rows],
@@ -36,7 +41,11 @@ def found(**times):
         "outcome": ["failed" if np.isnan(r[2]) else "finished" for r in rows],
         "response_time": [float(r[2]) for r in rows],
     }
-    return Comparison(pa.table(columns), pa.table({}), [{"stack": stack, "seed": i} for stack, runs in times.items() for i in range(len(runs))])
+    return Comparison(
+        pa.table(columns),
+        pa.table({}),
+        [{"stack": stack, "seed": i} for stack, runs in times.items() for i in range(len(runs))],
+    )
 
 
 def test_the_checks_of_the_first_figure_can_fall_short():
@@ -65,11 +74,15 @@ def test_a_ratio_is_one_of_means_and_shows_its_spread():
 
 
 def test_the_testbed_is_that_of_the_register():
-    resolved = testbed.scenario(testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("200ms"), 10).resolve()
+    resolved = testbed.scenario(
+        testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("200ms"), 10
+    ).resolve()
     assert "uniform" in resolved
     for words in ("10ms", "200ms", "10Mbit/s", "262500B", "karn_backoff = false", "sack = true"):
         assert words in resolved, words
-    wide = testbed.scenario(testbed.dumbbell(50, "drop-tail"), testbed.web("I", 50), testbed.stacks("1s"), 10).resolve()
+    wide = testbed.scenario(
+        testbed.dumbbell(50, "drop-tail"), testbed.web("I", 50), testbed.stacks("1s"), 10
+    ).resolve()
     rates = [float(re.search(r"That is ([\d.]+) flows", text)[1]) for text in (resolved, wide)]
     assert rates[0] == pytest.approx(rates[1]), "the same arrivals at either rate"
     assert rates[0] * 3351.19 * 8 == pytest.approx(testbed.OFFERED_MBIT * 1e6, rel=1e-5)
@@ -77,8 +90,12 @@ def test_the_testbed_is_that_of_the_register():
 
 
 def test_the_backoff_of_the_testbed_is_that_of_its_labels():
-    resolved = testbed.scenario(testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("1s"), 10).resolve()
-    assert [m in resolved for m in ('kind = "exponential"', 'kind = "sub-exponential"', 'kind = "none"')] == [True] * 3
+    resolved = testbed.scenario(
+        testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("1s"), 10
+    ).resolve()
+    assert [m in resolved for m in ('kind = "exponential"', 'kind = "sub-exponential"', 'kind = "none"')] == [
+        True
+    ] * 3
     assert all(c.holds for c in algorithms.multipliers() + algorithms.ethernet() + algorithms.traces())
 
 
@@ -113,9 +130,18 @@ def test_the_property_fails_where_backoff_is_too_small(monkeypatch):
 def test_seeds_shared_out_give_what_one_scenario_gives():
     from ackclock.reproduce.item import Setting
 
-    scenario = testbed.scenario(testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("1s", "TCP"), 1, repeat=2)
+    scenario = testbed.scenario(
+        testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("1s", "TCP"), 1, repeat=2
+    )
     together = comparison.run(scenario, Setting(), "x")
-    apart = comparison.run([scenario, testbed.scenario(testbed.dumbbell(50), testbed.web("I", 50), {"wide": "sack"}, 1, repeat=2)], Setting(), "x")
+    apart = comparison.run(
+        [
+            scenario,
+            testbed.scenario(testbed.dumbbell(50), testbed.web("I", 50), {"wide": "sack"}, 1, repeat=2),
+        ],
+        Setting(),
+        "x",
+    )
     assert apart.stacks == ["TCP", "wide"]
     for a, b in zip(together.times("TCP"), apart.times("TCP"), strict=True):
         assert (a == b).all()
@@ -124,7 +150,9 @@ def test_seeds_shared_out_give_what_one_scenario_gives():
 
 def test_a_mean_that_falls_with_the_share_is_no_trend():
     def mixes(*means):
-        return deployment.Mixes("TCP", "TCP*(inf)", {i / 10: found(TCP=[np.array([m])]) for i, m in enumerate(means)})
+        return deployment.Mixes(
+            "TCP", "TCP*(inf)", {i / 10: found(TCP=[np.array([m])]) for i, m in enumerate(means)}
+        )
 
     assert deployment.trend(mixes(1.0, 1.0, 2.0)).holds
     assert not deployment.trend(mixes(1.0, 0.9, 2.0)).holds
@@ -138,7 +166,10 @@ def test_rising_means_may_fall_by_a_tenth():
 
 
 def test_precision_and_recall_of_a_detector():
-    assert x8_survey.precision_and_recall([True, True, False, False], [True, False, True, False]) == (0.5, 0.5)
+    assert x8_survey.precision_and_recall([True, True, False, False], [True, False, True, False]) == (
+        0.5,
+        0.5,
+    )
     assert x8_survey.precision_and_recall([False], [False]) == (0.0, 0.0)
 
 
@@ -167,7 +198,11 @@ def test_the_share_done_in_time_counts_flows_that_never_finished():
 def test_violations_are_those_of_flows_that_began_in_time():
     columns = {
         **{"stack": ["TCP"] * 3, "run": ["TCP #1"] * 3, "start": [1.0, 5.0, 9.0]},
-        **{"spurious_timeouts": [1, 2, 4], "unneeded_retransmissions": [3, 5, 7], "retransmitted_segments": [10, 20, 30]},
+        **{
+            "spurious_timeouts": [1, 2, 4],
+            "unneeded_retransmissions": [3, 5, 7],
+            "retransmitted_segments": [10, 20, 30],
+        },
     }
     c = Comparison(pa.table(columns), pa.table({}), [{"stack": "TCP"}])
     assert flash.violations(c, "TCP") == flash.Violations(7, 15, 60)
@@ -182,7 +217,8 @@ def test_loads_of_the_two_bottlenecks_add_up():
 
 
 def test_a_clients_capture_has_what_it_saw(tmp_path):
-    # The last segment of the first file is lost twice: a timeout of 1 s, then one of 2 s, in a single silence.
+    # The last segment of the first file is lost twice: a timeout of 1 s, then one of 2 s, in a single
+    # silence.
     fault = ac.fault.SegmentLoss(offset="9000B", flow=0, times=2)
     path = ac.Single(ac.Link("10Mbit/s", delay="20ms", faults=fault), rtt="60ms")
     web = ac.Web(sizes=ac.sizes.Fixed(bytes="10000B"), arrival_rate=4)
@@ -195,11 +231,18 @@ def test_a_clients_capture_has_what_it_saw(tmp_path):
     for flow, c in zip(flows, found.connections, strict=True):
         client, server = ([row for row in rows if row["connection"] == 2 * flow + end] for end in (0, 1))
         there, back = c["directions"]
-        assert (there["packets"], back["packets"]) == tuple(sum(row["sent"] is sent for row in client) for sent in (True, False))
-        assert (back["bytes"], back["unique_bytes"]) == (sum(row["len"] for row in client if not row["sent"]), 10_000)
+        assert (there["packets"], back["packets"]) == tuple(
+            sum(row["sent"] is sent for row in client) for sent in (True, False)
+        )
+        assert (back["bytes"], back["unique_bytes"]) == (
+            sum(row["len"] for row in client if not row["sent"]),
+            10_000,
+        )
         sent = [row for row in server if row["sent"]]
         places = clients_captures.numbered([row for row in client if not row["sent"]], sent)
-        assert len(sent) - len(places) == (2 if flow == 0 else 0) + sum(row["kind"] == "ack" for row in sent[-1:])
+        assert len(sent) - len(places) == (2 if flow == 0 else 0) + sum(
+            row["kind"] == "ack" for row in sent[-1:]
+        )
     rounds = clients_captures.silences(run.traces["segments"], flows)
     assert rounds == [[1]] + [[]] * (len(flows) - 1), "both timeouts are one silence for the client"
 

@@ -1,4 +1,6 @@
-"""B-S9: Linux's own TCP over the emulator. What was asked for is what is run, nothing stays behind, and its checks can fail."""
+"""B-S9: Linux's own TCP over the emulator. What was asked for is what is run, nothing stays behind, and its
+checks can fail.
+"""
 
 import json
 import os
@@ -15,7 +17,18 @@ import pytest
 from ackclock._core import DriveError
 from ackclock.reproduce import real
 from ackclock.reproduce.backoff2008 import linux, s9_real_kernel
-from ackclock.reproduce.backoff2008.linux import AS_IS, CAPPED, CLOSED, CLOSING, LINEAR, PLAIN, STACKS, Kernels, Load, Measured
+from ackclock.reproduce.backoff2008.linux import (
+    AS_IS,
+    CAPPED,
+    CLOSED,
+    CLOSING,
+    LINEAR,
+    PLAIN,
+    STACKS,
+    Kernels,
+    Load,
+    Measured,
+)
 from ackclock.reproduce.item import ITEMS, Outcome, Setting, save
 from ackclock.reproduce.verdicts import disagreement
 
@@ -31,7 +44,13 @@ def allowed(found: Kernels) -> Kernels:
 
 @pytest.mark.parametrize(
     ("release", "words"),
-    [("6.16.9-generic", "RACK off"), ("6.17.0", "by RACK whatever"), ("7.0-rc1", "by RACK whatever"), ("5.4", "RACK off"), ("x", "cannot be told")],
+    [
+        ("6.16.9-generic", "RACK off"),
+        ("6.17.0", "by RACK whatever"),
+        ("7.0-rc1", "by RACK whatever"),
+        ("5.4", "RACK off"),
+        ("x", "cannot be told"),
+    ],
 )
 def test_from_linux_6_17_on_rack_cannot_be_switched_off(release, words):
     assert words in linux.recovery(release)
@@ -46,14 +65,18 @@ def test_two_kernels_make_the_transfers_that_the_simulator_makes():
     for run, measured in zip(found.runs, found.measured, strict=True):
         flows = run["flows"]
         assert flows["size"] == simulated["size"].to_pylist()
-        assert np.subtract(flows["start"], flows["late"]) == pytest.approx(simulated["start"].to_pylist(), abs=1e-9)
+        assert np.subtract(flows["start"], flows["late"]) == pytest.approx(
+            simulated["start"].to_pylist(), abs=1e-9
+        )
         finished = [o == "finished" for o in flows["outcome"]]
         assert np.mean(finished) > 0.98
         assert [n for n, done in zip(flows["bytes_delivered"], finished, strict=True) if done] == [
             n for n, done in zip(flows["size"], finished, strict=True) if done
         ]
         # SYN and SYN-ACK, request and answer: two round trips at least.
-        assert all(t is None or t >= 2 * rtt for t, rtt in zip(flows["response_time"], flows["rtt"], strict=True))
+        assert all(
+            t is None or t >= 2 * rtt for t, rtt in zip(flows["response_time"], flows["rtt"], strict=True)
+        )
         assert measured.times.size == len(simulated)
         assert 0 < run["path"]["forward"]["served"] <= run["path"]["forward"]["offered"]
     asked = s9_real_kernel.options(found.runs)
@@ -107,7 +130,9 @@ def running(pid: int) -> bool:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="real packets need Linux")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_whoever_is_ended_takes_its_kernels_along(how):
-    parent = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         assert parent.stdout and parent.stdout.readline() == "begun\n"
         started = wait_for(lambda: len(children(parent.pid)) == 2, 30) and children(parent.pid)
@@ -119,7 +144,9 @@ def test_whoever_is_ended_takes_its_kernels_along(how):
         assert own == os.readlink("/proc/self/ns/net")
         parent.send_signal(how)
         parent.wait(30)
-        assert wait_for(lambda: not any(running(p) for p in started), 30), "a process that made namespaces is still there"
+        assert wait_for(lambda: not any(running(p) for p in started), 30), (
+            "a process that made namespaces is still there"
+        )
     finally:
         parent.kill()
         parent.wait()
@@ -163,10 +190,16 @@ def test_without_the_right_it_is_skipped_and_neither_passed_nor_failed(monkeypat
 
 def test_an_option_that_the_kernel_lacks_leaves_out_what_needs_it(monkeypatch):
     def kernels(sets, **_):
-        return ["no such option" if "TCP_RTO_MAX_MS" in runs[0]["options"] else [found_run()] for runs in sets]
+        return [
+            "no such option" if "TCP_RTO_MAX_MS" in runs[0]["options"] else [found_run()] for runs in sets
+        ]
 
     monkeypatch.setattr(linux, "side_by_side", kernels)
-    monkeypatch.setattr(linux, "simulated", lambda load, stacks, setting, share: [measured(label, "simulator") for label in (AS_IS, LINEAR)])
+    monkeypatch.setattr(
+        linux,
+        "simulated",
+        lambda load, stacks, setting, share: [measured(label, "simulator") for label in (AS_IS, LINEAR)],
+    )
     outcome = s9_real_kernel.one(Load("red", 2, 1, 1), STACKS, Setting(), (0.0, 1.0))
     assert not [c for c in outcome.checks if CAPPED in c.name]
     assert [c for c in outcome.checks if LINEAR in c.name]
@@ -186,12 +219,20 @@ def found_run() -> dict:
     }
     counters = [{"name": "RetransSegs", "server": 9, "client": 1}]
     return {
-        **{"flows": flows, "path": path, "path_loaded": path, "counters": counters, "options": {"client": [], "server": []}},
+        **{
+            "flows": flows,
+            "path": path,
+            "path_loaded": path,
+            "counters": counters,
+            "options": {"client": [], "server": []},
+        },
         **{"received_loaded": 1_000_000, "seconds": 2.0},
     }
 
 
-def measured(stack: str, world: str = "kernel", scale: float = 1.0, loss: float = 0.3, goodput: float = 8e6) -> Measured:
+def measured(
+    stack: str, world: str = "kernel", scale: float = 1.0, loss: float = 0.3, goodput: float = 8e6
+) -> Measured:
     return Measured(world, stack, 1, scale * np.linspace(1, 2, 100), loss, goodput, 300, 50)
 
 
@@ -218,7 +259,9 @@ def test_its_checks_can_fail():
     assert short({PLAIN: measured(PLAIN, scale=1.3)}) == {f"{PLAIN}: median, kernel over twin"}
     # The first and the fourth kernel have one twin.
     slower = {AS_IS: measured(AS_IS, "simulator", loss=0.36)}
-    assert short(twins=slower) == {f"{label}: loss in the kernels' run against the twin's (%)" for label in (AS_IS, PLAIN)}
+    assert short(twins=slower) == {
+        f"{label}: loss in the kernels' run against the twin's (%)" for label in (AS_IS, PLAIN)
+    }
     assert short(other=1) == {"sockets without an option that was set"}
 
 
@@ -232,9 +275,23 @@ def test_a_machine_that_is_too_busy_says_nothing_of_kernels():
 
 def test_twins_are_linux_by_its_documentation():
     resolved = Load("drop-tail", 2, 3, 4).scenario(STACKS | CLOSING).resolve()
-    for words in ('kind = "thin-linear"', 'kind = "freebsd-syn"', 'initial_rto = "1s"', 'clock_granularity = "200ms"', "quick_segs = 16"):
+    for words in (
+        'kind = "thin-linear"',
+        'kind = "freebsd-syn"',
+        'initial_rto = "1s"',
+        'clock_granularity = "200ms"',
+        "quick_segs = 16",
+    ):
         assert words in resolved, words
-    assert [linux.twin_of(label, STACKS | CLOSING) for label in (AS_IS, LINEAR, CAPPED, PLAIN, CLOSED)] == [AS_IS, LINEAR, CAPPED, AS_IS, AS_IS]
-    asked = replace(STACKS[PLAIN], options={"TCP_NODELAY": 1}).run(SHORT.scenario({PLAIN: STACKS[PLAIN]}).but({"seed": 7}))
+    assert [linux.twin_of(label, STACKS | CLOSING) for label in (AS_IS, LINEAR, CAPPED, PLAIN, CLOSED)] == [
+        AS_IS,
+        LINEAR,
+        CAPPED,
+        AS_IS,
+        AS_IS,
+    ]
+    asked = replace(STACKS[PLAIN], options={"TCP_NODELAY": 1}).run(
+        SHORT.scenario({PLAIN: STACKS[PLAIN]}).but({"seed": 7})
+    )
     assert asked["parameters"]["net.ipv4.tcp_recovery"] == "0"
     assert "seeds = [7]" in asked["scenario"]

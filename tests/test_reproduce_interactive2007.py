@@ -1,4 +1,6 @@
-"""The simulated items of interactive2007: what they share is what the register says, and what they measure is what they say."""
+"""The simulated items of interactive2007: what they share is what the register says, and what they measure is
+what they say.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +8,15 @@ import pyarrow.compute as pc
 import pytest
 
 import ackclock as ac
-from ackclock.reproduce.interactive2007 import algorithms, approaches, artificial, f5a_cross_traffic, f5b_artificial_loss, seen, testbed
+from ackclock.reproduce.interactive2007 import (
+    algorithms,
+    approaches,
+    artificial,
+    f5a_cross_traffic,
+    f5b_artificial_loss,
+    seen,
+    testbed,
+)
 from ackclock.reproduce.interactive2007.approaches import Curve
 from ackclock.reproduce.interactive2007.artificial import Point
 from ackclock.reproduce.interactive2007.seen import Seen
@@ -16,18 +26,39 @@ from ackclock.results.responses import Responses
 
 def test_the_testbed_is_that_of_the_register():
     path = testbed.dumbbell(loss=0.02)
-    resolved = testbed.scenario(path, testbed.telnet(3), {"TCP": testbed.tcp()}, 10, mix=testbed.MIXES[2]).resolve()
-    for words in ("5Mbit/s", "12ms", "40000B", 'kind = "red"', 'think = "1s"', 'min_rto = "1s"', 'initial_rto = "3s"', "p = 0.02", "flows = 4"):
+    resolved = testbed.scenario(
+        path, testbed.telnet(3), {"TCP": testbed.tcp()}, 10, mix=testbed.MIXES[2]
+    ).resolve()
+    for words in (
+        "5Mbit/s",
+        "12ms",
+        "40000B",
+        'kind = "red"',
+        'think = "1s"',
+        'min_rto = "1s"',
+        'initial_rto = "3s"',
+        "p = 0.02",
+        "flows = 4",
+    ):
         assert words in resolved, words
-    assert 'limit = "40000B"' in testbed.scenario(testbed.dumbbell(testbed.DROP_TAIL_BYTES), testbed.telnet(), {"TCP": testbed.tcp()}, 10).resolve()
-    packets = testbed.scenario(testbed.dumbbell(testbed.DROP_TAIL_PACKETS), testbed.telnet(), {"TCP": testbed.tcp()}, 10).resolve()
+    assert (
+        'limit = "40000B"'
+        in testbed.scenario(
+            testbed.dumbbell(testbed.DROP_TAIL_BYTES), testbed.telnet(), {"TCP": testbed.tcp()}, 10
+        ).resolve()
+    )
+    packets = testbed.scenario(
+        testbed.dumbbell(testbed.DROP_TAIL_PACKETS), testbed.telnet(), {"TCP": testbed.tcp()}, 10
+    ).resolve()
     assert 'limit = "74packets"' in packets
     with pytest.raises(ValueError, match="not a queue of the paper"):
         testbed.queue("droptail")
 
 
 def test_cross_traffic_goes_the_way_of_the_measured_flows():
-    run = testbed.scenario(testbed.dumbbell(), testbed.telnet(2), {"TCP": testbed.tcp()}, 10, mix=Mix(http=0.3)).simulate()
+    run = testbed.scenario(
+        testbed.dumbbell(), testbed.telnet(2), {"TCP": testbed.tcp()}, 10, mix=Mix(http=0.3)
+    ).simulate()
     there = next(link for link in run.links.to_pylist() if link["from"] == "left")
     assert there["utilisation"] == pytest.approx(0.3, abs=0.1)
     flows = run.flows.to_pylist()
@@ -37,7 +68,9 @@ def test_cross_traffic_goes_the_way_of_the_measured_flows():
 
 def test_more_cross_traffic_loses_more():
     def loss(mix):
-        run = testbed.scenario(testbed.dumbbell(), testbed.telnet(), {"TCP": testbed.tcp()}, 10, mix=mix).simulate()
+        run = testbed.scenario(
+            testbed.dumbbell(), testbed.telnet(), {"TCP": testbed.tcp()}, 10, mix=mix
+        ).simulate()
         there = next(link for link in run.links.to_pylist() if link["from"] == "left")
         return there["dropped_queue"] / there["packets_offered"]
 
@@ -54,7 +87,13 @@ def test_a_lost_retransmission_is_a_timeout_whatever_the_recovery(preset):
     def flow(times):
         fault = ac.fault.SegmentLoss(offset="20000B", flow=0, times=times)
         path = ac.Single(ac.Link("5Mbit/s", queue=ac.DropTail(limit="1000packets"), faults=fault), rtt="12ms")
-        run = ac.simulate(path, ac.Fixed(size="100000B"), testbed.tcp(f"{preset}+no-limited-transmit"), duration="20s", trace=["packets"])
+        run = ac.simulate(
+            path,
+            ac.Fixed(size="100000B"),
+            testbed.tcp(f"{preset}+no-limited-transmit"),
+            duration="20s",
+            trace=["packets"],
+        )
         kinds = run.traces["segments"]
         kinds = kinds.filter(pc.and_(kinds["sent"], pc.greater(kinds["len"], 0)))["kind"].to_pylist()
         return run.flows.to_pylist()[0]["timeouts"], kinds.count("fast-retransmit") > 0
@@ -71,7 +110,9 @@ def test_marks_favour_the_packets_after_a_silence():
     found = Responses(sent, zero, after.astype(float), zero, zero, sent.size, 0)
     shares = [found.marked(m).own.mean() for m in seen.poisson(0.0, 30.0, 1.0)]
     assert found.own.mean() == 1 / sent.size
-    assert np.mean(shares) == pytest.approx(1 / 21, rel=0.3), "one of the marks, of which 20 are made while something is sent"
+    assert np.mean(shares) == pytest.approx(1 / 21, rel=0.3), (
+        "one of the marks, of which 20 are made while something is sent"
+    )
 
 
 def test_marks_are_poisson():
@@ -83,7 +124,10 @@ def test_marks_are_poisson():
 
 def runs(loss, mean, n=2):
     """What some runs experienced, each with so many packets whose response times are `mean`."""
-    return [Seen(np.full(100, mean), np.full(100, 2 * mean), np.empty(0), 1000, int(1000 * loss), 3, 1, 1e6) for _ in range(n)]
+    return [
+        Seen(np.full(100, mean), np.full(100, 2 * mean), np.empty(0), 1000, int(1000 * loss), 3, 1, 1e6)
+        for _ in range(n)
+    ]
 
 
 def test_checks_of_the_artificial_loss_can_fall_short():
@@ -102,7 +146,10 @@ def test_checks_of_the_artificial_loss_can_fall_short():
 def test_checks_of_the_cross_traffic_can_fall_short():
     def holds(red, tail, lows=(0.01, 0.02, 0.03)):
         tables = [pa.table({"low": lows[: len(g)], "loss": lows[: len(g)], "gain": g}) for g in (red, tail)]
-        return [c.holds for c in f5a_cross_traffic.checks(dict(zip(f5a_cross_traffic.QUEUES, tables, strict=True)))]
+        return [
+            c.holds
+            for c in f5a_cross_traffic.checks(dict(zip(f5a_cross_traffic.QUEUES, tables, strict=True)))
+        ]
 
     assert holds([1.5, 2.0, 1.5], [1.1, 1.3, 1.2]) == [True] * 5
     assert holds([1.5, 2.0, 0.9], [1.1, 1.3, 1.2]) == [False, True, True, True, True]

@@ -7,14 +7,20 @@ from ackclock.reproduce.interactive2007 import seen
 
 
 def test_a_probe_finds_a_packet_that_was_lost_alone():
-    found = {name: seen.read(a9.CASES[name].scenario(0.1, 1, 60.0).simulate(), a9.GROUP) for name in (a9.PLAIN, a9.TLP)}
+    found = {
+        name: seen.read(a9.CASES[name].scenario(0.1, 1, 60.0).simulate(), a9.GROUP)
+        for name in (a9.PLAIN, a9.TLP)
+    }
     assert found[a9.TLP].mean < 0.7 * found[a9.PLAIN].mean
     assert found[a9.TLP].timeouts < 0.3 * found[a9.PLAIN].timeouts
 
 
 def test_dummies_are_not_counted_as_packets():
     case = a9.CASES[a9.PADDED]
-    every, own = (seen.read(case.scenario(0.02, 1, 50.0).simulate(), a9.GROUP, larger=larger) for larger in (0, a9.DUMMY))
+    every, own = (
+        seen.read(case.scenario(0.02, 1, 50.0).simulate(), a9.GROUP, larger=larger)
+        for larger in (0, a9.DUMMY)
+    )
     assert every.own.size == pytest.approx(4 * own.own.size, rel=0.05)
 
 
@@ -29,7 +35,16 @@ def rows(**latency):
         "copies": a9.COPIES,
     }
     return [
-        {"case": names[k], "p": p, "seed": s, "latency": v * (1 + p), "timeouts": v, "bytes": 600.0, "mean": v, "p99": v}
+        {
+            "case": names[k],
+            "p": p,
+            "seed": s,
+            "latency": v * (1 + p),
+            "timeouts": v,
+            "bytes": 600.0,
+            "mean": v,
+            "p99": v,
+        }
         for k, v in latency.items()
         for p in a9.LOSSES
         for s in (1, 2)

@@ -8,7 +8,10 @@ def test_single_packets_are_not_accounted_as_copies():
     """Without copies a loss is a timeout, and every check of the shares falls short."""
     p = 0.1
     scenario = x5.scenario(3000, [ac.Loss(p=p, of="data")], 1e6)
-    copied, alone = x5.single(scenario.simulate()), x5.single(scenario.but({"stacks.III.preset": "sack+no-limited-transmit"}).simulate())
+    copied, alone = (
+        x5.single(scenario.simulate()),
+        x5.single(scenario.but({"stacks.III.preset": "sack+no-limited-transmit"}).simulate()),
+    )
     assert all(c.holds for c in x5.judged(p, copied))
     assert not any(c.holds for c in x5.judged(p, alone)[:2])
 

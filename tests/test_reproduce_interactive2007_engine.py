@@ -1,4 +1,6 @@
-"""I-S2: the strategies above our engine, against a real kernel. What was asked for is what is run, and its checks can fail."""
+"""I-S2: the strategies above our engine, against a real kernel. What was asked for is what is run, and its
+checks can fail.
+"""
 
 import json
 import time
@@ -25,7 +27,10 @@ def test_the_engines_flows_type_when_their_twins_do():
     if busy := unfit([run]):
         pytest.skip(busy)
     assert flows["wrong_byte"] == [None] * len(flows["group"])
-    assert all(a <= d <= w for a, d, w in zip(*(flows[f"bytes_{key}"] for key in ("acked", "delivered", "written")), strict=True))
+    assert all(
+        a <= d <= w
+        for a, d, w in zip(*(flows[f"bytes_{key}"] for key in ("acked", "delivered", "written")), strict=True)
+    )
     assert all(t >= over_engine.RTT for times in flows["response_times"] for t in times)
     compared = 0
     for name in (PLAIN, PADDED, COPIED):
@@ -37,7 +42,13 @@ def test_the_engines_flows_type_when_their_twins_do():
         rows = list(zip(*(segments[key] for key in ("connection", "sent", "len", "time")), strict=True))
         apart = []
         for i, n in enumerate(own):
-            sent = np.array([at for connection, out, size, at in rows if connection == 2 * i and out and size == over_engine.PACKET])
+            sent = np.array(
+                [
+                    at
+                    for connection, out, size, at in rows
+                    if connection == 2 * i and out and size == over_engine.PACKET
+                ]
+            )
             apart += [np.abs(sent - at).min() if sent.size else np.inf for at in flows["since"][n]]
         compared += len(apart)
         # What waits for the window is sent later than it is typed.
@@ -62,7 +73,9 @@ def test_each_strategy_has_the_stack_of_its_name():
     for n, name in enumerate(STRATEGIES):
         alone = LOAD.alone(0.1, name).resolve()
         section = f"[stacks.s{n}]"
-        assert alone.split(section)[1].split("\n[")[0].strip() == text.split(section)[1].split("\n[")[0].strip(), name
+        assert (
+            alone.split(section)[1].split("\n[")[0].strip() == text.split(section)[1].split("\n[")[0].strip()
+        ), name
 
 
 def test_without_the_right_it_is_skipped_and_neither_passed_nor_failed(monkeypatch, tmp_path):
@@ -81,42 +94,71 @@ MEANS = dict(zip(STRATEGIES, (0.22, 0.16, 0.15, 0.15, 0.11, 0.15, 0.3, 0.14), st
 def told_run(**changes) -> dict:
     """What a child process tells of a run, as far as the item reads it."""
     way = {"served": 50, "dropped_wire": 5}
-    path = {"delivered": 100, "undelivered": 0, "late": 0, "mean_lateness": 1e-5, "max_lateness": 1e-4, "forward": way, "backward": way}
+    path = {
+        "delivered": 100,
+        "undelivered": 0,
+        "late": 0,
+        "mean_lateness": 1e-5,
+        "max_lateness": 1e-4,
+        "forward": way,
+        "backward": way,
+    }
     counters = [{"name": "TCPDSACKOldSent", "client": None, "server": 9}]
     return {"p": 0.1, "flows": {"wrong_byte": [None, None]}, "path": path, "counters": counters, **changes}
 
 
 def measured(name: str, scale: float = 1.0, world: str = "real packets") -> Measured:
-    return Measured(world, "sack", name, 0.1, np.full(10, 100), np.full(10, 100 * scale * MEANS[name]), 5, 1100, 100)
+    return Measured(
+        world, "sack", name, 0.1, np.full(10, 100), np.full(10, 100 * scale * MEANS[name]), 5, 1100, 100
+    )
 
 
 def failing(changed: dict[str, float] | None = None, **changes) -> list[str]:
     ours = [measured(name, (changed or {}).get(name, 1.0)) for name in STRATEGIES]
     twins = [measured(name, world="simulator") for name in STRATEGIES]
-    return [c.name for c in s2_strategies_for_real.checks(LOAD, Found(ours, [told_run(**changes)]), twins) if not c.holds]
+    return [
+        c.name
+        for c in s2_strategies_for_real.checks(LOAD, Found(ours, [told_run(**changes)]), twins)
+        if not c.holds
+    ]
 
 
 def test_its_checks_can_fail():
     assert failing() == []
-    assert failing({PADDED: 1.5}) == [f"{PADDED}: mean response time, real packets over simulated", f"real packets: {PADDED} over {PLAIN}"]
+    assert failing({PADDED: 1.5}) == [
+        f"{PADDED}: mean response time, real packets over simulated",
+        f"real packets: {PADDED} over {PLAIN}",
+    ]
     assert failing({COPIED: 1.3, PADDED: 0.8}) == [f"real packets: {COPIED} over {PADDED}"]
     assert failing({BACKLOGGED: 0.7}) == [f"{BACKLOGGED}: mean response time, real packets over simulated"]
-    assert failing(flows={"wrong_byte": [None, 17]}) == ["flows in which a byte was read that was not the one written there"]
+    assert failing(flows={"wrong_byte": [None, 17]}) == [
+        "flows in which a byte was read that was not the one written there"
+    ]
 
 
 def test_the_order_is_that_of_losses_up_to_those_of_the_register():
-    ours = [replace(measured(name, 2.0 if name == PADDED and p > 0.1 else 1.0), p=p) for name in STRATEGIES for p in (0.1, 0.2)]
+    ours = [
+        replace(measured(name, 2.0 if name == PADDED and p > 0.1 else 1.0), p=p)
+        for name in STRATEGIES
+        for p in (0.1, 0.2)
+    ]
     twins = [replace(m, world="simulator") for m in ours]
     found = s2_strategies_for_real.checks(replace(LOAD, losses=(0.1, 0.2)), Found(ours, [told_run()]), twins)
     assert all(c.holds for c in found)
 
 
 def test_what_is_told_of_a_run():
-    ours, twins = [measured(name) for name in STRATEGIES], [measured(name, world="simulator") for name in STRATEGIES]
+    ours, twins = (
+        [measured(name) for name in STRATEGIES],
+        [measured(name, world="simulator") for name in STRATEGIES],
+    )
     found = Found(ours, [told_run()])
     assert "closed form 225.0 ms" in s2_strategies_for_real.told(PLAIN, LOAD, found, twins)
     assert "closed form" not in s2_strategies_for_real.told(BACKLOGGED, LOAD, found, twins)
-    assert "TCPDSACKOldSent 9, TCPDSACKOfoSent 0; all in all 45 packets for 45" in s2_strategies_for_real.counted(found)
+    assert (
+        "TCPDSACKOldSent 9, TCPDSACKOfoSent 0; all in all 45 packets for 45"
+        in s2_strategies_for_real.counted(found)
+    )
     assert "100 deliveries" in s2_strategies_for_real.punctuality(found.runs)
     assert "at 10 %" in s2_strategies_for_real.answer(LOAD, found, twins)
     figure = s2_strategies_for_real.figure(replace(LOAD, losses=(0.1, 0.1)), found, twins)

@@ -10,7 +10,9 @@ from ackclock.reproduce.interactive2007 import framing, testbed
 
 
 def test_whole_packets_have_no_fast_recovery():
-    """Plain TCP has no duplicate acks: every loss is TO, and the frequencies are not those of Smart Framing."""
+    """Plain TCP has no duplicate acks: every loss is TO, and the frequencies are not those of Smart
+    Framing.
+    """
     scenario = f11.scenario(0.1, 1, 3000)
     found = f11.transitions(scenario.but({"stacks.TCP-SF.preset": "sack+no-limited-transmit"}).simulate())
     assert found["S to FR"].value < 0.005
@@ -50,7 +52,10 @@ def test_points_outside_the_range_are_not_compared():
 
 def test_framing_that_is_not_slower_is_told():
     def found(in_bytes, in_packets):
-        return {testbed.DROP_TAIL_BYTES: [point(0.05, 0.05, in_bytes)], testbed.DROP_TAIL_PACKETS: [point(0.05, 0.05, in_packets)]}
+        return {
+            testbed.DROP_TAIL_BYTES: [point(0.05, 0.05, in_bytes)],
+            testbed.DROP_TAIL_PACKETS: [point(0.05, 0.05, in_packets)],
+        }
 
     assert [c.holds for c in f12a.judged(found(1.2, 1.5))] == [True, True]
     assert [c.holds for c in f12a.judged(found(1.05, 1.01))] == [False, False]

@@ -13,7 +13,9 @@ def test_at_equality_the_two_equations_agree(kind):
     p = np.array([0.01, 0.05, 0.1])
     q = x4.Q[kind](p, 1.0)
     floor = x4.equality(p, q, testbed.RTT)
-    assert models.interactive_latency(p, testbed.RTT, floor) == pytest.approx(models.backlogged_latency(p, q, testbed.RTT, testbed.RTO))
+    assert models.interactive_latency(p, testbed.RTT, floor) == pytest.approx(
+        models.backlogged_latency(p, q, testbed.RTT, testbed.RTO)
+    )
     assert (floor < testbed.RTO).all()
 
 

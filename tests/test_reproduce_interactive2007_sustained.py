@@ -31,7 +31,9 @@ def test_a_departure_elsewhere_is_told():
 
 
 def test_the_slope_is_that_beyond_the_departure():
-    c = curve(sustained.of([curve(a, 170, 0.004) for a in APPROACHES], sustained.DIVERSITY).approach, 170, 0.004)
+    c = curve(
+        sustained.of([curve(a, 170, 0.004) for a in APPROACHES], sustained.DIVERSITY).approach, 170, 0.004
+    )
     assert c.slope() == pytest.approx(0.004)
     assert np.isnan(curve(c.approach, 490, 0.1).slope())
 
@@ -57,6 +59,8 @@ def test_response_times_are_averaged_over_packets():
     a = APPROACHES[0]
     run = sustained.scenario(a, 5, testbed.RED, 1, 20.0, sustained.RTT).simulate()
     rows = [r for r in run.flows.to_pylist() if r["responses"]]
-    assert latency.mean(run) == pytest.approx(sum(r["responses"] * r["response_time"] for r in rows) / sum(r["responses"] for r in rows))
+    assert latency.mean(run) == pytest.approx(
+        sum(r["responses"] * r["response_time"] for r in rows) / sum(r["responses"] for r in rows)
+    )
     assert latency.loss(run) == 0.0
     assert np.isnan(latency.mean(run, "nothing"))

@@ -1,4 +1,6 @@
-"""What the simulated items of jacobson88 read from traces: the gateway's queue, its drops, cycles and recoveries."""
+"""What the simulated items of jacobson88 read from traces: the gateway's queue, its drops, cycles and
+recoveries.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +16,21 @@ from ackclock.reproduce.jacobson88.gateway import Gateway, delivered
 
 def test_packets_are_matched_in_order():
     came = np.arange(1.0, 5.0)
-    assert delivered(np.array([1, 2, 3, 2, 4]), came, {1.0: 1, 2.0: 3, 3.0: 2, 4.0: 4}).tolist() == [True, False, True, True, True]
+    assert delivered(np.array([1, 2, 3, 2, 4]), came, {1.0: 1, 2.0: 3, 3.0: 2, 4.0: 4}).tolist() == [
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
     # The third that came was there already: it is the repeated 1, and 2 was lost.
-    assert delivered(np.array([1, 2, 3, 1, 2]), came, {1.0: 1, 2.0: 3, 4.0: 2}).tolist() == [True, False, True, True, True]
+    assert delivered(np.array([1, 2, 3, 1, 2]), came, {1.0: 1, 2.0: 3, 4.0: 2}).tolist() == [
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
     # What was sent after the last one that came may be under way.
     assert delivered(np.array([1, 2, 3]), came[:1], {1.0: 1}).tolist() == [True, True, True]
 

@@ -1,4 +1,6 @@
-"""The series of jacobson88 and the items that replay timers over them: what the checks rest on, and that they can fall short."""
+"""The series of jacobson88 and the items that replay timers over them: what the checks rest on, and that they
+can fall short.
+"""
 
 import numpy as np
 import pytest
@@ -62,7 +64,8 @@ def test_the_given_start_is_the_golden_rows():
 
 def test_time_to_rise_and_fall_are_told_from_a_timeout():
     rto = np.full(110, 2.0)
-    # Highest at packet 60, ten after the last quiet one; packet 70 is the last with half of the excess, the fifth from the 66th on.
+    # Highest at packet 60, ten after the last quiet one; packet 70 is the last with half of the excess, the
+    # fifth from the 66th on.
     rto[50:60] = np.linspace(2.8, 10, 10)
     rto[60:80] = np.linspace(9.6, 2, 20)
     assert f6.rise_and_fall(rto) == (10, 5)

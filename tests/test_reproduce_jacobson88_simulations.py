@@ -20,7 +20,10 @@ from ackclock.reproduce.jacobson88 import x13_dynamic_range as x13
 
 
 def test_one_transfer_has_all_of_the_link_before_and_after():
-    assert all(g == pytest.approx(1, abs=0.02) for g in n1.goodput(n1.scenario(500, 1, 1200).simulate(), 1200).values())
+    assert all(
+        g == pytest.approx(1, abs=0.02)
+        for g in n1.goodput(n1.scenario(500, 1, 1200).simulate(), 1200).values()
+    )
 
 
 def test_a_window_is_sent_at_once_only_without_slow_start():

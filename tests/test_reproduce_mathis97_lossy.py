@@ -6,12 +6,22 @@ import pytest
 
 from ackclock.models import mathis97 as m
 from ackclock.reproduce.item import Setting
-from ackclock.reproduce.mathis97 import f3_bandwidth, f8_clock_preserving, lossy, t4_ten_tcps, ten, x7_exclusions
+from ackclock.reproduce.mathis97 import (
+    f3_bandwidth,
+    f8_clock_preserving,
+    lossy,
+    t4_ten_tcps,
+    ten,
+    x7_exclusions,
+)
 
 
 @pytest.fixture(scope="module")
 def runs():
-    cases = [lossy.Case("SACK DA", p, one_way, mss) for p, one_way, mss in ((3e-3, 0.03, 1460), (3e-3, 0.3, 536), (0.2, 0.03, 4312))]
+    cases = [
+        lossy.Case("SACK DA", p, one_way, mss)
+        for p, one_way, mss in ((3e-3, 0.03, 1460), (3e-3, 0.3, 536), (0.2, 0.03, 4312))
+    ]
     return lossy.measure(Setting(), cases, "")
 
 

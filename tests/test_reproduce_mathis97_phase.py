@@ -1,4 +1,6 @@
-"""The phase topology of mathis97 (M-A13) and its instruments: round-trip times, what link and connections count, the models of tables 2 and 3."""
+"""The phase topology of mathis97 (M-A13) and its instruments: round-trip times, what link and connections
+count, the models of tables 2 and 3.
+"""
 
 from pathlib import Path
 
@@ -24,7 +26,11 @@ def test_round_trip_times_are_those_that_the_tables_imply():
 
 def test_the_models_of_the_printed_inputs_are_the_registers():
     line = Line("tcp", "L", 500, 48795, 48_795_000, 259, 0.08349, 0.98)
-    found = phase.Column(line, [connection("TCP1", 103, 8287, 0.325, 133), connection("TCP2", 41, 40508, 0.315, 648)], phase.DELTA)
+    found = phase.Column(
+        line,
+        [connection("TCP1", 103, 8287, 0.325, 133), connection("TCP2", 41, 40508, 0.315, 648)],
+        phase.DELTA,
+    )
     assert [1e3 * r for r in found.estimates] == pytest.approx([305, 315], abs=0.5)
     assert [m / 1e3 for m in found.tcp_models] == pytest.approx([176.635, 638.628], rel=1e-4)
     assert [m / 1e3 for m in found.link_models] == pytest.approx([288.017, 278.873], rel=2e-3)
@@ -36,18 +42,28 @@ def test_link_and_connections_count_the_same_losses():
     run = phase.scenario(phase.queue("drop-tail", 15), duration="60s").simulate()
     (line,) = (x for x in run.links.to_pylist() if x["name"] == "L")
     flows = run.flows.to_pylist()
-    assert [f["group"] for f in flows] == list(phase.NAMES) or [f["group"] for f in flows] == list(phase.NAMES[::-1])
+    assert [f["group"] for f in flows] == list(phase.NAMES) or [f["group"] for f in flows] == list(
+        phase.NAMES[::-1]
+    )
     # What is resent beyond the drops had arrived after all, or is still to be repaired.
-    resent, unneeded = (sum(f[name] for f in flows) for name in ("retransmitted_segments", "unneeded_retransmissions"))
+    resent, unneeded = (
+        sum(f[name] for f in flows) for name in ("retransmitted_segments", "unneeded_retransmissions")
+    )
     assert resent - unneeded <= line["dropped_queue"] <= resent + 15
     assert all(f["ca_events"] + f["non_ca_events"] > 0 for f in flows)
 
 
 def test_the_scenario_file_is_the_topology():
-    run = ac.Scenario.read(Path(__file__).parents[1] / "scenarios" / "phase-effects.toml").but({"duration": "20s"}).simulate()
+    run = (
+        ac.Scenario.read(Path(__file__).parents[1] / "scenarios" / "phase-effects.toml")
+        .but({"duration": "20s"})
+        .simulate()
+    )
     like = phase.scenario(phase.queue("drop-tail", 15), duration="20s").simulate()
     names = ("ca_events", "timeouts", "segments_acked", "rtt_mean")
-    assert [[f[n] for n in names] for f in run.flows.to_pylist()] == [[f[n] for n in names] for f in like.flows.to_pylist()]
+    assert [[f[n] for n in names] for f in run.flows.to_pylist()] == [
+        [f[n] for n in names] for f in like.flows.to_pylist()
+    ]
 
 
 def test_the_shortest_queue_is_what_is_above_the_least_round_trip_time():
@@ -58,7 +74,9 @@ def test_the_shortest_queue_is_what_is_above_the_least_round_trip_time():
 
 
 def test_how_far_apart_does_not_ask_who_gains():
-    rows = [{"queue": "RED", "delta": 1.0, "ratio": r} for r in (0.5, 2.0)] + [{"queue": "RED", "delta": 0.5, "ratio": 3.0}]
+    rows = [{"queue": "RED", "delta": 1.0, "ratio": r} for r in (0.5, 2.0)] + [
+        {"queue": "RED", "delta": 0.5, "ratio": 3.0}
+    ]
     deltas, ratios = f7.means(rows, "RED")
     assert deltas.tolist() == [0.5, 1.0]
     assert ratios.tolist() == pytest.approx([3.0, 2.0])

@@ -1,4 +1,6 @@
-"""What the items of mathis97 with queues rest on: counting after a warm-up, packets that a path dropped, the chain of gateways, the modem."""
+"""What the items of mathis97 with queues rest on: counting after a warm-up, packets that a path dropped, the
+chain of gateways, the modem.
+"""
 
 import math
 
@@ -15,7 +17,9 @@ from ackclock.reproduce.mathis97 import f15_research_user as f15
 
 def test_what_happened_after_the_warm_up_leaves_the_slow_start_out():
     scenario = ac.Scenario.of(bottleneck.path(1e6, 20), ac.Bulk(), {"Reno": bottleneck.reno()})
-    found = steady.each(Setting(workers=1), {"late": (scenario, 30.0, 60.0), "whole": (scenario, 0.0, 90.0)}, "x")
+    found = steady.each(
+        Setting(workers=1), {"late": (scenario, 30.0, 60.0), "whole": (scenario, 0.0, 90.0)}, "x"
+    )
     late, whole = (found[key].of("Reno")[0] for key in ("late", "whole"))
     line = found["late"].lines["Reno", "link"]
     # The slow-start overflows the queue by far, and Reno needs a timeout for that.
@@ -38,19 +42,37 @@ def test_a_cycle_is_three_quarters_of_the_peak_window_squared():
 def segments(rows):
     """Rows of time, connection, sent and sequence number."""
     time, connection, sent, seq = zip(*rows, strict=True)
-    return pa.table({"time": time, "connection": connection, "sent": sent, "seq": seq, "len": [100] * len(rows)})
+    return pa.table(
+        {"time": time, "connection": connection, "sent": sent, "seq": seq, "len": [100] * len(rows)}
+    )
 
 
 def test_the_transmission_that_had_the_time_is_the_one_that_arrived():
-    rows = [(0.0, 0, True, 1), (0.1, 0, True, 2), (0.2, 0, True, 3), (1.0, 1, False, 1), (1.2, 1, False, 3), (1.5, 0, True, 2), (2.5, 1, False, 2)]
+    rows = [
+        (0.0, 0, True, 1),
+        (0.1, 0, True, 2),
+        (0.2, 0, True, 3),
+        (1.0, 1, False, 1),
+        (1.2, 1, False, 3),
+        (1.5, 0, True, 2),
+        (2.5, 1, False, 2),
+    ]
     # 2 was dropped when it was first sent, 3 came; what is sent last may be under way.
     assert drops.dropped(segments([*rows, (2.6, 0, True, 4)]), 0, 1.0).tolist() == [0.1]
     # A second transmission of what had come is not a drop.
-    assert drops.dropped(segments([*rows[:4], (1.2, 0, True, 1), (2.5, 1, False, 3), (1.3, 0, True, 3)]), 0, 1.0).tolist() == [0.1, 0.2]
+    assert drops.dropped(
+        segments([*rows[:4], (1.2, 0, True, 1), (2.5, 1, False, 3), (1.3, 0, True, 3)]), 0, 1.0
+    ).tolist() == [0.1, 0.2]
 
 
 def test_drops_agree_with_the_books_of_the_link():
-    scenario = ac.Scenario.of(bottleneck.path(1e6, 10), ac.Bulk(), {"Reno": bottleneck.reno()}, duration="60s", trace=["packets", "episodes"])
+    scenario = ac.Scenario.of(
+        bottleneck.path(1e6, 10),
+        ac.Bulk(),
+        {"Reno": bottleneck.reno()},
+        duration="60s",
+        trace=["packets", "episodes"],
+    )
     run = scenario.simulate()
     lost = drops.dropped(run.traces["segments"], 0, bottleneck.RTT / 2)
     assert lost.size == run.links["dropped_queue"][0].as_py() > 10
@@ -70,7 +92,9 @@ def test_the_power_law_is_fitted_to_runs_without_timeouts():
 
 
 def test_packets_that_take_200_ms_are_acknowledged_one_by_one():
-    rows = bottleneck.runs(Setting(workers=1), {"Reno": bottleneck.reno()}, [(40e3, 10), (50e3, 10)], "x", cycles=15)
+    rows = bottleneck.runs(
+        Setting(workers=1), {"Reno": bottleneck.reno()}, [(40e3, 10), (50e3, 10)], "x", cycles=15
+    )
     assert [bottleneck.slow(r) for r in rows] == [True, False]
     assert rows[0]["c"] > 1.15 * rows[1]["c"]
 
@@ -90,7 +114,9 @@ def test_every_second_line_of_the_chain_is_congested_and_has_its_local_connectio
     assert [lines[f"line {i}"]["rate"] for i in (1, 2, 3)] == [1e6] * 3
     assert [lines[f"between {i}"]["rate"] for i in (1, 2)] == [1e7] * 2
     rtt = {f["group"]: f["path_rtt"] for f in run.flows.to_pylist()}
-    assert rtt == pytest.approx({"connection 0": 0.1, "connection 1": 0.02, "connection 2": 0.02, "connection 3": 0.02})
+    assert rtt == pytest.approx(
+        {"connection 0": 0.1, "connection 1": 0.02, "connection 2": 0.02, "connection 3": 0.02}
+    )
     # The lines between carry the long connection alone.
     measured = chain.measured(steady.span(run))
     assert lines["between 1"]["data_packets"] < lines["line 1"]["data_packets"]
@@ -104,7 +130,9 @@ def test_the_modem_line_takes_what_the_register_says():
     line = next(x for x in run.links.to_pylist() if x["name"] == "modem")
     assert line["queue_max_packets"] == modem.QUEUE
     assert line["dropped_queue"] > 0
-    assert run.flows["path_rtt"][0].as_py() == pytest.approx((modem.UNLOADED - modem.copying()) / 1e3, abs=1e-5)
+    assert run.flows["path_rtt"][0].as_py() == pytest.approx(
+        (modem.UNLOADED - modem.copying()) / 1e3, abs=1e-5
+    )
 
 
 def test_only_data_is_lost_on_the_shared_link():

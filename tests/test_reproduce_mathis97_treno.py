@@ -32,7 +32,15 @@ def test_what_was_injected_is_asked_for_over_packets(monkeypatch):
 
 
 def test_its_checks_can_fail():
-    good = {"world": "simulated", "loss": f9.EVEN, "injected": 0.01, "injected_rtt": 0.02, "p": 0.0105, "rtt": 0.021, "window": 8.0}
+    good = {
+        "world": "simulated",
+        "loss": f9.EVEN,
+        "injected": 0.01,
+        "injected_rtt": 0.02,
+        "p": 0.0105,
+        "rtt": 0.021,
+        "window": 8.0,
+    }
     assert [c.holds for c in f9.judged(good)] == [True] * 3
     for i, wrong in enumerate(({"p": 0.0112}, {"rtt": 0.0223}, {"window": 7.1})):
         assert [c.holds for c in f9.judged({**good, **wrong})] == [j != i for j in range(3)]

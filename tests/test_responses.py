@@ -1,4 +1,6 @@
-"""Response times of packets, and what a flow lost (I-U1): of transfers made by hand, of simulated flows, and of captures."""
+"""Response times of packets, and what a flow lost (I-U1): of transfers made by hand, of simulated flows, and
+of captures.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,9 @@ from ackclock.results.transfer import Transfer, transfers
 
 
 def by_hand():
-    """Four packets of 100 bytes. The second is lost and sent again 1 s later, the third waits behind it, the fourth is never acknowledged."""
+    """Four packets of 100 bytes. The second is lost and sent again 1 s later, the third waits behind it, the
+    fourth is never acknowledged.
+    """
     sent = [(0.0, 0), (1.0, 100), (1.5, 200), (2.0, 100), (3.0, 300), (4.0, 300), (6.0, 300)]
     acks = [(0.1, 100), (2.1, 300)]
     time, offset = (np.array([row[i] for row in sent]) for i in (0, 1))
@@ -39,7 +43,9 @@ def test_a_mark_falls_on_the_packet_that_is_sent_next():
 
 
 def test_nothing_sent_is_nothing_lost():
-    nothing = Responses.of(Transfer(*(np.empty(0, kind) for kind in (float, np.int64, np.int64, float, np.int64))))
+    nothing = Responses.of(
+        Transfer(*(np.empty(0, kind) for kind in (float, np.int64, np.int64, float, np.int64)))
+    )
     assert np.isnan(mean(nothing.time))
     assert np.isnan(nothing.loss)
     assert nothing.marked([1.0]).time.size == 0
@@ -49,7 +55,9 @@ def test_nothing_sent_is_nothing_lost():
 def typed():
     link = ac.Link("10Mbit/s", queue=ac.DropTail(limit="1000packets"), faults=ac.fault.Loss(p=0.1, of="data"))
     stack = ac.Stack("sack+no-nagle+ack-every", mss="500B")
-    return ac.simulate(ac.Single(link, rtt="60ms"), ac.Telnet(think="300ms"), stack, duration="100s", trace=["packets"])
+    return ac.simulate(
+        ac.Single(link, rtt="60ms"), ac.Telnet(think="300ms"), stack, duration="100s", trace=["packets"]
+    )
 
 
 def test_what_is_read_of_a_trace_is_what_the_application_measured(typed):
@@ -100,7 +108,15 @@ def test_a_selective_ack_is_a_packets_own():
     """Three packets of 100 bytes; the first is lost, and the acks of the others say so."""
 
     def row(direction, time, kind, offset, size, acked, sack=()):
-        values = {"time": time, "connection": direction, "kind": kind, "offset": offset, "len": size, "acked": acked, "sack": list(sack)}
+        values = {
+            "time": time,
+            "connection": direction,
+            "kind": kind,
+            "offset": offset,
+            "len": size,
+            "acked": acked,
+            "sack": list(sack),
+        }
         return {**values, "again": kind == "timeout", "window": 10_000, "sent": True, "seq": offset, "ack": 0}
 
     rows = [
@@ -112,7 +128,9 @@ def test_a_selective_ack_is_a_packets_own():
     ]
     schema = pa.schema([pa.field("sack", pa.list_(pa.uint64()))])
     table = pa.Table.from_pylist(rows)
-    table = table.set_column(table.column_names.index("sack"), schema.field(0), table["sack"].cast(schema.field(0).type))
+    table = table.set_column(
+        table.column_names.index("sack"), schema.field(0), table["sack"].cast(schema.field(0).type)
+    )
     found = Responses.of_packets(table, 0)
     assert found.time == pytest.approx([1.05, 0.95, 0.85])
     assert found.own == pytest.approx([1.05, 0.05, 0.05])

@@ -50,7 +50,19 @@ def test_a_run_prints_a_table_and_writes_a_folder(ackclock, scenario, tmp_path):
     done = ackclock("run", scenario)
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[0].split() == ["stack", "flows", "finished", "mean", "median", "p99", "loss", "goodput", "timeouts", "spurious", "retransmissions"]
+    assert lines[0].split() == [
+        "stack",
+        "flows",
+        "finished",
+        "mean",
+        "median",
+        "p99",
+        "loss",
+        "goodput",
+        "timeouts",
+        "spurious",
+        "retransmissions",
+    ]
     assert [line.split("  ")[0] for line in lines[1:3]] == ["tcp", "no backoff"]
     assert "\x1b" not in done.out + done.err
     folder = tmp_path / "runs" / "short"
@@ -86,7 +98,9 @@ def test_the_resolved_scenario_gives_the_same_tables_again(ackclock, scenario, t
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes(), name
 
 
-def test_tables_are_the_same_bytes_in_two_processes_and_for_any_number_of_workers(ackclock, scenario, tmp_path):
+def test_tables_are_the_same_bytes_in_two_processes_and_for_any_number_of_workers(
+    ackclock, scenario, tmp_path
+):
     for workers in (1, 2, 5):
         assert ackclock("run", scenario, "--workers", workers, "--out", tmp_path / f"w{workers}").code == 0
     for name in ("flows.parquet", "links.parquet", "response_time.svg", "response_time.png"):
@@ -105,10 +119,25 @@ WRONG = [
     ("not-toml", "seed = = 1", [], "short.toml:1: this is not TOML"),
     ("unknown-key", SCENARIO.replace("trace =", "trase ="), [], "`workload.trase` is not a known key"),
     ("unknown-key-names-the-nearest", SCENARIO.replace("trace =", "trase ="), [], "`trace`"),
-    ("unknown-policy", SCENARIO.replace('"red"', '"redd"'), [], "`redd` is not a known queue (did you mean `red`?)"),
+    (
+        "unknown-policy",
+        SCENARIO.replace('"red"', '"redd"'),
+        [],
+        "`redd` is not a known queue (did you mean `red`?)",
+    ),
     ("unknown-stack", SCENARIO.replace('"sack"', '"sak"'), [], "did you mean `sack`?"),
-    ("bare-number", SCENARIO.replace('"5s"', "5"), [], "short.toml:2: `duration` is `5`, which is not a time"),
-    ("negative-rate", SCENARIO.replace("2Mbit", "-2Mbit"), [], "short.toml:6: `path.bottleneck.rate` is `-2Mbit/s`, which is not a rate"),
+    (
+        "bare-number",
+        SCENARIO.replace('"5s"', "5"),
+        [],
+        "short.toml:2: `duration` is `5`, which is not a time",
+    ),
+    (
+        "negative-rate",
+        SCENARIO.replace("2Mbit", "-2Mbit"),
+        [],
+        "short.toml:6: `path.bottleneck.rate` is `-2Mbit/s`, which is not a rate",
+    ),
     ("rate-of-zero", SCENARIO.replace("2Mbit", "0Mbit"), [], "`path.bottleneck.rate` is `0bit/s`"),
     ("tiny-queue", SCENARIO.replace("2bdp", "100B"), [], "less than a packet"),
     ("no-stacks", SCENARIO.split("[stacks]")[0], [], "`stacks` is missing"),
@@ -117,7 +146,10 @@ WRONG = [
         """\
         [path]
         kind = "graph"
-        edges = [{ from = "a", to = "b", rate = "1Mbit/s", delay = "1ms" }, { from = "c", to = "d", rate = "1Mbit/s", delay = "1ms" }]
+        edges = [
+            { from = "a", to = "b", rate = "1Mbit/s", delay = "1ms" },
+            { from = "c", to = "d", rate = "1Mbit/s", delay = "1ms" },
+        ]
         [workload]
         kind = "bulk"
         client = "a"
@@ -128,9 +160,19 @@ WRONG = [
         [],
         "no path leads from `a` to `d`",
     ),
-    ("override-of-nothing", SCENARIO, ["--set", "path.rttt=50ms"], "--set path.rttt=50ms: `path.rttt` is not a known key"),
+    (
+        "override-of-nothing",
+        SCENARIO,
+        ["--set", "path.rttt=50ms"],
+        "--set path.rttt=50ms: `path.rttt` is not a known key",
+    ),
     ("override-without-value", SCENARIO, ["--set", "path.rtt"], "--set path.rtt` is not a key and a value"),
-    ("override-without-unit", SCENARIO, ["--set", "path.rtt=50"], "--set path.rtt=50: `path.rtt` is `50`, which is not a time"),
+    (
+        "override-without-unit",
+        SCENARIO,
+        ["--set", "path.rtt=50"],
+        "--set path.rtt=50: `path.rtt` is `50`, which is not a time",
+    ),
 ]
 
 
@@ -157,7 +199,9 @@ def test_a_folder_with_other_files_is_refused_before_the_run(ackclock, scenario,
 
 def test_python_and_file_give_the_same_tables(scenario):
     from_file = ac.Scenario.read(scenario).simulate()
-    path = ac.Dumbbell(bottleneck=ac.Link("2Mbit/s", queue=ac.Red(limit="2bdp")), rtt=ac.Uniform("10ms", "200ms"))
+    path = ac.Dumbbell(
+        bottleneck=ac.Link("2Mbit/s", queue=ac.Red(limit="2bdp")), rtt=ac.Uniform("10ms", "200ms")
+    )
     stacks = {"tcp": ac.Stack("sack"), "no backoff": ac.Stack("sack", backoff="none")}
     from_python = ac.simulate(path, ac.Web(trace="I", load=1.1), stacks, seed=7, duration="5s", drain="20s")
     assert from_python.flows.equals(from_file.flows)
@@ -202,7 +246,12 @@ def test_tables_cross_without_a_copy(scenario):
 
 
 def test_what_is_traced_is_in_the_run_folder(ackclock, scenario, tmp_path):
-    assert ackclock("run", scenario, "--set", "trace=all", "--set", "duration=1s", "--out", tmp_path / "out").code == 0
+    assert (
+        ackclock(
+            "run", scenario, "--set", "trace=all", "--set", "duration=1s", "--out", tmp_path / "out"
+        ).code
+        == 0
+    )
     run = ac.load(tmp_path / "out")
     assert list(run.traces) == ["samples", "episodes", "segments"]
     for table in run.traces.values():
@@ -212,7 +261,11 @@ def test_what_is_traced_is_in_the_run_folder(ackclock, scenario, tmp_path):
 
 
 WEB = SCENARIO[SCENARIO.index("[workload]") : SCENARIO.index("[stacks]")]
-LONG = SCENARIO.replace('"5s"', '"100000s"').replace("2Mbit/s", "50Mbit/s").replace(WEB, '[workload]\nkind = "bulk"\nflows = 100\n')
+LONG = (
+    SCENARIO.replace('"5s"', '"100000s"')
+    .replace("2Mbit/s", "50Mbit/s")
+    .replace(WEB, '[workload]\nkind = "bulk"\nflows = 100\n')
+)
 
 
 def test_other_threads_run_while_it_simulates():
@@ -249,7 +302,11 @@ def test_progress_is_told_and_reaches_the_end(scenario):
 def test_ctrl_c_ends_quietly_and_leaves_nothing(tmp_path):
     (tmp_path / "long.toml").write_text(LONG)
     child = subprocess.Popen(
-        [sys.executable, "-m", "ackclock", "run", "long.toml"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "ackclock", "run", "long.toml"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     time.sleep(3.0)
     assert child.poll() is None, child.communicate()

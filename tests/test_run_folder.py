@@ -18,7 +18,16 @@ def made_up_run(scale: float = 1.0) -> Run:
             "start": [0.0, 1.0, 2.0, 3.0] * 2,
             "size": pa.array([1000] * 8, pa.uint64()),
             "response_time": pa.array([0.1, 0.5, 2.0, None, 0.1, 0.4, 1.0, 3.0]),
-            "outcome": ["finished", "finished", "finished", "unfinished", "finished", "finished", "finished", "failed"],
+            "outcome": [
+                "finished",
+                "finished",
+                "finished",
+                "unfinished",
+                "finished",
+                "finished",
+                "finished",
+                "failed",
+            ],
         }
     )
     links = pa.table({"stack": ["tcp", "none"], "name": ["bottleneck"] * 2, "packets": [10, 20]})

@@ -18,7 +18,9 @@ AXES = {
 
 def scenario(**options) -> ac.Scenario:
     path = ac.Single(ac.Link("10Mbit/s", faults=[ac.fault.Loss(p=0.01)]), rtt="20ms")
-    return ac.Scenario.of(path, ac.Fixed(flows=3, size="100kB"), {"tcp": ac.Stack("sack")}, **{"duration": "5s", **options})
+    return ac.Scenario.of(
+        path, ac.Fixed(flows=3, size="100kB"), {"tcp": ac.Stack("sack")}, **{"duration": "5s", **options}
+    )
 
 
 def names(result) -> list[bytes]:
@@ -32,7 +34,10 @@ def test_tables_have_the_axes_and_the_seed_in_front_in_the_order_of_the_plan():
         assert table.column_names[:4] == front
     rows = found.table.select(front).to_pylist()
     assert [tuple(r.values()) for r in rows] == [
-        (p, mss, rtt, seed) for p in (0.001, 0.02) for mss, rtt in ((536, 0.02), (1460, 0.06)) for seed in (1, 2)
+        (p, mss, rtt, seed)
+        for p in (0.001, 0.02)
+        for mss, rtt in ((536, 0.02), (1460, 0.06))
+        for seed in (1, 2)
     ]
     assert found.table.schema.field("path.rtt").metadata == {b"unit": b"s"}
     # What an axis says is what was run.
@@ -44,7 +49,11 @@ def test_tables_have_the_axes_and_the_seed_in_front_in_the_order_of_the_plan():
 
 def test_a_sweep_is_what_its_runs_are_one_by_one():
     found = ac.Sweep(scenario(), AXES, seeds=[7]).run(workers=2)
-    one = scenario(seed=7).but({"path.link.faults.0.p": 0.02, "stacks.tcp.mss": "1460B", "path.rtt": "60ms"}).simulate()
+    one = (
+        scenario(seed=7)
+        .but({"path.link.faults.0.p": 0.02, "stacks.tcp.mss": "1460B", "path.rtt": "60ms"})
+        .simulate()
+    )
     values, last = list(found.runs())[-1]
     assert values == {"random_loss": 0.02, "stacks.tcp.mss": 1460, "path.rtt": 0.06, "seed": 7}
     assert last.flows.equals(one.flows)
@@ -110,7 +119,9 @@ def test_runs_of_another_engine_are_not_taken(tmp_path, monkeypatch):
 
 
 def test_points_that_resolve_to_the_same_scenario_are_run_once(tmp_path):
-    found = ac.Sweep(scenario(), {"tcp": {"key": "stacks.tcp", "values": {"a": "sack", "b": {"preset": "sack"}}}}).run(keep=tmp_path)
+    found = ac.Sweep(
+        scenario(), {"tcp": {"key": "stacks.tcp", "values": {"a": "sack", "b": {"preset": "sack"}}}}
+    ).run(keep=tmp_path)
     assert len(found) == 2
     assert found.fresh == 1
 
@@ -137,7 +148,9 @@ def test_a_run_that_fails_on_its_worker_leaves_the_others_alone(monkeypatch):
     monkeypatch.setattr(ac.Scenario, "simulate", simulate)
     sweep = ac.Sweep(scenario(), {"path.rtt": ["20ms", "40ms", "60ms"]}, seeds=2)
     found = sweep.run(workers=2, strict=False)
-    assert [(c.seed, f.reason, f.bad_input) for c, f in found.failures] == [(s, "the books do not balance", False) for s in (1, 2)]
+    assert [(c.seed, f.reason, f.bad_input) for c, f in found.failures] == [
+        (s, "the books do not balance", False) for s in (1, 2)
+    ]
     assert len(found) == 4
     with pytest.raises(ac.SimulationError, match=r"path\.rtt = 40 ms, seed 1: the books do not balance"):
         sweep.run(workers=2)
@@ -169,7 +182,11 @@ def test_seeds_are_a_number_a_list_a_range_or_those_of_the_scenario():
 
 
 def test_a_sweep_that_is_too_large_says_how_large_it_is():
-    with pytest.raises(ac.InputError, match=r"18,000 runs \(9000 of `path.rtt`, and seeds\); at most 10,000 would do, or say `most = 18000`"):
+    with pytest.raises(
+        ac.InputError,
+        match=r"18,000 runs \(9000 of `path.rtt`, and seeds\); at most 10,000 would do, or say "
+        r"`most = 18000`",
+    ):
         ac.Sweep(scenario(), {"path.rtt": "1ms..1s:9000"}, seeds=2).cases()
     with pytest.raises(ac.InputError, match="27,000,000 combinations"):
         ac.Sweep(scenario(), {"path.rtt": "1ms..1s:9000", "duration": "1s..9s:3000"}).cases()
@@ -185,7 +202,9 @@ def test_axes_that_get_in_each_others_way_are_refused():
     ):
         with pytest.raises(ac.InputError, match=says):
             ac.Sweep(scenario(), axes)
-    with pytest.raises(ac.InputError, match=r"`path\.rtt` is set to `5ms` for all runs, and varied by the axis `trip`"):
+    with pytest.raises(
+        ac.InputError, match=r"`path\.rtt` is set to `5ms` for all runs, and varied by the axis `trip`"
+    ):
         ac.Sweep(scenario(), {"trip": {"key": "path.rtt", "values": ["1ms"]}}, fixed={"path.rtt": "5ms"})
 
 

@@ -32,7 +32,12 @@ from ackclock.sweep.where import Where
             [1e6, 1e7, 1e8],
             "bit/s",
         ),
-        ({"values": {"a": "red", "b": {"kind": "red", "min_th": "3packets"}}}, ["red", '{ "kind" = "red", "min_th" = "3packets" }'], ["a", "b"], ""),
+        (
+            {"values": {"a": "red", "b": {"kind": "red", "min_th": "3packets"}}},
+            ["red", '{ "kind" = "red", "min_th" = "3packets" }'],
+            ["a", "b"],
+            "",
+        ),
     ],
 )
 def test_an_axis_takes_lists_and_ranges_with_units(given, texts, shown, unit):

@@ -1,4 +1,6 @@
-"""Who may give work to the workers of a sweep: the sweep, and nobody else who has an account on the machine."""
+"""Who may give work to the workers of a sweep: the sweep, and nobody else who has an account on the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ async def worker(address, keys, name):
     # What a scheduler may ask of a worker and of what keeps it alive.
     connection = keys.get_connection_args("client") if keys else {}
     async with rpc(address, connection_args=connection, timeout=3) as peer:
-        answer = await asyncio.wait_for(peer.run(function=dumps(own), args=dumps((str(proof), name)), wait=True), 5)
+        run = peer.run(function=dumps(own), args=dumps((str(proof), name)), wait=True)
+        answer = await asyncio.wait_for(run, 5)
         if answer["status"] != "OK":
             raise answer["exception"]
 
@@ -82,13 +85,19 @@ def listening(process: subprocess.Popen) -> list[tuple[str, int]]:
     found = []
     for p in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
         with suppress(psutil.Error):
-            found += [(c.laddr.ip, c.laddr.port) for c in p.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+            found += [
+                (c.laddr.ip, c.laddr.port)
+                for c in p.net_connections("inet")
+                if c.status == psutil.CONN_LISTEN
+            ]
     return sorted(set(found))
 
 
 def test_nobody_else_on_the_machine_can_run_anything_on_the_workers_of_a_sweep(plan):
     with sweep(plan, "--workers", "2") as process:
-        sockets = wait_until(lambda: len(found := listening(process)) >= 5 and found, "scheduler and workers that listen")
+        sockets = wait_until(
+            lambda: len(found := listening(process)) >= 5 and found, "scheduler and workers that listen"
+        )
         assert {ip for ip, _ in sockets} == {"127.0.0.1"}
         assert attacked(plan.parent, sockets) == []
         assert process.poll() is None
@@ -114,23 +123,58 @@ def certificate(folder: Path) -> dict[str, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.timezone.utc)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + datetime.timedelta(days=1))
-    (folder / "cert.pem").write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    builder = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), now, now + datetime.timedelta(days=1)
+    )
+    (folder / "cert.pem").write_bytes(
+        builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    )
     plain = serialization.NoEncryption()
-    (folder / "key.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
-    return {"--tls-ca": folder / "cert.pem", "--tls-cert": folder / "cert.pem", "--tls-key": folder / "key.pem"}
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    )
+    return {
+        "--tls-ca": folder / "cert.pem",
+        "--tls-cert": folder / "cert.pem",
+        "--tls-key": folder / "key.pem",
+    }
 
 
 def test_a_cluster_with_tls_is_used_with_its_keys_and_not_without(plan, tmp_path):
     files = certificate(tmp_path)
     plan.write_text(PLAN.replace("SECONDS", "1"))
     keys = [str(part) for pair in files.items() for part in pair]
-    tls = [*("--tls-ca-file", str(files["--tls-ca"])), *("--tls-cert", str(files["--tls-cert"])), *("--tls-key", str(files["--tls-key"]))]
+    tls = [
+        *("--tls-ca-file", str(files["--tls-ca"])),
+        *("--tls-cert", str(files["--tls-cert"])),
+        *("--tls-key", str(files["--tls-key"])),
+    ]
     file = tmp_path / "scheduler.json"
     quiet = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     options = ["--scheduler-file", str(file), "--no-dashboard", *tls]
-    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", *options]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", *options]
+    scheduler = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--protocol",
+        "tls",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        *options,
+    ]
+    worker = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_worker",
+        "--host",
+        "127.0.0.1",
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        *options,
+    ]
     started = [subprocess.Popen(scheduler, **quiet)]
     try:
         started.append(subprocess.Popen(worker, **quiet))
@@ -140,7 +184,9 @@ def test_a_cluster_with_tls_is_used_with_its_keys_and_not_without(plan, tmp_path
             with sweep(plan, "--scheduler", address.replace("tls", "tcp") if without else address) as process:
                 code, out, err = finish(process)
             assert (code, out, err.count("\n")) == (2, "", 1), err
-            assert ("there is no scheduler at" if without else "is for whoever has keys; give --tls-ca") in err
+            assert (
+                "there is no scheduler at" if without else "is for whoever has keys; give --tls-ca"
+            ) in err
         with sweep(plan, "--scheduler", address.removeprefix("tls://"), "--json", *keys) as process:
             code, out, err = finish(process)
         assert (code, err) == (0, ""), err
@@ -156,9 +202,22 @@ def test_a_cluster_with_tls_is_used_with_its_keys_and_not_without(plan, tmp_path
     [
         (["--tls-ca", "a"], "give its `--scheduler` too"),
         (["--scheduler", "tls://h:1", "--tls-ca", "a"], "`--tls-ca` is given without `--tls-cert`"),
-        (["--scheduler", "tcp://h:1", "--tls-ca", "a", "--tls-cert", "b", "--tls-key", "c"], "`tcp://h:1` is not encrypted"),
-        (["--scheduler", "tls://h:1", "--tls-ca", "a", "--tls-cert", "b", "--tls-key", "c"], "`--tls-ca` is `a`, which is not a file"),
-        (["--scheduler", "h:1", *("--tls-ca", "plan.toml", "--tls-cert", "plan.toml", "--tls-key", "plan.toml")], "will not do"),
+        (
+            ["--scheduler", "tcp://h:1", "--tls-ca", "a", "--tls-cert", "b", "--tls-key", "c"],
+            "`tcp://h:1` is not encrypted",
+        ),
+        (
+            ["--scheduler", "tls://h:1", "--tls-ca", "a", "--tls-cert", "b", "--tls-key", "c"],
+            "`--tls-ca` is `a`, which is not a file",
+        ),
+        (
+            [
+                "--scheduler",
+                "h:1",
+                *("--tls-ca", "plan.toml", "--tls-cert", "plan.toml", "--tls-key", "plan.toml"),
+            ],
+            "will not do",
+        ),
     ],
 )
 def test_keys_that_do_not_fit_are_one_sentence(ackclock, plan, given, said):
@@ -173,7 +232,11 @@ def test_what_a_killed_sweep_put_aside_goes_with_the_next_one(tmp_path, monkeypa
         (tmp_path / name / "inner").mkdir(parents=True)
         (tmp_path / name / "inner" / "file").write_text("x")
     with owned.marked(tmp_path / "ackclock-sweep-abcdefgh"), cluster._scratch() as inside:
-        assert {p.name for p in tmp_path.iterdir()} == {Path(inside).name, "ackclock-sweep-abcdefgh", "ackclock-sweep-mythesis"}
+        assert {p.name for p in tmp_path.iterdir()} == {
+            Path(inside).name,
+            "ackclock-sweep-abcdefgh",
+            "ackclock-sweep-mythesis",
+        }
     with cluster._scratch() as inside:
         assert {p.name for p in tmp_path.iterdir()} == {Path(inside).name, "ackclock-sweep-mythesis"}
     assert [p.name for p in tmp_path.iterdir()] == ["ackclock-sweep-mythesis"]

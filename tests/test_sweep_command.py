@@ -37,7 +37,17 @@ def test_the_command_writes_tables_prints_means_and_keeps_runs(ackclock, tmp_pat
     assert done.err.startswith("Runs made: 4; found in runs/kept: 0. Tables in ")
     folder = tmp_path / "runs/two"
     assert {p.name for p in folder.iterdir()} == {
-        *("plan.toml", "scenario.toml", "summary.json", "ackclock.json", "sweep.parquet", "flows.parquet", "links.parquet", "plot.png", "plot.svg")
+        *(
+            "plan.toml",
+            "scenario.toml",
+            "summary.json",
+            "ackclock.json",
+            "sweep.parquet",
+            "flows.parquet",
+            "links.parquet",
+            "plot.png",
+            "plot.svg",
+        )
     }
     assert pq.read_table(folder / "sweep.parquet").num_rows == 8
     again = ackclock("sweep", "two.toml", "--json")
@@ -54,9 +64,10 @@ def test_the_command_runs_what_will_do_and_says_what_will_not(ackclock, tmp_path
     (tmp_path / "two.toml").write_text(PLAN.replace('"60ms"]', '"soon"]').replace("where", "# where"))
     done = ackclock("sweep", "two.toml", "--workers", "1", "--json")
     assert done.code == 2
-    assert done.err == "Will not do: path.rtt = soon: `path.rtt` is `soon`, which is not a time: give a number with a unit, such as `10ms`, " + (
-        "`1.5s`, `200us` or `2min`\n"
-    )
+    assert done.err == (
+        "Will not do: path.rtt = soon: `path.rtt` is `soon`, which is not a time: give a number with a "
+        "unit, such as `10ms`, "
+    ) + ("`1.5s`, `200us` or `2min`\n")
     assert [f["where"] for f in done.json["failures"]] == ["path.rtt = soon"]
     assert done.json["runs"] == 4
 
@@ -93,8 +104,13 @@ def test_a_plan_that_will_not_do_is_one_sentence_and_exit_2(ackclock, tmp_path, 
 
 
 @pytest.mark.parametrize("axes", [True, False])
-@pytest.mark.parametrize(("change", "says"), [(("duration", "durations"), "`durations` is not"), (("sack", "sakc"), "`stacks.sakc` is `sakc`")])
-def test_a_scenario_within_a_plan_is_said_once_and_without_lines_of_its_own(ackclock, tmp_path, axes, change, says):
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [(("duration", "durations"), "`durations` is not"), (("sack", "sakc"), "`stacks.sakc` is `sakc`")],
+)
+def test_a_scenario_within_a_plan_is_said_once_and_without_lines_of_its_own(
+    ackclock, tmp_path, axes, change, says
+):
     plan = PLAN if axes else "[scenario]" + PLAN.partition("[scenario]")[2].partition("[axes]")[0]
     (tmp_path / "two.toml").write_text(plan.replace(*change))
     done = ackclock("sweep", "two.toml")

@@ -48,7 +48,11 @@ def undisturbed(tmp_path_factory) -> dict[str, bytes]:
     file = tmp_path_factory.mktemp("undisturbed") / "plan.toml"
     file.write_text(PLAN.replace("SECONDS", "30"))
     found = plan.read(file).sweep.run(workers=2)
-    return {"sweep": table_bytes(found.table), "flows": table_bytes(found.flows), "links": table_bytes(found.links)}
+    return {
+        "sweep": table_bytes(found.table),
+        "flows": table_bytes(found.flows),
+        "links": table_bytes(found.links),
+    }
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -63,9 +67,25 @@ def kept(folder: Path) -> int:
 @contextmanager
 def sweep(plan: Path, *arguments: str):
     """The command in a session of its own, as in a terminal of its own."""
-    command = [sys.executable, "-m", "ackclock", "sweep", plan.name, "--keep", "kept", "--out", "out", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "sweep",
+        plan.name,
+        "--keep",
+        "kept",
+        "--out",
+        "out",
+        *arguments,
+    ]
     # What a sweep that is killed cannot take away stays in this test's folder.
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": {**os.environ, "TMPDIR": str(plan.parent)}}
+    pipes = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "env": {**os.environ, "TMPDIR": str(plan.parent)},
+    }
     process = subprocess.Popen(command, cwd=plan.parent, start_new_session=True, **pipes)
     try:
         yield process
@@ -161,7 +181,16 @@ def cluster(tmp_path: Path):
     quiet = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     module = [sys.executable, "-m"]
     scheduler = [*module, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", *options]
-    worker = [*module, "distributed.cli.dask_worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", *options]
+    worker = [
+        *module,
+        "distributed.cli.dask_worker",
+        "--host",
+        "127.0.0.1",
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        *options,
+    ]
     started = [subprocess.Popen(scheduler, **quiet)]
     try:
         started += [subprocess.Popen(worker, **quiet) for _ in range(2)]

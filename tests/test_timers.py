@@ -12,7 +12,9 @@ from ackclock.models.eifel2000 import RowModel
 @pytest.fixture
 def sawtooth(tmp_path):
     s = RowModel(40, 30).series()
-    table = pa.table({"time": s["time"].astype(float), "rtt": s["rtt"], "flight": s["load"], "note": ["x"] * s["rtt"].size})
+    table = pa.table(
+        {"time": s["time"].astype(float), "rtt": s["rtt"], "flight": s["load"], "note": ["x"] * s["rtt"].size}
+    )
     pq.write_table(table, tmp_path / "saw.parquet", row_group_size=1000)
     pa.csv.write_csv(table, tmp_path / "saw.csv")
     return tmp_path
@@ -31,14 +33,21 @@ def test_csv_and_parquet_give_the_same_and_the_row_model_s_counts(ackclock, sawt
 
 
 def test_every_timer_is_replayed_and_marked_losses_are_summed_apart(ackclock, tmp_path):
-    rows = ["time,rtt,lost"] + [f"{10 + i},{'' if i == 3 else 2},{'true' if i == 5 else 'false'}" for i in range(10)]
+    rows = ["time,rtt,lost"] + [
+        f"{10 + i},{'' if i == 3 else 2},{'true' if i == 5 else 'false'}" for i in range(10)
+    ]
     (tmp_path / "s.csv").write_text("\n".join(rows) + "\n")
     done = ackclock("timers", "s.csv", "--json")
     assert done.code == 0, done.err
     names = [t["timer"] for t in done.json["timers"]]
     assert {"rfc793", "lite", "eifel", "eifel-agg", "rfc6298"} <= set(names)
     first = done.json["timers"][0]
-    assert (done.json["lost"], first["samples"], first["skipped"], first["marked_precise"]["count"]) == (1, 8, 2, 1)
+    assert (done.json["lost"], first["samples"], first["skipped"], first["marked_precise"]["count"]) == (
+        1,
+        8,
+        2,
+        1,
+    )
     text = ackclock("timers", "s.csv", "--timer", "rfc793")
     assert text.code == 0
     assert "marked losses cost" in text.out
@@ -71,7 +80,10 @@ def test_wrong_series_are_one_sentence(ackclock, tmp_path, text, says):
 
 
 def test_wrong_usage_is_one_sentence(ackclock, tmp_path):
-    for arguments, says in ((["none.csv"], "`none.csv` is not a file"), (["none.csv", "--timer", "fast"], "`fast` is not a known estimator")):
+    for arguments, says in (
+        (["none.csv"], "`none.csv` is not a file"),
+        (["none.csv", "--timer", "fast"], "`fast` is not a known estimator"),
+    ):
         done = ackclock("timers", *arguments)
         assert done.code == 2
         assert done.is_one_sentence(), done.err

@@ -19,12 +19,37 @@ def trace(*events):
     rows.append({"time": 0.5, "sent": False, "kind": None, "seq": 7, "len": 0, "ack": (ISS + 1) % 2**32})
     for time, offset, *acked in events:
         if acked:
-            rows.append({"time": time, "sent": False, "kind": None, "seq": 8, "len": 0, "ack": (ISS + 1 + acked[0]) % 2**32})
+            rows.append(
+                {
+                    "time": time,
+                    "sent": False,
+                    "kind": None,
+                    "seq": 8,
+                    "len": 0,
+                    "ack": (ISS + 1 + acked[0]) % 2**32,
+                }
+            )
         else:
-            rows.append({"time": time, "sent": True, "kind": "new", "seq": (ISS + 1 + offset) % 2**32, "len": 1000, "ack": 8})
+            rows.append(
+                {
+                    "time": time,
+                    "sent": True,
+                    "kind": "new",
+                    "seq": (ISS + 1 + offset) % 2**32,
+                    "len": 1000,
+                    "ack": 8,
+                }
+            )
     columns = {name: [r[name] for r in rows] for name in rows[0]}
     return pa.table(columns).cast(
-        pa.schema([("time", pa.float64()), ("sent", pa.bool_()), ("kind", pa.string()), *((n, pa.uint32()) for n in ("seq", "len", "ack"))])
+        pa.schema(
+            [
+                ("time", pa.float64()),
+                ("sent", pa.bool_()),
+                ("kind", pa.string()),
+                *((n, pa.uint32()) for n in ("seq", "len", "ack")),
+            ]
+        )
     )
 
 
@@ -57,11 +82,16 @@ def test_a_countdown_is_restarted_or_less_the_age():
     made = Timing.of(SEGMENTS).replay(Timer.parse("jacobson88(min_rto=0s)"))
     rto = made["rto"]
     np.testing.assert_allclose(made["restart"], [np.nan, rto[1], rto[2], rto[3], np.nan])
-    np.testing.assert_allclose(made["precise"], np.maximum([np.nan, rto[1] - 0.9, rto[2] - 3.0, rto[3] - 0.5, np.nan], 0.0))
+    np.testing.assert_allclose(
+        made["precise"], np.maximum([np.nan, rto[1] - 0.9, rto[2] - 3.0, rto[3] - 0.5, np.nan], 0.0)
+    )
 
 
 @pytest.mark.parametrize(("sampling", "option"), [("every", "every-segment"), ("once", "once-per-rtt")])
-@pytest.mark.parametrize(("stack", "timer"), [(testbed.lite(), "lite(max_rto=1h)"), (testbed.eifel(), "eifel(tick=500ms,rounded=true,max_rto=1h)")])
+@pytest.mark.parametrize(
+    ("stack", "timer"),
+    [(testbed.lite(), "lite(max_rto=1h)"), (testbed.eifel(), "eifel(tick=500ms,rounded=true,max_rto=1h)")],
+)
 def test_a_trace_gives_what_the_sender_logged(stack, timer, sampling, option):
     run = testbed.transfer(testbed.line(room=20), {"x": stack.but(rtt_sampling=option)}, 8000)
     t, log = Timing.of(testbed.rows(run, "segments", "x"), sampling), testbed.Log.of(run, "x")

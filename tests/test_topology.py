@@ -56,7 +56,9 @@ def test_any_list_of_edges_is_loaded(tmp_path):
     text = """
 duration = "1s"
 stacks.tcp = "sack"
-path = { kind = "graph", edges_file = "hot-like.edges", link = { rate = "1Mbit/s", queue = { kind = "red", target_delay = "5ms" } } }
+path.kind = "graph"
+path.edges_file = "hot-like.edges"
+path.link = { rate = "1Mbit/s", queue = { kind = "red", target_delay = "5ms" } }
 workload = { kind = "bulk", client = "h12", server = "h0" }
 """
     run = ac.Scenario(text, "own", FILE.parent).simulate()

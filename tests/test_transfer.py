@@ -11,22 +11,32 @@ from ackclock.results.transfer import Transfer, binned, of_run, total_rate, tran
 
 SCENARIO = """\
 duration = "3s"
-path = { kind = "single", link = { rate = "1Mbit/s", queue = { kind = "drop-tail", limit = "5packets" } }, rtt = "50ms" }
+path.kind = "single"
+path.rtt = "50ms"
+path.link = { rate = "1Mbit/s", queue = { kind = "drop-tail", limit = "5packets" } }
 workload = { kind = "fixed", size = "100kB", flows = 2, stagger = "500ms" }
 stacks = { a = "reno", b = "tahoe" }
 """
 
 
 def rows(*segments: tuple[float, str, int, int], start: int = 1000, connection: int = 4) -> pa.Table:
-    """Segments by time: `("sent", offset, size)` or `("received", acked, 0)`, with sequence numbers from `start` on."""
+    """Segments by time: `("sent", offset, size)` or `("received", acked, 0)`, with sequence numbers from
+    `start` on.
+    """
     return pa.table(
         {
             "time": [t for t, *_ in segments],
             "connection": pa.array([connection] * len(segments), pa.uint32()),
             "sent": [what == "sent" for _, what, *_ in segments],
-            "seq": pa.array([(start + offset) % 2**32 if what == "sent" else 7 for _, what, offset, _ in segments], pa.uint32()),
+            "seq": pa.array(
+                [(start + offset) % 2**32 if what == "sent" else 7 for _, what, offset, _ in segments],
+                pa.uint32(),
+            ),
             "len": pa.array([size for *_, size in segments], pa.uint32()),
-            "ack": pa.array([(start + offset) % 2**32 if what == "received" else 7 for _, what, offset, _ in segments], pa.uint32()),
+            "ack": pa.array(
+                [(start + offset) % 2**32 if what == "received" else 7 for _, what, offset, _ in segments],
+                pa.uint32(),
+            ),
         }
     )
 
@@ -73,7 +83,10 @@ def test_acknowledgments_are_those_that_move_on_and_a_fin_is_no_byte():
 @pytest.mark.parametrize("start", [2**32 - 150, 2**31 - 150, 0])
 def test_sequence_numbers_may_wrap(start):
     t = Transfer.of(rows(*LOSSY, start=start))
-    assert (t.offset.tolist(), t.acked.tolist()) == (Transfer.of(rows(*LOSSY)).offset.tolist(), [100, 300, 350])
+    assert (t.offset.tolist(), t.acked.tolist()) == (
+        Transfer.of(rows(*LOSSY)).offset.tolist(),
+        [100, 300, 350],
+    )
 
 
 def test_more_than_a_whole_round_of_sequence_numbers_is_followed():
@@ -135,7 +148,10 @@ def test_the_figures_draw_every_segment_and_the_same_each_time(tmp_path):
     assert sequence({}, title="nothing").axes
     for name in ("1", "2"):
         save(sequence({"old": t}, title="x"), tmp_path / name)
-        save(rates({"old": binned(t.time, t.size, 1.0, 4.0)}, 1.0, title="x", level=100.0), tmp_path / f"rates{name}")
+        save(
+            rates({"old": binned(t.time, t.size, 1.0, 4.0)}, 1.0, title="x", level=100.0),
+            tmp_path / f"rates{name}",
+        )
     assert (tmp_path / "1.svg").read_bytes() == (tmp_path / "2.svg").read_bytes()
     assert (tmp_path / "rates1.png").read_bytes() == (tmp_path / "rates2.png").read_bytes()
 
@@ -147,7 +163,10 @@ def test_a_simulated_transfer_is_what_the_flows_table_says():
         found = of_run(run.traces, label)
         assert len(found) == len(flows) == 2
         for flow, t in zip(flows, found.values(), strict=True):
-            assert (t.time.size, t.retransmissions) == (flow["data_segments_sent"], flow["retransmitted_segments"])
+            assert (t.time.size, t.retransmissions) == (
+                flow["data_segments_sent"],
+                flow["retransmitted_segments"],
+            )
             assert (t.size.sum(), t.acked[-1]) == (flow["bytes_sent"], flow["bytes_acked"])
     assert run.plot.sequence("a", flows=[1]).axes[0].get_legend_handles_labels()
     with pytest.raises(ac.InputError, match="flow 5 sent no data; those that did are 0, 1"):

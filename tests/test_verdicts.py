@@ -1,4 +1,6 @@
-"""The verdicts on record are those that the quick forms give: a change in either direction must change the record too."""
+"""The verdicts on record are those that the quick forms give: a change in either direction must change the
+record too.
+"""
 
 import pytest
 
@@ -7,7 +9,9 @@ from ackclock.reproduce.item import Outcome, stated
 from ackclock.reproduce.verdicts import disagreement, recorded
 
 
-@pytest.mark.parametrize("id", [pytest.param(id, marks=[pytest.mark.slow] if "SIM" in i.kind else []) for id, i in ITEMS.items()])
+@pytest.mark.parametrize(
+    "id", [pytest.param(id, marks=[pytest.mark.slow] if "SIM" in i.kind else []) for id, i in ITEMS.items()]
+)
 def test_the_verdict_on_record_is_the_one_found(id):
     assert disagreement(id, ITEMS[id].run()) is None
 

@@ -18,7 +18,11 @@ def run(*faults, workload=None, stack="newreno+no-sack", seconds=60):
     link = ac.Link("8Mbit/s", queue=ac.queue.DropTail(limit="200packets"), faults=list(faults))
     stack = ac.Stack(stack, mss=f"{captured.MSS}B", rcv_buf="4MiB")
     scenario = ac.Scenario.of(
-        ac.Single(link, rtt="60ms"), workload or ac.Fixed(size="400kB"), {captured.STACK: stack}, duration=f"{seconds}s", trace=["packets"]
+        ac.Single(link, rtt="60ms"),
+        workload or ac.Fixed(size="400kB"),
+        {captured.STACK: stack},
+        duration=f"{seconds}s",
+        trace=["packets"],
     )
     return scenario.simulate()
 
@@ -32,7 +36,10 @@ def write(path, simulated):
 @pytest.fixture(scope="module")
 def outage(tmp_path_factory):
     """An outage from 300 ms to 4.3 s: RFC 6298 tries after 1, 3 and 7 s."""
-    return write(tmp_path_factory.mktemp("captures") / "outage.pcap", run(ac.fault.Outage(from_="300ms", until="4300ms")))
+    return write(
+        tmp_path_factory.mktemp("captures") / "outage.pcap",
+        run(ac.fault.Outage(from_="300ms", until="4300ms")),
+    )
 
 
 def timers(direction):
@@ -48,7 +55,8 @@ def test_other_timers_are_asked_about(outage):
     assert (ran["timeouts"], ran["rounds"], ran["spurious"]) == (3, 3, 0)
     # The same timer again is the sender.
     assert w["rfc6298"]["waited"] == pytest.approx(ran["waited"], abs=0.01)
-    # What it would have been, simulated; the end of the outage lies somewhere between the last two retransmissions.
+    # What it would have been, simulated; the end of the outage lies somewhere between the last two
+    # retransmissions.
     for name, made in [
         ("rfc6298(min_rto=200ms)+no-backoff", "newreno+no-sack+min-rto(200ms)+no-backoff"),
         ("eifel", "newreno+no-sack+eifel-timer"),
@@ -70,7 +78,8 @@ def test_a_tail_loss_is_told_to_the_millisecond(tmp_path):
     assert w["as-run"]["waited"] == pytest.approx(1, abs=0.01)
     for name, made in [("rfc6298(min_rto=200ms)+no-backoff", "newreno+no-sack+min-rto(200ms)+no-backoff")]:
         other = captured.sender(captured.capture(run(loss, stack=made)))
-        # The receiver delays the ack of the retransmission for as long as that timer runs: it expires once more, in vain.
+        # The receiver delays the ack of the retransmission for as long as that timer runs: it expires once
+        # more, in vain.
         assert w[name]["timeouts"] == len(other["timeouts"]) == 2
         assert (w[name]["waited"], w[name]["spurious"]) == (pytest.approx(0.2, abs=0.002), 1)
 
@@ -85,7 +94,9 @@ def test_tables_have_the_same(ackclock, outage, tmp_path):
         for key in ("timeouts", "spurious", "early", "rounds", "waited", "waited_least", "waited_most"):
             assert rows[name][key] == pytest.approx(w[key]), (name, key)
     stalls = pq.read_table(tmp_path / "tables" / "stalls.parquet")
-    assert stalls.num_rows == sum(len(w["episodes"]) for d in done.json["connections"][0]["directions"] for w in d["what_if"])
+    assert stalls.num_rows == sum(
+        len(w["episodes"]) for d in done.json["connections"][0]["directions"] for w in d["what_if"]
+    )
     assert stalls.schema.field("waited").metadata[b"unit"] == b"s"
 
 
@@ -98,8 +109,22 @@ def test_without_being_asked_nothing_is_kept(outage):
 
 def test_all_and_a_list_of_names(outage):
     every = timers(ac.read_capture(outage, what_if="all").connections[0]["directions"][0])
-    assert {"as-run", "rfc793", "jacobson88", "lite", "eifel", "eifel-agg", "rfc6298", "as-run+none", "as-run+linear"} <= set(every)
-    two = timers(ac.read_capture(outage, what_if=["lite(tick=200ms)", "rfc6298+star(3)"]).connections[0]["directions"][0])
+    assert {
+        "as-run",
+        "rfc793",
+        "jacobson88",
+        "lite",
+        "eifel",
+        "eifel-agg",
+        "rfc6298",
+        "as-run+none",
+        "as-run+linear",
+    } <= set(every)
+    two = timers(
+        ac.read_capture(outage, what_if=["lite(tick=200ms)", "rfc6298+star(3)"]).connections[0]["directions"][
+            0
+        ]
+    )
     assert list(two) == ["as-run", "lite(tick=200ms)", "rfc6298+star(3)"]
 
 
@@ -140,14 +165,30 @@ def test_a_summary_of_a_capture_without_timeouts_says_so(tmp_path):
 
 
 def timeout(**keys):
-    return {"t": 0, "of": "data", "round": 1, "rto": 1.0, "eifel_spurious": False, "outage": False, "remedy": None, **keys}
+    return {
+        "t": 0,
+        "of": "data",
+        "round": 1,
+        "rto": 1.0,
+        "eifel_spurious": False,
+        "outage": False,
+        "remedy": None,
+        **keys,
+    }
 
 
 def connection(*timeouts):
     """One that timed out so often, one timeout after the other."""
     timeouts = [{**t, "t": 10.0 * i} for i, t in enumerate(timeouts)]
     counts = dict.fromkeys(("retransmitted_packets", "unneeded_packets"), 0)
-    direction = {"timeouts": timeouts, "retransmissions": [], "packets": 9, "massive_reordering": False, "what_if": [], **counts}
+    direction = {
+        "timeouts": timeouts,
+        "retransmissions": [],
+        "packets": 9,
+        "massive_reordering": False,
+        "what_if": [],
+        **counts,
+    }
     return {"duration": 31.0, "directions": [direction, {**direction, "timeouts": []}]}
 
 
@@ -155,14 +196,24 @@ def connection(*timeouts):
     ("timeouts", "said"),
     [
         ([], "No timeout in 31.0 s."),
-        ([timeout(remedy="probe")], "Stalled 1.0 s of 31.0 s in 1 timeout; it was a tail loss that a probe would have recovered."),
-        ([timeout(remedy="probe")] * 5, "Stalled 5.0 s of 31.0 s in 5 timeouts; all were tail losses that a probe would have recovered."),
+        (
+            [timeout(remedy="probe")],
+            "Stalled 1.0 s of 31.0 s in 1 timeout; it was a tail loss that a probe would have recovered.",
+        ),
+        (
+            [timeout(remedy="probe")] * 5,
+            "Stalled 5.0 s of 31.0 s in 5 timeouts; all were tail losses that a probe would have recovered.",
+        ),
         (
             [timeout(of="syn"), timeout(remedy="probe"), timeout(round=2, rto=3.2)],
-            "Stalled 5.2 s of 31.0 s in 3 timeouts (1 with backoff, up to 3.2 s); 1 while opening, 1 for lost retransmissions, with backoff, "
-            "1 for tail losses that a probe would have recovered.",
+            "Stalled 5.2 s of 31.0 s in 3 timeouts (1 with backoff, up to 3.2 s); 1 while opening, 1 "
+            "for lost retransmissions, with backoff, 1 for tail losses that a probe would have "
+            "recovered.",
         ),
-        ([timeout(eifel_spurious=True)] * 2, "Stalled 2.0 s of 31.0 s in 2 timeouts; both would have been avoided by a longer timer."),
+        (
+            [timeout(eifel_spurious=True)] * 2,
+            "Stalled 2.0 s of 31.0 s in 2 timeouts; both would have been avoided by a longer timer.",
+        ),
         ([timeout()], "Stalled 1.0 s of 31.0 s in 1 timeout; no ack had told of the loss in time."),
     ],
 )
@@ -172,13 +223,27 @@ def test_sentences(timeouts, said):
 
 def test_near_the_receiver_other_timers_are_not_judged():
     far = connection(timeout(remedy="probe"))
-    row = {"timer": "eifel", "timeouts": 0, "spurious": 0, "early": 0, "rounds": 0, "waited": 0.0, "waited_least": 0.0, "waited_most": 0.0}
+    row = {
+        "timer": "eifel",
+        "timeouts": 0,
+        "spurious": 0,
+        "early": 0,
+        "rounds": 0,
+        "waited": 0.0,
+        "waited_least": 0.0,
+        "waited_most": 0.0,
+    }
     far["directions"][1]["what_if"] = [row]
-    assert summary([far])[-1] == "What other timers would have done cannot be told: the capture was taken near the receiver."
+    assert (
+        summary([far])[-1]
+        == "What other timers would have done cannot be told: the capture was taken near the receiver."
+    )
     near = connection(timeout())
     near["directions"][0]["what_if"] = [{**row, "timeouts": 1, "waited": 1.0, "waited_most": 1.0}]
     assert summary([near])[-1] == "Waiting for timers: eifel: 1.0 s (0 s to 1.0 s)."
-    assert summary([near, far])[-1].startswith("Waiting for timers, of senders near the capture: eifel: 1.0 s")
+    assert summary([near, far])[-1].startswith(
+        "Waiting for timers, of senders near the capture: eifel: 1.0 s"
+    )
 
 
 def test_where_both_sides_wait_it_counts_once():
@@ -199,11 +264,15 @@ def test_an_application_that_pauses_is_seen(tmp_path):
 
 def test_models_stand_beside_what_was_achieved(tmp_path):
     loss = ac.fault.Loss(p=0.01, of="data")
-    found = ac.read_capture(write(tmp_path / "lossy.pcap", run(loss, workload=ac.Fixed(size="8MB"), seconds=120)))
+    found = ac.read_capture(
+        write(tmp_path / "lossy.pcap", run(loss, workload=ac.Fixed(size="8MB"), seconds=120))
+    )
     there, back = found.connections[0]["directions"]
     m = there["models"]
     assert back["models"] is None
-    assert m["achieved"] == pytest.approx(8 * there["bytes_acked"] / (found.connections[0]["duration"] - there["limits"]["handshake"]), rel=0.1)
+    assert m["achieved"] == pytest.approx(
+        8 * there["bytes_acked"] / (found.connections[0]["duration"] - there["limits"]["handshake"]), rel=0.1
+    )
     for key in ("mathis", "pftk"):
         assert 0.5 < m[key]["ratio"] < 1.6, m
         assert not m[key]["p_uncertain"]
@@ -213,7 +282,9 @@ def test_models_stand_beside_what_was_achieved(tmp_path):
 def test_the_series_has_windows_in_repairs_too(tmp_path):
     found = ac.read_capture(write(tmp_path / "series.pcap", run(ac.fault.Loss(p=0.01, of="data"))))
     samples = found.samples.filter(pc.equal(found.samples["connection"], 0))
-    assert pc.sum(pc.is_valid(samples["rtt"])).as_py() == found.connections[0]["directions"][0]["rtt"]["samples"]
+    assert (
+        pc.sum(pc.is_valid(samples["rtt"])).as_py() == found.connections[0]["directions"][0]["rtt"]["samples"]
+    )
     assert samples["rtt"].null_count > 0
     assert pc.all(pc.greater_equal(samples["cwnd"], 0)).as_py()
     assert pc.min(samples["cwnd"]).as_py() < pc.max(samples["cwnd"]).as_py()

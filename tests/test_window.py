@@ -34,7 +34,10 @@ def test_the_table_says_which_window_its_numbers_cover(ackclock, tmp_path, key):
     (tmp_path / "late.toml").write_text(text(f'{key} = "4s"\ndrain = "5s"'))
     done = ackclock("run", "late.toml")
     assert done.code == 0
-    assert "Every number counts from 4s on, to 12s; flows that began then are followed to their end, for at most 5s more." in done.out
+    assert (
+        "Every number counts from 4s on, to 12s; flows that began then are followed to their end, for at "
+        "most 5s more."
+    ) in done.out
     found = ac.load(tmp_path / "runs" / "late")
     assert found.about["warmup"] == 4.0
     assert set(found.flows["measured_from"].to_pylist()) == {4.0}
@@ -58,7 +61,10 @@ def test_a_window_of_each_flow_leaves_links_without_numbers(ackclock, tmp_path):
 
 def test_figures_show_the_flows_that_the_table_counts():
     run = ac.Scenario(text('warmup = "4s"')).simulate()
-    named = {label.get_text().split("   ")[0] for label in run.plot.ccdf("goodput").axes[0].get_legend().get_texts()}
+    named = {
+        label.get_text().split("   ")[0]
+        for label in run.plot.ccdf("goodput").axes[0].get_legend().get_texts()
+    }
     assert named == {"tcp"}
     assert run.stacks[0]["flows"] == 7
     response = run.plot.ccdf("response_time").axes[0].get_lines()[0]

@@ -2,13 +2,15 @@
 
     import ackclock as ac
 
-    path = ac.Dumbbell(bottleneck=ac.Link("10Mbit/s", queue=ac.Red(limit="2bdp")), rtt=ac.Uniform("10ms", "200ms"))
+    link = ac.Link("10Mbit/s", queue=ac.Red(limit="2bdp"))
+    path = ac.Dumbbell(bottleneck=link, rtt=ac.Uniform("10ms", "200ms"))
     tcp = ac.Stack(recovery="sack", timer=ac.Rfc6298(min_rto="1s"))
-    run = ac.simulate(path, ac.Web(trace="I", load=1.2), {"tcp": tcp, "no backoff": tcp.but(backoff="none")}, seed=1)
+    stacks = {"tcp": tcp, "no backoff": tcp.but(backoff="none")}
+    run = ac.simulate(path, ac.Web(trace="I", load=1.2), stacks, seed=1)
     run.flows
 
-Beside the names below, every policy and every workload is here under its name (`ac.Red`, `ac.Web`), and every kind of policy as a namespace
-(`ac.backoff.SubExponential`); `ackclock policies` lists them.
+Beside the names below, every policy and every workload is here under its name (`ac.Red`, `ac.Web`), and every
+kind of policy as a namespace (`ac.backoff.SubExponential`); `ackclock policies` lists them.
 """
 
 from __future__ import annotations
@@ -19,7 +21,19 @@ from typing import TYPE_CHECKING, Any
 from ackclock import policy
 from ackclock._core import AckclockError, InputError, PolicyError, ScenarioError, SimulationError
 from ackclock._core import version as __version__
-from ackclock.scenario import WORKLOADS, Chain, Dumbbell, Edge, Graph, Link, Scenario, Single, Stack, Uniform, simulate
+from ackclock.scenario import (
+    WORKLOADS,
+    Chain,
+    Dumbbell,
+    Edge,
+    Graph,
+    Link,
+    Scenario,
+    Single,
+    Stack,
+    Uniform,
+    simulate,
+)
 
 if TYPE_CHECKING:
     from ackclock import sweep

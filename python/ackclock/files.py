@@ -1,4 +1,6 @@
-"""Files that somebody else may have written: regular ones only, read up to a limit whatever their size is said to be."""
+"""Files that somebody else may have written: regular ones only, read up to a limit whatever their size is
+said to be.
+"""
 
 from __future__ import annotations
 
@@ -63,4 +65,7 @@ def check_within(folder: Path, name: str, what: str) -> None:
     except (OSError, ValueError, RuntimeError):
         inside = False
     if not inside:
-        raise InputError(f"{what} is `{name}`, which lies outside that file's folder; put it there, or allow it with `--allow-files`")
+        raise InputError(
+            f"{what} is `{name}`, which lies outside that file's folder; put it there, or allow it "
+            "with `--allow-files`"
+        )

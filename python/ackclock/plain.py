@@ -1,4 +1,6 @@
-"""Text that comes from files and names, made fit to be shown: nothing of it commands a terminal or a spreadsheet."""
+"""Text that comes from files and names, made fit to be shown: nothing of it commands a terminal or a
+spreadsheet.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,17 @@ import unicodedata
 from typing import Any
 
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-"""Categories of Unicode that a terminal obeys or hides: controls, formats such as those that turn text round, surrogates, separators of lines."""
+"""Categories of Unicode that a terminal obeys or hides: controls, formats such as those that turn text round,
+surrogates, separators of lines.
+"""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet would work out."""
 
 
 def plain(text: str, keep: str = "") -> str:
-    """The text with what is no sign to be seen as `\\x1b` and the like; `keep` has what stays all the same."""
+    """The text with what is no sign to be seen as `\\x1b` and the like; `keep` has what stays all the
+    same.
+    """
     if text.isprintable():
         return text
     return "".join(c if c in keep or unicodedata.category(c) not in HIDDEN else _escaped(c) for c in text)
@@ -24,7 +30,9 @@ def _escaped(c: str) -> str:
 
 
 def cell(value: Any) -> Any:
-    """A value as a cell of CSV: text that a spreadsheet would take for a formula has a quotation mark before it."""
+    """A value as a cell of CSV: text that a spreadsheet would take for a formula has a quotation mark before
+    it.
+    """
     if not isinstance(value, str):
         return value
     text = plain(value)

@@ -12,13 +12,23 @@ fn main() -> Result<(), CaptureError> {
         let mut analysis = Analysis::new(Options::default());
         analysis.read(&mut packets, |_| ControlFlow::Continue(()))?;
         let report = analysis.finish();
-        println!("{file}: {} packets, {} segments, {} connections {:?}", report.packets, report.segments, report.connections.len(), report.notes);
+        println!(
+            "{file}: {} packets, {} segments, {} connections {:?}",
+            report.packets,
+            report.segments,
+            report.connections.len(),
+            report.notes
+        );
         let began = report.span.map_or(0.0, |s| s.0.as_secs_f64());
         for c in &report.connections {
-            println!("{} > {}: {:?}, handshake {:?}, {:?}", c.client, c.server, c.standing, c.handshake, c.notes);
+            println!(
+                "{} > {}: {:?}, handshake {:?}, {:?}",
+                c.client, c.server, c.standing, c.handshake, c.notes
+            );
             for d in &c.directions {
                 println!(
-                    "  packets {} data {} bytes {} unique {} acked {} rexmit {} ({} B) unneeded {} rtt {:?}/{:?}/{:?} share {:?} {:?} ca {} non-ca {} other {} p {:?} dup {}+{} late {} mss {}",
+                    "  packets {} data {} bytes {} unique {} acked {} rexmit {} ({} B) unneeded {} rtt \
+                     {:?}/{:?}/{:?} share {:?} {:?} ca {} non-ca {} other {} p {:?} dup {}+{} late {} mss {}",
                     d.packets,
                     d.data_packets,
                     d.bytes,

@@ -54,7 +54,8 @@ pub struct Analysis {
 impl Analysis {
     /// Nothing seen yet.
     pub fn new(options: Options) -> Self {
-        let estimator = Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("the registry has RFC 6298");
+        let estimator =
+            Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("the registry has RFC 6298");
         Self {
             wanted: Wanted::new(options),
             estimator,
@@ -76,7 +77,8 @@ impl Analysis {
         }
     }
 
-    /// Lists the packets of the connections that `wanted` chooses, or of all: the first `most`, which should not be above [`MOST_PACKETS`].
+    /// Lists the packets of the connections that `wanted` chooses, or of all: the first `most`, which should
+    /// not be above [`MOST_PACKETS`].
     pub fn list_packets(&mut self, wanted: Option<Selection>, most: usize) {
         self.listing = Some((wanted, most, 0));
     }
@@ -121,7 +123,8 @@ impl Analysis {
         }
     }
 
-    /// The connection of a segment, and from which of its ends that comes. Most are found without the hash that withstands chosen addresses.
+    /// The connection of a segment, and from which of its ends that comes. Most are found without the hash
+    /// that withstands chosen addresses.
     #[inline]
     fn find(&mut self, seen: &Seen) -> Option<(u32, usize)> {
         let (a, b) = (seen.src.port(), seen.dst.port());
@@ -174,7 +177,11 @@ impl Analysis {
             }
         };
         let flow = &mut self.flows[i as usize];
-        let before = flow.halves.iter().map(|h| (h.pieces(), h.agains.len())).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let before = flow
+            .halves
+            .iter()
+            .map(|h| (h.pieces(), h.agains.len()))
+            .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         flow.halves[side].may_list = self.listed < MOST_LISTED;
         if let Some((_, most, listed)) = &mut self.listing
             && let Some(own) = &flow.listing
@@ -189,7 +196,11 @@ impl Analysis {
         if self.pieces >= MOST_PIECES.max(sent::MOST_PIECES) {
             flow.halves[side].forget();
         }
-        let after = flow.halves.iter().map(|h| (h.pieces(), h.agains.len())).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let after = flow
+            .halves
+            .iter()
+            .map(|h| (h.pieces(), h.agains.len()))
+            .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         self.pieces = (self.pieces + after.0).saturating_sub(before.0);
         self.listed += after.1 - before.1;
     }
@@ -213,20 +224,28 @@ impl Analysis {
             }
         }
         if !links.is_empty() {
-            report.notes.push(format!("packets of link type {links} are not understood; Ethernet, Linux cooked, raw IP and loopback are"));
+            report.notes.push(format!(
+                "packets of link type {links} are not understood; Ethernet, Linux cooked, raw IP and \
+                 loopback are"
+            ));
         }
         if self.listed >= MOST_LISTED {
-            report.notes.push(format!("the first {MOST_LISTED} retransmissions are listed, further ones are only counted"));
+            report.notes.push(format!(
+                "the first {MOST_LISTED} retransmissions are listed, further ones are only counted"
+            ));
         }
         if self.wanted.asked.as_ref().is_some_and(|a| a.is_full()) {
             report.notes.push(format!(
-                "what-if judges the first {MOST_STALLS} stalls; for further ones, every timer is said to have waited as the sender did"
+                "what-if judges the first {MOST_STALLS} stalls; for further ones, every timer is said to \
+                 have waited as the sender did"
             ));
         }
         let left_out: u64 = self.flows.iter().filter_map(|f| f.listing.as_ref()).map(|l| l.left_out).sum();
         if left_out > 0 {
             let listed = self.listing.map_or(0, |l| l.2);
-            report.notes.push(format!("the first {listed} packets are listed, {left_out} further ones are only counted"));
+            report.notes.push(format!(
+                "the first {listed} packets are listed, {left_out} further ones are only counted"
+            ));
         }
         // Whether a host sends tail loss probes is told by all of its connections together.
         let mut hosts: HashMap<IpAddr, Habits> = HashMap::new();

@@ -50,14 +50,15 @@ impl Cause {
         }
     }
 
-    /// True for what repeats data, SYN or FIN, as the kernel's counters have it: probes of a closed window and keepalives do not, and copies were sent before
-    /// anything could be known to be lost.
+    /// True for what repeats data, SYN or FIN, as the kernel's counters have it: probes of a closed window
+    /// and keepalives do not, and copies were sent before anything could be known to be lost.
     pub const fn counts(self) -> bool {
         !matches!(self, Self::ZeroWindowProbe | Self::Keepalive | Self::Copy)
     }
 }
 
-/// What a sender knew when it sent a segment again. Times are the sender's: the capture's, less the round trip between the two.
+/// What a sender knew when it sent a segment again. Times are the sender's: the capture's, less the round
+/// trip between the two.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Situation {
     /// It holds the oldest byte that was not acknowledged.
@@ -74,7 +75,8 @@ pub(crate) struct Situation {
     pub since_news: Duration,
     /// Since data was sent; `None` where the capture shows none, or a probe was sent last.
     pub since_sent: Option<Duration>,
-    /// Since the timer was set at the latest: progress, this segment's last copy, the last expiry or probe; the beginning of the capture at the latest.
+    /// Since the timer was set at the latest: progress, this segment's last copy, the last expiry or probe;
+    /// the beginning of the capture at the latest.
     pub since_set: Duration,
     /// The same without copies by fast retransmission, which not every sender sets its timer anew for.
     pub since_progress: Duration,
@@ -85,7 +87,8 @@ pub(crate) struct Situation {
     pub sack: bool,
     pub sacked_above: u64,
     pub highest_sack: u64,
-    /// Something sent later than its last copy was delivered, and how long that is known of the oldest segment.
+    /// Something sent later than its last copy was delivered, and how long that is known of the oldest
+    /// segment.
     pub overtaken: bool,
     pub since_overtaken: Option<Duration>,
     /// It was sent again before, since progress.
@@ -112,7 +115,8 @@ pub(crate) struct Judged {
     pub probe_or_timeout: bool,
 }
 
-/// Least time without progress that is taken for a timer's: below the smallest timeouts in use (10 ms is a kernel's two to three ticks).
+/// Least time without progress that is taken for a timer's: below the smallest timeouts in use (10 ms is a
+/// kernel's two to three ticks).
 const LEAST_TIMEOUT: Duration = Duration::from_millis(10);
 /// What timeouts in use are not much shorter than: Linux has at least 200 ms.
 const USUAL_TIMEOUT: Duration = Duration::from_millis(180);
@@ -128,13 +132,15 @@ impl Situation {
         self.rtt.map_or(UNKNOWN_RTT, |r| r.0)
     }
 
-    /// How soon after an ack a sender reacts to it at the latest: a busy machine and RACK's wait (RFC 8985 §6.2: a quarter of the round-trip time).
+    /// How soon after an ack a sender reacts to it at the latest: a busy machine and RACK's wait (RFC 8985
+    /// §6.2: a quarter of the round-trip time).
     fn prompt(&self) -> Duration {
         let srtt = self.srtt();
         (Duration::from_millis(3) + srtt / 4).min((srtt / 2).max(Duration::from_millis(3)))
     }
 
-    /// The shortest time since it was set after which a timer may have expired: no timeout is shorter than a round trip.
+    /// The shortest time since it was set after which a timer may have expired: no timeout is shorter than a
+    /// round trip.
     fn least_timeout(&self) -> Duration {
         self.srtt().mul_f64(0.9).max(LEAST_TIMEOUT)
     }
@@ -143,7 +149,9 @@ impl Situation {
         let sure = |cause| Judged { cause, probe_or_timeout: false };
         if self.below {
             // Its ack was lost behind the capture, or was on its way to the sender.
-            let silent = self.since_sent.is_none_or(|sent| sent.min(self.since_news.max(self.since_set)) >= self.least_timeout());
+            let silent = self
+                .since_sent
+                .is_none_or(|sent| sent.min(self.since_news.max(self.since_set)) >= self.least_timeout());
             return sure(match (silent, self.after_timeout) {
                 (true, _) => Cause::Timeout,
                 (false, true) => Cause::AfterTimeout,
@@ -151,32 +159,55 @@ impl Situation {
             });
         }
         let quiet = self.dup_acks == 0 && self.sacked_above == 0;
-        // RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for needs a kernel's usual timeout, which is added to
-        // the round-trip time. RACK's timer is a quarter of that after a round trip at the latest (RFC 8985 §6.2).
-        let usual = USUAL_TIMEOUT.max(self.srtt().mul_f64(1.3) + LEAST_TIMEOUT).min(self.srtt() + USUAL_TIMEOUT);
+        // RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for
+        // needs a kernel's usual timeout, which is added to the round-trip time. RACK's timer is a quarter of
+        // that after a round trip at the latest (RFC 8985 §6.2).
+        let usual =
+            USUAL_TIMEOUT.max(self.srtt().mul_f64(1.3) + LEAST_TIMEOUT).min(self.srtt() + USUAL_TIMEOUT);
         let called = self.kernel && self.sack && !quiet;
-        let expired = self.since_set >= if called { usual.max(self.timeout.mul_f64(0.85)) } else { self.least_timeout() };
+        let expired = self.since_set
+            >= if called { usual.max(self.timeout.mul_f64(0.85)) } else { self.least_timeout() };
         let sent_long_ago = self.since_sent.is_none_or(|sent| sent > self.prompt());
         if self.since_news > self.prompt() && sent_long_ago && expired {
             if self.tail && !self.head {
                 return sure(Cause::TailLossProbe);
             }
-            // Short of a kernel's usual timeout it is RACK's timer: something sent later was acknowledged before.
+            // Short of a kernel's usual timeout it is RACK's timer: something sent later was acknowledged
+            // before.
             if self.head && !(self.kernel && self.sack && self.overtaken && self.since_set < USUAL_TIMEOUT) {
-                // With SACK, a duplicate ack without a block tells nothing: it was overtaken by the one before.
-                let open = self.sack && self.sacked_above == 0 && !self.probed && !self.again && self.sole && !self.recovering;
+                // With SACK, a duplicate ack without a block tells nothing: it was overtaken by the one
+                // before.
+                let open = self.sack
+                    && self.sacked_above == 0
+                    && !self.probed
+                    && !self.again
+                    && self.sole
+                    && !self.recovering;
                 return Judged { cause: Cause::Timeout, probe_or_timeout: open };
             }
         }
         let slow = |since: Duration| since > self.prompt().max(self.srtt() / 2);
-        // Sent again once, and nothing shows that this copy was lost too; or that was known for long, and nothing came of it.
+        // Sent again once, and nothing shows that this copy was lost too; or that was known for long, and
+        // nothing came of it.
         let ignored = self.since_overtaken.is_some_and(slow) && self.since_set >= USUAL_TIMEOUT;
-        if !expired && self.tail && quiet && !self.recovering && self.since_news > self.prompt() && sent_long_ago {
-            // No ack called for it and no timer is that short: a probe on a path of microseconds (its wait is two ticks then), or one that comes when the
-            // timer would have expired, which would have sent the oldest segment.
-            return sure(if !self.head || self.sack && !self.probed { Cause::TailLossProbe } else { Cause::Timeout });
+        if !expired
+            && self.tail
+            && quiet
+            && !self.recovering
+            && self.since_news > self.prompt()
+            && sent_long_ago
+        {
+            // No ack called for it and no timer is that short: a probe on a path of microseconds (its wait is
+            // two ticks then), or one that comes when the timer would have expired, which would have sent the
+            // oldest segment.
+            return sure(if !self.head || self.sack && !self.probed {
+                Cause::TailLossProbe
+            } else {
+                Cause::Timeout
+            });
         }
-        // While SACKs flow, senders know more than we do (PRR, RACK's own clock): only a usual timeout's time is taken for one.
+        // While SACKs flow, senders know more than we do (PRR, RACK's own clock): only a usual timeout's time
+        // is taken for one.
         let long = if self.sack && !quiet { self.since_set >= USUAL_TIMEOUT } else { expired };
         if self.head && self.again && long && (!self.overtaken || ignored) {
             return sure(Cause::Timeout);
@@ -185,11 +216,13 @@ impl Situation {
             && !self.after_timeout
             && self.sacked_above == 0
             && !(self.partial && self.recovering)
-            && self.since_progress >= if self.kernel { USUAL_TIMEOUT.max(self.least_timeout()) } else { self.least_timeout() }
+            && self.since_progress
+                >= if self.kernel { USUAL_TIMEOUT.max(self.least_timeout()) } else { self.least_timeout() }
         {
             // Three duplicate acks and no answer to the third nor to the last, or fewer: the timer.
             let third = |since| slow(since) && self.since_news > AT_ONCE;
-            let unanswered = self.since_third.map_or(self.dup_acks == 0 || !self.sole && self.dup_acks < 2, third);
+            let unanswered =
+                self.since_third.map_or(self.dup_acks == 0 || !self.sole && self.dup_acks < 2, third);
             if unanswered {
                 return sure(Cause::Timeout);
             }
@@ -227,19 +260,35 @@ impl Situation {
                     span(self.since_set),
                     span(self.since_news)
                 )
-                .and_then(|()| if self.dup_acks > 0 { write!(s, ", {} duplicate acks", self.dup_acks) } else { Ok(()) })
+                .and_then(|()| {
+                    if self.dup_acks > 0 { write!(s, ", {} duplicate acks", self.dup_acks) } else { Ok(()) }
+                })
                 .and_then(|()| match self.rtt {
                     Some((srtt, _)) => write!(s, "; round-trip time {}", span(srtt)),
                     None => write!(s, "; round-trip time unknown"),
                 })
             }
-            Cause::AfterTimeout => write!(s, "{} after an ack, in the recovery from a timeout", span(self.since_news)),
-            Cause::Fast if self.recovering && self.partial => write!(s, "{} after a partial ack in a recovery", span(self.since_news)),
-            Cause::Fast => write!(s, "{} duplicate acks, the last {} before", self.dup_acks, span(self.since_news)),
+            Cause::AfterTimeout => {
+                write!(s, "{} after an ack, in the recovery from a timeout", span(self.since_news))
+            }
+            Cause::Fast if self.recovering && self.partial => {
+                write!(s, "{} after a partial ack in a recovery", span(self.since_news))
+            }
+            Cause::Fast => {
+                write!(s, "{} duplicate acks, the last {} before", self.dup_acks, span(self.since_news))
+            }
             Cause::Sack => write!(s, "SACK covers {} bytes behind it", self.sacked_above),
-            Cause::Fack => write!(s, "the highest SACK block ends {} bytes behind its beginning", self.highest_sack),
-            Cause::Rack if self.again => write!(s, "something sent after its last copy was delivered: that copy was lost too"),
-            Cause::Rack => write!(s, "something sent after it was delivered; SACK covers {} bytes behind it", self.sacked_above),
+            Cause::Fack => {
+                write!(s, "the highest SACK block ends {} bytes behind its beginning", self.highest_sack)
+            }
+            Cause::Rack if self.again => {
+                write!(s, "something sent after its last copy was delivered: that copy was lost too")
+            }
+            Cause::Rack => write!(
+                s,
+                "something sent after it was delivered; SACK covers {} bytes behind it",
+                self.sacked_above
+            ),
             Cause::Syn | Cause::ZeroWindowProbe | Cause::Keepalive | Cause::Copy => Ok(()),
         };
         s
@@ -283,7 +332,11 @@ mod tests {
             (false, true, Cause::TailLossProbe),
             (true, true, Cause::Timeout),
         ] {
-            assert_eq!(Situation { probed, head, ..soon }.judge().cause, cause, "probed before: {probed}, the oldest too: {head}");
+            assert_eq!(
+                Situation { probed, head, ..soon }.judge().cause,
+                cause,
+                "probed before: {probed}, the oldest too: {head}"
+            );
         }
     }
 }

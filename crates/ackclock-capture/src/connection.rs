@@ -39,7 +39,8 @@ pub(crate) struct Flow {
     reset: bool,
     /// Which sides have sent a segment with an acknowledgment, resets aside.
     speaks: [bool; 2],
-    /// What a segment of an earlier connection on these ports acknowledged: a reset that answers it is none of this connection.
+    /// What a segment of an earlier connection on these ports acknowledged: a reset that answers it is none
+    /// of this connection.
     stray_ack: Option<SeqNumber>,
     /// A direction is analysed as one interface saw it.
     interfaces: [Option<u32>; 2],
@@ -63,8 +64,13 @@ pub(crate) struct Flow {
 impl Flow {
     pub(crate) fn new(seen: &Seen, estimator: &Chosen<dyn RttEstimator>, wanted: &Wanted) -> Self {
         let flags = seen.segment.flags;
-        // A SYN-ACK that comes first tells that the other one opened it; without a handshake servers have the lower port.
-        let client = usize::from(if flags.has(Flags::SYN) { flags.has(Flags::ACK) } else { seen.src.port() < seen.dst.port() });
+        // A SYN-ACK that comes first tells that the other one opened it; without a handshake servers have the
+        // lower port.
+        let client = usize::from(if flags.has(Flags::SYN) {
+            flags.has(Flags::ACK)
+        } else {
+            seen.src.port() < seen.dst.port()
+        });
         Self {
             ends: [seen.src, seen.dst],
             halves: [0, 1].map(|_| Half::new(seen.at, estimator.build(), wanted)),
@@ -102,7 +108,11 @@ impl Flow {
         match half.syn {
             Some(at) => at as u32 != seen.segment.seq.0 && (!syn_ack || self.reset || self.closed()),
             // A SYN in the middle of what was open.
-            None => half.base.is_some() && !syn_ack && half.coordinate(seen.segment.seq) != half.max.wrapping_sub(1),
+            None => {
+                half.base.is_some()
+                    && !syn_ack
+                    && half.coordinate(seen.segment.seq) != half.max.wrapping_sub(1)
+            }
         }
     }
 
@@ -168,8 +178,10 @@ impl Flow {
             // By the client's clock, where it tells that this ack was held up.
             let due = s.options.timestamps.and_then(|t| self.halves[1 - side].peer_clock.sent_by(t.tsval));
             let came = due.map_or(seen.at, |due| due.min(seen.at));
-            // Where the numbers of packets were left out in between, it is not the answer itself: that was lost.
-            let answered = self.syn_ack_at.zip(self.answered_in).filter(|_| !self.halves[side].gaps.left_out());
+            // Where the numbers of packets were left out in between, it is not the answer itself: that was
+            // lost.
+            let answered =
+                self.syn_ack_at.zip(self.answered_in).filter(|_| !self.halves[side].gaps.left_out());
             self.round_trip = answered.map(|(at, answered)| came.since(at) + answered);
         }
         let reset = s.flags.has(Flags::RST);
@@ -190,12 +202,17 @@ impl Flow {
         }
     }
 
-    /// True for a segment of an earlier connection on these ports, such as the challenge that a host answers a SYN with for which that one is still open
-    /// (RFC 5961 §4.2): it acknowledges what a sender that has sent its SYN alone did not send (RFC 9293 §3.10.7.3). Its numbers are not this connection's.
+    /// True for a segment of an earlier connection on these ports, such as the challenge that a host answers
+    /// a SYN with for which that one is still open (RFC 5961 §4.2): it acknowledges what a sender that has
+    /// sent its SYN alone did not send (RFC 9293 §3.10.7.3). Its numbers are not this connection's.
     fn is_stray(&self, s: &Segment, side: usize) -> bool {
         let (own, other) = (&self.halves[side], &self.halves[1 - side]);
         let answers = s.flags.has(Flags::ACK) && !s.flags.any(Flags::SYN | Flags::RST);
-        answers && own.syn.is_none() && other.syn.is_some() && !self.speaks[1 - side] && !other.may_be_acked(s.ack)
+        answers
+            && own.syn.is_none()
+            && other.syn.is_some()
+            && !self.speaks[1 - side]
+            && !other.may_be_acked(s.ack)
     }
 
     /// A network that makes a copy of a SYN brings about a second SYN-ACK, which looks like a copy too.
@@ -243,7 +260,8 @@ impl Flow {
             self.halves[1 - side].asked_at = Some(seen.at);
         }
         let [Some(a), Some(b)] = [0, 1].map(|i| self.halves[i].out.options) else { return };
-        let (scale, sack) = (|o: &Options| o.window_scale.unwrap_or(0).min(14), a.sack_permitted && b.sack_permitted);
+        let (scale, sack) =
+            (|o: &Options| o.window_scale.unwrap_or(0).min(14), a.sack_permitted && b.sack_permitted);
         let scaled = a.window_scale.is_some() && b.window_scale.is_some();
         for (i, (own, peer)) in [(a, b), (b, a)].into_iter().enumerate() {
             let half = &mut self.halves[i];
@@ -282,7 +300,10 @@ impl Flow {
         let fars = [0, 1].map(|i| self.halves[i].far);
         let mut notes = Vec::new();
         if !self.opening_seen && !self.syn_ack {
-            notes.push("the capture begins in the middle of it: window scales and segment sizes are not known".to_owned());
+            notes.push(
+                "the capture begins in the middle of it: window scales and segment sizes are not known"
+                    .to_owned(),
+            );
         }
         if let Some(n) = self.before {
             notes.push(format!("its addresses and ports were used before, by connection {n}"));
@@ -303,14 +324,17 @@ impl Flow {
                 half.out.network_duplicates += copies;
             }
             half.out.share = match (fars[i], fars[1 - i]) {
-                (Some(far), Some(near)) if far + near > Duration::ZERO => Some(far.as_secs_f64() / (far + near).as_secs_f64()),
+                (Some(far), Some(near)) if far + near > Duration::ZERO => {
+                    Some(far.as_secs_f64() / (far + near).as_secs_f64())
+                }
                 _ => None,
             };
         }
         let asked = self.halves[0].asked.is_some();
         let [a, b] = self.halves;
         let sides = [self.client, 1 - self.client];
-        let mut halves = [Some(resolve(a, habits(&self.ends[0]), all)), Some(resolve(b, habits(&self.ends[1]), all))];
+        let mut halves =
+            [Some(resolve(a, habits(&self.ends[0]), all)), Some(resolve(b, habits(&self.ends[1]), all))];
         let mut directions = sides.map(|i| halves[i].take().expect("two different sides"));
         let left_out = self.listing.as_ref().map_or(0, |l| l.left_out);
         let sent = [&directions[self.client].0, &directions[1 - self.client].0];
@@ -324,23 +348,40 @@ impl Flow {
         }
         for (d, way) in directions.iter().zip(["client", "server"]) {
             if d.1 {
-                notes.push(format!("the {way} had more outstanding than is kept: the oldest of it was forgotten"));
+                notes.push(format!(
+                    "the {way} had more outstanding than is kept: the oldest of it was forgotten"
+                ));
             }
             let d = &d.0;
             if asked && d.view == View::Receiver && d.data_packets > 0 {
-                notes.push(format!("what-if says nothing of the {way}: what it sent and was lost before the capture is not seen here"));
+                notes.push(format!(
+                    "what-if says nothing of the {way}: what it sent and was lost before the capture is not \
+                     seen here"
+                ));
             }
             if d.missing_bytes > 0 {
-                notes.push(format!("{} bytes of the {way} were acknowledged and are not in the capture", d.missing_bytes));
+                notes.push(format!(
+                    "{} bytes of the {way} were acknowledged and are not in the capture",
+                    d.missing_bytes
+                ));
             }
             if d.capture_duplicates > 0 {
-                notes.push(format!("the capture holds {} packets of the {way} more than once; copies are left out", d.capture_duplicates));
+                notes.push(format!(
+                    "the capture holds {} packets of the {way} more than once; copies are left out",
+                    d.capture_duplicates
+                ));
             }
             if d.super_segments > 0 {
-                notes.push(format!("{} frames of the {way} hold several packets each (segmentation offload)", d.super_segments));
+                notes.push(format!(
+                    "{} frames of the {way} hold several packets each (segmentation offload)",
+                    d.super_segments
+                ));
             }
             if d.massive_reordering() {
-                notes.push(format!("most retransmissions that acks called forth from the {way} were not needed: packets overtake each other"));
+                notes.push(format!(
+                    "most retransmissions that acks called forth from the {way} were not needed: packets \
+                     overtake each other"
+                ));
             }
             let outages = d.episodes.iter().filter(|e| e.outage).count();
             if outages > 0 {

@@ -1,4 +1,5 @@
-//! What counts as a timeout, and what only another rule takes for one: the same for texts, tables and figures.
+//! What counts as a timeout, and what only another rule takes for one: the same for texts, tables and
+//! figures.
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 
@@ -29,8 +30,9 @@ pub struct Told<'a> {
 impl Direction {
     /// Timeouts by every rule that says something of this direction.
     ///
-    /// Near the sender of data, what it sends again counts. Near its receiver, where what is sent again does not always come by, silences do, by what ends
-    /// them; and of a SYN, which no silence tells of, its being sent again.
+    /// Near the sender of data, what it sends again counts. Near its receiver, where what is sent again does
+    /// not always come by, silences do, by what ends them; and of a SYN, which no silence tells of, its being
+    /// sent again.
     pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
         let near_receiver = self.view == View::Receiver;
         let again = self.timeouts.iter().map(move |t| Told {
@@ -44,7 +46,10 @@ impl Direction {
             timeout: Some(t),
         });
         let rules = [(GapRule::Time, &self.gaps_by_time), (GapRule::Content, &self.gaps)];
-        let silences = rules.into_iter().filter(move |_| near_receiver).flat_map(|(rule, gaps)| gaps.iter().map(move |gap| (rule, gap)));
+        let silences = rules
+            .into_iter()
+            .filter(move |_| near_receiver)
+            .flat_map(|(rule, gaps)| gaps.iter().map(move |gap| (rule, gap)));
         again.chain(silences.map(|(rule, gap)| of_silence(rule, gap)))
     }
 
@@ -53,7 +58,8 @@ impl Direction {
         self.told().filter(|t| t.counts)
     }
 
-    /// How long its sender waited for timers that expired, by the timeouts that count: times that overlap once.
+    /// How long its sender waited for timers that expired, by the timeouts that count: times that overlap
+    /// once.
     pub fn stalled(&self) -> Duration {
         overlaps_once(self.counted().map(|t| (t.at, t.rto)))
     }

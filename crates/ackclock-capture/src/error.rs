@@ -24,14 +24,21 @@ pub enum CaptureError {
 }
 
 /// How pcap files begin, with micro- and nanoseconds in either byte order, and pcapng files.
-const MAGIC: [&[u8]; 5] =
-    [&[0xd4, 0xc3, 0xb2, 0xa1], &[0xa1, 0xb2, 0xc3, 0xd4], &[0x4d, 0x3c, 0xb2, 0xa1], &[0xa1, 0xb2, 0x3c, 0x4d], &[0x0a, 0x0d, 0x0d, 0x0a]];
+const MAGIC: [&[u8]; 5] = [
+    &[0xd4, 0xc3, 0xb2, 0xa1],
+    &[0xa1, 0xb2, 0xc3, 0xd4],
+    &[0x4d, 0x3c, 0xb2, 0xa1],
+    &[0xa1, 0xb2, 0x3c, 0x4d],
+    &[0x0a, 0x0d, 0x0d, 0x0a],
+];
 
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(e) => write!(f, "{e}"),
-            Self::NotACapture { begins } if begins.is_empty() => write!(f, "the file is empty; pcap or pcapng, plain, gzip or zstd, would do"),
+            Self::NotACapture { begins } if begins.is_empty() => {
+                write!(f, "the file is empty; pcap or pcapng, plain, gzip or zstd, would do")
+            }
             Self::NotACapture { begins } if MAGIC.contains(&&begins[..]) => {
                 write!(f, "the file begins as a capture does, but its header is cut off or damaged")
             }

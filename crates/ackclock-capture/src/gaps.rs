@@ -1,4 +1,5 @@
-//! A sender's timeouts as its receiver sees them: silences. Two rules: that of B-U1, by time alone, and one that also looks at what ends the silence.
+//! A sender's timeouts as its receiver sees them: silences. Two rules: that of B-U1, by time alone, and one
+//! that also looks at what ends the silence.
 
 mod by_time;
 mod found;
@@ -21,7 +22,8 @@ pub struct Gap {
     pub length: Duration,
     /// 1 for a timeout; more for consecutive ones, which show backoff.
     pub round: u32,
-    /// When the packet was seen that ended it: later than the silence lasted where that was held up on its way.
+    /// When the packet was seen that ended it: later than the silence lasted where that was held up on its
+    /// way.
     pub seen: Instant,
     /// First sequence number of that packet, where it is known.
     pub seq: Option<SeqNumber>,
@@ -56,7 +58,8 @@ pub(crate) enum Content {
     Nothing,
     /// What comes next.
     Next,
-    /// What comes next, when a later packet's sequence number has told that it was sent before; `newest` where that told of nothing later.
+    /// What comes next, when a later packet's sequence number has told that it was sent before; `newest`
+    /// where that told of nothing later.
     Overdue { newest: bool },
     /// Something beyond what comes next.
     Beyond,
@@ -105,10 +108,14 @@ pub(crate) struct Ending {
 }
 
 impl Arrival {
-    /// Time between an earlier packet and this one, by the sender's clock where it tells: a delay on the way is no silence, and a retransmission
-    /// that comes together with what it overtook is sent after one.
+    /// Time between an earlier packet and this one, by the sender's clock where it tells: a delay on the way
+    /// is no silence, and a retransmission that comes together with what it overtook is sent after one.
     fn silence(&self, since: &Earlier, tick: Duration) -> Duration {
-        let ticks = self.tsval.zip(since.tsval).map(|(now, then)| now.wrapping_sub(then)).filter(|ticks| *ticks < 1 << 30);
+        let ticks = self
+            .tsval
+            .zip(since.tsval)
+            .map(|(now, then)| now.wrapping_sub(then))
+            .filter(|ticks| *ticks < 1 << 30);
         ticks.map_or(self.at.since(since.at), |ticks| tick * u64::from(ticks))
     }
 }
@@ -126,14 +133,16 @@ pub(crate) struct Gaps {
     by_time: ByTime,
     /// When the first packet came: no silence is known to have begun before.
     first_at: Option<Instant>,
-    /// The latest packet, the latest with data, and the one after which something that is overdue must have been sent.
+    /// The latest packet, the latest with data, and the one after which something that is overdue must have
+    /// been sent.
     any: Option<Earlier>,
     /// What the sender of the latest packet had heard of then, by its timestamp's echo.
     heard: Option<u32>,
     data: Option<Earlier>,
     overdue: Option<Earlier>,
     skipped: bool,
-    /// When something last came that was not what comes next: its sender may be in a recovery, in which it does not probe.
+    /// When something last came that was not what comes next: its sender may be in a recovery, in which it
+    /// does not probe.
     again_at: Option<Instant>,
     /// When the packet with data before the latest one came.
     data_before: Option<Instant>,
@@ -153,7 +162,8 @@ pub(crate) struct Gaps {
     /// How often numbers followed each other closely, and how often not.
     steps: u32,
     leaps: u32,
-    /// Numbers that were left out, up to eight at once: a whole window that is lost is no sign of another connection.
+    /// Numbers that were left out, up to eight at once: a whole window that is lost is no sign of another
+    /// connection.
     between: u32,
     before: Option<Gap>,
     /// Copies that were sent in that one.
@@ -197,10 +207,11 @@ impl Gaps {
         self.steps > 2 * self.leaps
     }
 
-    /// It counts those of this connection alone, so that numbers that are left out are packets that were lost. Some hosts count all of theirs together: then
-    /// other connections' lie between most packets.
+    /// It counts those of this connection alone, so that numbers that are left out are packets that were
+    /// lost. Some hosts count all of theirs together: then other connections' lie between most packets.
     fn numbered_alone(&self) -> bool {
-        // Of hosts that count all together, two to five lie between two packets; of a path that loses three in ten, fewer than one.
+        // Of hosts that count all together, two to five lie between two packets; of a path that loses three
+        // in ten, fewer than one.
         self.numbered() && (self.steps < FEW_STEPS || self.between * 2 <= self.steps * 3)
     }
 
@@ -246,7 +257,8 @@ impl Gaps {
         }
         let this = Earlier { at: a.at, tsval: a.tsval };
         // Unless it was sent long after all data that came, though before an ack that overtook it.
-        let overtaken = |e: &Ending| e.unprompted && self.data.is_some_and(|data| a.silence(&data, e.tick) > LEAST);
+        let overtaken =
+            |e: &Ending| e.unprompted && self.data.is_some_and(|data| a.silence(&data, e.tick) > LEAST);
         let late = late && !ending.is_some_and(overtaken);
         if a.content != Content::Nothing && !late {
             let found = ending.filter(|_| !a.syn).and_then(|e| self.judge(a, e, before));
@@ -271,7 +283,8 @@ impl Gaps {
         }
     }
 
-    /// Whether a timeout ended the silence before this packet, and whether it may have been a tail loss probe all the same.
+    /// Whether a timeout ended the silence before this packet, and whether it may have been a tail loss probe
+    /// all the same.
     fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, bool)> {
         let silence = match (a.content, self.asked_at) {
             // What comes next cannot be overdue before it was asked for.
@@ -279,16 +292,23 @@ impl Gaps {
             (Content::Next, _) => a.silence(&self.any?, e.tick),
             (Content::Overdue { .. }, asked) => {
                 let since = self.overdue?;
-                asked.filter(|asked| *asked > since.at).map_or(a.silence(&since, e.tick), |asked| a.at.since(asked))
+                asked
+                    .filter(|asked| *asked > since.at)
+                    .map_or(a.silence(&since, e.tick), |asked| a.at.since(asked))
             }
             _ => a.silence(&self.data?, e.tick).max(e.unanswered),
         };
-        // Where its delay is known, the silence ends when it would have come without. Clocks of other hosts may say anything.
+        // Where its delay is known, the silence ends when it would have come without. Clocks of other hosts
+        // may say anything.
         let end = a.due.map_or(a.at, |due| due.min(a.at));
         let silence = silence.min(end.since(self.first_at?));
         let repeats = matches!(a.content, Content::Missing | Content::Known { .. } | Content::Overdue { .. });
-        // Acks may have told of the loss of what others overtook, as late as packets are held up on the way; nothing tells of the last one's.
-        let last = matches!(a.content, Content::Next | Content::Known { newest: true } | Content::Overdue { newest: true });
+        // Acks may have told of the loss of what others overtook, as late as packets are held up on the way;
+        // nothing tells of the last one's.
+        let last = matches!(
+            a.content,
+            Content::Next | Content::Known { newest: true } | Content::Overdue { newest: true }
+        );
         // They did not where its sender had heard nothing since the packet before, or nothing of a loss.
         let unprompted = repeats && (e.unprompted || a.tsecr.is_some() && a.tsecr == self.heard);
         let round_trip = if last || unprompted { e.least } else { e.least + held_up };
@@ -297,7 +317,8 @@ impl Gaps {
         }
         let numbered = self.numbered();
         let again = match a.content {
-            // Sent before, and lost: its number is one that was left out. Without numbers nothing tells it from data that was written later.
+            // Sent before, and lost: its number is one that was left out. Without numbers nothing tells it
+            // from data that was written later.
             Content::Next => numbered && self.copies(a) > 0,
             // A probe, or data that others overtook.
             Content::Beyond => {
@@ -314,22 +335,32 @@ impl Gaps {
             Content::Known { newest } | Content::Overdue { newest } => newest,
             _ => false,
         };
-        // A probe comes after two round trips and the wait for a delayed ack at the latest (RFC 8985 §7.2; Linux allows 200 ms for that, and its timers are
-        // late by an eighth), what was asked for a round trip later.
+        // A probe comes after two round trips and the wait for a delayed ack at the latest (RFC 8985 §7.2;
+        // Linux allows 200 ms for that, and its timers are late by an eighth), what was asked for a round
+        // trip later.
         let asked = a.content == Content::Next && self.asked_at > self.any.map(|any| any.at);
         let trips = if asked { 3 } else { 2 };
         let soon = silence < ((e.smoothed + self.held_up_before) * trips + LEAST).mul_f64(1.15);
         // A recovery knows no probes (Linux sends them in its open state only), and only one is sent.
         let began = a.at.saturating_sub(silence);
-        let recovering = |trips: u32| self.again_at.is_some_and(|again| again + e.smoothed * u64::from(trips) > began);
+        let recovering =
+            |trips: u32| self.again_at.is_some_and(|again| again + e.smoothed * u64::from(trips) > began);
         let maybe_probe = e.sack && tail && soon && self.before.is_none() && !recovering(1);
         // What came last after a silence of its own may have been a probe with new data.
-        let lone = self.data.zip(self.data_before).is_none_or(|(data, before)| data.at.since(before) > e.smoothed.mul_f64(ROUND_TRIPS));
-        if e.sack && soon && !lone && !recovering(2) && matches!(a.content, Content::Known { newest: false } | Content::Overdue { newest: false }) {
+        let lone = self
+            .data
+            .zip(self.data_before)
+            .is_none_or(|(data, before)| data.at.since(before) > e.smoothed.mul_f64(ROUND_TRIPS));
+        if e.sack
+            && soon
+            && !lone
+            && !recovering(2)
+            && matches!(a.content, Content::Known { newest: false } | Content::Overdue { newest: false })
+        {
             self.signs.note(false, 1);
         }
-        // After a probe the timer runs its full length, which is about the probe's wait; after an expiry it runs twice as long. A shorter one shows
-        // that the silence before held idle time.
+        // After a probe the timer runs its full length, which is about the probe's wait; after an expiry it
+        // runs twice as long. A shorter one shows that the silence before held idle time.
         let repeated = e.sack && matches!(a.content, Content::Known { .. });
         if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
             match silence.as_secs_f64() / before.length.as_secs_f64() {
@@ -349,29 +380,44 @@ impl Gaps {
         }
         let further = self.before.filter(|b| silence.as_secs_f64() >= RATIO * b.length.as_secs_f64());
         let from = end.saturating_sub(silence);
-        Some((Gap { from, length: silence, round: further.map_or(1, |b| b.round + 1), seen: a.at, seq: Some(a.seq) }, maybe_probe))
+        Some((
+            Gap {
+                from,
+                length: silence,
+                round: further.map_or(1, |b| b.round + 1),
+                seen: a.at,
+                seq: Some(a.seq),
+            },
+            maybe_probe,
+        ))
     }
 
-    /// Copies sent in a silence that this arrival ends, itself among them. What comes next was lost before; of what is there already only copies were.
-    /// After a SYN, its sender's answer to the SYN-ACK was lost too.
+    /// Copies sent in a silence that this arrival ends, itself among them. What comes next was lost before;
+    /// of what is there already only copies were. After a SYN, its sender's answer to the SYN-ACK was lost
+    /// too.
     fn copies(&self, a: &Arrival) -> u32 {
         let lost = self.left_out.saturating_sub(u32::from(self.after_syn));
         if a.content == Content::Next { lost } else { lost + 1 }
     }
 
-    /// Of how many copies sent in this silence the last one came tells whether the first was a probe, which is due no later than the timeout and is followed
-    /// by a timeout that has not doubled yet; or an expiry, which doubles the next. A timeout lies between the round-trip time with Linux's least, 200 ms, and
-    /// RFC 6298's after the first sample, three round-trip times.
+    /// Of how many copies sent in this silence the last one came tells whether the first was a probe, which
+    /// is due no later than the timeout and is followed by a timeout that has not doubled yet; or an expiry,
+    /// which doubles the next. A timeout lies between the round-trip time with Linux's least, 200 ms, and RFC
+    /// 6298's after the first sample, three round-trip times.
     fn count_lost(&self, a: &Arrival, e: &Ending, silence: Duration) -> Option<bool> {
         let copies = self.copies(a);
         if !(2..=4).contains(&copies) || a.rtt.min(e.least) == Duration::ZERO {
             return None;
         }
-        let (least, most) = (e.least + LEAST, (e.smoothed + LEAST).max(e.smoothed * 3) + self.held_up_before * 4);
+        let (least, most) =
+            (e.least + LEAST, (e.smoothed + LEAST).max(e.smoothed * 3) + self.held_up_before * 4);
         let (least_probe, slack) = (least.min(e.least * 2 + LEAST), e.smoothed + Duration::from_millis(20));
-        let within = |least: Duration, most: Duration| silence >= least.mul_f64(0.95) && silence <= most.mul_f64(1.05) + slack;
+        let within = |least: Duration, most: Duration| {
+            silence >= least.mul_f64(0.95) && silence <= most.mul_f64(1.05) + slack
+        };
         let (probes, none) = ((1 << (copies - 1)) - 1, (1 << copies) - 1);
-        let (probed, expired) = (within(least_probe + least * probes, most * (probes + 1)), within(least * none, most * none));
+        let (probed, expired) =
+            (within(least_probe + least * probes, most * (probes + 1)), within(least * none, most * none));
         (probed != expired).then_some(probed)
     }
 }

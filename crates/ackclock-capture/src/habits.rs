@@ -6,7 +6,8 @@ use crate::Cause;
 use crate::gaps::Signs;
 use crate::half::{Expiry, Half};
 
-/// How often a host was surely seen to send tail loss probes, and surely to do without; whether its timer backs off.
+/// How often a host was surely seen to send tail loss probes, and surely to do without; whether its timer
+/// backs off.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Habits {
     probes: u32,
@@ -22,7 +23,11 @@ impl Habits {
     /// How the timer of one direction backs off.
     pub(crate) fn backoff(half: &Half) -> Self {
         let mut habits = Self { silences: half.gaps.signs, ..Self::default() };
-        for pair in half.expiries.windows(2).filter(|p| p[0].chain == p[1].chain && !p[0].maybe_probe && p[0].outstanding < THIN) {
+        for pair in half
+            .expiries
+            .windows(2)
+            .filter(|p| p[0].chain == p[1].chain && !p[0].maybe_probe && p[0].outstanding < THIN)
+        {
             match pair[1].waited.as_secs_f64() / pair[0].waited.as_secs_f64().max(1e-9) {
                 1.6..2.5 => habits.doubled += 1,
                 0.8..1.3 => habits.linear += 1,
@@ -84,9 +89,11 @@ impl Habits {
     }
 }
 
-/// A single segment that is sent again after a silence: a tail loss probe, or the timer's expiry? What else its sender did tells.
+/// A single segment that is sent again after a silence: a tail loss probe, or the timer's expiry? What else
+/// its sender did tells.
 pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
-    let told: Vec<_> = (0..half.expiries.len()).map(|i| by_timer(half, i, elsewhere.may_be_linear())).collect();
+    let told: Vec<_> =
+        (0..half.expiries.len()).map(|i| by_timer(half, i, elsewhere.may_be_linear())).collect();
     let others = all.together();
     for (i, told) in told.into_iter().enumerate() {
         let e = &half.expiries[i];
@@ -101,7 +108,9 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
             (None, None) => told
                 .or_else(|| match elsewhere.beside(others)? {
                     true => Some(guess(true, "its host, or others in this capture, probe elsewhere")),
-                    false => Some(guess(false, "its host, or others in this capture, do not probe elsewhere")),
+                    false => {
+                        Some(guess(false, "its host, or others in this capture, do not probe elsewhere"))
+                    }
                 })
                 .unwrap_or_else(|| match half.identified && e.came_when_due() {
                     true => guess(true, "it came when a probe was due"),
@@ -111,7 +120,11 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
         let (again, episode) = (e.again as usize, e.episode);
         let row = &mut half.agains[again].row;
         row.cause = if told.probe { Cause::TailLossProbe } else { Cause::Timeout };
-        let doubt = if told.certain { "" } else { ", which is not certain: the other would have come at the same time" };
+        let doubt = if told.certain {
+            ""
+        } else {
+            ", which is not certain: the other would have come at the same time"
+        };
         row.evidence = format!("{}; {}{doubt}", row.evidence, told.why);
         half.expiries[i].certain = told.certain;
         if let Some(e) = episode.and_then(|e| half.episodes.get_mut(e as usize)).filter(|_| !told.probe) {
@@ -129,15 +142,20 @@ struct Told {
     why: &'static str,
 }
 
-/// A timer that backs off doubles its wait, one that follows a probe does not. Of Linux both waits are known, more or less.
+/// A timer that backs off doubles its wait, one that follows a probe does not. Of Linux both waits are known,
+/// more or less.
 fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
     let e = half.expiries.get(i).filter(|e| e.maybe_probe)?;
     let after = |n: usize| half.expiries.get(i + n).filter(|n| n.chain == e.chain);
     let (next, third) = (after(1), after(2));
     let told = |probe, certain, why| Some(Told { probe, certain, why });
     if half.identified {
-        // Without a valid sample since the last expiry, its backoff is still in force (RFC 6298 §5.7, Karn's rule).
-        let before = i.checked_sub(1).and_then(|j| half.expiries.get(j)).filter(|b| b.samples == e.samples && b.chain != e.chain);
+        // Without a valid sample since the last expiry, its backoff is still in force (RFC 6298 §5.7, Karn's
+        // rule).
+        let before = i
+            .checked_sub(1)
+            .and_then(|j| half.expiries.get(j))
+            .filter(|b| b.samples == e.samples && b.chain != e.chain);
         let linear: &[bool] = if may_be_linear { &[false, true] } else { &[false] };
         let fits = |probe: bool, linear: bool| {
             let factor = if linear { 1 } else { 2 };
@@ -147,18 +165,39 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
                 Some(b) => [Some(b.waited * factor), None],
                 None => [Some(e.timeout_after), None],
             };
-            // Until the first sample behind the handshake, Linux may have a longer one from what it remembers of earlier connections.
-            let remembered = |wait: Option<Duration>| wait.filter(|w| e.samples == 0 || e.samples == 1 && *w > e.timeout_after.mul_f64(0.92));
-            let bases = known.into_iter().chain([remembered(Some(e.waited)), remembered(next.filter(|_| probe).map(|n| n.waited))]).flatten();
+            // Until the first sample behind the handshake, Linux may have a longer one from what it remembers
+            // of earlier connections.
+            let remembered = |wait: Option<Duration>| {
+                wait.filter(|w| e.samples == 0 || e.samples == 1 && *w > e.timeout_after.mul_f64(0.92))
+            };
+            let bases = known
+                .into_iter()
+                .chain([remembered(Some(e.waited)), remembered(next.filter(|_| probe).map(|n| n.waited))])
+                .flatten();
             bases.into_iter().any(|base| {
-                let (first, second) = if probe { (e.probe_after.min(base), base) } else { (base, base * factor) };
-                is(e.waited, first) && next.is_none_or(|n| is(n.waited, second)) && third.is_none_or(|t| is(t.waited, second * factor))
+                let (first, second) =
+                    if probe { (e.probe_after.min(base), base) } else { (base, base * factor) };
+                is(e.waited, first)
+                    && next.is_none_or(|n| is(n.waited, second))
+                    && third.is_none_or(|t| is(t.waited, second * factor))
             })
         };
         let [probe, expiry] = [true, false].map(|probe| linear.iter().any(|l| fits(probe, *l)));
         match (probe, expiry) {
-            (true, false) => return told(true, true, next.map_or("it came when a probe was due, and too soon for the timer", |_| SAME)),
-            (false, true) => return told(false, true, next.map_or("it came when the timer was due, and too late for a probe", |_| TWICE)),
+            (true, false) => {
+                return told(
+                    true,
+                    true,
+                    next.map_or("it came when a probe was due, and too soon for the timer", |_| SAME),
+                );
+            }
+            (false, true) => {
+                return told(
+                    false,
+                    true,
+                    next.map_or("it came when the timer was due, and too late for a probe", |_| TWICE),
+                );
+            }
             _ => {}
         }
     }
@@ -178,7 +217,8 @@ const TWICE: &str = "the next one came after twice the time: this was an expiry,
 /// Linux backs off linearly, where it does, while fewer segments than this are outstanding.
 const THIN: u32 = 4;
 
-/// A wait is what it should be: ticks and a busy machine make it longer, a clock that is not the sender's own a little shorter.
+/// A wait is what it should be: ticks and a busy machine make it longer, a clock that is not the sender's own
+/// a little shorter.
 fn is(wait: Duration, due: Duration) -> bool {
     wait >= due.mul_f64(0.92).saturating_sub(TICK) && wait <= due.mul_f64(1.12) + TICK * 3
 }
@@ -192,6 +232,7 @@ impl Expiry {
     }
 
     fn came_when_due(&self) -> bool {
-        self.waited >= self.probe_due().mul_f64(0.8) && self.waited <= self.probe_due().mul_f64(1.35) + TICK * 3
+        self.waited >= self.probe_due().mul_f64(0.8)
+            && self.waited <= self.probe_due().mul_f64(1.35) + TICK * 3
     }
 }

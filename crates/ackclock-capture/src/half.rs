@@ -41,9 +41,11 @@ struct Hole {
     tsval: Option<u32>,
 }
 
-/// What else tells of a direction's sender: its clock, the round-trip time of the handshake, and the smoothed one on its side of the capture.
+/// What else tells of a direction's sender: its clock, the round-trip time of the handshake, and the smoothed
+/// one on its side of the capture.
 pub(crate) struct SenderClock {
-    /// When the present packet would have been seen without more delay than the least, and the tick of the clock.
+    /// When the present packet would have been seen without more delay than the least, and the tick of the
+    /// clock.
     pub due: Option<Instant>,
     pub tick: Duration,
     pub handshake: Option<Duration>,
@@ -65,14 +67,16 @@ pub(crate) struct Half {
     smoothed: Option<Rtt>,
     /// When the connection's first packet was seen: what was sent before, no moment is known of.
     start: Instant,
-    /// Coordinates: sequence numbers carried on above 32 bits. The first one, and `snd_una`, `snd_max` of RFC 9293.
+    /// Coordinates: sequence numbers carried on above 32 bits. The first one, and `snd_una`, `snd_max` of RFC
+    /// 9293.
     pub base: Option<u64>,
     pub una: u64,
     pub max: u64,
     /// Where its SYN and FIN stand.
     pub syn: Option<u64>,
     pub fin: Option<u64>,
-    /// When the other end's latest SYN was seen that it has not answered yet, and how long its first answer took.
+    /// When the other end's latest SYN was seen that it has not answered yet, and how long its first answer
+    /// took.
     pub asked_at: Option<Instant>,
     answers_in: Option<Duration>,
     /// Its largest segment by the handshake; 0 while unknown.
@@ -221,13 +225,15 @@ impl Half {
         self.max.wrapping_add_signed(i64::from(seq.diff(SeqNumber(self.max as u32))))
     }
 
-    /// True when all of a segment was acknowledged before. Its receiver drops it, and does not look at what it acknowledges (RFC 9293 §3.10.7.4).
+    /// True when all of a segment was acknowledged before. Its receiver drops it, and does not look at what
+    /// it acknowledges (RFC 9293 §3.10.7.4).
     #[inline]
     pub(crate) fn lies_below(&self, s: &Segment) -> bool {
         self.base.is_some() && SeqNumber(self.una as u32).diff(s.end()) > 0
     }
 
-    /// True when an acknowledgment of so much is one of what was sent and not acknowledged (RFC 9293 §3.10.7.3).
+    /// True when an acknowledgment of so much is one of what was sent and not acknowledged (RFC 9293
+    /// §3.10.7.3).
     pub(crate) fn may_be_acked(&self, ack: SeqNumber) -> bool {
         let ack = self.coordinate(ack);
         self.una < ack && ack <= self.max
@@ -257,7 +263,8 @@ impl Half {
         if len <= mss { 1 } else { len.div_ceil(mss) }
     }
 
-    /// Packets that so many bytes of this segment are: SACK blocks, which are in each of them, take room (RFC 2018 §3).
+    /// Packets that so many bytes of this segment are: SACK blocks, which are in each of them, take room (RFC
+    /// 2018 §3).
     fn packets_with(&self, s: &Segment, len: u32) -> u32 {
         // Four blocks at the most.
         if len + 36 <= self.mss || self.mss == 0 {
@@ -301,7 +308,9 @@ impl Half {
 
     /// True when a SYN-ACK at this moment answers a SYN that was sent again.
     fn answers_a_syn(&self, at: Instant) -> bool {
-        self.asked_at.zip(self.answers_in).is_some_and(|(asked, usual)| at.since(asked) <= usual.mul_f64(1.5) + BUSY)
+        self.asked_at
+            .zip(self.answers_in)
+            .is_some_and(|(asked, usual)| at.since(asked) <= usual.mul_f64(1.5) + BUSY)
     }
 
     /// How its sender stands, as far as what it may send goes.
@@ -328,7 +337,8 @@ impl Half {
         self.peer_window == Some(0)
     }
 
-    /// Time in which nothing was sent and nothing heard, as its sender knows it; `None` where the capture shows nothing of either.
+    /// Time in which nothing was sent and nothing heard, as its sender knows it; `None` where the capture
+    /// shows nothing of either.
     fn quiet_for(&self, at: Instant) -> Option<Duration> {
         let heard = self.news_at.map(|n| at.since(n).saturating_sub(self.near));
         let sent = self.sent_at.map(|s| at.since(s));
@@ -337,7 +347,9 @@ impl Half {
 
     /// Smoothed round-trip time of the whole path, and deviation.
     pub(crate) fn rtt(&self) -> Option<(Duration, Duration)> {
-        self.smoothed.map(|r| (r.srtt + self.near, r.rttvar)).or_else(|| self.far.map(|far| (far + self.near, (far + self.near) / 2)))
+        self.smoothed
+            .map(|r| (r.srtt + self.near, r.rttvar))
+            .or_else(|| self.far.map(|far| (far + self.near, (far + self.near) / 2)))
     }
 
     /// After what silence a tail loss probe is due (RFC 8985 §7.2), at the least.

@@ -1,7 +1,8 @@
 //! Captures taken apart without the engine: who talked to whom, what was sent again and why, what it cost.
 //!
-//! [`read`] gives packets, [`Analysis`] makes connections of them, and a [`Report`] says what was found. Everything streams; what is kept is bounded
-//! ([`MOST_CONNECTIONS`], [`MOST_PIECES`], [`MOST_LISTED`], [`MOST_PACKETS`]).
+//! [`read`] gives packets, [`Analysis`] makes connections of them, and a [`Report`] says what was found.
+//! Everything streams; what is kept is bounded ([`MOST_CONNECTIONS`], [`MOST_PIECES`], [`MOST_LISTED`],
+//! [`MOST_PACKETS`]).
 
 mod analysis;
 mod cause;
@@ -34,7 +35,8 @@ pub use cause::Cause;
 pub use counted::Told;
 pub use error::CaptureError;
 pub use report::{
-    Connection, Direction, Episode, PathWas, Remedy, Report, Retransmission, Sample, Shares, Stalled, Standing, TimedOut, Timeout, View, WhatIf,
+    Connection, Direction, Episode, PathWas, Remedy, Report, Retransmission, Sample, Shares, Stalled,
+    Standing, TimedOut, Timeout, View, WhatIf,
 };
 pub use segment::{Seen, Unseen};
 pub use select::Selection;

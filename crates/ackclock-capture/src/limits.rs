@@ -1,7 +1,8 @@
 //! What held a sender back, moment by moment.
 //!
-//! Between two events a sender waits for something. After an ack that leaves room in the receiver's window it may send: where it does so at once, it had
-//! waited for that ack, and its own window was the limit; where it does not, it had nothing to send. A segment that is not full says that the buffer is empty.
+//! Between two events a sender waits for something. After an ack that leaves room in the receiver's window it
+//! may send: where it does so at once, it had waited for that ack, and its own window was the limit; where it
+//! does not, it had nothing to send. A segment that is not full says that the buffer is empty.
 
 use ackclock_units::{Duration, Instant};
 
@@ -113,7 +114,8 @@ impl Limits {
         if progress {
             self.settle();
             if s.una >= self.round_end {
-                // A window that grows by half in a round trip doubles with acks for every segment, or is delayed by acks for every second one.
+                // A window that grows by half in a round trip doubles with acks for every segment, or is
+                // delayed by acks for every second one.
                 self.growing = self.rounds.1 * 4 >= self.rounds.0 * 5;
                 (self.rounds, self.round_end) = ((self.rounds.1, s.flight), s.max);
             }
@@ -137,7 +139,8 @@ impl Limits {
         self.waits = to;
     }
 
-    /// Something new is sent. `whole`: as much as a segment holds. `prompt`: how soon a sender answers an ack.
+    /// Something new is sent. `whole`: as much as a segment holds. `prompt`: how soon a sender answers an
+    /// ack.
     pub fn sent(&mut self, s: &Standing, whole: bool, prompt: Duration) {
         self.pass(s.at);
         self.rounds.1 = self.rounds.1.max(s.flight);
@@ -177,7 +180,9 @@ impl Limits {
         let since = self.handshake + self.receiver + self.window + self.slow_start + self.open;
         let waited = waited.min(since);
         self.spent.timeouts += waited;
-        for part in [&mut self.open, &mut self.window, &mut self.slow_start, &mut self.receiver, &mut self.handshake] {
+        for part in
+            [&mut self.open, &mut self.window, &mut self.slow_start, &mut self.receiver, &mut self.handshake]
+        {
             // What is left over was before the timer was set.
             *part = Duration::ZERO;
         }

@@ -13,7 +13,8 @@ pub(crate) struct Listing {
     /// Number of the connection.
     number: u32,
     rows: Vec<PacketRow>,
-    /// Rows that are retransmissions, with the side and the place in its list: their kinds are final at the end alone.
+    /// Rows that are retransmissions, with the side and the place in its list: their kinds are final at the
+    /// end alone.
     again: Vec<(u32, u8, u32)>,
     /// Rows that are listed only if they are no copies that the capture made.
     answers: Vec<usize>,
@@ -74,7 +75,8 @@ impl Listing {
         let acks = s.flags.has(Flags::ACK);
         let position = |half: &Half, seq| half.offset(half.coordinate(seq));
         // RFC 7323 §2.2: a SYN's own window is never scaled.
-        let scale = match (s.flags.has(Flags::SYN), own.out.options.is_some() && other.out.options.is_some()) {
+        let scale = match (s.flags.has(Flags::SYN), own.out.options.is_some() && other.out.options.is_some())
+        {
             (true, _) => Some(0),
             (false, known) => known.then_some(other.peer_scale),
         };
@@ -91,7 +93,13 @@ impl Listing {
             acked: acks.then(|| position(other, s.ack)),
             flags: u32::from(s.flags.0),
             window: scale.map(|scale| u64::from(s.window) << scale),
-            sack: s.options.sack.as_slice().iter().flat_map(|b| [position(other, b.start), position(other, b.end)]).collect(),
+            sack: s
+                .options
+                .sack
+                .as_slice()
+                .iter()
+                .flat_map(|b| [position(other, b.start), position(other, b.end)])
+                .collect(),
             tsval: times.map(|t| t.tsval),
             tsecr: times.filter(|_| acks).map(|t| t.tsecr),
             packets: u32::try_from(after.packets - before.packets).unwrap_or(u32::MAX).max(1),
@@ -99,7 +107,8 @@ impl Listing {
         });
     }
 
-    /// The row added last belongs to an earlier connection on the same ports: its numbers have no place in the streams of this one.
+    /// The row added last belongs to an earlier connection on the same ports: its numbers have no place in
+    /// the streams of this one.
     pub(crate) fn stray(&mut self) {
         if let Some(row) = self.rows.last_mut() {
             (row.kind, row.offset, row.acked, row.window) = (Some("stray"), 0, None, None);
@@ -115,8 +124,14 @@ impl Listing {
         }
     }
 
-    /// The rows, with the kinds that were found in the end. `directions` are those of the two sides; `answers`: copies of the SYN called for answers.
-    pub(crate) fn finish(mut self, directions: [&Direction; 2], client: usize, answers: bool) -> Vec<PacketRow> {
+    /// The rows, with the kinds that were found in the end. `directions` are those of the two sides;
+    /// `answers`: copies of the SYN called for answers.
+    pub(crate) fn finish(
+        mut self,
+        directions: [&Direction; 2],
+        client: usize,
+        answers: bool,
+    ) -> Vec<PacketRow> {
         for (row, side, place) in self.again {
             let found = directions[usize::from(side)].retransmissions.get(place as usize);
             if let Some((row, found)) = self.rows.get_mut(row as usize).zip(found) {

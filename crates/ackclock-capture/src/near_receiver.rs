@@ -1,5 +1,6 @@
-//! Near the data's receiver silences say what a timeout was ([`Direction::counted`](crate::Direction::counted)). What else names timeouts follows them:
-//! causes of retransmissions, classes of episodes, the time for which timers held the sender back.
+//! Near the data's receiver silences say what a timeout was
+//! ([`Direction::counted`](crate::Direction::counted)). What else names timeouts follows them: causes of
+//! retransmissions, classes of episodes, the time for which timers held the sender back.
 
 use ackclock_trace::LossClass;
 use ackclock_units::Duration;
@@ -22,7 +23,8 @@ pub(crate) fn classes(gaps: &[Gap], episodes: &mut [Episode]) {
     }
 }
 
-/// What a silence was ended by, its timer had sent again; what came behind that in one episode, acks after it; the rest, acks alone.
+/// What a silence was ended by, its timer had sent again; what came behind that in one episode, acks after
+/// it; the rest, acks alone.
 pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], agains: &mut [Again], sack: bool) {
     for a in agains.iter_mut().filter(|a| a.row.cause.counts() && a.row.cause != Cause::Syn) {
         let row = &mut a.row;
@@ -32,9 +34,10 @@ pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], agains: &mut [Again], s
         let before = gaps[..behind].last().filter(|g| began.is_some_and(|began| g.seen >= began));
         let (cause, why) = match (ended, before, row.cause) {
             (Some(gap), ..) => (Cause::Timeout, format!("it ended a silence of {}", span(gap.length))),
-            (None, Some(gap), Cause::Timeout) => {
-                (Cause::AfterTimeout, format!("in the recovery from a timeout, which a silence of {} shows", span(gap.length)))
-            }
+            (None, Some(gap), Cause::Timeout) => (
+                Cause::AfterTimeout,
+                format!("in the recovery from a timeout, which a silence of {} shows", span(gap.length)),
+            ),
             (None, None, Cause::Timeout | Cause::AfterTimeout) => {
                 let cause = if sack { Cause::Sack } else { Cause::Fast };
                 (cause, "no silence before it shows a timeout: acks must have called for it".to_owned())
@@ -46,13 +49,20 @@ pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], agains: &mut [Again], s
     }
 }
 
-/// Timers held the sender back for as long as `stalled`: the difference to what was taken for it comes from, or goes to, what else it waited for.
+/// Timers held the sender back for as long as `stalled`: the difference to what was taken for it comes from,
+/// or goes to, what else it waited for.
 pub(crate) fn limits(stalled: Duration, limits: &mut Shares) {
     let less = limits.timeouts.saturating_sub(stalled);
     limits.timeouts = limits.timeouts - less;
     limits.congestion_window += less;
     let mut more = stalled.saturating_sub(limits.timeouts);
-    for part in [&mut limits.congestion_window, &mut limits.slow_start, &mut limits.application, &mut limits.receiver_window, &mut limits.handshake] {
+    for part in [
+        &mut limits.congestion_window,
+        &mut limits.slow_start,
+        &mut limits.application,
+        &mut limits.receiver_window,
+        &mut limits.handshake,
+    ] {
         let taken = more.min(*part);
         *part = *part - taken;
         limits.timeouts += taken;
@@ -69,23 +79,46 @@ mod tests {
     #[test]
     fn the_shares_stay_the_whole_whatever_silences_add_or_take() {
         let ms = Duration::from_millis;
-        let before = Shares { congestion_window: ms(50), application: ms(30), handshake: ms(20), timeouts: ms(100), ..Shares::default() };
+        let before = Shares {
+            congestion_window: ms(50),
+            application: ms(30),
+            handshake: ms(20),
+            timeouts: ms(100),
+            ..Shares::default()
+        };
         for (stalled, window, application) in [(40, 110, 30), (100, 50, 30), (140, 10, 30), (170, 0, 10)] {
             let mut after = before;
             limits(ms(stalled), &mut after);
             let whole = after.parts().iter().fold(Duration::ZERO, |sum, p| sum + p.1);
-            assert_eq!((whole, after.timeouts, after.congestion_window, after.application), (ms(200), ms(stalled), ms(window), ms(application)));
+            assert_eq!(
+                (whole, after.timeouts, after.congestion_window, after.application),
+                (ms(200), ms(stalled), ms(window), ms(application))
+            );
         }
     }
 
     #[test]
     fn an_episode_is_no_congestion_avoidance_where_a_silence_ended_in_it() {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        let gap = |seen: u64, round| Gap { from: at(seen - 300), length: Duration::from_millis(300), round, seen: at(seen), seq: None };
-        let episode =
-            |began: u64, ended: Option<u64>| Episode { began: at(began), ended: ended.map(at), outage: true, timeouts: 7, ..Episode::default() };
+        let gap = |seen: u64, round| Gap {
+            from: at(seen - 300),
+            length: Duration::from_millis(300),
+            round,
+            seen: at(seen),
+            seq: None,
+        };
+        let episode = |began: u64, ended: Option<u64>| Episode {
+            began: at(began),
+            ended: ended.map(at),
+            outage: true,
+            timeouts: 7,
+            ..Episode::default()
+        };
         let mut episodes = [episode(100, Some(399)), episode(400, Some(900)), episode(950, None)];
         classes(&[gap(400, 1), gap(900, 2), gap(2000, 1)], &mut episodes);
-        assert_eq!(episodes.map(|e| (e.class == LossClass::NonCa, e.timeouts, e.rounds)), [(false, 0, 0), (true, 2, 2), (true, 1, 1)]);
+        assert_eq!(
+            episodes.map(|e| (e.class == LossClass::NonCa, e.timeouts, e.rounds)),
+            [(false, 0, 0), (true, 2, 2), (true, 1, 1)]
+        );
     }
 }

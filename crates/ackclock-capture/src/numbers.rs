@@ -4,7 +4,8 @@ use ackclock_units::SeqNumber;
 
 use crate::segment::Seen;
 
-/// Follows them. Packets that cannot be fragmented may have any (RFC 6864 §4.1): where different ones share one, it is no number of a packet.
+/// Follows them. Packets that cannot be fragmented may have any (RFC 6864 §4.1): where different ones share
+/// one, it is no number of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     last: Option<(u16, SeqNumber, SeqNumber, u32)>,

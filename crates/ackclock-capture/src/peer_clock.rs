@@ -14,7 +14,8 @@ pub(crate) struct PeerClock {
     found: u64,
 }
 
-/// Ticks in use, ns: a millisecond (Linux, Windows), a microsecond, 4 ms, 10 ms (older systems), a tenth of a second (older Windows), half a second.
+/// Ticks in use, ns: a millisecond (Linux, Windows), a microsecond, 4 ms, 10 ms (older systems), a tenth of a
+/// second (older Windows), half a second.
 const TICKS: [u64; 6] = [1_000_000, 1_000, 4_000_000, 10_000_000, 100_000_000, 500_000_000];
 /// Time after which two timestamps tell the tick.
 const LONG: Duration = Duration::from_millis(500);
@@ -40,7 +41,8 @@ impl PeerClock {
             let per_tick = long.as_nanos() as f64 / f64::from(ticks);
             let off = |tick: &u64| (per_tick / *tick as f64).ln().abs();
             let tick = TICKS.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(TICKS[0]);
-            // A delay makes ticks look longer than they are, but less so in twice the time. Two looks that find much longer ones than the one in use exclude it.
+            // A delay makes ticks look longer than they are, but less so in twice the time. Two looks that
+            // find much longer ones than the one in use exclude it.
             if tick != self.tick && (tick == self.found || tick.min(self.found) >= self.tick * MUCH) {
                 (self.soonest, self.tick) = (Some((tsval, at)), tick);
             }
@@ -51,7 +53,8 @@ impl PeerClock {
         }
     }
 
-    /// When a segment with this timestamp would have been seen if it had met no more delay than the one that met the least; to within a tick.
+    /// When a segment with this timestamp would have been seen if it had met no more delay than the one that
+    /// met the least; to within a tick.
     pub(crate) fn sent_by(&self, tsval: u32) -> Option<Instant> {
         let (base, at) = self.soonest?;
         let ticks = i64::from(tsval.wrapping_sub(base) as i32);
@@ -88,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_ticks_ten_times_a_second_is_known_after_a_few_ticks() {
-        // As Windows 2000 has it, over a queue that fills: the second look finds 101 ms, the first one 270 ms.
+        // As Windows 2000 has it, over a queue that fills: the second look finds 101 ms, the first one 270
+        // ms.
         let mut clock = PeerClock::default();
         for (tsval, ms) in [(98, 40), (99, 450), (100, 580), (101, 970), (123, 2580)] {
             clock.note(tsval, Instant::from_nanos(ms * 1_000_000));

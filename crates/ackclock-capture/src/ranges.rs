@@ -88,7 +88,10 @@ mod tests {
                         set.retain(|n| *n >= start / 4);
                     }
                 }
-                assert_eq!(ranges.0.iter().flat_map(|r| r.0..r.1).collect::<Vec<_>>(), set.iter().copied().collect::<Vec<_>>());
+                assert_eq!(
+                    ranges.0.iter().flat_map(|r| r.0..r.1).collect::<Vec<_>>(),
+                    set.iter().copied().collect::<Vec<_>>()
+                );
                 assert_eq!(ranges.bytes_above(start), set.range(start..).count() as u64);
             }
         }

@@ -12,7 +12,8 @@ use crate::read::{LinkType, Packets};
 use crate::segment::{Seen, Unseen};
 use crate::{Analysis, CaptureError};
 
-/// Packets that go from one thread to the other together, some 160 kB: waking a thread costs what a hundred packets do.
+/// Packets that go from one thread to the other together, some 160 kB: waking a thread costs what a hundred
+/// packets do.
 const BATCH: usize = 1024;
 /// Batches read ahead of the analysis.
 const AHEAD: usize = 4;
@@ -25,12 +26,17 @@ const MOST_LINKS: usize = 16;
 type Taken = (Instant, Result<Seen, Unseen>);
 
 impl Analysis {
-    /// Takes a whole capture, read on this thread and analysed on another one where the machine has two cores. Damage ends it, with a note; so does
-    /// `progress`, which gets the bytes read after every few thousand packets: then it returns false.
+    /// Takes a whole capture, read on this thread and analysed on another one where the machine has two
+    /// cores. Damage ends it, with a note; so does `progress`, which gets the bytes read after every few
+    /// thousand packets: then it returns false.
     ///
     /// # Errors
     /// Those before the first packet.
-    pub fn read<R: Read>(&mut self, packets: &mut Packets<R>, progress: impl FnMut(u64) -> ControlFlow<()>) -> Result<bool, CaptureError> {
+    pub fn read<R: Read>(
+        &mut self,
+        packets: &mut Packets<R>,
+        progress: impl FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<bool, CaptureError> {
         self.read_on(thread::available_parallelism().map_or(1, NonZero::get), packets, progress)
     }
 
@@ -90,7 +96,8 @@ impl Analysis {
     }
 }
 
-/// Gives every packet to `take`, and link types that are not understood to `links`. True at the end, false when `progress` wants no more.
+/// Gives every packet to `take`, and link types that are not understood to `links`. True at the end, false
+/// when `progress` wants no more.
 fn each_packet<R: Read>(
     packets: &mut Packets<R>,
     links: &mut Vec<u32>,

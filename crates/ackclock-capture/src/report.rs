@@ -43,7 +43,8 @@ pub struct Retransmission {
     pub offset: u64,
     /// Its payload, bytes.
     pub len: u32,
-    /// Packets on the wire: more than one for a super-segment of segmentation offload; 0 for probes and keepalives, which repeat nothing.
+    /// Packets on the wire: more than one for a super-segment of segmentation offload; 0 for probes and
+    /// keepalives, which repeat nothing.
     pub packets: u32,
     /// Why it was sent.
     pub cause: Cause,
@@ -86,13 +87,15 @@ pub struct Timeout {
     pub of: TimedOut,
     /// Expiries without progress: 1 for the first.
     pub round: u32,
-    /// False when the capture leaves open whether an expiry or a probe came before, or whether this is one: `round` is the best guess then.
+    /// False when the capture leaves open whether an expiry or a probe came before, or whether this is one:
+    /// `round` is the best guess then.
     pub round_certain: bool,
     /// The timeout that the sender must have had, backoff included.
     pub rto: Duration,
     /// True when a longer timer would have avoided it; missing while nothing tells.
     pub eifel_spurious: Option<bool>,
-    /// False when the capture leaves open which copy the ack answered: `eifel_spurious` is the best guess then.
+    /// False when the capture leaves open which copy the ack answered: `eifel_spurious` is the best guess
+    /// then.
     pub eifel_certain: bool,
     /// A whole window was outstanding and nothing of it was heard of: an outage.
     pub outage: bool,
@@ -228,11 +231,13 @@ pub struct Direction {
     pub options: Option<Options>,
     /// Largest payload of a packet.
     pub mss: u32,
-    /// Round-trip times from the capture to the receiver and back, by sequence and ack numbers, Karn's rule applied.
+    /// Round-trip times from the capture to the receiver and back, by sequence and ack numbers, Karn's rule
+    /// applied.
     pub rtt: Spread,
     /// The same by timestamps (RFC 7323).
     pub rtt_timestamps: Spread,
-    /// Share of the round-trip time that lies between the capture and the receiver; 1 for a capture at the sender.
+    /// Share of the round-trip time that lies between the capture and the receiver; 1 for a capture at the
+    /// sender.
     pub share: Option<f64>,
     /// From where it was seen.
     pub view: View,
@@ -250,7 +255,8 @@ pub struct Direction {
     pub samples: Vec<Sample>,
     /// What held it back.
     pub limits: Shares,
-    /// Other timers in the place of the sender's, where they were asked for; the sender as it ran comes first.
+    /// Other timers in the place of the sender's, where they were asked for; the sender as it ran comes
+    /// first.
     pub what_if: Vec<WhatIf>,
     /// CA events (M-U1).
     pub ca_events: u32,
@@ -290,9 +296,11 @@ impl Direction {
         self.retransmissions.iter().filter(move |r| r.cause == cause)
     }
 
-    /// True when most retransmissions that acks called for repeated what had arrived: the path reorders massively (M-X14).
+    /// True when most retransmissions that acks called for repeated what had arrived: the path reorders
+    /// massively (M-X14).
     pub fn massive_reordering(&self) -> bool {
-        let called = |r: &&Retransmission| matches!(r.cause, Cause::Fast | Cause::Sack | Cause::Fack | Cause::Rack);
+        let called =
+            |r: &&Retransmission| matches!(r.cause, Cause::Fast | Cause::Sack | Cause::Fack | Cause::Rack);
         let all = self.retransmissions.iter().filter(called).count();
         let vain = self.retransmissions.iter().filter(called).filter(|r| r.needed == Some(false)).count();
         vain >= FEWEST_EVENTS as usize && 2 * vain > all

@@ -10,14 +10,20 @@ use crate::near_receiver;
 use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
 use crate::what_if::{Evidence, settle};
 
-/// The direction, and whether it exceeded what is kept. `elsewhere` is what other connections of the same host show.
+/// The direction, and whether it exceeded what is kept. `elsewhere` is what other connections of the same
+/// host show.
 pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direction, bool) {
     probes(&mut half, elsewhere, all);
     half.follow_end();
     let mut out = half.out;
     out.view = if out.share.is_some_and(|s| s < 0.5) { View::Receiver } else { View::Sender };
     // The shortest timeout of which there is no doubt.
-    let certain = half.expiries.iter().filter(|e| e.waited == e.waited_longer && e.of == TimedOut::Data).map(|e| e.waited).min();
+    let certain = half
+        .expiries
+        .iter()
+        .filter(|e| e.waited == e.waited_longer && e.of == TimedOut::Data)
+        .map(|e| e.waited)
+        .min();
     // What was lost before a capture near the receiver is not seen.
     let whole = out.view == View::Sender;
     let (mut chain, mut round, mut sure) = (None, 0, true);
@@ -42,7 +48,10 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         let doubt = e.doubt.filter(|_| !answered_in_time(e, half.far));
         if let Some(why) = doubt.filter(|_| whole) {
             let row = &mut half.agains[e.again as usize].row;
-            row.evidence = format!("{}; whether a longer timer would have avoided it is not certain: {why}", row.evidence);
+            row.evidence = format!(
+                "{}; whether a longer timer would have avoided it is not certain: {why}",
+                row.evidence
+            );
         }
         let timeout = Timeout {
             at: e.at,
@@ -56,15 +65,29 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             outage: e.outage,
             remedy: None,
         };
-        let alone = round == 1 && half.expiries.get(i + 1).is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
+        let alone = round == 1
+            && half
+                .expiries
+                .get(i + 1)
+                .is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
         let needed = half.agains[e.again as usize].row.needed != Some(false);
-        let remedy = if alone && needed && e.eifel_spurious != Some(true) { remedy(e, rto, half.max > e.max) } else { None };
+        let remedy = if alone && needed && e.eifel_spurious != Some(true) {
+            remedy(e, rto, half.max > e.max)
+        } else {
+            None
+        };
         let timeout = Timeout { remedy, ..timeout };
         out.timeouts.push(timeout);
     }
-    // Near its receiver, retransmissions that were lost on the way are not seen, and nothing can be said of what others would have done.
+    // Near its receiver, retransmissions that were lost on the way are not seen, and nothing can be said of
+    // what others would have done.
     if let (Some(w), Some(asked), View::Sender) = (&half.what_if, &half.asked, out.view) {
-        let evidence = Evidence { agains: &half.agains, expiries: &half.expiries, rtos: &rtos, packets: out.data_packets };
+        let evidence = Evidence {
+            agains: &half.agains,
+            expiries: &half.expiries,
+            rtos: &rtos,
+            packets: out.data_packets,
+        };
         out.what_if = settle(w, &asked.timings, &evidence);
     }
     for a in &half.agains {
@@ -79,7 +102,8 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             e.nothing_lost = e.nothing_lost || !lost && e.retransmissions == 1;
         }
     }
-    out.gaps = half.gaps.by_content(elsewhere.silences(), elsewhere.verdict(), all.together(), half.identified);
+    out.gaps =
+        half.gaps.by_content(elsewhere.silences(), elsewhere.verdict(), all.together(), half.identified);
     out.gaps_by_time = half.gaps.time;
     if out.view == View::Receiver {
         near_receiver::classes(&out.gaps, &mut half.episodes);
@@ -98,22 +122,28 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     (out, half.overrun)
 }
 
-/// A SYN that was sent again was answered after a round trip, as is known in the end: neither sooner, nor held up.
+/// A SYN that was sent again was answered after a round trip, as is known in the end: neither sooner, nor
+/// held up.
 fn answered_in_time(e: &Expiry, far: Option<Duration>) -> bool {
-    let in_time = |(at, far): (Duration, Duration)| at >= far / 2 && at <= far.mul_f64(1.25) + Duration::from_millis(5);
+    let in_time =
+        |(at, far): (Duration, Duration)| at >= far / 2 && at <= far.mul_f64(1.25) + Duration::from_millis(5);
     let took = e.covered_at.map(|(at, _)| at.since(e.at));
     e.of == TimedOut::Syn && e.eifel_spurious == Some(false) && took.zip(far).is_some_and(in_time)
 }
 
-/// What would have repaired the loss before this expiry, whose own retransmission arrived. `more`: the sender had more to send.
+/// What would have repaired the loss before this expiry, whose own retransmission arrived. `more`: the sender
+/// had more to send.
 fn remedy(e: &Expiry, rto: Duration, more: bool) -> Option<Remedy> {
     let heard = e.dup_acks;
     match () {
         () if e.of == TimedOut::Syn => None,
         // RFC 8985 §7.2, §7.3: the probe is due before the timeout and calls forth an ack.
         () if !e.news && !e.no_probe && e.pto.is_some_and(|pto| pto < rto) => Some(Remedy::Probe),
-        // RFC 5827 §3.1: fewer than four segments outstanding, nothing else to send, and all but one of them heard of.
-        () if e.news && !more && (2..4).contains(&e.outstanding) && heard + 1 >= e.outstanding => Some(Remedy::EarlyRetransmit),
+        // RFC 5827 §3.1: fewer than four segments outstanding, nothing else to send, and all but one of them
+        // heard of.
+        () if e.news && !more && (2..4).contains(&e.outstanding) && heard + 1 >= e.outstanding => {
+            Some(Remedy::EarlyRetransmit)
+        }
         // RFC 3042 §2: the first two duplicate acks let new segments out.
         () if e.news && more && (1..3).contains(&heard) => Some(Remedy::LimitedTransmit),
         () => None,

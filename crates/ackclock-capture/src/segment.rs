@@ -46,9 +46,18 @@ impl Seen {
         let offset = p.link.ip_offset(p.data).ok_or(Unseen::Other)?;
         let on_wire = (p.original_len as usize).saturating_sub(offset);
         let bytes = p.data.get(offset..).unwrap_or_default();
-        let packet = parse_captured(bytes, on_wire).map_err(|e| if e == WireError::Fragment { Unseen::Fragment } else { Unseen::Unreadable })?;
+        let packet = parse_captured(bytes, on_wire)
+            .map_err(|e| if e == WireError::Fragment { Unseen::Fragment } else { Unseen::Unreadable })?;
         let (src, dst) = packet.endpoints();
         let Transport::Tcp(tcp) = packet.transport else { return Err(Unseen::Other) };
-        Ok(Self { at: p.at, src, dst, id: packet.id, hops: packet.hops, interface: p.interface, segment: tcp.segment })
+        Ok(Self {
+            at: p.at,
+            src,
+            dst,
+            id: packet.id,
+            hops: packet.hops,
+            interface: p.interface,
+            segment: tcp.segment,
+        })
     }
 }

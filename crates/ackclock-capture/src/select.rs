@@ -17,8 +17,8 @@ enum Choice {
 }
 
 impl Selection {
-    /// Reads `0,3` (numbers), `:443` (a port), `192.0.2.1` or `2001:db8::1` (an address), `192.0.2.1:443` or `[2001:db8::1]:443` (both), with commas
-    /// between them; what any of them chooses is chosen.
+    /// Reads `0,3` (numbers), `:443` (a port), `192.0.2.1` or `2001:db8::1` (an address), `192.0.2.1:443` or
+    /// `[2001:db8::1]:443` (both), with commas between them; what any of them chooses is chosen.
     ///
     /// # Errors
     /// A sentence with the part that is none of these.
@@ -30,7 +30,10 @@ impl Selection {
             let address = || part.parse().map(Choice::Address).ok();
             let chosen = number.or_else(port).or_else(end).or_else(address);
             chosen.ok_or_else(|| {
-                format!("`{part}` chooses no connection; a number such as `0`, a port such as `:443`, an address, or `192.0.2.1:443` would do")
+                format!(
+                    "`{part}` chooses no connection; a number such as `0`, a port such as `:443`, an \
+                     address, or `192.0.2.1:443` would do"
+                )
             })
         };
         text.split(',').map(str::trim).map(choice).collect::<Result<_, _>>().map(Self)

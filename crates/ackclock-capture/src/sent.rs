@@ -24,7 +24,8 @@ pub(crate) struct Piece {
     pub sacked: bool,
 }
 
-/// All of them, in order and disjoint; and the latest that were acknowledged, since copies of them may still come.
+/// All of them, in order and disjoint; and the latest that were acknowledged, since copies of them may still
+/// come.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outstanding {
     /// What is outstanding, behind what is remembered: an acknowledgment moves nothing.
@@ -34,7 +35,8 @@ pub(crate) struct Outstanding {
 
 /// Acknowledged pieces remembered.
 const REMEMBERED: usize = 64;
-/// More pieces in flight than any honest window has (32 MB of 512-byte segments): beyond, the oldest are forgotten.
+/// More pieces in flight than any honest window has (32 MB of 512-byte segments): beyond, the oldest are
+/// forgotten.
 pub(crate) const MOST_PIECES: usize = 1 << 16;
 
 impl Outstanding {

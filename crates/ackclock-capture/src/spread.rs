@@ -4,14 +4,16 @@ use ackclock_units::Duration;
 
 /// Count, mean, extremes and percentiles of times, in memory that grows with their variety alone.
 ///
-/// Times fall into buckets a 128th of an octave wide: a percentile is right to within one part in 128, mean and extremes are exact.
+/// Times fall into buckets a 128th of an octave wide: a percentile is right to within one part in 128, mean
+/// and extremes are exact.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spread {
     count: u64,
     sum: u128,
     min: Option<Duration>,
     max: Duration,
-    /// The buckets that are not empty, in order, and what each holds. Apart, so that a search through a hundred of them looks at few cache lines.
+    /// The buckets that are not empty, in order, and what each holds. Apart, so that a search through a
+    /// hundred of them looks at few cache lines.
     places: Vec<u16>,
     counts: Vec<u64>,
 }
@@ -93,7 +95,10 @@ mod tests {
         let mut s = Spread::default();
         assert_eq!((s.mean(), s.quantile(0.5), s.max()), (None, None, None));
         (1..=10_000).for_each(|i| s.add(Duration::from_micros(i)));
-        assert_eq!((s.count(), s.min(), s.max()), (10_000, Some(Duration::from_micros(1)), Some(Duration::from_millis(10))));
+        assert_eq!(
+            (s.count(), s.min(), s.max()),
+            (10_000, Some(Duration::from_micros(1)), Some(Duration::from_millis(10)))
+        );
         assert_eq!(s.mean(), Some(Duration::from_nanos(5_000_500)));
         for q in [0.01, 0.25, 0.5, 0.95, 0.99, 1.0] {
             let got = s.quantile(q).unwrap().as_nanos() as f64;

@@ -1,6 +1,8 @@
 //! What was found as rows of the shared tables.
 
-use ackclock_trace::{DirectionRow, EpisodeRow, Label, PacketRow, RetransmissionRow, SampleRow, StallRow, TimeoutRow, WhatIfRow};
+use ackclock_trace::{
+    DirectionRow, EpisodeRow, Label, PacketRow, RetransmissionRow, SampleRow, StallRow, TimeoutRow, WhatIfRow,
+};
 
 use crate::{Direction, Remedy, Report};
 
@@ -32,7 +34,12 @@ impl Report {
             let ends = [c.client, c.server].map(|a| Label::from(a.to_string()));
             for (side, d) in c.directions.iter().enumerate() {
                 let connection = (2 * n + side) as u32;
-                let places = Place { file: file.clone(), connection, sender: ends[side].clone(), receiver: ends[1 - side].clone() };
+                let places = Place {
+                    file: file.clone(),
+                    connection,
+                    sender: ends[side].clone(),
+                    receiver: ends[1 - side].clone(),
+                };
                 tables.directions.push(DirectionRow {
                     client: side == 0,
                     start: c.start,

@@ -1,5 +1,6 @@
-//! Captures of one transfer at both of its ends, with the identifications that Linux gives its packets (`fixtures/README.md`): what is told at either end,
-//! against what the sender's kernel counted and against what came as far as the receiver.
+//! Captures of one transfer at both of its ends, with the identifications that Linux gives its packets
+//! (`fixtures/README.md`): what is told at either end, against what the sender's kernel counted and against
+//! what came as far as the receiver.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,7 +10,8 @@ use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen, Standi
 use ackclock_units::{Duration, Instant, SeqNumber};
 
 fn segments(name: &str) -> Vec<Seen> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("kernel-{name}.pcap.gz"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("kernel-{name}.pcap.gz"));
     let mut packets = Packets::new(open(&path).unwrap()).unwrap();
     let mut seen = Vec::new();
     while let Some(p) = packets.next_packet().unwrap() {
@@ -24,8 +26,8 @@ fn analysed(seen: &[Seen]) -> Report {
     analysis.finish()
 }
 
-/// When the timer of the data's sender expired in `timeouts-at-the-receiver` by its kernel's own record: ms since the first packet that the receiver saw, and
-/// the half round trip between.
+/// When the timer of the data's sender expired in `timeouts-at-the-receiver` by its kernel's own record: ms
+/// since the first packet that the receiver saw, and the half round trip between.
 const EXPIRIES: [u64; 13] = [1216, 1888, 2468, 3616, 4512, 5120, 6944, 7724, 8320, 9508, 10816, 11428, 12612];
 const SLACK: Duration = Duration::from_millis(75);
 
@@ -37,11 +39,15 @@ fn data(seen: &[Seen]) -> Direction {
     client
 }
 
-/// Identification, first number and payload of what `sent` has sent again, and the packets that each of them is on the wire.
+/// Identification, first number and payload of what `sent` has sent again, and the packets that each of them
+/// is on the wire.
 fn sent_again(sent: &[Seen]) -> Vec<(u16, SeqNumber, u32)> {
     let d = data(sent);
     let at: HashSet<Instant> = d.retransmissions.iter().filter(|r| r.packets > 0).map(|r| r.at).collect();
-    sent.iter().filter(|s| at.contains(&s.at) && s.segment.seq_len() > 0).map(|s| (s.id, s.segment.seq, s.segment.len)).collect()
+    sent.iter()
+        .filter(|s| at.contains(&s.at) && s.segment.seq_len() > 0)
+        .map(|s| (s.id, s.segment.seq, s.segment.len))
+        .collect()
 }
 
 #[test]
@@ -55,9 +61,17 @@ fn what_the_senders_kernel_sent_again_is_told_at_both_ends() {
         assert_eq!((at_sender.retransmitted_packets, at_sender.view), (counted, View::Sender), "{name}");
         assert_eq!(at_sender.super_segments > 0, offload, "{name}");
         let came: HashSet<_> = got.iter().map(|s| (s.id, s.segment.seq, s.segment.len)).collect();
-        let arrived: u64 = sent_again(&sent).iter().filter(|s| came.contains(s)).map(|s| u64::from(s.2.div_ceil(1448))).sum();
+        let arrived: u64 = sent_again(&sent)
+            .iter()
+            .filter(|s| came.contains(s))
+            .map(|s| u64::from(s.2.div_ceil(1448)))
+            .sum();
         assert!(arrived < counted, "{name}: some were lost");
-        assert_eq!((at_receiver.retransmitted_packets, at_receiver.view), (arrived, View::Receiver), "{name}");
+        assert_eq!(
+            (at_receiver.retransmitted_packets, at_receiver.view),
+            (arrived, View::Receiver),
+            "{name}"
+        );
         assert_eq!((at_receiver.network_duplicates, at_receiver.missing_bytes), (0, 0), "{name}");
         // Whichever end, the same losses.
         assert!(at_receiver.p().unwrap() > 0.0 || at_receiver.non_ca_events > 0, "{name}");
@@ -66,7 +80,8 @@ fn what_the_senders_kernel_sent_again_is_told_at_both_ends() {
 
 #[test]
 fn what_is_told_does_not_hang_on_identifications() {
-    for (name, ends) in [("both-ends", ["sender", "receiver"]), ("both-ends-offload", ["sender", "receiver"])] {
+    for (name, ends) in [("both-ends", ["sender", "receiver"]), ("both-ends-offload", ["sender", "receiver"])]
+    {
         for end in ends {
             let seen = segments(&format!("{name}-{end}"));
             let count = |id: fn(u16) -> u16| {
@@ -77,7 +92,11 @@ fn what_is_told_does_not_hang_on_identifications() {
             assert_eq!(known, all, "{name} {end}: none");
             // RFC 6864 §4.1: any value will do where packets cannot be fragmented.
             assert_eq!(count(|_| 0x4000), all, "{name} {end}: all the same");
-            assert_eq!(count(|id| id.wrapping_mul(40_503).rotate_left(7) | 1), all, "{name} {end}: without order");
+            assert_eq!(
+                count(|id| id.wrapping_mul(40_503).rotate_left(7) | 1),
+                all,
+                "{name} {end}: without order"
+            );
         }
     }
 }
@@ -89,13 +108,23 @@ fn an_original_behind_its_copy_is_late_and_no_copy() {
     let before = data(&seen);
     let repair = before.retransmissions.iter().find(|r| !r.original_seen).unwrap();
     let place = seen.iter().position(|s| s.at == repair.at).unwrap();
-    let next = place - seen[..place].iter().rev().position(|s| s.src == seen[place].src && s.segment.seq == seen[place].segment.end()).unwrap() - 1;
-    let mut original = Seen { id: seen[next].id - 1, at: seen[place].at + Duration::from_micros(300), ..seen[place] };
+    let next = place
+        - seen[..place]
+            .iter()
+            .rev()
+            .position(|s| s.src == seen[place].src && s.segment.seq == seen[place].segment.end())
+            .unwrap()
+        - 1;
+    let mut original =
+        Seen { id: seen[next].id - 1, at: seen[place].at + Duration::from_micros(300), ..seen[place] };
     original.segment.options.timestamps = seen[next].segment.options.timestamps;
     seen.insert(place + 1, original);
     seen.sort_by_key(|s| s.at);
     let after = data(&seen);
-    assert_eq!((after.retransmitted_packets, after.reordered), (before.retransmitted_packets, before.reordered + 1));
+    assert_eq!(
+        (after.retransmitted_packets, after.reordered),
+        (before.retransmitted_packets, before.reordered + 1)
+    );
 }
 
 #[test]
@@ -104,8 +133,12 @@ fn a_packet_may_fill_two_holes() {
     seen.retain(|s| s.segment.options.sack.as_slice().is_empty());
     let first = seen.iter().position(|s| s.segment.len == 1448).unwrap();
     let (client, start) = (seen[first].src, seen[first].segment.seq);
-    let data_at = |n: u32| Seen { at: Instant::from_nanos(seen[first].at.as_nanos() + u64::from(n) * 1000), ..seen[first] };
-    // Of five segments the second and the fourth are lost; both come with the third between them in one frame of the device.
+    let data_at = |n: u32| Seen {
+        at: Instant::from_nanos(seen[first].at.as_nanos() + u64::from(n) * 1000),
+        ..seen[first]
+    };
+    // Of five segments the second and the fourth are lost; both come with the third between them in one frame
+    // of the device.
     let mut made: Vec<Seen> = seen[..first].to_vec();
     for n in [0, 2, 4] {
         let mut s = data_at(n);
@@ -124,13 +157,17 @@ fn a_packet_may_fill_two_holes() {
 
 #[test]
 fn an_answer_to_a_syn_out_of_an_earlier_connection_belongs_to_that() {
-    // The client has forgotten a connection that its server has not, and opens one from the same port: Linux answers with an ack of the earlier one, which
-    // the client resets (RFC 5961 §4.2), and its SYN is sent again. `RetransSegs` are 1 and 0.
+    // The client has forgotten a connection that its server has not, and opens one from the same port: Linux
+    // answers with an ack of the earlier one, which the client resets (RFC 5961 §4.2), and its SYN is sent
+    // again. `RetransSegs` are 1 and 0.
     let seen = segments("challenge");
     let report = analysed(&seen);
     let [_, c] = &report.connections[..] else { panic!("{report:?}") };
     let [client, server] = &c.directions;
-    assert_eq!((client.retransmitted_packets, client.of(Cause::Syn).count(), client.timeouts.len()), (1, 1, 1));
+    assert_eq!(
+        (client.retransmitted_packets, client.of(Cause::Syn).count(), client.timeouts.len()),
+        (1, 1, 1)
+    );
     assert_eq!((server.retransmitted_packets, server.missing_bytes, server.unique_bytes), (0, 0, 3000));
     assert_eq!((c.standing, client.unique_bytes), (Standing::Closed, 3000));
     assert!(client.timeouts[0].rto < c.end.since(c.start));

@@ -1,4 +1,5 @@
-//! What a capture decides of a timeout, and what it leaves open: segments put down one by one, as Linux sends them.
+//! What a capture decides of a timeout, and what it leaves open: segments put down one by one, as Linux sends
+//! them.
 
 use ackclock_capture::{Analysis, Cause, Direction, Options, Seen, Timeout, View};
 use ackclock_units::{Instant, SeqNumber, SeqRange};
@@ -23,7 +24,18 @@ impl Talk {
     fn new(sack: bool, timestamps: bool) -> Self {
         let mut talk = Self { seen: Vec::new(), timestamps, id: 7 };
         let mut opening = |at, side, seq, ack, flags| {
-            talk.put(at, side, Segment { seq: SeqNumber(seq), ack: SeqNumber(ack), flags, window: 60_000, ..Segment::default() }, 0);
+            talk.put(
+                at,
+                side,
+                Segment {
+                    seq: SeqNumber(seq),
+                    ack: SeqNumber(ack),
+                    flags,
+                    window: 60_000,
+                    ..Segment::default()
+                },
+                0,
+            );
             let s = &mut talk.seen.last_mut().unwrap().segment.options;
             (s.mss, s.sack_permitted) = (Some(1460), sack);
         };
@@ -33,7 +45,12 @@ impl Talk {
         // Samples that tell the path from a chance: as long as the handshake's.
         for n in 0..8 {
             let at = 50 + 50 * n;
-            talk = talk.sent(at, FIRST + 100 * n as u32, 100).acked(at + 40, FIRST + 100 * (n as u32 + 1), at, &[]);
+            talk = talk.sent(at, FIRST + 100 * n as u32, 100).acked(
+                at + 40,
+                FIRST + 100 * (n as u32 + 1),
+                at,
+                &[],
+            );
         }
         talk
     }
@@ -43,16 +60,33 @@ impl Talk {
         if self.timestamps {
             // The server sent it half a round trip ago.
             let now = if side == 0 { at } else { at.saturating_sub(20) };
-            segment.options.timestamps = Some(Timestamps { tsval: CLOCKS[side] + now as u32, tsecr: CLOCKS[1 - side] + echo as u32 });
+            segment.options.timestamps =
+                Some(Timestamps { tsval: CLOCKS[side] + now as u32, tsecr: CLOCKS[1 - side] + echo as u32 });
         }
-        let ends = [40_000, 80].map(|port| std::net::SocketAddr::from(([10, 0, 0, 1 + u8::from(port == 80)], port)));
+        let ends =
+            [40_000, 80].map(|port| std::net::SocketAddr::from(([10, 0, 0, 1 + u8::from(port == 80)], port)));
         let at = Instant::from_nanos(at * 1_000_000 + self.seen.len() as u64);
-        self.seen.push(Seen { at, src: ends[side], dst: ends[1 - side], id: self.id, hops: 64, interface: 0, segment });
+        self.seen.push(Seen {
+            at,
+            src: ends[side],
+            dst: ends[1 - side],
+            id: self.id,
+            hops: 64,
+            interface: 0,
+            segment,
+        });
     }
 
     /// The client sends.
     fn sent(mut self, at: u64, seq: u32, len: u32) -> Self {
-        let s = Segment { seq: SeqNumber(seq), ack: SeqNumber(THEIRS), len, window: 60_000, flags: Flags::ACK, ..Segment::default() };
+        let s = Segment {
+            seq: SeqNumber(seq),
+            ack: SeqNumber(THEIRS),
+            len,
+            window: 60_000,
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
         self.put(at, 0, s, at.saturating_sub(30));
         self
     }
@@ -95,7 +129,13 @@ impl Talk {
 fn answer(ack: u32, sack: &[(u32, u32)]) -> Segment {
     let mut blocks = SackBlocks::NONE;
     sack.iter().for_each(|(from, to)| blocks.push(SeqRange::new(SeqNumber(*from), SeqNumber(*to))));
-    let mut s = Segment { seq: SeqNumber(THEIRS), ack: SeqNumber(ack), window: 60_000, flags: Flags::ACK, ..Segment::default() };
+    let mut s = Segment {
+        seq: SeqNumber(THEIRS),
+        ack: SeqNumber(ack),
+        window: 60_000,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
     s.options.sack = blocks;
     s
 }
@@ -135,7 +175,11 @@ fn after_the_same_time_it_may_be_a_timer_that_does_not_back_off() {
     for waits in [&[RTO, RTO][..], &[RTO, RTO, RTO]] {
         let d = Talk::new(true, true).lost(NEXT, START, waits).analysed();
         assert!(!d.timeouts.is_empty() && rounds(&d).iter().all(|(_, certain)| !certain), "{:?}", d.timeouts);
-        assert!(d.retransmissions.iter().any(|r| r.evidence.contains("not certain")), "{:?}", d.retransmissions);
+        assert!(
+            d.retransmissions.iter().any(|r| r.evidence.contains("not certain")),
+            "{:?}",
+            d.retransmissions
+        );
     }
     // Where this host is seen to back off, it is a probe.
     let d = Talk::new(true, true).lost(NEXT, START, &[RTO, 2 * RTO, 4 * RTO]).analysed();
@@ -145,7 +189,11 @@ fn after_the_same_time_it_may_be_a_timer_that_does_not_back_off() {
 #[test]
 fn one_alone_tells_nothing() {
     let d = Talk::new(true, true).lost(NEXT, START, &[RTO]).analysed();
-    assert!(rounds(&d).iter().all(|(_, certain)| !certain) && evidence(&d).contains("not certain"), "{:?}", d.retransmissions);
+    assert!(
+        rounds(&d).iter().all(|(_, certain)| !certain) && evidence(&d).contains("not certain"),
+        "{:?}",
+        d.retransmissions
+    );
 }
 
 #[test]
@@ -160,28 +208,49 @@ fn one_that_comes_when_only_a_probe_is_due_is_one() {
 
 #[test]
 fn no_probe_follows_one_that_was_not_answered() {
-    // An ack of just what the probe repeated does not end it: RFC 8985 §7.4 waits for more, or for a duplicate.
+    // An ack of just what the probe repeated does not end it: RFC 8985 §7.4 waits for more, or for a
+    // duplicate.
     let at = START + RTO + 40;
-    let d = Talk::new(true, true).lost(NEXT, START, &[RTO]).acked(at, NEXT + 100, START + RTO, &[]).lost(NEXT + 100, at + 5, &[RTO]);
+    let d = Talk::new(true, true).lost(NEXT, START, &[RTO]).acked(at, NEXT + 100, START + RTO, &[]).lost(
+        NEXT + 100,
+        at + 5,
+        &[RTO],
+    );
     let d = d.analysed();
-    assert_eq!(d.timeouts.last().map(|t| (t.seq, t.round, t.round_certain)), Some((SeqNumber(NEXT + 100), 1, true)), "{:?}", d.retransmissions);
+    assert_eq!(
+        d.timeouts.last().map(|t| (t.seq, t.round, t.round_certain)),
+        Some((SeqNumber(NEXT + 100), 1, true)),
+        "{:?}",
+        d.retransmissions
+    );
 }
 
 #[test]
 fn the_timer_of_rack_is_none() {
-    // The second of two arrives; a quarter of a round trip later the first is sent again, without waiting for a timeout.
+    // The second of two arrives; a quarter of a round trip later the first is sent again, without waiting for
+    // a timeout.
     let d = Talk::new(true, true).sent(START, NEXT, 1448).sent(START, NEXT + 1448, 1448);
-    let d = d.acked(START + 200, NEXT, START - 200, &[(NEXT + 1448, NEXT + 2896)]).sent(START + 214, NEXT, 1448).analysed();
+    let d = d
+        .acked(START + 200, NEXT, START - 200, &[(NEXT + 1448, NEXT + 2896)])
+        .sent(START + 214, NEXT, 1448)
+        .analysed();
     assert_eq!((d.timeouts.len(), d.of(Cause::Rack).count()), (0, 1), "{:?}", d.retransmissions);
 }
 
 #[test]
 fn what_lies_below_the_window_acknowledges_nothing() {
-    // The server sends 200 bytes, which the client acknowledges; it sends the first of them again, and has got the client's data meanwhile.
+    // The server sends 200 bytes, which the client acknowledges; it sends the first of them again, and has
+    // got the client's data meanwhile.
     let data = |at, talk: &mut Talk, len, ack| talk.put(at, 1, Segment { len, ..answer(ack, &[]) }, 0);
     let mut talk = Talk::new(true, false);
     data(START, &mut talk, 200, NEXT);
-    let known = Segment { seq: SeqNumber(NEXT), ack: SeqNumber(THEIRS + 200), window: 60_000, flags: Flags::ACK, ..Segment::default() };
+    let known = Segment {
+        seq: SeqNumber(NEXT),
+        ack: SeqNumber(THEIRS + 200),
+        window: 60_000,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
     talk.put(START, 0, known, 0);
     talk.put(START + 1, 0, Segment { len: 100, ..known }, 0);
     data(START + 60, &mut talk, 100, NEXT + 100);
@@ -191,7 +260,8 @@ fn what_lies_below_the_window_acknowledges_nothing() {
     assert!(evidence(&d).starts_with("the only segment outstanding"), "{}", evidence(&d));
 }
 
-/// Several segments are outstanding, so that no probe is at issue; the first is sent again when its timer has expired.
+/// Several segments are outstanding, so that no probe is at issue; the first is sent again when its timer has
+/// expired.
 fn expired(sack: bool, timestamps: bool) -> (Talk, u64) {
     let talk = Talk::new(sack, timestamps).sent(START, NEXT, 1000).sent(START, NEXT + 1000, 1000);
     (talk.sent(START + RTO, NEXT, 1000), START + RTO)
@@ -222,22 +292,31 @@ fn a_duplicate_sack_in_the_first_ack_says_that_the_originals_was_lost() {
     assert_eq!(verdict(talk.acked(at + 40, NEXT + 2000, START, &[(NEXT, NEXT + 1000)])), (Some(false), true));
     // Or held up: it comes after all, and by the server's clock it was sent before the copy can have arrived.
     let (talk, at) = expired(true, true);
-    let talk = talk.acked(at + 40, NEXT + 2000, START, &[(NEXT, NEXT + 1000)]).held_up(at + 41, START + 40, NEXT + 1000, START, &[]);
+    let talk = talk.acked(at + 40, NEXT + 2000, START, &[(NEXT, NEXT + 1000)]).held_up(
+        at + 41,
+        START + 40,
+        NEXT + 1000,
+        START,
+        &[],
+    );
     assert_eq!(verdict(talk), (Some(true), true));
     // Without timestamps, what it acknowledges says so.
     let (talk, at) = expired(true, false);
-    let talk = talk.acked(at + 40, NEXT + 2000, 0, &[(NEXT, NEXT + 1000)]).acked(at + 41, NEXT + 1000, 0, &[]);
+    let talk =
+        talk.acked(at + 40, NEXT + 2000, 0, &[(NEXT, NEXT + 1000)]).acked(at + 41, NEXT + 1000, 0, &[]);
     assert_eq!(verdict(talk), (Some(true), true));
 }
 
 #[test]
 fn a_duplicate_sack_behind_the_ack_of_the_copy_may_be_the_networks() {
     let (talk, at) = expired(true, true);
-    let talk = talk.acked(at + 40, NEXT + 1000, at, &[]).acked(at + 41, NEXT + 1000, at, &[(NEXT, NEXT + 1000)]);
+    let talk =
+        talk.acked(at + 40, NEXT + 1000, at, &[]).acked(at + 41, NEXT + 1000, at, &[(NEXT, NEXT + 1000)]);
     assert_eq!(verdict(talk), (Some(false), false));
     // Where the copy was held up, the original was too, and came behind it.
     let (talk, at) = expired(true, true);
-    let talk = talk.acked(at + 100, NEXT + 1000, at, &[]).acked(at + 101, NEXT + 1000, at, &[(NEXT, NEXT + 1000)]);
+    let talk =
+        talk.acked(at + 100, NEXT + 1000, at, &[]).acked(at + 101, NEXT + 1000, at, &[(NEXT, NEXT + 1000)]);
     assert_eq!(verdict(talk), (Some(true), false));
 }
 
@@ -247,7 +326,10 @@ fn an_early_echo_waits_for_a_duplicate_sack() {
     let held_up = |talk: Talk| talk.acked(at + 100, NEXT + 2000, START, &[]);
     assert_eq!(verdict(held_up(talk)), (Some(true), false));
     let (talk, _) = expired(true, true);
-    assert_eq!(verdict(held_up(talk).acked(at + 101, NEXT + 2000, START, &[(NEXT, NEXT + 1000)])), (Some(true), true));
+    assert_eq!(
+        verdict(held_up(talk).acked(at + 101, NEXT + 2000, START, &[(NEXT, NEXT + 1000)])),
+        (Some(true), true)
+    );
 }
 
 #[test]
@@ -258,7 +340,10 @@ fn without_timestamps_and_sack_an_ack_that_was_held_up_tells_nothing() {
     assert_eq!(verdict(talk.acked(at + 160, NEXT + 1000, 0, &[])), (Some(false), false));
     // Another one right behind it: both copies came together.
     let (talk, at) = expired(false, false);
-    assert_eq!(verdict(talk.acked(at + 40, NEXT + 1000, 0, &[]).acked(at + 41, NEXT + 1000, 0, &[])), (Some(true), false));
+    assert_eq!(
+        verdict(talk.acked(at + 40, NEXT + 1000, 0, &[]).acked(at + 41, NEXT + 1000, 0, &[])),
+        (Some(true), false)
+    );
 }
 
 #[test]
@@ -294,13 +379,25 @@ fn what_no_ack_covers_is_not_certain() {
 
 #[test]
 fn near_the_receiver_nothing_is_certain() {
-    // The way to the server and back takes 1 ms from here, the one to the client 40: copies may be lost before they come by.
+    // The way to the server and back takes 1 ms from here, the one to the client 40: copies may be lost
+    // before they come by.
     let mut talk = Talk { seen: Vec::new(), timestamps: true, id: 7 };
-    let of = |seq: u32, ack: u32, flags, len| Segment { seq: SeqNumber(seq), ack: SeqNumber(ack), flags, len, window: 60_000, ..Segment::default() };
+    let of = |seq: u32, ack: u32, flags, len| Segment {
+        seq: SeqNumber(seq),
+        ack: SeqNumber(ack),
+        flags,
+        len,
+        window: 60_000,
+        ..Segment::default()
+    };
     talk.put(20, 0, of(FIRST - 1, 0, Flags::SYN, 0), 0);
     talk.put(21, 1, of(THEIRS - 1, FIRST, Flags::SYN | Flags::ACK, 0), 20);
     talk.put(61, 0, of(FIRST, THEIRS, Flags::ACK, 0), 1);
-    talk = talk.sent(62, FIRST, 100).acked(63, FIRST + 100, 62, &[]).sent(103, FIRST + 100, 100).sent(103 + RTO, FIRST + 100, 100);
+    talk = talk.sent(62, FIRST, 100).acked(63, FIRST + 100, 62, &[]).sent(103, FIRST + 100, 100).sent(
+        103 + RTO,
+        FIRST + 100,
+        100,
+    );
     let d = talk.acked(104 + RTO, FIRST + 200, 103 + RTO, &[]).analysed();
     assert_eq!(d.view, View::Receiver);
     assert_eq!((only(&d).round_certain, only(&d).eifel_certain), (false, false));
@@ -312,7 +409,8 @@ fn causes(d: &Direction) -> Vec<Cause> {
 
 #[test]
 fn after_a_probe_the_timer_goes_on_from_the_oldest_segment() {
-    // Two segments are lost. The probe of the second comes two round trips after it, and the first one's time is up half a round trip later.
+    // Two segments are lost. The probe of the second comes two round trips after it, and the first one's time
+    // is up half a round trip later.
     for timestamps in [true, false] {
         let d = Talk::new(true, timestamps)
             .sent(START, NEXT, 100)
@@ -322,7 +420,11 @@ fn after_a_probe_the_timer_goes_on_from_the_oldest_segment() {
             .sent(START + 3 * RTO, NEXT, 100)
             .acked(START + 3 * RTO + 40, NEXT + 200, START + 3 * RTO, &[])
             .analysed();
-        assert_eq!(causes(&d), [Cause::TailLossProbe, Cause::Timeout, Cause::Timeout], "timestamps {timestamps}");
+        assert_eq!(
+            causes(&d),
+            [Cause::TailLossProbe, Cause::Timeout, Cause::Timeout],
+            "timestamps {timestamps}"
+        );
         assert_eq!(rounds(&d), [(1, true), (2, true)], "timestamps {timestamps}");
     }
 }

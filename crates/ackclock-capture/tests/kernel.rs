@@ -1,4 +1,5 @@
-//! Captures of the Linux kernel's TCP at its sender, kept as files, with what the kernel itself counted meanwhile (`fixtures/README.md`).
+//! Captures of the Linux kernel's TCP at its sender, kept as files, with what the kernel itself counted
+//! meanwhile (`fixtures/README.md`).
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,18 +8,23 @@ use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Standing};
 
 fn analyse(name: &str) -> Report {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("kernel-{name}.pcap.gz"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("kernel-{name}.pcap.gz"));
     let mut packets = Packets::new(open(&path).unwrap()).unwrap();
     let mut analysis = Analysis::new(Options::default());
     assert!(analysis.read(&mut packets, |_| ControlFlow::Continue(())).unwrap());
     analysis.finish()
 }
 
-/// The data's direction, after checking it against `RetransSegs`, `TCPTimeouts` and `TCPLossProbes`: those that sent data again.
+/// The data's direction, after checking it against `RetransSegs`, `TCPTimeouts` and `TCPLossProbes`: those
+/// that sent data again.
 fn counted(report: &Report, retransmitted: u64, timeouts: usize, probes: usize) -> &Direction {
     let [c] = &report.connections[..] else { panic!("{report:?}") };
     let d = &c.directions[0];
-    assert_eq!((d.retransmitted_packets, d.timeouts.len(), d.of(Cause::TailLossProbe).count()), (retransmitted, timeouts, probes));
+    assert_eq!(
+        (d.retransmitted_packets, d.timeouts.len(), d.of(Cause::TailLossProbe).count()),
+        (retransmitted, timeouts, probes)
+    );
     assert_eq!((c.standing, c.opening_seen), (Standing::Closed, true));
     d
 }
@@ -28,10 +34,15 @@ fn a_dialogue_and_an_outage() {
     // A probe, then three expiries that back off from some 200 ms and the round trip of 30 ms.
     let report = analyse("dialogue-and-an-outage");
     let d = counted(&report, 4, 3, 1);
-    assert_eq!(d.timeouts.iter().map(|t| (t.round, t.round_certain)).collect::<Vec<_>>(), [(1, true), (2, true), (3, true)]);
+    assert_eq!(
+        d.timeouts.iter().map(|t| (t.round, t.round_certain)).collect::<Vec<_>>(),
+        [(1, true), (2, true), (3, true)]
+    );
     let waits: Vec<f64> = d.timeouts.iter().map(|t| t.rto.as_secs_f64()).collect();
     assert!(
-        (0.2..0.3).contains(&waits[0]) && (1.8..2.2).contains(&(waits[1] / waits[0])) && (1.8..2.2).contains(&(waits[2] / waits[1])),
+        (0.2..0.3).contains(&waits[0])
+            && (1.8..2.2).contains(&(waits[1] / waits[0]))
+            && (1.8..2.2).contains(&(waits[2] / waits[1])),
         "{waits:?}"
     );
 }
@@ -62,7 +73,11 @@ fn lost_tails() {
 fn a_dialogue_with_loss_of_acks() {
     let report = analyse("dialogue-with-loss-of-acks");
     let d = counted(&report, 4, 0, 4);
-    assert!(d.retransmissions.iter().all(|r| r.needed == Some(false)), "the data had arrived, the acks were lost: {:?}", d.retransmissions);
+    assert!(
+        d.retransmissions.iter().all(|r| r.needed == Some(false)),
+        "the data had arrived, the acks were lost: {:?}",
+        d.retransmissions
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Waits that began before the capture did, or of which nothing is known: what is said of them is no longer than what the capture shows.
+//! Waits that began before the capture did, or of which nothing is known: what is said of them is no longer
+//! than what the capture shows.
 
 use std::net::SocketAddr;
 
@@ -15,10 +16,26 @@ type Line = (u64, bool, Flags, u32, u32, u32);
 
 fn seen(line: &Line) -> Seen {
     let (ms, from_client, flags, seq, ack, len) = *line;
-    let (client, server) = (SocketAddr::from(([192, 0, 2, 1], 40_000)), SocketAddr::from(([192, 0, 2, 2], 80)));
+    let (client, server) =
+        (SocketAddr::from(([192, 0, 2, 1], 40_000)), SocketAddr::from(([192, 0, 2, 2], 80)));
     let (src, dst) = if from_client { (client, server) } else { (server, client) };
-    let segment = Segment { seq: SeqNumber(seq), ack: SeqNumber(ack), flags, window: 60_000, len, ..Segment::default() };
-    Seen { at: Instant::from_nanos((1_000_000 + ms) * 1_000_000), src, dst, id: 0, hops: 64, interface: 0, segment }
+    let segment = Segment {
+        seq: SeqNumber(seq),
+        ack: SeqNumber(ack),
+        flags,
+        window: 60_000,
+        len,
+        ..Segment::default()
+    };
+    Seen {
+        at: Instant::from_nanos((1_000_000 + ms) * 1_000_000),
+        src,
+        dst,
+        id: 0,
+        hops: 64,
+        interface: 0,
+        segment,
+    }
 }
 
 fn report(lines: &[Seen]) -> Report {
@@ -38,11 +55,24 @@ fn taken(lines: &[Line]) -> Connection {
         for d in &c.directions {
             assert!(d.timeouts.iter().all(|t| t.rto <= lasted), "{d:?}");
             assert!(d.gaps.iter().chain(&d.gaps_by_time).all(|g| g.length <= lasted), "{d:?}");
-            assert!(d.retransmissions.iter().all(|r| !r.evidence.contains("18446744") && !r.evidence.contains("unknown time")), "{d:?}");
-            assert!(d.what_if.iter().flat_map(|w| &w.stalls).all(|s| s.waited <= lasted * 4), "{:?}", d.what_if);
+            assert!(
+                d.retransmissions
+                    .iter()
+                    .all(|r| !r.evidence.contains("18446744") && !r.evidence.contains("unknown time")),
+                "{d:?}"
+            );
+            assert!(
+                d.what_if.iter().flat_map(|w| &w.stalls).all(|s| s.waited <= lasted * 4),
+                "{:?}",
+                d.what_if
+            );
         }
     }
-    assert!(tables.directions.iter().all(|d| d.stalled <= lasted && d.timeout_time <= lasted), "{:?}", tables.directions);
+    assert!(
+        tables.directions.iter().all(|d| d.stalled <= lasted && d.timeout_time <= lasted),
+        "{:?}",
+        tables.directions
+    );
     report.connections.pop().unwrap()
 }
 
@@ -61,10 +91,13 @@ fn talk(from: u64, [client, server]: [u32; 2]) -> Vec<Line> {
 
 #[test]
 fn a_challenge_before_the_handshake_is_no_timeout_without_end() {
-    // RFC 5961 §4.2: the server answers the SYN with an ack of the connection that it still has there; the client resets that, and its SYN is sent again.
-    // The server's new numbers lie below those of the earlier connection, above them, or far away.
+    // RFC 5961 §4.2: the server answers the SYN with an ack of the connection that it still has there; the
+    // client resets that, and its SYN is sent again. The server's new numbers lie below those of the earlier
+    // connection, above them, or far away.
     let client = 1_000_000;
-    for (old, new) in [(900_000_000, 700_000_000), (700_000_000, 900_000_000), (100, 3_000_000_000), (5_000_000, 4_999_000)] {
+    for (old, new) in
+        [(900_000_000, 700_000_000), (700_000_000, 900_000_000), (100, 3_000_000_000), (5_000_000, 4_999_000)]
+    {
         for acked in [client - 500_000, client + 500_000, client + 2_000_000_000] {
             let mut lines = vec![
                 (0, true, Flags::SYN, client, 0, 0),
@@ -77,10 +110,22 @@ fn a_challenge_before_the_handshake_is_no_timeout_without_end() {
             let c = taken(&lines);
             let [forth, back] = &c.directions;
             let what = format!("{old} {new} {acked}: {c:?}");
-            assert_eq!((forth.timeouts.len(), forth.retransmitted_packets, forth.of(Cause::Syn).count()), (1, 1, 1), "{what}");
+            assert_eq!(
+                (forth.timeouts.len(), forth.retransmitted_packets, forth.of(Cause::Syn).count()),
+                (1, 1, 1),
+                "{what}"
+            );
             assert_eq!(forth.timeouts[0].rto, Duration::from_secs(1), "{what}");
-            assert_eq!((back.timeouts.len(), back.retransmitted_packets, back.missing_bytes, forth.missing_bytes), (0, 0, 0, 0), "{what}");
-            assert_eq!((forth.unique_bytes, back.unique_bytes, c.standing), (100, 1000, Standing::Closed), "{what}");
+            assert_eq!(
+                (back.timeouts.len(), back.retransmitted_packets, back.missing_bytes, forth.missing_bytes),
+                (0, 0, 0, 0),
+                "{what}"
+            );
+            assert_eq!(
+                (forth.unique_bytes, back.unique_bytes, c.standing),
+                (100, 1000, Standing::Closed),
+                "{what}"
+            );
         }
     }
 }
@@ -101,15 +146,25 @@ fn the_same_on_ports_that_the_capture_shows_in_use_before() {
     let c = taken(&lines);
     assert!(c.notes.iter().any(|n| n.contains("used before")), "{c:?}");
     let [forth, back] = &c.directions;
-    assert_eq!((forth.timeouts.len(), forth.timeouts[0].rto, back.timeouts.len(), back.retransmitted_packets), (1, Duration::from_secs(1), 0, 0));
+    assert_eq!(
+        (forth.timeouts.len(), forth.timeouts[0].rto, back.timeouts.len(), back.retransmitted_packets),
+        (1, Duration::from_secs(1), 0, 0)
+    );
 }
 
 #[test]
 fn what_the_capture_does_not_show_the_beginning_of_waited_no_longer_than_it_shows() {
-    // The capture begins with acks; what is sent then lies below them, or is the answer to a SYN that came before.
+    // The capture begins with acks; what is sent then lies below them, or is the answer to a SYN that came
+    // before.
     let acks = |n: u64| (0..n).map(|i| (i * 400, true, Flags::ACK, 5000, 9000, 0)).collect::<Vec<Line>>();
     for n in [1, 2, 5] {
-        for late in [(SYN_ACK, 8999, 0), (Flags::ACK, 8000, 1000), (FIN_ACK, 8500, 499), (Flags::ACK, 8999, 1), (Flags::ACK, 8999, 0)] {
+        for late in [
+            (SYN_ACK, 8999, 0),
+            (Flags::ACK, 8000, 1000),
+            (FIN_ACK, 8500, 499),
+            (Flags::ACK, 8999, 1),
+            (Flags::ACK, 8999, 0),
+        ] {
             let mut lines = acks(n);
             let (flags, seq, len) = late;
             lines.push((n * 400 + 100, false, flags, seq, 5000, len));
@@ -131,7 +186,8 @@ fn a_reset_of_the_connection_itself_is_one() {
         (51, true, Flags::RST, 1001, 0, 0),
     ];
     assert_eq!(taken(&lines).standing, Standing::Reset);
-    let refused = [(0, true, Flags::SYN, 1000, 0, 0), (40, false, Flags(Flags::RST.0 | Flags::ACK.0), 0, 1001, 0)];
+    let refused =
+        [(0, true, Flags::SYN, 1000, 0, 0), (40, false, Flags(Flags::RST.0 | Flags::ACK.0), 0, 1001, 0)];
     assert_eq!(taken(&refused).standing, Standing::Refused);
 }
 
@@ -139,7 +195,8 @@ fn a_reset_of_the_connection_itself_is_one() {
 fn no_clock_makes_a_silence_longer_than_the_capture() {
     // Near the data's receiver, from a sender whose clock ticks otherwise than any that is known, or leaps.
     for per_second in [3, 7, 33, 700, 100_000, 1 << 22] {
-        let mut lines = vec![seen(&(0, true, Flags::SYN, 1000, 0, 0)), seen(&(1, false, SYN_ACK, 8000, 1001, 0))];
+        let mut lines =
+            vec![seen(&(0, true, Flags::SYN, 1000, 0, 0)), seen(&(1, false, SYN_ACK, 8000, 1001, 0))];
         lines.push(seen(&(60, true, Flags::ACK, 1001, 8001, 0)));
         let mut at = 60;
         for n in 0..60_u32 {
@@ -150,12 +207,17 @@ fn no_clock_makes_a_silence_longer_than_the_capture() {
         }
         for s in &mut lines {
             let ms = s.at.as_nanos() / 1_000_000 - 1_000_000;
-            s.segment.options.timestamps = Some(Timestamps { tsval: (1 << 31) + (ms * per_second / 1000) as u32, tsecr: 7 });
+            s.segment.options.timestamps =
+                Some(Timestamps { tsval: (1 << 31) + (ms * per_second / 1000) as u32, tsecr: 7 });
         }
         let lasted = lines.last().unwrap().at.since(lines[0].at);
         for c in report(&lines).connections {
             for d in &c.directions {
-                assert!(d.gaps.iter().all(|g| g.length <= lasted && g.from >= c.start && g.seen <= c.end), "{per_second}: {:?}", d.gaps);
+                assert!(
+                    d.gaps.iter().all(|g| g.length <= lasted && g.from >= c.start && g.seen <= c.end),
+                    "{per_second}: {:?}",
+                    d.gaps
+                );
                 assert!(d.stalled() <= lasted);
             }
         }

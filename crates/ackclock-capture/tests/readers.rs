@@ -1,4 +1,5 @@
-//! Every form of a capture file gives the same packets; every truncation and every damaged byte ends in packets and one sentence.
+//! Every form of a capture file gives the same packets; every truncation and every damaged byte ends in
+//! packets and one sentence.
 
 use std::io::{Cursor, Read, Write};
 
@@ -13,7 +14,13 @@ type Plain = (u64, u32, Vec<u8>);
 /// Packets as they are wanted.
 fn wanted() -> Vec<Plain> {
     (0..5_u8)
-        .map(|i| (1_700_000_000_000_000_000 + u64::from(i) * 1_234_567_000, 60 + u32::from(i) * 1000, vec![0x45 + i; 17 + usize::from(i)]))
+        .map(|i| {
+            (
+                1_700_000_000_000_000_000 + u64::from(i) * 1_234_567_000,
+                60 + u32::from(i) * 1000,
+                vec![0x45 + i; 17 + usize::from(i)],
+            )
+        })
         .collect()
 }
 
@@ -42,13 +49,16 @@ fn pcap(big_endian: bool, nanos: bool, link: u32) -> Vec<u8> {
     [0, 0, 65_535, link].into_iter().for_each(|n| file.extend(u32_(n)));
     for (at, original, data) in wanted() {
         let fraction = (at % 1_000_000_000) as u32 / if nanos { 1 } else { 1000 };
-        [(at / 1_000_000_000) as u32, fraction, data.len() as u32, original].into_iter().for_each(|n| file.extend(u32_(n)));
+        [(at / 1_000_000_000) as u32, fraction, data.len() as u32, original]
+            .into_iter()
+            .for_each(|n| file.extend(u32_(n)));
         file.extend(data);
     }
     file
 }
 
-/// pcapng by hand: byte order, ticks per second as a power of ten (or of two, with bit 7), an offset of the clock, and simple packets.
+/// pcapng by hand: byte order, ticks per second as a power of ten (or of two, with bit 7), an offset of the
+/// clock, and simple packets.
 fn pcapng(big_endian: bool, resolution: Option<u8>) -> Vec<u8> {
     let u32_ = |n: u32| if big_endian { n.to_be_bytes() } else { n.to_le_bytes() };
     let u16_ = |n: u16| if big_endian { n.to_be_bytes() } else { n.to_le_bytes() };
@@ -83,7 +93,9 @@ fn pcapng(big_endian: bool, resolution: Option<u8>) -> Vec<u8> {
     for (at, original, data) in wanted() {
         let ticks = at / if resolution == Some(9) { 1 } else { 1000 };
         let mut p = Vec::new();
-        [0, (ticks >> 32) as u32, ticks as u32, data.len() as u32, original].into_iter().for_each(|n| p.extend(u32_(n)));
+        [0, (ticks >> 32) as u32, ticks as u32, data.len() as u32, original]
+            .into_iter()
+            .for_each(|n| p.extend(u32_(n)));
         p.extend(&data);
         file.extend(block(6, &p));
     }
@@ -94,10 +106,16 @@ fn every_form() -> Vec<(String, Vec<u8>)> {
     let mut forms = Vec::new();
     for big_endian in [false, true] {
         for nanos in [false, true] {
-            forms.push((format!("pcap, big endian {big_endian}, nanoseconds {nanos}"), pcap(big_endian, nanos, 101)));
+            forms.push((
+                format!("pcap, big endian {big_endian}, nanoseconds {nanos}"),
+                pcap(big_endian, nanos, 101),
+            ));
         }
         for resolution in [None, Some(6), Some(9)] {
-            forms.push((format!("pcapng, big endian {big_endian}, resolution {resolution:?}"), pcapng(big_endian, resolution)));
+            forms.push((
+                format!("pcapng, big endian {big_endian}, resolution {resolution:?}"),
+                pcapng(big_endian, resolution),
+            ));
         }
     }
     let mut ours = Pcapng::new(Vec::new(), Duration::ZERO).unwrap();
@@ -120,7 +138,10 @@ fn every_form_gives_the_same_packets() {
     let (got, error) = read(&[pcapng(true, None), pcapng(false, Some(9))].concat());
     assert!(error.is_none());
     assert_eq!(got, [wanted(), wanted()].concat());
-    assert_eq!(Packets::new(&pcap(true, false, 276)[..]).unwrap().next_packet().unwrap().unwrap().link, LinkType::Cooked2);
+    assert_eq!(
+        Packets::new(&pcap(true, false, 276)[..]).unwrap().next_packet().unwrap().unwrap().link,
+        LinkType::Cooked2
+    );
 }
 
 /// A pipe that gives a byte at a time.
@@ -147,7 +168,9 @@ fn compressed_files_and_slow_pipes_are_read() {
         // A frame to be skipped, of three bytes.
         zst.extend([0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
         zst.extend(ruzstd::encoding::compress_to_vec(&file[50..], level));
-        for (how, bytes) in [("plain", file.clone()), ("gzip, two members", both), ("zstd, three frames", zst)] {
+        for (how, bytes) in
+            [("plain", file.clone()), ("gzip, two members", both), ("zstd, three frames", zst)]
+        {
             let mut packets = Packets::new(decompressed(Drip(Cursor::new(bytes))).unwrap()).unwrap();
             let mut got = Vec::new();
             while let Some(p) = packets.next_packet().unwrap() {
@@ -168,7 +191,11 @@ fn everything_before_the_damage_is_read_and_one_line_says_where() {
                 None => {}
                 Some(e @ CaptureError::NotACapture { .. }) => {
                     assert!(cut < 28, "{name} cut at {cut}");
-                    assert_eq!(e.to_string().contains("header is cut off"), cut >= 4, "{name} cut at {cut}: {e}");
+                    assert_eq!(
+                        e.to_string().contains("header is cut off"),
+                        cut >= 4,
+                        "{name} cut at {cut}: {e}"
+                    );
                 }
                 Some(CaptureError::Damaged { packets, offset, .. }) => {
                     assert_eq!(packets, got.len() as u64);

@@ -1,4 +1,5 @@
-//! tcptrace on the captures that are kept as files: as many packets sent again as the analysis finds. Skipped where it is not installed.
+//! tcptrace on the captures that are kept as files: as many packets sent again as the analysis finds. Skipped
+//! where it is not installed.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use std::process::Command;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Options};
 
-/// The captures, and which direction's sender they were made beside: the client's or the server's. One with offload is left out: tcptrace counts frames.
+/// The captures, and which direction's sender they were made beside: the client's or the server's. One with
+/// offload is left out: tcptrace counts frames.
 const CAPTURES: [(&str, usize); 7] = [
     ("both-ends-sender", 0),
     ("bulk-and-an-outage", 0),
@@ -18,7 +20,8 @@ const CAPTURES: [(&str, usize); 7] = [
     ("lost-tails", 0),
 ];
 
-/// What tcptrace calls retransmitted packets, from the client and from the server; missing where it is not installed.
+/// What tcptrace calls retransmitted packets, from the client and from the server; missing where it is not
+/// installed.
 fn tcptrace(file: &Path) -> Option<[u64; 2]> {
     let done = Command::new("tcptrace").args(["-l", "-r", "-n"]).arg(file).output().ok()?;
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
@@ -39,13 +42,19 @@ fn unpacked(capture: &Path, name: &str) -> PathBuf {
 #[test]
 fn as_many_packets_sent_again_as_tcptrace_finds() {
     for (name, side) in CAPTURES {
-        let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("kernel-{name}.pcap.gz"));
+        let capture = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures")
+            .join(format!("kernel-{name}.pcap.gz"));
         let Some(theirs) = tcptrace(&unpacked(&capture, name)) else {
             eprintln!("skipped: tcptrace is not installed");
             return;
         };
         let mut analysis = Analysis::new(Options::default());
-        assert!(analysis.read(&mut Packets::new(open(&capture).unwrap()).unwrap(), |_| ControlFlow::Continue(())).unwrap());
+        assert!(
+            analysis
+                .read(&mut Packets::new(open(&capture).unwrap()).unwrap(), |_| ControlFlow::Continue(()))
+                .unwrap()
+        );
         let report = analysis.finish();
         let [c] = &report.connections[..] else { panic!("{name}: {report:?}") };
         assert_eq!(c.directions[side].retransmitted_packets, theirs[side], "{name}");

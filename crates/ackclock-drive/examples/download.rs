@@ -1,4 +1,5 @@
-//! The download demonstration on its own: `cargo run --release -p ackclock-drive --example download [FOLDER FOR CAPTURES]`.
+//! The download demonstration on its own:
+//! `cargo run --release -p ackclock-drive --example download [FOLDER FOR CAPTURES]`.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {

@@ -1,5 +1,6 @@
-//! What this kernel's TCP and the engine's `cubic+rack` do with the same scripted losses: timeouts, tail loss probes, retransmissions, and how long the
-//! transfer took. Needs the right to make namespaces; real time, so that a busy machine may add a probe or a timeout.
+//! What this kernel's TCP and the engine's `cubic+rack` do with the same scripted losses: timeouts, tail loss
+//! probes, retransmissions, and how long the transfer took. Needs the right to make namespaces; real time, so
+//! that a busy machine may add a probe or a timeout.
 //!
 //!     cargo run --release -p ackclock-drive --example tail_losses
 
@@ -37,12 +38,22 @@ fn losing(numbers: &'static [u64]) -> LinkSpec {
 
 fn lab(stack: &str, to_engine: LinkSpec, to_kernel: LinkSpec) -> Lab {
     let mut stack = Stack::named(&Registry::builtin(), stack).expect("a stack");
-    // As in Linux, a fast retransmission restarts the timer; the smallest timeout of 200 ms leaves little time for its answer otherwise.
+    // As in Linux, a fast retransmission restarts the timer; the smallest timeout of 200 ms leaves little
+    // time for its answer otherwise.
     stack.set("timer.fast_retransmit", "true").expect("a parameter");
     let config = stack.config();
     let policies = Arc::new(move || stack.build());
-    let options =
-        LabOptions { mtu: 1500, to_engine, to_kernel, seed: 1, clock: Clock::start(), config, policies, kernel_capture: None, engine_capture: None };
+    let options = LabOptions {
+        mtu: 1500,
+        to_engine,
+        to_kernel,
+        seed: 1,
+        clock: Clock::start(),
+        config,
+        policies,
+        kernel_capture: None,
+        engine_capture: None,
+    };
     Lab::new(options).unwrap_or_else(|e| {
         eprintln!("{e}");
         std::process::exit(2)
@@ -63,21 +74,31 @@ fn drain(mut from: impl Read, bytes: usize) -> Moment {
 fn by_kernel(segments: usize, numbers: &'static [u64]) -> Outcome {
     let lab = lab("cubic", losing(numbers), LinkSpec::delay(DELAY));
     let listener = lab.host.listen(80, 5).expect("a port");
-    let mut stream = lab.namespace.run(|| TcpStream::connect(Lab::engine(80))).expect("a namespace").expect("a connection");
+    let mut stream = lab
+        .namespace
+        .run(|| TcpStream::connect(Lab::engine(80)))
+        .expect("a namespace")
+        .expect("a connection");
     let far = listener.accept().expect("a connection");
     let began = Moment::now();
     stream.write_all(&vec![7; segments * SEGMENT]).expect("the connection stands");
     let took = drain(&far, segments * SEGMENT) - began;
     std::thread::sleep(Time::from_millis(400));
     let count = |name| lab.namespace.tcp_counter(name).expect("a counter of Linux");
-    let outcome = Outcome { timeouts: count("TCPTimeouts"), probes: count("TCPLossProbes"), retransmitted: count("RetransSegs"), took };
+    let outcome = Outcome {
+        timeouts: count("TCPTimeouts"),
+        probes: count("TCPLossProbes"),
+        retransmitted: count("RetransSegs"),
+        took,
+    };
     drop(stream.shutdown(Shutdown::Both));
     outcome
 }
 
 fn by_engine(segments: usize, numbers: &'static [u64]) -> Outcome {
     let lab = lab("cubic+rack+f-rto+min-rto(200ms)+no-nagle", LinkSpec::delay(DELAY), losing(numbers));
-    let listener = lab.namespace.run(|| TcpListener::bind(Lab::kernel(80))).expect("a namespace").expect("a port");
+    let listener =
+        lab.namespace.run(|| TcpListener::bind(Lab::kernel(80))).expect("a namespace").expect("a port");
     let mut stream = lab.host.connect(Lab::kernel(80)).expect("a connection");
     let (far, _) = listener.accept().expect("a connection");
     let began = Moment::now();
@@ -85,7 +106,12 @@ fn by_engine(segments: usize, numbers: &'static [u64]) -> Outcome {
     let took = drain(&far, segments * SEGMENT) - began;
     std::thread::sleep(Time::from_millis(400));
     let s = stream.stats();
-    Outcome { timeouts: s.timeouts.into(), probes: s.tail_loss_probes.into(), retransmitted: s.retransmitted_segments, took }
+    Outcome {
+        timeouts: s.timeouts.into(),
+        probes: s.tail_loss_probes.into(),
+        retransmitted: s.retransmitted_segments,
+        took,
+    }
 }
 
 fn main() {
@@ -103,9 +129,17 @@ fn main() {
         ("a single one", 1, &[1]),
         ("a single one and its probe", 1, &[1, 2]),
     ];
-    println!("{:34} {:>34} {:>34}", "lost", "kernel: timeouts probes again ms", "engine: timeouts probes again ms");
+    println!(
+        "{:34} {:>34} {:>34}",
+        "lost", "kernel: timeouts probes again ms", "engine: timeouts probes again ms"
+    );
     for &(what, segments, numbers) in cases {
-        let cell = |o: Outcome| format!("{} {} {} {:>5}", o.timeouts, o.probes, o.retransmitted, o.took.as_millis());
-        println!("{what:34} {:>34} {:>34}", cell(by_kernel(segments, numbers)), cell(by_engine(segments, numbers)));
+        let cell =
+            |o: Outcome| format!("{} {} {} {:>5}", o.timeouts, o.probes, o.retransmitted, o.took.as_millis());
+        println!(
+            "{what:34} {:>34} {:>34}",
+            cell(by_kernel(segments, numbers)),
+            cell(by_engine(segments, numbers))
+        );
     }
 }

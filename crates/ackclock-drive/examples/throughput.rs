@@ -19,7 +19,9 @@ mod linux {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use ackclock_drive::{Clock, Host, HostLimits, HostOptions, Means, Namespace, Tun, TunOptions, check, enter_user_namespace};
+    use ackclock_drive::{
+        Clock, Host, HostLimits, HostOptions, Means, Namespace, Tun, TunOptions, check, enter_user_namespace,
+    };
     use ackclock_engine::Config;
     use ackclock_policy::Registry;
 
@@ -34,7 +36,10 @@ mod linux {
             enter_user_namespace()?;
         }
         let namespace = Namespace::new(false)?;
-        let tun = Tun::new(&namespace, &TunOptions { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 24), mtu, offload, ..TunOptions::default() })?;
+        let tun = Tun::new(
+            &namespace,
+            &TunOptions { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 24), mtu, offload, ..TunOptions::default() },
+        )?;
         let policies = ackclock_engine::Stack::named(&Registry::builtin(), "cubic")?;
         let options = HostOptions {
             addresses: vec![Ipv4Addr::new(10, 0, 0, 2).into()],

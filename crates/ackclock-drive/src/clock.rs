@@ -15,7 +15,10 @@ impl Clock {
     /// Starts now.
     pub fn start() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { started: std::time::Instant::now(), unix_ns: u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX) }
+        Self {
+            started: std::time::Instant::now(),
+            unix_ns: u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX),
+        }
     }
 
     /// The present moment.

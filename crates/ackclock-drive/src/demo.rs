@@ -1,4 +1,5 @@
-//! The demonstration: a download from an ordinary web server on the kernel's TCP, through our engine, over an emulated path.
+//! The demonstration: a download from an ordinary web server on the kernel's TCP, through our engine, over an
+//! emulated path.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -13,7 +14,9 @@ use ackclock_sim::{Fault, LinkSpec};
 use ackclock_units::{Bytes, Duration, Rate, Rng};
 use sha2::{Digest, Sha256};
 
-use crate::{Capture, Clock, DriveError, EmulatorReport, Lab, LabOptions, Means, Namespace, PolicyFactory, Stream};
+use crate::{
+    Capture, Clock, DriveError, EmulatorReport, Lab, LabOptions, Means, Namespace, PolicyFactory, Stream,
+};
 
 /// What the demonstration does. [`DemoOptions::new`] gives the numbers of the README.
 pub struct DemoOptions {
@@ -31,8 +34,8 @@ pub struct DemoOptions {
     pub seed: u64,
     /// The Python that serves the file: a path, or a name to look for.
     pub python: PathBuf,
-    /// Congestion control of the kernel that serves: a name, or `None` for BBR where the kernel allows it and otherwise its own choice. Those
-    /// that take each loss for congestion reach a fifth of this path's rate.
+    /// Congestion control of the kernel that serves: a name, or `None` for BBR where the kernel allows it and
+    /// otherwise its own choice. Those that take each loss for congestion reach a fifth of this path's rate.
     pub congestion_control: Option<String>,
     /// Where to write `kernel.pcapng` and `engine.pcapng`: what passed the two ends of the path.
     pub captures: Option<PathBuf>,
@@ -102,16 +105,22 @@ pub struct DemoReport {
 
 /// Runs the demonstration. `progress` is called some ten times a second and may end it.
 ///
-/// Where rights are missing that a user namespace gives, the process enters one, for good: call it from a process that has no other threads then.
+/// Where rights are missing that a user namespace gives, the process enters one, for good: call it from a
+/// process that has no other threads then.
 ///
 /// # Errors
-/// A right that is missing (see [`crate::check`]), a server that does not start, a download that fails or differs, [`DriveError::Interrupted`].
-pub fn download_demo(options: &DemoOptions, progress: &mut dyn FnMut(&DemoProgress) -> ControlFlow<()>) -> Result<DemoReport, DriveError> {
+/// A right that is missing (see [`crate::check`]), a server that does not start, a download that fails or
+/// differs, [`DriveError::Interrupted`].
+pub fn download_demo(
+    options: &DemoOptions,
+    progress: &mut dyn FnMut(&DemoProgress) -> ControlFlow<()>,
+) -> Result<DemoReport, DriveError> {
     if crate::check()? == Means::UserNamespace {
         crate::enter_user_namespace()?;
     }
     let clock = Clock::start();
-    let capture = |name: &str| options.captures.as_ref().map(|dir| Capture::create(&dir.join(name), clock)).transpose();
+    let capture =
+        |name: &str| options.captures.as_ref().map(|dir| Capture::create(&dir.join(name), clock)).transpose();
     let (kernel_capture, engine_capture) = (capture("kernel.pcapng")?, capture("engine.pcapng")?);
     let captures: Vec<Capture> = kernel_capture.iter().chain(&engine_capture).cloned().collect();
     let lab = Lab::new(LabOptions {
@@ -125,18 +134,25 @@ pub fn download_demo(options: &DemoOptions, progress: &mut dyn FnMut(&DemoProgre
         kernel_capture,
         engine_capture,
     })?;
-    let kernel_congestion_control = choose_congestion_control(&lab.namespace, options.congestion_control.as_deref())?;
+    let kernel_congestion_control =
+        choose_congestion_control(&lab.namespace, options.congestion_control.as_deref())?;
     let (file, sent) = random_file(options)?;
     let server = Server::start(&lab.namespace, options, file)?;
     let counter = |name| lab.namespace.tcp_counter(name);
     let before = (counter("RetransSegs")?, counter("TCPTimeouts")?);
 
     let start = Now::now();
-    let stream = lab.host.connect(Lab::kernel(HTTP_PORT)).map_err(DriveError::system("connect to the web server through the engine"))?;
+    let stream = lab
+        .host
+        .connect(Lab::kernel(HTTP_PORT))
+        .map_err(DriveError::system("connect to the web server through the engine"))?;
     let mut report = |received| {
         let elapsed = start.elapsed();
         if elapsed > options.limit {
-            return Err(DriveError::Failed(format!("the download had {received} of {} bytes after {elapsed:.0?}, the limit", options.bytes)));
+            return Err(DriveError::Failed(format!(
+                "the download had {received} of {} bytes after {elapsed:.0?}, the limit",
+                options.bytes
+            )));
         }
         let now = DemoProgress { received, of: options.bytes, elapsed };
         if progress(&now).is_break() { Err(DriveError::Interrupted) } else { Ok(()) }
@@ -152,7 +168,8 @@ pub fn download_demo(options: &DemoOptions, progress: &mut dyn FnMut(&DemoProgre
     let engine = stream.stats();
     let _ = stream.close(Some(Time::from_secs(2)));
     drop(server);
-    let (kernel_retransmissions, kernel_timeouts) = (counter("RetransSegs")? - before.0, counter("TCPTimeouts")? - before.1);
+    let (kernel_retransmissions, kernel_timeouts) =
+        (counter("RetransSegs")? - before.0, counter("TCPTimeouts")? - before.1);
     let Lab { host, emulator, namespace } = lab;
     drop(host);
     let path = emulator.stop();
@@ -180,7 +197,9 @@ const MAX_HEAD: usize = 65_536;
 
 fn link(options: &DemoOptions) -> Result<LinkSpec, DriveError> {
     let input = |e: ackclock_policy::RegistryError| DriveError::Input(e.to_string());
-    let mut queue = ackclock_policy::Registry::builtin().choose::<dyn ackclock_policy::QueueDiscipline>("drop-tail").map_err(input)?;
+    let mut queue = ackclock_policy::Registry::builtin()
+        .choose::<dyn ackclock_policy::QueueDiscipline>("drop-tail")
+        .map_err(input)?;
     queue.set("limit", &format!("{}packets", options.queue_packets)).map_err(input)?;
     let mut spec = LinkSpec::new(options.rate, options.rtt / 2, queue.build());
     spec.faults.push(random_loss(options.loss)?);
@@ -188,8 +207,10 @@ fn link(options: &DemoOptions) -> Result<LinkSpec, DriveError> {
 }
 
 fn random_loss(p: f64) -> Result<Box<dyn Fault>, DriveError> {
-    let entry =
-        ackclock_sim::fault::ENTRIES.iter().find(|e| e.name == "loss").ok_or_else(|| DriveError::Input("there is no fault named `loss`".into()))?;
+    let entry = ackclock_sim::fault::ENTRIES
+        .iter()
+        .find(|e| e.name == "loss")
+        .ok_or_else(|| DriveError::Input("there is no fault named `loss`".into()))?;
     let mut params = ackclock_policy::Params::defaults(entry.params);
     if !(0.0..=1.0).contains(&p) || !params.set("p", ackclock_policy::Value::Ratio(p)) {
         return Err(DriveError::Input(format!("a loss of {p} is not a probability: give 0 to 1")));
@@ -212,7 +233,8 @@ fn random_file(options: &DemoOptions) -> Result<(File, String), DriveError> {
     let failed = DriveError::system("make the file to download");
     let make = || -> io::Result<_> {
         let mut file = File::from(rustix::fs::memfd_create("download", rustix::fs::MemfdFlags::CLOEXEC)?);
-        let (mut rng, mut hash, mut left) = (Rng::stream(options.seed, "file", 0), Sha256::new(), options.bytes);
+        let (mut rng, mut hash, mut left) =
+            (Rng::stream(options.seed, "file", 0), Sha256::new(), options.bytes);
         let mut block = vec![0; 1 << 16];
         while left > 0 {
             for word in block.chunks_exact_mut(8) {
@@ -237,24 +259,40 @@ fn hex(bytes: &[u8]) -> String {
 struct Server(Child);
 
 impl Server {
-    /// Starts it with the file as its standard input, which it serves under that name: nothing is written to disk.
+    /// Starts it with the file as its standard input, which it serves under that name: nothing is written to
+    /// disk.
     fn start(namespace: &Namespace, options: &DemoOptions, file: File) -> Result<Self, DriveError> {
         let mut command = Command::new(&options.python);
-        command.args(["-m", "http.server", &HTTP_PORT.to_string(), "--bind", &Lab::KERNEL.to_string(), "--directory", "/proc/self/fd"]);
+        command.args([
+            "-m",
+            "http.server",
+            &HTTP_PORT.to_string(),
+            "--bind",
+            &Lab::KERNEL.to_string(),
+            "--directory",
+            "/proc/self/fd",
+        ]);
         command.stdin(Stdio::from(file)).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut server = Self(
-            namespace
-                .spawn(&mut command)
-                .map_err(|e| DriveError::Failed(format!("the web server `{} -m http.server` does not start: {e}", options.python.display())))?,
-        );
+        let mut server = Self(namespace.spawn(&mut command).map_err(|e| {
+            DriveError::Failed(format!(
+                "the web server `{} -m http.server` does not start: {e}",
+                options.python.display()
+            ))
+        })?);
         let deadline = Now::now() + SERVER_PATIENCE;
         // From inside the namespace, so that nothing of it passes the path.
         while namespace.run(|| TcpStream::connect(Lab::kernel(HTTP_PORT)))?.is_err() {
             if let Ok(Some(status)) = server.0.try_wait() {
-                return Err(DriveError::Failed(format!("the web server `{} -m http.server` ended at once: {status}", options.python.display())));
+                return Err(DriveError::Failed(format!(
+                    "the web server `{} -m http.server` ended at once: {status}",
+                    options.python.display()
+                )));
             }
             if Now::now() > deadline {
-                return Err(DriveError::Failed(format!("the web server `{} -m http.server` does not answer", options.python.display())));
+                return Err(DriveError::Failed(format!(
+                    "the web server `{} -m http.server` does not answer",
+                    options.python.display()
+                )));
             }
             std::thread::sleep(Time::from_millis(20));
         }
@@ -270,7 +308,11 @@ impl Drop for Server {
 }
 
 /// Downloads the file; how long it was, and its SHA-256.
-fn get(mut stream: &Stream, of: Bytes, report: &mut dyn FnMut(Bytes) -> Result<(), DriveError>) -> Result<(Bytes, String), DriveError> {
+fn get(
+    mut stream: &Stream,
+    of: Bytes,
+    report: &mut dyn FnMut(Bytes) -> Result<(), DriveError>,
+) -> Result<(Bytes, String), DriveError> {
     const EVERY: Time = Time::from_millis(100);
     let request = format!("GET /0 HTTP/1.0\r\nHost: {}\r\n\r\n", Lab::KERNEL);
     stream.write_all(request.as_bytes()).map_err(DriveError::system("send the request"))?;

@@ -43,7 +43,11 @@ impl KernelTransfer {
     ///
     /// # Errors
     /// A parameter that a kernel does not take, or a system call that failed.
-    pub fn run(&self, kernels: Kernels, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<KernelTransferReport, DriveError> {
+    pub fn run(
+        &self,
+        kernels: Kernels,
+        go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<KernelTransferReport, DriveError> {
         for (key, value) in &self.parameters {
             kernels.near.set_sysctl(key, value)?;
             kernels.far.set_sysctl(key, value)?;
@@ -58,15 +62,19 @@ impl KernelTransfer {
                 .near
                 .run(|| TcpStream::connect_timeout(&to, PATIENCE))
                 .and_then(|opened| opened.map_err(failed("open a connection in a namespace")))
-                .and_then(|stream| self.write(&stream, go_on).map_err(failed("write to a connection in a namespace")));
+                .and_then(|stream| {
+                    self.write(&stream, go_on).map_err(failed("write to a connection in a namespace"))
+                });
             over.store(true, Ordering::Relaxed);
             // Where nothing could connect, the reader still waits for someone.
-            let instead = written.is_err().then(|| kernels.far.run(|| TcpStream::connect_timeout(&to, PATIENCE)));
+            let instead =
+                written.is_err().then(|| kernels.far.run(|| TcpStream::connect_timeout(&to, PATIENCE)));
             let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             drop(instead);
             written.and(read.map_err(failed("read from a connection in a namespace")))
         })?;
-        let (retransmitted, timeouts) = (kernels.near.tcp_counter("RetransSegs")?, kernels.near.tcp_counter("TCPTimeouts")?);
+        let (retransmitted, timeouts) =
+            (kernels.near.tcp_counter("RetransSegs")?, kernels.near.tcp_counter("TCPTimeouts")?);
         Ok(KernelTransferReport { retransmitted, timeouts, received, path: kernels.emulator.stop() })
     }
 

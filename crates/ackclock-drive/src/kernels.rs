@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ackclock_sim::LinkSpec;
 
-use crate::{AccessDelays, Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions};
+use crate::{
+    AccessDelays, Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions,
+};
 
 /// What [`Kernels`] are made of.
 pub struct KernelsOptions {
@@ -26,7 +28,8 @@ pub struct KernelsOptions {
 
 /// Two kernels, each in a namespace of its own, with the emulator between them.
 ///
-/// The far one is also a router on the way to [`Kernels::BEYOND`], where nobody is. Dropping it removes everything.
+/// The far one is also a router on the way to [`Kernels::BEYOND`], where nobody is. Dropping it removes
+/// everything.
 pub struct Kernels {
     /// The near kernel's namespace, in which it is [`Kernels::NEAR`] and [`Kernels::NEAR6`].
     pub near: Namespace,
@@ -61,7 +64,10 @@ impl Kernels {
     /// The number of a host, by its address.
     pub fn host_number(address: IpAddr) -> Option<usize> {
         let IpAddr::V4(v4) = address else { return None };
-        v4.to_bits().checked_sub(Self::HOSTS.to_bits() + 256).map(|n| n as usize).filter(|n| *n < Self::MOST_HOSTS)
+        v4.to_bits()
+            .checked_sub(Self::HOSTS.to_bits() + 256)
+            .map(|n| n as usize)
+            .filter(|n| *n < Self::MOST_HOSTS)
     }
 
     /// Sets them up.
@@ -74,8 +80,13 @@ impl Kernels {
             near_port.record(capture, "near")?;
         }
         let (far, far_port) = far(options.mtu)?;
-        let links =
-            EmulatorOptions { forward: options.there, backward: options.back, access: options.access, seed: options.seed, clock: options.clock };
+        let links = EmulatorOptions {
+            forward: options.there,
+            backward: options.back,
+            access: options.access,
+            seed: options.seed,
+            clock: options.clock,
+        };
         let emulator = Emulator::start(near_port, far_port, links)?;
         Ok(Self { near, far, emulator })
     }
@@ -103,7 +114,8 @@ pub(crate) fn far(mtu: u16) -> Result<(Namespace, Port), DriveError> {
 fn kernel((v4, v6): (IpAddr, IpAddr), mtu: u16) -> Result<(Namespace, Port), DriveError> {
     let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else { unreachable!("constants above") };
     let namespace = Namespace::new(true)?;
-    // A prefix in which [`Kernels::BEYOND`] and the hosts lie as well: whatever is not the other kernel itself goes through it.
+    // A prefix in which [`Kernels::BEYOND`] and the hosts lie as well: whatever is not the other kernel
+    // itself goes through it.
     let tun = TunOptions { ipv4: (v4, 15), ipv6: Some((v6, 64)), mtu, ..TunOptions::default() };
     let port = Port::from(Tun::new(&namespace, &tun)?);
     Ok((namespace, port))

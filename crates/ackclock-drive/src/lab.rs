@@ -6,8 +6,8 @@ use ackclock_engine::Config;
 use ackclock_sim::LinkSpec;
 
 use crate::{
-    AccessDelays, Capture, Clock, DriveError, Emulator, EmulatorOptions, Host, HostLimits, HostOptions, Namespace, PolicyFactory, Port, Tun,
-    TunOptions,
+    AccessDelays, Capture, Clock, DriveError, Emulator, EmulatorOptions, Host, HostLimits, HostOptions,
+    Namespace, PolicyFactory, Port, Tun, TunOptions,
 };
 
 /// What a [`Lab`] is made of.
@@ -40,7 +40,8 @@ pub struct Lab {
     pub host: Host,
     /// The path.
     pub emulator: Emulator,
-    /// The kernel's namespace, in which it is [`Lab::KERNEL`] and, where packets may be that large, [`Lab::KERNEL6`].
+    /// The kernel's namespace, in which it is [`Lab::KERNEL`] and, where packets may be that large,
+    /// [`Lab::KERNEL6`].
     pub namespace: Namespace,
 }
 
@@ -61,7 +62,12 @@ impl Lab {
     pub fn new(options: LabOptions) -> Result<Self, DriveError> {
         let ipv6 = options.mtu >= IPV6_LEAST_MTU;
         let namespace = Namespace::new(ipv6)?;
-        let tun = TunOptions { ipv4: (Self::KERNEL, 24), ipv6: ipv6.then_some((Self::KERNEL6, 64)), mtu: options.mtu, ..TunOptions::default() };
+        let tun = TunOptions {
+            ipv4: (Self::KERNEL, 24),
+            ipv6: ipv6.then_some((Self::KERNEL6, 64)),
+            mtu: options.mtu,
+            ..TunOptions::default()
+        };
         let mut kernel = Port::from(Tun::new(&namespace, &tun)?);
         let (mut far, near) = Port::pair()?;
         if let Some(capture) = &options.kernel_capture {

@@ -1,4 +1,5 @@
-//! What an application has done with its connection, wherever that lives, and whether what it has read is what was written.
+//! What an application has done with its connection, wherever that lives, and whether what it has read is
+//! what was written.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use crate::pattern::{Pattern, RUN};
 pub struct Response {
     /// When it began, from the run's beginning.
     pub since: Duration,
-    /// From then until the acknowledgment that ended it (by a kernel's stamp, or by the engine's clock), or until the application's call where it was none.
+    /// From then until the acknowledgment that ended it (by a kernel's stamp, or by the engine's clock), or
+    /// until the application's call where it was none.
     pub time: Duration,
 }
 
@@ -36,10 +38,20 @@ impl Ledger {
     pub(crate) fn new(pattern: &Arc<Pattern>, n: usize, client: bool) -> Self {
         let (client_s, server_s) = (2 * n, 2 * n + 1);
         let (out, into) = if client { (client_s, server_s) } else { (server_s, client_s) };
-        Self { pattern: Arc::clone(pattern), out, into, written: 0, read: 0, wrong: None, began: None, responses: Vec::new() }
+        Self {
+            pattern: Arc::clone(pattern),
+            out,
+            into,
+            written: 0,
+            read: 0,
+            wrong: None,
+            began: None,
+            responses: Vec::new(),
+        }
     }
 
-    /// Writes up to `n` bytes more by `send`, which answers how many of those that it is given were taken; stops where none are.
+    /// Writes up to `n` bytes more by `send`, which answers how many of those that it is given were taken;
+    /// stops where none are.
     pub(crate) fn write_by(&mut self, n: Bytes, mut send: impl FnMut(&[u8]) -> usize) -> Bytes {
         let mut taken = 0;
         while taken < n {
@@ -55,7 +67,8 @@ impl Ledger {
         taken
     }
 
-    /// Reads up to `n` bytes more by `take`, which fills what it is given and answers how far; stops where it does not.
+    /// Reads up to `n` bytes more by `take`, which fills what it is given and answers how far; stops where it
+    /// does not.
     pub(crate) fn read_by(&mut self, n: Bytes, mut take: impl FnMut(&mut [u8]) -> usize) -> Bytes {
         let (mut block, mut got) = ([0; RUN], 0);
         while got < n {
@@ -113,7 +126,10 @@ mod tests {
             wire.extend_from_slice(block);
             block.len()
         };
-        assert_eq!((client.write_by(500, &mut send), client.write_by(100_000, &mut send), client.written), (500, 100_000, 100_500));
+        assert_eq!(
+            (client.write_by(500, &mut send), client.write_by(100_000, &mut send), client.written),
+            (500, 100_000, 100_500)
+        );
         let mut at = 0;
         let mut take = |block: &mut [u8]| {
             let n = block.len().min(wire.len() - at);

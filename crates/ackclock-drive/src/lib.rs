@@ -1,9 +1,11 @@
-//! Real packets and the real clock: network namespaces, TUN devices, the real-time link emulator, and the engine behind a small blocking interface.
+//! Real packets and the real clock: network namespaces, TUN devices, the real-time link emulator, and the
+//! engine behind a small blocking interface.
 //!
-//! This is the only room with system calls and `unsafe`, and it needs Linux. Elsewhere it compiles to [`check`], which says so.
+//! This is the only room with system calls and `unsafe`, and it needs Linux. Elsewhere it compiles to
+//! [`check`], which says so.
 //!
-//! Nothing outlives the process: namespaces have no name and are held by file descriptors, so the kernel removes them with their devices,
-//! addresses and routes when it ends, in whatever way.
+//! Nothing outlives the process: namespaces have no name and are held by file descriptors, so the kernel
+//! removes them with their devices, addresses and routes when it ends, in whatever way.
 
 mod clock;
 #[cfg(target_os = "linux")]
@@ -65,7 +67,8 @@ pub type PolicyFactory = std::sync::Arc<dyn Fn() -> ackclock_engine::Policies + 
 pub enum Means {
     /// By this process as it is.
     Direct,
-    /// After the process has entered a user namespace of its own, which it must do before it has several threads.
+    /// After the process has entered a user namespace of its own, which it must do before it has several
+    /// threads.
     UserNamespace,
 }
 
@@ -75,5 +78,7 @@ pub enum Means {
 /// Always.
 #[cfg(not(target_os = "linux"))]
 pub fn check() -> Result<Means, DriveError> {
-    Err(DriveError::Missing("real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere".into()))
+    Err(DriveError::Missing(
+        "real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere".into(),
+    ))
 }

@@ -24,7 +24,8 @@ impl Pattern {
         &self.0[start as usize..]
     }
 
-    /// The first position of `got`, which begins at position `at` of stream `number`, whose byte is not what it must be.
+    /// The first position of `got`, which begins at position `at` of stream `number`, whose byte is not what
+    /// it must be.
     pub(crate) fn wrong(&self, number: usize, at: u64, got: &[u8]) -> Option<u64> {
         let mut from = 0;
         while from < got.len() {

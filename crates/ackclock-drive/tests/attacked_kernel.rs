@@ -1,4 +1,5 @@
-//! The same attacks on the kernel's TCP and on our host, packet by packet from the same wire: what the one withstands, so does the other.
+//! The same attacks on the kernel's TCP and on our host, packet by packet from the same wire: what the one
+//! withstands, so does the other.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -26,8 +27,16 @@ impl Target {
     fn kernel() -> (Self, Port) {
         let namespace = Namespace::new(false).unwrap();
         // Everybody of 10.0.0.0/8 is behind the device.
-        let tun = Tun::new(&namespace, &TunOptions { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 8), ..TunOptions::default() }).unwrap();
-        for (key, value) in [("tcp_syncookies", "1"), ("tcp_fin_timeout", &FIN_TIMEOUT.to_string()), ("conf.all.rp_filter", "0")] {
+        let tun = Tun::new(
+            &namespace,
+            &TunOptions { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 8), ..TunOptions::default() },
+        )
+        .unwrap();
+        for (key, value) in [
+            ("tcp_syncookies", "1"),
+            ("tcp_fin_timeout", &FIN_TIMEOUT.to_string()),
+            ("conf.all.rp_filter", "0"),
+        ] {
             namespace.set_sysctl(&format!("net.ipv4.{key}"), value).unwrap();
         }
         let listener = namespace.run(|| TcpListener::bind(at(HOST))).unwrap().unwrap();

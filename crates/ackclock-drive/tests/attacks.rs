@@ -38,13 +38,29 @@ fn what_a_syn_offers_outlives_a_cookie() {
         for (i, window_scale, sack) in [(1, Some(3), true), (2, Some(0), false), (3, None, true)] {
             let from = SocketAddr::new(at(STRANGER).ip(), i);
             let offered = timestamps.then_some(Timestamps { tsval: 5000, tsecr: 0 });
-            let options = Options { mss: Some(1400), window_scale, sack_permitted: sack, timestamps: offered, ..Options::default() };
+            let options = Options {
+                mss: Some(1400),
+                window_scale,
+                sack_permitted: sack,
+                timestamps: offered,
+                ..Options::default()
+            };
             give(&wire, &packet(from, &Segment { options, ..syn() }, &[]));
             let reply = answer(&wire, |to, s| to == from && s.flags.has(Flags::SYN | Flags::ACK));
-            assert_eq!((reply.options.window_scale.is_some(), reply.options.sack_permitted), (window_scale.is_some(), sack));
+            assert_eq!(
+                (reply.options.window_scale.is_some(), reply.options.sack_permitted),
+                (window_scale.is_some(), sack)
+            );
             let echo = reply.options.timestamps.map(|ts| Timestamps { tsval: 5001, tsecr: ts.tsval });
             let options = Options { timestamps: echo, ..Options::default() };
-            let next = Segment { seq: SeqNumber(100), ack: reply.seq + 1, window: 1000, flags: Flags::ACK, options, ..Segment::default() };
+            let next = Segment {
+                seq: SeqNumber(100),
+                ack: reply.seq + 1,
+                window: 1000,
+                flags: Flags::ACK,
+                options,
+                ..Segment::default()
+            };
             // Forged ones get a reset, and make nothing.
             for wrong in [Segment { ack: next.ack + 1, ..next }, Segment { seq: next.seq + 1, ..next }] {
                 give(&wire, &packet(from, &wrong, &[]));
@@ -55,12 +71,19 @@ fn what_a_syn_offers_outlives_a_cookie() {
             let view = stream.view();
             let rwnd = 1000 << window_scale.unwrap_or(0);
             let options = if timestamps { 12 } else { 0 };
-            assert_eq!((view.smss, view.rwnd, view.sack, view.timestamps), (1300 - options, rwnd, sack, timestamps));
+            assert_eq!(
+                (view.smss, view.rwnd, view.sack, view.timestamps),
+                (1300 - options, rwnd, sack, timestamps)
+            );
             (&stream).write_all(b"answer").unwrap();
             let data = answer(&wire, |to, s| to == from && s.len > 0);
             assert_eq!((data.seq, data.ack), (reply.seq + 1, SeqNumber(100)));
             // Timestamps go on where the SYN-ACK had them.
-            let later = data.options.timestamps.zip(reply.options.timestamps).map(|(a, b)| a.tsval.wrapping_sub(b.tsval));
+            let later = data
+                .options
+                .timestamps
+                .zip(reply.options.timestamps)
+                .map(|(a, b)| a.tsval.wrapping_sub(b.tsval));
             assert!(later.is_none_or(|ms| ms < 5000), "{later:?}");
         }
         assert_eq!((host.counters().cookies_sent, host.counters().cookies_taken), (3, 3));
@@ -78,7 +101,13 @@ fn connections_that_nobody_accepts_are_no_more_than_the_backlog() {
         replies.push(answer(&wire, |to, s| to == enemy(i) && s.flags.has(Flags::SYN)));
     }
     for (i, reply) in (0..).zip(&replies) {
-        let next = Segment { seq: SeqNumber(100), ack: reply.seq + 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
+        let next = Segment {
+            seq: SeqNumber(100),
+            ack: reply.seq + 1,
+            window: 60_000,
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
         give(&wire, &packet(enemy(i), &next, &[]));
     }
     taken(&host, 16);
@@ -188,7 +217,13 @@ fn a_few_bytes_out_of_order_do_not_pin_a_window() {
         let options = Options { window_scale: Some(7), sack_permitted: true, ..Options::default() };
         give(&wire, &packet(enemy(i), &Segment { options, ..syn() }, &[]));
         let reply = answer(&wire, |to, s| to == enemy(i) && s.flags.has(Flags::SYN | Flags::ACK));
-        let next = Segment { seq: SeqNumber(100), ack: reply.seq + 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
+        let next = Segment {
+            seq: SeqNumber(100),
+            ack: reply.seq + 1,
+            window: 60_000,
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
         // The window is advertised in full once something has arrived.
         give(&wire, &packet(enemy(i), &Segment { seq: SeqNumber(1000), ..next }, b"abc"));
         let wide = answer(&wire, |to, s| to == enemy(i) && !s.options.sack.is_empty());
@@ -210,7 +245,13 @@ fn a_forged_packet_size_is_not_believed_without_a_loss() {
     let options = Options { mss: Some(1460), ..Options::default() };
     give(&wire, &packet(at(STRANGER), &Segment { options, ..syn() }, &[]));
     let reply = answer(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
-    let next = Segment { seq: SeqNumber(100), ack: reply.seq + 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
+    let next = Segment {
+        seq: SeqNumber(100),
+        ack: reply.seq + 1,
+        window: 60_000,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
     give(&wire, &packet(at(STRANGER), &next, &[]));
     let stream = listener.accept().unwrap();
     let mut at_ack = next.ack;
@@ -223,7 +264,14 @@ fn a_forged_packet_size_is_not_believed_without_a_loss() {
         let mut quoted = Vec::new();
         emit_tcp(at(HOST), at(STRANGER), &first, &[7; 1460], Ecn::NotEct, &mut quoted).unwrap();
         if round > 0 {
-            wire.send(&icmp_packet("10.9.9.9".parse::<IpAddr>().unwrap(), at(HOST).ip(), [3, 4], 68, &quoted[..28])).unwrap();
+            wire.send(&icmp_packet(
+                "10.9.9.9".parse::<IpAddr>().unwrap(),
+                at(HOST).ip(),
+                [3, 4],
+                68,
+                &quoted[..28],
+            ))
+            .unwrap();
             eventually(5, "the error is taken in", || host.counters().icmp_errors == round);
         }
         at_ack += 2920;
@@ -249,7 +297,11 @@ fn ports_of_outgoing_connections_do_not_follow_each_other() {
                     let (from, _) = syn.endpoints();
                     let ackclock_wire::Transport::Tcp(tcp) = syn.transport else { panic!("not TCP") };
                     ports.push(from.port());
-                    let reset = Segment { ack: tcp.segment.seq + 1, flags: Flags::RST | Flags::ACK, ..Segment::default() };
+                    let reset = Segment {
+                        ack: tcp.segment.seq + 1,
+                        flags: Flags::RST | Flags::ACK,
+                        ..Segment::default()
+                    };
                     let mut out = Vec::new();
                     emit_tcp(to, from, &reset, &[], Ecn::NotEct, &mut out).unwrap();
                     give(&wire, &out);

@@ -9,7 +9,9 @@ use std::time::Duration as Time;
 
 use ackclock_drive::{Lab, Stream};
 use ackclock_engine::{Config, State};
-use common::{Setup, Trouble, allowed, expect_pattern, kernel_connect, kernel_listener, read_pattern, send_pattern};
+use common::{
+    Setup, Trouble, allowed, expect_pattern, kernel_connect, kernel_listener, read_pattern, send_pattern,
+};
 
 /// A connection that the engine opened: its end and the kernel's.
 fn pair(lab: &Lab, port: u16) -> (Stream, TcpStream) {
@@ -217,7 +219,9 @@ fn a_kernel_that_does_not_read_stops_us_and_lets_us_go_on() {
             send_pattern(&ours, bytes);
             ours.shutdown_write();
         });
-        eventually("the kernel's window is closed", || ours.view().rwnd < 1000 && ours.stats().bytes_acked > 1000);
+        eventually("the kernel's window is closed", || {
+            ours.view().rwnd < 1000 && ours.stats().bytes_acked > 1000
+        });
         // Long enough for several probes.
         std::thread::sleep(Time::from_millis(1500));
         let stalled = ours.stats().bytes_acked;
@@ -271,7 +275,12 @@ fn options_on_and_off_on_either_side() {
     }
     for kernel in [false, true] {
         for engine in [false, true] {
-            let config = Config { timestamps: engine, sack: engine, window_scaling: engine, ..Setup::default().config };
+            let config = Config {
+                timestamps: engine,
+                sack: engine,
+                window_scaling: engine,
+                ..Setup::default().config
+            };
             let lab = Setup { config, trouble: Trouble::of(0.01), ..Setup::default() }.lab();
             for key in ["tcp_timestamps", "tcp_sack", "tcp_window_scaling"] {
                 lab.namespace.set_sysctl(&format!("net.ipv4.{key}"), if kernel { "1" } else { "0" }).unwrap();
@@ -324,7 +333,11 @@ fn a_lost_peer_is_given_up() {
     if !allowed() {
         return;
     }
-    let config = Config { user_timeout: ackclock_units::Duration::from_secs(1), syn_retries: 1, ..Setup::default().config };
+    let config = Config {
+        user_timeout: ackclock_units::Duration::from_secs(1),
+        syn_retries: 1,
+        ..Setup::default().config
+    };
     let lab = Setup { config, ..Setup::default() }.lab();
     let (ours, _theirs) = pair(&lab, 80);
     // From here on nothing arrives: the kernel's device is there, its address is another one.

@@ -1,4 +1,5 @@
-//! Captures of the kernel's TCP at its sender, across the emulator with scripted faults: what the analysis says against what the kernel counted.
+//! Captures of the kernel's TCP at its sender, across the emulator with scripted faults: what the analysis
+//! says against what the kernel counted.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -76,19 +77,33 @@ fn silence(mut s: TcpStream) {
 
 fn run(case: Case) -> (Counted, Report) {
     let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
-    let tun = |ns: &Namespace, host| Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap();
+    let tun = |ns: &Namespace, host| {
+        Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap()
+    };
     let (mut near, far): (Port, Port) = (tun(&a, 1).into(), tun(&b, 2).into());
     for (key, value) in case.sysctls {
         a.set_sysctl(key, value).unwrap();
         let _ = b.set_sysctl(key, value);
     }
     let clock = Clock::start();
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{}.pcapng", case.name.replace(' ', "-"), std::process::id()));
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!(
+        "{}-{}.pcapng",
+        case.name.replace(' ', "-"),
+        std::process::id()
+    ));
     let capture = Capture::create(&path, clock).unwrap();
     near.record(&capture, "sender").unwrap();
     let rate = Some(Rate::from_bits_per_sec(case.mbit * 1_000_000));
-    let link = |fault| LinkSpec { rate, delay: Duration::from_millis(case.delay), ..LinkSpec::default() }.with_fault(fault);
-    let options = EmulatorOptions { forward: link(case.forth), backward: link(case.back), access: Default::default(), seed: 3, clock };
+    let link = |fault| {
+        LinkSpec { rate, delay: Duration::from_millis(case.delay), ..LinkSpec::default() }.with_fault(fault)
+    };
+    let options = EmulatorOptions {
+        forward: link(case.forth),
+        backward: link(case.back),
+        access: Default::default(),
+        seed: 3,
+        clock,
+    };
     let emulator = Emulator::start(near, far, options).unwrap();
     let listener = b.run(|| TcpListener::bind("10.0.0.2:80").unwrap()).unwrap();
     let is = |talk: Talk| case.talk as usize == talk as usize;
@@ -114,7 +129,11 @@ fn run(case: Case) -> (Counted, Report) {
     // The last FINs and acks.
     std::thread::sleep(Time::from_millis(4 * case.delay + 100));
     let count = |name| a.tcp_counter(name).unwrap();
-    let counted = Counted { retransmitted: count("RetransSegs"), timeouts: count("TCPTimeouts"), probes: count("TCPLossProbes") };
+    let counted = Counted {
+        retransmitted: count("RetransSegs"),
+        timeouts: count("TCPTimeouts"),
+        probes: count("TCPLossProbes"),
+    };
     emulator.stop();
     capture.finish().unwrap();
     let mut packets = Packets::new(open(&path).unwrap()).unwrap();
@@ -151,7 +170,11 @@ fn outage(number: u64, ms: u64) -> Fate {
 }
 
 fn reorder(p: f64, ms: u64) -> Fate {
-    Box::new(move |_, _, rng| if rng.chance(p) { Verdict::Delay(Duration::from_millis(ms)) } else { Verdict::Pass })
+    Box::new(
+        move |_, _, rng| {
+            if rng.chance(p) { Verdict::Delay(Duration::from_millis(ms)) } else { Verdict::Pass }
+        },
+    )
 }
 
 fn duplicate(p: f64) -> Fate {
@@ -165,7 +188,8 @@ const SMALL_BUFFER: &[(&str, &str)] = &[("net.ipv4.tcp_rmem", "4096 16384 16384"
 const PLAIN: &[(&str, &str)] = &[("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_timestamps", "0")];
 
 fn cases() -> Vec<Case> {
-    let case = |name, delay, sysctls, forth, back, talk| Case { name, delay, mbit: 20, sysctls, forth, back, talk };
+    let case =
+        |name, delay, sysctls, forth, back, talk| Case { name, delay, mbit: 20, sysctls, forth, back, talk };
     vec![
         case("clean", 10, &[], pass(), pass(), bulk as Talk),
         case("random loss", 10, &[], lose(0.03), pass(), bulk),
@@ -186,7 +210,14 @@ fn cases() -> Vec<Case> {
         case("bulk and an outage without probes", 15, NO_PROBES, outage(60, 900), pass(), bulk),
         case("an outage of the acks", 15, &[], pass(), outage(40, 900), bulk),
         case("lost tails", 15, &[], lose_numbers(&[15, 16, 17, 40, 41, 60]), pass(), bursts),
-        case("lost tails without probes", 15, NO_PROBES, lose_numbers(&[15, 16, 17, 40, 41, 60]), pass(), bursts),
+        case(
+            "lost tails without probes",
+            15,
+            NO_PROBES,
+            lose_numbers(&[15, 16, 17, 40, 41, 60]),
+            pass(),
+            bursts,
+        ),
         case("lost SYNs", 15, &[], lose_numbers(&[0, 1]), pass(), bulk),
         case("a lost SYN-ACK", 15, &[], pass(), lose_numbers(&[0]), bulk),
         case("reordering", 10, &[], reorder(0.05, 4), pass(), bulk),
@@ -205,22 +236,38 @@ fn retransmissions_and_timeouts_are_those_that_the_kernel_counted() {
     }
     let only = std::env::var("ACKCLOCK_CASE").ok();
     let mut wrong = Vec::new();
-    let cases: Vec<Case> = cases().into_iter().filter(|c| only.as_ref().is_none_or(|o| c.name == o)).collect();
-    let runs: Vec<_> = cases.into_iter().map(|case| (case.name, std::thread::spawn(move || run(case)))).collect();
+    let cases: Vec<Case> =
+        cases().into_iter().filter(|c| only.as_ref().is_none_or(|o| c.name == o)).collect();
+    let runs: Vec<_> =
+        cases.into_iter().map(|case| (case.name, std::thread::spawn(move || run(case)))).collect();
     for (name, run) in runs {
         let (counted, report) = run.join().unwrap();
         let [c] = &report.connections[..] else { panic!("{name}: {} connections", report.connections.len()) };
         let d = &c.directions[0];
         let probes = d.of(Cause::TailLossProbe).count() as u64;
-        let line = format!("{name}: kernel {counted:?}; retransmitted {} timeouts {} probes {probes}", d.retransmitted_packets, d.timeouts.len(),);
+        let line = format!(
+            "{name}: kernel {counted:?}; retransmitted {} timeouts {} probes {probes}",
+            d.retransmitted_packets,
+            d.timeouts.len(),
+        );
         println!("{line}");
         let told = |cause| d.of(cause).count() > 0;
         assert_eq!(told(Cause::ZeroWindowProbe), name == "a closed window", "{line}");
         assert_eq!(told(Cause::Keepalive), name == "keepalives", "{line}");
-        let right = d.retransmitted_packets == counted.retransmitted && d.timeouts.len() as u64 == counted.timeouts && probes <= counted.probes;
+        let right = d.retransmitted_packets == counted.retransmitted
+            && d.timeouts.len() as u64 == counted.timeouts
+            && probes <= counted.probes;
         if !right {
             for r in &d.retransmissions {
-                println!("    {:.6} {} +{} {} {:?}: {}", r.at.since(c.start).as_secs_f64(), r.offset, r.len, r.cause.word(), r.needed, r.evidence);
+                println!(
+                    "    {:.6} {} +{} {} {:?}: {}",
+                    r.at.since(c.start).as_secs_f64(),
+                    r.offset,
+                    r.len,
+                    r.cause.word(),
+                    r.needed,
+                    r.evidence
+                );
             }
             wrong.push(line);
         }

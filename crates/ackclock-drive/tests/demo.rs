@@ -46,7 +46,11 @@ fn read_capture(path: &Path) -> (u64, u64) {
             let ip = parse_ip(&p.data).unwrap();
             let Transport::Tcp(tcp) = ip.transport else { continue };
             (packets, bytes) = (packets + 1, bytes + u64::from(tcp.segment.len));
-            assert!(p.timestamp >= last && p.timestamp > Time::from_secs(1_700_000_000), "{:?} after {last:?}", p.timestamp);
+            assert!(
+                p.timestamp >= last && p.timestamp > Time::from_secs(1_700_000_000),
+                "{:?} after {last:?}",
+                p.timestamp
+            );
             last = p.timestamp;
         }
     }
@@ -87,9 +91,19 @@ fn the_file_arrives_and_both_ends_are_recorded() {
     assert!(at_kernel.1 > at_engine.1 && at_engine.1 >= BYTES, "{at_kernel:?} {at_engine:?}");
     assert!(at_kernel.0 > BYTES / 1460);
     for capture in &report.captures {
-        // Without putting the answer together again, where segments cut anew for a retransmission would count as errors.
-        let strict = ["-o", "tcp.desegment_tcp_streams:FALSE", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"];
-        if let Some(text) = asked("tshark", &[&strict[..], &["-q", "-z", "expert,error", "-r"]].concat(), capture) {
+        // Without putting the answer together again, where segments cut anew for a retransmission would count
+        // as errors.
+        let strict = [
+            "-o",
+            "tcp.desegment_tcp_streams:FALSE",
+            "-o",
+            "tcp.check_checksum:TRUE",
+            "-o",
+            "ip.check_checksum:TRUE",
+        ];
+        if let Some(text) =
+            asked("tshark", &[&strict[..], &["-q", "-z", "expert,error", "-r"]].concat(), capture)
+        {
             assert!(!text.contains("Errors"), "{text}");
         }
         if let Some(text) = asked("tcptrace", &["-l", "-r", "-n"], capture) {
@@ -117,7 +131,9 @@ fn what_is_missing_is_said_in_a_sentence() {
     if !allowed() {
         return;
     }
-    let failed = |options: DemoOptions| download_demo(&options, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
+    let failed = |options: DemoOptions| {
+        download_demo(&options, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
+    };
     let e = failed(DemoOptions { python: "/no/such/python".into(), ..options() });
     assert!(e.contains("/no/such/python"), "{e}");
     let e = failed(DemoOptions { python: "false".into(), ..options() });

@@ -1,4 +1,5 @@
-//! The emulator's delays and rates as the kernel's sockets see them, in real time. Bounds hold for medians, since a machine may be busy.
+//! The emulator's delays and rates as the kernel's sockets see them, in real time. Bounds hold for medians,
+//! since a machine may be busy.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -15,9 +16,12 @@ use common::allowed;
 /// Two kernels with the emulator between them: 10.0.0.1 and 10.0.0.2.
 fn two_kernels(forward: LinkSpec, backward: LinkSpec) -> (Namespace, Namespace, Emulator) {
     let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
-    let tun = |ns: &Namespace, host| Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap();
+    let tun = |ns: &Namespace, host| {
+        Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap()
+    };
     let ports = (tun(&a, 1).into(), tun(&b, 2).into());
-    let options = EmulatorOptions { forward, backward, access: Default::default(), seed: 1, clock: Clock::start() };
+    let options =
+        EmulatorOptions { forward, backward, access: Default::default(), seed: 1, clock: Clock::start() };
     let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
     (a, b, emulator)
 }
@@ -40,8 +44,12 @@ fn delays_are_within_a_millisecond() {
         return;
     }
     let (forward_ms, backward_ms) = (7, 23);
-    let (a, b, emulator) = two_kernels(LinkSpec::delay(Duration::from_millis(forward_ms)), LinkSpec::delay(Duration::from_millis(backward_ms)));
-    let (here, there) = (socket(&a, "10.0.0.1:1000", "10.0.0.2:1000"), socket(&b, "10.0.0.2:1000", "10.0.0.1:1000"));
+    let (a, b, emulator) = two_kernels(
+        LinkSpec::delay(Duration::from_millis(forward_ms)),
+        LinkSpec::delay(Duration::from_millis(backward_ms)),
+    );
+    let (here, there) =
+        (socket(&a, "10.0.0.1:1000", "10.0.0.2:1000"), socket(&b, "10.0.0.2:1000", "10.0.0.1:1000"));
     let mut buffer = [0; 100];
     let (mut out, mut back) = (Vec::new(), Vec::new());
     for _ in 0..41 {
@@ -63,7 +71,8 @@ fn delays_are_within_a_millisecond() {
     assert_eq!((report.undelivered, report.delivered), (0, 82));
 }
 
-/// The rate at which packets of 1500 bytes with these numbers arrive. One that overflows the socket's buffer is missed in the count alone.
+/// The rate at which packets of 1500 bytes with these numbers arrive. One that overflows the socket's buffer
+/// is missed in the count alone.
 fn arrival_rate(socket: &UdpSocket, numbers: Range<u64>) -> f64 {
     let mut buffer = [0; 1500];
     let mut first = None;
@@ -91,7 +100,8 @@ fn rates_are_within_two_percent() {
         let rate = Rate::from_bits_per_sec(mbit * 1_000_000);
         let link = LinkSpec { rate: Some(rate), delay: Duration::from_millis(5), ..LinkSpec::default() };
         let (a, b, emulator) = two_kernels(link, LinkSpec::delay(Duration::ZERO));
-        let (here, there) = (socket(&a, "10.0.0.1:1000", "10.0.0.2:1000"), socket(&b, "10.0.0.2:1000", "10.0.0.1:1000"));
+        let (here, there) =
+            (socket(&a, "10.0.0.1:1000", "10.0.0.2:1000"), socket(&b, "10.0.0.2:1000", "10.0.0.1:1000"));
         // Three runs of 0.3 s each at this rate, queued all at once; 1500 bytes with headers.
         let n = mbit * 25;
         for round in 0..3_u64 {
@@ -130,7 +140,8 @@ fn a_queue_that_is_full_drops_and_both_directions_are_apart() {
         },
     );
     let (a, b, emulator) = two_kernels(lossy, LinkSpec::default());
-    let (here, there) = (socket(&a, "10.0.0.1:1000", "10.0.0.2:1000"), socket(&b, "10.0.0.2:1000", "10.0.0.1:1000"));
+    let (here, there) =
+        (socket(&a, "10.0.0.1:1000", "10.0.0.2:1000"), socket(&b, "10.0.0.2:1000", "10.0.0.1:1000"));
     for i in 0..40_u8 {
         here.send(&[i]).unwrap();
         there.send(&[i]).unwrap();

@@ -69,13 +69,16 @@ fn a_panic_in_the_host_is_told_to_everyone_at_once() {
     says(stream.close(None).unwrap_err());
 }
 
-/// An acknowledgment policy that panics at the first segment with a payload of 13 bytes, which is the last of some text.
+/// An acknowledgment policy that panics at the first segment with a payload of 13 bytes, which is the last of
+/// some text.
 #[derive(Debug)]
 struct Superstitious(Box<dyn AckPolicy>);
 
 /// The usual policies with that one among them.
 fn superstitious() -> Policies {
-    let Policies { ack: AtNeed::Made(ack), estimator, sender } = policies("sack", "cubic")() else { panic!("made at once") };
+    let Policies { ack: AtNeed::Made(ack), estimator, sender } = policies("sack", "cubic")() else {
+        panic!("made at once")
+    };
     Policies { ack: AtNeed::Made(Box::new(Superstitious(ack))), estimator, sender }
 }
 
@@ -98,7 +101,8 @@ fn a_policy_that_panics_on_a_connection_is_named_and_the_others_are_told() {
     let listener = host.listen(80, 16).unwrap();
     let [bad, good] = [at(STRANGER), enemy(1)].map(|from| (open(&wire, from), listener.accept().unwrap()));
     std::thread::scope(|scope| {
-        let waiters = [&bad.1, &good.1].map(|mut s| scope.spawn(move || s.read(&mut [0; 100]).unwrap_err().to_string()));
+        let waiters = [&bad.1, &good.1]
+            .map(|mut s| scope.spawn(move || s.read(&mut [0; 100]).unwrap_err().to_string()));
         give(&wire, &packet(at(STRANGER), &bad.0, &[0; 13]));
         for waiter in waiters {
             let e = waiter.join().unwrap();
@@ -165,10 +169,19 @@ fn a_run_whose_host_has_ended_fails_at_once() {
         c.stacks[1] = Arc::new(Bad(Arc::clone(&c.stacks[1])));
     }
     let (parameters, options) = (Vec::new(), Vec::new());
-    let flows = Flows { conversations, duration: scenario.duration(), parameters, options, quick_acks: false };
+    let flows =
+        Flows { conversations, duration: scenario.duration(), parameters, options, quick_acks: false };
     let edge = &scenario.path.edges[0];
     let (there, back) = (edge.link.spec(), edge.back.as_ref().map(LinkPlan::spec).unwrap());
-    let path = KernelsOptions { mtu: 1500, there, back, access: flows.access(), seed: 1, clock: Clock::start(), capture: None };
+    let path = KernelsOptions {
+        mtu: 1500,
+        there,
+        back,
+        access: flows.access(),
+        seed: 1,
+        clock: Clock::start(),
+        capture: None,
+    };
     let ends = Ends::new((Carrier::Engine, Carrier::Engine), flows.hosts().unwrap(), path).unwrap();
     let start = Now::now();
     let e = flows.run(ends, &mut || ControlFlow::Continue(())).unwrap_err().to_string();

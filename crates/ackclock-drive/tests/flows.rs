@@ -11,7 +11,8 @@ use ackclock_units::Duration;
 use common::allowed;
 use common::flows::{Run, expect_whole, of};
 
-/// Plain and padded typing over 20 ms that lose each tenth data packet; plain packets so far apart that most losses wait for a timeout.
+/// Plain and padded typing over 20 ms that lose each tenth data packet; plain packets so far apart that most
+/// losses wait for a timeout.
 const TYPING: &str = r#"
 seed = 1
 duration = "3s"
@@ -64,7 +65,8 @@ fn run(
     options: &[(&str, i32)],
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<FlowsReport, DriveError> {
-    Run { parameters, options, quick_acks: true, ..Run::of(text, Carrier::Kernel, Carrier::Kernel) }.run(go_on)
+    Run { parameters, options, quick_acks: true, ..Run::of(text, Carrier::Kernel, Carrier::Kernel) }
+        .run(go_on)
 }
 
 #[test]
@@ -72,15 +74,25 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
     if !allowed() {
         return;
     }
-    let parameters = [("net.ipv4.tcp_early_retrans", "0"), ("net.ipv4.tcp_recovery", "0"), ("net.ipv4.tcp_no_metrics_save", "1")];
+    let parameters = [
+        ("net.ipv4.tcp_early_retrans", "0"),
+        ("net.ipv4.tcp_recovery", "0"),
+        ("net.ipv4.tcp_no_metrics_save", "1"),
+    ];
     let found = run(TYPING, &parameters, &[("TCP_NODELAY", 1)], &mut || ControlFlow::Continue(())).unwrap();
     assert_eq!(found.flows.len(), 50);
     let rtt = Duration::from_millis(20);
     for f in &found.flows {
         assert!(f.established.unwrap() >= rtt, "{f:?}");
         assert!(f.client.acked <= f.client.written && f.server.read <= f.client.written, "{f:?}");
-        assert!(f.client.acked <= f.server.read, "what is acknowledged was delivered, and the sink reads it at once: {f:?}");
-        assert!(f.client.responses.iter().all(|r| r.time >= rtt && r.since + r.time <= found.lasted), "{f:?}");
+        assert!(
+            f.client.acked <= f.server.read,
+            "what is acknowledged was delivered, and the sink reads it at once: {f:?}"
+        );
+        assert!(
+            f.client.responses.iter().all(|r| r.time >= rtt && r.since + r.time <= found.lasted),
+            "{f:?}"
+        );
         assert!(f.client.counts.unwrap().rto >= Duration::from_millis(200), "{f:?}");
         assert_eq!(f.client.outcome, Outcome::Unfinished);
     }
@@ -88,18 +100,33 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
     let packets = |flows: &[&Flow]| flows.iter().map(|f| f.client.responses.len()).sum::<usize>();
     // 300 and 150 on average.
     assert!(packets(&plain) > 200 && packets(&padded) > 80, "{}, {}", packets(&plain), packets(&padded));
-    // A packet of 500 bytes, and with padding three dummies of 20 more, each a segment of its own where nothing was in its way.
-    let segments = |flows: &[&Flow]| flows.iter().map(|f| f.client.counts.unwrap().data_segments_sent).sum::<u64>();
+    // A packet of 500 bytes, and with padding three dummies of 20 more, each a segment of its own where
+    // nothing was in its way.
+    let segments =
+        |flows: &[&Flow]| flows.iter().map(|f| f.client.counts.unwrap().data_segments_sent).sum::<u64>();
     // One that is typed before the one before it has all its dummies stands in for those.
     let written = padded.iter().map(|f| f.client.written).sum::<u64>();
     assert!(written >= 540 * packets(&padded) as u64, "{written} bytes for {} packets", packets(&padded));
-    assert!(segments(&padded) as usize >= 3 * packets(&padded), "{} for {}", segments(&padded), packets(&padded));
+    assert!(
+        segments(&padded) as usize >= 3 * packets(&padded),
+        "{} for {}",
+        segments(&padded),
+        packets(&padded)
+    );
     // What the link lost was sent again: by timeouts where nothing follows a packet.
     let counter = |name: &str| found.counters.iter().find(|c| c.0 == name).unwrap().1.unwrap();
-    assert!(found.path.forward.fault_drops > 40 && counter("RetransSegs") > 30 && counter("TCPTimeouts") > 5, "{:?}", found.counters);
+    assert!(
+        found.path.forward.fault_drops > 40 && counter("RetransSegs") > 30 && counter("TCPTimeouts") > 5,
+        "{:?}",
+        found.counters
+    );
     assert_eq!(counter("TCPLossProbes"), 0, "switched off");
     let timeouts = plain.iter().filter_map(|f| f.client.counts.unwrap().timeouts).sum::<u64>();
-    let late = plain.iter().flat_map(|f| &f.client.responses).filter(|r| r.time >= Duration::from_millis(200)).count();
+    let late = plain
+        .iter()
+        .flat_map(|f| &f.client.responses)
+        .filter(|r| r.time >= Duration::from_millis(200))
+        .count();
     assert!(
         late > 5 && (timeouts > 5 || timeouts == 0),
         "{late} packets took a timeout or more, {timeouts} timeouts (0: a kernel that does not tell)"
@@ -131,7 +158,12 @@ fn any_application_of_the_registry_runs_above_kernels() {
     if !allowed() {
         return;
     }
-    expect_others(&run(OTHERS, &[("net.ipv4.tcp_no_metrics_save", "1")], &[("TCP_NODELAY", 1)], &mut || ControlFlow::Continue(())).unwrap());
+    expect_others(
+        &run(OTHERS, &[("net.ipv4.tcp_no_metrics_save", "1")], &[("TCP_NODELAY", 1)], &mut || {
+            ControlFlow::Continue(())
+        })
+        .unwrap(),
+    );
 }
 
 #[test]
@@ -149,7 +181,9 @@ fn any_application_of_the_registry_runs_above_our_engine() {
 fn what_is_for_kernels_is_refused_where_there_is_none() {
     let run = Run { options: &[("TCP_NODELAY", 1)], ..Run::of(OTHERS, Carrier::Engine, Carrier::Engine) };
     match run.run(&mut || ControlFlow::Continue(())) {
-        Err(DriveError::Input(sentence)) => assert!(sentence.contains("both ends are our engine"), "{sentence}"),
+        Err(DriveError::Input(sentence)) => {
+            assert!(sentence.contains("both ends are our engine"), "{sentence}")
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -174,7 +208,9 @@ fn what_the_kernel_does_not_know_is_refused_in_a_sentence() {
     if !allowed() {
         return;
     }
-    match run(TYPING, &[("net.ipv4.tcp_congestion_control", "no-such-rule")], &[], &mut || ControlFlow::Continue(())) {
+    match run(TYPING, &[("net.ipv4.tcp_congestion_control", "no-such-rule")], &[], &mut || {
+        ControlFlow::Continue(())
+    }) {
         Err(DriveError::Missing(sentence)) => assert!(sentence.contains("no-such-rule"), "{sentence}"),
         other => panic!("{other:?}"),
     }
@@ -182,11 +218,17 @@ fn what_the_kernel_does_not_know_is_refused_in_a_sentence() {
 
 #[test]
 fn a_connection_that_nobody_answers_is_told() {
-    let text = "seed = 1\nduration = \"60s\"\n[path]\nkind = \"single\"\nlink = { rate = \"1Gbit/s\", faults = [{ kind = \"loss\", p = 1.0 }] }\nrtt = \"10ms\"\n\
-                [[workload]]\nkind = \"telnet\"\nflows = 3\nspread = \"50ms\"\n[stacks]\ntcp = \"sack+init-rto(50ms)+syn-retries(1)\"\n";
+    let text = "seed = 1\nduration = \"60s\"\n[path]\nkind = \"single\"\nlink = \
+                { rate = \"1Gbit/s\", faults = [{ kind = \"loss\", p = 1.0 }] }\nrtt = \"10ms\"\n\
+                [[workload]]\nkind = \"telnet\"\nflows = 3\nspread = \"50ms\"\n[stacks]\ntcp = \
+                \"sack+init-rto(50ms)+syn-retries(1)\"\n";
     let found = Run::of(text, Carrier::Engine, Carrier::Engine).whole();
     for f in &found.flows {
-        assert_eq!((f.client.outcome, f.client.reason, f.established), (Outcome::Failed, Some("syn-timeout"), None), "{f:?}");
+        assert_eq!(
+            (f.client.outcome, f.client.reason, f.established),
+            (Outcome::Failed, Some("syn-timeout"), None),
+            "{f:?}"
+        );
         assert!(f.opened.is_some() && f.client.stats.as_ref().unwrap().syn_retransmissions == 1, "{f:?}");
         assert_eq!((f.client.written, f.server.outcome), (0, Outcome::Unfinished));
     }

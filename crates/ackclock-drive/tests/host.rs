@@ -39,17 +39,28 @@ fn nobody_is_answered() {
     let nobody = ["224.0.0.1:1000", "255.255.255.255:1000", "0.0.0.0:1000"];
     for from in nobody {
         for flags in [Flags::SYN, Flags::ACK] {
-            give(&wire, &packet(at(from), &Segment { seq: SeqNumber(99), window: 60_000, flags, ..Segment::default() }, &[]));
+            give(
+                &wire,
+                &packet(
+                    at(from),
+                    &Segment { seq: SeqNumber(99), window: 60_000, flags, ..Segment::default() },
+                    &[],
+                ),
+            );
         }
     }
     open(&wire, at(STRANGER));
     let counters = host.counters();
-    assert_eq!((counters.ignored, counters.packets_sent, counters.resets_sent), (2 * nobody.len() as u64, 1, 0));
+    assert_eq!(
+        (counters.ignored, counters.packets_sent, counters.resets_sent),
+        (2 * nobody.len() as u64, 1, 0)
+    );
 }
 
 #[test]
 fn a_listening_port_drops_what_neither_opens_nor_acknowledges() {
-    // RFC 9293 §3.10.7.2: a FIN, text or nothing at all without ACK is dropped; an ACK gets a reset. Where nobody listens, all of it gets one (§3.10.7.1).
+    // RFC 9293 §3.10.7.2: a FIN, text or nothing at all without ACK is dropped; an ACK gets a reset. Where
+    // nobody listens, all of it gets one (§3.10.7.1).
     let (ours, wire) = Port::pair().unwrap();
     let host = host(ours, "10.0.0.1");
     let listener = host.listen(80, 5).unwrap();
@@ -76,7 +87,10 @@ fn data_that_nobody_will_read_is_reset_and_not_acknowledged() {
         let next = open(&wire, from);
         drop(listener.accept().unwrap());
         let closed = answer(&wire, |to, s| to == from && s.flags.has(Flags::FIN));
-        give(&wire, &packet(from, &Segment { ack: closed.seq + 1, flags: Flags::ACK | fin, ..next }, b"too late"));
+        give(
+            &wire,
+            &packet(from, &Segment { ack: closed.seq + 1, flags: Flags::ACK | fin, ..next }, b"too late"),
+        );
         let first = answer(&wire, |to, _| to == from);
         assert!(first.flags.has(Flags::RST), "{first:?}");
     }
@@ -101,14 +115,18 @@ fn two_hosts_of_ours_talk_to_each_other() {
         stream.shutdown_write();
         expect_pattern(&stream, bytes);
     });
-    assert_eq!(b.connect(at("10.0.0.1:81")).err().map(|e| e.kind()), Some(std::io::ErrorKind::ConnectionRefused));
+    assert_eq!(
+        b.connect(at("10.0.0.1:81")).err().map(|e| e.kind()),
+        Some(std::io::ErrorKind::ConnectionRefused)
+    );
     assert_eq!(b.connect(at("[::1]:81")).err().map(|e| e.kind()), Some(std::io::ErrorKind::AddrNotAvailable));
 }
 
 #[test]
 fn a_peer_that_announces_no_segment_size_gets_the_one_of_its_ip_version() {
     // RFC 9293 §3.7.1.
-    for (address, stranger, size) in [("10.0.0.1", "10.0.0.2:1000", 536), ("fd00::1", "[fd00::2]:1000", 1220)] {
+    for (address, stranger, size) in [("10.0.0.1", "10.0.0.2:1000", 536), ("fd00::1", "[fd00::2]:1000", 1220)]
+    {
         let (wire, port) = Port::pair().unwrap();
         let host = host(port, address);
         let listener = host.listen(80, 1).unwrap();
@@ -159,23 +177,37 @@ fn noise_is_survived_and_a_connection_in_the_middle_of_it_too() {
             0 => (0..rng.below(100)).map(|_| rng.next_u64() as u8).collect(),
             // A segment for the open connection, far from its window, with whatever flags and options.
             1 => {
-                let timestamps = rng.chance(0.5).then(|| Timestamps { tsval: rng.next_u64() as u32, tsecr: 0 });
+                let timestamps =
+                    rng.chance(0.5).then(|| Timestamps { tsval: rng.next_u64() as u32, tsecr: 0 });
                 let options = ackclock_wire::Options { timestamps, ..Default::default() };
                 let seq = next.seq + (1 << 30) + rng.below(1 << 30) as u32;
-                let s =
-                    Segment { seq, ack: next.ack + (1 << 30), flags: Flags(rng.next_u64() as u8), window: rng.next_u64() as u16, options, ..next };
+                let s = Segment {
+                    seq,
+                    ack: next.ack + (1 << 30),
+                    flags: Flags(rng.next_u64() as u8),
+                    window: rng.next_u64() as u16,
+                    options,
+                    ..next
+                };
                 packet(at(STRANGER), &s, &vec![0; rng.below(1400) as usize])
             }
             // Anything at all for a port where someone or nobody listens, from anywhere.
             2 => {
                 let from = SocketAddr::new([10, 2, 0, rng.next_u64() as u8].into(), rng.next_u64() as u16);
                 let (seq, ack) = (SeqNumber(rng.next_u64() as u32), SeqNumber(rng.next_u64() as u32));
-                let s = Segment { seq, ack, flags: Flags(rng.next_u64() as u8), window: rng.next_u64() as u16, ..Segment::default() };
+                let s = Segment {
+                    seq,
+                    ack,
+                    flags: Flags(rng.next_u64() as u8),
+                    window: rng.next_u64() as u16,
+                    ..Segment::default()
+                };
                 packet(from, &s, &[0; 10])
             }
             // A right packet with one byte wrong.
             _ => {
-                let mut bytes = packet(at(STRANGER), &Segment { flags: Flags::ACK | Flags::RST, ..next }, b"never seen");
+                let mut bytes =
+                    packet(at(STRANGER), &Segment { flags: Flags::ACK | Flags::RST, ..next }, b"never seen");
                 let place = rng.below(bytes.len() as u64) as usize;
                 bytes[place] ^= 1 << rng.below(8);
                 bytes
@@ -199,7 +231,11 @@ fn noise_is_survived_and_a_connection_in_the_middle_of_it_too() {
 #[test]
 fn a_peer_may_come_back_before_time_wait_is_over() {
     let (wire, port) = Port::pair().unwrap();
-    let host = host_with(port, "10.0.0.1", Config { time_wait: Duration::from_secs(100), ..Setup::default().config });
+    let host = host_with(
+        port,
+        "10.0.0.1",
+        Config { time_wait: Duration::from_secs(100), ..Setup::default().config },
+    );
     let listener = host.listen(80, 5).unwrap();
     let next = open(&wire, at(STRANGER));
     for held in [false, true] {
@@ -217,7 +253,14 @@ fn a_peer_may_come_back_before_time_wait_is_over() {
         give(&wire, &packet(at(STRANGER), &syn, &[]));
         let reply = answer(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
         assert_eq!(reply.ack, syn.seq + 1);
-        give(&wire, &packet(at(STRANGER), &Segment { seq: syn.seq + 1, ack: reply.seq + 1, flags: Flags::ACK, ..syn }, &[]));
+        give(
+            &wire,
+            &packet(
+                at(STRANGER),
+                &Segment { seq: syn.seq + 1, ack: reply.seq + 1, flags: Flags::ACK, ..syn },
+                &[],
+            ),
+        );
         assert_eq!(host.connections(), 1);
         drop(kept);
         assert_eq!(host.connections(), 1);
@@ -240,5 +283,9 @@ fn wrong_options_are_refused_in_a_sentence() {
         Host::start(port, options).err().map(|e| e.to_string()).unwrap_or_default()
     };
     assert!(start(vec![], 1500).contains("at least one address"));
-    assert!(start(vec![[10, 0, 0, 1].into()], 100).contains("100"), "{}", start(vec![[10, 0, 0, 1].into()], 100));
+    assert!(
+        start(vec![[10, 0, 0, 1].into()], 100).contains("100"),
+        "{}",
+        start(vec![[10, 0, 0, 1].into()], 100)
+    );
 }

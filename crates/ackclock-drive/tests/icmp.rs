@@ -1,4 +1,5 @@
-//! ICMP errors from the real kernel: a path with a narrow link in the middle, and addresses that nobody can reach.
+//! ICMP errors from the real kernel: a path with a narrow link in the middle, and addresses that nobody can
+//! reach.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -14,7 +15,8 @@ use ackclock_testkit::icmp_packet;
 use ackclock_wire::parse_ip;
 use common::{Setup, allowed, expect_pattern, policies, send_pattern};
 
-/// Our host, two routers with a link of 1000 bytes between them (over IPv6 of 1300), and a kernel's server behind the second: every other link takes 1500.
+/// Our host, two routers with a link of 1000 bytes between them (over IPv6 of 1300), and a kernel's server
+/// behind the second: every other link takes 1500.
 struct Path {
     host: Host,
     server: Namespace,
@@ -41,8 +43,11 @@ impl Path {
         }
         let [first, second, server] = [(); 3].map(|()| Namespace::new(true).unwrap());
         let (v4, v6) = ((Ipv4Addr::new(10, 1, 0, 1), 24), (Ipv6Addr::new(0xfd01, 0, 0, 0, 0, 0, 0, 1), 64));
-        let tun = Tun::new(&first, &TunOptions { ipv4: v4, ipv6: Some(v6), offload, ..TunOptions::default() }).unwrap();
-        let keepers: Vec<Child> = [&second, &server].map(|ns| ns.spawn(Command::new("sleep").arg("1000")).unwrap()).into();
+        let tun =
+            Tun::new(&first, &TunOptions { ipv4: v4, ipv6: Some(v6), offload, ..TunOptions::default() })
+                .unwrap();
+        let keepers: Vec<Child> =
+            [&second, &server].map(|ns| ns.spawn(Command::new("sleep").arg("1000")).unwrap()).into();
         let [second_id, server_id] = [keepers[0].id(), keepers[1].id()];
         for ns in [&first, &second] {
             ns.set_sysctl("net.ipv4.ip_forward", "1").unwrap();
@@ -50,21 +55,33 @@ impl Path {
         }
         ip(&first, &format!("link add narrow type veth peer name narrow netns {second_id}"));
         ip(&second, &format!("link add wide type veth peer name wide netns {server_id}"));
-        let ends = [(&first, "narrow", "2.0.1", "2::1"), (&second, "narrow", "2.0.2", "2::2"), (&second, "wide", "3.0.1", "3::1")];
+        let ends = [
+            (&first, "narrow", "2.0.1", "2::1"),
+            (&second, "narrow", "2.0.2", "2::2"),
+            (&second, "wide", "3.0.1", "3::1"),
+        ];
         for (ns, device, v4, v6) in ends.into_iter().chain([(&server, "wide", "3.0.2", "3::2")]) {
             ip(ns, &format!("addr add 10.{v4}/24 dev {device}"));
             ip(ns, &format!("addr add fd0{v6}/64 dev {device} nodad"));
             ip(ns, &format!("link set {device} up"));
         }
-        for (ns, to, by) in [(&first, "3", "2.0.2 2::2"), (&second, "1", "2.0.1 2::1"), (&server, "1", "3.0.1 3::1")] {
+        for (ns, to, by) in
+            [(&first, "3", "2.0.2 2::2"), (&second, "1", "2.0.1 2::1"), (&server, "1", "3.0.1 3::1")]
+        {
             let (v4, v6) = by.split_once(' ').unwrap();
             ip(ns, &format!("route add 10.{to}.0.0/24 via 10.{v4}"));
             ip(ns, &format!("route add fd0{to}::/64 via fd0{v6}"));
         }
         let addresses = vec![OURS.parse().unwrap(), OURS6.parse().unwrap()];
         let config = Setup::default().config;
-        let options =
-            HostOptions { addresses, mtu: 1500, config, policies: policies("sack", "cubic"), clock: Clock::start(), limits: HostLimits::default() };
+        let options = HostOptions {
+            addresses,
+            mtu: 1500,
+            config,
+            policies: policies("sack", "cubic"),
+            clock: Clock::start(),
+            limits: HostLimits::default(),
+        };
         Some(Self { host: Host::start(Port::from(tun), options).unwrap(), server, first, second, keepers })
     }
 
@@ -123,15 +140,22 @@ fn both_ways(path: &Path, ours: &str, theirs: &str, bytes: u64) -> Stats {
 
 #[test]
 fn a_narrow_link_in_the_middle_is_found_at_once() {
-    for (offload, ours, theirs, mtu) in
-        [(false, OURS, SERVER, 1000), (true, OURS, SERVER, 1000), (false, OURS6, SERVER6, 1300), (true, OURS6, SERVER6, 1300)]
-    {
+    for (offload, ours, theirs, mtu) in [
+        (false, OURS, SERVER, 1000),
+        (true, OURS, SERVER, 1000),
+        (false, OURS6, SERVER6, 1300),
+        (true, OURS6, SERVER6, 1300),
+    ] {
         let Some(path) = Path::new(offload) else { return };
         path.narrow(mtu);
         let (start, bytes) = (Now::now(), 3_000_000);
         let stats = both_ways(&path, ours, theirs, bytes);
         let errors = path.host.counters().icmp_errors;
-        println!("{theirs}, offload {offload}: {:.1?}, {errors} errors, {} segments sent again", start.elapsed(), stats.retransmitted_segments);
+        println!(
+            "{theirs}, offload {offload}: {:.1?}, {errors} errors, {} segments sent again",
+            start.elapsed(),
+            stats.retransmitted_segments
+        );
         assert!(errors > 0 && stats.retransmitted_segments > 0);
         assert_eq!((stats.bytes_acked, stats.timeouts, stats.window_cuts), (bytes, 0, 0));
     }
@@ -232,7 +256,8 @@ fn a_refusal_counts_for_the_connection_that_it_quotes_only() {
             change(&mut quoted);
             icmp_packet(router, ours, [3, 3], 0, &quoted[..28])
         };
-        // About another port, another address, another number; for somebody else, from nobody, cut, and changed on the way.
+        // About another port, another address, another number; for somebody else, from nobody, cut, and
+        // changed on the way.
         let mut changed = refusal(|_| ());
         changed[40] ^= 1;
         let wrong = [

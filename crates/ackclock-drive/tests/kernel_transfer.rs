@@ -16,8 +16,21 @@ use common::allowed;
 /// A path of 10 ms that loses each hundredth packet on the way there.
 fn kernels(clock: Clock, capture: Option<Capture>) -> Kernels {
     let delay = || LinkSpec::delay(Duration::from_millis(5));
-    let there = delay().with_fault(|p: &Passing, _: Instant, _: &mut Rng| if p.number % 100 == 99 { Verdict::Drop } else { Verdict::Pass });
-    Kernels::new(KernelsOptions { mtu: 1500, there, back: delay(), access: Default::default(), seed: 1, clock, capture }).unwrap()
+    let there = delay().with_fault(
+        |p: &Passing, _: Instant, _: &mut Rng| {
+            if p.number % 100 == 99 { Verdict::Drop } else { Verdict::Pass }
+        },
+    );
+    Kernels::new(KernelsOptions {
+        mtu: 1500,
+        there,
+        back: delay(),
+        access: Default::default(),
+        seed: 1,
+        clock,
+        capture,
+    })
+    .unwrap()
 }
 
 fn transfer(ms: u64, congestion_control: &str) -> KernelTransfer {
@@ -31,12 +44,19 @@ fn what_was_captured_is_what_the_kernel_counted() {
         return;
     }
     let clock = Clock::start();
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("kernel-transfer-{}.pcapng", std::process::id()));
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("kernel-transfer-{}.pcapng", std::process::id()));
     let capture = Capture::create(&path, clock).unwrap();
-    let found = transfer(1500, "reno").run(kernels(clock, Some(capture.clone())), &mut || ControlFlow::Continue(())).unwrap();
+    let found = transfer(1500, "reno")
+        .run(kernels(clock, Some(capture.clone())), &mut || ControlFlow::Continue(()))
+        .unwrap();
     capture.finish().unwrap();
     let mut analysis = Analysis::new(Options::default());
-    assert!(analysis.read(&mut Packets::new(open(&path).unwrap()).unwrap(), |_| ControlFlow::Continue(())).unwrap());
+    assert!(
+        analysis
+            .read(&mut Packets::new(open(&path).unwrap()).unwrap(), |_| ControlFlow::Continue(()))
+            .unwrap()
+    );
     let _ = std::fs::remove_file(path);
     let report = analysis.finish();
     let [c] = &report.connections[..] else { panic!("{} connections", report.connections.len()) };

@@ -55,7 +55,10 @@ fn packets_to_the_devices_subnet_come_out_of_it() {
     .unwrap();
     let n = tun.recv(&mut buffer).unwrap();
     assert_eq!(n, 20 + 8 + 8);
-    assert_eq!((buffer[0] >> 4, &buffer[12..20], &buffer[28..n]), (4, &[10, 9, 8, 1, 10, 9, 8, 2][..], &b"ackclock"[..]));
+    assert_eq!(
+        (buffer[0] >> 4, &buffer[12..20], &buffer[28..n]),
+        (4, &[10, 9, 8, 1, 10, 9, 8, 2][..], &b"ackclock"[..])
+    );
 }
 
 /// Runs this test program again as a child that sets a network up and waits; used by the test below.
@@ -94,7 +97,9 @@ fn a_program_that_is_killed_or_interrupted_leaves_nothing_behind() {
         let ready = lines.find_map(|l| l.unwrap().strip_prefix("ready ").map(str::to_owned)).unwrap();
         let (grandchild, inode) = ready.split_once(' ').unwrap();
         assert!(holders(inode) > 0, "the child's program is in its namespace");
-        assert!(Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap().success()
+        );
         child.wait().unwrap();
         // The program in the namespace is killed by the kernel; wait for it, generously.
         let gone = || !running(grandchild) && holders(inode) == 0;
@@ -119,5 +124,7 @@ fn running(pid: &str) -> bool {
 /// Processes in a network namespace.
 fn holders(inode: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    processes.filter(|p| std::fs::read_link(p.path().join("ns/net")).is_ok_and(|l| l.to_string_lossy() == inode)).count()
+    processes
+        .filter(|p| std::fs::read_link(p.path().join("ns/net")).is_ok_and(|l| l.to_string_lossy() == inode))
+        .count()
 }

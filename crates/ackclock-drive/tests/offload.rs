@@ -1,4 +1,5 @@
-//! The host on a TUN device, nothing in between, with packets of many segments and without. Every byte is checked.
+//! The host on a TUN device, nothing in between, with packets of many segments and without. Every byte is
+//! checked.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,7 +14,13 @@ const BYTES: u64 = 20_000_000;
 fn direct(mtu: u16, offload: bool) -> (Namespace, Host) {
     let ipv6 = mtu >= 1280;
     let namespace = Namespace::new(ipv6).unwrap();
-    let options = TunOptions { ipv4: (Lab::KERNEL, 24), ipv6: ipv6.then_some((Lab::KERNEL6, 64)), mtu, offload, ..TunOptions::default() };
+    let options = TunOptions {
+        ipv4: (Lab::KERNEL, 24),
+        ipv6: ipv6.then_some((Lab::KERNEL6, 64)),
+        mtu,
+        offload,
+        ..TunOptions::default()
+    };
     let tun = Tun::new(&namespace, &options).unwrap();
     let options = HostOptions {
         addresses: vec![Lab::ENGINE.into(), Lab::ENGINE6.into()],
@@ -41,7 +48,8 @@ fn both_ways(namespace: &Namespace, host: &Host, kernel: IpAddr, engine: IpAddr)
     let listener = host.listen(81, 5).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut stream = namespace.run(|| TcpStream::connect(SocketAddr::new(engine, 81)).unwrap()).unwrap();
+            let mut stream =
+                namespace.run(|| TcpStream::connect(SocketAddr::new(engine, 81)).unwrap()).unwrap();
             send_pattern(&mut stream, BYTES);
             stream.shutdown(Shutdown::Write).unwrap();
             expect_pattern(stream, 0);
@@ -84,10 +92,14 @@ fn many_segments_in_a_packet() {
         let (namespace, host) = direct(mtu, true);
         both_ways(&namespace, &host, kernel, engine);
         let c = host.counters();
-        // Far fewer packets than segments, or nothing was gained; how many fewer depends on how busy the machine is.
+        // Far fewer packets than segments, or nothing was gained; how many fewer depends on how busy the
+        // machine is.
         let segments = BYTES / u64::from(mtu);
         if mtu <= 1500 {
-            assert!(c.packets_sent < segments && c.packets_received < segments, "MTU {mtu}: {c:?}, {segments} segments each way");
+            assert!(
+                c.packets_sent < segments && c.packets_received < segments,
+                "MTU {mtu}: {c:?}, {segments} segments each way"
+            );
         }
         assert_eq!(c.send_failures, 0);
     }

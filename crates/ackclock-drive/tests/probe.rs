@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Instant as Now;
 
 use ackclock_drive::{
-    Clock, DriveError, Kernels, KernelsOptions, LimitSign, ProbeMethod, ProbeOptions, ProbePhase, ProbeTarget, RealProbe, run_probe,
+    Clock, DriveError, Kernels, KernelsOptions, LimitSign, ProbeMethod, ProbeOptions, ProbePhase,
+    ProbeTarget, RealProbe, run_probe,
 };
 use ackclock_engine::Stack;
 use ackclock_policy::{QueueDiscipline, Registry};
@@ -17,12 +18,19 @@ use ackclock_sim::{LinkSpec, Passing, Verdict};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 use common::allowed;
 
-/// A short probe with a few background probes; round trips of a loaded machine are no shorter than those of the path.
+/// A short probe with a few background probes; round trips of a loaded machine are no shorter than those of
+/// the path.
 fn options(ms: u64) -> ProbeOptions {
     let stack = Stack::named(&Registry::builtin(), "sack").unwrap();
     let config = stack.config();
     let options = ProbeOptions::new(config, Arc::new(move || stack.build()));
-    ProbeOptions { mss: 1440, duration: Duration::from_millis(ms), background: 20, interval: Duration::from_millis(5), ..options }
+    ProbeOptions {
+        mss: 1440,
+        duration: Duration::from_millis(ms),
+        background: 20,
+        interval: Duration::from_millis(5),
+        ..options
+    }
 }
 
 fn delay() -> LinkSpec {
@@ -31,28 +39,49 @@ fn delay() -> LinkSpec {
 
 /// Loses each `n`-th packet.
 fn lossy(n: u64) -> LinkSpec {
-    delay().with_fault(move |p: &Passing, _: Instant, _: &mut Rng| if p.number % n == n - 1 { Verdict::Drop } else { Verdict::Pass })
+    delay().with_fault(
+        move |p: &Passing, _: Instant, _: &mut Rng| {
+            if p.number % n == n - 1 { Verdict::Drop } else { Verdict::Pass }
+        },
+    )
 }
 
 fn kernels(there: LinkSpec) -> Kernels {
-    let kernels =
-        Kernels::new(KernelsOptions { mtu: 1500, there, back: delay(), access: Default::default(), seed: 3, clock: Clock::start(), capture: None })
-            .unwrap();
+    let kernels = Kernels::new(KernelsOptions {
+        mtu: 1500,
+        there,
+        back: delay(),
+        access: Default::default(),
+        seed: 3,
+        clock: Clock::start(),
+        capture: None,
+    })
+    .unwrap();
     kernels.near.set_sysctl("net.ipv4.ping_group_range", "0 0").unwrap();
     kernels
 }
 
-fn try_run(kernels: &Kernels, to: IpAddr, method: ProbeMethod, options: ProbeOptions) -> Result<RealProbe, DriveError> {
-    run_probe(options, &ProbeTarget { to, method, from: Some(&kernels.near) }, &mut |_| ControlFlow::Continue(()))
+fn try_run(
+    kernels: &Kernels,
+    to: IpAddr,
+    method: ProbeMethod,
+    options: ProbeOptions,
+) -> Result<RealProbe, DriveError> {
+    run_probe(options, &ProbeTarget { to, method, from: Some(&kernels.near) }, &mut |_| {
+        ControlFlow::Continue(())
+    })
 }
 
 fn run(kernels: &Kernels, to: IpAddr, method: ProbeMethod, options: ProbeOptions) -> RealProbe {
     try_run(kernels, to, method, options).unwrap()
 }
 
-/// A run that lasts until slow start has ended in a loss and some more was sent: on a busy machine longer than on a quiet one.
+/// A run that lasts until slow start has ended in a loss and some more was sent: on a busy machine longer
+/// than on a quiet one.
 fn run_past_slow_start(kernels: &Kernels, to: IpAddr, method: ProbeMethod) -> RealProbe {
-    let far_enough = |found: &RealProbe| found.report.measured.as_ref().is_some_and(|m| m.answered > 100 && m.ca_events > 0);
+    let far_enough = |found: &RealProbe| {
+        found.report.measured.as_ref().is_some_and(|m| m.answered > 100 && m.ca_events > 0)
+    };
     let longer = [1000, 4000].into_iter().map(|ms| run(kernels, to, method, options(ms))).find(far_enough);
     longer.unwrap_or_else(|| run(kernels, to, method, options(16_000)))
 }
@@ -92,7 +121,9 @@ fn udp_is_answered_by_the_host_and_by_a_router_on_the_way() {
         return;
     }
     let kernels = kernels(lossy(100));
-    for (to, by) in [(Kernels::FAR, Kernels::FAR), (Kernels::FAR6, Kernels::FAR6), (Kernels::BEYOND, Kernels::FAR)] {
+    for (to, by) in
+        [(Kernels::FAR, Kernels::FAR), (Kernels::FAR6, Kernels::FAR6), (Kernels::BEYOND, Kernels::FAR)]
+    {
         let found = run_past_slow_start(&kernels, to, ProbeMethod::Udp { ttl: 1 });
         expect_the_path(&found, &format!("UDP to {to}"));
         assert_eq!(found.answered_by, Some((by, false)));
@@ -129,7 +160,12 @@ fn a_bottleneck_bounds_the_capacity_and_its_queue_shows() {
     assert!(capacity < 4_000_000.0 && capacity > 2_000_000.0, "{capacity}");
     // M-X3: half a second of buffer, and the probe that fills it.
     let mean = |b: &ackclock_drive::Background| b.rtt.mean().unwrap();
-    assert!(mean(&found.during) > 3.0 * mean(&found.before), "{} {}", mean(&found.during), mean(&found.before));
+    assert!(
+        mean(&found.during) > 3.0 * mean(&found.before),
+        "{} {}",
+        mean(&found.during),
+        mean(&found.before)
+    );
     assert_eq!(found.limit, None);
 }
 
@@ -144,7 +180,11 @@ fn it_can_be_interrupted_and_tells_how_far_it_is() {
     let target = ProbeTarget { to: Kernels::FAR, method: ProbeMethod::Icmp, from: Some(&kernels.near) };
     let found = run_probe(options(60_000), &target, &mut |p| {
         phases.push(p.phase);
-        if p.measured.as_ref().is_some_and(|m| m.segments_acked > 100) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if p.measured.as_ref().is_some_and(|m| m.segments_acked > 100) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     })
     .unwrap();
     assert!(found.interrupted && began.elapsed().as_secs() < 30);
@@ -158,10 +198,16 @@ fn what_cannot_be_is_said_in_a_sentence() {
         return;
     }
     let kernels = kernels(delay());
-    let failed = |to: IpAddr, options| try_run(&kernels, to, ProbeMethod::Icmp, options).unwrap_err().to_string();
+    let failed =
+        |to: IpAddr, options| try_run(&kernels, to, ProbeMethod::Icmp, options).unwrap_err().to_string();
     let e = failed(Kernels::FAR, ProbeOptions { mss: 1473, ..options(200) });
     assert!(e.contains("1473") && e.contains("--mss"), "{e}");
-    for (to, says) in [("10.79.255.255", "broadcast"), ("255.255.255.255", "broadcast"), ("224.0.0.1", "multicast"), ("192.0.2.1", "no way")] {
+    for (to, says) in [
+        ("10.79.255.255", "broadcast"),
+        ("255.255.255.255", "broadcast"),
+        ("224.0.0.1", "multicast"),
+        ("192.0.2.1", "no way"),
+    ] {
         let e = failed(to.parse().unwrap(), options(200));
         assert!(e.contains(to) && e.contains(says), "{to}: {e}");
     }
@@ -182,7 +228,8 @@ fn a_right_that_is_missing_is_said_and_udp_needs_none() {
             set.remove(CapabilitySet::NET_RAW);
         }
         set_capabilities(None, sets).unwrap();
-        let icmp = [Kernels::FAR, Kernels::FAR6].map(|to| try_run(&kernels, to, ProbeMethod::Icmp, options(100)));
+        let icmp =
+            [Kernels::FAR, Kernels::FAR6].map(|to| try_run(&kernels, to, ProbeMethod::Icmp, options(100)));
         (icmp, run(&kernels, Kernels::FAR, ProbeMethod::Udp { ttl: 9 }, options(300)))
     };
     let (icmp, udp) = std::thread::scope(|s| s.spawn(without_rights).join().unwrap());
@@ -208,7 +255,8 @@ fn the_loopback_device_answers_too() {
         let options = ProbeOptions { max_rate: largest, ..options(500) };
         let found = run_probe(options, &target, &mut |_| ControlFlow::Continue(())).unwrap();
         let m = found.report.measured.unwrap();
-        // Requests and replies of others, and our own requests, arrive at the same socket: none is taken for a reply.
+        // Requests and replies of others, and our own requests, arrive at the same socket: none is taken for
+        // a reply.
         assert!(m.segments_acked > 10 && found.report.replies.unknown == 0, "{to}: {m:?}");
         assert!(m.capacity().unwrap() < 21_000_000.0, "{to}: {:?}", m.capacity());
     }

@@ -8,14 +8,20 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use ackclock_drive::{Clock, DriveError, Kernels, KernelsOptions, Namespace, ProbeMethod, ProbeOptions, ProbeTarget, RealProbe, run_probe};
+use ackclock_drive::{
+    Clock, DriveError, Kernels, KernelsOptions, Namespace, ProbeMethod, ProbeOptions, ProbeTarget, RealProbe,
+    run_probe,
+};
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
 use ackclock_sim::{LinkSpec, Passing, Verdict};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 use ackclock_wire::internet_checksum;
 use common::allowed;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrV4, SocketFlags, SocketType, ipproto, recvfrom, sendto, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrV4, SocketFlags, SocketType, ipproto, recvfrom, sendto,
+    socket_with,
+};
 
 /// Half of all probes are lost.
 const LOSS: f64 = 0.5;
@@ -26,15 +32,23 @@ fn probe(kernels: &Kernels, method: ProbeMethod) -> RealProbe {
     let stack = Stack::named(&Registry::builtin(), "sack").unwrap();
     let options = ProbeOptions::new(stack.config(), Arc::new(move || stack.build()));
     let max_rate = Rate::from_bits_per_sec(5_000_000);
-    let options =
-        ProbeOptions { mss: 500, max_rate, duration: Duration::from_secs(2), background: 20, interval: Duration::from_millis(5), ..options };
+    let options = ProbeOptions {
+        mss: 500,
+        max_rate,
+        duration: Duration::from_secs(2),
+        background: 20,
+        interval: Duration::from_millis(5),
+        ..options
+    };
     let target = ProbeTarget { to: Kernels::FAR, method, from: Some(&kernels.near) };
     run_probe(options, &target, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Answers until `stop`, for probes that have arrived and for so many after each; counts how often.
 fn lie(method: ProbeMethod, ahead: u16, stop: &AtomicBool, lies: &AtomicU64) {
-    let raw = |protocol| socket_with(AddressFamily::INET, SocketType::RAW, SocketFlags::NONBLOCK, Some(protocol)).unwrap();
+    let raw = |protocol| {
+        socket_with(AddressFamily::INET, SocketType::RAW, SocketFlags::NONBLOCK, Some(protocol)).unwrap()
+    };
     let icmp = raw(ipproto::ICMP);
     let heard = if method == ProbeMethod::Icmp { raw(ipproto::ICMP) } else { raw(ipproto::UDP) };
     let mut buffer = [0; 2000];
@@ -74,7 +88,8 @@ fn lies_about(method: ProbeMethod, ahead: u16, packet: &[u8]) -> Vec<Vec<u8>> {
             ahead.collect()
         }
         ProbeMethod::Icmp => Vec::new(),
-        // An error that quotes eight bytes beyond the IP header: of the probe itself, and as if of those after it.
+        // An error that quotes eight bytes beyond the IP header: of the probe itself, and as if of those
+        // after it.
         ProbeMethod::Udp { .. } => {
             let port = u16::from_be_bytes([body[2], body[3]]);
             let quotes = (0..=ahead).map(|i| {
@@ -89,13 +104,24 @@ fn lies_about(method: ProbeMethod, ahead: u16, packet: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// A path on which half of the probes are lost, to a host that answers, and more than that. The path, what was found, and how many answers the host made up.
+/// A path on which half of the probes are lost, to a host that answers, and more than that. The path, what
+/// was found, and how many answers the host made up.
 fn run(method: ProbeMethod, ahead: u16, prepare: impl FnOnce(&Kernels)) -> (RealProbe, u64) {
-    let there = LinkSpec::delay(Duration::from_millis(4))
-        .with_fault(|_: &Passing, _: Instant, rng: &mut Rng| if rng.chance(LOSS) { Verdict::Drop } else { Verdict::Pass });
+    let there =
+        LinkSpec::delay(Duration::from_millis(4)).with_fault(|_: &Passing, _: Instant, rng: &mut Rng| {
+            if rng.chance(LOSS) { Verdict::Drop } else { Verdict::Pass }
+        });
     let back = LinkSpec::delay(Duration::from_millis(4));
-    let kernels =
-        Kernels::new(KernelsOptions { mtu: 1500, there, back, access: Default::default(), seed: 3, clock: Clock::start(), capture: None }).unwrap();
+    let kernels = Kernels::new(KernelsOptions {
+        mtu: 1500,
+        there,
+        back,
+        access: Default::default(),
+        seed: 3,
+        clock: Clock::start(),
+        capture: None,
+    })
+    .unwrap();
     kernels.near.set_sysctl("net.ipv4.ping_group_range", "0 0").unwrap();
     // The kernel's own answers are not throttled.
     kernels.far.set_sysctl("net.ipv4.icmp_ratemask", "0").unwrap();
@@ -110,7 +136,12 @@ fn run(method: ProbeMethod, ahead: u16, prepare: impl FnOnce(&Kernels)) -> (Real
     });
     let m = found.report.measured.as_ref().unwrap();
     let lies = lies.load(Ordering::Relaxed);
-    println!("{method:?}: {lies} made up, {} foreign, {:?}, {:?} bit/s", found.foreign, found.report.replies, m.capacity());
+    println!(
+        "{method:?}: {lies} made up, {} foreign, {:?}, {:?} bit/s",
+        found.foreign,
+        found.report.replies,
+        m.capacity()
+    );
     (found, lies)
 }
 
@@ -144,9 +175,11 @@ fn short_quotes_that_were_predicted_do_not_count() {
 
 /// No errors of the kernel in `namespace` that quote more than eight bytes.
 fn quote_little(namespace: &Namespace) -> bool {
-    let rule = "add table ip t; add chain ip t o { type filter hook output priority 0; }; \
-                add rule ip t o icmp type destination-unreachable ip length > 60 drop";
-    let done = namespace.spawn(Command::new("nft").arg(rule)).and_then(|mut child| child.wait().map_err(|e| DriveError::System("wait for nft", e)));
+    let rule = "add table ip t; add chain ip t o { type filter hook output priority 0; }; add rule ip t o \
+                icmp type destination-unreachable ip length > 60 drop";
+    let done = namespace
+        .spawn(Command::new("nft").arg(rule))
+        .and_then(|mut child| child.wait().map_err(|e| DriveError::System("wait for nft", e)));
     done.is_ok_and(|status| status.success())
 }
 
@@ -157,7 +190,8 @@ fn a_host_that_quotes_little_is_measured_by_ports_and_cannot_be_predicted_either
     }
     for ahead in [0, AHEAD] {
         let mut works = true;
-        let (found, _) = run(ProbeMethod::Udp { ttl: 9 }, ahead, |kernels| works = quote_little(&kernels.far));
+        let (found, _) =
+            run(ProbeMethod::Udp { ttl: 9 }, ahead, |kernels| works = quote_little(&kernels.far));
         if !works {
             eprintln!("skipped: needs the program `nft`");
             return;

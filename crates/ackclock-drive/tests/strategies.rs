@@ -1,5 +1,6 @@
-//! What applications and stacks can do against timeouts (interactive 2007), above our engine, to the Linux kernel, over paths that lose. Applications that
-//! wait for acks rather than for a clock, and timers that do not expire within the test, make what happens the same on a busy machine.
+//! What applications and stacks can do against timeouts (interactive 2007), above our engine, to the Linux
+//! kernel, over paths that lose. Applications that wait for acks rather than for a clock, and timers that do
+//! not expire within the test, make what happens the same on a busy machine.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -9,10 +10,13 @@ use ackclock_engine::Stats;
 use common::allowed;
 use common::flows::{Run, expect_whole, of};
 
-/// A path of 10 ms that loses a share of the data, for workloads, each with its stack; everything is over long before the end.
+/// A path of 10 ms that loses a share of the data, for workloads, each with its stack; everything is over
+/// long before the end.
 fn scenario(fault: &str, workloads: &[(String, String)]) -> String {
-    let mut text =
-        format!("seed = 1\nduration = \"240s\"\n[path]\nkind = \"single\"\nlink = {{ rate = \"1Gbit/s\", faults = [{fault}] }}\nrtt = \"10ms\"\n");
+    let mut text = format!(
+        "seed = 1\nduration = \"240s\"\n[path]\nkind = \"single\"\nlink = {{ rate = \"1Gbit/s\", faults = \
+         [{fault}] }}\nrtt = \"10ms\"\n"
+    );
     for (n, (keys, _)) in workloads.iter().enumerate() {
         text += &format!("[[workload]]\nname = \"{n}\"\nstack = \"s{n}\"\n{keys}\n");
     }
@@ -40,9 +44,13 @@ fn kernel(found: &FlowsReport, name: &str) -> u64 {
     found.counters.iter().find(|c| c.0 == name).unwrap().2.unwrap()
 }
 
-/// Messages of 500 bytes, each sent when the one before is acknowledged: each is alone. The last one is the transfer.
+/// Messages of 500 bytes, each sent when the one before is acknowledged: each is alone. The last one is the
+/// transfer.
 fn messages(n: u32, pause: &str, stack: &str) -> [(String, String); 1] {
-    let keys = format!("kind = \"dialogue\"\nexchanges = {}\nbytes = \"500B\"\npause = \"{pause}\"\nsize = \"500B\"", n - 1);
+    let keys = format!(
+        "kind = \"dialogue\"\nexchanges = {}\nbytes = \"500B\"\npause = \"{pause}\"\nsize = \"500B\"",
+        n - 1
+    );
     [(keys, stack.to_owned())]
 }
 
@@ -85,7 +93,9 @@ fn every_byte_arrives_whatever_the_strategy() {
         return;
     }
     let workload = |(app, keys, stack): &(&str, &str, &str)| {
-        let keys = format!("kind = \"{app}\"\nflows = 4\nspread = \"50ms\"\nthink = \"20ms\"\npackets = {PACKETS}\n{keys}");
+        let keys = format!(
+            "kind = \"{app}\"\nflows = 4\nspread = \"50ms\"\nthink = \"20ms\"\npackets = {PACKETS}\n{keys}"
+        );
         (keys, format!("{stack}+min-rto(200ms)"))
     };
     let workloads: Vec<_> = STRATEGIES.iter().map(workload).collect();
@@ -114,14 +124,22 @@ fn a_lost_copy_is_no_loss() {
         return;
     }
     let (n, every) = (60, 25);
-    // Of data packets 2, 27, 52...: of a pair the copy or the original. The window has room for as many that are missed for a timeout each.
+    // Of data packets 2, 27, 52...: of a pair the copy or the original. The window has room for as many that
+    // are missed for a timeout each.
     let fault = format!("{{ kind = \"periodic-loss\", every = {every}, first = 2, of = \"data\" }}");
-    let found = to_the_kernel(&scenario(&fault, &messages(n, "0s", "sack+diversity(2)+min-rto(120s)+max-rto(1h)")));
+    let found =
+        to_the_kernel(&scenario(&fault, &messages(n, "0s", "sack+diversity(2)+min-rto(120s)+max-rto(1h)")));
     let (f, lost) = (&found.flows[0], u64::from((2 * n - 2) / every + 1));
     assert_eq!(found.path.forward.fault_drops, lost);
-    // Each message went out twice to the last: were the duplicate acks of copies not taken for what they are, copies would fill the window.
+    // Each message went out twice to the last: were the duplicate acks of copies not taken for what they are,
+    // copies would fill the window.
     assert_eq!((copies(f), stats(f).data_segments_sent), (u64::from(n), u64::from(2 * n)));
-    assert_eq!((stats(f).retransmitted_segments, stats(f).timeouts, stats(f).fast_recoveries), (0, 0, 0), "{:?}", stats(f));
+    assert_eq!(
+        (stats(f).retransmitted_segments, stats(f).timeouts, stats(f).fast_recoveries),
+        (0, 0, 0),
+        "{:?}",
+        stats(f)
+    );
     // A duplicate SACK for each pair of which both arrived.
     assert_eq!(kernel(&found, "TCPDSACKOldSent"), u64::from(n) - lost);
     assert_eq!(stats(f).window_cuts, 0, "the timeout after which a copy is missed is far away");
@@ -134,8 +152,13 @@ fn a_missed_copy_reduces_the_window() {
     }
     // As above, with a timer that is short, so that it expires between a message and the one after the pause.
     let text = messages(8, "1s", "sack+diversity(2)+min-rto(50ms)");
-    let found = to_the_kernel(&scenario("{ kind = \"periodic-loss\", every = 5, first = 2, of = \"data\" }", &text));
-    assert!(copies(&found.flows[0]) >= 8 && stats(&found.flows[0]).window_cuts >= 1, "{:?}", stats(&found.flows[0]));
+    let found =
+        to_the_kernel(&scenario("{ kind = \"periodic-loss\", every = 5, first = 2, of = \"data\" }", &text));
+    assert!(
+        copies(&found.flows[0]) >= 8 && stats(&found.flows[0]).window_cuts >= 1,
+        "{:?}",
+        stats(&found.flows[0])
+    );
 }
 
 #[test]
@@ -143,7 +166,8 @@ fn both_copies_lost_are_a_timeout_and_what_is_resent_is_sent_once() {
     if !allowed() {
         return;
     }
-    // The first data packet, and the first of those that are left: of each fault the next one sees what it lets pass.
+    // The first data packet, and the first of those that are left: of each fault the next one sees what it
+    // lets pass.
     let fault = "{ kind = \"nth-loss\", number = [1, 1], of = \"data\" }";
     let text = messages(3, "0s", "sack+diversity(2)+min-rto(200ms)+max-rto(1h)");
     let found = to_the_kernel(&scenario(fault, &text));
@@ -158,7 +182,10 @@ fn a_thin_flow_waits_for_the_smaller_floor() {
     }
     let fault = "{ kind = \"periodic-loss\", every = 4, of = \"data\" }";
     // By the usual floor a single one of its timeouts would take longer than the run.
-    let found = to_the_kernel(&scenario(fault, &messages(12, "0s", "sack+min-rto(1h)+max-rto(1h)+thin-min-rto(30ms)")));
+    let found = to_the_kernel(&scenario(
+        fault,
+        &messages(12, "0s", "sack+min-rto(1h)+max-rto(1h)+thin-min-rto(30ms)"),
+    ));
     let s = stats(&found.flows[0]);
     assert!(s.timeouts >= 3 && s.retransmitted_segments >= 3, "{s:?}");
 }
@@ -171,10 +198,15 @@ fn a_packet_in_four_pieces_is_repaired_by_duplicate_acks() {
     // The first piece of every fifth message: data packets 1, 21 + 1 for the retransmission...
     let fault = "{ kind = \"periodic-loss\", every = 21, first = 1, of = \"data\" }";
     let n = 20;
-    let found = to_the_kernel(&scenario(fault, &messages(n, "0s", "sack+smart-framing+min-rto(120s)+max-rto(1h)")));
+    let found =
+        to_the_kernel(&scenario(fault, &messages(n, "0s", "sack+smart-framing+min-rto(120s)+max-rto(1h)")));
     let (s, lost) = (stats(&found.flows[0]), found.path.forward.fault_drops);
     assert_eq!(s.data_segments_sent - s.retransmitted_segments, u64::from(4 * n));
-    assert_eq!((s.retransmitted_segments, u64::from(s.fast_recoveries), s.timeouts), (lost, lost, 0), "{s:?}");
+    assert_eq!(
+        (s.retransmitted_segments, u64::from(s.fast_recoveries), s.timeouts),
+        (lost, lost, 0),
+        "{s:?}"
+    );
     assert!(lost >= 4);
 }
 
@@ -183,7 +215,10 @@ fn two_packets_are_enough_for_early_retransmit() {
     if !allowed() {
         return;
     }
-    let transfer = ("kind = \"fixed\"\nsize = \"1000B\"".to_owned(), "sack+early-retransmit+mss(500B)+min-rto(120s)+max-rto(1h)".to_owned());
+    let transfer = (
+        "kind = \"fixed\"\nsize = \"1000B\"".to_owned(),
+        "sack+early-retransmit+mss(500B)+min-rto(120s)+max-rto(1h)".to_owned(),
+    );
     let found = to_the_kernel(&scenario("{ kind = \"nth-loss\", number = 1, of = \"data\" }", &[transfer]));
     let s = stats(&found.flows[0]);
     assert_eq!((s.retransmitted_segments, s.fast_recoveries, s.timeouts), (1, 1, 0), "{s:?}");

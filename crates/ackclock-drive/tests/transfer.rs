@@ -1,4 +1,5 @@
-//! Whole files between the kernel's TCP and the engine, over paths that lose, reorder and duplicate. Every byte is checked.
+//! Whole files between the kernel's TCP and the engine, over paths that lose, reorder and duplicate. Every
+//! byte is checked.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -25,7 +26,12 @@ fn upload(setup: Setup, bytes: u64) {
         stream.shutdown_write();
         assert_eq!(common::read_pattern(&stream, 1), 0);
         let s = stream.stats();
-        println!("up {bytes} bytes in {:.1?}: {} retransmitted, {} timeouts", start.elapsed(), s.retransmitted_segments, s.timeouts);
+        println!(
+            "up {bytes} bytes in {:.1?}: {} retransmitted, {} timeouts",
+            start.elapsed(),
+            s.retransmitted_segments,
+            s.timeouts
+        );
         assert_eq!((s.bytes_acked, s.bytes_received), (bytes, 0));
     });
     assert_eq!(lab.emulator.report().undelivered, 0);
@@ -49,7 +55,11 @@ fn download(setup: Setup, bytes: u64) {
         let stream = listener.accept().unwrap();
         expect_pattern(&stream, bytes);
         stream.shutdown_write();
-        println!("down {bytes} bytes in {:.1?}: {} duplicates", start.elapsed(), stream.stats().duplicate_segments);
+        println!(
+            "down {bytes} bytes in {:.1?}: {} duplicates",
+            start.elapsed(),
+            stream.stats().duplicate_segments
+        );
         assert_eq!(stream.stats().bytes_received, bytes);
     });
     let kernel = |name| lab.namespace.tcp_counter(name).unwrap();

@@ -6,7 +6,9 @@ mod common;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
-use ackclock_drive::{Clock, Closes, DriveError, KernelWeb, KernelWebReport, Kernels, KernelsOptions, TcpOption};
+use ackclock_drive::{
+    Clock, Closes, DriveError, KernelWeb, KernelWebReport, Kernels, KernelsOptions, TcpOption,
+};
 use ackclock_sim::scenario::{LinkPlan, Resolved, Scenario};
 use ackclock_trace::Outcome;
 use ackclock_units::Duration;
@@ -48,7 +50,15 @@ fn web(parameters: &[(&str, &str)], options: &[(&str, i32)]) -> KernelWeb {
 fn run(web: &KernelWeb, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<KernelWebReport, DriveError> {
     let path = scenario().path;
     let (there, back) = (path.edges[0].link.spec(), path.edges[0].back.as_ref().map(LinkPlan::spec).unwrap());
-    let options = KernelsOptions { mtu: 1500, there, back, access: web.access(), seed: 1, clock: Clock::start(), capture: None };
+    let options = KernelsOptions {
+        mtu: 1500,
+        there,
+        back,
+        access: web.access(),
+        seed: 1,
+        clock: Clock::start(),
+        capture: None,
+    };
     web.run(Kernels::new(options)?, go_on)
 }
 
@@ -82,16 +92,27 @@ fn all_is_there(web: &KernelWeb, found: &KernelWebReport) {
     // The option is on each socket that was asked, at both ends.
     for options in [&found.client_options, &found.server_options] {
         assert_eq!(options.len(), 1);
-        assert_eq!((options[0].option.name(), options[0].value, options[0].same, options[0].other), ("TCP_THIN_LINEAR_TIMEOUTS", 1, n as u64, 0));
+        assert_eq!(
+            (options[0].option.name(), options[0].value, options[0].same, options[0].other),
+            ("TCP_THIN_LINEAR_TIMEOUTS", 1, n as u64, 0)
+        );
     }
     // What the link lost was sent again, and each end's kernel counted it.
     let lost = found.path.forward.fault_drops;
     let counter = |name: &str| found.counters.iter().find(|c| c.0 == name).unwrap();
     assert!(lost > 5 && counter("RetransSegs").1 > 0, "{lost}, {:?}", found.counters);
     let retransmitted: u64 = found.flows.iter().map(|f| f.server.unwrap().retransmitted_segments).sum();
-    assert!(retransmitted > 0 && retransmitted <= counter("RetransSegs").1, "{retransmitted}, {:?}", found.counters);
+    assert!(
+        retransmitted > 0 && retransmitted <= counter("RetransSegs").1,
+        "{retransmitted}, {:?}",
+        found.counters
+    );
     let size: u64 = web.transfers.iter().map(|t| t.size).sum();
-    assert!(found.received_loaded > size / 2 && found.received_loaded <= size, "{} of {size}", found.received_loaded);
+    assert!(
+        found.received_loaded > size / 2 && found.received_loaded <= size,
+        "{} of {size}",
+        found.received_loaded
+    );
     assert_eq!(found.path.undelivered, 0);
 }
 
@@ -109,7 +130,13 @@ fn it_stops_when_told_and_says_what_is_unfinished() {
     let found = run(&web, stop).unwrap();
     assert!(began.elapsed().as_secs() < 20);
     assert!(found.flows.iter().any(|f| f.opened.is_none()) && found.flows.iter().any(|f| f.opened.is_some()));
-    assert!(found.flows.iter().filter(|f| f.opened.is_none()).all(|f| f.outcome == Outcome::Unfinished && f.client.is_none()));
+    assert!(
+        found
+            .flows
+            .iter()
+            .filter(|f| f.opened.is_none())
+            .all(|f| f.outcome == Outcome::Unfinished && f.client.is_none())
+    );
 }
 
 #[test]
@@ -121,7 +148,9 @@ fn what_the_kernel_does_not_know_is_refused_in_a_sentence() {
         Err(DriveError::Missing(sentence)) => sentence,
         other => panic!("{other:?}"),
     };
-    assert!(missing(&web(&[("net.ipv4.tcp_congestion_control", "no-such-rule")], &[])).contains("no-such-rule"));
+    assert!(
+        missing(&web(&[("net.ipv4.tcp_congestion_control", "no-such-rule")], &[])).contains("no-such-rule")
+    );
     // Out of its range in every kernel that has it, unknown in others.
     assert!(missing(&web(&[], &[("TCP_RTO_MAX_MS", 1)])).contains("TCP_RTO_MAX_MS = 1"));
 }

@@ -1,5 +1,6 @@
-//! The engine alone: two connections back to back over pipes of 5 ms, without event queue, links or network. Prints one line of JSON per figure:
-//! ns of CPU time per data segment, its ack included, or per connection. An argument divides the amount of work, for callgrind.
+//! The engine alone: two connections back to back over pipes of 5 ms, without event queue, links or network.
+//! Prints one line of JSON per figure: ns of CPU time per data segment, its ack included, or per connection.
+//! An argument divides the amount of work, for callgrind.
 
 #[path = "../../ackclock-sim/examples/measure/mod.rs"]
 mod measure;
@@ -44,9 +45,21 @@ struct Pair {
 
 impl Pair {
     fn new(registry: &Registry, config: &Arc<Config>, lose_every: u64) -> Result<Self, RegistryError> {
-        let end =
-            |i| Ok::<_, RegistryError>(Connection::counted(config.clone(), policies(registry)?, SeqNumber(i), Rng::stream(1, "bench", u64::from(i))));
-        let mut pair = Self { ends: [end(0)?, end(1)?], pipes: Default::default(), now: Instant::ZERO, data_segments: 0, lose_every };
+        let end = |i| {
+            Ok::<_, RegistryError>(Connection::counted(
+                config.clone(),
+                policies(registry)?,
+                SeqNumber(i),
+                Rng::stream(1, "bench", u64::from(i)),
+            ))
+        };
+        let mut pair = Self {
+            ends: [end(0)?, end(1)?],
+            pipes: Default::default(),
+            now: Instant::ZERO,
+            data_segments: 0,
+            lose_every,
+        };
         pair.ends[1].listen();
         pair.ends[0].connect(pair.now);
         pair.flush(0);

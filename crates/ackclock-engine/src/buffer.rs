@@ -1,4 +1,5 @@
-//! Send and receive buffers. A *counted* buffer holds no bytes, only how many there would be; everything else is the same.
+//! Send and receive buffers. A *counted* buffer holds no bytes, only how many there would be; everything else
+//! is the same.
 
 use std::collections::VecDeque;
 
@@ -40,7 +41,10 @@ pub(crate) struct SendBuffer {
     /// Stream position past the last byte written.
     end: u64,
     /// Out of line: simulated connections hold none.
-    #[expect(clippy::box_collection, reason = "8 bytes instead of 32 in the many connections that hold none")]
+    #[expect(
+        clippy::box_collection,
+        reason = "8 bytes instead of 32 in the many connections that hold none"
+    )]
     bytes: Option<Box<VecDeque<u8>>>,
 }
 
@@ -115,7 +119,8 @@ struct OutOfOrder {
 /// More separate holes than this are not kept: what would open another is dropped and comes again.
 const MAX_RANGES: usize = 1024;
 
-/// What arrived and was not read, in order or not. Its memory is bounded by the receive buffer: only what lies in the window gets here.
+/// What arrived and was not read, in order or not. Its memory is bounded by the receive buffer: only what
+/// lies in the window gets here.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
     /// In order and not read.
@@ -144,7 +149,8 @@ impl ReceiveBuffer {
     }
 
     pub fn has_gap(&self) -> bool {
-        seldom(self.out_of_order.is_some()) && self.out_of_order.as_ref().is_some_and(|o| !o.ranges.is_empty())
+        seldom(self.out_of_order.is_some())
+            && self.out_of_order.as_ref().is_some_and(|o| !o.ranges.is_empty())
     }
 
     /// The first part of `range` that arrived out of order before.
@@ -165,13 +171,15 @@ impl ReceiveBuffer {
         self.readable += u64::from(len);
     }
 
-    /// Takes payload at `range`, where `range.start >= rcv_nxt`. Returns the new `rcv_nxt`, or `None` when it was turned away (too many holes).
+    /// Takes payload at `range`, where `range.start >= rcv_nxt`. Returns the new `rcv_nxt`, or `None` when it
+    /// was turned away (too many holes).
     pub fn insert(&mut self, rcv_nxt: SeqNumber, range: SeqRange, payload: &[u8]) -> Option<SeqNumber> {
         let in_order = range.start == rcv_nxt;
         if !in_order && self.out_of_order.as_ref().is_some_and(|o| o.ranges.len() >= MAX_RANGES) {
             return None;
         }
-        let below_any_gap = self.out_of_order.as_ref().and_then(|o| o.ranges.first()).is_none_or(|r| range.end < r.start);
+        let below_any_gap =
+            self.out_of_order.as_ref().and_then(|o| o.ranges.first()).is_none_or(|r| range.end < r.start);
         if in_order && below_any_gap {
             if let Some(bytes) = &mut self.bytes {
                 bytes.in_order.extend(payload);
@@ -209,7 +217,8 @@ impl ReceiveBuffer {
         self.out_of_order.as_ref().map_or(0, |o| size_of::<OutOfOrder>() as u64 + o.ranges.held_bytes())
     }
 
-    /// SACK blocks, the most recent first; then whatever else is held, since as many should be said as there is room for (RFC 2018 §4).
+    /// SACK blocks, the most recent first; then whatever else is held, since as many should be said as there
+    /// is room for (RFC 2018 §4).
     pub fn sack_blocks(&self) -> impl Iterator<Item = SeqRange> + '_ {
         self.out_of_order.iter().flat_map(|o| {
             let others = o.ranges.iter().filter(|r| !o.recent.contains(r));

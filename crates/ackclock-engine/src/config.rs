@@ -33,9 +33,11 @@ pub enum IdleSince {
 pub struct Config {
     /// Largest segment we accept and announce, bytes of payload without options.
     pub mss: u32,
-    /// Largest segment to send to a peer that announces none: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1), which the world knows.
+    /// Largest segment to send to a peer that announces none: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293
+    /// §3.7.1), which the world knows.
     pub default_mss: u32,
-    /// No ICMP error makes packets smaller than this, bytes: a world sets it. 552 is Linux's `min_pmtu`; RFC 1191 §3 allows 68.
+    /// No ICMP error makes packets smaller than this, bytes: a world sets it. 552 is Linux's `min_pmtu`; RFC
+    /// 1191 §3 allows 68.
     pub min_pmtu: u32,
     /// Receive buffer.
     pub rcv_buf: Bytes,
@@ -55,7 +57,8 @@ pub struct Config {
     pub syn_retries: u32,
     /// Time in TIME-WAIT, 2 MSL (RFC 9293 §3.4.2).
     pub time_wait: Duration,
-    /// User timeout (RFC 9293 §3.8.3, RFC 5482): abort when data stays unacknowledged for longer; zero for none.
+    /// User timeout (RFC 9293 §3.8.3, RFC 5482): abort when data stays unacknowledged for longer; zero for
+    /// none.
     pub user_timeout: Duration,
     /// Idle time before keepalive probes (RFC 9293 §3.8.4); zero for none.
     pub keepalive: Duration,
@@ -69,23 +72,28 @@ pub struct Config {
     pub idle_after: IdleAfter,
     /// Since when.
     pub idle_since: IdleSince,
-    /// Keep a backed-off timeout until an unambiguous sample arrives (Karn, E-A2); otherwise until the next new acknowledgment.
+    /// Keep a backed-off timeout until an unambiguous sample arrives (Karn, E-A2); otherwise until the next
+    /// new acknowledgment.
     pub karn_backoff: bool,
-    /// Floor of the timeout while at most `thin_window` of the congestion window is outstanding (I-A5); zero for the estimator's own.
+    /// Floor of the timeout while at most `thin_window` of the congestion window is outstanding (I-A5); zero
+    /// for the estimator's own.
     pub thin_min_rto: Duration,
     /// That part of the window.
     pub thin_window: f64,
-    /// Take no sample of a segment that was sent twice (Karn, E-A2). Without, a timing that runs goes on through retransmissions, with `OncePerRtt`.
+    /// Take no sample of a segment that was sent twice (Karn, E-A2). Without, a timing that runs goes on
+    /// through retransmissions, with `OncePerRtt`.
     pub karn_samples: bool,
     /// Which segments are timed without timestamps.
     pub rtt_sampling: RttSampling,
     /// Challenge ACKs per second at most (RFC 5961 §7).
     pub challenge_ack_limit: u32,
-    /// Mean number of new segments between two tests whether the peer acknowledges what it has not got; 0 for none.
+    /// Mean number of new segments between two tests whether the peer acknowledges what it has not got; 0 for
+    /// none.
     pub skip_test: u64,
 }
 
-/// The smallest packet size that is believed of a path unless a world says otherwise: Linux's `ip_rt_min_pmtu`, a segment of 512 bytes.
+/// The smallest packet size that is believed of a path unless a world says otherwise: Linux's
+/// `ip_rt_min_pmtu`, a segment of 512 bytes.
 pub const MIN_PMTU: u32 = 552;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -102,12 +110,37 @@ pub const OPTIONS: &[Param] = &[
     Param::flag("sack", true, "offer selective acknowledgments (RFC 2018)"),
     Param::flag("ecn", false, "offer explicit congestion notification (RFC 3168)"),
     Param::flag("nagle", true, "hold small segments while data is unacknowledged (RFC 9293 3.7.4)"),
-    Param::count("syn_retries", 6, 0..=255, "retransmissions of a SYN before the connection is given up (B-A6)"),
-    Param::duration("time_wait", Duration::from_secs(60), NONE..=Duration::from_secs(240), "time in TIME-WAIT (2 MSL)"),
-    Param::duration("user_timeout", NONE, NONE..=WEEK, "abort when data stays unacknowledged this long; 0s for never"),
+    Param::count(
+        "syn_retries",
+        6,
+        0..=255,
+        "retransmissions of a SYN before the connection is given up (B-A6)",
+    ),
+    Param::duration(
+        "time_wait",
+        Duration::from_secs(60),
+        NONE..=Duration::from_secs(240),
+        "time in TIME-WAIT (2 MSL)",
+    ),
+    Param::duration(
+        "user_timeout",
+        NONE,
+        NONE..=WEEK,
+        "abort when data stays unacknowledged this long; 0s for never",
+    ),
     Param::duration("keepalive", NONE, NONE..=WEEK, "idle time before keepalive probes; 0s for none"),
-    Param::duration("keepalive_interval", Duration::from_secs(75), SECOND..=WEEK, "time between keepalive probes"),
-    Param::count("keepalive_probes", 9, 1..=255, "unanswered keepalive probes before the connection is given up"),
+    Param::duration(
+        "keepalive_interval",
+        Duration::from_secs(75),
+        SECOND..=WEEK,
+        "time between keepalive probes",
+    ),
+    Param::count(
+        "keepalive_probes",
+        9,
+        1..=255,
+        "unanswered keepalive probes before the connection is given up",
+    ),
     Param::flag("idle_restart", true, "restart from the restart window after idling for a timeout (J-A12)"),
     Param::choice(
         "idle_after",
@@ -115,33 +148,46 @@ pub const OPTIONS: &[Param] = &[
         &["rto", "rtt"],
         "what a connection must have idled for: the timeout, or the smoothed round-trip time (J-A12)",
     ),
-    Param::choice("idle_since", "send", &["send", "receive"], "when idling began: with the last segment sent, or with the last one received (J-A12)"),
+    Param::choice(
+        "idle_since",
+        "send",
+        &["send", "receive"],
+        "when idling began: with the last segment sent, or with the last one received (J-A12)",
+    ),
     Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample (E-A2)"),
     Param::duration(
         "thin_min_rto",
         NONE,
         NONE..=Duration::from_secs(3600),
-        "floor of the timeout while at most `thin_window` of the window is outstanding (I-A5); 0s for the estimator's own, `min_rto`, at all times",
+        "floor of the timeout while at most `thin_window` of the window is outstanding (I-A5); 0s for the \
+         estimator's own, `min_rto`, at all times",
     ),
     Param::ratio(
         "thin_window",
         0.25,
         0.0..=1.0,
-        "part of the congestion window, taken for no less than the initial one, up to which a flow is thin (`thin_min_rto`)",
+        "part of the congestion window, taken for no less than the initial one, up to which a flow is thin \
+         (`thin_min_rto`)",
     ),
     Param::flag(
         "karn_samples",
         true,
-        "no sample of a segment sent twice (J-A8); without, a timing once per round trip goes on through retransmissions",
+        "no sample of a segment sent twice (J-A8); without, a timing once per round trip goes on through \
+         retransmissions",
     ),
-    Param::choice("rtt_sampling", "every-segment", &["every-segment", "once-per-rtt"], "which segments are timed without timestamps (E-A3)"),
+    Param::choice(
+        "rtt_sampling",
+        "every-segment",
+        &["every-segment", "once-per-rtt"],
+        "which segments are timed without timestamps (E-A3)",
+    ),
     Param::count("challenge_ack_limit", 100, 1..=1_000_000, "challenge ACKs per second at most (RFC 5961 7)"),
     Param::count(
         "skip_test",
         0,
         0..=1 << 32,
-        "mean number of new segments between two that are sent a round trip late, to end a connection whose peer acknowledges them before (optimistic acks, \
-         Sherwood et al. 2005); 0 for none",
+        "mean number of new segments between two that are sent a round trip late, to end a connection whose \
+         peer acknowledges them before (optimistic acks, Sherwood et al. 2005); 0 for none",
     ),
 ];
 
@@ -167,12 +213,20 @@ impl Config {
             keepalive_probes: p.count("keepalive_probes") as u32,
             idle_restart: p.flag("idle_restart"),
             idle_after: if p.choice("idle_after") == "rtt" { IdleAfter::Rtt } else { IdleAfter::Rto },
-            idle_since: if p.choice("idle_since") == "receive" { IdleSince::Receive } else { IdleSince::Send },
+            idle_since: if p.choice("idle_since") == "receive" {
+                IdleSince::Receive
+            } else {
+                IdleSince::Send
+            },
             karn_backoff: p.flag("karn_backoff"),
             thin_min_rto: p.duration("thin_min_rto"),
             thin_window: p.ratio("thin_window"),
             karn_samples: p.flag("karn_samples"),
-            rtt_sampling: if p.choice("rtt_sampling") == "once-per-rtt" { RttSampling::OncePerRtt } else { RttSampling::EverySegment },
+            rtt_sampling: if p.choice("rtt_sampling") == "once-per-rtt" {
+                RttSampling::OncePerRtt
+            } else {
+                RttSampling::EverySegment
+            },
             challenge_ack_limit: p.count("challenge_ack_limit") as u32,
             skip_test: p.count("skip_test"),
         }

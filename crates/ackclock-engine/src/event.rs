@@ -26,7 +26,8 @@ pub enum AbortReason {
     SynTimeout,
     /// Data stayed unacknowledged too long (R2 or the user timeout).
     Timeout,
-    /// An ICMP error says that the peer cannot be reached: in answer to a SYN, or the last that was heard before a timeout.
+    /// An ICMP error says that the peer cannot be reached: in answer to a SYN, or the last that was heard
+    /// before a timeout.
     Unreachable,
     /// The peer did not answer keepalive probes.
     KeepaliveTimeout,

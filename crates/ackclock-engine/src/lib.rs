@@ -1,8 +1,8 @@
 //! One TCP endpoint as a state machine without clocks, threads or sockets.
 //!
-//! A world drives it: segments and expired deadlines go in ([`Connection::handle_segment`], [`Connection::handle_timeout`]), segments, deadlines
-//! and events come out ([`Connection::poll_transmit`], [`Connection::poll_timeout`], [`Connection::poll_event`]). The present moment is always
-//! passed in.
+//! A world drives it: segments and expired deadlines go in ([`Connection::handle_segment`],
+//! [`Connection::handle_timeout`]), segments, deadlines and events come out ([`Connection::poll_transmit`],
+//! [`Connection::poll_timeout`], [`Connection::poll_event`]). The present moment is always passed in.
 
 mod buffer;
 mod config;

@@ -1,7 +1,10 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use ackclock_policy::{AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, RetransmissionTimer, RttEstimator, SpuriousTimeout};
+use ackclock_policy::{
+    AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, RetransmissionTimer, RttEstimator,
+    SpuriousTimeout,
+};
 
 /// The policies of one connection, one of each kind.
 #[derive(Debug)]
@@ -62,8 +65,8 @@ impl SenderChoice {
     }
 }
 
-/// What not every connection asks for: made already, or to be made when it is first asked for, so that a receiver has nothing of a sender's, and the
-/// other way round.
+/// What not every connection asks for: made already, or to be made when it is first asked for, so that a
+/// receiver has nothing of a sender's, and the other way round.
 pub enum AtNeed<T: Need + ?Sized> {
     /// There it is.
     Made(Box<T>),

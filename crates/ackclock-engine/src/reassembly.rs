@@ -1,4 +1,5 @@
-//! Bytes that wait behind a gap, in small pages: a few bytes far above what is missing keep a page, not everything between.
+//! Bytes that wait behind a gap, in small pages: a few bytes far above what is missing keep a page, not
+//! everything between.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,12 +21,14 @@ fn part(from: u64, to: u64) -> (u64, usize, usize) {
 }
 
 impl Pages {
-    /// Keeps `payload`, which begins `above` bytes above the next one in order. What is there already is written over.
+    /// Keeps `payload`, which begins `above` bytes above the next one in order. What is there already is
+    /// written over.
     pub fn put(&mut self, above: u32, mut payload: &[u8]) {
         let mut at = self.next + u64::from(above);
         while !payload.is_empty() {
             let (page, place, n) = part(at, at + payload.len() as u64);
-            self.pages.entry(page).or_insert_with(|| Box::new([0; PAGE as usize]))[place..place + n].copy_from_slice(&payload[..n]);
+            self.pages.entry(page).or_insert_with(|| Box::new([0; PAGE as usize]))[place..place + n]
+                .copy_from_slice(&payload[..n]);
             (at, payload) = (at + n as u64, &payload[n..]);
         }
     }

@@ -25,7 +25,8 @@ pub(crate) enum Timer {
     TimeWait,
 }
 
-/// The first so many are used by every connection; the others have memory from when one of them is first armed.
+/// The first so many are used by every connection; the others have memory from when one of them is first
+/// armed.
 const USUAL: usize = 2;
 const UNUSUAL: usize = 7;
 

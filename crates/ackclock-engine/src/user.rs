@@ -1,4 +1,5 @@
-//! The user of a connection (RFC 9293 §3.9): an application above it, in whatever world. When it is called, and what it sees.
+//! The user of a connection (RFC 9293 §3.9): an application above it, in whatever world. When it is called,
+//! and what it sees.
 
 use ackclock_policy::{AppIo, Application, Wake};
 use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
@@ -32,7 +33,8 @@ pub trait Books {
     fn record(&mut self, since: Instant, now: Instant);
 }
 
-/// An application that asks again and again for what it already has waits for the next event after so many calls.
+/// An application that asks again and again for what it already has waits for the next event after so many
+/// calls.
 const CALLS_AT_ONCE: u32 = 64;
 
 impl<B: Books + Default> Default for User<B> {
@@ -47,8 +49,9 @@ impl<B: Books> User<B> {
         Self { application: Some(application), wake: None, books, seen_acked: 0 }
     }
 
-    /// Reads the connection's events, tells `told` of each and calls the application where they concern it. True when it was called: then there may be more
-    /// to send, and more to tell. `opened` is when the connection was opened. `first`: something has happened since this was asked last, other than what the
+    /// Reads the connection's events, tells `told` of each and calls the application where they concern it.
+    /// True when it was called: then there may be more to send, and more to tell. `opened` is when the
+    /// connection was opened. `first`: something has happened since this was asked last, other than what the
     /// application itself has done.
     #[inline(always)]
     pub fn run(
@@ -61,7 +64,11 @@ impl<B: Books> User<B> {
     ) -> bool {
         let mut call = match self.wake {
             Some(Wake::At(at)) => at <= now,
-            Some(Wake::AckedOrAt(at)) => at <= now || connection.stats().bytes_acked > self.seen_acked || first && connection.holds_sacks(),
+            Some(Wake::AckedOrAt(at)) => {
+                at <= now
+                    || connection.stats().bytes_acked > self.seen_acked
+                    || first && connection.holds_sacks()
+            }
             Some(Wake::RoomOrAt(_)) => first,
             _ => false,
         };
@@ -138,7 +145,8 @@ impl<B: Books> User<B> {
 /// An application's access to its connection.
 struct Io<'a, B> {
     now: Instant,
-    /// When the connection was opened, while that is when a transaction that starts now began: at the first call.
+    /// When the connection was opened, while that is when a transaction that starts now began: at the first
+    /// call.
     opened: Option<Instant>,
     connection: &'a mut Connection,
     books: &'a mut B,

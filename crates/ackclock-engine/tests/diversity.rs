@@ -1,4 +1,5 @@
-//! Diversity (I-A7, I-X5): a packet that is alone is sent twice, and its copy is expected to bring a duplicate ack.
+//! Diversity (I-A7, I-X5): a packet that is alone is sent twice, and its copy is expected to bring a
+//! duplicate ack.
 
 mod support;
 
@@ -22,7 +23,8 @@ fn sent(pipe: &Pipe) -> Vec<(u64, u32)> {
     data.map(|(at, _, s)| ((at.as_nanos() - 1_000_000_000) / 1_000_000, s.seq.0 - 2)).collect()
 }
 
-const STACKS: [&str; 8] = ["tahoe", "reno", "newreno", "sack", "fack", "fack-rh", "cubic+no-sack", "sack+timestamps"];
+const STACKS: [&str; 8] =
+    ["tahoe", "reno", "newreno", "sack", "fack", "fack-rh", "cubic+no-sack", "sack+timestamps"];
 
 #[test]
 fn both_copies_arrive_and_nothing_happens() {
@@ -34,11 +36,26 @@ fn both_copies_arrive_and_nothing_happens() {
             pipe.run(ms(1000 + second * 1300));
         }
         let (stats, v) = (pipe.ends[0].stats(), pipe.ends[0].view(pipe.now));
-        assert_eq!((stats.data_segments_sent, stats.bytes_sent, stats.bytes_acked), (38, 38 * 400, 19 * 400), "{stack}");
-        assert_eq!((stats.retransmitted_segments, stats.timeouts, stats.fast_recoveries, stats.window_cuts), (0, 0, 0, 0), "{stack}");
+        assert_eq!(
+            (stats.data_segments_sent, stats.bytes_sent, stats.bytes_acked),
+            (38, 38 * 400, 19 * 400),
+            "{stack}"
+        );
+        assert_eq!(
+            (stats.retransmitted_segments, stats.timeouts, stats.fast_recoveries, stats.window_cuts),
+            (0, 0, 0, 0),
+            "{stack}"
+        );
         // Whatever came twice was the receiver's to throw away.
-        assert_eq!((pipe.ends[1].stats().duplicate_segments, pipe.ends[1].stats().bytes_received), (19, 19 * 400), "{stack}");
-        assert!(v.phase == Phase::Open && v.dup_acks == 0 && v.window.cwnd >= window.cwnd.min(2000), "{stack}: {v:?}");
+        assert_eq!(
+            (pipe.ends[1].stats().duplicate_segments, pipe.ends[1].stats().bytes_received),
+            (19, 19 * 400),
+            "{stack}"
+        );
+        assert!(
+            v.phase == Phase::Open && v.dup_acks == 0 && v.window.cwnd >= window.cwnd.min(2000),
+            "{stack}: {v:?}"
+        );
         assert_eq!(pipe.ends[0].poll_timeout(), None, "{stack}: nothing is waited for");
     }
 }
@@ -60,7 +77,11 @@ fn one_lost_copy_reduces_the_window_and_times_nothing_out() {
             );
             pipe.run(ms(10_000));
             let (stats, v) = (pipe.ends[0].stats(), pipe.ends[0].view(pipe.now));
-            assert_eq!((stats.window_cuts, stats.timeouts, stats.retransmitted_segments, stats.data_segments_sent), (1, 0, 0, 2), "{stack}");
+            assert_eq!(
+                (stats.window_cuts, stats.timeouts, stats.retransmitted_segments, stats.data_segments_sent),
+                (1, 0, 0, 2),
+                "{stack}"
+            );
             assert!(v.window.cwnd < before && v.phase == Phase::Open, "{stack}: {v:?}");
             assert_eq!((stats.ca_events, stats.non_ca_events), (1, 0), "{stack}");
         }
@@ -79,7 +100,11 @@ fn all_copies_lost_is_a_timeout_and_what_is_resent_is_sent_once() {
         pipe.run(ms(5000));
         assert_eq!(sent(&pipe)[3..], [(3000, 0)], "{stack}");
         let stats = pipe.ends[0].stats();
-        assert_eq!((stats.timeouts, stats.retransmitted_segments, stats.retransmitted_bytes, stats.window_cuts), (2, 2, 800, 1), "{stack}");
+        assert_eq!(
+            (stats.timeouts, stats.retransmitted_segments, stats.retransmitted_bytes, stats.window_cuts),
+            (2, 2, 800, 1),
+            "{stack}"
+        );
         // A window of one segment holds no copy; then it grows, since that was held back.
         write(&mut pipe, 400);
         pipe.run(ms(6500));
@@ -102,15 +127,22 @@ fn three_copies_bring_two_duplicates_and_any_of_them_may_be_missing() {
             write(&mut pipe, 400);
             pipe.run(ms(5000));
             let stats = pipe.ends[0].stats();
-            assert_eq!((stats.data_segments_sent, stats.timeouts, stats.window_cuts), (3, 0, cuts), "{stack}, {lost:?} lost");
+            assert_eq!(
+                (stats.data_segments_sent, stats.timeouts, stats.window_cuts),
+                (3, 0, cuts),
+                "{stack}, {lost:?} lost"
+            );
         }
     }
 }
 
 #[test]
 fn copies_of_several_segments_count_as_no_loss() {
-    // Typed 3 ms apart, with everything before still outstanding: with SACK each is copied, and a dozen duplicate acks mean nothing.
-    for (stack, segments) in [("sack+no-nagle+diversity(2)+iw(40)", 24), ("newreno+no-nagle+diversity(2)+iw(40)", 13)] {
+    // Typed 3 ms apart, with everything before still outstanding: with SACK each is copied, and a dozen
+    // duplicate acks mean nothing.
+    for (stack, segments) in
+        [("sack+no-nagle+diversity(2)+iw(40)", 24), ("newreno+no-nagle+diversity(2)+iw(40)", 13)]
+    {
         let mut pipe = open(stack, &[]);
         for i in 0..12 {
             write(&mut pipe, 100);
@@ -118,14 +150,19 @@ fn copies_of_several_segments_count_as_no_loss() {
         }
         pipe.run(ms(5000));
         let stats = pipe.ends[0].stats();
-        assert_eq!((stats.data_segments_sent, stats.retransmitted_segments, stats.window_cuts), (segments, 0, 0), "{stack}");
+        assert_eq!(
+            (stats.data_segments_sent, stats.retransmitted_segments, stats.window_cuts),
+            (segments, 0, 0),
+            "{stack}"
+        );
         assert_eq!(pipe.ends[0].unacked(), 0);
     }
 }
 
 #[test]
 fn a_lost_packet_among_copied_ones_is_found_by_duplicate_acks() {
-    // The second of six packets is lost, with its copy: all is as without copies, and the window is reduced for it once.
+    // The second of six packets is lost, with its copy: all is as without copies, and the window is reduced
+    // for it once.
     let counts = |stack: &str, lost: &'static [u32]| {
         let mut pipe = open(stack, lost);
         for i in 0..6 {
@@ -135,7 +172,13 @@ fn a_lost_packet_among_copied_ones_is_found_by_duplicate_acks() {
         pipe.run(ms(5000));
         assert_eq!(pipe.ends[0].unacked(), 0);
         let stats = pipe.ends[0].stats();
-        (stats.timeouts, stats.fast_recoveries, stats.retransmitted_segments, stats.window_cuts, pipe.ends[0].view(pipe.now).window)
+        (
+            stats.timeouts,
+            stats.fast_recoveries,
+            stats.retransmitted_segments,
+            stats.window_cuts,
+            pipe.ends[0].view(pipe.now).window,
+        )
     };
     let copied = counts("sack+no-nagle+diversity(2)+iw(40)", &[2, 3]);
     assert_eq!(copied, counts("sack+no-nagle+iw(40)", &[1]));
@@ -149,7 +192,10 @@ fn the_last_segment_of_a_bulk_flow_is_copied_if_the_window_holds_both() {
         write(&mut pipe, segments * 500);
         pipe.run(ms(5000));
         let stats = pipe.ends[0].stats();
-        assert_eq!((stats.data_segments_sent, stats.bytes_acked, stats.window_cuts), (sent, segments as u64 * 500, 0));
+        assert_eq!(
+            (stats.data_segments_sent, stats.bytes_acked, stats.window_cuts),
+            (sent, segments as u64 * 500, 0)
+        );
     }
 }
 
@@ -161,14 +207,9 @@ fn any_weather_is_survived() {
             for modifier in ["diversity(2)", "diversity(3)+no-nagle", "smart-framing"] {
                 let name = format!("{stack}+{modifier}+min-rto(200ms)+mss(500B)");
                 let mut rng = Rng::stream(seed, "weather", 0);
-                let mut pipe =
-                    Pipe::with(
-                        endpoint(&name, 1),
-                        endpoint(&name, 2),
-                        move |_, _, _| {
-                            if rng.chance(0.15) { vec![] } else { vec![DELAY * (1 + rng.below(3))] }
-                        },
-                    );
+                let mut pipe = Pipe::with(endpoint(&name, 1), endpoint(&name, 2), move |_, _, _| {
+                    if rng.chance(0.15) { vec![] } else { vec![DELAY * (1 + rng.below(3))] }
+                });
                 pipe.open();
                 let data = support::pattern(6_000);
                 for (i, piece) in data.chunks(300).enumerate() {
@@ -187,7 +228,10 @@ fn any_weather_is_survived() {
                 let n = pipe.ends[1].read(pipe.now, &mut got);
                 assert!(got[..n] == data[..], "{name}, seed {seed}: {n} bytes, {:?}", pipe.ends[0].stats());
                 let stats = pipe.ends[0].stats();
-                assert!(stats.bytes_sent >= stats.bytes_acked + stats.retransmitted_bytes, "{name}, seed {seed}: {stats:?}");
+                assert!(
+                    stats.bytes_sent >= stats.bytes_acked + stats.retransmitted_bytes,
+                    "{name}, seed {seed}: {stats:?}"
+                );
             }
         }
     }

@@ -24,7 +24,12 @@ fn with_window(name: &str, rcv_buf: &str, iss: u32) -> Connection {
     stack.set("mss", "1000B").expect("an option");
     stack.set("time_wait", "1s").expect("an option");
     stack.set("rcv_buf", rcv_buf).expect("an option");
-    let mut connection = Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)));
+    let mut connection = Connection::new(
+        Arc::new(stack.config()),
+        stack.build(),
+        SeqNumber(iss),
+        Rng::stream(1, "connection", u64::from(iss)),
+    );
     connection.set_trace(Mask::PACKETS);
     connection
 }
@@ -34,8 +39,9 @@ fn number(s: &Segment) -> u32 {
     s.seq.0.wrapping_sub(2) / 1000
 }
 
-/// A pipe between two such stacks; `fate` says of the n-th transmission (from 0) of each data segment of the first end how much longer than usual it takes,
-/// `None` for ever. Later segments take a little longer than earlier ones, so that a window does not arrive in one instant; the order stays.
+/// A pipe between two such stacks; `fate` says of the n-th transmission (from 0) of each data segment of the
+/// first end how much longer than usual it takes, `None` for ever. Later segments take a little longer than
+/// earlier ones, so that a window does not arrive in one instant; the order stays.
 fn pipe(name: &str, mut fate: impl FnMut(u32, u32) -> Option<Duration> + 'static) -> Pipe {
     let (mut times, mut highest) = (vec![], 0);
     let fate = move |_: u64, from: usize, s: &Segment| {
@@ -50,18 +56,23 @@ fn pipe(name: &str, mut fate: impl FnMut(u32, u32) -> Option<Duration> + 'static
         fate(n, times[n as usize] - 1).map(|longer| usual + longer).into_iter().collect()
     };
     let name = format!("{name}+ack-every");
-    // A small window needs no scaling; with it the first ack looks like a window update, not like a duplicate (RFC 5681 §2).
+    // A small window needs no scaling; with it the first ack looks like a window update, not like a duplicate
+    // (RFC 5681 §2).
     let rcv_buf = if name.contains("iw(16)") || name.contains("iw(40)") { "1MiB" } else { "60000B" };
     let mut p = Pipe::with(with_window(&name, rcv_buf, 1), with_window(&name, rcv_buf, 77), fate);
     p.open();
     p
 }
 
-/// Sends `bytes` in segments of 1000 under a window of about 16, losing so many first transmissions of segments. Returns the sender's counters.
+/// Sends `bytes` in segments of 1000 under a window of about 16, losing so many first transmissions of
+/// segments. Returns the sender's counters.
 fn lose(name: &str, bytes: usize, losses: &'static [(u32, u32)]) -> (Stats, Duration) {
-    let lost = move |n: u32, again: u32| losses.iter().any(|(segment, times)| *segment == n && again < *times);
+    let lost =
+        move |n: u32, again: u32| losses.iter().any(|(segment, times)| *segment == n && again < *times);
     let mut p =
-        pipe(&format!("{name}+{}", if bytes > 10_000 { "iw(16)" } else { "iw(10)" }), move |n, again| (!lost(n, again)).then_some(Duration::ZERO));
+        pipe(&format!("{name}+{}", if bytes > 10_000 { "iw(16)" } else { "iw(10)" }), move |n, again| {
+            (!lost(n, again)).then_some(Duration::ZERO)
+        });
     let data = pattern(bytes);
     assert!(p.transfer(0, &data, LONG) == data, "{name}");
     let stats = p.ends[0].stats().clone();
@@ -83,12 +94,21 @@ fn sent(p: &mut Pipe) -> Vec<(Instant, SendKind, u32)> {
 #[test]
 fn a_lost_tail_is_probed_before_the_timer_expires() {
     // The last two of 60: the probe repeats the last, whose SACK shows the other (RFC 8985 §7.4.1).
-    let ((rack, took), (sack, longer)) = (lose("rack", 60_000, &[(58, 1), (59, 1)]), lose("sack", 60_000, &[(58, 1), (59, 1)]));
-    assert_eq!((rack.timeouts, rack.tail_loss_probes, rack.retransmitted_segments, rack.ca_events), (0, 1, 2, 1), "{rack:?}");
+    let ((rack, took), (sack, longer)) =
+        (lose("rack", 60_000, &[(58, 1), (59, 1)]), lose("sack", 60_000, &[(58, 1), (59, 1)]));
+    assert_eq!(
+        (rack.timeouts, rack.tail_loss_probes, rack.retransmitted_segments, rack.ca_events),
+        (0, 1, 2, 1),
+        "{rack:?}"
+    );
     assert_eq!((sack.timeouts, sack.tail_loss_probes), (1, 0), "{sack:?}");
     assert!(longer > took + Duration::from_millis(800), "the timer waits a second: {took} {longer}");
     // The whole flight.
-    let (rack, _) = lose("rack", 10_000, &[(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1)]);
+    let (rack, _) = lose(
+        "rack",
+        10_000,
+        &[(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1)],
+    );
     assert_eq!((rack.timeouts, rack.tail_loss_probes, rack.retransmitted_segments), (0, 1, 10), "{rack:?}");
     // Without probes, the timer again.
     let mut p = pipe("sack+iw(16)", |n, again| (n < 58 || again > 0).then_some(Duration::ZERO));
@@ -99,18 +119,24 @@ fn a_lost_tail_is_probed_before_the_timer_expires() {
 
 #[test]
 fn the_retransmission_timer_begins_anew_with_the_probe() {
-    // The last segment and its probe are lost: two smoothed round trips, then a whole timeout (RFC 8985 §7.3). One probe for a tail.
+    // The last segment and its probe are lost: two smoothed round trips, then a whole timeout (RFC 8985
+    // §7.3). One probe for a tail.
     let mut p = pipe("rack+iw(4)", |n, again| (n < 3 || again > 1).then_some(Duration::ZERO));
     let data = pattern(4000);
     assert!(p.transfer(0, &data, LONG) == data);
     let stats = p.ends[0].stats().clone();
-    assert_eq!((stats.timeouts, stats.tail_loss_probes, stats.retransmitted_segments), (1, 1, 2), "{stats:?}");
+    assert_eq!(
+        (stats.timeouts, stats.tail_loss_probes, stats.retransmitted_segments),
+        (1, 1, 2),
+        "{stats:?}"
+    );
     let last: Vec<_> = sent(&mut p).into_iter().filter(|(_, _, n)| *n == 3).collect();
     assert_eq!(
         last.iter().map(|(_, kind, _)| *kind).collect::<Vec<_>>(),
         [SendKind::New, SendKind::TailLossProbe { again: true }, SendKind::TimeoutRetransmit]
     );
-    // From the ack of the third segment: 2 * SRTT, and the longest delay of the ack of a single segment (§7.2).
+    // From the ack of the third segment: 2 * SRTT, and the longest delay of the ack of a single segment
+    // (§7.2).
     let waited = last[1].0 - last[0].0;
     let least = RTT * 3 + Duration::from_millis(200);
     assert!(waited >= least && waited < least + Duration::from_millis(1), "{waited}");
@@ -119,7 +145,8 @@ fn the_retransmission_timer_begins_anew_with_the_probe() {
 
 #[test]
 fn a_probe_takes_new_data_where_there_is_some() {
-    // Nagle's algorithm holds the half segment back while the two before it are unacknowledged, and those are lost.
+    // Nagle's algorithm holds the half segment back while the two before it are unacknowledged, and those are
+    // lost.
     let mut p = pipe("rack+iw(4)", |n, again| (n == 2 || again > 0).then_some(Duration::ZERO));
     p.ends[0].write(p.now, &pattern(2500));
     p.drain();
@@ -130,7 +157,11 @@ fn a_probe_takes_new_data_where_there_is_some() {
         [(SendKind::New, 0), (SendKind::New, 1), (SendKind::TailLossProbe { again: false }, 2)]
     );
     let stats = p.ends[0].stats();
-    assert_eq!((stats.timeouts, stats.tail_loss_probes, stats.retransmitted_segments, stats.bytes_acked), (0, 1, 2, 2500), "{stats:?}");
+    assert_eq!(
+        (stats.timeouts, stats.tail_loss_probes, stats.retransmitted_segments, stats.bytes_acked),
+        (0, 1, 2, 2500),
+        "{stats:?}"
+    );
 }
 
 #[test]
@@ -142,18 +173,27 @@ fn a_loss_that_the_probe_repaired_reduces_the_window() {
             p.ends[0].write(p.now, &pattern(8000));
             p.drain();
             p.run(p.now + Duration::from_secs(5));
-            assert_eq!(p.ends[0].stats().window_cuts, u32::from(part == 1 && lost == 7), "segment {lost}, part {part}");
+            assert_eq!(
+                p.ends[0].stats().window_cuts,
+                u32::from(part == 1 && lost == 7),
+                "segment {lost}, part {part}"
+            );
         }
         p.ends[0].stats().clone()
     };
     let (lost, none) = (after(7), after(99));
-    assert_eq!((lost.tail_loss_probes, lost.timeouts, lost.ca_events, lost.non_ca_events, lost.fast_recoveries), (1, 0, 1, 0, 0), "{lost:?}");
+    assert_eq!(
+        (lost.tail_loss_probes, lost.timeouts, lost.ca_events, lost.non_ca_events, lost.fast_recoveries),
+        (1, 0, 1, 0, 0),
+        "{lost:?}"
+    );
     assert_eq!((none.tail_loss_probes, none.ca_events), (0, 0));
 }
 
 #[test]
 fn a_needless_probe_reduces_nothing() {
-    // The ack of the last segment is late: the receiver reports the probe as a duplicate (case 1 of RFC 8985 §7.4.2).
+    // The ack of the last segment is late: the receiver reports the probe as a duplicate (case 1 of RFC 8985
+    // §7.4.2).
     let mut late = Some(Duration::from_millis(300));
     let fate = move |_: u64, from: usize, s: &Segment| {
         let last = from == 1 && s.ack.0 == 2 + 8000;
@@ -167,13 +207,18 @@ fn a_needless_probe_reduces_nothing() {
         p.run(p.now + Duration::from_secs(5));
     }
     let stats = p.ends[0].stats();
-    assert_eq!((stats.tail_loss_probes, stats.retransmitted_segments, stats.window_cuts, stats.timeouts), (1, 1, 0, 0), "{stats:?}");
+    assert_eq!(
+        (stats.tail_loss_probes, stats.retransmitted_segments, stats.window_cuts, stats.timeouts),
+        (1, 1, 0, 0),
+        "{stats:?}"
+    );
     assert_eq!(p.ends[1].stats().duplicate_segments, 1);
 }
 
 #[test]
 fn reordering_within_the_window_resends_nothing() {
-    // Two segments overtake one; from then on reordering is known, and ten may within a quarter of the round trip. Duplicate acks take it for a loss.
+    // Two segments overtake one; from then on reordering is known, and ten may within a quarter of the round
+    // trip. Duplicate acks take it for a loss.
     let run = |name: &str, second: Duration| {
         let mut p = pipe(&format!("{name}+iw(40)"), move |n, _| {
             Some(match n {
@@ -204,15 +249,24 @@ fn lost_retransmissions_are_found_without_the_timer() {
 fn one_loss_and_several_are_repaired_as_with_sack() {
     for losses in [&[(40, 1)][..], &[(40, 1), (43, 1), (46, 1)]] {
         let ((rack, took), (sack, as_sack)) = (lose("rack", 200_000, losses), lose("sack", 200_000, losses));
-        assert_eq!((rack.timeouts, rack.retransmitted_segments, rack.ca_events), (0, losses.len() as u64, 1), "{rack:?}");
-        assert_eq!((sack.timeouts, sack.retransmitted_segments, sack.ca_events), (0, losses.len() as u64, 1), "{sack:?}");
+        assert_eq!(
+            (rack.timeouts, rack.retransmitted_segments, rack.ca_events),
+            (0, losses.len() as u64, 1),
+            "{rack:?}"
+        );
+        assert_eq!(
+            (sack.timeouts, sack.retransmitted_segments, sack.ca_events),
+            (0, losses.len() as u64, 1),
+            "{sack:?}"
+        );
         assert!(took < as_sack + RTT, "{took} {as_sack}");
     }
 }
 
 #[test]
 fn without_sack_it_is_newreno() {
-    let (rack, newreno) = (lose("newreno+rack", 200_000, &[(40, 1), (43, 1)]), lose("newreno", 200_000, &[(40, 1), (43, 1)]));
+    let (rack, newreno) =
+        (lose("newreno+rack", 200_000, &[(40, 1), (43, 1)]), lose("newreno", 200_000, &[(40, 1), (43, 1)]));
     assert_eq!(rack, newreno);
     assert_eq!(lose("rack+no-sack", 60_000, &[(59, 1)]).0.tail_loss_probes, 0, "TLP wants SACK too");
 }
@@ -220,10 +274,23 @@ fn without_sack_it_is_newreno() {
 #[test]
 fn small_flights_recover_early() {
     // RFC 5827: two or three segments, the first lost, and nothing to follow.
-    for (bytes, name) in [(2000, "newreno"), (3000, "newreno"), (2000, "reno"), (2500, "sack"), (2000, "sack"), (2500, "fack"), (2500, "tahoe")] {
-        let (late, early) = (lose(name, bytes, &[(0, 1)]).0, lose(&format!("{name}+early-retransmit"), bytes, &[(0, 1)]).0);
+    for (bytes, name) in [
+        (2000, "newreno"),
+        (3000, "newreno"),
+        (2000, "reno"),
+        (2500, "sack"),
+        (2000, "sack"),
+        (2500, "fack"),
+        (2500, "tahoe"),
+    ] {
+        let (late, early) =
+            (lose(name, bytes, &[(0, 1)]).0, lose(&format!("{name}+early-retransmit"), bytes, &[(0, 1)]).0);
         assert_eq!((late.timeouts, late.fast_recoveries), (1, 0), "{name} {bytes}");
-        assert_eq!((early.timeouts, early.fast_recoveries, early.retransmitted_segments), (0, 1, 1), "{name} {bytes}");
+        assert_eq!(
+            (early.timeouts, early.fast_recoveries, early.retransmitted_segments),
+            (0, 1, 1),
+            "{name} {bytes}"
+        );
     }
     // What Nagle's algorithm holds back is no new data to send.
     let held = |name: &str| {
@@ -238,7 +305,8 @@ fn small_flights_recover_early() {
     assert_eq!(lose("sack+early-retransmit", 1000, &[(0, 1)]).0.timeouts, 1);
     let (rack, _) = lose("rack", 1000, &[(0, 1)]);
     assert_eq!((rack.timeouts, rack.tail_loss_probes), (0, 1));
-    // §3: with new data to send, Limited Transmit brings the duplicates that are wanting, and three of them are waited for.
+    // §3: with new data to send, Limited Transmit brings the duplicates that are wanting, and three of them
+    // are waited for.
     let run = |name: &str| {
         let mut p = pipe(&format!("{name}+iw(3)"), |n, again| (n > 0 || again > 0).then_some(Duration::ZERO));
         let data = pattern(50_000);
@@ -246,7 +314,11 @@ fn small_flights_recover_early() {
         let dup_acks_first = sent(&mut p).iter().take_while(|(_, kind, _)| *kind == SendKind::New).count();
         (p.ends[0].stats().timeouts, dup_acks_first)
     };
-    assert_eq!(run("sack+early-retransmit"), (0, 5), "two segments by Limited Transmit before the retransmission");
+    assert_eq!(
+        run("sack+early-retransmit"),
+        (0, 5),
+        "two segments by Limited Transmit before the retransmission"
+    );
     assert_eq!(run("sack+early-retransmit"), run("sack"));
     // Neither: new data that may not be sent keeps Early Retransmit away.
     assert_eq!(run("sack+early-retransmit+no-limited-transmit").0, 1);
@@ -272,7 +344,8 @@ fn every_byte_arrives_whatever_it_is_combined_with() {
         for (i, loss) in [0.01, 0.05, 0.2].into_iter().enumerate() {
             let mut rng = Rng::stream(11, name, i as u64);
             let fate = move |_: u64, _: usize, _: &Segment| {
-                let jitter = if rng.chance(0.1) { Duration::from_millis(rng.below(30)) } else { Duration::ZERO };
+                let jitter =
+                    if rng.chance(0.1) { Duration::from_millis(rng.below(30)) } else { Duration::ZERO };
                 let copies = if rng.chance(loss) { 0 } else { 1 + usize::from(rng.chance(0.02)) };
                 vec![DELAY + jitter; copies]
             };
@@ -286,9 +359,12 @@ fn every_byte_arrives_whatever_it_is_combined_with() {
     }
 }
 
-/// Counters of a transfer of ten segments under a window of three, and how long it took, when so many first transmissions are lost.
+/// Counters of a transfer of ten segments under a window of three, and how long it took, when so many first
+/// transmissions are lost.
 fn lose_of_ten(name: &str, lost: &'static [u32]) -> (Stats, Duration) {
-    let mut p = pipe(&format!("{name}+iw(3)"), move |n, again| (again > 0 || !lost.contains(&n)).then_some(Duration::ZERO));
+    let mut p = pipe(&format!("{name}+iw(3)"), move |n, again| {
+        (again > 0 || !lost.contains(&n)).then_some(Duration::ZERO)
+    });
     let data = pattern(10_000);
     assert!(p.transfer(0, &data, LONG) == data, "{name}");
     let stats = p.ends[0].stats().clone();
@@ -298,7 +374,8 @@ fn lose_of_ten(name: &str, lost: &'static [u32]) -> (Stats, Duration) {
 
 #[test]
 fn the_sack_of_a_probe_counts_whatever_its_ack_echoes() {
-    // An ack that SACKs the probe above a hole echoes what arrived before the hole (RFC 7323 §4.3), and does not say that an original had arrived.
+    // An ack that SACKs the probe above a hole echoes what arrived before the hole (RFC 7323 §4.3), and does
+    // not say that an original had arrived.
     let (without, took) = lose_of_ten("rack", &[7, 8, 9]);
     let (with, took_with) = lose_of_ten("rack+timestamps", &[7, 8, 9]);
     assert_eq!((without.timeouts, with.timeouts), (0, 0), "{with:?}");
@@ -307,7 +384,8 @@ fn the_sack_of_a_probe_counts_whatever_its_ack_echoes() {
 
 #[test]
 fn a_fin_takes_no_room_in_the_window() {
-    // RFC 5681 §2 counts data. Under a window of three, the third loss waits for room of a segment, not of a segment and a byte.
+    // RFC 5681 §2 counts data. Under a window of three, the third loss waits for room of a segment, not of a
+    // segment and a byte.
     for name in ["sack", "fack", "newreno"] {
         let (stats, took) = lose_of_ten(name, &[3, 6, 9]);
         assert!(stats.timeouts <= 1 && took < Duration::from_millis(1_100), "{name}: {took}, {stats:?}");

@@ -12,7 +12,12 @@ use support::{DELAY, Pipe, ms};
 fn connection(stack: &str, sets: &[(&str, &str)], iss: u32) -> Connection {
     let mut stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));
     sets.iter().for_each(|(key, value)| stack.set(key, value).unwrap_or_else(|e| panic!("{e}")));
-    Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
+    Connection::new(
+        Arc::new(stack.config()),
+        stack.build(),
+        SeqNumber(iss),
+        Rng::stream(1, "connection", u64::from(iss)),
+    )
 }
 
 #[test]
@@ -50,13 +55,28 @@ fn after_an_idle_period_it_is_the_restart_window() {
 
 #[test]
 fn whatever_it_says_leaves_at_once() {
-    for recovery in ["tahoe", "reno", "newreno", "sack", "fack", "fack-rh", "cubic", "sack+f-rto", "sack+no-limited-transmit", "newreno+timestamps"] {
+    for recovery in [
+        "tahoe",
+        "reno",
+        "newreno",
+        "sack",
+        "fack",
+        "fack-rh",
+        "cubic",
+        "sack+f-rto",
+        "sack+no-limited-transmit",
+        "newreno+timestamps",
+    ] {
         for seed in 0..10 {
             let name = format!("{recovery}+mss(500B)+no-nagle+min-rto(200ms)");
             let mut rng = Rng::stream(seed, "weather", 0);
-            let mut pipe = Pipe::with(connection(&name, &[], 1), connection(&name, &[("rcv_buf", "20000B")], 2), move |_, _, _| {
-                if rng.chance(0.05) { vec![] } else { vec![DELAY] }
-            });
+            let mut pipe = Pipe::with(
+                connection(&name, &[], 1),
+                connection(&name, &[("rcv_buf", "20000B")], 2),
+                move |_, _, _| {
+                    if rng.chance(0.05) { vec![] } else { vec![DELAY] }
+                },
+            );
             pipe.open();
             let (mut used, mut end) = (0, [0; 60_000]);
             for _ in 0..3000 {
@@ -70,14 +90,21 @@ fn whatever_it_says_leaves_at_once() {
                     pipe.drain();
                 }
                 if room > 0 {
-                    assert_eq!(pipe.ends[0].write(pipe.now, &vec![1; room as usize]) as u64, room, "{name}, seed {seed}");
+                    assert_eq!(
+                        pipe.ends[0].write(pipe.now, &vec![1; room as usize]) as u64,
+                        room,
+                        "{name}, seed {seed}"
+                    );
                     used += 1;
                     pipe.drain();
                     let v = pipe.ends[0].view(pipe.now);
                     assert_eq!(v.unsent, 0, "{name}, seed {seed}: of {room} bytes at {:?}: {v:?}", pipe.now);
                 }
             }
-            assert!(used > 300 && pipe.ends[0].stats().retransmitted_segments > 10, "{name}, seed {seed}: {used}");
+            assert!(
+                used > 300 && pipe.ends[0].stats().retransmitted_segments > 10,
+                "{name}, seed {seed}: {used}"
+            );
         }
     }
 }
@@ -99,8 +126,10 @@ fn what_has_arrived_is_known_by_acks_and_by_sacks() {
         pipe.drain();
         assert!(!pipe.ends[0].has_arrived(0, 1), "{stack}");
         pipe.run(ms(600));
-        let arrived =
-            |pipe: &Pipe| [(0, 500), (500, 1000), (1000, 2000), (1200, 1300), (900, 1100), (2000, 2500)].map(|(a, b)| pipe.ends[0].has_arrived(a, b));
+        let arrived = |pipe: &Pipe| {
+            [(0, 500), (500, 1000), (1000, 2000), (1200, 1300), (900, 1100), (2000, 2500)]
+                .map(|(a, b)| pipe.ends[0].has_arrived(a, b))
+        };
         assert_eq!(arrived(&pipe), [true, false, sacked, sacked, false, false], "{stack}");
         pipe.run(ms(9000));
         assert_eq!(arrived(&pipe), [true, true, true, true, true, false], "{stack}");

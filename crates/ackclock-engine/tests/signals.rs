@@ -1,5 +1,5 @@
-//! Congestion signals as M-U1 counts them: every loss episode is a CA event or a non-CA event, never both; each class has its timeline here, for
-//! every recovery.
+//! Congestion signals as M-U1 counts them: every loss episode is a CA event or a non-CA event, never both;
+//! each class has its timeline here, for every recovery.
 
 mod support;
 
@@ -15,11 +15,13 @@ use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 use support::{DELAY, Pipe, ms};
 
-/// A transfer of [`SEGMENTS`] segments through a window that the receiver holds at `window` segments, a round trip of 20 ms, an ack for each segment.
+/// A transfer of [`SEGMENTS`] segments through a window that the receiver holds at `window` segments, a round
+/// trip of 20 ms, an ack for each segment.
 #[derive(Clone, Debug)]
 struct Script {
     window: u32,
-    /// These transmissions are lost: the number of the segment, from 0, and the how-many-th time it is sent, from 1.
+    /// These transmissions are lost: the number of the segment, from 0, and the how-many-th time it is sent,
+    /// from 1.
     lost: Vec<(u32, u32)>,
     /// So many SYNs are lost.
     syns: u32,
@@ -37,7 +39,8 @@ fn script(window: u32, lost: &[(u32, u32)]) -> Script {
     Script { window, lost: lost.to_vec(), syns: 0, marked: vec![], held: (ms(0), ms(0)) }
 }
 
-/// What the sender has counted of an episode: CA events, non-CA events, other losses, cuts of the window, timeouts.
+/// What the sender has counted of an episode: CA events, non-CA events, other losses, cuts of the window,
+/// timeouts.
 type Counts = (u32, u32, u32, u32, u32);
 
 fn play(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
@@ -45,11 +48,22 @@ fn play(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
     let payload = if name.contains("eifel") { 988 } else { 1000 };
     let mut stack = Stack::named(&Registry::builtin(), name).expect(name);
     let window = format!("{}B", script.window * payload);
-    for (key, value) in [("mss", "1000B"), ("window.initial_ssthresh", &window), ("ack", "every"), ("recovery.limited_transmit", "false")] {
+    for (key, value) in [
+        ("mss", "1000B"),
+        ("window.initial_ssthresh", &window),
+        ("ack", "every"),
+        ("recovery.limited_transmit", "false"),
+    ] {
         stack.set(key, value).expect(key);
     }
-    let connection =
-        |iss: u32| Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)));
+    let connection = |iss: u32| {
+        Connection::new(
+            Arc::new(stack.config()),
+            stack.build(),
+            SeqNumber(iss),
+            Rng::stream(1, "connection", u64::from(iss)),
+        )
+    };
     let (mut times, mut syns, plan) = (BTreeMap::<u32, u32>::new(), 0, script.clone());
     let clock = Rc::new(Cell::new(Instant::ZERO));
     let now = clock.clone();
@@ -101,8 +115,16 @@ fn play(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
         "{name}: the table says what the counters say: {episodes:?}"
     );
     assert!(episodes.iter().all(|e| e.end.is_some()), "{name}: every episode ends: {episodes:?}");
-    assert_eq!(episodes.iter().map(|e| u64::from(e.retransmissions)).sum::<u64>(), s.retransmitted_segments, "{name}: {episodes:?}");
-    assert_eq!(episodes.iter().map(|e| e.retransmissions.saturating_sub(1)).sum::<u32>(), s.other_losses, "{name}: {episodes:?}");
+    assert_eq!(
+        episodes.iter().map(|e| u64::from(e.retransmissions)).sum::<u64>(),
+        s.retransmitted_segments,
+        "{name}: {episodes:?}"
+    );
+    assert_eq!(
+        episodes.iter().map(|e| e.retransmissions.saturating_sub(1)).sum::<u32>(),
+        s.other_losses,
+        "{name}: {episodes:?}"
+    );
     assert_eq!(pipe.ends[0].episodes_over(), s.ca_events + s.non_ca_events, "{name}");
     ((s.ca_events, s.non_ca_events, s.other_losses, s.window_cuts, s.timeouts), s, episodes)
 }
@@ -134,7 +156,8 @@ fn a_timeout_is_no_halving_however_often_it_repeats() {
 
 #[test]
 fn a_recovery_that_ends_in_a_timeout_is_a_timeout_and_nothing_else() {
-    // The retransmission is lost; SACK, with nothing new to send, does not resend the tail before it is acknowledged (RFC 6675 §5 step 4.3, RescueRxt).
+    // The retransmission is lost; SACK, with nothing new to send, does not resend the tail before it is
+    // acknowledged (RFC 6675 §5 step 4.3, RescueRxt).
     each("", &script(8, &[(40, 1), (40, 2)]), [(0, 1, 1, 2, 1); 4]);
 }
 
@@ -149,7 +172,11 @@ fn a_window_lost_twice_over_is_one_episode() {
 #[test]
 fn several_losses_in_a_window_are_one_signal_unless_the_window_is_cut_again() {
     // Reno halves once for each, and times out in the end; Tahoe resends what had arrived.
-    each("", &script(20, &[(50, 1), (52, 1)]), [(1, 0, 2, 1, 0), (0, 1, 1, 2, 0), (1, 0, 1, 1, 0), (1, 0, 1, 1, 0)]);
+    each(
+        "",
+        &script(20, &[(50, 1), (52, 1)]),
+        [(1, 0, 2, 1, 0), (0, 1, 1, 2, 0), (1, 0, 1, 1, 0), (1, 0, 1, 1, 0)],
+    );
     let four = script(20, &[(50, 1), (52, 1), (54, 1), (56, 1)]);
     each("", &four, [(1, 0, 8, 1, 0), (0, 1, 4, 3, 1), (1, 0, 3, 1, 0), (1, 0, 3, 1, 0)]);
 }
@@ -167,16 +194,23 @@ fn an_echo_cuts_the_window_once_and_loses_nothing() {
     for (stats, _) in each("+ecn", &Script { marked: vec![40], ..script(8, &[]) }, [(0, 0, 0, 1, 0); 4]) {
         assert_eq!(stats.ecn_reductions, 1, "the receiver echoes until it hears CWR, and that is one signal");
     }
-    // RFC 3168 §6.1.2: a loss in the window that the echo has halved does not halve it again. Tahoe collapses.
+    // RFC 3168 §6.1.2: a loss in the window that the echo has halved does not halve it again. Tahoe
+    // collapses.
     let halved = (1, 0, 0, 1, 0);
-    for (stats, _) in each("+ecn", &Script { marked: vec![40], ..script(8, &[(42, 1)]) }, [(1, 0, 0, 2, 0), halved, halved, halved]) {
+    for (stats, _) in each(
+        "+ecn",
+        &Script { marked: vec![40], ..script(8, &[(42, 1)]) },
+        [(1, 0, 0, 2, 0), halved, halved, halved],
+    ) {
         assert_eq!(stats.ecn_reductions, 1);
     }
 }
 
 #[test]
 fn a_timeout_that_is_taken_back_is_marked_as_spurious() {
-    for (stats, episodes) in each("+eifel", &Script { held: (ms(100), ms(1700)), ..script(8, &[]) }, [(0, 1, 0, 1, 1); 4]) {
+    for (stats, episodes) in
+        each("+eifel", &Script { held: (ms(100), ms(1700)), ..script(8, &[]) }, [(0, 1, 0, 1, 1); 4])
+    {
         assert_eq!(stats.spurious_timeouts, 1);
         assert!(episodes[0].spurious, "{episodes:?}");
     }
@@ -184,7 +218,8 @@ fn a_timeout_that_is_taken_back_is_marked_as_spurious() {
 
 #[test]
 fn a_recovery_goes_on_as_what_it_was_when_a_timeout_in_it_is_taken_back() {
-    // From the fast retransmission on everything is held back for longer than a timeout. Tahoe had not got its third duplicate ack by then.
+    // From the fast retransmission on everything is held back for longer than a timeout. Tahoe had not got
+    // its third duplicate ack by then.
     let script = Script { held: (ms(140), ms(1700)), ..script(8, &[(40, 1)]) };
     let recovered = (1, 0, 1, 2, 1);
     for (stats, episodes) in each("+eifel", &script, [(1, 1, 0, 2, 1), recovered, recovered, recovered]) {
@@ -196,7 +231,8 @@ fn a_recovery_goes_on_as_what_it_was_when_a_timeout_in_it_is_taken_back() {
 
 #[test]
 fn round_trips_are_measured_by_timestamps_through_a_recovery() {
-    // RTTM (M-U1): the ack of a retransmission gives a sample only where its echo tells which copy it answers.
+    // RTTM (M-U1): the ack of a retransmission gives a sample only where its echo tells which copy it
+    // answers.
     let script = script(8, &[(40, 1)]);
     let ((_, plain, _), (_, timed, _)) = (play("sack", &script), play("sack+eifel", &script));
     assert_eq!(timed.rtt_samples, plain.rtt_samples + 1);
@@ -211,6 +247,9 @@ fn counting_can_begin_at_any_moment() {
     let script = script(8, &[(40, 1), (60, 1)]);
     let (_, all, _) = play("sack", &script);
     let nothing = all.since(&all);
-    assert_eq!((nothing.segments_acked, nothing.ca_events, nothing.rtt_samples, nothing.window_cuts), (0, 0, 0, 0));
+    assert_eq!(
+        (nothing.segments_acked, nothing.ca_events, nothing.rtt_samples, nothing.window_cuts),
+        (0, 0, 0, 0)
+    );
     assert_eq!(all.since(&Stats::default()), all);
 }

@@ -16,7 +16,11 @@ fn open(stack: &str, lost: &'static [u32]) -> Pipe {
 
 /// Payloads of the data segments that left at `at` ms.
 fn sizes(pipe: &Pipe, at: u64) -> Vec<u32> {
-    pipe.log.iter().filter(|(t, from, s)| *from == 0 && s.len > 0 && *t == ms(at)).map(|(.., s)| s.len).collect()
+    pipe.log
+        .iter()
+        .filter(|(t, from, s)| *from == 0 && s.len > 0 && *t == ms(at))
+        .map(|(.., s)| s.len)
+        .collect()
 }
 
 #[test]
@@ -33,8 +37,8 @@ fn one_packet_becomes_four_whatever_nagle_says() {
 
 #[test]
 fn the_first_of_four_lost_is_found_by_duplicate_acks_and_the_others_are_not() {
-    // I-E15: p(S,FR) is the first lost and the other three delivered.
-    // The first ack of a connection opens the receiver's window, and is no duplicate: a packet before, segments 0 to 3, brings it.
+    // I-E15: p(S,FR) is the first lost and the other three delivered. The first ack of a connection opens the
+    // receiver's window, and is no duplicate: a packet before, segments 0 to 3, brings it.
     for (lost, timeouts) in [(&[4][..], 0), (&[5], 1), (&[7], 1), (&[4, 6], 1)] {
         for stack in ["newreno", "sack"] {
             let mut pipe = open(&format!("{stack}+no-limited-transmit"), lost);
@@ -44,7 +48,11 @@ fn the_first_of_four_lost_is_found_by_duplicate_acks_and_the_others_are_not() {
                 pipe.run(ms(until));
             }
             let stats = pipe.ends[0].stats();
-            assert_eq!((stats.timeouts > 0, stats.fast_recoveries > 0), (timeouts > 0, timeouts == 0), "{stack}, {lost:?} lost: {stats:?}");
+            assert_eq!(
+                (stats.timeouts > 0, stats.fast_recoveries > 0),
+                (timeouts > 0, timeouts == 0),
+                "{stack}, {lost:?} lost: {stats:?}"
+            );
             assert_eq!(pipe.ends[0].unacked(), 0);
         }
     }
@@ -62,7 +70,8 @@ fn segments_grow_with_the_window_of_a_bulk_flow() {
     assert!(later.len() >= 4 && later.iter().all(|n| (250..=500).contains(n)), "{later:?}");
     pipe.run(ms(1300));
     pipe.run(ms(5000));
-    let sizes: Vec<u32> = pipe.log.iter().filter(|(_, from, s)| *from == 0 && s.len > 0).map(|(.., s)| s.len).collect();
+    let sizes: Vec<u32> =
+        pipe.log.iter().filter(|(_, from, s)| *from == 0 && s.len > 0).map(|(.., s)| s.len).collect();
     assert_eq!(sizes.iter().max(), Some(&1000), "the window has passed four full segments");
     assert!(sizes[..sizes.len() - 1].is_sorted(), "nothing was lost, so they only grow: {sizes:?}");
     assert_eq!((pipe.ends[0].unacked(), pipe.ends[0].stats().timeouts), (0, 0));
@@ -73,7 +82,12 @@ fn a_receivers_window_is_kept_to() {
     let stack = "sack+smart-framing+ack-every+mss(1000B)";
     let mut server = Stack::named(&Registry::builtin(), stack).expect("a stack");
     server.set("rcv_buf", "2000B").expect("an option");
-    let end = Connection::new(Arc::new(server.config()), server.build(), SeqNumber(9), Rng::stream(1, "connection", 9));
+    let end = Connection::new(
+        Arc::new(server.config()),
+        server.build(),
+        SeqNumber(9),
+        Rng::stream(1, "connection", 9),
+    );
     let mut pipe = Pipe::new(endpoint(stack, 1), end);
     pipe.open();
     let data = support::pattern(20_000);

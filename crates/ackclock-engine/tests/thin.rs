@@ -24,7 +24,11 @@ fn lossy(stack: &str, lost_until: u64) -> Pipe {
 fn departures(pipe: &mut Pipe) -> Vec<u64> {
     pipe.run(ms(30_000));
     assert_eq!(pipe.ends[0].unacked(), 0);
-    pipe.log.iter().filter(|(_, from, s)| *from == 0 && s.len > 0).map(|(at, ..)| (at.as_nanos() - 1_000_000_000) / 1_000_000).collect()
+    pipe.log
+        .iter()
+        .filter(|(_, from, s)| *from == 0 && s.len > 0)
+        .map(|(at, ..)| (at.as_nanos() - 1_000_000_000) / 1_000_000)
+        .collect()
 }
 
 /// Sends `packets` of 500 bytes at one second; when each data segment left.
@@ -45,7 +49,10 @@ fn a_packet_alone_waits_for_the_smaller_floor_at_every_expiry() {
         let stack = format!("sack+{estimator}+min-rto(1s)");
         let thin = sent(&format!("{stack}+thin-min-rto(800ms)"), 1, 500);
         let plain = sent(&stack, 1, 500);
-        assert!(thin[1] < plain[1] && thin[1] >= 800 && plain[1] >= 1000, "{estimator}: {thin:?} and {plain:?}");
+        assert!(
+            thin[1] < plain[1] && thin[1] >= 800 && plain[1] >= 1000,
+            "{estimator}: {thin:?} and {plain:?}"
+        );
     }
 }
 
@@ -57,7 +64,8 @@ fn more_than_the_fraction_waits_for_the_usual_one() {
 
 #[test]
 fn a_second_packet_prolongs_the_countdown_of_the_first_and_no_more() {
-    // The second leaves 300 ms later; the first is sent again a second after it left, as without the smaller floor.
+    // The second leaves 300 ms later; the first is sent again a second after it left, as without the smaller
+    // floor.
     for stack in ["sack+thin-min-rto(500ms)", "sack+thin-min-rto(1s)", "sack"] {
         let mut pipe = lossy(stack, 1500);
         for at in [1000, 1300] {
@@ -74,6 +82,12 @@ fn the_fraction_is_an_option() {
     let mut stack = Stack::named(&Registry::builtin(), "sack+thin-min-rto(500ms)").expect("a stack");
     stack.set("thin_window", "0.5").expect("a ratio");
     assert_eq!((stack.config().thin_window, stack.config().thin_min_rto.as_millis()), (0.5, 500));
-    assert_eq!(stack.set("thin_window", "1.5").unwrap_err().to_string(), "`thin_window` is `1.5`, which is not between 0 and 1");
-    assert_eq!(stack.set("thin_min_rto", "4000s").unwrap_err().to_string(), "`thin_min_rto` is `4000s`, which is not between 0s and 3600s");
+    assert_eq!(
+        stack.set("thin_window", "1.5").unwrap_err().to_string(),
+        "`thin_window` is `1.5`, which is not between 0 and 1"
+    );
+    assert_eq!(
+        stack.set("thin_min_rto", "4000s").unwrap_err().to_string(),
+        "`thin_min_rto` is `4000s`, which is not between 0s and 3600s"
+    );
 }

@@ -34,7 +34,10 @@ fn a_clean_transfer_arrives_and_both_ends_close() {
         assert_eq!(p.ends[1].state(), State::Closed);
         assert_eq!(p.ends[0].stats().retransmitted_segments, 0, "{config:?}");
         assert_eq!(p.ends[0].stats().timeouts, 0);
-        assert!(p.events[0].contains(&ConnectionEvent::Finished) && p.events[1].contains(&ConnectionEvent::Finished));
+        assert!(
+            p.events[0].contains(&ConnectionEvent::Finished)
+                && p.events[1].contains(&ConnectionEvent::Finished)
+        );
     }
 }
 
@@ -44,15 +47,26 @@ fn every_byte_survives_loss_reordering_and_duplication() {
         for loss in [0.01, 0.05, 0.2] {
             let mut rng = Rng::stream(i as u64, "fate", (loss * 100.0) as u64);
             let fate = move |_: u64, _: usize, _: &_| {
-                let jitter = if rng.chance(0.1) { Duration::from_millis(rng.below(30)) } else { Duration::ZERO };
+                let jitter =
+                    if rng.chance(0.1) { Duration::from_millis(rng.below(30)) } else { Duration::ZERO };
                 let copies = if rng.chance(loss) { 0 } else { 1 + usize::from(rng.chance(0.02)) };
                 vec![DELAY + jitter; copies]
             };
-            let mut p = Pipe::with(connection(config.clone(), 9), connection(config.clone(), u32::MAX - 20_000), fate);
+            let mut p = Pipe::with(
+                connection(config.clone(), 9),
+                connection(config.clone(), u32::MAX - 20_000),
+                fate,
+            );
             p.open();
             let data = pattern(100_000);
             let got = p.transfer(1, &data, LONG);
-            assert!(got == data, "loss {loss} {config:?}: {} of {} bytes\n{:#?}", got.len(), data.len(), p.ends);
+            assert!(
+                got == data,
+                "loss {loss} {config:?}: {} of {} bytes\n{:#?}",
+                got.len(),
+                data.len(),
+                p.ends
+            );
             assert_eq!(p.ends[1].stats().bytes_acked, 100_000);
         }
     }
@@ -73,7 +87,11 @@ fn a_single_loss_is_repaired_without_a_timeout() {
         let data = pattern(100_000);
         assert!(p.transfer(0, &data, LONG) == data);
         let s = p.ends[0].stats();
-        assert_eq!((s.timeouts, s.retransmitted_segments, s.ca_events, s.non_ca_events), (0, 1, 1, 0), "sack {sack}");
+        assert_eq!(
+            (s.timeouts, s.retransmitted_segments, s.ca_events, s.non_ca_events),
+            (0, 1, 1, 0),
+            "sack {sack}"
+        );
         assert_eq!(p.ends[1].stats().duplicate_segments, 0);
     }
 }

@@ -11,12 +11,23 @@ use ackclock_wire::Segment;
 use support::{DELAY, Pipe, ms};
 
 fn connection(stack: &Stack, iss: u32) -> Connection {
-    Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
+    Connection::new(
+        Arc::new(stack.config()),
+        stack.build(),
+        SeqNumber(iss),
+        Rng::stream(1, "connection", u64::from(iss)),
+    )
 }
 
 fn stack(name: &str) -> Stack {
     let mut stack = Stack::named(&Registry::builtin(), name).expect(name);
-    for (key, value) in [("mss", "1000B"), ("rcv_buf", "20000B"), ("window_scaling", "false"), ("estimator.min_rto", "200ms"), ("ack", "every")] {
+    for (key, value) in [
+        ("mss", "1000B"),
+        ("rcv_buf", "20000B"),
+        ("window_scaling", "false"),
+        ("estimator.min_rto", "200ms"),
+        ("ack", "every"),
+    ] {
         stack.set(key, value).expect(key);
     }
     stack
@@ -35,10 +46,12 @@ struct Outcome {
 }
 
 const BYTES: usize = 400_000;
-/// What is sent in this time arrives when it is over: longer than one timeout of 200 ms, and shorter than two.
+/// What is sent in this time arrives when it is over: longer than one timeout of 200 ms, and shorter than
+/// two.
 const HELD: (Instant, Instant) = (Instant::from_nanos(100_000_000), Instant::from_nanos(400_000_000));
 
-/// Transfers under `fate`; the window is looked at when the timer expires and when the second ack after it has been taken.
+/// Transfers under `fate`; the window is looked at when the timer expires and when the second ack after it
+/// has been taken.
 fn run(stack: &Stack, fate: impl FnMut(u64, usize, &Segment) -> Option<Duration> + 'static) -> Outcome {
     let name = stack.name();
     let clock = Arc::new(Mutex::new(Instant::ZERO));
@@ -46,7 +59,8 @@ fn run(stack: &Stack, fate: impl FnMut(u64, usize, &Segment) -> Option<Duration>
     let held = move |n: u64, from: usize, s: &Segment| {
         let now = *at.lock().expect("one thread");
         let Some(extra) = fate(n, from, s) else { return vec![] };
-        let hold = if from == 0 && now >= HELD.0 && now < HELD.1 { HELD.1.since(now) } else { Duration::ZERO };
+        let hold =
+            if from == 0 && now >= HELD.0 && now < HELD.1 { HELD.1.since(now) } else { Duration::ZERO };
         vec![DELAY + hold + extra]
     };
     let mut p = Pipe::with(connection(stack, 1), connection(stack, 77), held);
@@ -102,7 +116,11 @@ fn a_delay_spike_costs_one_retransmission_and_no_window() {
         for undo in ["eifel", "f-rto"] {
             let name = format!("{recovery}+{undo}");
             let o = run(&stack(&name), calm);
-            assert_eq!((o.stats.timeouts, o.stats.retransmitted_segments, o.stats.spurious_timeouts), (1, 1, 1), "{name}: {o:?}");
+            assert_eq!(
+                (o.stats.timeouts, o.stats.retransmitted_segments, o.stats.spurious_timeouts),
+                (1, 1, 1),
+                "{name}: {o:?}"
+            );
             assert_eq!(o.after, Some(o.before), "{name}: {o:?}");
         }
     }
@@ -128,7 +146,11 @@ fn rfc_4015_grows_back_without_a_burst() {
         let mut tcp = stack(&format!("sack+{undo}"));
         tcp.set("undo.response", "rfc4015").expect("a parameter");
         let o = run(&tcp, calm);
-        assert_eq!((o.stats.timeouts, o.stats.retransmitted_segments, o.stats.spurious_timeouts), (1, 1, 1), "{o:?}");
+        assert_eq!(
+            (o.stats.timeouts, o.stats.retransmitted_segments, o.stats.spurious_timeouts),
+            (1, 1, 1),
+            "{o:?}"
+        );
         // What is outstanding and the segment just acknowledged: no more than there was, and no loss window.
         let after = o.after.expect("undone");
         assert!(after.cwnd > 10_000 && after.cwnd <= 25_000 && after.ssthresh >= o.before.ssthresh, "{o:?}");
@@ -160,7 +182,8 @@ fn a_real_loss_is_repaired_as_before() {
 fn undo_survives_any_weather() {
     for (i, recovery) in ["tahoe", "reno", "newreno", "sack", "cubic"].iter().enumerate() {
         for undo in ["eifel", "f-rto", "f-rto+timestamps"] {
-            // With much more, lost acks make samples by timestamps long (RFC 7323 §4.3 keeps TS.Recent on old segments), and timeouts with them.
+            // With much more, lost acks make samples by timestamps long (RFC 7323 §4.3 keeps TS.Recent on old
+            // segments), and timeouts with them.
             for loss in [0.0, 0.02, 0.05] {
                 let name = format!("{recovery}+{undo}");
                 let mut rng = Rng::stream(11, &name, i as u64);
@@ -215,7 +238,8 @@ fn the_sampling_rate_follows_the_receivers_acks() {
         let heard = Arc::new(Mutex::new(vec![]));
         let policies = Policies { estimator: Box::new(Listener(heard.clone())), ..tcp.build() };
         let config: Config = tcp.config();
-        let sender = Connection::new(Arc::new(config), policies, SeqNumber(1), Rng::stream(1, "connection", 1));
+        let sender =
+            Connection::new(Arc::new(config), policies, SeqNumber(1), Rng::stream(1, "connection", 1));
         let mut p = Pipe::new(sender, connection(&tcp, 77));
         p.open();
         let data = support::pattern(BYTES);

@@ -1,4 +1,5 @@
-//! Sequence numbers that come round (RFC 9293 §3.4): after 2^32 bytes the oldest outstanding one has the number of the SYN.
+//! Sequence numbers that come round (RFC 9293 §3.4): after 2^32 bytes the oldest outstanding one has the
+//! number of the SYN.
 
 mod support;
 
@@ -37,7 +38,8 @@ fn settle(ends: &mut [Connection; 2], now: &mut Instant) {
 fn a_stream_goes_on_where_the_number_of_the_syn_comes_again() {
     let config = Arc::new(Config { mss: 65_495, snd_buf: 1 << 26, rcv_buf: 1 << 26, ..Config::default() });
     let iss = SeqNumber(4_000_000_000);
-    let mut ends = [iss, SeqNumber(7)].map(|iss| Connection::counted(config.clone(), policies(), iss, Rng::stream(1, "connection", 0)));
+    let mut ends = [iss, SeqNumber(7)]
+        .map(|iss| Connection::counted(config.clone(), policies(), iss, Rng::stream(1, "connection", 0)));
     let mut now = Instant::ZERO;
     ends[1].listen();
     ends[0].connect(now);
@@ -56,6 +58,9 @@ fn a_stream_goes_on_where_the_number_of_the_syn_comes_again() {
     assert_eq!(ends[0].write_counted(now, 100_000), 100_000);
     assert!(!ends[0].has_arrived(round, round + 1));
     settle(&mut ends, &mut now);
-    assert_eq!((ends[0].stats().bytes_acked, ends[1].stats().bytes_received), (round + 100_000, round + 100_000));
+    assert_eq!(
+        (ends[0].stats().bytes_acked, ends[1].stats().bytes_received),
+        (round + 100_000, round + 100_000)
+    );
     assert_eq!(ends[0].unacked(), 0);
 }

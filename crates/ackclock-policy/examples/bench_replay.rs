@@ -1,4 +1,5 @@
-//! What each timer takes per sample of a long series: `cargo run --release -p ackclock-policy --example bench_replay [SAMPLES]`. A line of JSON for each.
+//! What each timer takes per sample of a long series:
+//! `cargo run --release -p ackclock-policy --example bench_replay [SAMPLES]`. A line of JSON for each.
 
 #[path = "../../ackclock-sim/examples/measure/mod.rs"]
 mod measure;
@@ -28,12 +29,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut left = samples;
         while left > 0 {
             let n = left.min(CHUNK);
-            replay.feed(&Chunk { time: &time[..n], rtt: &rtt[..n], flight_size: &flight[..n], smss: 1460, ..Chunk::default() })?;
+            replay.feed(&Chunk {
+                time: &time[..n],
+                rtt: &rtt[..n],
+                flight_size: &flight[..n],
+                smss: 1460,
+                ..Chunk::default()
+            })?;
             left -= n;
         }
         let ns = (cpu_ns() - began) as f64 / samples as f64;
         let (name, per_s, spurious, peak_kb) = (d.name, 1e9 / ns, replay.spurious, memory_kb("VmHWM"));
-        println!(r#"{{"name": "replay of {name}, per sample", "ns": {ns:.2}, "per_s": {per_s:.0}, "peak_kb": {peak_kb}, "spurious": {spurious}}}"#);
+        println!(
+            r#"{{"name": "replay of {name}, per sample", "ns": {ns:.2}, "per_s": {per_s:.0}, "peak_kb": {peak_kb}, "spurious": {spurious}}}"#
+        );
     }
     Ok(())
 }

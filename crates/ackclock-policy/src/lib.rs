@@ -1,7 +1,8 @@
-//! The traits that every replaceable rule implements, what they are told and what they answer, and one file per built-in policy.
+//! The traits that every replaceable rule implements, what they are told and what they answer, and one file
+//! per built-in policy.
 //!
-//! A policy sees plain copied values and *returns* decisions; the engine clamps, applies and traces them. This room depends on
-//! [`ackclock_units`] alone, so a policy cannot reach into a connection.
+//! A policy sees plain copied values and *returns* decisions; the engine clamps, applies and traces them.
+//! This room depends on [`ackclock_units`] alone, so a policy cannot reach into a connection.
 
 mod ack;
 mod application;
@@ -35,10 +36,11 @@ pub use registry::{Chosen, Declaration, KINDS, Registry, RegistryError, Role};
 pub use sampling::SamplingRate;
 pub use timing::{AS_RUN, Timing, TimingError};
 pub use traits::{
-    AckPolicy, Application, Backoff, CongestionControl, Framing, LossRecovery, PacketScheduler, Policy, QueueDiscipline, RateControl,
-    RetransmissionTimer, RttEstimator, Scoreboard, SpuriousTimeout,
+    AckPolicy, Application, Backoff, CongestionControl, Framing, LossRecovery, PacketScheduler, Policy,
+    QueueDiscipline, RateControl, RetransmissionTimer, RttEstimator, Scoreboard, SpuriousTimeout,
 };
 pub use view::{
-    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Deliveries, Ecn, Expiry, Forgery, Frame, PacketId, Phase,
-    Probe, Queued, Rtt, RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent, Transmission, Verdict, Wake, Window,
+    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Deliveries, Ecn,
+    Expiry, Forgery, Frame, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView, SentSegment, Settled,
+    Timeout, TimerAction, TimerEvent, Transmission, Verdict, Wake, Window,
 };

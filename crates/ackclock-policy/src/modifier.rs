@@ -35,11 +35,18 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "thin-min-rto",
         "thin-min-rto(500ms)",
-        "floor of the timeout while little of the window is used (I-A5); how little is the option `thin_window`",
+        "floor of the timeout while little of the window is used (I-A5); how little is the option \
+         `thin_window`",
         &[],
         &["thin_min_rto"],
     ),
-    with("init-rto", "init-rto(3s)", "timeout before the first sample, SYNs included", &[], &["estimator.initial_rto"]),
+    with(
+        "init-rto",
+        "init-rto(3s)",
+        "timeout before the first sample, SYNs included",
+        &[],
+        &["estimator.initial_rto"],
+    ),
     with("max-rto", "max-rto(60s)", "ceiling of the timeout before backoff", &[], &["estimator.max_rto"]),
     with(
         "ticks",
@@ -51,35 +58,82 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "lite",
         "lite(500ms)",
-        "4.4BSD-Lite's timer: mean plus four deviations in ticks of a clock on which it also expires, restarted at every ack (E-A1)",
+        "4.4BSD-Lite's timer: mean plus four deviations in ticks of a clock on which it also expires, \
+         restarted at every ack (E-A1)",
         &[("estimator", "lite"), ("timer", "restart-on-ack")],
         &["estimator.tick", "timer.heartbeat"],
     ),
-    plain("eifel-timer", "the Eifel timer: its prediction and its precise countdown (E-A6, E-E13)", &[("estimator", "eifel"), ("timer", "precise")]),
-    plain("eifel-agg", "the self-trained Eifel timer with its precise countdown (E-A7)", &[("estimator", "eifel-agg"), ("timer", "precise")]),
-    with("heartbeat", "heartbeat(500ms)", "the timer expires on ticks of a free-running clock (E-A5)", &[], &["timer.heartbeat"]),
+    plain(
+        "eifel-timer",
+        "the Eifel timer: its prediction and its precise countdown (E-A6, E-E13)",
+        &[("estimator", "eifel"), ("timer", "precise")],
+    ),
+    plain(
+        "eifel-agg",
+        "the self-trained Eifel timer with its precise countdown (E-A7)",
+        &[("estimator", "eifel-agg"), ("timer", "precise")],
+    ),
+    with(
+        "heartbeat",
+        "heartbeat(500ms)",
+        "the timer expires on ticks of a free-running clock (E-A5)",
+        &[],
+        &["timer.heartbeat"],
+    ),
     plain("precise", "an ack does not prolong the running timeout (E-E13)", &[("timer", "precise")]),
     plain("one-timing", "times one segment per round trip (E-A3)", &[("rtt_sampling", "once-per-rtt")]),
     // Spurious timeouts
-    plain("eifel", "takes a timeout back when timestamps show that it was spurious (E-A8, RFC 3522)", &[("undo", "eifel"), ("timestamps", "true")]),
-    plain("f-rto", "takes a timeout back when new data sent after it shows that it was spurious (RFC 5682)", &[("undo", "f-rto")]),
+    plain(
+        "eifel",
+        "takes a timeout back when timestamps show that it was spurious (E-A8, RFC 3522)",
+        &[("undo", "eifel"), ("timestamps", "true")],
+    ),
+    plain(
+        "f-rto",
+        "takes a timeout back when new data sent after it shows that it was spurious (RFC 5682)",
+        &[("undo", "f-rto")],
+    ),
     // Window
-    with("iw", "iw(10)", "initial window in segments", &[("window.initial_window", "segments")], &["window.initial_segs"]),
+    with(
+        "iw",
+        "iw(10)",
+        "initial window in segments",
+        &[("window.initial_window", "segments")],
+        &["window.initial_segs"],
+    ),
     plain(
         "abc",
         "the window grows by bytes acknowledged, in slow start by up to two segments an ack (RFC 3465)",
         &[("window.byte_counting", "true"), ("window.limit_segs", "2")],
     ),
-    plain("per-ack", "the window grows by acks, as before byte counting (RFC 5681 3.1 eq. 3)", &[("window.byte_counting", "false")]),
-    plain("no-limited-transmit", "no new segments on the first duplicate acks (RFC 3042)", &[("recovery.limited_transmit", "false")]),
+    plain(
+        "per-ack",
+        "the window grows by acks, as before byte counting (RFC 5681 3.1 eq. 3)",
+        &[("window.byte_counting", "false")],
+    ),
+    plain(
+        "no-limited-transmit",
+        "no new segments on the first duplicate acks (RFC 3042)",
+        &[("recovery.limited_transmit", "false")],
+    ),
     // Loss recovery
-    plain("rack", "RACK-TLP: losses told by time, and tails probed before the timer expires (RFC 8985); needs SACK", &[("recovery", "rack")]),
+    plain(
+        "rack",
+        "RACK-TLP: losses told by time, and tails probed before the timer expires (RFC 8985); needs SACK",
+        &[("recovery", "rack")],
+    ),
     plain(
         "early-retransmit",
         "fewer duplicate acks will do when few segments are outstanding (RFC 5827, I-A9)",
         &[("recovery.early_retransmit", "segments")],
     ),
-    with("dup-thresh", "dup-thresh(2)", "duplicate acks that mean a loss (I-A9)", &[], &["recovery.dup_thresh"]),
+    with(
+        "dup-thresh",
+        "dup-thresh(2)",
+        "duplicate acks that mean a loss (I-A9)",
+        &[],
+        &["recovery.dup_thresh"],
+    ),
     // Framing
     with(
         "diversity",
@@ -88,7 +142,11 @@ pub const MODIFIERS: &[Modifier] = &[
         &[("framing", "diversity")],
         &["framing.copies"],
     ),
-    plain("smart-framing", "cuts data so that at least four segments are in flight (I-A8)", &[("framing", "smart")]),
+    plain(
+        "smart-framing",
+        "cuts data so that at least four segments are in flight (I-A8)",
+        &[("framing", "smart")],
+    ),
     // Receiver
     plain("delack", "acknowledges every second segment, others within 200 ms", &[("ack", "delayed")]),
     with(
@@ -100,9 +158,27 @@ pub const MODIFIERS: &[Modifier] = &[
     ),
     plain("ack-every", "acknowledges every segment", &[("ack", "every")]),
     plain("bsd43-acks", "acknowledges 35 % of the window or at a 200 ms clock (J-A13)", &[("ack", "bsd43")]),
-    with("divide-acks", "divide-acks(10)", "a receiver that cheats: so many acks for a segment", &[("ack", "misbehaving")], &["ack.divide"]),
-    with("repeat-acks", "repeat-acks(3)", "a receiver that cheats: so many duplicate acks after each", &[("ack", "misbehaving")], &["ack.repeat"]),
-    with("early-acks", "early-acks(10000B)", "a receiver that cheats: acknowledges what has not arrived", &[("ack", "misbehaving")], &["ack.ahead"]),
+    with(
+        "divide-acks",
+        "divide-acks(10)",
+        "a receiver that cheats: so many acks for a segment",
+        &[("ack", "misbehaving")],
+        &["ack.divide"],
+    ),
+    with(
+        "repeat-acks",
+        "repeat-acks(3)",
+        "a receiver that cheats: so many duplicate acks after each",
+        &[("ack", "misbehaving")],
+        &["ack.repeat"],
+    ),
+    with(
+        "early-acks",
+        "early-acks(10000B)",
+        "a receiver that cheats: acknowledges what has not arrived",
+        &[("ack", "misbehaving")],
+        &["ack.ahead"],
+    ),
     // Options
     plain("sack", "offers SACK", &[("sack", "true")]),
     plain("no-sack", "does not offer SACK", &[("sack", "false")]),
@@ -110,10 +186,20 @@ pub const MODIFIERS: &[Modifier] = &[
     plain("ecn", "offers ECN", &[("ecn", "true")]),
     plain("no-nagle", "sends small segments at once", &[("nagle", "false")]),
     with("mss", "mss(1000B)", "largest segment", &[], &["mss"]),
-    with("syn-retries", "syn-retries(3)", "retransmissions of a SYN before giving up (B-A6)", &[], &["syn_retries"]),
+    with(
+        "syn-retries",
+        "syn-retries(3)",
+        "retransmissions of a SYN before giving up (B-A6)",
+        &[],
+        &["syn_retries"],
+    ),
 ];
 
-const fn plain(name: &'static str, about: &'static str, sets: &'static [(&'static str, &'static str)]) -> Modifier {
+const fn plain(
+    name: &'static str,
+    about: &'static str,
+    sets: &'static [(&'static str, &'static str)],
+) -> Modifier {
     Modifier { name, usage: name, about, sets, argument: &[] }
 }
 
@@ -139,7 +225,11 @@ impl Modifier {
         };
         let modifier = MODIFIERS.iter().find(|m| m.name == name).ok_or_else(|| {
             let known: Vec<_> = MODIFIERS.iter().map(|m| m.name).collect();
-            ModifierError::Unknown { met: name.to_owned(), nearest: nearest(name, known.iter().copied()), known }
+            ModifierError::Unknown {
+                met: name.to_owned(),
+                nearest: nearest(name, known.iter().copied()),
+                known,
+            }
         })?;
         let argument = match (modifier.argument.is_empty(), argument) {
             (true, None) => "",
@@ -179,7 +269,9 @@ impl fmt::Display for ModifierError {
                 let hint = nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
                 write!(f, "`+{met}` is not a known modifier{hint}; known are +{}", known.join(", +"))
             }
-            Self::Malformed { met, wanted } => write!(f, "`+{met}` is not a modifier: it is written `+{wanted}`"),
+            Self::Malformed { met, wanted } => {
+                write!(f, "`+{met}` is not a modifier: it is written `+{wanted}`")
+            }
         }
     }
 }

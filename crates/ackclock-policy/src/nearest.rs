@@ -1,6 +1,7 @@
 /// The known name that `met` was most probably meant to be; `None` when nothing is close.
 ///
-/// Close is a third of the name's letters changed, added, dropped or swapped, or one name beginning with the other.
+/// Close is a third of the name's letters changed, added, dropped or swapped, or one name beginning with the
+/// other.
 pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let met: String = met.chars().take(LONGEST).collect::<String>().to_lowercase().replace('_', "-");
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
@@ -10,10 +11,16 @@ pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Optio
         let slips = strsim::osa_distance(&met, &name);
         (if begins { slips.min(2) } else { slips }, name.len())
     };
-    known.into_iter().map(|name| (distance(name), name)).filter(|((d, len), _)| *d <= 1 + len / 3).min_by_key(|((d, _), _)| *d).map(|(_, name)| name)
+    known
+        .into_iter()
+        .map(|name| (distance(name), name))
+        .filter(|((d, len), _)| *d <= 1 + len / 3)
+        .min_by_key(|((d, _), _)| *d)
+        .map(|(_, name)| name)
 }
 
-/// Longer input is compared by its beginning: no name is nearly as long, and the comparison takes the product of both lengths.
+/// Longer input is compared by its beginning: no name is nearly as long, and the comparison takes the product
+/// of both lengths.
 const LONGEST: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Parameters declared beside a policy: one declaration feeds scenario keys, `--help`, Python signatures and the reference pages.
+//! Parameters declared beside a policy: one declaration feeds scenario keys, `--help`, Python signatures and
+//! the reference pages.
 
 use std::any::Any;
 use std::fmt;
@@ -9,7 +10,8 @@ use ackclock_units::{Bytes, Duration, Rate, parse_bytes, parse_duration, parse_r
 
 /// The longest queue, packets or bytes: what keeps a scenario's memory bounded.
 const MAX_QUEUE: u64 = 1 << 40;
-const QUEUE: &str = "a length of a queue: give packets or bytes, such as `50packets` or `64KiB`, or in a scenario `2bdp` or `100ms`";
+const QUEUE: &str = "a length of a queue: give packets or bytes, such as `50packets` or `64KiB`, or in a \
+                     scenario `2bdp` or `100ms`";
 
 /// Reads `50packets` (also `1packet`, `50pkt`) or a size with its unit.
 fn parse_queue(text: &str) -> Option<QueueSize> {
@@ -133,30 +135,76 @@ pub struct Param {
 
 impl Param {
     /// A size.
-    pub const fn bytes(name: &'static str, default: Bytes, range: RangeInclusive<Bytes>, about: &'static str) -> Self {
-        Self { name, kind: Kind::Bytes, default: Value::Bytes(default), min: *range.start() as f64, max: *range.end() as f64, about }
+    pub const fn bytes(
+        name: &'static str,
+        default: Bytes,
+        range: RangeInclusive<Bytes>,
+        about: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind: Kind::Bytes,
+            default: Value::Bytes(default),
+            min: *range.start() as f64,
+            max: *range.end() as f64,
+            about,
+        }
     }
 
     /// A time.
-    pub const fn duration(name: &'static str, default: Duration, range: RangeInclusive<Duration>, about: &'static str) -> Self {
+    pub const fn duration(
+        name: &'static str,
+        default: Duration,
+        range: RangeInclusive<Duration>,
+        about: &'static str,
+    ) -> Self {
         let (min, max) = (range.start().as_nanos() as f64 / 1e9, range.end().as_nanos() as f64 / 1e9);
         Self { name, kind: Kind::Duration, default: Value::Duration(default), min, max, about }
     }
 
     /// A rate.
-    pub const fn rate(name: &'static str, default: Rate, range: RangeInclusive<Rate>, about: &'static str) -> Self {
+    pub const fn rate(
+        name: &'static str,
+        default: Rate,
+        range: RangeInclusive<Rate>,
+        about: &'static str,
+    ) -> Self {
         let (min, max) = (range.start().bits_per_sec() as f64, range.end().bits_per_sec() as f64);
         Self { name, kind: Kind::Rate, default: Value::Rate(default), min, max, about }
     }
 
     /// A real number.
-    pub const fn ratio(name: &'static str, default: f64, range: RangeInclusive<f64>, about: &'static str) -> Self {
-        Self { name, kind: Kind::Ratio, default: Value::Ratio(default), min: *range.start(), max: *range.end(), about }
+    pub const fn ratio(
+        name: &'static str,
+        default: f64,
+        range: RangeInclusive<f64>,
+        about: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind: Kind::Ratio,
+            default: Value::Ratio(default),
+            min: *range.start(),
+            max: *range.end(),
+            about,
+        }
     }
 
     /// A whole number; `u64::MAX` at the upper end allows `inf`.
-    pub const fn count(name: &'static str, default: u64, range: RangeInclusive<u64>, about: &'static str) -> Self {
-        Self { name, kind: Kind::Count, default: Value::Count(default), min: *range.start() as f64, max: *range.end() as f64, about }
+    pub const fn count(
+        name: &'static str,
+        default: u64,
+        range: RangeInclusive<u64>,
+        about: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind: Kind::Count,
+            default: Value::Count(default),
+            min: *range.start() as f64,
+            max: *range.end() as f64,
+            about,
+        }
     }
 
     /// A switch.
@@ -165,13 +213,25 @@ impl Param {
     }
 
     /// One of several words.
-    pub const fn choice(name: &'static str, default: &'static str, words: &'static [&'static str], about: &'static str) -> Self {
+    pub const fn choice(
+        name: &'static str,
+        default: &'static str,
+        words: &'static [&'static str],
+        about: &'static str,
+    ) -> Self {
         Self { name, kind: Kind::Choice(words), default: Value::Choice(default), min: 0.0, max: 0.0, about }
     }
 
     /// A length of a queue of at least one packet, or of `least` bytes.
     pub const fn queue(name: &'static str, default: QueueSize, least: Bytes, about: &'static str) -> Self {
-        Self { name, kind: Kind::Queue, default: Value::Queue(default), min: least as f64, max: MAX_QUEUE as f64, about }
+        Self {
+            name,
+            kind: Kind::Queue,
+            default: Value::Queue(default),
+            min: least as f64,
+            max: MAX_QUEUE as f64,
+            about,
+        }
     }
 
     /// Reads a value given as text, as in a scenario file or after `--set`.
@@ -186,7 +246,10 @@ impl Param {
             Kind::Count => Value::Count(text.parse().map_err(|_| wrong("a whole number".to_owned()))?),
             Kind::Flag => Value::Flag(text.parse().map_err(|_| wrong("`true` or `false`".to_owned()))?),
             Kind::Choice(words) => {
-                let word = words.iter().find(|w| **w == text).ok_or_else(|| wrong(format!("one of {}", words.join(", "))))?;
+                let word = words
+                    .iter()
+                    .find(|w| **w == text)
+                    .ok_or_else(|| wrong(format!("one of {}", words.join(", "))))?;
                 return Ok(Value::Choice(word));
             }
             Kind::Queue => Value::Queue(parse_queue(text).ok_or_else(|| wrong(QUEUE.to_owned()))?),
@@ -280,16 +343,20 @@ impl Params {
         self.values.iter().copied()
     }
 
-    /// What `read` makes of them, made once for all policies that are built from these parameters: a rule of many parameters keeps them here, and in each
-    /// connection only what changes.
+    /// What `read` makes of them, made once for all policies that are built from these parameters: a rule of
+    /// many parameters keeps them here, and in each connection only what changes.
     pub fn shared<R: Any + Send + Sync>(&self, read: impl Fn(&Self) -> R) -> Arc<R> {
         let shared = self.shared.get_or_init(|| Arc::new(read(self)));
         Arc::clone(shared).downcast().unwrap_or_else(|_| Arc::new(read(self)))
     }
 
     fn get(&self, name: &str) -> Value {
-        // A policy asks only for what it declared, with the kind it declared: anything else is a bug in that policy.
-        self.iter().find(|(n, _)| *n == name).unwrap_or_else(|| panic!("`{name}` is not declared by this policy")).1
+        // A policy asks only for what it declared, with the kind it declared: anything else is a bug in that
+        // policy.
+        self.iter()
+            .find(|(n, _)| *n == name)
+            .unwrap_or_else(|| panic!("`{name}` is not declared by this policy"))
+            .1
     }
 
     /// The size `name`.
@@ -330,7 +397,9 @@ impl Params {
 
     /// The length of a queue `name`.
     pub fn queue(&self, name: &str) -> QueueSize {
-        let Value::Queue(size) = self.get(name) else { panic!("`{name}` is not declared as a length of a queue") };
+        let Value::Queue(size) = self.get(name) else {
+            panic!("`{name}` is not declared as a length of a queue")
+        };
         size
     }
 
@@ -364,7 +433,11 @@ mod tests {
 
     #[test]
     fn a_queue_is_measured_in_packets_or_in_bytes() {
-        for (text, size) in [("50packets", QueueSize::Packets(50)), ("1 packet", QueueSize::Packets(1)), ("64KiB", QueueSize::Bytes(65536))] {
+        for (text, size) in [
+            ("50packets", QueueSize::Packets(50)),
+            ("1 packet", QueueSize::Packets(1)),
+            ("64KiB", QueueSize::Bytes(65536)),
+        ] {
             assert_eq!(LIMIT.parse(text), Ok(Value::Queue(size)), "{text}");
         }
         for n in [Value::Queue(QueueSize::Packets(7)), Value::Queue(QueueSize::Bytes(9000))] {
@@ -388,7 +461,8 @@ mod tests {
         for (text, message) in [
             (
                 "50",
-                "`limit` is `50`, which is not a length of a queue: give packets or bytes, such as `50packets` or `64KiB`, or in a scenario `2bdp` or `100ms`",
+                "`limit` is `50`, which is not a length of a queue: give packets or bytes, such as \
+                 `50packets` or `64KiB`, or in a scenario `2bdp` or `100ms`",
             ),
             ("0packets", "`limit` is `0packets`, which is not between 1packets and 1099511627776packets"),
             ("39B", "`limit` is `39B`, which is not between 40B and 1099511627776B"),

@@ -4,9 +4,12 @@ use std::fmt;
 
 use crate::param::{Entry, Param, ParamError, Params, Value};
 use crate::traits::*;
-use crate::{ack, application, backoff, estimator, framing, nearest, queue, rate, recovery, timer, undo, window};
+use crate::{
+    ack, application, backoff, estimator, framing, nearest, queue, rate, recovery, timer, undo, window,
+};
 
-/// A kind of policy: what the registry can hold. Implemented for the eleven policy traits' objects, such as `dyn Backoff`.
+/// A kind of policy: what the registry can hold. Implemented for the eleven policy traits' objects, such as
+/// `dyn Backoff`.
 pub trait Role: Policy + 'static {
     /// The kind's name, as scenario files have it.
     const KIND: &'static str;
@@ -26,8 +29,8 @@ macro_rules! kinds {
 
         /// All policies that a scenario can name: the built-in ones and a user's own.
         ///
-        /// A registry is a value; nothing is global. `Registry::builtin()` followed by [`Registry::register`] for each policy of one's own is all that
-        /// it takes to use these everywhere.
+        /// A registry is a value; nothing is global. `Registry::builtin()` followed by [`Registry::register`]
+        /// for each policy of one's own is all that it takes to use these everywhere.
         #[derive(Clone, Debug)]
         pub struct Registry {
             $($field: Vec<&'static Entry<dyn $role>>,)*
@@ -76,7 +79,8 @@ kinds! {
 }
 
 impl Registry {
-    /// Adds a policy of one's own: `registry.register(&my_policy::ENTRY)`. Refused when its kind has that name already.
+    /// Adds a policy of one's own: `registry.register(&my_policy::ENTRY)`. Refused when its kind has that
+    /// name already.
     pub fn register<T: Role + ?Sized>(&mut self, entry: &'static Entry<T>) -> Result<(), RegistryError> {
         if T::entries(self).iter().any(|e| e.name == entry.name) {
             return Err(RegistryError::NameTaken { kind: T::KIND, name: entry.name });
@@ -90,7 +94,12 @@ impl Registry {
         let entries = T::entries(self);
         entries.iter().find(|e| e.name == name).copied().ok_or_else(|| {
             let known: Vec<_> = entries.iter().map(|e| e.name).collect();
-            RegistryError::UnknownPolicy { kind: T::KIND, met: name.to_owned(), nearest: nearest(name, known.iter().copied()), known }
+            RegistryError::UnknownPolicy {
+                kind: T::KIND,
+                met: name.to_owned(),
+                nearest: nearest(name, known.iter().copied()),
+                known,
+            }
         })
     }
 
@@ -239,9 +248,15 @@ pub enum RegistryError {
 impl fmt::Display for RegistryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownPolicy { kind, met, nearest, known } => write!(f, "`{met}` is not a known {kind}{}", Hint(*nearest, known)),
-            Self::UnknownParam { policy, met, known, .. } if known.is_empty() => write!(f, "`{policy}` has no parameters, and `{met}` was given"),
-            Self::UnknownParam { policy, met, nearest, known } => write!(f, "`{met}` is not a parameter of `{policy}`{}", Hint(*nearest, known)),
+            Self::UnknownPolicy { kind, met, nearest, known } => {
+                write!(f, "`{met}` is not a known {kind}{}", Hint(*nearest, known))
+            }
+            Self::UnknownParam { policy, met, known, .. } if known.is_empty() => {
+                write!(f, "`{policy}` has no parameters, and `{met}` was given")
+            }
+            Self::UnknownParam { policy, met, nearest, known } => {
+                write!(f, "`{met}` is not a parameter of `{policy}`{}", Hint(*nearest, known))
+            }
             Self::Param(e) => e.fmt(f),
             Self::NameTaken { kind, name } => write!(f, "`{name}` is the name of another {kind} already"),
         }

@@ -1,6 +1,7 @@
 use ackclock_units::SeqNumber;
 
-/// How many samples there are per outstanding segment (E-A3), counted over one round trip of acks after the other: 1/2 with delayed acks.
+/// How many samples there are per outstanding segment (E-A3), counted over one round trip of acks after the
+/// other: 1/2 with delayed acks.
 #[derive(Clone, Copy, Debug)]
 pub struct SamplingRate {
     rate: f64,
@@ -16,7 +17,8 @@ impl SamplingRate {
         Self { rate: 1.0, end: iss, samples: 0, segments: 0 }
     }
 
-    /// Takes an ack, of so many segments, while nothing is being repaired. `sampled`: it gave a round-trip time.
+    /// Takes an ack, of so many segments, while nothing is being repaired. `sampled`: it gave a round-trip
+    /// time.
     #[inline]
     pub fn follow(&mut self, ack: SeqNumber, segments: u32, sampled: bool, snd_nxt: SeqNumber) {
         self.samples += u32::from(sampled);

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::{Backoff, Chosen, Modifier, ModifierError, Registry, RegistryError, RetransmissionTimer, Role, RttEstimator, nearest};
+use crate::{
+    Backoff, Chosen, Modifier, ModifierError, Registry, RegistryError, RetransmissionTimer, Role,
+    RttEstimator, nearest,
+};
 
 /// The part of a stack that decides when a segment is sent again without an ack having asked for it.
 #[derive(Clone, Debug)]
@@ -19,13 +22,19 @@ pub struct Timing {
 /// In the place of an estimator: the timeouts that a recorded sender had.
 pub const AS_RUN: &str = "as-run";
 
-/// Estimators that come with a countdown of their own, by the modifier that has both, and whether that countdown expires on the estimator's ticks.
-const COUNTDOWNS: &[(&str, &str, bool)] =
-    &[("eifel", "eifel-timer", false), ("eifel-agg", "eifel-agg", false), ("lite", "lite(500ms)", true), ("jacobson88-ticks", "ticks(500ms)", true)];
+/// Estimators that come with a countdown of their own, by the modifier that has both, and whether that
+/// countdown expires on the estimator's ticks.
+const COUNTDOWNS: &[(&str, &str, bool)] = &[
+    ("eifel", "eifel-timer", false),
+    ("eifel-agg", "eifel-agg", false),
+    ("lite", "lite(500ms)", true),
+    ("jacobson88-ticks", "ticks(500ms)", true),
+];
 
 impl Timing {
-    /// The timing called `name`: an estimator, with parameters in parentheses (`rfc6298(min_rto=200ms)`), or [`AS_RUN`]; then, each after a `+`, any number
-    /// of [`crate::MODIFIERS`] that concern it, or a backoff by its own name (`+linear`). An estimator brings the countdown that it was made for.
+    /// The timing called `name`: an estimator, with parameters in parentheses (`rfc6298(min_rto=200ms)`), or
+    /// [`AS_RUN`]; then, each after a `+`, any number of [`crate::MODIFIERS`] that concern it, or a backoff
+    /// by its own name (`+linear`). An estimator brings the countdown that it was made for.
     ///
     /// # Errors
     /// What of it is not known, or does not concern a timer.
@@ -54,7 +63,9 @@ impl Timing {
         for (param, value) in params {
             timing.set(registry, base, &format!("estimator.{param}"), value)?;
         }
-        let tick = |e: &Chosen<dyn RttEstimator>| e.params().iter().find(|(name, _)| *name == "tick").map(|(_, tick)| tick.to_string());
+        let tick = |e: &Chosen<dyn RttEstimator>| {
+            e.params().iter().find(|(name, _)| *name == "tick").map(|(_, tick)| tick.to_string())
+        };
         if let (Some((.., true)), Some(tick)) = (countdown, timing.estimator.as_ref().and_then(tick)) {
             timing.set(registry, base, "timer.heartbeat", &tick)?;
         }
@@ -122,7 +133,12 @@ impl Timing {
     }
 }
 
-fn adjust<T: Role + ?Sized>(registry: &Registry, chosen: &mut Chosen<T>, param: Option<&str>, value: &str) -> Result<(), RegistryError> {
+fn adjust<T: Role + ?Sized>(
+    registry: &Registry,
+    chosen: &mut Chosen<T>,
+    param: Option<&str>,
+    value: &str,
+) -> Result<(), RegistryError> {
     match param {
         None => *chosen = registry.choose(value)?,
         Some(param) => chosen.set(param, value)?,
@@ -148,8 +164,10 @@ fn with_params(text: &str) -> Result<Called<'_>, TimingError> {
     let Some((name, rest)) = text.split_once('(') else { return Ok((text, Vec::new())) };
     let malformed = || TimingError::Malformed { met: text.to_owned() };
     let inside = rest.strip_suffix(')').ok_or_else(malformed)?;
-    let params =
-        inside.split(',').filter(|p| !p.trim().is_empty()).map(|p| p.split_once('=').map(|(k, v)| (k.trim(), v.trim())).ok_or_else(malformed));
+    let params = inside
+        .split(',')
+        .filter(|p| !p.trim().is_empty())
+        .map(|p| p.split_once('=').map(|(k, v)| (k.trim(), v.trim())).ok_or_else(malformed));
     Ok((name.trim(), params.collect::<Result<_, _>>()?))
 }
 
@@ -193,12 +211,22 @@ impl fmt::Display for TimingError {
                 let hint = nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
                 write!(f, "`{met}` is not a known timer{hint}; known are {}", known.join(", "))
             }
-            Self::Malformed { met } => write!(f, "`{met}` is not a timer with parameters such as `rfc6298(min_rto=200ms)`"),
+            Self::Malformed { met } => {
+                write!(f, "`{met}` is not a timer with parameters such as `rfc6298(min_rto=200ms)`")
+            }
             Self::NoTimer { part } => {
-                write!(f, "`+{part}` changes no timer: modifiers that do are star, no-backoff, freebsd-syn, min-rto and the like")
+                write!(
+                    f,
+                    "`+{part}` changes no timer: modifiers that do are star, no-backoff, freebsd-syn, \
+                     min-rto and the like"
+                )
             }
             Self::AsRun { part } => {
-                write!(f, "`{part}` cannot change `{AS_RUN}`, the timeouts that the sender had: only their backoff can be another")
+                write!(
+                    f,
+                    "`{part}` cannot change `{AS_RUN}`, the timeouts that the sender had: only their backoff \
+                     can be another"
+                )
             }
             Self::Modifier(e) => e.fmt(f),
             Self::Registry(e) => e.fmt(f),
@@ -247,9 +275,17 @@ mod tests {
 
     #[test]
     fn an_estimator_brings_its_countdown() {
-        for (name, timer, heartbeat) in [("eifel", "precise", 0), ("lite", "restart-on-ack", 500), ("lite(tick=100ms)", "restart-on-ack", 100)] {
+        for (name, timer, heartbeat) in [
+            ("eifel", "precise", 0),
+            ("lite", "restart-on-ack", 500),
+            ("lite(tick=100ms)", "restart-on-ack", 100),
+        ] {
             let t = named(name);
-            assert_eq!((t.timer.name(), t.timer.params().duration("heartbeat")), (timer, Duration::from_millis(heartbeat)), "{name}");
+            assert_eq!(
+                (t.timer.name(), t.timer.params().duration("heartbeat")),
+                (timer, Duration::from_millis(heartbeat)),
+                "{name}"
+            );
         }
     }
 
@@ -257,16 +293,25 @@ mod tests {
     fn all_are_every_estimator_and_every_backoff() {
         let registry = Registry::builtin();
         let all = Timing::list(&registry, "rfc6298, all").expect("known");
-        let (estimators, backoffs) = (<dyn RttEstimator>::entries(&registry).len(), <dyn Backoff>::entries(&registry).len());
+        let (estimators, backoffs) =
+            (<dyn RttEstimator>::entries(&registry).len(), <dyn Backoff>::entries(&registry).len());
         assert_eq!(all.len(), estimators + backoffs);
     }
 
     #[test]
     fn errors_name_what_would_do() {
-        assert!(refused("rfc6289").starts_with("`rfc6289` is not a known timer (did you mean `rfc6298`?); known are rfc793"));
+        assert!(
+            refused("rfc6289")
+                .starts_with("`rfc6289` is not a known timer (did you mean `rfc6298`?); known are rfc793")
+        );
         assert!(refused("").starts_with("`` is not a known timer; known are"));
-        assert!(refused("rfc6298+sta(3)").starts_with("`+sta` is not a known modifier (did you mean `star`?)"));
-        assert!(refused("rfc6298(minrto=1s)").starts_with("`minrto` is not a parameter of `rfc6298` (did you mean `min_rto`?)"));
+        assert!(
+            refused("rfc6298+sta(3)").starts_with("`+sta` is not a known modifier (did you mean `star`?)")
+        );
+        assert!(
+            refused("rfc6298(minrto=1s)")
+                .starts_with("`minrto` is not a parameter of `rfc6298` (did you mean `min_rto`?)")
+        );
         assert!(refused("rfc6298(min_rto=1)").starts_with("`min_rto` is `1`, which is not a time"));
         assert!(refused("rfc6298(min_rto").starts_with("`rfc6298(min_rto` is not a timer with parameters"));
         assert!(refused("rfc6298+iw(10)").starts_with("`+iw(10)` changes no timer"));

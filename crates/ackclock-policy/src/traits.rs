@@ -26,8 +26,8 @@ pub trait RttEstimator: Policy {
     /// The retransmission timeout before backoff; the initial one before the first sample.
     fn rto(&self) -> Duration;
 
-    /// The same with `floor` in place of the rule's own smallest timeout (I-A5); what follows from its clock's ticks still holds. By default the rule has
-    /// no such floor.
+    /// The same with `floor` in place of the rule's own smallest timeout (I-A5); what follows from its
+    /// clock's ticks still holds. By default the rule has no such floor.
     fn rto_above(&self, _floor: Duration) -> Duration {
         self.rto()
     }
@@ -35,11 +35,13 @@ pub trait RttEstimator: Policy {
     /// The retransmission timeout before the first sample (RFC 6298 §2.1), which a SYN uses.
     fn initial_rto(&self) -> Duration;
 
-    /// Called when a timeout turns out to have been spurious (the original segment's ack arrived). Nothing by default.
+    /// Called when a timeout turns out to have been spurious (the original segment's ack arrived). Nothing by
+    /// default.
     fn on_spurious_timeout(&mut self) {}
 
-    /// Takes these for its smoothed round-trip time and deviation, whatever it had: what was kept from before a spurious timeout, or made of the
-    /// first sample after it (RFC 4015 §3.6), or what a model begins with. The timeout follows by the rule's own formula. By default it has none to set.
+    /// Takes these for its smoothed round-trip time and deviation, whatever it had: what was kept from before
+    /// a spurious timeout, or made of the first sample after it (RFC 4015 §3.6), or what a model begins with.
+    /// The timeout follows by the rule's own formula. By default it has none to set.
     fn recall(&mut self, _srtt: Duration, _rttvar: Duration) {}
 
     /// G, the granularity of its clock (RFC 6298 §2). Zero by default.
@@ -53,10 +55,12 @@ pub trait RttEstimator: Policy {
 
 /// Stretches the timeout of a segment that has timed out before, and says when to give up.
 ///
-/// It keeps no state: whoever runs a timer keeps the level of its backoff, so that a connection, a capture's what-if and a table of timeouts ask the same
-/// questions and get the same answers. The level is 0 without backoff, and 0 again after progress (by Karn's rule, after a valid sample).
+/// It keeps no state: whoever runs a timer keeps the level of its backoff, so that a connection, a capture's
+/// what-if and a table of timeouts ask the same questions and get the same answers. The level is 0 without
+/// backoff, and 0 again after progress (by Karn's rule, after a valid sample).
 pub trait Backoff: Policy {
-    /// The level after an expiry of the timer of data. By default one more: the level is the number of expiries in a row.
+    /// The level after an expiry of the timer of data. By default one more: the level is the number of
+    /// expiries in a row.
     fn level(&self, e: &Expiry) -> u32 {
         e.level.saturating_add(1)
     }
@@ -69,14 +73,16 @@ pub trait Backoff: Policy {
         self.timeout(rto, expiries, rng)
     }
 
-    /// True when the connection should be given up after `expiries` consecutive expiries and `waited` since the first transmission (R2,
-    /// RFC 9293 §3.8.3). SYNs have a limit of their own in the connection's configuration.
+    /// True when the connection should be given up after `expiries` consecutive expiries and `waited` since
+    /// the first transmission (R2, RFC 9293 §3.8.3). SYNs have a limit of their own in the connection's
+    /// configuration.
     fn give_up(&self, expiries: u32, waited: Duration) -> bool;
 }
 
 /// Decides when the retransmission timer runs: the countdown, not the timeout's length.
 pub trait RetransmissionTimer: Policy {
-    /// Answers one event. `timeout` is the backed-off timeout now in force. The engine holds the running deadline (`v.rto_deadline`).
+    /// Answers one event. `timeout` is the backed-off timeout now in force. The engine holds the running
+    /// deadline (`v.rto_deadline`).
     fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction;
 }
 
@@ -85,7 +91,8 @@ pub trait Scoreboard {
     /// Merged SACKed ranges above `snd_una`, ascending and disjoint. Empty without SACK.
     fn sacked(&self) -> &[SeqRange];
 
-    /// First outstanding segment at or after `from` that is marked lost and neither SACKed nor retransmitted since it was marked.
+    /// First outstanding segment at or after `from` that is marked lost and neither SACKed nor retransmitted
+    /// since it was marked.
     fn next_lost(&self, from: SeqNumber) -> Option<SeqRange>;
 
     /// First outstanding segment at or after `from` that is not SACKed (lost or not, retransmitted or not).
@@ -100,17 +107,20 @@ pub trait Scoreboard {
 
 /// Decides which segments are lost and what is sent next while repairing.
 ///
-/// The engine keeps marks (`lost`, SACKed, retransmitted) on the scoreboard and derives `pipe` from them; for a connection without SACK it
-/// counts each duplicate ack as one segment that left the network, so the window needs no inflation (RFC 5681 §3.2 and RFC 6582 in that form).
+/// The engine keeps marks (`lost`, SACKed, retransmitted) on the scoreboard and derives `pipe` from them; for
+/// a connection without SACK it counts each duplicate ack as one segment that left the network, so the window
+/// needs no inflation (RFC 5681 §3.2 and RFC 6582 in that form).
 pub trait LossRecovery: Policy {
-    /// Called for each acceptable ack, after the scoreboard took it in (cumulative part removed, SACK marks set). Ranges pushed to `lost` are
-    /// marked (their un-SACKed segments). Returns the phase the sender is in from now on: answering [`Phase::Recovery`] when `v.phase` was not
-    /// opens a loss episode (the engine then saves `recovery_point` and asks the window for its reduction); answering [`Phase::Loss`] outside a
-    /// timeout restarts from the loss window (Tahoe). The engine leaves Recovery, Loss and Cwr only when told so here.
+    /// Called for each acceptable ack, after the scoreboard took it in (cumulative part removed, SACK marks
+    /// set). Ranges pushed to `lost` are marked (their un-SACKed segments). Returns the phase the sender is
+    /// in from now on: answering [`Phase::Recovery`] when `v.phase` was not opens a loss episode (the engine
+    /// then saves `recovery_point` and asks the window for its reduction); answering [`Phase::Loss`] outside
+    /// a timeout restarts from the loss window (Tahoe). The engine leaves Recovery, Loss and Cwr only when
+    /// told so here.
     fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase;
 
-    /// Called when the retransmission timer expires. By default everything outstanding and un-SACKed is lost (RFC 6582 §4, RFC 6675 §5.1), and
-    /// the phase becomes Loss with `recovery_point = snd_nxt`.
+    /// Called when the retransmission timer expires. By default everything outstanding and un-SACKed is lost
+    /// (RFC 6582 §4, RFC 6675 §5.1), and the phase becomes Loss with `recovery_point = snd_nxt`.
     fn on_rto(&mut self, _b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
         lost.push(SeqRange::new(v.snd_una, v.snd_nxt));
     }
@@ -120,43 +130,49 @@ pub trait LossRecovery: Policy {
         v.phase
     }
 
-    /// When [`LossRecovery::on_deadline`] wants to be called; asked of rules that [go by time](LossRecovery::goes_by_time), after each of their answers.
+    /// When [`LossRecovery::on_deadline`] wants to be called; asked of rules that [go by
+    /// time](LossRecovery::goes_by_time), after each of their answers.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// True for a rule that goes by time: acks tell it which transmissions they report ([`AckInfo::deliveries`]), and it is asked to
-    /// [plan](LossRecovery::plan). Asked once, before the first data is sent.
+    /// True for a rule that goes by time: acks tell it which transmissions they report
+    /// ([`AckInfo::deliveries`]), and it is asked to [plan](LossRecovery::plan). Asked once, before the first
+    /// data is sent.
     fn goes_by_time(&self) -> bool {
         false
     }
 
-    /// For a rule that goes by time: new data was sent or acknowledged, and the retransmission timer was told of it (`v.rto_deadline`). The moment to set
-    /// a [deadline](LossRecovery::deadline) beside it.
+    /// For a rule that goes by time: new data was sent or acknowledged, and the retransmission timer was told
+    /// of it (`v.rto_deadline`). The moment to set a [deadline](LossRecovery::deadline) beside it.
     fn plan(&mut self, _b: &dyn Scoreboard, _v: &SenderView) {}
 
-    /// Asked after each [`LossRecovery::on_deadline`]: a segment to send now, whatever the window says, in order to hear from the receiver. As in
-    /// [`LossRecovery::next_seg`], an outstanding range or one that starts at `v.snd_nxt`. The retransmission timer begins anew with it.
+    /// Asked after each [`LossRecovery::on_deadline`]: a segment to send now, whatever the window says, in
+    /// order to hear from the receiver. As in [`LossRecovery::next_seg`], an outstanding range or one that
+    /// starts at `v.snd_nxt`. The retransmission timer begins anew with it.
     fn loss_probe(&mut self, _b: &dyn Scoreboard, _v: &SenderView) -> Option<SeqRange> {
         None
     }
 
-    /// What to send next while something may be missing (called when the phase is not Open or lost marks remain): an outstanding range to
-    /// retransmit, a range that starts at `v.snd_nxt` for new data (the engine fills in what it has), or `None` to send nothing.
+    /// What to send next while something may be missing (called when the phase is not Open or lost marks
+    /// remain): an outstanding range to retransmit, a range that starts at `v.snd_nxt` for new data (the
+    /// engine fills in what it has), or `None` to send nothing.
     fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange>;
 
     /// Tells that `sent` was (re)transmitted on this rule's advice.
     fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {}
 
-    /// What happens to the window beyond the reduction that opens an episode. Called after each ack on which the phase is or was not Open (after every ack
-    /// for a rule that goes by time), when `v` shows everything else that the ack brought, and before [`LossRecovery::quota`].
+    /// What happens to the window beyond the reduction that opens an episode. Called after each ack on which
+    /// the phase is or was not Open (after every ack for a rule that goes by time), when `v` shows everything
+    /// else that the ack brought, and before [`LossRecovery::quota`].
     fn adjust(&mut self, _v: &SenderView) -> Adjustment {
         Adjustment::Keep
     }
 
-    /// Bytes that may be sent now. Called after each ack and expiry outside the Open phase, in which `v.room()` holds; `v.room()` by default. The first
-    /// retransmission of a repair goes out whatever the window says (RFC 5681 §3.2 step 3), so rules for fast recovery answer at least one segment then;
-    /// PRR and rate-halving override it too, and rules without Limited Transmit do in Disorder.
+    /// Bytes that may be sent now. Called after each ack and expiry outside the Open phase, in which
+    /// `v.room()` holds; `v.room()` by default. The first retransmission of a repair goes out whatever the
+    /// window says (RFC 5681 §3.2 step 3), so rules for fast recovery answer at least one segment then; PRR
+    /// and rate-halving override it too, and rules without Limited Transmit do in Disorder.
     fn quota(&mut self, v: &SenderView) -> Bytes {
         v.room()
     }
@@ -167,21 +183,24 @@ pub trait LossRecovery: Policy {
 
 /// Finds out whether a timeout was spurious, and says with what window the sender then resumes.
 ///
-/// From an expiry for which [`SpuriousTimeout::on_rto`] answers true until a verdict, the engine keeps the window, the phase and the scoreboard's marks from
-/// before it. On [`Verdict::Spurious`] it takes back what the timeout marked and resumes with new data.
+/// From an expiry for which [`SpuriousTimeout::on_rto`] answers true until a verdict, the engine keeps the
+/// window, the phase and the scoreboard's marks from before it. On [`Verdict::Spurious`] it takes back what
+/// the timeout marked and resumes with new data.
 pub trait SpuriousTimeout: Policy {
-    /// Called when the retransmission timer expires, with `v` as it is before anything is reduced or marked (`v.expiries` is 0 for the first expiry). False
-    /// when nothing is going to be found out about it; anything kept from before is dropped then.
+    /// Called when the retransmission timer expires, with `v` as it is before anything is reduced or marked
+    /// (`v.expiries` is 0 for the first expiry). False when nothing is going to be found out about it;
+    /// anything kept from before is dropped then.
     fn on_rto(&mut self, v: &SenderView) -> bool;
 
-    /// Called for each acceptable ack after that until there is a verdict, before the loss recovery is asked. The scoreboard has taken the ack in.
+    /// Called for each acceptable ack after that until there is a verdict, before the loss recovery is asked.
+    /// The scoreboard has taken the ack in.
     fn on_ack(&mut self, a: &AckInfo, t: &Timeout, b: &dyn Scoreboard, v: &SenderView) -> Verdict;
 
     /// The window to resume with after [`Verdict::Spurious`].
     fn resume(&mut self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window;
 
-    /// True when the first sample of data that was sent after [`Verdict::Spurious`] shall set the estimator anew (RFC 4015 §3.6, step 11). By default the
-    /// sample is one as any other.
+    /// True when the first sample of data that was sent after [`Verdict::Spurious`] shall set the estimator
+    /// anew (RFC 4015 §3.6, step 11). By default the sample is one as any other.
     fn adapts_timer(&self) -> bool {
         false
     }
@@ -195,17 +214,18 @@ pub trait CongestionControl: Policy {
     /// Called for each ack that advances `snd_una` while the phase is Open, Disorder or Loss.
     fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window;
 
-    /// Called once per congestion episode (the engine tests "already reduced"), with `v` as it was at the moment of detection.
+    /// Called once per congestion episode (the engine tests "already reduced"), with `v` as it was at the
+    /// moment of detection.
     fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window;
 
-    /// Called when an episode ends: repaired, or found spurious (then the engine restores the window from before it unless this answers otherwise:
-    /// `v.window` holds the restored one).
+    /// Called when an episode ends: repaired, or found spurious (then the engine restores the window from
+    /// before it unless this answers otherwise: `v.window` holds the restored one).
     fn on_settled(&mut self, _s: Settled, v: &SenderView) -> Window {
         v.window
     }
 
-    /// Called before sending after an idle period longer than the timeout (J-A12, RFC 5681 §4.1). By default the restart window
-    /// `rw = min(iw, cwnd)` with `iw` as the engine knows it from `start`.
+    /// Called before sending after an idle period longer than the timeout (J-A12, RFC 5681 §4.1). By default
+    /// the restart window `rw = min(iw, cwnd)` with `iw` as the engine knows it from `start`.
     fn on_idle(&mut self, _idle: Duration, v: &SenderView) -> Window {
         Window { cwnd: v.window.cwnd.min(v.initial_window), ..v.window }
     }
@@ -218,8 +238,9 @@ pub trait CongestionControl: Policy {
 
 /// Decides in what segments new data leaves, and how often each is sent.
 pub trait Framing: Policy {
-    /// Called for each segment of new data that is about to be cut; `v.unsent` holds what waits, and is not empty. The engine bounds the answer by what fits
-    /// beside a segment's options, by the windows and by what waits; copies leave only as far as the congestion window holds them beside everything else.
+    /// Called for each segment of new data that is about to be cut; `v.unsent` holds what waits, and is not
+    /// empty. The engine bounds the answer by what fits beside a segment's options, by the windows and by
+    /// what waits; copies leave only as far as the congestion window holds them beside everything else.
     fn frame(&mut self, v: &SenderView) -> Frame;
 
     /// True when the answer is a full segment, sent once, whatever happens: then nobody needs to ask.
@@ -230,8 +251,9 @@ pub trait Framing: Policy {
 
 /// Decides when a receiver acknowledges.
 pub trait AckPolicy: Policy {
-    /// Called for each arriving segment that carries data in order, with no gap above it; everything else (out of order, gap filled, FIN) is
-    /// acknowledged at once by the engine (RFC 5681 §4.2), unless [`AckPolicy::holds_out_of_order`] says otherwise.
+    /// Called for each arriving segment that carries data in order, with no gap above it; everything else
+    /// (out of order, gap filled, FIN) is acknowledged at once by the engine (RFC 5681 §4.2), unless
+    /// [`AckPolicy::holds_out_of_order`] says otherwise.
     fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction;
 
     /// True when out-of-order segments are *not* acknowledged at once either (old receivers).
@@ -245,16 +267,19 @@ pub trait RateControl: Policy {
     /// Called with each packet sent; answers the time until the next one. Never zero.
     fn on_sent(&mut self) -> Duration;
 
-    /// Called when the receiver has reported congestion: once for all the packets that were under way when the rate last fell.
+    /// Called when the receiver has reported congestion: once for all the packets that were under way when
+    /// the rate last fell.
     fn on_congestion(&mut self);
 }
 
 /// What runs above a connection.
 pub trait Application: Policy {
-    /// Called when the connection is established, whenever the wake-up it asked for has come, and may be called early.
+    /// Called when the connection is established, whenever the wake-up it asked for has come, and may be
+    /// called early.
     fn on_wake(&mut self, now: Instant, io: &mut dyn AppIo, rng: &mut Rng) -> Wake;
 
-    /// Memory that its lists take, bytes; those that grow as it runs. Runs that would hold too much end with an error.
+    /// Memory that its lists take, bytes; those that grow as it runs. Runs that would hold too much end with
+    /// an error.
     fn held_bytes(&self) -> u64 {
         0
     }
@@ -262,7 +287,8 @@ pub trait Application: Policy {
 
 /// A queue in front of a link.
 pub trait QueueDiscipline: Policy {
-    /// Takes, marks or drops an arriving packet; `PushOut`, for queues with a scheduler, drops another one that is queued and takes this one.
+    /// Takes, marks or drops an arriving packet; `PushOut`, for queues with a scheduler, drops another one
+    /// that is queued and takes this one.
     fn enqueue(&mut self, p: Queued, now: Instant, rng: &mut Rng) -> Admit;
 
     /// The oldest packet, of `bytes`, has gone into service. Never called where there is a scheduler.
@@ -271,7 +297,8 @@ pub trait QueueDiscipline: Policy {
     /// What is queued now, the packet in service not included.
     fn backlog(&self) -> Backlog;
 
-    /// `None` when packets leave in order of arrival and are dropped at arrival only: then the link keeps the packets and computes departures ahead.
+    /// `None` when packets leave in order of arrival and are dropped at arrival only: then the link keeps the
+    /// packets and computes departures ahead.
     fn scheduler(&mut self) -> Option<&mut dyn PacketScheduler> {
         None
     }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use ackclock_capture::gaps::{ByTime, GapRule, SENT_AGAIN};
 use ackclock_capture::read::{Packets, open};
-use ackclock_capture::{Analysis, Connection, Direction, MOST_PACKETS, Options, Report, Selection, Spread, Stalled, View, WhatIf};
+use ackclock_capture::{
+    Analysis, Connection, Direction, MOST_PACKETS, Options, Report, Selection, Spread, Stalled, View, WhatIf,
+};
 use ackclock_policy::{Registry, Timing};
 use ackclock_trace::Row;
 use ackclock_units::{Duration, Instant};
@@ -51,9 +53,10 @@ pub struct Captured {
     stalls: Py<Table>,
 }
 
-/// Takes apart the capture at `path` (`-` for standard input). `flow` chooses connections (`Selection::parse`); `samples` keeps a row for every ack that
-/// moves forward, `packets` one for every packet of these connections; `what_if` names timers to be put in the place of the senders' (`Timing::list`).
-/// `progress` gets the bytes read. Raises `InputError`.
+/// Takes apart the capture at `path` (`-` for standard input). `flow` chooses connections
+/// (`Selection::parse`); `samples` keeps a row for every ack that moves forward, `packets` one for every
+/// packet of these connections; `what_if` names timers to be put in the place of the senders'
+/// (`Timing::list`). `progress` gets the bytes read. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (path, flow = None, samples = false, progress = None, packets = false, what_if = None))]
 pub fn read_capture(
@@ -65,7 +68,10 @@ pub fn read_capture(
     packets: bool,
     what_if: Option<&str>,
 ) -> PyResult<Captured> {
-    let what_if = what_if.map(|names| Timing::list(&Registry::builtin(), names)).transpose().map_err(|e| InputError::new_err(e.to_string()))?;
+    let what_if = what_if
+        .map(|names| Timing::list(&Registry::builtin(), names))
+        .transpose()
+        .map_err(|e| InputError::new_err(e.to_string()))?;
     let options = Options { samples, what_if: what_if.unwrap_or_default().into() };
     let flow = flow.map(Selection::parse).transpose().map_err(InputError::new_err)?;
     let mut stopped_by = None;
@@ -83,8 +89,11 @@ pub fn read_capture(
     };
     let listed = packets.then(|| flow.clone());
     let report = py.detach(|| catch_unwind(AssertUnwindSafe(|| report(&path, options, listed, told))));
-    let report =
-        report.map_err(|_| SimulationError::new_err("the analysis broke one of its own rules (a panic); please report it with the capture"))?;
+    let report = report.map_err(|_| {
+        SimulationError::new_err(
+            "the analysis broke one of its own rules (a panic); please report it with the capture",
+        )
+    })?;
     if let Some(e) = stopped_by {
         return Err(e);
     }
@@ -307,14 +316,25 @@ fn spread(s: &Spread) -> Value {
     })
 }
 
-/// The silences among arrivals (s, in order) that show timeouts (B-U1): where each begins, its length, and whether it is a consecutive one. The rule
-/// is that of captures.
+/// The silences among arrivals (s, in order) that show timeouts (B-U1): where each begins, its length, and
+/// whether it is a consecutive one. The rule is that of captures.
 #[pyfunction]
 #[pyo3(signature = (arrivals, rtt, least, round_trips, ratio))]
-pub fn gap_timeouts(arrivals: Vec<f64>, rtt: f64, least: f64, round_trips: f64, ratio: f64) -> PyResult<Vec<(f64, f64, bool)>> {
+pub fn gap_timeouts(
+    arrivals: Vec<f64>,
+    rtt: f64,
+    least: f64,
+    round_trips: f64,
+    ratio: f64,
+) -> PyResult<Vec<(f64, f64, bool)>> {
     let first = arrivals.first().copied().unwrap_or(0.0);
-    let span =
-        |s: f64| if s >= 0.0 { Ok(Duration::from_secs_f64(s)) } else { Err(InputError::new_err(format!("{s} s is no time; 0 s or more would do"))) };
+    let span = |s: f64| {
+        if s >= 0.0 {
+            Ok(Duration::from_secs_f64(s))
+        } else {
+            Err(InputError::new_err(format!("{s} s is no time; 0 s or more would do")))
+        }
+    };
     let (least, rtt) = (span(least)?, span(rtt)?);
     let mut rule = ByTime::new(least, round_trips, ratio);
     let mut found = Vec::new();

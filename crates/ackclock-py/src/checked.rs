@@ -1,4 +1,5 @@
-//! Values that Python's constructors were given: whether a scenario could take them, said before there is one.
+//! Values that Python's constructors were given: whether a scenario could take them, said before there is
+//! one.
 
 use ackclock_engine::Stack;
 use ackclock_policy::{Declaration, Param, Registry};
@@ -15,8 +16,8 @@ pub fn declared() -> Vec<Declaration> {
     declared
 }
 
-/// Refuses a value that the parameter `param` of `name`, a `kind` of policy, takes in no scenario. `link` and `flows` have the keys of links and of flows
-/// without a name. Raises `PolicyError`.
+/// Refuses a value that the parameter `param` of `name`, a `kind` of policy, takes in no scenario. `link` and
+/// `flows` have the keys of links and of flows without a name. Raises `PolicyError`.
 #[pyfunction]
 pub fn check_value(kind: &str, name: &str, param: &str, text: &str) -> PyResult<()> {
     let params: &[Param] = match kind {
@@ -29,8 +30,8 @@ pub fn check_value(kind: &str, name: &str, param: &str, text: &str) -> PyResult<
     scenario::check_value(param, text).map_err(|e| PolicyError::new_err(format!("{of}{e}")))
 }
 
-/// Refuses a stack that no scenario could have: `preset` (`sack` without one) with `settings`, keys such as `recovery`, `recovery.careful` or `mss` with
-/// their values. Raises `PolicyError`.
+/// Refuses a stack that no scenario could have: `preset` (`sack` without one) with `settings`, keys such as
+/// `recovery`, `recovery.careful` or `mss` with their values. Raises `PolicyError`.
 #[pyfunction]
 pub fn check_stack(preset: Option<&str>, settings: Vec<(String, String)>) -> PyResult<()> {
     let wrong = |e: ackclock_engine::StackError| PolicyError::new_err(e.to_string());

@@ -1,5 +1,5 @@
-//! The declarations of everything that has parameters, as JSON, the schedule of timeouts that a backoff rule makes,
-//! and the intervals of a rate control.
+//! The declarations of everything that has parameters, as JSON, the schedule of timeouts that a backoff rule
+//! makes, and the intervals of a rate control.
 
 use ackclock_engine::{OPTIONS, PRESETS};
 use ackclock_policy::{Backoff, Declaration, Expiry, Kind, MODIFIERS, Param, RateControl, Registry};
@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use crate::checked::declared;
 use crate::error;
 
-/// Everything that scenarios name: `policies` (of the registry; faults, workloads, sizes and arrivals too), each with kind, name, meaning, source and
-/// parameters; `options` of a connection; `presets` and `modifiers` of stacks. A JSON object.
+/// Everything that scenarios name: `policies` (of the registry; faults, workloads, sizes and arrivals too),
+/// each with kind, name, meaning, source and parameters; `options` of a connection; `presets` and `modifiers`
+/// of stacks. A JSON object.
 #[pyfunction]
 pub fn declarations() -> String {
     let declared = declared();
@@ -52,11 +53,18 @@ pub fn tables_reference() -> String {
     TABLES.iter().map(|t| t.to_markdown()).collect::<Vec<_>>().join("\n")
 }
 
-/// The timeouts, in nanoseconds, that the backoff rule `name` makes of `rto` (ns) for a packet's first transmission and its first `rounds - 1`
-/// retransmissions, while it alone is in flight; `syn` asks for those of a SYN. Raises `PolicyError` for a rule or a parameter that is not known.
+/// The timeouts, in nanoseconds, that the backoff rule `name` makes of `rto` (ns) for a packet's first
+/// transmission and its first `rounds - 1` retransmissions, while it alone is in flight; `syn` asks for those
+/// of a SYN. Raises `PolicyError` for a rule or a parameter that is not known.
 #[pyfunction]
 #[pyo3(signature = (name, params, rto, rounds, syn = false))]
-pub fn backoff_schedule(name: &str, params: Vec<(String, String)>, rto: u64, rounds: u32, syn: bool) -> PyResult<Vec<u64>> {
+pub fn backoff_schedule(
+    name: &str,
+    params: Vec<(String, String)>,
+    rto: u64,
+    rounds: u32,
+    syn: bool,
+) -> PyResult<Vec<u64>> {
     let mut chosen = Registry::builtin().choose::<dyn Backoff>(name).map_err(error::policy)?;
     for (param, text) in &params {
         chosen.set(param, text).map_err(error::policy)?;
@@ -74,8 +82,8 @@ pub fn backoff_schedule(name: &str, params: Vec<(String, String)>, rto: u64, rou
     Ok((0..rounds).map(timeout).map(Duration::as_nanos).collect())
 }
 
-/// The intervals, in nanoseconds, that the rate control `name` leaves after each of `packets` packets (at most a million), without congestion. Raises
-/// `PolicyError` for a rule or a parameter that is not known.
+/// The intervals, in nanoseconds, that the rate control `name` leaves after each of `packets` packets (at
+/// most a million), without congestion. Raises `PolicyError` for a rule or a parameter that is not known.
 #[pyfunction]
 pub fn rate_intervals(name: &str, params: Vec<(String, String)>, packets: u32) -> PyResult<Vec<u64>> {
     let mut chosen = Registry::builtin().choose::<dyn RateControl>(name).map_err(error::policy)?;

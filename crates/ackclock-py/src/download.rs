@@ -12,11 +12,17 @@ use serde_json::json;
 
 use crate::error;
 
-/// Downloads a file from `python -m http.server` on the kernel's TCP through our engine, over an emulated path, and answers what it found, as JSON.
-/// Captures go to `folder`. `progress` is called with the share of the file received and a label. To be called in a process with one thread, which
-/// may be moved into a user namespace. Raises `MissingRightError` where the system allows no such thing.
+/// Downloads a file from `python -m http.server` on the kernel's TCP through our engine, over an emulated
+/// path, and answers what it found, as JSON. Captures go to `folder`. `progress` is called with the share of
+/// the file received and a label. To be called in a process with one thread, which may be moved into a user
+/// namespace. Raises `MissingRightError` where the system allows no such thing.
 #[pyfunction]
-pub fn download_demo(py: Python<'_>, folder: PathBuf, python: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<String> {
+pub fn download_demo(
+    py: Python<'_>,
+    folder: PathBuf,
+    python: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
     let mut stopped_by = None;
     let mut told = |p: &DemoProgress| {
         Python::attach(|py| match py.check_signals().and_then(|()| tell(py, progress.as_ref(), p)) {
@@ -34,7 +40,11 @@ pub fn download_demo(py: Python<'_>, folder: PathBuf, python: PathBuf, progress:
     }
 }
 
-fn run(folder: PathBuf, python: PathBuf, told: &mut dyn FnMut(&DemoProgress) -> ControlFlow<()>) -> Result<DemoReport, DriveError> {
+fn run(
+    folder: PathBuf,
+    python: PathBuf,
+    told: &mut dyn FnMut(&DemoProgress) -> ControlFlow<()>,
+) -> Result<DemoReport, DriveError> {
     if ackclock_drive::check()? == Means::UserNamespace {
         ackclock_drive::enter_user_namespace()?;
     }

@@ -6,9 +6,19 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 create_exception!(ackclock, AckclockError, PyException, "What every error of ackclock is.");
-create_exception!(ackclock, InputError, AckclockError, "What was given will not do: the place, the value met, the values that would do.");
+create_exception!(
+    ackclock,
+    InputError,
+    AckclockError,
+    "What was given will not do: the place, the value met, the values that would do."
+);
 create_exception!(ackclock, ScenarioError, InputError, "A scenario will not do.");
-create_exception!(ackclock, PolicyError, InputError, "A policy or one of its parameters is not known, or its value will not do.");
+create_exception!(
+    ackclock,
+    PolicyError,
+    InputError,
+    "A policy or one of its parameters is not known, or its value will not do."
+);
 create_exception!(
     ackclock,
     SimulationError,

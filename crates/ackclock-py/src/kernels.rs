@@ -1,11 +1,12 @@
-//! Transfers over an emulated path: of the kernel's own TCP, and with an application of the registry at each end, of our engine too.
+//! Transfers over an emulated path: of the kernel's own TCP, and with an application of the registry at each
+//! end, of our engine too.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use ackclock_drive::{
-    Capture, Carrier, Clock, Closes, DriveError, EmulatorReport, Ends, Flow, Flows, FlowsReport, KernelTransfer, KernelWeb, Kernels, KernelsOptions,
-    Means, OptionSeen, TcpCounts, TcpOption, WebFlow,
+    Capture, Carrier, Clock, Closes, DriveError, EmulatorReport, Ends, Flow, Flows, FlowsReport,
+    KernelTransfer, KernelWeb, Kernels, KernelsOptions, Means, OptionSeen, TcpCounts, TcpOption, WebFlow,
 };
 use ackclock_engine::Stats;
 use ackclock_units::Duration;
@@ -15,18 +16,32 @@ use serde_json::{Value, json};
 use crate::error::ScenarioError;
 use crate::probe::{counters, links, resolved, specs};
 
-/// Sends for so many seconds from one kernel to another, in namespaces of their own, over the link and the way back of the scenario `path`, and captures
-/// beside the sender. `parameters` are set in both kernels first. Answers what the kernel counted, as JSON. To be called in a process with one thread,
-/// which may be moved into a user namespace. Raises `MissingRightError` where the system allows no such thing.
+/// Sends for so many seconds from one kernel to another, in namespaces of their own, over the link and the
+/// way back of the scenario `path`, and captures beside the sender. `parameters` are set in both kernels
+/// first. Answers what the kernel counted, as JSON. To be called in a process with one thread, which may be
+/// moved into a user namespace. Raises `MissingRightError` where the system allows no such thing.
 #[pyfunction]
-pub fn kernel_transfer(py: Python<'_>, path: &str, seconds: f64, parameters: Vec<(String, String)>, capture: PathBuf) -> PyResult<String> {
+pub fn kernel_transfer(
+    py: Python<'_>,
+    path: &str,
+    seconds: f64,
+    parameters: Vec<(String, String)>,
+    capture: PathBuf,
+) -> PyResult<String> {
     let ((there, back), seed) = links(path)?;
     let transfer = KernelTransfer { duration: Duration::from_secs_f64(seconds), parameters };
     let found = interruptible(py, |go_on| {
         let clock = Clock::start();
         let capture = Capture::create(&capture, clock)?;
-        let kernels =
-            Kernels::new(KernelsOptions { mtu: 1500, there, back, access: Default::default(), seed, clock, capture: Some(capture.clone()) })?;
+        let kernels = Kernels::new(KernelsOptions {
+            mtu: 1500,
+            there,
+            back,
+            access: Default::default(),
+            seed,
+            clock,
+            capture: Some(capture.clone()),
+        })?;
         let found = transfer.run(kernels, go_on)?;
         capture.finish()?;
         Ok(found)
@@ -41,11 +56,13 @@ pub fn kernel_transfer(py: Python<'_>, path: &str, seconds: f64, parameters: Vec
     .to_string())
 }
 
-/// Makes the web transfers of the scenario `scenario`, with its first seed, by two kernels in namespaces of their own: each client is a host at its own
-/// distance, and the scenario's one link and its way back are emulated. `parameters` are set in both kernels, `options` on all sockets; `server_closes`
-/// says who closes first; where `capture` is given, what passes the server's device is written there. Answers what was found, as JSON, columns for the
-/// flows. To be called in a process with one thread, which may be moved into a user namespace. Raises `MissingRightError` where the system allows no such
-/// thing, or its kernel lacks an option.
+/// Makes the web transfers of the scenario `scenario`, with its first seed, by two kernels in namespaces of
+/// their own: each client is a host at its own distance, and the scenario's one link and its way back are
+/// emulated. `parameters` are set in both kernels, `options` on all sockets; `server_closes` says who closes
+/// first; where `capture` is given, what passes the server's device is written there. Answers what was found,
+/// as JSON, columns for the flows. To be called in a process with one thread, which may be moved into a user
+/// namespace. Raises `MissingRightError` where the system allows no such thing, or its kernel lacks an
+/// option.
 #[pyfunction]
 pub fn kernel_web(
     py: Python<'_>,
@@ -56,17 +73,33 @@ pub fn kernel_web(
     capture: Option<PathBuf>,
 ) -> PyResult<String> {
     let resolved = resolved(scenario)?;
-    let job = resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
+    let job =
+        resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
     let transfers = resolved.transfers(job).map_err(|e| ScenarioError::new_err(e.to_string()))?;
     let (there, back) = specs(&resolved)?;
     let options = named(options)?;
     let closes = if server_closes { Closes::Server } else { Closes::Client };
-    let web = KernelWeb { transfers, duration: resolved.duration(), drain: resolved.drain(), closes, parameters, options };
+    let web = KernelWeb {
+        transfers,
+        duration: resolved.duration(),
+        drain: resolved.drain(),
+        closes,
+        parameters,
+        options,
+    };
     let found = interruptible(py, |go_on| {
         let clock = Clock::start();
         let capture = capture.map(|path| Capture::create(&path, clock)).transpose()?;
         let access = web.access();
-        let kernels = Kernels::new(KernelsOptions { mtu: 1500, there, back, access, seed: job.seed, clock, capture: capture.clone() })?;
+        let kernels = Kernels::new(KernelsOptions {
+            mtu: 1500,
+            there,
+            back,
+            access,
+            seed: job.seed,
+            clock,
+            capture: capture.clone(),
+        })?;
         let found = web.run(kernels, go_on)?;
         capture.map_or(Ok(()), |c| c.finish())?;
         Ok(found)
@@ -83,10 +116,11 @@ pub fn kernel_web(
     .to_string())
 }
 
-/// Runs the applications of the scenario `scenario`, with its first seed, above real connections: `carriers` says for the clients and for the servers
-/// whether they are of a `kernel` in a namespace of its own or of our `engine`, with the stacks of the scenario; the rest is as with `kernel_web`.
-/// `quick_acks`: the kernels are told after every read to acknowledge at once. Answers what was found, as JSON: columns for the flows, and for each flow
-/// the times at which its client's transactions began and what they took.
+/// Runs the applications of the scenario `scenario`, with its first seed, above real connections: `carriers`
+/// says for the clients and for the servers whether they are of a `kernel` in a namespace of its own or of
+/// our `engine`, with the stacks of the scenario; the rest is as with `kernel_web`. `quick_acks`: the kernels
+/// are told after every read to acknowledge at once. Answers what was found, as JSON: columns for the flows,
+/// and for each flow the times at which its client's transactions began and what they took.
 #[pyfunction]
 pub fn emulated_flows(
     py: Python<'_>,
@@ -98,15 +132,30 @@ pub fn emulated_flows(
     capture: Option<PathBuf>,
 ) -> PyResult<String> {
     let resolved = resolved(scenario)?;
-    let job = resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
+    let job =
+        resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
     let conversations = resolved.conversations(job).map_err(|e| ScenarioError::new_err(e.to_string()))?;
     let (there, back) = specs(&resolved)?;
     let carriers = (carrier(&carriers.0)?, carrier(&carriers.1)?);
-    let flows = Flows { conversations, duration: resolved.duration(), parameters, options: named(options)?, quick_acks };
+    let flows = Flows {
+        conversations,
+        duration: resolved.duration(),
+        parameters,
+        options: named(options)?,
+        quick_acks,
+    };
     let found = interruptible(py, |go_on| {
         let clock = Clock::start();
         let capture = capture.map(|path| Capture::create(&path, clock)).transpose()?;
-        let options = KernelsOptions { mtu: 1500, there, back, access: flows.access(), seed: job.seed, clock, capture: capture.clone() };
+        let options = KernelsOptions {
+            mtu: 1500,
+            there,
+            back,
+            access: flows.access(),
+            seed: job.seed,
+            clock,
+            capture: capture.clone(),
+        };
         let ends = Ends::new(carriers, flows.hosts()?, options)?;
         let found = flows.run(ends, go_on)?;
         capture.map_or(Ok(()), |c| c.finish())?;
@@ -119,7 +168,9 @@ fn carrier(name: &str) -> PyResult<Carrier> {
     match name {
         "kernel" => Ok(Carrier::Kernel),
         "engine" => Ok(Carrier::Engine),
-        other => Err(ScenarioError::new_err(format!("`{other}` carries no connections; kernel or engine would do here"))),
+        other => Err(ScenarioError::new_err(format!(
+            "`{other}` carries no connections; kernel or engine would do here"
+        ))),
     }
 }
 
@@ -128,7 +179,9 @@ fn conversed(found: &FlowsReport) -> Value {
     let time = |d: Option<Duration>| json!(d.map(Duration::as_secs_f64));
     // Of a kernel, and of our engine.
     let client = |kernel: &dyn Fn(&TcpCounts) -> Value, engine: &dyn Fn(&Stats) -> Value| {
-        column(&|f| f.client.counts.as_ref().map(kernel).or(f.client.stats.as_deref().map(engine)).unwrap_or_default())
+        column(&|f| {
+            f.client.counts.as_ref().map(kernel).or(f.client.stats.as_deref().map(engine)).unwrap_or_default()
+        })
     };
     let none = |_: &Stats| Value::Null;
     let s = &found.stamping;
@@ -178,19 +231,25 @@ fn path(r: &EmulatorReport) -> Value {
 }
 
 fn seen(options: &[OptionSeen]) -> Value {
-    options.iter().map(|o| json!({ "name": o.option.name(), "value": o.value, "same": o.same, "other": o.other })).collect()
+    options
+        .iter()
+        .map(|o| json!({ "name": o.option.name(), "value": o.value, "same": o.same, "other": o.other }))
+        .collect()
 }
 
 /// What the clients' kernel and the servers' counted, where they are kernels.
 fn counted(counters: impl Iterator<Item = (&'static str, Option<u64>, Option<u64>)>) -> Value {
-    counters.map(|(name, client, server)| json!({ "name": name, "server": server, "client": client })).collect()
+    counters
+        .map(|(name, client, server)| json!({ "name": name, "server": server, "client": client }))
+        .collect()
 }
 
 /// The flows, a list for each column. Names and units are those of the table of flows.
 fn columns(flows: &[WebFlow]) -> Value {
     let column = |value: &dyn Fn(&WebFlow) -> Value| -> Value { flows.iter().map(value).collect() };
     let time = |d: Option<Duration>| json!(d.map(Duration::as_secs_f64));
-    let server = |value: &dyn Fn(&TcpCounts) -> Value| column(&|f| f.server.as_ref().map_or(Value::Null, value));
+    let server =
+        |value: &dyn Fn(&TcpCounts) -> Value| column(&|f| f.server.as_ref().map_or(Value::Null, value));
     json!({
         "start": column(&|f| time(f.opened)),
         "late": column(&|f| time(Some(f.late))),
@@ -211,8 +270,12 @@ fn columns(flows: &[WebFlow]) -> Value {
     })
 }
 
-/// Runs what needs namespaces, without the interpreter's lock, until it is done, Ctrl-C comes, or the process that started this one ends.
-fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, DriveError> + Send) -> PyResult<T> {
+/// Runs what needs namespaces, without the interpreter's lock, until it is done, Ctrl-C comes, or the process
+/// that started this one ends.
+fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, DriveError> + Send,
+) -> PyResult<T> {
     let mut stopped_by = None;
     let mut go_on = || {
         Python::attach(|py| match py.check_signals() {

@@ -1,4 +1,5 @@
-//! The extension module `ackclock._core`: conversion and errors between the Rust rooms and the Python package. No logic lives here.
+//! The extension module `ackclock._core`: conversion and errors between the Rust rooms and the Python
+//! package. No logic lives here.
 
 mod capture;
 mod checked;

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use ackclock_drive::{Background, LimitSign, Measured, ProbeOptions, ProbeReport, SimulatedPath};
 #[cfg(target_os = "linux")]
-use ackclock_drive::{Clock, DriveError, Kernels, KernelsOptions, Means, ProbeMethod, ProbePhase, ProbeProgress, ProbeTarget, RealProbe};
+use ackclock_drive::{
+    Clock, DriveError, Kernels, KernelsOptions, Means, ProbeMethod, ProbePhase, ProbeProgress, ProbeTarget,
+    RealProbe,
+};
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
 use ackclock_policy::replay::Distribution;
@@ -38,10 +41,12 @@ pub struct Settings {
 impl Settings {
     /// The options, and the name of the receiver's rule, which the models depend on.
     fn options(&self) -> PyResult<(ProbeOptions, bool)> {
-        let stack = Stack::named(&Registry::builtin(), &self.stack).map_err(|e| InputError::new_err(e.to_string()))?;
+        let stack = Stack::named(&Registry::builtin(), &self.stack)
+            .map_err(|e| InputError::new_err(e.to_string()))?;
         let (config, time) = (stack.config(), Duration::from_secs_f64);
         // Whether the window grows by what arrives, or by the acks of it.
-        let each = stack.build().ack.get().name() == "every" || stack.entries().contains(&("window.byte_counting".to_owned(), "true".to_owned()));
+        let each = stack.build().ack.get().name() == "every"
+            || stack.entries().contains(&("window.byte_counting".to_owned(), "true".to_owned()));
         let options = ProbeOptions {
             mss: self.mss,
             max_rate: Rate::from_bits_per_sec(self.max_rate.max(1.0) as u64),
@@ -55,11 +60,18 @@ impl Settings {
     }
 }
 
-/// Probes a host: ICMP echo, or UDP with a time to live where `ttl` is given. Answers what was found, as JSON. `progress` is called some ten times a second
-/// with JSON; a `KeyboardInterrupt` ends the run, which then answers what there is.
+/// Probes a host: ICMP echo, or UDP with a time to live where `ttl` is given. Answers what was found, as
+/// JSON. `progress` is called some ten times a second with JSON; a `KeyboardInterrupt` ends the run, which
+/// then answers what there is.
 #[cfg(target_os = "linux")]
 #[pyfunction]
-pub fn probe(py: Python<'_>, address: &str, ttl: Option<u8>, settings: Settings, progress: Option<Py<PyAny>>) -> PyResult<String> {
+pub fn probe(
+    py: Python<'_>,
+    address: &str,
+    ttl: Option<u8>,
+    settings: Settings,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
     let (to, (options, each)) = (parse(address)?, settings.options()?);
     let found = watched(py, progress.as_ref(), |told| {
         let target = ProbeTarget { to, method: method(ttl), from: None };
@@ -68,9 +80,10 @@ pub fn probe(py: Python<'_>, address: &str, ttl: Option<u8>, settings: Settings,
     Ok(describe_real(&found, each).to_string())
 }
 
-/// The same over an emulated path between two kernels, in namespaces of their own: the link and the way back of the scenario `path`. `address` is that of
-/// the far kernel or of one behind it. `limit` sets the far kernel's parameters, such as `net.ipv4.icmp_ratelimit`. To be called in a process with one
-/// thread, which may be moved into a user namespace. Raises `MissingRightError` where the system allows no such thing.
+/// The same over an emulated path between two kernels, in namespaces of their own: the link and the way back
+/// of the scenario `path`. `address` is that of the far kernel or of one behind it. `limit` sets the far
+/// kernel's parameters, such as `net.ipv4.icmp_ratelimit`. To be called in a process with one thread, which
+/// may be moved into a user namespace. Raises `MissingRightError` where the system allows no such thing.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub fn probe_emulated(
@@ -89,11 +102,22 @@ pub fn probe_emulated(
         if ackclock_drive::check()? == Means::UserNamespace {
             ackclock_drive::enter_user_namespace()?;
         }
-        let kernels =
-            Kernels::new(KernelsOptions { mtu: 1500, there, back, access: Default::default(), seed, clock: Clock::start(), capture: None })?;
+        let kernels = Kernels::new(KernelsOptions {
+            mtu: 1500,
+            there,
+            back,
+            access: Default::default(),
+            seed,
+            clock: Clock::start(),
+            capture: None,
+        })?;
         kernels.near.set_sysctl("net.ipv4.ping_group_range", "0 0")?;
         limit.iter().try_for_each(|(key, value)| kernels.far.set_sysctl(key, value))?;
-        let found = ackclock_drive::run_probe(options, &ProbeTarget { to, method: method(ttl), from: Some(&kernels.near) }, told)?;
+        let found = ackclock_drive::run_probe(
+            options,
+            &ProbeTarget { to, method: method(ttl), from: Some(&kernels.near) },
+            told,
+        )?;
         report = Some(kernels.emulator.stop());
         Ok(found)
     })?;
@@ -110,10 +134,15 @@ pub fn probe_emulated(
     Ok(described.to_string())
 }
 
-/// The same in virtual time, over the link and the way back of the scenario `path`. `replies` is how many replies the host sends in a second at most, and
-/// how many at once: a token bucket.
+/// The same in virtual time, over the link and the way back of the scenario `path`. `replies` is how many
+/// replies the host sends in a second at most, and how many at once: a token bucket.
 #[pyfunction]
-pub fn probe_simulated(py: Python<'_>, path: &str, settings: Settings, replies: Option<(f64, f64)>) -> PyResult<String> {
+pub fn probe_simulated(
+    py: Python<'_>,
+    path: &str,
+    settings: Settings,
+    replies: Option<(f64, f64)>,
+) -> PyResult<String> {
     let (options, each) = settings.options()?;
     let ((forward, backward), seed) = links(path)?;
     let mut tokens = Tokens::new(replies);
@@ -170,7 +199,11 @@ pub(crate) fn specs(resolved: &Resolved) -> PyResult<(LinkSpec, LinkSpec)> {
 
 #[cfg(target_os = "linux")]
 fn parse(address: &str) -> PyResult<IpAddr> {
-    address.parse().map_err(|_| InputError::new_err(format!("`{address}` is not an IP address: give one such as `192.0.2.1` or `2001:db8::1`")))
+    address.parse().map_err(|_| {
+        InputError::new_err(format!(
+            "`{address}` is not an IP address: give one such as `192.0.2.1` or `2001:db8::1`"
+        ))
+    })
 }
 
 #[cfg(target_os = "linux")]
@@ -235,7 +268,9 @@ fn phase(phase: ProbePhase) -> &'static str {
 fn describe_real(found: &RealProbe, each: bool) -> Value {
     let mut described = describe(&found.report, each);
     described["interrupted"] = json!(found.interrupted);
-    described["answered_by"] = json!(found.answered_by.map(|(from, several)| json!({ "address": from.to_string(), "several": several })));
+    described["answered_by"] = json!(
+        found.answered_by.map(|(from, several)| json!({ "address": from.to_string(), "several": several }))
+    );
     described["overflowed"] = json!(found.overflowed);
     described["foreign"] = json!(found.foreign);
     described

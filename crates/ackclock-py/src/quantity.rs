@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 
 use crate::error::InputError;
 
-/// Reads `text` as a `time` (answered in seconds), a `rate` (bit/s), a `size` (bytes) or a `ratio`. Raises `InputError` for what is none.
+/// Reads `text` as a `time` (answered in seconds), a `rate` (bit/s), a `size` (bytes) or a `ratio`. Raises
+/// `InputError` for what is none.
 #[pyfunction]
 pub fn quantity(kind: &str, text: &str) -> PyResult<f64> {
     let fail = |e: ParseQuantityError| InputError::new_err(e.to_string());
@@ -14,6 +15,8 @@ pub fn quantity(kind: &str, text: &str) -> PyResult<f64> {
         "rate" => Ok(parse_rate(text).map_err(fail)?.bits_per_sec() as f64),
         "size" => Ok(parse_bytes(text).map_err(fail)? as f64),
         "ratio" => parse_ratio(text).map_err(fail),
-        _ => Err(InputError::new_err(format!("`{kind}` is not a kind of quantity; known are time, rate, size, ratio"))),
+        _ => Err(InputError::new_err(format!(
+            "`{kind}` is not a kind of quantity; known are time, rate, size, ratio"
+        ))),
     }
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ackclock_policy::Registry;
-use ackclock_sim::scenario::{self, Files, Limits, Progress, Resolved, Results, Scenario, Summary, TracePart, TraceSink};
+use ackclock_sim::scenario::{
+    self, Files, Limits, Progress, Resolved, Results, Scenario, Summary, TracePart, TraceSink,
+};
 use ackclock_trace::{EventTables, Row, Sink};
 use ackclock_units::{Duration, Rate};
 use pyo3::prelude::*;
@@ -42,34 +44,51 @@ pub struct Result {
     /// One row for each link.
     #[pyo3(get)]
     links: Py<Table>,
-    /// What was traced, for each run: its label, and the tables of samples, episodes and segments. Empty without a `trace` in the scenario.
+    /// What was traced, for each run: its label, and the tables of samples, episodes and segments. Empty
+    /// without a `trace` in the scenario.
     #[pyo3(get)]
     traces: Vec<Trace>,
-    /// Which of these went to the sink, all but their episodes: the place among `traces`, the number of the run, the attempt that counts, and the
-    /// connection by which the tables call the first source of datagrams, 2147483648 in the parts.
+    /// Which of these went to the sink, all but their episodes: the place among `traces`, the number of the
+    /// run, the attempt that counts, and the connection by which the tables call the first source of
+    /// datagrams, 2147483648 in the parts.
     #[pyo3(get)]
     handed_on: Vec<(usize, usize, u32, u32)>,
 }
 
-/// The scenario `text` with every choice made, as TOML. `overrides` are keys with their values; `name` is what errors call the scenario, and
-/// `folder` where the files that it names lie; `anywhere` allows others as well. Raises `ScenarioError`.
+/// The scenario `text` with every choice made, as TOML. `overrides` are keys with their values; `name` is
+/// what errors call the scenario, and `folder` where the files that it names lie; `anywhere` allows others as
+/// well. Raises `ScenarioError`.
 #[pyfunction]
 #[pyo3(signature = (text, overrides, name, folder, anywhere = false))]
-pub fn resolve(text: &str, overrides: Vec<(String, String)>, name: &str, folder: Option<PathBuf>, anywhere: bool) -> PyResult<String> {
+pub fn resolve(
+    text: &str,
+    overrides: Vec<(String, String)>,
+    name: &str,
+    folder: Option<PathBuf>,
+    anywhere: bool,
+) -> PyResult<String> {
     Ok(read(text, &overrides, name, folder.as_deref(), anywhere)?.to_toml())
 }
 
 /// About how many events the scenario's runs are going to trace. Raises `ScenarioError`.
 #[pyfunction]
 #[pyo3(signature = (text, overrides, name, folder, anywhere = false))]
-pub fn expected_events(text: &str, overrides: Vec<(String, String)>, name: &str, folder: Option<PathBuf>, anywhere: bool) -> PyResult<f64> {
+pub fn expected_events(
+    text: &str,
+    overrides: Vec<(String, String)>,
+    name: &str,
+    folder: Option<PathBuf>,
+    anywhere: bool,
+) -> PyResult<f64> {
     Ok(read(text, &overrides, name, folder.as_deref(), anywhere)?.expected_events())
 }
 
-/// Runs the scenario on `workers` threads, on which the results do not depend. `progress` is called with the share of the work done and a label, a few
-/// times a second. The interpreter is free meanwhile; a signal whose handler raises stops the runs, and so does an exception from `progress`.
+/// Runs the scenario on `workers` threads, on which the results do not depend. `progress` is called with the
+/// share of the work done and a label, a few times a second. The interpreter is free meanwhile; a signal
+/// whose handler raises stops the runs, and so does an exception from `progress`.
 ///
-/// `memory` (bytes) and `traced_events` are [`Limits`]; traces that have no room go to `sink.take(job, attempt, label, samples, segments)`.
+/// `memory` (bytes) and `traced_events` are [`Limits`]; traces that have no room go to
+/// `sink.take(job, attempt, label, samples, segments)`.
 #[pyfunction]
 #[pyo3(signature = (text, overrides, name, folder, workers, progress, anywhere = false, memory = None, traced_events = None, sink = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python")]
@@ -105,8 +124,12 @@ pub fn simulate(
     let sink = sink.map(PythonSink::new);
     let passed = sink.as_ref().map(|sink| sink as &dyn TraceSink);
     // A panic is a bug of ours; it must reach Python as an error like any other.
-    let results = py.detach(|| catch_unwind(AssertUnwindSafe(|| scenario::run_within(&resolved, told, workers, &limits, passed))));
-    let results = results.map_err(|_| SimulationError::new_err("the simulator broke one of its own rules (a panic); please report it"))?;
+    let results = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| scenario::run_within(&resolved, told, workers, &limits, passed)))
+    });
+    let results = results.map_err(|_| {
+        SimulationError::new_err("the simulator broke one of its own rules (a panic); please report it")
+    })?;
     if let Some(e) = stopped_by.or_else(|| sink.as_ref().and_then(PythonSink::failed)) {
         return Err(e);
     }
@@ -137,9 +160,11 @@ impl PythonSink {
 
 impl TraceSink for PythonSink {
     fn take(&self, part: &TracePart<'_>) -> std::result::Result<(), String> {
-        let (samples, segments) = (Table::new(Row::record_batch(part.samples)), Table::new(Row::record_batch(part.segments)));
+        let (samples, segments) =
+            (Table::new(Row::record_batch(part.samples)), Table::new(Row::record_batch(part.segments)));
         Python::attach(|py| {
-            let called = self.object.call_method1(py, "take", (part.job, part.attempt, part.label, samples, segments));
+            let called =
+                self.object.call_method1(py, "take", (part.job, part.attempt, part.label, samples, segments));
             called.map(drop).map_err(|e| {
                 let sentence = e.to_string();
                 self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
@@ -149,10 +174,17 @@ impl TraceSink for PythonSink {
     }
 }
 
-fn read(text: &str, overrides: &[(String, String)], name: &str, folder: Option<&Path>, anywhere: bool) -> PyResult<Resolved> {
+fn read(
+    text: &str,
+    overrides: &[(String, String)],
+    name: &str,
+    folder: Option<&Path>,
+    anywhere: bool,
+) -> PyResult<Resolved> {
     let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let files = folder.map_or_else(Files::none, if anywhere { Files::anywhere } else { Files::in_folder });
-    let scenario = Scenario::parse_with(text, &overrides).and_then(|s| s.resolve_with(&Registry::builtin(), &files));
+    let scenario =
+        Scenario::parse_with(text, &overrides).and_then(|s| s.resolve_with(&Registry::builtin(), &files));
     scenario.map_err(|e| ScenarioError::new_err(e.in_file(name).to_string()))
 }
 
@@ -188,7 +220,9 @@ fn with_trace(results: &Results) -> impl Iterator<Item = usize> {
 }
 
 fn handed_on(results: &Results) -> Vec<(usize, usize, u32, u32)> {
-    let found = with_trace(results).enumerate().map(|(place, job)| Some((place, job, results.handed_on[job].as_ref()?)));
+    let found = with_trace(results)
+        .enumerate()
+        .map(|(place, job)| Some((place, job, results.handed_on[job].as_ref()?)));
     found.flatten().map(|(place, job, h)| (place, job, h.attempt, h.first_datagram)).collect()
 }
 

@@ -14,7 +14,8 @@ use pyo3::types::PyCapsule;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// A table of a run. Anything that speaks the Arrow PyCapsule interface (pyarrow, polars, pandas) takes it over without copying.
+/// A table of a run. Anything that speaks the Arrow PyCapsule interface (pyarrow, polars, pandas) takes it
+/// over without copying.
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Table(RecordBatch);
 
@@ -34,7 +35,11 @@ impl Table {
 
     /// The table as an Arrow stream of one batch. A requested schema is only ever a wish, and is not granted.
     #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), STREAM)
@@ -42,7 +47,8 @@ impl Table {
 
     /// The schema alone.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(Arc::as_ref(&self.0.schema())).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let schema = FFI_ArrowSchema::try_from(Arc::as_ref(&self.0.schema()))
+            .map_err(|e| PyValueError::new_err(e.to_string()))?;
         PyCapsule::new_with_value(py, schema, SCHEMA)
     }
 

@@ -1,7 +1,7 @@
 //! Retransmission timers replayed over series of round-trip times.
 //!
-//! Columns come as the bytes of contiguous arrays of the machine's 64-bit numbers (`numpy.ndarray.tobytes`); those that may be left out have the defaults of
-//! [`Chunk`].
+//! Columns come as the bytes of contiguous arrays of the machine's 64-bit numbers (`numpy.ndarray.tobytes`);
+//! those that may be left out have the defaults of [`Chunk`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,32 +19,50 @@ use crate::table::Table;
 /// The percentiles that a summary gives.
 const PERCENTILES: [u32; 6] = [1, 5, 25, 50, 95, 99];
 
-/// Every row that the timer `name` makes of a series that fits in memory: `srtt`, `rttvar`, `rto` (s, null before the first sample), `spurious`, and the
-/// timer's private numbers. `columns` are `time`, `rtt` (ns), and, where known, `flight_size`, `cwnd`, `ssthresh` (bytes), `sampling_rate`, `lost` (one
-/// byte each). `start`: smoothed round-trip time and deviation before the first row (ns). Raises `PolicyError`, `InputError`.
+/// Every row that the timer `name` makes of a series that fits in memory: `srtt`, `rttvar`, `rto` (s, null
+/// before the first sample), `spurious`, and the timer's private numbers. `columns` are `time`, `rtt` (ns),
+/// and, where known, `flight_size`, `cwnd`, `ssthresh` (bytes), `sampling_rate`, `lost` (one byte each).
+/// `start`: smoothed round-trip time and deviation before the first row (ns). Raises `PolicyError`,
+/// `InputError`.
 #[pyfunction]
 #[pyo3(signature = (name, params, smss, columns, start = None))]
-pub fn timer_rows(name: &str, params: Vec<(String, String)>, smss: u32, columns: &Bound<'_, PyDict>, start: Option<(u64, u64)>) -> PyResult<Table> {
+pub fn timer_rows(
+    name: &str,
+    params: Vec<(String, String)>,
+    smss: u32,
+    columns: &Bound<'_, PyDict>,
+    start: Option<(u64, u64)>,
+) -> PyResult<Table> {
     let columns = Columns::read(columns)?;
     let mut estimator = choose(name, &params)?.build();
     if let Some((srtt, rttvar)) = start {
         estimator.recall(Duration::from_nanos(srtt), Duration::from_nanos(rttvar));
     }
     let rows = replay::rows(&mut *estimator, &columns.chunk(smss)).map_err(refused)?;
-    let numbers = |values: Vec<f64>| -> ArrayRef { Arc::new(values.into_iter().map(|x| (!x.is_nan()).then_some(x)).collect::<Float64Array>()) };
-    let mut batch: Vec<(&str, ArrayRef)> = vec![("srtt", numbers(rows.srtt)), ("rttvar", numbers(rows.rttvar)), ("rto", numbers(rows.rto))];
+    let numbers = |values: Vec<f64>| -> ArrayRef {
+        Arc::new(values.into_iter().map(|x| (!x.is_nan()).then_some(x)).collect::<Float64Array>())
+    };
+    let mut batch: Vec<(&str, ArrayRef)> =
+        vec![("srtt", numbers(rows.srtt)), ("rttvar", numbers(rows.rttvar)), ("rto", numbers(rows.rto))];
     batch.push(("spurious", Arc::new(BooleanArray::from(rows.spurious))));
     batch.extend(rows.private.into_iter().map(|(name, values)| (name, numbers(values))));
     table(batch)
 }
 
-/// What the timer `name` makes of one sample in each row, from estimates of its own: `srtt`, `rttvar`, `rto` (s) after it. `columns` as in `timer_rows`,
-/// and `srtt`, `rttvar` (ns) before it. Raises `PolicyError`, `InputError`.
+/// What the timer `name` makes of one sample in each row, from estimates of its own: `srtt`, `rttvar`, `rto`
+/// (s) after it. `columns` as in `timer_rows`, and `srtt`, `rttvar` (ns) before it. Raises `PolicyError`,
+/// `InputError`.
 #[pyfunction]
-pub fn timer_steps(name: &str, params: Vec<(String, String)>, smss: u32, columns: &Bound<'_, PyDict>) -> PyResult<Table> {
+pub fn timer_steps(
+    name: &str,
+    params: Vec<(String, String)>,
+    smss: u32,
+    columns: &Bound<'_, PyDict>,
+) -> PyResult<Table> {
     let columns = Columns::read(columns)?;
     let chosen = choose(name, &params)?;
-    let steps = replay::steps(|| chosen.build(), &columns.srtt, &columns.rttvar, &columns.chunk(smss)).map_err(refused)?;
+    let steps = replay::steps(|| chosen.build(), &columns.srtt, &columns.rttvar, &columns.chunk(smss))
+        .map_err(refused)?;
     let numbers = |values: Vec<f64>| -> ArrayRef { Arc::new(Float64Array::from(values)) };
     table(vec![("srtt", numbers(steps.srtt)), ("rttvar", numbers(steps.rttvar)), ("rto", numbers(steps.rto))])
 }
@@ -71,9 +89,10 @@ impl TimerReplay {
         self.replay().feed(&columns.chunk(smss)).map_err(refused)
     }
 
-    /// What was found so far, JSON: `samples`, `skipped`, `spurious`, `least_margin` (s, null before the second sample), and distributions of `ratio`
-    /// (RTO(i-1)/RTT(i)), `rto` (s), and the time (s) from sending to sending again that a loss would cost at any row (`cost_precise`, `cost_restart`)
-    /// or costs at those marked (`marked_precise`, `marked_restart`).
+    /// What was found so far, JSON: `samples`, `skipped`, `spurious`, `least_margin` (s, null before the
+    /// second sample), and distributions of `ratio` (RTO(i-1)/RTT(i)), `rto` (s), and the time (s) from
+    /// sending to sending again that a loss would cost at any row (`cost_precise`, `cost_restart`) or costs
+    /// at those marked (`marked_precise`, `marked_restart`).
     fn summary(&mut self) -> String {
         let r = self.replay();
         json!({
@@ -91,10 +110,13 @@ impl TimerReplay {
         .to_string()
     }
 
-    /// Timeout and round-trip time over the series in a bounded number of stretches: `time`, `rtt_min`, `rtt_max`, `rto_min`, `rto_max` (s), `samples`.
+    /// Timeout and round-trip time over the series in a bounded number of stretches: `time`, `rtt_min`,
+    /// `rtt_max`, `rto_min`, `rto_max` (s), `samples`.
     fn outline(&mut self) -> PyResult<Table> {
         let stretches = self.replay().outline.stretches();
-        let seconds = |of: fn(&replay::Stretch) -> f64| -> ArrayRef { Arc::new(stretches.iter().map(|s| Some(of(s))).collect::<Float64Array>()) };
+        let seconds = |of: fn(&replay::Stretch) -> f64| -> ArrayRef {
+            Arc::new(stretches.iter().map(|s| Some(of(s))).collect::<Float64Array>())
+        };
         table(vec![
             ("time", seconds(|s| s.time.as_nanos() as f64 / 1e9)),
             ("rtt_min", seconds(|s| s.rtt_min.as_secs_f64())),
@@ -133,7 +155,9 @@ fn distribution(d: &Distribution) -> Value {
 }
 
 fn table(columns: Vec<(&str, ArrayRef)>) -> PyResult<Table> {
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, values)| (name, values, true)));
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, values)| (name, values, true)),
+    );
     Ok(Table::new(batch.map_err(|e| InputError::new_err(e.to_string()))?))
 }
 
@@ -166,11 +190,15 @@ impl Columns {
                 "flight_size" => columns.flight_size = whole()?.collect(),
                 "cwnd" => columns.cwnd = whole()?.collect(),
                 "ssthresh" => columns.ssthresh = whole()?.collect(),
-                "sampling_rate" => columns.sampling_rate = words(&name, values)?.map(f64::from_ne_bytes).collect(),
+                "sampling_rate" => {
+                    columns.sampling_rate = words(&name, values)?.map(f64::from_ne_bytes).collect()
+                }
                 "lost" => columns.lost = values.iter().map(|b| *b != 0).collect(),
                 _ => {
                     let known = "time, rtt, srtt, rttvar, flight_size, cwnd, ssthresh, sampling_rate, lost";
-                    return Err(InputError::new_err(format!("`{name}` is not a column of a series; known are {known}")));
+                    return Err(InputError::new_err(format!(
+                        "`{name}` is not a column of a series; known are {known}"
+                    )));
                 }
             }
         }
@@ -193,5 +221,9 @@ impl Columns {
 
 fn words<'a>(name: &str, bytes: &'a [u8]) -> PyResult<impl Iterator<Item = [u8; 8]> + use<'a>> {
     let (words, rest) = bytes.as_chunks::<8>();
-    if rest.is_empty() { Ok(words.iter().copied()) } else { Err(InputError::new_err(format!("`{name}` is not made of 64-bit numbers"))) }
+    if rest.is_empty() {
+        Ok(words.iter().copied())
+    } else {
+        Err(InputError::new_err(format!("`{name}` is not made of 64-bit numbers")))
+    }
 }

@@ -51,7 +51,15 @@ fn main() {
     let (network, left, right) = dumbbell::dumbbell(&arguments);
     let flows = arguments.first.parse().unwrap_or(1);
     let stack = Tcp::new(arguments.window);
-    let bulk = Bulk { flows, next: 0, left, right, stack, group: "bulk".into(), arguments: Arguments::read("bench_dumbbell", "FLOWS") };
+    let bulk = Bulk {
+        flows,
+        next: 0,
+        left,
+        right,
+        stack,
+        group: "bulk".into(),
+        arguments: Arguments::read("bench_dumbbell", "FLOWS"),
+    };
     let sources = Sources { flows: vec![Box::new(bulk)], datagrams: vec![] };
     let sim = Simulation::new(network, sources, 1, Options::default()).expect("a network with paths");
     measured(sim, &arguments, began, before_kb);

@@ -1,4 +1,5 @@
-//! The event queue alone: ns per event (one pop and one push) with a constant number pending. Prints one line of JSON per figure.
+//! The event queue alone: ns per event (one pop and one push) with a constant number pending. Prints one line
+//! of JSON per figure.
 //!
 //! The binary heap of the standard library does the same beside it.
 
@@ -35,7 +36,11 @@ fn radix(pending: u64) -> f64 {
         for _ in 0..count {
             let Some(next) = queue.pop_until(Instant::FAR_FUTURE) else { return };
             order += 1;
-            queue.push(Entry { at: Instant::from_nanos(next.at.as_nanos() + ahead(&mut rng)), order, what: black_box(next.what) });
+            queue.push(Entry {
+                at: Instant::from_nanos(next.at.as_nanos() + ahead(&mut rng)),
+                order,
+                what: black_box(next.what),
+            });
         }
     };
     turn(EVENTS / 4);
@@ -46,7 +51,8 @@ fn radix(pending: u64) -> f64 {
 
 fn binary_heap(pending: u64) -> f64 {
     let mut rng = Rng::stream(1, "bench", pending);
-    let mut heap: BinaryHeap<Reverse<(u64, u64, u32)>> = (0..pending).map(|order| Reverse((ahead(&mut rng), order, order as u32))).collect();
+    let mut heap: BinaryHeap<Reverse<(u64, u64, u32)>> =
+        (0..pending).map(|order| Reverse((ahead(&mut rng), order, order as u32))).collect();
     let mut order = pending;
     let mut turn = |count: u32| {
         for _ in 0..count {
@@ -63,7 +69,9 @@ fn binary_heap(pending: u64) -> f64 {
 
 fn main() {
     for pending in [100, 1000, 100_000, 1_000_000] {
-        for (name, ns) in [("event queue", radix(pending)), ("binary heap, for comparison", binary_heap(pending))] {
+        for (name, ns) in
+            [("event queue", radix(pending)), ("binary heap, for comparison", binary_heap(pending))]
+        {
             println!("{{\"name\": \"{name}, {pending} pending\", \"ns\": {ns:.1}}}");
         }
     }

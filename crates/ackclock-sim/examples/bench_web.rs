@@ -1,4 +1,5 @@
-//! Short flows with a heavy tail over a congested drop-tail dumbbell: `bench/README.md` has the layout. Prints one line of JSON.
+//! Short flows with a heavy tail over a congested drop-tail dumbbell: `bench/README.md` has the layout.
+//! Prints one line of JSON.
 
 mod dumbbell;
 mod measure;

@@ -28,7 +28,8 @@ pub enum SimError {
         /// What the time was.
         now_ns: u64,
     },
-    /// Packets or bytes were lost from the books: a bug in the simulator or the engine, never in the scenario.
+    /// Packets or bytes were lost from the books: a bug in the simulator or the engine, never in the
+    /// scenario.
     Conservation(String),
     /// More of something than can be numbered: what, and how many there may be.
     TooMany(&'static str, u64),
@@ -50,20 +51,29 @@ pub enum SimError {
 impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DuplicateName { what, name } => write!(f, "two {what}s are named `{name}`; names must differ"),
+            Self::DuplicateName { what, name } => {
+                write!(f, "two {what}s are named `{name}`; names must differ")
+            }
             Self::UnknownNode(n) => write!(f, "node number {n} does not exist in this network"),
             Self::NoPath { from, to } => write!(f, "no path leads from `{from}` to `{to}`"),
             Self::OutOfOrder { start_ns, now_ns } => {
-                write!(f, "a source asked for a start at {start_ns} ns when the time was already {now_ns} ns; sources must run forwards in time")
+                write!(
+                    f,
+                    "a source asked for a start at {start_ns} ns when the time was already {now_ns} ns; \
+                     sources must run forwards in time"
+                )
             }
             Self::Conservation(what) => write!(f, "conservation does not hold: {what}"),
             Self::Memory { limit, at, flows, packets, rows } => {
                 let (limit, at) = (Size(*limit), at.as_secs_f64());
                 write!(
                     f,
-                    "at {at:.3}s it would hold more than {limit} of memory, with {flows} flows and {packets} packets under way and {rows} rows: "
+                    "at {at:.3}s it would hold more than {limit} of memory, with {flows} flows and {packets} \
+                     packets under way and {rows} rows: "
                 )?;
-                f.write_str("lower the load, make `duration` or windows shorter, or allow more memory (`--memory`)")
+                f.write_str(
+                    "lower the load, make `duration` or windows shorter, or allow more memory (`--memory`)",
+                )
             }
             Self::TooMany(what, most) => write!(f, "there are too many {what}; at most {most} would do"),
         }

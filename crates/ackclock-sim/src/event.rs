@@ -1,4 +1,5 @@
-//! The kinds of event, in the upper bits of an entry of the queue; the lower ones number the endpoint, way out, link, packet or source.
+//! The kinds of event, in the upper bits of an entry of the queue; the lower ones number the endpoint, way
+//! out, link, packet or source.
 
 const KIND_SHIFT: u32 = 29;
 /// The bits of the number.

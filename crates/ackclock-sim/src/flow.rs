@@ -35,7 +35,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// A round trip of `rtt`, all of it at the server's end, half each way. The cheapest place for a sender at the client's end.
+    /// A round trip of `rtt`, all of it at the server's end, half each way. The cheapest place for a sender
+    /// at the client's end.
     pub fn at_server(rtt: Duration) -> Self {
         let half = rtt / 2;
         Self { server_down: half, server_up: rtt - half, ..Self::default() }
@@ -47,7 +48,8 @@ impl Access {
         Self { client_up: half, client_down: rtt - half, ..Self::default() }
     }
 
-    /// A round trip of `rtt` in the last hop of either direction. The cheapest place of all: no packet waits anywhere before its first link.
+    /// A round trip of `rtt` in the last hop of either direction. The cheapest place of all: no packet waits
+    /// anywhere before its first link.
     pub fn in_last_hops(rtt: Duration) -> Self {
         let half = rtt / 2;
         Self { server_down: half, client_down: rtt - half, ..Self::default() }
@@ -86,9 +88,11 @@ pub struct FlowSpec {
     pub trace: Mask,
 }
 
-/// A source of flows, asked for one after the other while the run goes on, so that they need not all exist at once.
+/// A source of flows, asked for one after the other while the run goes on, so that they need not all exist at
+/// once.
 pub trait FlowSource: Send {
-    /// The next flow, no earlier than the one before; `None` when there is none for now. `rng` is the source's own stream.
+    /// The next flow, no earlier than the one before; `None` when there is none for now. `rng` is the
+    /// source's own stream.
     ///
     /// After `None` it is asked again when one of its flows has ended.
     fn next(&mut self, now: Instant, rng: &mut Rng) -> Option<FlowSpec>;
@@ -108,10 +112,12 @@ pub struct Datagram {
 
 /// A source of datagrams that nobody acknowledges (UDP constant, ON/OFF, rate-controlled).
 pub trait DatagramSource: Send {
-    /// The next packet, no earlier than the one before; `None` ends the source. Asked when the one before leaves. `rng` is the source's own stream.
+    /// The next packet, no earlier than the one before; `None` ends the source. Asked when the one before
+    /// leaves. `rng` is the source's own stream.
     fn next(&mut self, rng: &mut Rng) -> Option<Datagram>;
 
-    /// The receiver's report has come that datagrams up to this number, counted from 1, are missing ([`DatagramSpec::reports`]).
+    /// The receiver's report has come that datagrams up to this number, counted from 1, are missing
+    /// ([`DatagramSpec::reports`]).
     fn on_report(&mut self, _number: u64) {}
 }
 
@@ -125,7 +131,8 @@ pub struct DatagramSpec {
     pub up: Duration,
     /// Pure delay after the last link.
     pub down: Duration,
-    /// Size on the wire of the report that the receiver sends at once for each gap in the numbers of arriving datagrams; `None` when it says nothing.
+    /// Size on the wire of the report that the receiver sends at once for each gap in the numbers of arriving
+    /// datagrams; `None` when it says nothing.
     pub reports: Option<u32>,
     /// Pure delay of a report before the first link of its way back.
     pub back: Duration,
@@ -161,7 +168,8 @@ impl FlowSource for FlowList {
     }
 }
 
-/// Seeds of flows: each follows from the run's seed, the flow's group and its number within it, so that other groups change nothing.
+/// Seeds of flows: each follows from the run's seed, the flow's group and its number within it, so that other
+/// groups change nothing.
 pub(crate) struct FlowSeeds {
     seed: u64,
     /// Seed of each group, and how many of it have started.

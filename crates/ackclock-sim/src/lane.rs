@@ -25,8 +25,9 @@ pub(crate) struct Arrival {
 impl Lane {
     pub(crate) const EMPTY: Self = Self { head: NIL, tail: NIL, tail_at: Instant::ZERO };
 
-    /// Lets a packet arrive. `head_event` stands for the lane's first packet in the event queue; a packet that overtakes those in the lane, or comes
-    /// [`Packet::SPAN`] behind them, gets an event of its own, which knows the whole time.
+    /// Lets a packet arrive. `head_event` stands for the lane's first packet in the event queue; a packet
+    /// that overtakes those in the lane, or comes [`Packet::SPAN`] behind them, gets an event of its own,
+    /// which knows the whole time.
     #[inline(always)]
     pub(crate) fn push(&mut self, a: Arrival, pool: &mut Pool, queue: &mut EventQueue, head_event: u32) {
         let Arrival { id, at, order } = a;
@@ -59,7 +60,8 @@ impl Lane {
         id
     }
 
-    /// When the first packet arrives, now that the one before it has, and its insertion number; `latest` is the latest one.
+    /// When the first packet arrives, now that the one before it has, and its insertion number; `latest` is
+    /// the latest one.
     #[inline]
     pub(crate) fn next(&self, pool: &Pool, now: Instant, latest: u64) -> Option<(Instant, u64)> {
         if self.head == NIL {

@@ -1,8 +1,9 @@
-//! A deterministic packet-level simulator around the engine: event queue, links, faults, network, flows, run loop.
+//! A deterministic packet-level simulator around the engine: event queue, links, faults, network, flows, run
+//! loop.
 //!
-//! A [`NetworkBuilder`] makes a [`Network`] of nodes and links; [`Sources`] say which flows and datagrams run over it; a [`Simulation`] runs them
-//! and gives back the tables that every world gives. The [`Link`] is an element of its own without clock or events, so that the real-time
-//! emulator uses the same one.
+//! A [`NetworkBuilder`] makes a [`Network`] of nodes and links; [`Sources`] say which flows and datagrams run
+//! over it; a [`Simulation`] runs them and gives back the tables that every world gives. The [`Link`] is an
+//! element of its own without clock or events, so that the real-time emulator uses the same one.
 
 mod endpoint;
 mod error;
@@ -25,7 +26,9 @@ pub mod workload;
 
 pub use error::SimError;
 pub use fault::{Fault, Kind, Passing, Verdict};
-pub use flow::{Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory};
+pub use flow::{
+    Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory,
+};
 pub use link::{Delivery, Link, LinkCounters, LinkSpec, Offer};
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
 pub use sim::{FIRST_DATAGRAM, Measured, Options, Outcome, Progress, Simulation};

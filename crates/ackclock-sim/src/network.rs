@@ -41,7 +41,9 @@ impl NetworkBuilder {
     /// # Errors
     /// When the name is taken.
     pub fn node(&mut self, name: &str) -> Result<NodeId, SimError> {
-        let id = NodeId(u32::try_from(self.nodes.len()).map_err(|_| SimError::TooMany("nodes", u64::from(u32::MAX)))?);
+        let id = NodeId(
+            u32::try_from(self.nodes.len()).map_err(|_| SimError::TooMany("nodes", u64::from(u32::MAX)))?,
+        );
         if self.node_names.contains_key(name) {
             return Err(SimError::DuplicateName { what: "node", name: name.to_owned() });
         }
@@ -65,7 +67,9 @@ impl NetworkBuilder {
                 return Err(SimError::UnknownNode(node.0));
             }
         }
-        let id = LinkId(u32::try_from(self.links.len()).map_err(|_| SimError::TooMany("links", u64::from(u32::MAX)))?);
+        let id = LinkId(
+            u32::try_from(self.links.len()).map_err(|_| SimError::TooMany("links", u64::from(u32::MAX)))?,
+        );
         if self.link_names.contains_key(name) {
             return Err(SimError::DuplicateName { what: "link", name: name.to_owned() });
         }
@@ -78,7 +82,14 @@ impl NetworkBuilder {
     ///
     /// # Errors
     /// When a name is taken or a node does not exist.
-    pub fn duplex(&mut self, name: &str, a: NodeId, b: NodeId, there: LinkSpec, back: LinkSpec) -> Result<(LinkId, LinkId), SimError> {
+    pub fn duplex(
+        &mut self,
+        name: &str,
+        a: NodeId,
+        b: NodeId,
+        there: LinkSpec,
+        back: LinkSpec,
+    ) -> Result<(LinkId, LinkId), SimError> {
         Ok((self.link(name, a, b, there)?, self.link(&format!("{name}.back"), b, a, back)?))
     }
 
@@ -104,8 +115,8 @@ pub struct Network {
 const MAX_HOPS: usize = 254;
 
 impl Network {
-    /// The links on the way from one node to another: as few as possible, and of several such ways the one whose links were added first.
-    /// Empty when both are the same node.
+    /// The links on the way from one node to another: as few as possible, and of several such ways the one
+    /// whose links were added first. Empty when both are the same node.
     ///
     /// # Errors
     /// When there is no way, or none of at most 254 links, or a node does not exist.

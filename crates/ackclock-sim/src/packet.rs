@@ -11,23 +11,26 @@ use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 use crate::fault::{Kind, Passing};
 use crate::slab::Slab;
 
-/// A packet somewhere between two endpoints. Options (SACK blocks, timestamps, those of a SYN) lie in slabs beside. What follows from something else is
-/// not kept: a run holds many of these, and its speed is that of the memory they take.
+/// A packet somewhere between two endpoints. Options (SACK blocks, timestamps, those of a SYN) lie in slabs
+/// beside. What follows from something else is not kept: a run holds many of these, and its speed is that of
+/// the memory they take.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Packet {
-    /// When it reaches the next place on its way: the lower 32 of 48 bits, the upper 16 below. The present moment makes them whole.
+    /// When it reaches the next place on its way: the lower 32 of 48 bits, the upper 16 below. The present
+    /// moment makes them whole.
     at: u32,
     /// Its insertion number there, for ties: the lower 32 bits. The latest insertion number makes them whole.
     order: u32,
-    /// With payload, the true position of its first byte in the sender's stream: the lower 32 of 48 bits, the upper 16 below. Without, its sequence
-    /// number. Of a datagram, its number.
+    /// With payload, the true position of its first byte in the sender's stream: the lower 32 of 48 bits, the
+    /// upper 16 below. Without, its sequence number. Of a datagram, its number.
     place: u32,
     /// The endpoint that sent it; [`NIL`] in a free place.
     pub(crate) from: u32,
     /// The packet behind it in its lane, or the next free place.
     pub(crate) next: u32,
-    /// Its acknowledgment number; with options, where both are in the slab of these options. Of a datagram, its size.
+    /// Its acknowledgment number; with options, where both are in the slab of these options. Of a datagram,
+    /// its size.
     more: u32,
     at_high: u16,
     place_high: u16,
@@ -78,7 +81,8 @@ impl Packet {
     /// Nanoseconds in which its 48 bits of time go round: more than three days.
     pub(crate) const SPAN: u64 = 1 << 48;
 
-    /// When it reaches the next place, seen from a moment not after that and less than [`Packet::SPAN`] before.
+    /// When it reaches the next place, seen from a moment not after that and less than [`Packet::SPAN`]
+    /// before.
     #[inline]
     pub(crate) fn at(&self, now: Instant) -> Instant {
         let at = u64::from(self.at_high) << 32 | u64::from(self.at);
@@ -86,7 +90,8 @@ impl Packet {
         Instant::from_nanos(now.wrapping_add(at.wrapping_sub(now) & (Self::SPAN - 1)))
     }
 
-    /// Its insertion number where it goes next, for ties, when fewer than 2^32 were given out since, the last of them `latest`.
+    /// Its insertion number where it goes next, for ties, when fewer than 2^32 were given out since, the last
+    /// of them `latest`.
     #[inline]
     pub(crate) fn order(&self, latest: u64) -> u64 {
         latest - u64::from((latest as u32).wrapping_sub(self.order))
@@ -185,7 +190,13 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new() -> Self {
-        Self { packets: Vec::new(), free: NIL, options: Slab::EMPTY, blocks: Slab::EMPTY, timestamps: Slab::EMPTY }
+        Self {
+            packets: Vec::new(),
+            free: NIL,
+            options: Slab::EMPTY,
+            blocks: Slab::EMPTY,
+            timestamps: Slab::EMPTY,
+        }
     }
 
     #[inline]
@@ -204,10 +215,14 @@ impl Pool {
         id
     }
 
-    /// The packet `dropped` has passed only so many links: a copy of it that was sent at the same time is what brings its bytes over the others.
+    /// The packet `dropped` has passed only so many links: a copy of it that was sent at the same time is
+    /// what brings its bytes over the others.
     #[cold]
     pub(crate) fn let_stand_for(&mut self, dropped: &Packet, passed: u8) {
-        let same = |p: &&mut Packet| (p.from, p.place, p.place_high, p.len) == (dropped.from, dropped.place, dropped.place_high, dropped.len);
+        let same = |p: &&mut Packet| {
+            (p.from, p.place, p.place_high, p.len)
+                == (dropped.from, dropped.place, dropped.place_high, dropped.len)
+        };
         self.packets.iter_mut().filter(same).for_each(|p| p.seen = p.seen.min(passed));
     }
 
@@ -247,7 +262,9 @@ impl Pool {
         match s.options.timestamps {
             _ if s.flags.any(Flags::SYN) => (self.options.keep(s.ack, s.options), OPTIONS),
             None => (self.blocks.keep(s.ack, s.options.sack), BLOCKS),
-            Some(timestamps) if s.options.sack.is_empty() => (self.timestamps.keep(s.ack, timestamps), TIMESTAMPS),
+            Some(timestamps) if s.options.sack.is_empty() => {
+                (self.timestamps.keep(s.ack, timestamps), TIMESTAMPS)
+            }
             Some(_) => (self.options.keep(s.ack, s.options), OPTIONS),
         }
     }
@@ -316,13 +333,22 @@ impl Pool {
         }
     }
 
-    /// The segment that a packet carried; its place is free again. `first` is the sequence number of the sender's stream position 0.
+    /// The segment that a packet carried; its place is free again. `first` is the sequence number of the
+    /// sender's stream position 0.
     #[inline]
     pub(crate) fn take(&mut self, id: u32, first: SeqNumber) -> Segment {
         let p = &self.packets[id as usize];
         let seq = if p.len > 0 { first + p.place } else { SeqNumber(p.place) };
         let options = Options::default();
-        let mut segment = Segment { seq, ack: SeqNumber(p.more), len: u32::from(p.len), window: p.window, flags: p.flags, urgent: 0, options };
+        let mut segment = Segment {
+            seq,
+            ack: SeqNumber(p.more),
+            len: u32::from(p.len),
+            window: p.window,
+            flags: p.flags,
+            urgent: 0,
+            options,
+        };
         if seldom(p.bits & KIND != 0) {
             (segment.ack, segment.options) = self.options_of(p);
             self.free_options(id);

@@ -1,9 +1,10 @@
 //! The event queue: integer times, insertion numbers for ties, no comparison tree.
 //!
-//! A monotone radix queue of base 64. An event whose time differs from the present window's start first in the bits `6 l .. 6 l + 6` waits in
-//! one of the 64 slots of level `l`; the next slot in time is found by counting zeros in a word per level. A slot with few events is sorted
-//! into the *front*, from which events are taken; a full one is dealt out to the level below. So an event moves two or three times in its
-//! life, whatever the number pending, and nothing has to be tuned to the load.
+//! A monotone radix queue of base 64. An event whose time differs from the present window's start first in
+//! the bits `6 l .. 6 l + 6` waits in one of the 64 slots of level `l`; the next slot in time is found by
+//! counting zeros in a word per level. A slot with few events is sorted into the *front*, from which events
+//! are taken; a full one is dealt out to the level below. So an event moves two or three times in its life,
+//! whatever the number pending, and nothing has to be tuned to the load.
 
 use std::iter::successors;
 
@@ -75,7 +76,11 @@ impl EventQueue {
     /// All that is pending, in any order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = Entry> {
         let node = |i: u32| self.nodes.get(i as usize);
-        let slots = self.slots.iter().flatten().flat_map(move |slot| successors(node(slot.head), move |n| node(n.next)));
+        let slots = self
+            .slots
+            .iter()
+            .flatten()
+            .flat_map(move |slot| successors(node(slot.head), move |n| node(n.next)));
         self.front.iter().copied().chain(slots.map(|n| n.entry()))
     }
 
@@ -103,7 +108,8 @@ impl EventQueue {
         self.front.last().copied()
     }
 
-    /// What happens `n` events after the next one, as far as that is sorted out already; for looking ahead only.
+    /// What happens `n` events after the next one, as far as that is sorted out already; for looking ahead
+    /// only.
     #[inline]
     pub(crate) fn glance(&self, n: usize) -> Option<u32> {
         let i = self.front.len().checked_sub(n + 1)?;
@@ -130,7 +136,8 @@ impl EventQueue {
     /// Moves the later part of an overgrown front back to the slots, so that inserting stays cheap.
     #[inline(never)]
     fn shorten_front(&mut self) {
-        // Cut between two different moments, as near to the middle as can be; a crowd at one moment stays together.
+        // Cut between two different moments, as near to the middle as can be; a crowd at one moment stays
+        // together.
         let middle = self.front[2 * FRONT].at.as_nanos();
         let (first, last) = (self.front[self.front.len() - 1].at.as_nanos(), self.front[0].at.as_nanos());
         let cut = if first < middle { middle } else { middle + 1 };
@@ -181,7 +188,8 @@ impl EventQueue {
             let place = std::mem::replace(&mut self.slots[level][slot], Slot { head: NIL, len: 0 });
             self.occupied[level] &= !(1 << slot);
             // The bits above this level are the window's own, the ones below begin anew.
-            let above = self.base.checked_shr(shift + BITS).and_then(|b| b.checked_shl(shift + BITS)).unwrap_or(0);
+            let above =
+                self.base.checked_shr(shift + BITS).and_then(|b| b.checked_shl(shift + BITS)).unwrap_or(0);
             self.base = above | (slot as u64) << shift;
             let deal = level > 0 && place.len as usize > FRONT;
             let mut node = place.head;

@@ -48,10 +48,13 @@ impl Routes {
         self.links[route as usize + usize::from(hop)]
     }
 
-    /// What the links between two nodes delay, queues and transmission apart. Zero for a pair without a route in use.
+    /// What the links between two nodes delay, queues and transmission apart. Zero for a pair without a route
+    /// in use.
     pub(crate) fn delay_between(&self, from: NodeId, to: NodeId) -> Duration {
         let Some(&(start, len)) = self.known.get(&(from, to)) else { return Duration::ZERO };
-        self.links[start as usize..(start + len) as usize].iter().fold(Duration::ZERO, |sum, l| sum + self.delays[*l as usize])
+        self.links[start as usize..(start + len) as usize]
+            .iter()
+            .fold(Duration::ZERO, |sum, l| sum + self.delays[*l as usize])
     }
 
     pub(crate) fn node_label(&self, node: NodeId) -> Arc<str> {

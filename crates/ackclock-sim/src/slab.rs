@@ -2,7 +2,8 @@
 
 use ackclock_units::SeqNumber;
 
-/// What packets keep of one kind of options, each with its packet's acknowledgment number: the packet itself has its place here instead.
+/// What packets keep of one kind of options, each with its packet's acknowledgment number: the packet itself
+/// has its place here instead.
 pub(crate) struct Slab<T> {
     places: Vec<Place<T>>,
     free: u32,

@@ -1,4 +1,5 @@
-//! What the world knows for certain about one direction of a connection, to check the engine's books and to judge its retransmissions.
+//! What the world knows for certain about one direction of a connection, to check the engine's books and to
+//! judge its retransmissions.
 
 use ackclock_units::{SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 
@@ -42,8 +43,8 @@ impl Dropped {
         self.0.insert(at, DroppedRange::new(start, end, passed));
     }
 
-    /// Takes out what a new copy of `start..end` replaces. Answers how many links a dropped copy of any part of it had passed, or `None` when
-    /// no part was dropped: then the new copy is not needed.
+    /// Takes out what a new copy of `start..end` replaces. Answers how many links a dropped copy of any part
+    /// of it had passed, or `None` when no part was dropped: then the new copy is not needed.
     pub(crate) fn take(&mut self, start: u64, end: u64) -> Option<u8> {
         let mut answer = None;
         let mut i = 0;
@@ -116,7 +117,8 @@ const SPARE_RANGES: usize = 16;
 /// Places of the shortest such list.
 const LEAST_RANGES: usize = 4;
 
-/// Stream ranges that were sent several times at once, with how many of their copies may be dropped before any of it is lost.
+/// Stream ranges that were sent several times at once, with how many of their copies may be dropped before
+/// any of it is lost.
 #[derive(Debug, Default)]
 pub(crate) struct Copied(Vec<(u64, u64, u32)>);
 
@@ -155,7 +157,8 @@ impl Copied {
 pub(crate) struct Arrived {
     /// Everything below has.
     pub(crate) prefix: u64,
-    /// What has arrived above it: a sender is less than 2^30 bytes ahead (RFC 7323 §2.3), so that the lower 32 bits tell.
+    /// What has arrived above it: a sender is less than 2^30 bytes ahead (RFC 7323 §2.3), so that the lower
+    /// 32 bits tell.
     above: SeqRanges,
 }
 

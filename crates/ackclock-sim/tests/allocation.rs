@@ -1,4 +1,5 @@
-//! The packet path allocates nothing once everything has been used once. A test file of its own: the counting allocator is the process's.
+//! The packet path allocates nothing once everything has been used once. A test file of its own: the counting
+//! allocator is the process's.
 
 mod support;
 
@@ -7,11 +8,18 @@ use std::sync::Arc;
 use ackclock_sim::{Access, FlowList, Options, Simulation, Sources};
 use support::{Path, Tcp, at, choose, drop_tail, flow, mbit, ms};
 
-/// Packets over the bottleneck and allocations between two moments of a run with `flows` bulk flows and that recovery.
-fn steady(queue: Box<dyn ackclock_policy::QueueDiscipline>, flows: u64, recovery: &'static str) -> (u64, u64) {
+/// Packets over the bottleneck and allocations between two moments of a run with `flows` bulk flows and that
+/// recovery.
+fn steady(
+    queue: Box<dyn ackclock_policy::QueueDiscipline>,
+    flows: u64,
+    recovery: &'static str,
+) -> (u64, u64) {
     let tcp = Arc::new(Tcp { min_rto: "200ms", recovery, ..Tcp::default() });
-    let (net, left, right) = Path { rate: mbit(50), delay: ms(1), queue: Some(queue), ..Path::default() }.build();
-    let mut specs: Vec<_> = (0..flows).map(|i| flow(&tcp, (left, right), "bulk", "sink", at(20 * i))).collect();
+    let (net, left, right) =
+        Path { rate: mbit(50), delay: ms(1), queue: Some(queue), ..Path::default() }.build();
+    let mut specs: Vec<_> =
+        (0..flows).map(|i| flow(&tcp, (left, right), "bulk", "sink", at(20 * i))).collect();
     for (i, spec) in specs.iter_mut().enumerate() {
         spec.access = Access::at_client(ms(10 + 7 * i as u64));
     }
@@ -35,8 +43,12 @@ fn a_packet_allocates_nothing() {
     ] {
         let (packets, allocations) = steady(choose(queue).build(), 20, recovery);
         assert!(packets > 200_000, "{packets} packets");
-        // A list here or there still grows to a length that it has not had before, or gives memory back after a burst of losses.
-        assert!(allocations < packets / 1000, "{allocations} allocations for {packets} packets behind {queue}, {recovery}");
+        // A list here or there still grows to a length that it has not had before, or gives memory back after
+        // a burst of losses.
+        assert!(
+            allocations < packets / 1000,
+            "{allocations} allocations for {packets} packets behind {queue}, {recovery}"
+        );
     }
     let (packets, allocations) = steady(drop_tail("1000packets"), 1, "sack");
     assert!(allocations < packets / 1000, "{allocations} allocations for {packets} packets of one flow");

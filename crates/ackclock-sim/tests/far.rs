@@ -2,7 +2,9 @@
 
 mod support;
 
-use ackclock_sim::{Datagram, DatagramSource, DatagramSpec, LinkSpec, NetworkBuilder, Options, Simulation, Sources};
+use ackclock_sim::{
+    Datagram, DatagramSource, DatagramSpec, LinkSpec, NetworkBuilder, Options, Simulation, Sources,
+};
 use ackclock_units::{Duration, Instant, Rng};
 use support::mbit;
 
@@ -38,8 +40,19 @@ fn packets_that_travel_for_days_arrive_in_time_and_are_told_apart_by_where_they_
     };
     let sources = Sources { flows: vec![], datagrams: vec![source] };
     let mut sim = Simulation::new(net.build(), sources, 1, Options::default()).unwrap();
-    // Sent on days 0, 2, 4, 6 and 8; on the link from four days later on for five, then seven more to the receiver.
-    for (day, offered, delivered) in [(1, 0, 0), (5, 1, 0), (7, 2, 0), (10, 4, 1), (12, 5, 2), (14, 5, 3), (15, 5, 4), (17, 5, 5), (25, 5, 5)] {
+    // Sent on days 0, 2, 4, 6 and 8; on the link from four days later on for five, then seven more to the
+    // receiver.
+    for (day, offered, delivered) in [
+        (1, 0, 0),
+        (5, 1, 0),
+        (7, 2, 0),
+        (10, 4, 1),
+        (12, 5, 2),
+        (14, 5, 3),
+        (15, 5, 4),
+        (17, 5, 5),
+        (25, 5, 5),
+    ] {
         // Service takes 8 ms.
         sim.run_until(days(day) + Duration::from_secs(1)).unwrap();
         let link = &sim.links()[0];

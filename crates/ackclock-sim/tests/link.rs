@@ -138,7 +138,9 @@ fn another_queue_is_polled_and_tells_what_it_dropped() {
 #[test]
 fn faults_act_on_the_wire_one_after_the_other() {
     let spec = LinkSpec::new(mbit(8), ms(10), drop_tail("100packets"))
-        .with_fault(|p: &Passing, _: Instant, _: &mut Rng| if p.number == 1 { Verdict::Drop } else { Verdict::Pass })
+        .with_fault(
+            |p: &Passing, _: Instant, _: &mut Rng| if p.number == 1 { Verdict::Drop } else { Verdict::Pass },
+        )
         .with_fault(|p: &Passing, now: Instant, _: &mut Rng| {
             assert_eq!(now, us(1000 * (p.number + 1)), "asked as the packet has left");
             match p.number {
@@ -156,7 +158,10 @@ fn faults_act_on_the_wire_one_after_the_other() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(sent.iter().map(|d| d.at).collect::<Vec<_>>(), [11_000, 12_000, 18_000, 14_000, 15_000].map(us));
+    assert_eq!(
+        sent.iter().map(|d| d.at).collect::<Vec<_>>(),
+        [11_000, 12_000, 18_000, 14_000, 15_000].map(us)
+    );
     assert_eq!(sent.iter().map(|d| d.lost).collect::<Vec<_>>(), [false, true, false, false, false]);
     assert_eq!((sent[3].copy_at, sent[4].corrupt), (Some(us(14_000)), true));
     // What is to be lost has not been lost before it has left.
@@ -171,7 +176,8 @@ fn red_marks_and_drops_through_the_link() {
     let queue = choose::<dyn QueueDiscipline>("red").build();
     let mut link = Link::new(LinkSpec::new(mbit(8), ms(10), queue), 3, 0);
     let mut refused = 0;
-    // Twice as much as the link carries: the average climbs and RED drops before any hard limit of the link's own.
+    // Twice as much as the link carries: the average climbs and RED drops before any hard limit of the link's
+    // own.
     for id in 0..4000 {
         refused += u64::from(offer(&mut link, id, 1000, us(500 * u64::from(id))) == Offer::Refused);
     }
@@ -185,7 +191,11 @@ fn red_marks_and_drops_through_the_link() {
 #[test]
 fn a_fault_draws_from_a_stream_of_its_own() {
     fn coin() -> Box<dyn Fault> {
-        Box::new(|_: &Passing, _: Instant, rng: &mut Rng| if rng.chance(0.5) { Verdict::Drop } else { Verdict::Pass })
+        Box::new(
+            |_: &Passing, _: Instant, rng: &mut Rng| {
+                if rng.chance(0.5) { Verdict::Drop } else { Verdict::Pass }
+            },
+        )
     }
     let lost = |faults: Vec<Box<dyn Fault>>, seed| -> Vec<bool> {
         let mut link = Link::new(LinkSpec { delay: ms(1), faults, ..LinkSpec::default() }, seed, 0);

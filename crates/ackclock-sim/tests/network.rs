@@ -57,7 +57,10 @@ fn what_is_wrong_is_said_in_one_sentence() {
     let (a, b) = (net.node("a").unwrap(), net.node("b").unwrap());
     net.link("ab", a, b, wire()).unwrap();
     assert_eq!(net.node("a").unwrap_err().to_string(), "two nodes are named `a`; names must differ");
-    assert_eq!(net.link("ab", b, a, wire()).unwrap_err().to_string(), "two links are named `ab`; names must differ");
+    assert_eq!(
+        net.link("ab", b, a, wire()).unwrap_err().to_string(),
+        "two links are named `ab`; names must differ"
+    );
     assert_eq!(net.link("x", a, NodeId(9), wire()), Err(SimError::UnknownNode(9)));
     assert_eq!((net.find("a"), net.find("b")), (Some(a), Some(b)));
     let net = net.build();

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ackclock_sim::{
-    Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Kind, LinkSpec, NetworkBuilder, NodeId, Options, Outcome,
-    Passing, SimError, Simulation, Sources, Verdict,
+    Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Kind, LinkSpec,
+    NetworkBuilder, NodeId, Options, Outcome, Passing, SimError, Simulation, Sources, Verdict,
 };
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, Rng};
@@ -18,11 +18,14 @@ fn busy(seed: u64) -> Outcome {
     let tcp = Arc::new(Tcp::default());
     let path = Path {
         queue: Some(choose("red limit=50packets").build()),
-        faults: vec![Box::new(|_: &_, _: Instant, rng: &mut Rng| if rng.chance(0.01) { Verdict::Drop } else { Verdict::Pass })],
+        faults: vec![Box::new(
+            |_: &_, _: Instant, rng: &mut Rng| if rng.chance(0.01) { Verdict::Drop } else { Verdict::Pass },
+        )],
         ..Path::default()
     };
     let (net, left, right) = path.build();
-    let mut flows: Vec<_> = (0..50).map(|i| flow(&tcp, (left, right), "fixed size=100000B", "sink", at(37 * i))).collect();
+    let mut flows: Vec<_> =
+        (0..50).map(|i| flow(&tcp, (left, right), "fixed size=100000B", "sink", at(37 * i))).collect();
     for (i, f) in flows.iter_mut().enumerate() {
         f.access = Access::at_server(ms(10 + 3 * i as u64));
         f.trace = Mask::ALL;
@@ -46,7 +49,9 @@ fn slices_do_not_change_a_run() {
     let whole = busy(1);
     let tcp = Arc::new(Tcp::default());
     let (net, left, right) = Path::default().build();
-    let specs = |n: u64| (0..n).map(|i| flow(&tcp, (left, right), "fixed size=50000B", "sink", at(i))).collect::<Vec<_>>();
+    let specs = |n: u64| {
+        (0..n).map(|i| flow(&tcp, (left, right), "fixed size=50000B", "sink", at(i))).collect::<Vec<_>>()
+    };
     let reference = run(net, specs(20), 1, 30);
     let (net, ..) = Path::default().build();
     let sources = Sources { flows: vec![Box::new(FlowList::new(specs(20)))], datagrams: vec![] };
@@ -67,10 +72,14 @@ fn slices_do_not_change_a_run() {
 fn a_run_can_be_interrupted_and_still_closes_its_books() {
     let tcp = Arc::new(Tcp::default());
     let (net, left, right) = Path::default().build();
-    let sources = Sources { flows: vec![Box::new(FlowList::new(vec![flow(&tcp, (left, right), "bulk", "sink", at(0))]))], datagrams: vec![] };
+    let sources = Sources {
+        flows: vec![Box::new(FlowList::new(vec![flow(&tcp, (left, right), "bulk", "sink", at(0))]))],
+        datagrams: vec![],
+    };
     let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
-    let stopped =
-        sim.run(at(10_000), ms(100), |p| if p.now >= at(500) { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) });
+    let stopped = sim.run(at(10_000), ms(100), |p| {
+        if p.now >= at(500) { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+    });
     assert_eq!(stopped, Ok(false));
     let outcome = sim.finish().unwrap();
     assert_eq!(outcome.links[0].observed, ms(500));
@@ -81,8 +90,12 @@ fn a_run_can_be_interrupted_and_still_closes_its_books() {
 fn two_flows_of_one_kind_share_fairly() {
     let tcp = Arc::new(Tcp::default());
     // Random drops, or the phase of the two decides (M-F7).
-    let (net, left, right) = Path { queue: Some(choose("red limit=60packets").build()), ..Path::default() }.build();
-    let flows = vec![flow(&tcp, (left, right), "bulk", "sink", at(0)), flow(&tcp, (left, right), "bulk", "sink", at(300))];
+    let (net, left, right) =
+        Path { queue: Some(choose("red limit=60packets").build()), ..Path::default() }.build();
+    let flows = vec![
+        flow(&tcp, (left, right), "bulk", "sink", at(0)),
+        flow(&tcp, (left, right), "bulk", "sink", at(300)),
+    ];
     let outcome = run(net, flows, 5, 300);
     let bytes: Vec<f64> = outcome.flows.iter().map(|f| f.bytes_delivered as f64).collect();
     let jain = (bytes[0] + bytes[1]).powi(2) / (2.0 * (bytes[0].powi(2) + bytes[1].powi(2)));
@@ -102,9 +115,11 @@ fn the_window_draws_its_saw_teeth() {
     let mut drawing = String::new();
     for half in 1..=80 {
         let until = at(500 * half);
-        let cwnd = outcome.events.iter().filter(|e| e.at <= until && e.connection == 0).fold(0, |last, e| match e.kind {
-            EventKind::Window { cwnd, .. } => (cwnd + 500) / 1000,
-            _ => last,
+        let cwnd = outcome.events.iter().filter(|e| e.at <= until && e.connection == 0).fold(0, |last, e| {
+            match e.kind {
+                EventKind::Window { cwnd, .. } => (cwnd + 500) / 1000,
+                _ => last,
+            }
         });
         writeln!(drawing, "{:>5.1} s {cwnd:>3} {}", half as f64 / 2.0, "#".repeat(cwnd as usize)).unwrap();
     }
@@ -136,15 +151,25 @@ fn datagrams_share_the_links() {
         source: Box::new(Steady(1000, ms(1))),
         group: "noise".into(),
     };
-    let flows: Vec<Box<dyn FlowSource>> = vec![Box::new(FlowList::new(vec![flow(&tcp, (left, right), "bulk", "sink", at(0))]))];
-    let mut sim = Simulation::new(net, Sources { flows, datagrams: vec![datagrams] }, 1, Options::default()).unwrap();
+    let flows: Vec<Box<dyn FlowSource>> =
+        vec![Box::new(FlowList::new(vec![flow(&tcp, (left, right), "bulk", "sink", at(0))]))];
+    let mut sim =
+        Simulation::new(net, Sources { flows, datagrams: vec![datagrams] }, 1, Options::default()).unwrap();
     sim.run_until(at(5000)).unwrap();
     let outcome = sim.finish().unwrap();
     let [tcp, udp] = &outcome.flows[..] else { panic!("two rows") };
     assert_eq!((udp.protocol, udp.segments_sent, udp.bytes_sent), ("udp", 1000, 500_000));
-    assert!(udp.bytes_delivered < 500_000 && udp.bytes_delivered > 300_000, "some are dropped: {}", udp.bytes_delivered);
+    assert!(
+        udp.bytes_delivered < 500_000 && udp.bytes_delivered > 300_000,
+        "some are dropped: {}",
+        udp.bytes_delivered
+    );
     assert!(tcp.bytes_delivered > 1_000_000);
-    assert_eq!(outcome.links[0].data_packets, outcome.links[0].packets - handshake(&outcome), "datagrams are data");
+    assert_eq!(
+        outcome.links[0].data_packets,
+        outcome.links[0].packets - handshake(&outcome),
+        "datagrams are data"
+    );
 }
 
 /// Packets of the first link that are neither segments with payload nor datagrams.
@@ -174,21 +199,32 @@ fn a_gap_in_the_numbers_of_datagrams_is_reported_to_their_source() {
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
     let source = Box::new(Heeding(Arc::clone(&heard), at(0)));
     let (down, back, group) = (ms(2), ms(3), "datagrams".into());
-    let spec = DatagramSpec { from: left, to: right, up: ms(1), down, reports: Some(40), back, source, group };
+    let spec =
+        DatagramSpec { from: left, to: right, up: ms(1), down, reports: Some(40), back, source, group };
     let options = Options { trace: Mask::PACKETS, ..Options::default() };
-    let mut sim = Simulation::new(net, Sources { flows: Vec::new(), datagrams: vec![spec] }, 1, options).unwrap();
+    let mut sim =
+        Simulation::new(net, Sources { flows: Vec::new(), datagrams: vec![spec] }, 1, options).unwrap();
     sim.run_until(at(2000)).unwrap();
     let outcome = sim.finish().unwrap();
     assert_eq!(*heard.lock().unwrap(), [102, 201]);
     let sent = outcome.flows[0].segments_sent;
-    assert_eq!((outcome.flows[0].bytes_sent, outcome.flows[0].bytes_delivered), (500 * sent, 500 * (sent - 3)));
+    assert_eq!(
+        (outcome.flows[0].bytes_sent, outcome.flows[0].bytes_delivered),
+        (500 * sent, 500 * (sent - 3))
+    );
     // The trace has what was sent and what was heard, as connection 0.
     let told = |e: &&ackclock_trace::Event| matches!(e.kind, EventKind::Received { .. });
     assert_eq!((outcome.events.iter().filter(told).count(), outcome.events.len() as u64), (2, sent + 2));
     assert!(outcome.events.iter().all(|e| e.connection == 0));
     let at_of = |e: &ackclock_trace::Event| e.at.as_secs_f64();
     let report = outcome.events.iter().find(told).map(at_of).expect("heard");
-    let third = outcome.events.iter().filter(|e| matches!(e.kind, EventKind::Sent { .. })).nth(102).map(at_of).expect("sent");
+    let third = outcome
+        .events
+        .iter()
+        .filter(|e| matches!(e.kind, EventKind::Sent { .. }))
+        .nth(102)
+        .map(at_of)
+        .expect("sent");
     assert!(report > third + 0.006, "it takes the way there and back: {third} {report}");
 }
 
@@ -233,7 +269,10 @@ fn what_cannot_run_says_so() {
     let mut net = NetworkBuilder::new();
     let (a, b) = (net.node("a").unwrap(), net.node("b").unwrap());
     net.link("there", a, b, LinkSpec::delay(ms(1))).unwrap();
-    let sources = Sources { flows: vec![Box::new(FlowList::new(vec![flow(&tcp, (a, b), "bulk", "sink", at(5))]))], datagrams: vec![] };
+    let sources = Sources {
+        flows: vec![Box::new(FlowList::new(vec![flow(&tcp, (a, b), "bulk", "sink", at(5))]))],
+        datagrams: vec![],
+    };
     let mut sim = Simulation::new(net.build(), sources, 1, Options::default()).unwrap();
     assert_eq!(sim.run_until(at(4)), Ok(()));
     let error = sim.run_until(at(10)).unwrap_err();
@@ -249,7 +288,13 @@ fn what_cannot_run_says_so() {
     }
     let (net, left, right) = Path::default().build();
     let specs = [10, 20].map(|ms| flow(&tcp, (left, right), "bulk", "sink", at(ms))).into();
-    let mut sim = Simulation::new(net, Sources { flows: vec![Box::new(Backwards(specs))], datagrams: vec![] }, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(
+        net,
+        Sources { flows: vec![Box::new(Backwards(specs))], datagrams: vec![] },
+        1,
+        Options::default(),
+    )
+    .unwrap();
     assert!(matches!(sim.run_until(at(100)), Err(SimError::OutOfOrder { .. })));
 }
 
@@ -272,7 +317,13 @@ fn a_source_that_waits_is_asked_again_when_a_flow_ends() {
     }
     let (net, left, right) = Path::default().build();
     let source = OneByOne(5, false, (left, right), Arc::new(Tcp::default()));
-    let mut sim = Simulation::new(net, Sources { flows: vec![Box::new(source)], datagrams: vec![] }, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(
+        net,
+        Sources { flows: vec![Box::new(source)], datagrams: vec![] },
+        1,
+        Options::default(),
+    )
+    .unwrap();
     sim.run_until(at(10_000)).unwrap();
     let rows = sim.finish().unwrap().flows;
     assert_eq!(rows.len(), 5);
@@ -283,7 +334,12 @@ fn a_source_that_waits_is_asked_again_when_a_flow_ends() {
 fn a_flow_finds_nothing_of_the_delays_of_those_that_had_its_place() {
     let tcp = Arc::new(Tcp::default());
     let (net, left, right) = Path::default().build();
-    let accesses = [Access::default(), Access::at_client(ms(30)), Access::at_server(ms(50)), Access::in_last_hops(ms(70))];
+    let accesses = [
+        Access::default(),
+        Access::at_client(ms(30)),
+        Access::at_server(ms(50)),
+        Access::in_last_hops(ms(70)),
+    ];
     let flows = (0..24_u64).map(|i| {
         // Every order of neighbours, one flow after the other.
         let access = accesses[(i + i / 4 * i / 8) as usize % 4];
@@ -291,7 +347,11 @@ fn a_flow_finds_nothing_of_the_delays_of_those_that_had_its_place() {
     });
     let outcome = run(net, flows.collect(), 1, 600);
     let taken: BTreeSet<_> = outcome.flows.iter().map(|row| (row.path_rtt, row.response_time)).collect();
-    assert_eq!(taken.iter().map(|t| t.0).collect::<Vec<_>>(), [50, 80, 100, 120].map(|n| Some(ms(n))), "each round trip takes one time: {taken:?}");
+    assert_eq!(
+        taken.iter().map(|t| t.0).collect::<Vec<_>>(),
+        [50, 80, 100, 120].map(|n| Some(ms(n))),
+        "each round trip takes one time: {taken:?}"
+    );
     let times: Vec<_> = taken.iter().map(|t| t.1).collect();
     assert!(times[0].is_some() && times.is_sorted_by(|a, b| a < b), "{times:?}");
 }

@@ -1,5 +1,5 @@
-//! Whole transfers: every byte arrives exactly once and in order, or the connection says that it failed. The checks are those that every run
-//! makes of itself (`Simulation::finish`).
+//! Whole transfers: every byte arrives exactly once and in order, or the connection says that it failed. The
+//! checks are those that every run makes of itself (`Simulation::finish`).
 
 mod support;
 
@@ -43,14 +43,22 @@ fn a_clean_transfer_takes_what_arithmetic_says() {
 #[test]
 fn every_recovery_window_and_ack_policy_survives_a_storm() {
     let registry = Registry::builtin();
-    let names = |kind: &str| registry.declarations().into_iter().filter(|d| d.kind == kind).map(|d| d.name).collect::<Vec<_>>();
+    let names = |kind: &str| {
+        registry.declarations().into_iter().filter(|d| d.kind == kind).map(|d| d.name).collect::<Vec<_>>()
+    };
     let (recoveries, windows, acks) = (names("recovery"), names("window"), names("ack"));
     assert!(recoveries.len() >= 5 && windows.len() >= 3 && acks.len() >= 3);
     for recovery in &recoveries {
         for window in &windows {
             for ack in &acks {
                 for (sack, timestamps) in [(true, false), (false, true)] {
-                    let config = Arc::new(Config { mss: 1000, sack, timestamps, time_wait: Duration::from_secs(1), ..Config::default() });
+                    let config = Arc::new(Config {
+                        mss: 1000,
+                        sack,
+                        timestamps,
+                        time_wait: Duration::from_secs(1),
+                        ..Config::default()
+                    });
                     let tcp = Tcp { config, recovery, window, ack, min_rto: "200ms" };
                     let path = Path {
                         rate: mbit(20),
@@ -76,13 +84,23 @@ fn every_recovery_window_and_ack_policy_survives_a_storm() {
 #[test]
 fn a_retransmission_of_what_was_dropped_is_needed() {
     // The 20th data packet is lost once.
-    let fault = Box::new(|p: &Passing, _: Instant, _: &mut Rng| if p.offset == 20_000 && !p.retransmission { Verdict::Drop } else { Verdict::Pass });
+    let fault = Box::new(
+        |p: &Passing, _: Instant, _: &mut Rng| {
+            if p.offset == 20_000 && !p.retransmission { Verdict::Drop } else { Verdict::Pass }
+        },
+    );
     let outcome = transfer(Tcp::default(), Path { faults: vec![fault], ..Path::default() }, 200_000, 1, 60);
     let row = &outcome.flows[0];
-    assert_eq!((row.retransmitted_segments, row.unneeded_retransmissions, row.timeouts, row.spurious_timeouts), (1, 0, 0, 0));
+    assert_eq!(
+        (row.retransmitted_segments, row.unneeded_retransmissions, row.timeouts, row.spurious_timeouts),
+        (1, 0, 0, 0)
+    );
     assert_eq!(outcome.links[0].dropped_wire, 1);
     // The lost copy never arrived: on the wire behind the loss nothing was repeated.
-    assert_eq!((outcome.links[0].retransmitted_packets, outcome.links[0].unique_bytes), (Some(0), Some(200_000)));
+    assert_eq!(
+        (outcome.links[0].retransmitted_packets, outcome.links[0].unique_bytes),
+        (Some(0), Some(200_000))
+    );
 }
 
 #[test]
@@ -96,15 +114,28 @@ fn a_delay_longer_than_the_timeout_makes_it_spurious() {
     let outcome = transfer(tcp, Path { faults: vec![fault], ..Path::default() }, 40_000, 1, 60);
     let row = &outcome.flows[0];
     assert!(row.timeouts > 0 && row.spurious_timeouts == row.timeouts, "{row:?}");
-    assert!(row.unneeded_retransmissions > 0 && row.unneeded_retransmissions == row.retransmitted_segments, "{row:?}");
+    assert!(
+        row.unneeded_retransmissions > 0 && row.unneeded_retransmissions == row.retransmitted_segments,
+        "{row:?}"
+    );
     assert_eq!(row.outcome, Standing::Finished);
 }
 
 #[test]
 fn lost_syns_end_the_attempt_after_their_limit() {
-    let fault = Box::new(|p: &Passing, _: Instant, _: &mut Rng| if p.kind == Kind::Syn { Verdict::Drop } else { Verdict::Pass });
+    let fault = Box::new(
+        |p: &Passing, _: Instant, _: &mut Rng| {
+            if p.kind == Kind::Syn { Verdict::Drop } else { Verdict::Pass }
+        },
+    );
     let config = Arc::new(Config { syn_retries: 3, ..Config::default() });
-    let outcome = transfer(Tcp { config, ..Tcp::default() }, Path { faults: vec![fault], ..Path::default() }, 1000, 1, 600);
+    let outcome = transfer(
+        Tcp { config, ..Tcp::default() },
+        Path { faults: vec![fault], ..Path::default() },
+        1000,
+        1,
+        600,
+    );
     let row = &outcome.flows[0];
     assert_eq!((row.outcome, row.reason), (Standing::Failed, Some("syn-timeout")));
     assert_eq!((row.syn_retransmissions, row.bytes_sent), (3, 0));
@@ -131,7 +162,11 @@ fn a_web_exchange_counts_from_opening_to_the_last_byte() {
 fn all_flows_of_a_crowd_end_and_leave_nothing() {
     let tcp = Arc::new(Tcp::default());
     let (net, left, right) = Path { queue: Some(drop_tail("20packets")), ..Path::default() }.build();
-    let flows = (0..300).map(|i| flow(&tcp, (right, left), "request request=300B", "respond request=300B size=8000B", at(5 * i))).collect();
+    let flows = (0..300)
+        .map(|i| {
+            flow(&tcp, (right, left), "request request=300B", "respond request=300B size=8000B", at(5 * i))
+        })
+        .collect();
     let outcome = run(net, flows, 1, 1000);
     assert_eq!(outcome.flows.len(), 300);
     assert!(outcome.flows.iter().all(|row| row.end.is_some()));

@@ -1,7 +1,9 @@
-//! A large capture for the benchmark of the analysis: `big_capture FILE [CONNECTIONS [BYTES-EACH [SEED]]]` writes pcap, snapped at 128 bytes.
+//! A large capture for the benchmark of the analysis: `big_capture FILE [CONNECTIONS [BYTES-EACH [SEED]]]`
+//! writes pcap, snapped at 128 bytes.
 //!
-//! Transfers of the engine with itself over lossy paths of many kinds, each captured at its sender once and then written many times, under other
-//! addresses and at other moments, one packet after the other in order of time. The same arguments give the same bytes.
+//! Transfers of the engine with itself over lossy paths of many kinds, each captured at its sender once and
+//! then written many times, under other addresses and at other moments, one packet after the other in order
+//! of time. The same arguments give the same bytes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -34,10 +36,12 @@ fn transfer(bytes: u64, seed: u64) -> Vec<Kept> {
     let way = Path { rate, ..Path::clean(ms(rng, 3, 60)) };
     let forth = Path { loss: [0.0, 0.001, 0.005, 0.01, 0.03][rng.below(5) as usize], ..way };
     let back = Path { loss: [0.0, 0.0, 0.01][rng.below(3) as usize], ..way };
-    let setup = Setup { recovery: choose(["sack", "sack", "newreno"][rng.below(3) as usize]), ..Setup::default() }.with(|c| {
-        (c.timestamps, c.sack, c.mss) = (rng.below(4) > 0, true, 1448);
-        c.syn_retries = 20;
-    });
+    let setup =
+        Setup { recovery: choose(["sack", "sack", "newreno"][rng.below(3) as usize]), ..Setup::default() }
+            .with(|c| {
+                (c.timestamps, c.sack, c.mss) = (rng.below(4) > 0, true, 1448);
+                c.syn_retries = 20;
+            });
     let mut pipe = Pipe::new([&setup, &setup], [Plan::send(bytes), Plan::receive()], [forth, back], seed);
     pipe.tap = Some(Tap { side: 0, seen: Vec::new() });
     pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
@@ -62,27 +66,37 @@ fn readdress(packet: &mut [u8], connection: u64) {
 
 fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |i: usize, otherwise: u64| arguments.get(i).and_then(|a| a.parse().ok()).unwrap_or(otherwise);
+    let number =
+        |i: usize, otherwise: u64| arguments.get(i).and_then(|a| a.parse().ok()).unwrap_or(otherwise);
     let file = arguments.first().expect("big_capture FILE [CONNECTIONS [BYTES-EACH [SEED]]]");
     let (connections, bytes, seed) = (number(1, 2000), number(2, 4_250_000), number(3, 1));
-    let transfers: Vec<Vec<Kept>> = (0..TRANSFERS.min(connections)).map(|i| transfer(bytes, seed * 1000 + i)).collect();
+    let transfers: Vec<Vec<Kept>> =
+        (0..TRANSFERS.min(connections)).map(|i| transfer(bytes, seed * 1000 + i)).collect();
     let mut out = BufWriter::with_capacity(1 << 20, File::create(file)?);
     // pcap with nanoseconds, Ethernet.
     for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, SNAP as u32, 1] {
         out.write_all(&word.to_le_bytes())?;
     }
     let rng = &mut Rng::stream(seed, "big capture", 1);
-    let starts: Vec<Duration> = (0..connections).map(|_| Duration::from_nanos(rng.below(SPREAD.as_nanos()))).collect();
+    let starts: Vec<Duration> =
+        (0..connections).map(|_| Duration::from_nanos(rng.below(SPREAD.as_nanos()))).collect();
     let of = |connection: u64| &transfers[(connection % transfers.len() as u64) as usize];
     // What comes next of each connection, in order of time.
-    let next = |connection: u64, i: usize| of(connection).get(i).map(|k| Reverse((k.at + starts[connection as usize], connection, i)));
+    let next = |connection: u64, i: usize| {
+        of(connection).get(i).map(|k| Reverse((k.at + starts[connection as usize], connection, i)))
+    };
     let mut queue: BinaryHeap<_> = (0..connections).filter_map(|c| next(c, 0)).collect();
     let (mut packets, mut written, mut record) = (0_u64, 24_u64, Vec::new());
     while let Some(Reverse((at, connection, i))) = queue.pop() {
         let kept = &of(connection)[i];
         let nanos = at.as_nanos() + 1_700_000_000_000_000_000;
         record.clear();
-        for word in [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32, kept.bytes.len() as u32, kept.original] {
+        for word in [
+            (nanos / 1_000_000_000) as u32,
+            (nanos % 1_000_000_000) as u32,
+            kept.bytes.len() as u32,
+            kept.original,
+        ] {
             record.extend(word.to_le_bytes());
         }
         record.extend(&kept.bytes);

@@ -2,7 +2,10 @@ use std::net::SocketAddr;
 
 use ackclock_engine::{Connection, Transmit};
 use ackclock_units::{Ecn, Instant};
-use ackclock_wire::{IcmpError, IpPacket, Options, Segment, Strictness, Transport, emit_tcp, emit_tcp_with, parse_icmp_error, parse_ip};
+use ackclock_wire::{
+    IcmpError, IpPacket, Options, Segment, Strictness, Transport, emit_tcp, emit_tcp_with, parse_icmp_error,
+    parse_ip,
+};
 
 /// A connection behind an address: takes and gives whole IP packets.
 #[derive(Debug)]
@@ -16,7 +19,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Takes in a packet as it came from the network; false when it was thrown away: not a whole, undamaged TCP packet of this connection.
+    /// Takes in a packet as it came from the network; false when it was thrown away: not a whole, undamaged
+    /// TCP packet of this connection.
     pub fn take(&mut self, now: Instant, bytes: &[u8]) -> bool {
         let Ok(packet) = parse_ip(bytes) else { return false };
         let Transport::Tcp(tcp) = packet.transport else { return false };
@@ -42,10 +46,15 @@ impl Endpoint {
         let t = self.connection.poll_transmit(now)?;
         let mut bytes = Vec::new();
         let copy = |out: &mut [u8]| self.connection.copy_payload(t.offset, out);
-        emit_tcp_with(self.local, self.remote, &t.segment, t.ecn, &mut bytes, copy).unwrap_or_else(|e| panic!("{e}: {:?}", t.segment));
+        emit_tcp_with(self.local, self.remote, &t.segment, t.ecn, &mut bytes, copy)
+            .unwrap_or_else(|e| panic!("{e}: {:?}", t.segment));
         let packet = parse_ip(&bytes).unwrap_or_else(|e| panic!("{e}: {:?}", t.segment));
         let Transport::Tcp(tcp) = packet.transport else { panic!("not TCP: {packet:?}") };
-        assert_eq!((tcp.segment, packet.ecn, packet.endpoints()), (t.segment, t.ecn, (self.local, self.remote)), "reads back as it was meant");
+        assert_eq!(
+            (tcp.segment, packet.ecn, packet.endpoints()),
+            (t.segment, t.ecn, (self.local, self.remote)),
+            "reads back as it was meant"
+        );
         Some((t, bytes))
     }
 }
@@ -70,20 +79,31 @@ pub(crate) fn icmp_of(bytes: &[u8]) -> Option<IcmpError> {
     parse_ip(bytes).and_then(|packet| parse_icmp_error(&packet, Strictness::FULL)).ok()
 }
 
-/// The byte at `position` of the stream that `side` sends: every stretch of it differs from its neighbours and from the other side's.
+/// The byte at `position` of the stream that `side` sends: every stretch of it differs from its neighbours
+/// and from the other side's.
 pub fn pattern(side: usize, position: u64) -> u8 {
-    let x = (position + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (side as u64 + 1).wrapping_mul(0xd1b5_4a32_d192_ed03);
+    let x = (position + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (side as u64 + 1).wrapping_mul(0xd1b5_4a32_d192_ed03);
     (x ^ (x >> 29)).to_le_bytes()[4]
 }
 
 /// A segment in tcpdump's manner, its numbers counted from the initial ones.
 pub(crate) fn line(s: &Segment, seq_base: u32, ack_base: u32) -> String {
     let (seq, ack) = (s.seq.0.wrapping_sub(seq_base), s.ack.0.wrapping_sub(ack_base));
-    let mut text = format!("{:?} {seq}:{}({}) ack {ack} win {}", s.flags, seq.wrapping_add(s.len), s.len, s.window);
+    let mut text =
+        format!("{:?} {seq}:{}({}) ack {ack} win {}", s.flags, seq.wrapping_add(s.len), s.len, s.window);
     let o = &s.options;
     if *o != Options::default() {
-        let sack: Vec<_> = o.sack.as_slice().iter().map(|b| (b.start.0.wrapping_sub(ack_base), b.end.0.wrapping_sub(ack_base))).collect();
-        text += &format!(" mss {:?} scale {:?} sackOK {} ts {:?} sack {sack:?}", o.mss, o.window_scale, o.sack_permitted, o.timestamps);
+        let sack: Vec<_> = o
+            .sack
+            .as_slice()
+            .iter()
+            .map(|b| (b.start.0.wrapping_sub(ack_base), b.end.0.wrapping_sub(ack_base)))
+            .collect();
+        text += &format!(
+            " mss {:?} scale {:?} sackOK {} ts {:?} sack {sack:?}",
+            o.mss, o.window_scale, o.sack_permitted, o.timestamps
+        );
     }
     text
 }

@@ -6,14 +6,15 @@ use std::sync::{Arc, LazyLock};
 use ackclock_engine::{Config, Connection, ConnectionEvent, State, Transmit};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{
-    Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, emit_options, emit_tcp,
-    parse_icmp_error, parse_ip, parse_ip_as, parse_options,
+    Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps,
+    Transport, emit_options, emit_tcp, parse_icmp_error, parse_ip, parse_ip_as, parse_options,
 };
 use arbitrary::{Arbitrary, Unstructured};
 
 use crate::{Setup, pattern};
 
-/// Parses `data` as a packet in every way; what is a good TCP packet must survive being written and read again.
+/// Parses `data` as a packet in every way; what is a good TCP packet must survive being written and read
+/// again.
 pub fn packet(data: &[u8]) {
     for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {
         let Ok(packet) = parse_ip_as(data, strict) else { continue };
@@ -57,7 +58,8 @@ enum Near {
     SndUna(i16),
     /// From its next byte.
     SndNxt(i16),
-    /// Sixteenths of the sequence space, and so many bytes, from its oldest unacknowledged byte: numbers that circular comparisons judge either way.
+    /// Sixteenths of the sequence space, and so many bytes, from its oldest unacknowledged byte: numbers that
+    /// circular comparisons judge either way.
     Far(u8, i8),
     /// Anything.
     Any(u32),
@@ -154,8 +156,8 @@ struct Start {
 
 const PEER: SeqNumber = SeqNumber(u32::MAX - 2000);
 
-/// Runs the operations that `data` spells on a connection with bytes and on one without: neither may panic, both must say the same, nothing that is
-/// read may be wrong, nothing may be promised and taken back.
+/// Runs the operations that `data` spells on a connection with bytes and on one without: neither may panic,
+/// both must say the same, nothing that is read may be wrong, nothing may be promised and taken back.
 pub fn connection(data: &[u8]) {
     let mut u = Unstructured::new(data);
     let Ok(start) = u.arbitrary::<Start>() else { return };
@@ -175,7 +177,8 @@ struct Pair {
     real: Connection,
     counted: Connection,
     now: Instant,
-    /// What the connection last acknowledged, and the right edge of the window that it last promised (unscaled windows only).
+    /// What the connection last acknowledged, and the right edge of the window that it last promised
+    /// (unscaled windows only).
     acked: SeqNumber,
     edge: Option<SeqNumber>,
     scaled: bool,
@@ -271,11 +274,15 @@ impl Pair {
                     self.wait(at.max(now));
                 }
             }
-            Operation::Close(n) if n < 32 => [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.close(now)),
+            Operation::Close(n) if n < 32 => {
+                [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.close(now))
+            }
             Operation::Abort(0) => [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.abort(now)),
             Operation::Close(_) | Operation::Abort(_) => {}
             Operation::Icmp(e) => self.icmp(e),
-            Operation::Cork(corked) => [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.set_cork(now, corked)),
+            Operation::Cork(corked) => {
+                [&mut self.real, &mut self.counted].into_iter().for_each(|c| c.set_cork(now, corked))
+            }
         }
         self.drain();
     }
@@ -324,10 +331,20 @@ impl Pair {
         if let Some((val, _)) = t.timestamps {
             self.tsval = self.tsval.wrapping_add(u32::from(val.clamp(0, 1000) as u16));
         }
-        let options = Options { mss: t.mss, window_scale: t.scale, sack_permitted: t.sack_permitted, timestamps, sack };
-        let segment = Segment { seq, ack: self.number(t.ack), len: u32::from(t.len), window: t.window, flags, urgent: 0, options };
+        let options =
+            Options { mss: t.mss, window_scale: t.scale, sack_permitted: t.sack_permitted, timestamps, sack };
+        let segment = Segment {
+            seq,
+            ack: self.number(t.ack),
+            len: u32::from(t.len),
+            window: t.window,
+            flags,
+            urgent: 0,
+            options,
+        };
         let first = seq + u32::from(flags.has(Flags::SYN)) - 1;
-        let payload: Vec<u8> = (0..segment.len).map(|i| pattern(1, u64::from((first + i - PEER.0).0))).collect();
+        let payload: Vec<u8> =
+            (0..segment.len).map(|i| pattern(1, u64::from((first + i - PEER.0).0))).collect();
         self.real.handle_segment(self.now, &segment, &payload, Ecn::from_bits(t.ecn));
         self.counted.handle_segment(self.now, &segment, &[], Ecn::from_bits(t.ecn));
     }
@@ -341,13 +358,17 @@ impl Pair {
             _ => IcmpKind::SourceQuench,
         };
         let end = if e.v6 { (Ipv6Addr::LOCALHOST, 1).into() } else { (Ipv4Addr::LOCALHOST, 1).into() };
-        let error = IcmpError { kind, from: end, to: end, seq: self.number(e.seq), packet_len: e.packet_len.into() };
+        let error =
+            IcmpError { kind, from: end, to: end, seq: self.number(e.seq), packet_len: e.packet_len.into() };
         let before = self.real.view(self.now);
         for c in [&mut self.real, &mut self.counted] {
             c.handle_icmp(self.now, &error);
         }
         let after = self.real.view(self.now);
-        assert!(after.smss <= before.smss && after.window == before.window, "{error:?}: {before:?}, then {after:?}");
+        assert!(
+            after.smss <= before.smss && after.window == before.window,
+            "{error:?}: {before:?}, then {after:?}"
+        );
     }
 
     /// Takes what both have to say, which must be the same and within bounds.
@@ -379,20 +400,31 @@ impl Pair {
     fn check(&mut self, t: &Transmit) {
         let s = &t.segment;
         assert!(s.options.wire_len() as usize <= MAX_OPTIONS_LEN, "{s:?}");
-        assert!(s.len + s.options.wire_len() <= self.real.smss() + 12 || s.flags.has(Flags::SYN), "longer than a segment: {s:?}");
+        assert!(
+            s.len + s.options.wire_len() <= self.real.smss() + 12 || s.flags.has(Flags::SYN),
+            "longer than a segment: {s:?}"
+        );
         if s.len > 0 {
             assert!(t.offset + u64::from(s.len) <= self.written, "bytes that were never written: {t:?}");
             let mut payload = vec![0; s.len as usize];
             self.real.copy_payload(t.offset, &mut payload);
             for (i, byte) in payload.into_iter().enumerate() {
-                assert_eq!(byte, pattern(0, t.offset + i as u64), "wrong byte sent at {}", t.offset + i as u64);
+                assert_eq!(
+                    byte,
+                    pattern(0, t.offset + i as u64),
+                    "wrong byte sent at {}",
+                    t.offset + i as u64
+                );
             }
         }
         if s.flags.has(Flags::ACK) && !s.flags.has(Flags::RST) {
             self.acked = s.ack;
             let edge = s.ack + u32::from(s.window);
             if !self.scaled && !s.flags.has(Flags::SYN) {
-                assert!(self.edge.is_none_or(|before| edge.diff(before) >= 0), "the window's right edge moved left (RFC 9293 3.8.6): {s:?}");
+                assert!(
+                    self.edge.is_none_or(|before| edge.diff(before) >= 0),
+                    "the window's right edge moved left (RFC 9293 3.8.6): {s:?}"
+                );
                 self.edge = Some(edge);
             }
         }

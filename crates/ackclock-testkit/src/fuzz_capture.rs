@@ -76,7 +76,11 @@ pub fn conversation(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let mut analysis = Analysis::new(looks());
     analysis.list_packets(None, LISTED);
-    let ends = [SocketAddr::from(([192, 0, 2, 1], 1)), SocketAddr::from(([192, 0, 2, 2], 2)), SocketAddr::from(([192, 0, 2, 2], 3))];
+    let ends = [
+        SocketAddr::from(([192, 0, 2, 1], 1)),
+        SocketAddr::from(([192, 0, 2, 2], 2)),
+        SocketAddr::from(([192, 0, 2, 2], 3)),
+    ];
     let mut next = [0xffff_ff00_u32, 7];
     let (mut at, mut clock) = (Instant::from_nanos(1_000_000_000), 5_u32);
     for _ in 0..4000 {
@@ -94,7 +98,8 @@ pub fn conversation(data: &[u8]) {
             clock = clock.wrapping_add_signed(i32::from(val));
             Timestamps { tsval: clock, tsecr: clock.wrapping_add_signed(i32::from(ecr)) }
         });
-        let (mss, window_scale, sack_permitted) = line.opening.map_or((None, None, false), |(m, w, s)| (Some(m), Some(w), s));
+        let (mss, window_scale, sack_permitted) =
+            line.opening.map_or((None, None, false), |(m, w, s)| (Some(m), Some(w), s));
         let options = Options { mss, window_scale, sack_permitted, timestamps, sack };
         let seq = line.seq.from(next[side]);
         let ack = line.ack.from(next[1 - side]);
@@ -111,8 +116,12 @@ pub fn conversation(data: &[u8]) {
             next[side] = seq.wrapping_add(segment.seq_len());
         }
         // Sometimes behind the time of the one before.
-        let seen = if line.hops == 0 { at.saturating_sub(Duration::from_millis(u64::from(line.id))) } else { at };
-        analysis.packet(seen, Ok(Seen { at: seen, src, dst, id: line.id.into(), hops: line.hops, interface: 0, segment }));
+        let seen =
+            if line.hops == 0 { at.saturating_sub(Duration::from_millis(u64::from(line.id))) } else { at };
+        analysis.packet(
+            seen,
+            Ok(Seen { at: seen, src, dst, id: line.id.into(), hops: line.hops, interface: 0, segment }),
+        );
     }
     check(&analysis.finish());
 }
@@ -121,7 +130,10 @@ pub fn conversation(data: &[u8]) {
 fn check_times(c: &Connection, d: &Direction) {
     let lasted = c.end.since(c.start);
     let within = |at: Instant| c.start <= at && at <= c.end;
-    assert!(d.told().all(|t| t.rto <= lasted && within(t.at) && t.at.saturating_sub(t.rto) >= c.start), "{c:?}");
+    assert!(
+        d.told().all(|t| t.rto <= lasted && within(t.at) && t.at.saturating_sub(t.rto) >= c.start),
+        "{c:?}"
+    );
     assert!(d.stalled() <= lasted, "{c:?}");
     assert!(d.retransmissions.iter().all(|r| within(r.at) && !r.evidence.contains("unknown time")), "{c:?}");
     // More than 3,000 years are no time that was measured.
@@ -140,8 +152,11 @@ fn check(report: &Report) {
     assert!(listed <= LISTED && listed as u64 <= report.segments, "{listed}");
     for c in &report.connections {
         assert!(c.packets.is_sorted_by_key(|p| p.time), "{c:?}");
-        for (side, d) in c.directions.iter().enumerate().filter(|(_, d)| c.packets_left_out == 0 && d.unlisted == 0) {
-            let again = c.packets.iter().filter(|p| p.again && p.connection as usize % 2 == side).map(|p| p.kind);
+        for (side, d) in
+            c.directions.iter().enumerate().filter(|(_, d)| c.packets_left_out == 0 && d.unlisted == 0)
+        {
+            let again =
+                c.packets.iter().filter(|p| p.again && p.connection as usize % 2 == side).map(|p| p.kind);
             let told = d.retransmissions.iter().filter(|r| r.packets > 0).map(|r| Some(r.cause.word()));
             assert!(again.eq(told), "{c:?}");
         }
@@ -160,7 +175,12 @@ fn check(report: &Report) {
             let shared = d.limits.parts().iter().fold(Duration::ZERO, |sum, part| sum + part.1);
             assert_eq!(shared, c.end.since(c.start), "{d:?}");
             for w in &d.what_if {
-                assert!(w.waited_least <= w.waited && w.waited <= w.waited_most && w.spurious + w.early <= w.timeouts, "{w:?}");
+                assert!(
+                    w.waited_least <= w.waited
+                        && w.waited <= w.waited_most
+                        && w.spurious + w.early <= w.timeouts,
+                    "{w:?}"
+                );
             }
             assert!(d.share.is_none_or(|s| (0.0..=1.0).contains(&s)), "{d:?}");
         }

@@ -28,22 +28,39 @@ pub fn sack_blocks(most: usize) -> impl Strategy<Value = SackBlocks> + Clone {
 pub fn options() -> impl Strategy<Value = Options> + Clone {
     let timestamps = any::<(u32, u32)>().prop_map(|(tsval, tsecr)| Timestamps { tsval, tsecr });
     (option::of(any::<u16>()), option::of(any::<u8>()), any::<bool>(), option::of(timestamps), sack_blocks(4))
-        .prop_map(|(mss, window_scale, sack_permitted, timestamps, sack)| Options { mss, window_scale, sack_permitted, timestamps, sack })
+        .prop_map(|(mss, window_scale, sack_permitted, timestamps, sack)| Options {
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+            sack,
+        })
         .prop_filter("fits into 40 bytes", |o| o.wire_len() <= 40)
 }
 
 /// Any segment that can be written, with up to `max_len` bytes of payload.
 pub fn segment(max_len: u32) -> impl Strategy<Value = Segment> + Clone {
-    (seq_number(), seq_number(), 0..=max_len, any::<u16>(), any::<u8>(), any::<u16>(), options())
-        .prop_map(|(seq, ack, len, window, flags, urgent, options)| Segment { seq, ack, len, window, flags: Flags(flags), urgent, options })
+    (seq_number(), seq_number(), 0..=max_len, any::<u16>(), any::<u8>(), any::<u16>(), options()).prop_map(
+        |(seq, ack, len, window, flags, urgent, options)| Segment {
+            seq,
+            ack,
+            len,
+            window,
+            flags: Flags(flags),
+            urgent,
+            options,
+        },
+    )
 }
 
 /// Two endpoints of one family, IPv4 or IPv6.
 pub fn endpoints() -> impl Strategy<Value = (SocketAddr, SocketAddr)> + Clone {
     let ports = any::<(u16, u16)>();
     prop_oneof![
-        (any::<([u8; 4], [u8; 4])>(), ports).prop_map(|((a, b), (p, q))| (SocketAddr::from((a, p)), SocketAddr::from((b, q)))),
-        (any::<([u8; 16], [u8; 16])>(), ports).prop_map(|((a, b), (p, q))| (SocketAddr::from((a, p)), SocketAddr::from((b, q)))),
+        (any::<([u8; 4], [u8; 4])>(), ports)
+            .prop_map(|((a, b), (p, q))| (SocketAddr::from((a, p)), SocketAddr::from((b, q)))),
+        (any::<([u8; 16], [u8; 16])>(), ports)
+            .prop_map(|((a, b), (p, q))| (SocketAddr::from((a, p)), SocketAddr::from((b, q)))),
     ]
 }
 

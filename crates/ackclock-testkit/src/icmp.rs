@@ -2,7 +2,8 @@ use std::net::IpAddr;
 
 use ackclock_wire::{IcmpKind, internet_checksum};
 
-/// A whole ICMP error packet of this type and code, with `word` in the second half of its header, about the packet that begins with `quoted`.
+/// A whole ICMP error packet of this type and code, with `word` in the second half of its header, about the
+/// packet that begins with `quoted`.
 pub fn icmp_packet(src: IpAddr, dst: IpAddr, [kind, code]: [u8; 2], word: u32, quoted: &[u8]) -> Vec<u8> {
     let mut message = vec![kind, code, 0, 0];
     message.extend_from_slice(&word.to_be_bytes());

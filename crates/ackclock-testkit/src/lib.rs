@@ -1,4 +1,5 @@
-//! For tests only: generators, endpoints that speak real packets, a lossy pipe in virtual time, and timelines of segments.
+//! For tests only: generators, endpoints that speak real packets, a lossy pipe in virtual time, and timelines
+//! of segments.
 
 mod endpoint;
 pub mod fuzz;

@@ -37,7 +37,9 @@ impl Side {
 
     /// Why it ended otherwise.
     pub fn aborted(&self) -> Option<AbortReason> {
-        self.events.iter().find_map(|(_, e)| if let ConnectionEvent::Aborted(reason) = e { Some(*reason) } else { None })
+        self.events
+            .iter()
+            .find_map(|(_, e)| if let ConnectionEvent::Aborted(reason) = e { Some(*reason) } else { None })
     }
 }
 
@@ -120,7 +122,8 @@ impl Pipe {
         &self.sides[side].endpoint.connection
     }
 
-    /// Opens, runs until both sides are closed or `until`, and checks that every byte arrived or that the failure was told.
+    /// Opens, runs until both sides are closed or `until`, and checks that every byte arrived or that the
+    /// failure was told.
     pub fn transfer(&mut self, until: Instant) {
         self.open(until);
         self.check(until);
@@ -152,7 +155,8 @@ impl Pipe {
 
     fn next(&self) -> Option<Instant> {
         let arrival = self.in_flight.first_key_value().map(|((at, _), _)| *at);
-        let of_sides = self.sides.iter().flat_map(|s| [s.endpoint.connection.poll_timeout(), s.wakes_at()]).flatten();
+        let of_sides =
+            self.sides.iter().flat_map(|s| [s.endpoint.connection.poll_timeout(), s.wakes_at()]).flatten();
         of_sides.chain(arrival).min()
     }
 
@@ -193,7 +197,8 @@ impl Pipe {
             self.note(to, false, segment);
         }
         let side = &mut self.sides[to];
-        let gone = side.endpoint.connection.state() == State::Closed && side.events.iter().any(|(_, e)| is_end(*e));
+        let gone =
+            side.endpoint.connection.state() == State::Closed && side.events.iter().any(|(_, e)| is_end(*e));
         match segment {
             Some(segment) if gone => {
                 if let Some(reset) = Connection::reset_for(&segment) {
@@ -201,7 +206,11 @@ impl Pipe {
                     self.launch(to, answer);
                 }
             }
-            _ => self.fates.refused += u64::from(!side.endpoint.take(self.now, bytes) && !side.endpoint.take_icmp(self.now, bytes)),
+            _ => {
+                self.fates.refused += u64::from(
+                    !side.endpoint.take(self.now, bytes) && !side.endpoint.take_icmp(self.now, bytes),
+                )
+            }
         }
     }
 
@@ -233,7 +242,8 @@ impl Pipe {
             }
             None => self.now,
         };
-        let scripted = scripted(&self.script, &mut self.copies, self.now, from, iss(self.seed, 0), segment_of(&bytes));
+        let scripted =
+            scripted(&self.script, &mut self.copies, self.now, from, iss(self.seed, 0), segment_of(&bytes));
         let Some(held) = scripted else {
             self.fates.lost += 1;
             return;
@@ -263,7 +273,9 @@ impl Pipe {
                 self.fates.corrupted += 1;
                 damage(&mut bytes, rng);
             }
-            let mut at = held.unwrap_or(departs).max(departs) + path.delay + Duration::from_nanos(rng.below(path.jitter.as_nanos() + 1));
+            let mut at = held.unwrap_or(departs).max(departs)
+                + path.delay
+                + Duration::from_nanos(rng.below(path.jitter.as_nanos() + 1));
             if rng.chance(path.reorder) {
                 self.fates.held += 1;
                 at += path.held;
@@ -273,28 +285,49 @@ impl Pipe {
         }
     }
 
-    /// The law: every byte exactly once and in order in both directions and both sides finished, or a side that did not get there says so.
+    /// The law: every byte exactly once and in order in both directions and both sides finished, or a side
+    /// that did not get there says so.
     fn check(&self, until: Instant) {
         let [client, server] = &self.sides;
         let told = client.aborted().is_some() || server.aborted().is_some();
         for (side, peer) in [(client, server), (server, client)] {
             assert!(side.read <= peer.written, "read more than was written");
-            assert!(!(side.finished() && side.aborted().is_some()), "finished and aborted: {:?}", side.events);
+            assert!(
+                !(side.finished() && side.aborted().is_some()),
+                "finished and aborted: {:?}",
+                side.events
+            );
             if side.finished() {
                 assert_eq!(side.read, peer.written, "finished without everything");
             } else {
-                assert!(side.aborted().is_some() || told, "neither finished nor aborted by {until:?}: {}", self.report());
+                assert!(
+                    side.aborted().is_some() || told,
+                    "neither finished nor aborted by {until:?}: {}",
+                    self.report()
+                );
             }
             if !told {
-                assert_eq!((side.written, side.read), (side.plan.bytes, peer.plan.bytes), "{}", self.report());
+                assert_eq!(
+                    (side.written, side.read),
+                    (side.plan.bytes, peer.plan.bytes),
+                    "{}",
+                    self.report()
+                );
             }
         }
-        assert!(told || self.fates.refused == self.fates.corrupted - self.undelivered_damage(), "damage got through: {:?}", self.fates);
+        assert!(
+            told || self.fates.refused == self.fates.corrupted - self.undelivered_damage(),
+            "damage got through: {:?}",
+            self.fates
+        );
     }
 
     /// Damaged packets that were still on their way at the end.
     fn undelivered_damage(&self) -> u64 {
-        self.in_flight.values().filter(|(_, bytes)| segment_of(bytes).is_none() && icmp_of(bytes).is_none()).count() as u64
+        self.in_flight
+            .values()
+            .filter(|(_, bytes)| segment_of(bytes).is_none() && icmp_of(bytes).is_none())
+            .count() as u64
     }
 
     /// Where both sides stand, for a failing test.
@@ -303,7 +336,8 @@ impl Pipe {
             let c = &s.endpoint.connection;
             let (v, stats) = (c.view(self.now), c.stats());
             format!(
-                "{:?} wrote {} of {}, read {}, timeouts {}, next {:?}, una {} nxt {} wnd {} cwnd {} pipe {} phase {:?} unsent {}, events {:?}",
+                "{:?} wrote {} of {}, read {}, timeouts {}, next {:?}, una {} nxt {} wnd {} cwnd {} pipe {} \
+                 phase {:?} unsent {}, events {:?}",
                 c.state(),
                 s.written,
                 s.plan.bytes,
@@ -317,7 +351,10 @@ impl Pipe {
                 v.pipe,
                 v.phase,
                 v.unsent,
-                s.events.iter().filter(|(_, e)| !matches!(e, ConnectionEvent::Readable | ConnectionEvent::Writable)).collect::<Vec<_>>()
+                s.events
+                    .iter()
+                    .filter(|(_, e)| !matches!(e, ConnectionEvent::Readable | ConnectionEvent::Writable))
+                    .collect::<Vec<_>>()
             )
         };
         let iss = [0, 1].map(|i| iss(self.seed, i));
@@ -334,7 +371,12 @@ impl Pipe {
 
 /// What the link in the middle takes.
 fn narrow(script: &[Script], now: Instant) -> Option<usize> {
-    script.iter().filter_map(|line| if let Script::Narrow { start, mtu } = *line { (start <= now).then_some(mtu) } else { None }).min()
+    script
+        .iter()
+        .filter_map(|line| {
+            if let Script::Narrow { start, mtu } = *line { (start <= now).then_some(mtu) } else { None }
+        })
+        .min()
 }
 
 /// What the script makes of a packet sent now: `None` when it is lost, and until when it is held.
@@ -369,7 +411,8 @@ fn scripted(
 
 impl Side {
     fn wakes_at(&self) -> Option<Instant> {
-        let waits = matches!(self.plan.reading, Reading::Slow { .. }) && self.endpoint.connection.readable() > 0;
+        let waits =
+            matches!(self.plan.reading, Reading::Slow { .. }) && self.endpoint.connection.readable() > 0;
         waits.then_some(self.read_at)
     }
 
@@ -393,7 +436,12 @@ impl Side {
                 break;
             }
             for &byte in &buffer[..n] {
-                assert_eq!(byte, pattern(1 - side, self.read), "wrong byte at {} of the stream to side {side}", self.read);
+                assert_eq!(
+                    byte,
+                    pattern(1 - side, self.read),
+                    "wrong byte at {} of the stream to side {side}",
+                    self.read
+                );
                 self.read += 1;
             }
             taken += n;

@@ -31,7 +31,18 @@ impl Path {
     /// A path that does nothing but delay.
     pub const fn clean(delay: Duration) -> Self {
         let zero = Duration::ZERO;
-        Self { delay, jitter: zero, rate: None, loss: 0.0, reorder: 0.0, held: zero, duplicate: 0.0, corrupt: 0.0, mark: 0.0, mtu: 1500 }
+        Self {
+            delay,
+            jitter: zero,
+            rate: None,
+            loss: 0.0,
+            reorder: 0.0,
+            held: zero,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            mark: 0.0,
+            mtu: 1500,
+        }
     }
 }
 
@@ -52,14 +63,16 @@ pub enum Script {
         /// Until then.
         end: Instant,
     },
-    /// From then on a link in the middle takes no packets longer than `mtu`, and answers those that are with an ICMP error, which may be lost as any packet.
+    /// From then on a link in the middle takes no packets longer than `mtu`, and answers those that are with
+    /// an ICMP error, which may be lost as any packet.
     Narrow {
         /// From then on.
         start: Instant,
         /// Longest packet.
         mtu: usize,
     },
-    /// The client's segments that begin in a stretch of its stream are lost, the first so many times that each is sent.
+    /// The client's segments that begin in a stretch of its stream are lost, the first so many times that
+    /// each is sent.
     Lost {
         /// First byte of the stretch.
         offset: u32,
@@ -135,7 +148,8 @@ pub struct Fates {
     pub marked: u64,
 }
 
-/// Sets Congestion Experienced, adjusting the header checksum; false for a packet that is not ECN-capable (RFC 3168 §5).
+/// Sets Congestion Experienced, adjusting the header checksum; false for a packet that is not ECN-capable
+/// (RFC 3168 §5).
 pub(crate) fn mark(bytes: &mut [u8]) -> bool {
     let capable = matches!(Ecn::from_bits(bytes[1]), Ecn::Ect0 | Ecn::Ect1);
     if capable {
@@ -153,7 +167,8 @@ pub(crate) fn mark(bytes: &mut [u8]) -> bool {
 pub(crate) fn damage(bytes: &mut [u8], rng: &mut Rng) {
     let bits = bytes.len() as u64 * 8;
     let first = rng.below(bits);
-    // Bit 0 of the pattern is set: the first bit always flips. A burst of 16 ones would turn zeros into ones, the same number to this checksum.
+    // Bit 0 of the pattern is set: the first bit always flips. A burst of 16 ones would turn zeros into ones,
+    // the same number to this checksum.
     let burst = (rng.next_u64() & 0x7fff) | 1;
     for i in (0..16).filter(|i| burst >> i & 1 == 1 && first + i < bits) {
         let bit = first + i;

@@ -7,7 +7,8 @@ pub const OURS: u32 = 1_000;
 /// Initial sequence number of the scripted peer.
 pub const THEIRS: u32 = 50_000;
 
-/// A segment to inject or to expect. Sequence numbers count from the initial ones: 0 is the SYN, 1 the first byte.
+/// A segment to inject or to expect. Sequence numbers count from the initial ones: 0 is the SYN, 1 the first
+/// byte.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Seg {
     flags: Flags,
@@ -25,7 +26,8 @@ pub struct Seg {
     ecn: Option<Ecn>,
 }
 
-/// A segment with these flags, written as tcpdump writes them: `S` SYN, `F` FIN, `R` RST, `P` PSH, `.` ACK, `E` ECE, `W` CWR.
+/// A segment with these flags, written as tcpdump writes them: `S` SYN, `F` FIN, `R` RST, `P` PSH, `.` ACK,
+/// `E` ECE, `W` CWR.
 pub fn seg(flags: &str) -> Seg {
     let mut all = Flags::default();
     for letter in flags.chars() {
@@ -130,13 +132,16 @@ impl Seg {
         self
     }
 
-    /// As the peer sends it: what is not given is the first number possible, an acknowledgment of our SYN, or a window of 65,535.
+    /// As the peer sends it: what is not given is the first number possible, an acknowledgment of our SYN, or
+    /// a window of 65,535.
     pub(crate) fn injected(&self) -> Segment {
         let mut options = Options {
             mss: self.mss,
             window_scale: self.scale.flatten(),
             sack_permitted: self.sack_permitted == Some(true),
-            timestamps: self.timestamps.map(|(val, ecr)| Timestamps { tsval: val.unwrap_or(0), tsecr: ecr.unwrap_or(0) }),
+            timestamps: self
+                .timestamps
+                .map(|(val, ecr)| Timestamps { tsval: val.unwrap_or(0), tsecr: ecr.unwrap_or(0) }),
             ..Options::default()
         };
         for (start, end) in self.blocks() {
@@ -178,15 +183,37 @@ impl Seg {
         compare("window", self.window.map(|n| n.to_string()), s.window.to_string());
         compare("mss", self.mss.map(|n| format!("{:?}", Some(n))), format!("{:?}", s.options.mss));
         compare("scale", self.scale.map(|n| format!("{n:?}")), format!("{:?}", s.options.window_scale));
-        compare("sack permitted", self.sack_permitted.map(|n| n.to_string()), s.options.sack_permitted.to_string());
+        compare(
+            "sack permitted",
+            self.sack_permitted.map(|n| n.to_string()),
+            s.options.sack_permitted.to_string(),
+        );
         if let Some((val, ecr)) = self.timestamps {
-            compare("tsval", val.map(|n| format!("{:?}", Some(n))), format!("{:?}", s.options.timestamps.map(|t| t.tsval)));
-            compare("tsecr", ecr.map(|n| format!("{:?}", Some(n))), format!("{:?}", s.options.timestamps.map(|t| t.tsecr)));
+            compare(
+                "tsval",
+                val.map(|n| format!("{:?}", Some(n))),
+                format!("{:?}", s.options.timestamps.map(|t| t.tsval)),
+            );
+            compare(
+                "tsecr",
+                ecr.map(|n| format!("{:?}", Some(n))),
+                format!("{:?}", s.options.timestamps.map(|t| t.tsecr)),
+            );
         }
-        compare("timestamps", self.no_timestamps.then(|| "None".to_owned()), format!("{:?}", s.options.timestamps));
+        compare(
+            "timestamps",
+            self.no_timestamps.then(|| "None".to_owned()),
+            format!("{:?}", s.options.timestamps),
+        );
         if self.sack.is_some() {
             let expected: Vec<_> = self.blocks().collect();
-            let got = s.options.sack.as_slice().iter().map(|b| (b.start.0.wrapping_sub(THEIRS), b.end.0.wrapping_sub(THEIRS))).collect::<Vec<_>>();
+            let got = s
+                .options
+                .sack
+                .as_slice()
+                .iter()
+                .map(|b| (b.start.0.wrapping_sub(THEIRS), b.end.0.wrapping_sub(THEIRS)))
+                .collect::<Vec<_>>();
             compare("sack", Some(format!("{expected:?}")), format!("{got:?}"));
         }
         compare("ecn", self.ecn.map(|e| format!("{e:?}")), format!("{:?}", sent.ecn));

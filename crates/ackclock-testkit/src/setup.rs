@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use ackclock_engine::{AtNeed, Config, Connection, Policies, SenderPolicies};
 use ackclock_policy::{
-    AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout,
+    AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, Registry, RetransmissionTimer,
+    Role, RttEstimator, SpuriousTimeout,
 };
 use ackclock_units::{Rng, SeqNumber};
 
@@ -31,7 +32,8 @@ pub struct Setup {
 }
 
 impl Default for Setup {
-    /// What the standards recommend: RFC 6298, exponential backoff, SACK recovery, Reno's window, delayed acks.
+    /// What the standards recommend: RFC 6298, exponential backoff, SACK recovery, Reno's window, delayed
+    /// acks.
     fn default() -> Self {
         Self {
             config: Config::default(),
@@ -88,8 +90,8 @@ impl Setup {
         Connection::new(Arc::new(self.config.clone()), self.policies(), iss, rng)
     }
 
-    /// A seed of its own for each case that it is tried in. It follows from the names of its policies, so that a policy that is added to the registry
-    /// changes nothing for the others.
+    /// A seed of its own for each case that it is tried in. It follows from the names of its policies, so
+    /// that a policy that is added to the registry changes nothing for the others.
     pub fn seed(&self, case: u64) -> u64 {
         Rng::stream(0, &self.to_string(), case).next_u64()
     }
@@ -99,10 +101,14 @@ impl Setup {
     /// # Panics
     /// Without any.
     pub fn drawn(stacks: &[Self], seed: u64, draw: u64) -> &Self {
-        stacks.iter().max_by_key(|s| Rng::stream(seed, &s.to_string(), draw).next_u64()).expect("there are stacks to draw from")
+        stacks
+            .iter()
+            .max_by_key(|s| Rng::stream(seed, &s.to_string(), draw).next_u64())
+            .expect("there are stacks to draw from")
     }
 
-    /// Every built-in recovery with every window and every acknowledgment policy, in the order of the registry.
+    /// Every built-in recovery with every window and every acknowledgment policy, in the order of the
+    /// registry.
     pub fn every_stack() -> Vec<Self> {
         Self::every_stack_of(&Registry::builtin())
     }
@@ -113,7 +119,12 @@ impl Setup {
         for recovery in <dyn LossRecovery>::entries(registry) {
             for window in <dyn CongestionControl>::entries(registry) {
                 for ack in <dyn AckPolicy>::entries(registry) {
-                    all.push(Self { recovery: Chosen::new(recovery), window: Chosen::new(window), ack: Chosen::new(ack), ..Self::default() });
+                    all.push(Self {
+                        recovery: Chosen::new(recovery),
+                        window: Chosen::new(window),
+                        ack: Chosen::new(ack),
+                        ..Self::default()
+                    });
                 }
             }
         }
@@ -130,6 +141,13 @@ impl fmt::Display for Setup {
 
 impl fmt::Debug for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}, {}, {}, {}, {:?}", self.estimator.name(), self.backoff.name(), self.timer.name(), self.config)
+        write!(
+            f,
+            "{self}, {}, {}, {}, {:?}",
+            self.estimator.name(),
+            self.backoff.name(),
+            self.timer.name(),
+            self.config
+        )
     }
 }

@@ -1,4 +1,5 @@
-//! One connection against a scripted peer: "inject this at that moment, expect that at that moment", as the RFCs draw it.
+//! One connection against a scripted peer: "inject this at that moment, expect that at that moment", as the
+//! RFCs draw it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -34,12 +35,17 @@ impl Timeline {
     /// A closed connection.
     pub fn new(setup: &Setup) -> Self {
         let connection = setup.connection(SeqNumber(OURS), Rng::stream(1, "timeline", 0));
-        let endpoint = Endpoint { connection, local: SocketAddr::from(([10, 0, 0, 1], 1)), remote: SocketAddr::from(([10, 0, 0, 2], 2)) };
+        let endpoint = Endpoint {
+            connection,
+            local: SocketAddr::from(([10, 0, 0, 1], 1)),
+            remote: SocketAddr::from(([10, 0, 0, 2], 2)),
+        };
         let (sent, events, seen) = (VecDeque::new(), VecDeque::new(), Vec::new());
         Self { endpoint, now: Instant::ZERO, sent, events, written: 0, read: 0, seen }
     }
 
-    /// A connection that opened actively and is established at the moment 0, our SYN and ACK having been looked at. `syn_ack` is the peer's answer.
+    /// A connection that opened actively and is established at the moment 0, our SYN and ACK having been
+    /// looked at. `syn_ack` is the peer's answer.
     pub fn connected(setup: &Setup, syn_ack: Seg) -> Self {
         let mut t = Self::new(setup);
         t.connect();
@@ -141,7 +147,8 @@ impl Timeline {
         }
     }
 
-    /// Lets a segment of the peer arrive at `at` milliseconds. Its payload is the pattern at its place in the stream.
+    /// Lets a segment of the peer arrive at `at` milliseconds. Its payload is the pattern at its place in the
+    /// stream.
     pub fn inject(&mut self, at: u64, s: Seg) {
         self.inject_with(at, s, None);
     }
@@ -155,14 +162,18 @@ impl Timeline {
         self.run_to(at);
         let segment = s.injected();
         let first = u64::from((segment.seq + u32::from(segment.flags.has(Flags::SYN)) - 1 - THEIRS).0);
-        let payload = payload.map_or_else(|| (0..u64::from(segment.len)).map(|i| pattern(1, first + i)).collect(), <[u8]>::to_vec);
+        let payload = payload.map_or_else(
+            || (0..u64::from(segment.len)).map(|i| pattern(1, first + i)).collect(),
+            <[u8]>::to_vec,
+        );
         self.seen.push(format!("{:>12} < {}", format!("{:?}", self.now), line(&segment, THEIRS, OURS)));
         let bytes = packet(self.endpoint.remote, self.endpoint.local, &segment, &payload, s.ecn_field());
         assert!(self.endpoint.take(self.now, &bytes), "a good packet is taken");
         self.collect();
     }
 
-    /// Lets an ICMP error arrive at `at` milliseconds, about the segment of ours that began with sequence number `seq`.
+    /// Lets an ICMP error arrive at `at` milliseconds, about the segment of ours that began with sequence
+    /// number `seq`.
     pub fn inject_icmp(&mut self, at: u64, kind: IcmpKind, seq: u32) {
         self.run_to(at);
         let (from, to) = (self.endpoint.local, self.endpoint.remote);
@@ -175,7 +186,8 @@ impl Timeline {
         self.collect();
     }
 
-    /// The next segment that was sent must be this one, sent at `at` milliseconds; time passes until then if it has to. Returns it whole.
+    /// The next segment that was sent must be this one, sent at `at` milliseconds; time passes until then if
+    /// it has to. Returns it whole.
     pub fn expect(&mut self, at: u64, s: Seg) -> Segment {
         self.expect_within(at, at, s)
     }
@@ -185,7 +197,9 @@ impl Timeline {
         if self.sent.is_empty() {
             self.run_until(ms(to).max(self.now), true);
         }
-        let Some((when, sent)) = self.sent.pop_front() else { panic!("nothing was sent by {to} ms, expected {s:?}\n{self}") };
+        let Some((when, sent)) = self.sent.pop_front() else {
+            panic!("nothing was sent by {to} ms, expected {s:?}\n{self}")
+        };
         let mut wrong = s.difference(&sent);
         if when < ms(from) || when > ms(to) {
             wrong.push(format!("sent at {when:?}, not between {from} ms and {to} ms"));
@@ -251,6 +265,13 @@ impl AsMut<Connection> for Timeline {
 impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from = self.seen.len().saturating_sub(40);
-        write!(f, "{}\nin {:?} at {:?}, events not looked at: {:?}", self.seen[from..].join("\n"), self.state(), self.now, self.events)
+        write!(
+            f,
+            "{}\nin {:?} at {:?}, events not looked at: {:?}",
+            self.seen[from..].join("\n"),
+            self.state(),
+            self.now,
+            self.events
+        )
     }
 }

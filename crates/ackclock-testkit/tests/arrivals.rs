@@ -11,7 +11,9 @@ fn plain() -> Setup {
 }
 
 fn stamped() -> Setup {
-    Setup::default().with(|c| (c.timestamps, c.window_scaling) = (true, false)).but(|s| s.ack = choose("every"))
+    Setup::default()
+        .with(|c| (c.timestamps, c.window_scaling) = (true, false))
+        .but(|s| s.ack = choose("every"))
 }
 
 fn syn_ack() -> Seg {
@@ -74,7 +76,8 @@ fn what_lies_far_outside_of_the_window_is_answered_so_often_and_no_more() {
 
 #[test]
 fn every_synchronized_state_answers_what_it_cannot_take() {
-    let ack_of = |state| if matches!(state, State::FinWait1 | State::Closing | State::LastAck) { 1 } else { 2 };
+    let ack_of =
+        |state| if matches!(state, State::FinWait1 | State::Closing | State::LastAck) { 1 } else { 2 };
     for (mut t, state, ours, theirs) in in_every_state() {
         let ack = if state == State::Established || state == State::CloseWait { 1 } else { ack_of(state) };
         let (mut at, answer) = (0, seg(".").seq(ours).ack(theirs).len(0));
@@ -94,7 +97,11 @@ fn every_synchronized_state_answers_what_it_cannot_take() {
             assert_eq!(sent.len(), 1, "{state:?}: {what} is answered once\n{t}");
             t.expect_silence(at);
             let (_, s) = &sent[0];
-            assert_eq!((s.flags, s.seq.0 - 1000, s.ack.0 - 50_000, s.len), (Flags::ACK, ours, theirs, 0), "{state:?}: {what}, {answer:?}\n{t}");
+            assert_eq!(
+                (s.flags, s.seq.0 - 1000, s.ack.0 - 50_000, s.len),
+                (Flags::ACK, ours, theirs, 0),
+                "{state:?}: {what}, {answer:?}\n{t}"
+            );
             assert_eq!(t.state(), state, "{what}");
         }
         for (what, s) in [
@@ -113,11 +120,16 @@ fn every_synchronized_state_answers_what_it_cannot_take() {
 
 #[test]
 fn a_fin_again_is_acknowledged_in_every_state_that_has_taken_it() {
-    for (mut t, state, ours, theirs) in in_every_state().into_iter().filter(|(_, _, _, theirs)| *theirs == 2) {
+    for (mut t, state, ours, theirs) in in_every_state().into_iter().filter(|(_, _, _, theirs)| *theirs == 2)
+    {
         for at in [10, 20] {
             t.inject(at, seg("F.").seq(1).ack(1));
             let sent = t.take_sent();
-            assert_eq!(sent.iter().map(|(_, s)| (s.seq.0 - 1000, s.ack.0 - 50_000)).collect::<Vec<_>>(), [(ours, theirs)], "{state:?}\n{t}");
+            assert_eq!(
+                sent.iter().map(|(_, s)| (s.seq.0 - 1000, s.ack.0 - 50_000)).collect::<Vec<_>>(),
+                [(ours, theirs)],
+                "{state:?}\n{t}"
+            );
             assert_eq!(t.state(), state);
         }
         // What stands behind a FIN is not text (RFC 9293 §3.10.7.4).
@@ -157,7 +169,11 @@ fn a_segment_is_acceptable_by_the_table() {
             *b = (first.wrapping_add(i as u64)) as u8;
         }
         t.inject_bytes(400, seg("P.").seq(seq.wrapping_add(base)), &bytes);
-        assert_eq!(t.endpoint.connection.readable() - before, taken, "window {window}, {len} bytes at {seq}\n{t}");
+        assert_eq!(
+            t.endpoint.connection.readable() - before,
+            taken,
+            "window {window}, {len} bytes at {seq}\n{t}"
+        );
         if taken == 0 {
             t.expect(400, seg(".").ack(1 + base));
         }
@@ -219,7 +235,8 @@ fn an_old_acknowledgment_does_not_move_the_send_window() {
 
 #[test]
 fn a_syn_without_timestamps_is_challenged_all_the_same() {
-    // RFC 5961 §4.2 "MUST send an ACK" goes before RFC 7323 §3.2 "SHOULD silently drop": a peer that has lost its state may offer other options.
+    // RFC 5961 §4.2 "MUST send an ACK" goes before RFC 7323 §3.2 "SHOULD silently drop": a peer that has lost
+    // its state may offer other options.
     let mut t = Timeline::connected(&stamped(), syn_ack().timestamps(1000, 1));
     for (at, seq) in [(10, 0), (20, 1), (30, 500), (40, 0x9000_0000)] {
         t.inject(at, seg("S").seq(seq).mss(1000));
@@ -259,7 +276,8 @@ fn a_reset_of_ours_carries_timestamps() {
 
 #[test]
 fn only_what_is_taken_sets_the_timestamp_that_is_echoed() {
-    // RFC 7323 §4.3 and §5.3, with RFC 5961 §5.2: neither what lies outside the window, nor what acknowledges nonsense, nor what comes behind a hole.
+    // RFC 7323 §4.3 and §5.3, with RFC 5961 §5.2: neither what lies outside the window, nor what acknowledges
+    // nonsense, nor what comes behind a hole.
     let mut t = Timeline::connected(&stamped(), syn_ack().timestamps(1000, 1));
     for (at, s, echo) in [
         (10, seg("P.").seq(1).ack(900).len(10).timestamps(500_000, 1), 1000),
@@ -294,7 +312,10 @@ fn time_wait_gives_way_to_a_newer_incarnation_only() {
     let syn = |seq: u32, tsval: Option<u32>| Segment {
         seq: SeqNumber(50_000 + seq),
         flags: Flags::SYN,
-        options: Options { timestamps: tsval.map(|tsval| Timestamps { tsval, tsecr: 0 }), ..Options::default() },
+        options: Options {
+            timestamps: tsval.map(|tsval| Timestamps { tsval, tsecr: 0 }),
+            ..Options::default()
+        },
         ..Segment::default()
     };
     let mut t = Timeline::connected(&stamped(), syn_ack().timestamps(1000, 1));
@@ -311,6 +332,10 @@ fn time_wait_gives_way_to_a_newer_incarnation_only() {
         (100, None, true),
         (1, None, false),
     ] {
-        assert_eq!(t.endpoint.connection.may_be_replaced_by(&syn(seq, tsval)), yes, "SYN at {seq} with {tsval:?}");
+        assert_eq!(
+            t.endpoint.connection.may_be_replaced_by(&syn(seq, tsval)),
+            yes,
+            "SYN at {seq} with {tsval:?}"
+        );
     }
 }

@@ -58,7 +58,10 @@ fn what_overlaps_is_reported_as_far_as_it_came_before() {
 
 #[test]
 fn a_sack_block_of_what_was_never_sent_counts_for_nothing() {
-    let mut t = Timeline::connected(&Setup::default().with(|c| c.window_scaling = false), syn_ack().sack_permitted(true));
+    let mut t = Timeline::connected(
+        &Setup::default().with(|c| c.window_scaling = false),
+        syn_ack().sack_permitted(true),
+    );
     t.write(10_000);
     assert_eq!(t.take_sent().len(), 10);
     for (at, (start, end)) in [(1001, 10_002), (1001, 0x7000_0000), (9001, 11_001)].into_iter().enumerate() {
@@ -75,7 +78,8 @@ fn sack_blocks_may_hold_any_numbers() {
     // Ends half of the sequence space away pass circular comparisons, and once led beyond the scoreboard.
     for recovery in ["sack", "fack", "rack"] {
         let setup = Setup::default().but(|s| s.recovery = choose(recovery));
-        let numbers = (0..16).flat_map(|n: u32| [-1_001, -1, 0, 1, 1000, 1001].map(|d: i32| (n << 28).wrapping_add(d as u32)));
+        let numbers = (0..16)
+            .flat_map(|n: u32| [-1_001, -1, 0, 1, 1000, 1001].map(|d: i32| (n << 28).wrapping_add(d as u32)));
         let numbers: Vec<u32> = numbers.chain([0x6000_0000, 0xc000_0000, 0x7fff_ffff, 0x8000_0001]).collect();
         let mut t = Timeline::connected(&setup, syn_ack().sack_permitted(true));
         t.write(5000);
@@ -86,7 +90,10 @@ fn sack_blocks_may_hold_any_numbers() {
                 for (ack, second) in [(1, false), (1001, false), (1001, true)] {
                     let ack = seg(".").ack(ack);
                     // Alone, where it may also be a DSACK, and behind a block that says nothing.
-                    t.inject(at, if second { ack.sack(0, 1).sack(*start, *end) } else { ack.sack(*start, *end) });
+                    t.inject(
+                        at,
+                        if second { ack.sack(0, 1).sack(*start, *end) } else { ack.sack(*start, *end) },
+                    );
                 }
             }
             at += 1;

@@ -51,7 +51,9 @@ impl Captured {
     }
 
     fn client_sent(&self) -> impl Iterator<Item = (Instant, SendKind, u32)> {
-        self.events.iter().filter_map(|e| if let EventKind::Sent { kind, seq, .. } = e.kind { Some((e.at, kind, seq.0)) } else { None })
+        self.events.iter().filter_map(|e| {
+            if let EventKind::Sent { kind, seq, .. } = e.kind { Some((e.at, kind, seq.0)) } else { None }
+        })
     }
 
     /// Segments that the client sent again, SYN and FIN included.
@@ -59,7 +61,10 @@ impl Captured {
         let again = |k: &SendKind| {
             matches!(
                 k,
-                SendKind::FastRetransmit | SendKind::TimeoutRetransmit | SendKind::TailLossProbe { again: true } | SendKind::Syn { repeat: 1.. }
+                SendKind::FastRetransmit
+                    | SendKind::TimeoutRetransmit
+                    | SendKind::TailLossProbe { again: true }
+                    | SendKind::Syn { repeat: 1.. }
             )
         };
         self.client_sent().filter(|(_, kind, _)| again(kind)).count() as u64
@@ -67,12 +72,18 @@ impl Captured {
 
     /// Expiries of the client's timer: moment and round.
     fn timeouts(&self) -> BTreeSet<(u64, u32)> {
-        let of = |e: &Event| if let EventKind::Timeout { round, .. } = e.kind { Some((e.at.as_nanos(), round)) } else { None };
+        let of = |e: &Event| {
+            if let EventKind::Timeout { round, .. } = e.kind { Some((e.at.as_nanos(), round)) } else { None }
+        };
         self.events.iter().filter_map(of).collect()
     }
 
     fn timeouts_found(&self) -> BTreeSet<(u64, u32)> {
-        self.client().timeouts.iter().map(|t| (t.at.as_nanos() - 1_000_000_000_000_000_000, t.round)).collect()
+        self.client()
+            .timeouts
+            .iter()
+            .map(|t| (t.at.as_nanos() - 1_000_000_000_000_000_000, t.round))
+            .collect()
     }
 }
 
@@ -123,11 +134,21 @@ fn retransmissions_timeouts_and_rounds_are_those_of_the_sender() {
                 let mut score = Score::default();
                 for seed in 0..6 {
                     let setup = setup(recovery, timestamps, matches!(recovery, "sack" | "fack"));
-                    let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 0);
+                    let c = captured(
+                        [&setup, &setup],
+                        [Plan::send(200_000), Plan::receive()],
+                        [forth, back],
+                        seed,
+                        0,
+                    );
                     let d = c.client();
                     let what = format!("{recovery}, {name}, timestamps {timestamps}, seed {seed}");
                     if d.retransmitted_packets != c.sent_again() {
-                        wrong.push(format!("{what}: {} retransmitted, {} found", c.sent_again(), d.retransmitted_packets));
+                        wrong.push(format!(
+                            "{what}: {} retransmitted, {} found",
+                            c.sent_again(),
+                            d.retransmitted_packets
+                        ));
                     }
                     assert_eq!(d.of(Cause::TailLossProbe).count(), 0, "{what}: this recovery does not probe");
                     let (found, real) = (c.timeouts_found(), c.timeouts());
@@ -136,7 +157,8 @@ fn retransmissions_timeouts_and_rounds_are_those_of_the_sender() {
                 if score.both != score.found || score.both != score.real {
                     println!("{recovery}, {name}, timestamps {timestamps}: {score:?}");
                 }
-                (all.found, all.real, all.both) = (all.found + score.found, all.real + score.real, all.both + score.both);
+                (all.found, all.real, all.both) =
+                    (all.found + score.found, all.real + score.real, all.both + score.both);
             }
         }
     }
@@ -154,19 +176,29 @@ fn probes_are_told_from_timeouts_where_more_than_one_segment_is_outstanding() {
             // Short transfers, which have a tail to lose.
             for seed in 0..60 {
                 let setup = setup("rack", timestamps, true);
-                let c = captured([&setup, &setup], [Plan::send(8000), Plan::receive()], [forth, back], seed, 0);
+                let c =
+                    captured([&setup, &setup], [Plan::send(8000), Plan::receive()], [forth, back], seed, 0);
                 let (d, what) = (c.client(), format!("{name}, timestamps {timestamps}, seed {seed}"));
                 assert_eq!(d.retransmitted_packets, c.sent_again(), "{what}");
                 let probe = |k| matches!(k, SendKind::TailLossProbe { again: true });
-                let mut real: BTreeSet<u64> = c.client_sent().filter(|(_, kind, _)| probe(*kind)).map(|(at, ..)| at.as_nanos()).collect();
+                let mut real: BTreeSet<u64> = c
+                    .client_sent()
+                    .filter(|(_, kind, _)| probe(*kind))
+                    .map(|(at, ..)| at.as_nanos())
+                    .collect();
                 for row in &d.retransmissions {
                     let real = real.remove(&(row.at.as_nanos() - 1_000_000_000_000_000_000));
                     match (row.cause == Cause::TailLossProbe, real) {
                         (true, true) => told += 1,
                         (true, false) => panic!("{what}: {} taken for a probe: {}", row.seq, row.evidence),
-                        // In a single connection of a sender that is not known, nothing tells these from a first expiry.
-                        (false, true) if row.evidence.starts_with("the only segment outstanding") => sole += 1,
-                        (false, true) => panic!("{what}: a probe taken for {:?}: {}", row.cause, row.evidence),
+                        // In a single connection of a sender that is not known, nothing tells these from a
+                        // first expiry.
+                        (false, true) if row.evidence.starts_with("the only segment outstanding") => {
+                            sole += 1
+                        }
+                        (false, true) => {
+                            panic!("{what}: a probe taken for {:?}: {}", row.cause, row.evidence)
+                        }
                         (false, false) => {}
                     }
                 }
@@ -188,15 +220,26 @@ fn unneeded_retransmissions_are_those_that_arrived_twice() {
                 if name == "copies" {
                     continue;
                 }
-                let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 0);
-                // Data that reached the server and brought nothing new: no copies are made on the way, so the client sent them in vain.
+                let c = captured(
+                    [&setup, &setup],
+                    [Plan::send(200_000), Plan::receive()],
+                    [forth, back],
+                    seed,
+                    0,
+                );
+                // Data that reached the server and brought nothing new: no copies are made on the way, so the
+                // client sent them in vain.
                 real += c.pipe.connection(1).stats().duplicate_segments;
-                let count = |needed| c.client().retransmissions.iter().filter(|r| r.needed == needed && r.len > 0).count() as u64;
+                let count = |needed| {
+                    c.client().retransmissions.iter().filter(|r| r.needed == needed && r.len > 0).count()
+                        as u64
+                };
                 (found, untold) = (found + count(Some(false)), untold + count(None));
             }
         }
         println!("{recovery}: {real} segments arrived twice, {found} found, {untold} not told");
-        // With SACK the receiver tells of each, as long as its ack is not lost. Without it some cannot be told, and then nothing is claimed.
+        // With SACK the receiver tells of each, as long as its ack is not lost. Without it some cannot be
+        // told, and then nothing is claimed.
         assert!(found <= real + real / 20 && found * 2 > real, "{recovery}: {found} of {real}");
         assert!(found + untold >= real * 9 / 10, "{recovery}: {found} and {untold} of {real}");
         assert!(recovery != "sack" || found * 20 >= real * 19, "{recovery}: {found} of {real}");
@@ -213,19 +256,30 @@ fn episodes_are_classed_as_the_sender_does() {
                 for seed in 0..6 {
                     let mut setup = setup(recovery, true, recovery != "newreno");
                     setup.window.set("byte_counting", counted).expect("declared");
-                    let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 0);
+                    let c = captured(
+                        [&setup, &setup],
+                        [Plan::send(200_000), Plan::receive()],
+                        [forth, back],
+                        seed,
+                        0,
+                    );
                     let (d, real) = (c.client(), c.pipe.connection(0).stats());
-                    let (found, real) = ([d.ca_events, d.non_ca_events, d.other_losses], [real.ca_events, real.non_ca_events, real.other_losses]);
+                    let (found, real) = (
+                        [d.ca_events, d.non_ca_events, d.other_losses],
+                        [real.ca_events, real.non_ca_events, real.other_losses],
+                    );
                     (0..3).for_each(|i| sum[i] += real[i]);
                     if found != real {
-                        let differs = format!("{recovery}, {name}, seed {seed}: {found:?} instead of {real:?}");
+                        let differs =
+                            format!("{recovery}, {name}, seed {seed}: {found:?} instead of {real:?}");
                         off[usize::from(recovery == "fack")].push(differs);
                     }
                 }
             }
         }
         println!("{sum:?}; {} and {} differ", off[0].len(), off[1].len());
-        // Where FACK finds a retransmission lost, it cuts its window once more without a sign of it on the wire.
+        // Where FACK finds a retransmission lost, it cuts its window once more without a sign of it on the
+        // wire.
         let few = off[0].len() <= 2 && off[0].len() + off[1].len() <= if counted == "true" { 13 } else { 12 };
         assert!(sum[0] > 400 && sum[1] > 100 && few, "{off:#?}");
     }
@@ -257,10 +311,22 @@ fn at_the_receiver_most_is_seen_too() {
         for (name, forth, back) in paths() {
             for seed in 0..4 {
                 let setup = setup(recovery, true, recovery == "sack");
-                let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 1);
+                let c = captured(
+                    [&setup, &setup],
+                    [Plan::send(200_000), Plan::receive()],
+                    [forth, back],
+                    seed,
+                    1,
+                );
                 let d = c.client();
-                let now = [c.sent_again(), d.retransmitted_packets, c.timeouts().len() as u64, d.timeouts.len() as u64];
-                // Retransmissions that were lost on the way are not seen here; copies that the network made are, and are not taken for any.
+                let now = [
+                    c.sent_again(),
+                    d.retransmitted_packets,
+                    c.timeouts().len() as u64,
+                    d.timeouts.len() as u64,
+                ];
+                // Retransmissions that were lost on the way are not seen here; copies that the network made
+                // are, and are not taken for any.
                 assert!(now[1] <= now[0], "{recovery}, {name}, seed {seed}: {now:?}");
                 (0..4).for_each(|i| sums[i] += now[i]);
                 assert_eq!(d.view, View::Receiver);
@@ -268,7 +334,10 @@ fn at_the_receiver_most_is_seen_too() {
         }
     }
     println!("{sums:?}");
-    assert!(sums[0] > 400 && sums[1] * 10 > sums[0] * 9 && sums[2] > 40 && sums[3] * 10 > sums[2] * 8, "{sums:?}");
+    assert!(
+        sums[0] > 400 && sums[1] * 10 > sums[0] * 9 && sums[2] > 40 && sums[3] * 10 > sums[2] * 8,
+        "{sums:?}"
+    );
     assert!(sums[3] * 10 < sums[2] * 11, "{sums:?}");
 }
 
@@ -280,15 +349,27 @@ fn a_receiver_sees_timeouts_as_silences() {
         for (_, forth, back) in paths() {
             for seed in 0..4 {
                 let setup = setup(recovery, true, recovery == "sack");
-                let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [forth, back], seed, 1);
+                let c = captured(
+                    [&setup, &setup],
+                    [Plan::send(200_000), Plan::receive()],
+                    [forth, back],
+                    seed,
+                    1,
+                );
                 let d = c.client();
                 // The SYN's are none of these. What is sent arrives some 20 to 60 ms later.
-                let syns: Vec<u64> =
-                    c.client_sent().filter(|(_, kind, _)| matches!(kind, SendKind::Syn { .. })).map(|(at, _, _)| at.as_nanos()).collect();
-                let real: Vec<u64> = c.timeouts().into_iter().map(|t| t.0).filter(|t| !syns.contains(t)).collect();
+                let syns: Vec<u64> = c
+                    .client_sent()
+                    .filter(|(_, kind, _)| matches!(kind, SendKind::Syn { .. }))
+                    .map(|(at, _, _)| at.as_nanos())
+                    .collect();
+                let real: Vec<u64> =
+                    c.timeouts().into_iter().map(|t| t.0).filter(|t| !syns.contains(t)).collect();
                 for (i, gaps) in [&d.gaps_by_time, &d.gaps].into_iter().enumerate() {
                     let since = |at: Instant| at.as_nanos().saturating_sub(1_000_000_000_000_000_000);
-                    let holds = |g: &Gap, at: u64| (since(g.from)..=since(g.from + g.length)).contains(&(at + 20_000_000));
+                    let holds = |g: &Gap, at: u64| {
+                        (since(g.from)..=since(g.from + g.length)).contains(&(at + 20_000_000))
+                    };
                     let right = gaps.iter().filter(|g| real.iter().any(|r| holds(g, *r))).count();
                     let found = real.iter().filter(|r| gaps.iter().any(|g| holds(g, **r))).count();
                     for (sum, n) in sums[i].iter_mut().zip([gaps.len(), right, real.len(), found]) {
@@ -299,8 +380,12 @@ fn a_receiver_sees_timeouts_as_silences() {
         }
     }
     println!("{sums:?}");
-    let parts = sums.map(|[gaps, right, real, found]| (right as f64 / gaps as f64, found as f64 / real as f64));
-    assert!(sums[0][2] > 40 && parts[0].1 > 0.85 && parts[1].0 > 0.9 && parts[1].1 > 0.8, "precision and recall {parts:?}");
+    let parts =
+        sums.map(|[gaps, right, real, found]| (right as f64 / gaps as f64, found as f64 / real as f64));
+    assert!(
+        sums[0][2] > 40 && parts[0].1 > 0.85 && parts[1].0 > 0.9 && parts[1].1 > 0.8,
+        "precision and recall {parts:?}"
+    );
 }
 
 /// Everything the client's kinds of sending come to, over a path, when it copies what is alone.
@@ -308,8 +393,8 @@ fn copying(recovery: &str, timestamps: bool, segments: u64, copies: &str) -> Set
     let mut setup = setup(recovery, timestamps, recovery != "newreno");
     setup.framing = choose("diversity");
     setup.framing.set("copies", copies).unwrap();
-    // So little is written at a time that most segments are alone, or follow one that was; with 0, a full one is followed by a small one, which is copied
-    // alone. Timestamps take 12 bytes of each.
+    // So little is written at a time that most segments are alone, or follow one that was; with 0, a full one
+    // is followed by a small one, which is copied alone. Timestamps take 12 bytes of each.
     setup.config.snd_buf = if segments == 0 { 1000 } else { segments * if timestamps { 988 } else { 1000 } };
     setup.config.nagle = segments > 0;
     setup
@@ -330,40 +415,84 @@ fn copies_sent_on_purpose_are_told_from_retransmissions() {
         ] {
             for seed in 0..6 {
                 let client = copying(recovery, timestamps, segments, copies);
-                let server = every.clone().with(|c| (c.timestamps, c.sack, c.mss) = (timestamps, recovery != "newreno", 1000));
-                let c = captured([&client, &server], [Plan::send(60_000), Plan::receive()], [forth, back], seed, 0);
-                let (d, what) =
-                    (c.client(), format!("{name}, {recovery}, timestamps {timestamps}, {segments} at a time, {copies} copies, seed {seed}"));
+                let server = every
+                    .clone()
+                    .with(|c| (c.timestamps, c.sack, c.mss) = (timestamps, recovery != "newreno", 1000));
+                let c = captured(
+                    [&client, &server],
+                    [Plan::send(60_000), Plan::receive()],
+                    [forth, back],
+                    seed,
+                    0,
+                );
+                let (d, what) = (
+                    c.client(),
+                    format!(
+                        "{name}, {recovery}, timestamps {timestamps}, {segments} at a time, {copies} copies, \
+                         seed {seed}"
+                    ),
+                );
                 let sent = c.client_sent().filter(|(_, kind, _)| *kind == SendKind::Copy).count() as u64;
                 let found = d.of(Cause::Copy).count() as u64;
-                assert_eq!((found, d.retransmitted_packets), (sent, c.sent_again()), "{what}: copies and retransmissions");
+                assert_eq!(
+                    (found, d.retransmitted_packets),
+                    (sent, c.sent_again()),
+                    "{what}: copies and retransmissions"
+                );
                 assert_eq!((d.network_duplicates, d.capture_duplicates), (0, 0), "{what}");
                 score.add(&c.timeouts_found(), &c.timeouts());
                 let told = d.retransmissions.iter().filter(|r| r.needed == Some(false)).count() as u64;
                 let arrived_twice = c.pipe.connection(1).stats().duplicate_segments;
                 if recovery != "newreno" && name != "losses both ways" {
                     // Their duplicate SACKs tell of those that arrived beside their originals.
-                    assert!(told <= arrived_twice + arrived_twice / 20 && told * 10 >= arrived_twice * 9, "{what}: {told} of {arrived_twice}");
+                    assert!(
+                        told <= arrived_twice + arrived_twice / 20 && told * 10 >= arrived_twice * 9,
+                        "{what}: {told} of {arrived_twice}"
+                    );
                 }
                 (sums[0], sums[1], sums[2]) = (sums[0] + sent, sums[1] + told, sums[2] + arrived_twice);
                 sums[3] += d.retransmitted_packets;
             }
         }
     }
-    println!("{score:?}; copies, told to have arrived beside their originals, arrived twice, retransmissions: {sums:?}");
+    println!(
+        "{score:?}; copies, told to have arrived beside their originals, arrived twice, retransmissions: \
+         {sums:?}"
+    );
     assert!(sums[0] > 5000 && sums[3] > 100, "{sums:?}");
-    assert!(score.real > 100 && score.both * 20 >= score.found * 19 && score.both * 20 >= score.real * 19, "{score:?}");
+    assert!(
+        score.real > 100 && score.both * 20 >= score.found * 19 && score.both * 20 >= score.real * 19,
+        "{score:?}"
+    );
 }
 
 #[test]
 fn near_the_receiver_copies_pass_for_the_networks() {
-    let every = Setup { ack: choose("every"), ..Setup::default() }.with(|c| (c.timestamps, c.mss) = (true, 1000));
+    let every =
+        Setup { ack: choose("every"), ..Setup::default() }.with(|c| (c.timestamps, c.mss) = (true, 1000));
     let way = Path::clean(ms(20));
     let client = copying("sack", true, 1, "2");
-    let c = captured([&client, &every], [Plan::send(60_000), Plan::receive()], [Path { loss: 0.03, ..way }, way], 1, 1);
-    let (d, sent) = (c.client(), c.client_sent().filter(|(_, kind, _)| *kind == SendKind::Copy).count() as u64);
-    // Two packets that are the same, one right behind the other: who made the second is not to be told there, and either way it is no retransmission.
-    assert!(d.retransmitted_packets <= c.sent_again() && d.of(Cause::Copy).count() == 0, "{} of {}", d.retransmitted_packets, c.sent_again());
+    let c = captured(
+        [&client, &every],
+        [Plan::send(60_000), Plan::receive()],
+        [Path { loss: 0.03, ..way }, way],
+        1,
+        1,
+    );
+    let (d, sent) =
+        (c.client(), c.client_sent().filter(|(_, kind, _)| *kind == SendKind::Copy).count() as u64);
+    // Two packets that are the same, one right behind the other: who made the second is not to be told there,
+    // and either way it is no retransmission.
+    assert!(
+        d.retransmitted_packets <= c.sent_again() && d.of(Cause::Copy).count() == 0,
+        "{} of {}",
+        d.retransmitted_packets,
+        c.sent_again()
+    );
     let arrived_twice = c.pipe.connection(1).stats().duplicate_segments;
-    assert!(d.network_duplicates >= arrived_twice && arrived_twice * 10 >= sent * 8, "{} and {arrived_twice} of {sent}", d.network_duplicates);
+    assert!(
+        d.network_duplicates >= arrived_twice && arrived_twice * 10 >= sent * 8,
+        "{} and {arrived_twice} of {sent}",
+        d.network_duplicates
+    );
 }

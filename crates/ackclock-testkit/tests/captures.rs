@@ -1,4 +1,5 @@
-//! What we write as pcapng, tshark and tcptrace read without complaint. Skipped, and said so, where these programs are not installed.
+//! What we write as pcapng, tshark and tcptrace read without complaint. Skipped, and said so, where these
+//! programs are not installed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,11 +20,21 @@ impl Drop for File {
     }
 }
 
-/// A transfer with losses, as seen at the client: what it sends, and what reaches it. `whole` packets, or headers alone as a simulator writes them.
+/// A transfer with losses, as seen at the client: what it sends, and what reaches it. `whole` packets, or
+/// headers alone as a simulator writes them.
 fn capture(name: &str, whole: bool) -> (File, Pipe) {
     let setup = Setup::default().with(|c| c.timestamps = true);
-    let path = Path { loss: 0.02, rate: Some(Rate::from_bits_per_sec(10_000_000)), ..Path::clean(Duration::from_millis(20)) };
-    let mut pipe = Pipe::new([&setup, &setup], [Plan::send(300_000), Plan::send(1000)], [path, Path { loss: 0.0, ..path }], 7);
+    let path = Path {
+        loss: 0.02,
+        rate: Some(Rate::from_bits_per_sec(10_000_000)),
+        ..Path::clean(Duration::from_millis(20))
+    };
+    let mut pipe = Pipe::new(
+        [&setup, &setup],
+        [Plan::send(300_000), Plan::send(1000)],
+        [path, Path { loss: 0.0, ..path }],
+        7,
+    );
     pipe.record = Some(Vec::new());
     pipe.transfer(Instant::ZERO + Duration::from_secs(3600));
     let mut file = Pcapng::new(Vec::new(), Duration::from_secs(1_000_000_000)).unwrap();
@@ -69,19 +80,38 @@ fn tshark_reads_whole_and_header_only_packets_without_complaint() {
         let (file, pipe) = capture(name, whole);
         let path = file.0.to_str().unwrap();
         let checks = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"];
-        let complaints = "_ws.malformed || _ws.expert.severity == error || tcp.checksum.status == Bad || ip.checksum.status == Bad";
-        let Some(text) = output("tshark", &[&["-n", "-r", path, "-Y", complaints][..], &checks].concat()) else { return };
+        let complaints = "_ws.malformed || _ws.expert.severity == error || tcp.checksum.status == Bad || \
+                          ip.checksum.status == Bad";
+        let Some(text) = output("tshark", &[&["-n", "-r", path, "-Y", complaints][..], &checks].concat())
+        else {
+            return;
+        };
         let lines: Vec<_> = text.lines().filter(|l| !l.starts_with("Running as user")).collect();
         assert!(lines.is_empty(), "{lines:?}");
-        let fields = ["-n", "-r", path, "-T", "fields", "-e", "frame.time_epoch", "-e", "frame.len", "-e", "tcp.len"];
+        let fields =
+            ["-n", "-r", path, "-T", "fields", "-e", "frame.time_epoch", "-e", "frame.len", "-e", "tcp.len"];
         let text = output("tshark", &fields).unwrap();
-        let rows: Vec<Vec<&str>> = text.lines().filter(|l| l.contains('\t')).map(|l| l.split('\t').collect()).collect();
+        let rows: Vec<Vec<&str>> =
+            text.lines().filter(|l| l.contains('\t')).map(|l| l.split('\t').collect()).collect();
         assert_eq!(rows.len() as u64, pipe.fates.sent);
-        assert!(rows.iter().all(|r| r[0].starts_with("10000000") && r[0].split('.').nth(1).is_some_and(|ns| ns.len() == 9)), "nanoseconds");
+        assert!(
+            rows.iter()
+                .all(|r| r[0].starts_with("10000000")
+                    && r[0].split('.').nth(1).is_some_and(|ns| ns.len() == 9)),
+            "nanoseconds"
+        );
         let payload: u64 = rows.iter().map(|r| r[2].parse::<u64>().unwrap()).sum();
         assert_eq!(payload, pipe.connection(0).stats().bytes_sent + pipe.connection(1).stats().bytes_sent);
-        let again = output("tshark", &["-n", "-r", path, "-Y", "tcp.analysis.retransmission || tcp.analysis.out_of_order"]).unwrap();
-        assert_eq!(again.lines().filter(|l| l.contains("10.0.0.1")).count() as u64, pipe.connection(0).stats().retransmitted_segments, "{again}");
+        let again = output(
+            "tshark",
+            &["-n", "-r", path, "-Y", "tcp.analysis.retransmission || tcp.analysis.out_of_order"],
+        )
+        .unwrap();
+        assert_eq!(
+            again.lines().filter(|l| l.contains("10.0.0.1")).count() as u64,
+            pipe.connection(0).stats().retransmitted_segments,
+            "{again}"
+        );
     }
 }
 

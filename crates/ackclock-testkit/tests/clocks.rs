@@ -143,7 +143,10 @@ fn the_user_timeout_ends_a_connection_whose_data_is_not_acknowledged() {
 #[test]
 fn an_idle_connection_is_probed_and_given_up() {
     // RFC 9293 §3.8.4.
-    let setup = plain().with(|c| (c.keepalive, c.keepalive_interval, c.keepalive_probes) = (Duration::from_secs(100), Duration::from_secs(10), 3));
+    let setup = plain().with(|c| {
+        (c.keepalive, c.keepalive_interval, c.keepalive_probes) =
+            (Duration::from_secs(100), Duration::from_secs(10), 3)
+    });
     let mut t = open(&setup);
     let probe = t.expect(100_000, seg(".").seq(0).len(0));
     assert_eq!(probe.ack.0, 50_001);
@@ -199,7 +202,8 @@ fn after_an_idle_timeout_the_window_starts_again_from_the_restart_window() {
 
 #[test]
 fn idling_is_measured_by_either_threshold_from_either_moment() {
-    // J-A12, footnote 23. A window grown to twenty segments; the peer speaks 300 ms before new data is written. The timeout is 1 s, the round trip 10 ms.
+    // J-A12, footnote 23. A window grown to twenty segments; the peer speaks 300 ms before new data is
+    // written. The timeout is 1 s, the round trip 10 ms.
     let restarts = |after: IdleAfter, since: IdleSince, idle: u64| {
         let mut t = open(&plain().with(|c| (c.idle_after, c.idle_since) = (after, since)));
         t.write(20_000);
@@ -207,7 +211,10 @@ fn idling_is_measured_by_either_threshold_from_either_moment() {
         (1..=10).for_each(|n| t.inject(10, seg(".").ack(1 + 1000 * n)));
         assert_eq!(t.take_sent().len(), 10);
         t.inject(20, seg(".").ack(20_001));
-        assert_eq!(t.endpoint.connection.view(t.now()).rtt.expect("sampled").latest, Duration::from_millis(10));
+        assert_eq!(
+            t.endpoint.connection.view(t.now()).rtt.expect("sampled").latest,
+            Duration::from_millis(10)
+        );
         t.inject(20 + idle - 300, seg("P.").seq(1).ack(20_001).len(10));
         t.run_to(20 + idle);
         t.take_sent();
@@ -228,7 +235,8 @@ fn after_a_spurious_timeout_the_first_new_sample_may_set_the_timer() {
             s.undo = choose("eifel");
             s.undo.set("adapt_timer", adapt).expect("a parameter");
         });
-        let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000).timestamps(1, 1).sack_permitted(true));
+        let mut t =
+            Timeline::connected(&setup, seg("S.").ack(1).mss(1000).timestamps(1, 1).sack_permitted(true));
         let stamp = |s: &Segment| s.options.timestamps.expect("negotiated").tsval;
         t.write(6000);
         let sent = t.take_sent();
@@ -249,7 +257,8 @@ fn after_a_spurious_timeout_the_first_new_sample_may_set_the_timer() {
         (before, t.endpoint.connection.view(t.now()).rtt.expect("sampled"))
     };
     let (before, adapted) = after("true");
-    // SRTT is no lower than before and two granules of 1 ms, RTTVAR no lower than before nor than half of the sample.
+    // SRTT is no lower than before and two granules of 1 ms, RTTVAR no lower than before nor than half of the
+    // sample.
     assert_eq!(adapted.srtt, (before.srtt + Duration::from_millis(2)).max(Duration::from_millis(100)));
     assert_eq!(adapted.rttvar, before.rttvar.max(Duration::from_millis(50)));
     let (_, plain) = after("false");
@@ -286,8 +295,8 @@ fn fast_retransmit_comes_with_the_third_duplicate() {
 
 #[test]
 fn duplicates_of_what_is_taken_for_lost_release_nothing() {
-    // Go-back-N takes everything outstanding for lost: a duplicate tells of a segment that does not count as in the network any more (J-A14, J-A16,
-    // RFC 5681 §3.1: the loss window is one segment).
+    // Go-back-N takes everything outstanding for lost: a duplicate tells of a segment that does not count as
+    // in the network any more (J-A14, J-A16, RFC 5681 §3.1: the loss window is one segment).
     let setup = |recovery: &str| plain().but(|s| s.recovery = choose(recovery));
     let mut t = open(&setup("tahoe"));
     t.write(20_000);

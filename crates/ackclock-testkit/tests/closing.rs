@@ -6,7 +6,8 @@ use ackclock_testkit::timeline::{Seg, Timeline, seg};
 use ackclock_units::Duration;
 
 fn setup() -> Setup {
-    Setup::default().with(|c| (c.sack, c.window_scaling, c.time_wait) = (false, false, Duration::from_secs(60)))
+    Setup::default()
+        .with(|c| (c.sack, c.window_scaling, c.time_wait) = (false, false, Duration::from_secs(60)))
 }
 
 fn open() -> Timeline {
@@ -270,7 +271,11 @@ fn time_wait_may_be_reused_by_a_newer_syn_only() {
     t.close();
     t.inject(0, seg("F.").seq(1).ack(2));
     let c = &t.endpoint.connection;
-    let syn = |seq: u32| ackclock_wire::Segment { seq: ackclock_units::SeqNumber(seq), flags: ackclock_wire::Flags::SYN, ..Default::default() };
+    let syn = |seq: u32| ackclock_wire::Segment {
+        seq: ackclock_units::SeqNumber(seq),
+        flags: ackclock_wire::Flags::SYN,
+        ..Default::default()
+    };
     assert!(c.may_be_replaced_by(&syn(50_000 + 100)));
     assert!(!c.may_be_replaced_by(&syn(50_000)));
 }

@@ -1,4 +1,5 @@
-//! Captures that are less than perfect: what is said of each connection stays what the undisturbed capture says, and the disturbance is told.
+//! Captures that are less than perfect: what is said of each connection stays what the undisturbed capture
+//! says, and the disturbance is told.
 
 use std::net::SocketAddr;
 
@@ -25,7 +26,13 @@ fn transfer(recovery: &str, timestamps: bool, seed: u64) -> Vec<Seen> {
     pipe.tap = Some(Tap { side: 0, seen: Vec::new() });
     pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
     let seen = |(at, bytes): &(Instant, Vec<u8>)| {
-        let p = Packet { at: *at + Duration::from_secs(1), link: LinkType::Raw, interface: 0, original_len: bytes.len() as u32, data: bytes };
+        let p = Packet {
+            at: *at + Duration::from_secs(1),
+            link: LinkType::Raw,
+            interface: 0,
+            original_len: bytes.len() as u32,
+            data: bytes,
+        };
         Seen::in_packet(&p).expect("a TCP segment")
     };
     // No two at the same moment: their order is told by their times alone.
@@ -59,7 +66,11 @@ fn each(mut disturb: impl FnMut(&[Seen]) -> Vec<Seen>, mut check: impl FnMut(&Co
                 let seen = transfer(recovery, timestamps, seed);
                 let plain = analysed(seen.iter().copied());
                 again += only(&plain).directions[0].retransmitted_packets;
-                check(only(&plain), &analysed(disturb(&seen)), &format!("{recovery}, timestamps {timestamps}, seed {seed}"));
+                check(
+                    only(&plain),
+                    &analysed(disturb(&seen)),
+                    &format!("{recovery}, timestamps {timestamps}, seed {seed}"),
+                );
             }
         }
     }
@@ -178,11 +189,15 @@ fn ports_used_again_make_a_new_connection() {
             cut = if closed { seen.len() } else { seen.len() / 2 };
             let (first, start) = (&seen[..cut], seen[cut - 1].at + ms(if closed { 10 } else { 3000 }));
             let iss = 1_000_000 * cut as u32;
-            let again = seen.iter().map(|s| Seen { at: start + s.at.since(seen[0].at), ..renumbered(s, seen[0].src, iss) });
+            let again = seen
+                .iter()
+                .map(|s| Seen { at: start + s.at.since(seen[0].at), ..renumbered(s, seen[0].src, iss) });
             first.iter().copied().chain(again).collect()
         };
         each(twice, |plain, report, what| {
-            let [first, second] = &report.connections[..] else { panic!("{what}, closed {closed}: {} connections", report.connections.len()) };
+            let [first, second] = &report.connections[..] else {
+                panic!("{what}, closed {closed}: {} connections", report.connections.len())
+            };
             let without_times = |d: &Direction| {
                 let (a, b, c, e, timeouts) = counts(d);
                 (a, b, c, e, timeouts.iter().map(|t| t.1).collect::<Vec<_>>())
@@ -210,7 +225,9 @@ fn a_capture_that_begins_in_the_middle_says_so() {
         let c = only(report);
         assert!(!c.opening_seen && noted(&c.notes, "in the middle"), "{what}: {:?}", c.notes);
         let (a, b) = (&plain.directions[0], &c.directions[0]);
-        let later = |d: &Direction| d.retransmissions.iter().filter(|r| r.at.since(c.start + ms(300)) > Duration::ZERO).count() as u64;
+        let later = |d: &Direction| {
+            d.retransmissions.iter().filter(|r| r.at.since(c.start + ms(300)) > Duration::ZERO).count() as u64
+        };
         // What was sent before the capture began and again soon after it is not known to be a repetition.
         off += later(a).abs_diff(later(b));
         (all, differ) = (all + later(a), differ + u64::from(later(a) != later(b)));
@@ -225,9 +242,14 @@ fn packets_that_the_capture_missed_are_told() {
     let mut wanted = Vec::new();
     let gaps = |seen: &[Seen]| {
         let plain = analysed(seen.iter().copied());
-        let again: std::collections::BTreeSet<u64> = only(&plain).directions[0].retransmissions.iter().map(|r| r.at.as_nanos()).collect();
-        let kept: Vec<Seen> = seen.iter().filter(|s| s.segment.flags.has(Flags::SYN) || !rng.chance(0.02)).copied().collect();
-        let seen_again = kept.iter().filter(|s| s.src == seen[0].src && s.segment.seq_len() > 0 && again.contains(&s.at.as_nanos())).count();
+        let again: std::collections::BTreeSet<u64> =
+            only(&plain).directions[0].retransmissions.iter().map(|r| r.at.as_nanos()).collect();
+        let kept: Vec<Seen> =
+            seen.iter().filter(|s| s.segment.flags.has(Flags::SYN) || !rng.chance(0.02)).copied().collect();
+        let seen_again = kept
+            .iter()
+            .filter(|s| s.src == seen[0].src && s.segment.seq_len() > 0 && again.contains(&s.at.as_nanos()))
+            .count();
         wanted.push(seen_again as u64);
         kept
     };
@@ -253,11 +275,24 @@ fn connections_beyond_4_gb_are_counted_to_the_last_byte() {
     let (mut at, mut id) = (Instant::from_nanos(1_000_000_000), 0_u16);
     let mut send = |side: usize, seq: u32, ack: u32, len: u32, flags: Flags, wait: Duration| {
         (at, id) = (at + wait, id.wrapping_add(1));
-        let mut options = ackclock_wire::Options { mss: None, window_scale: None, sack_permitted: false, ..Default::default() };
+        let mut options = ackclock_wire::Options {
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+            ..Default::default()
+        };
         if flags.has(Flags::SYN) {
             (options.mss, options.window_scale) = (Some(1460), Some(10));
         }
-        let segment = Segment { seq: SeqNumber(seq), ack: SeqNumber(ack), len, window: 60_000, flags, urgent: 0, options };
+        let segment = Segment {
+            seq: SeqNumber(seq),
+            ack: SeqNumber(ack),
+            len,
+            window: 60_000,
+            flags,
+            urgent: 0,
+            options,
+        };
         let seen = Seen { at, src: ends[side], dst: ends[1 - side], id, hops: 64, interface: 0, segment };
         analysis.packet(at, Ok(seen));
     };
@@ -286,7 +321,8 @@ fn connections_beyond_4_gb_are_counted_to_the_last_byte() {
 /// Files of a folder, taken out of gzip.
 fn files(folder: &std::path::Path) -> Vec<Vec<u8>> {
     use std::io::Read;
-    let mut names: Vec<_> = std::fs::read_dir(folder).expect("a folder").filter_map(Result::ok).map(|e| e.path()).collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").filter_map(Result::ok).map(|e| e.path()).collect();
     names.sort();
     let capture = |p: &std::path::PathBuf| p.to_string_lossy().contains(".pcap");
     let bytes = |p| {

@@ -23,7 +23,8 @@ fn reductions(t: &Timeline) -> u32 {
 
 #[test]
 fn an_echo_on_the_ack_of_a_whole_window_counts() {
-    // A receiver that acknowledges everything at once, as with a window of two segments: nothing is outstanding when the echo is heard.
+    // A receiver that acknowledges everything at once, as with a window of two segments: nothing is
+    // outstanding when the echo is heard.
     let mut t = sending(100_000);
     assert_eq!(t.take_sent().len(), 10);
     t.inject(100, seg("E.").ack(10_001));
@@ -42,7 +43,8 @@ fn an_echo_on_the_ack_of_a_whole_window_counts() {
 
 #[test]
 fn no_echo_widens_the_window() {
-    // "The TCP sender SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet."
+    // "The TCP sender SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK
+    // packet."
     let mut t = sending(100_000);
     t.take_sent();
     t.inject(100, seg("E.").ack(1001));
@@ -68,7 +70,8 @@ fn an_echo_with_nothing_sent_says_nothing() {
 
 #[test]
 fn only_new_data_is_capable() {
-    // RFC 3168 §6.1.4 to §6.1.6: neither acks nor a FIN without data, nor window probes, nor what is sent again; CWR goes with new data alone.
+    // RFC 3168 §6.1.4 to §6.1.6: neither acks nor a FIN without data, nor window probes, nor what is sent
+    // again; CWR goes with new data alone.
     let mut t = sending(2000);
     for seq in [1, 1001] {
         t.expect(0, seg(".").seq(seq).len(1000).ecn(Ecn::Ect0));

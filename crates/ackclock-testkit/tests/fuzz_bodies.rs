@@ -1,4 +1,5 @@
-//! The fuzz targets' bodies over seeded random inputs, for a toolchain without a fuzzer. More cases on demand: ACKCLOCK_CASES=1000000.
+//! The fuzz targets' bodies over seeded random inputs, for a toolchain without a fuzzer. More cases on
+//! demand: ACKCLOCK_CASES=1000000.
 
 use ackclock_testkit::{fuzz, fuzz_capture, generate, icmp_packet};
 use ackclock_units::Rng;
@@ -29,7 +30,8 @@ fn run(name: &str, cases: u64, mut input: impl FnMut(&mut Rng) -> Vec<u8>, body:
 #[test]
 fn packets() {
     run("noise", cases(20_000), |rng| bytes(rng, 120), fuzz::packet);
-    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let mut runner =
+        TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let good = (generate::segment(40), generate::endpoints(), generate::ecn());
     // Good packets with a few bytes changed get deeper.
     let mutated = |rng: &mut Rng| {
@@ -44,13 +46,20 @@ fn packets() {
     };
     run("mutated", cases(20_000), mutated, fuzz::packet);
     // The same quoted in an ICMP error.
-    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let mut runner =
+        TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let quoted = |rng: &mut Rng| {
         let (segment, (src, dst), ecn) = good.new_tree(&mut runner).unwrap().current();
         let mut data = Vec::new();
         emit_tcp_with(src, dst, &segment, ecn, &mut data, |_| ()).unwrap();
         data.truncate(rng.below(data.len() as u64 + 1) as usize);
-        let mut data = icmp_packet(dst.ip(), src.ip(), [rng.below(14) as u8, rng.below(8) as u8], rng.next_u64() as u32, &data);
+        let mut data = icmp_packet(
+            dst.ip(),
+            src.ip(),
+            [rng.below(14) as u8, rng.below(8) as u8],
+            rng.next_u64() as u32,
+            &data,
+        );
         for _ in 0..rng.below(4) {
             let at = rng.below(data.len() as u64) as usize;
             data[at] = rng.next_u64() as u8;
@@ -121,7 +130,9 @@ fn stalls_that_overlap_last_no_longer_than_the_capture() {
     found.extend([40; 6]);
     found.extend([182, 33, 0, 25, 211, 255, 0, 40, 40, 40, 131]);
     found.extend([122; 7]);
-    found.extend([250, 122, 1, 114, 122, 122, 122, 122, 90, 122, 122, 58, 122, 212, 122, 126, 122, 122, 169, 122, 82]);
+    found.extend([
+        250, 122, 1, 114, 122, 122, 122, 122, 90, 122, 122, 58, 122, 212, 122, 126, 122, 122, 169, 122, 82,
+    ]);
     assert_eq!(found.len(), 82);
     fuzz_capture::conversation(&found);
 }

@@ -1,4 +1,5 @@
-//! When the congestion window may grow: while it is in use (RFC 7661 §4.3), and always after a timeout (RFC 5681 §3.1).
+//! When the congestion window may grow: while it is in use (RFC 7661 §4.3), and always after a timeout (RFC
+//! 5681 §3.1).
 
 use ackclock_testkit::timeline::{Timeline, ms, seg};
 use ackclock_testkit::{Setup, choose};
@@ -14,7 +15,8 @@ fn cwnd_segs(t: &mut Timeline) -> u64 {
     t.as_mut().view(now).window.cwnd / 1000
 }
 
-/// Injects the ack of each of `segments`, a millisecond apart from `at` on; the window after each, in segments.
+/// Injects the ack of each of `segments`, a millisecond apart from `at` on; the window after each, in
+/// segments.
 fn acks(t: &mut Timeline, at: u64, segments: std::ops::RangeInclusive<u32>) -> Vec<u64> {
     let ack = |(i, n): (u64, u32)| {
         t.inject(at + i, seg(".").ack(1 + n * 1000).window(60_000));
@@ -35,7 +37,11 @@ fn after_a_timeout_the_window_grows_whether_or_not_more_is_to_be_sent() {
                 // All ten are lost, and the first is resent by the timer.
                 t.run_to(1500);
                 t.take_sent();
-                assert_eq!((t.as_mut().stats().timeouts, cwnd_segs(&mut t)), (1, 1), "{recovery} x {window}, {more} more");
+                assert_eq!(
+                    (t.as_mut().stats().timeouts, cwnd_segs(&mut t)),
+                    (1, 1),
+                    "{recovery} x {window}, {more} more"
+                );
                 let grown = acks(&mut t, 1520, 2..=5);
                 assert_eq!(grown, [2, 3, 4, 5], "RFC 5681 §3.1: {recovery} x {window}, {more} more");
             }
@@ -54,7 +60,8 @@ fn one_segment_of_ten_does_not_widen_the_window() {
 
 #[test]
 fn a_window_of_which_half_is_used_grows() {
-    // RFC 7661 §4.3: at least half of it is acknowledged in a round trip. Ten of ten double it, and ten of twenty are the half still.
+    // RFC 7661 §4.3: at least half of it is acknowledged in a round trip. Ten of ten double it, and ten of
+    // twenty are the half still.
     for window in ["reno", "cubic"] {
         let mut t = open("sack", window);
         t.write(10_000);

@@ -75,7 +75,9 @@ fn source_quench_is_ignored() {
 #[test]
 fn an_error_outside_the_send_window_is_ignored() {
     // RFC 5927 §4.1: SND.UNA <= SEG.SEQ < SND.NXT.
-    for (kind, seq) in [(TooBig { mtu: 576 }, 0), (TooBig { mtu: 576 }, 4001), (TooBig { mtu: 576 }, 0x8000_0000)] {
+    for (kind, seq) in
+        [(TooBig { mtu: 576 }, 0), (TooBig { mtu: 576 }, 4001), (TooBig { mtu: 576 }, 0x8000_0000)]
+    {
         let mut t = sending(&plain());
         t.inject_icmp(10, kind, seq);
         t.expect_silence(100);
@@ -98,9 +100,12 @@ fn an_error_outside_the_send_window_is_ignored() {
 #[test]
 fn hard_errors_end_an_attempt_at_once() {
     // RFC 9293 §3.9.2.2, SHLD-26; the codes of IPv6 by RFC 5461 §2.
-    for (v6, code, reason) in
-        [(false, 3, AbortReason::Refused), (false, 2, AbortReason::Unreachable), (true, 4, AbortReason::Refused), (true, 1, AbortReason::Unreachable)]
-    {
+    for (v6, code, reason) in [
+        (false, 3, AbortReason::Refused),
+        (false, 2, AbortReason::Unreachable),
+        (true, 4, AbortReason::Refused),
+        (true, 1, AbortReason::Unreachable),
+    ] {
         let mut t = opening(v6);
         t.inject_icmp(50, Unreachable(code), 0);
         t.expect_event(ConnectionEvent::Aborted(reason));
@@ -186,8 +191,14 @@ fn what_is_too_long_goes_again_at_once_and_the_window_stays() {
             t.inject(60, seg(".").seq(1).ack(4001));
             t.expect_event(ConnectionEvent::Flushed);
             let (v, stats) = (view(&t), t.endpoint.connection.stats().clone());
-            assert!(v.window.cwnd >= before.cwnd && v.window.ssthresh == before.ssthresh, "{recovery}, SACK {sack}: {v:?}");
-            assert_eq!((stats.window_cuts, stats.timeouts, stats.fast_recoveries, v.phase), (0, 0, 0, Phase::Open));
+            assert!(
+                v.window.cwnd >= before.cwnd && v.window.ssthresh == before.ssthresh,
+                "{recovery}, SACK {sack}: {v:?}"
+            );
+            assert_eq!(
+                (stats.window_cuts, stats.timeouts, stats.fast_recoveries, v.phase),
+                (0, 0, 0, Phase::Open)
+            );
             t.write(1200);
             t.expect(60, seg(".").seq(4001).len(600));
             t.expect(60, seg("P.").seq(4601).len(600));
@@ -198,7 +209,10 @@ fn what_is_too_long_goes_again_at_once_and_the_window_stays() {
 #[test]
 fn acks_of_short_segments_meanwhile_show_no_congestion() {
     // With Nagle's algorithm off, five short ones behind it.
-    let mut t = Timeline::connected(&plain().with(|c| c.nagle = false), seg("S.").ack(1).mss(1000).sack_permitted(true).window(60_000));
+    let mut t = Timeline::connected(
+        &plain().with(|c| c.nagle = false),
+        seg("S.").ack(1).mss(1000).sack_permitted(true).window(60_000),
+    );
     t.write(1000);
     t.expect(0, seg("P.").seq(1).len(1000));
     for i in 0..5 {

@@ -1,4 +1,5 @@
-//! The law of the engine: whatever the path does, every byte arrives exactly once and in order, or the connection says that it failed.
+//! The law of the engine: whatever the path does, every byte arrives exactly once and in order, or the
+//! connection says that it failed.
 
 use ackclock_engine::{AbortReason, RttSampling, State};
 use ackclock_testkit::pipe::{Closing, Path, Pipe, Plan, Reading, Script};
@@ -18,7 +19,10 @@ const TRIES: u64 = 8;
 
 /// Runs one transfer. What it prints shows when the test fails: the last line is the case.
 fn run(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64) -> Pipe {
-    println!("seed {seed}: {} and {}\n  {plans:?}\n  {paths:?}\n  {:?}\n  {:?}", setups[0], setups[1], setups[0].config, setups[1].config);
+    println!(
+        "seed {seed}: {} and {}\n  {plans:?}\n  {paths:?}\n  {:?}\n  {:?}",
+        setups[0], setups[1], setups[0].config, setups[1].config
+    );
     let mut pipe = Pipe::new(setups, plans, paths, seed);
     pipe.transfer(hours(24));
     pipe
@@ -74,7 +78,14 @@ fn plan(rng: &mut Rng, most: u64) -> Plan {
 }
 
 /// The same over a path that takes no packets longer than `mtu` from `start` on.
-fn run_narrow(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64, start: Instant, mtu: usize) -> Pipe {
+fn run_narrow(
+    setups: [&Setup; 2],
+    plans: [Plan; 2],
+    paths: [Path; 2],
+    seed: u64,
+    start: Instant,
+    mtu: usize,
+) -> Pipe {
     println!(
         "seed {seed}, {mtu} bytes from {start:?}: {} and {}\n  {plans:?}\n  {paths:?}\n  {:?}\n  {:?}",
         setups[0], setups[1], setups[0].config, setups[1].config
@@ -91,7 +102,8 @@ fn run_narrow(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64
 fn every_stack_finds_a_narrow_link_without_a_timeout_or_a_reduction_unless_it_becomes_narrow() {
     let paths = [Path::clean(ms(10)); 2];
     for setup in &Setup::every_stack() {
-        // The last one becomes narrow when segments of full size have arrived: then it takes a timeout to believe that (RFC 5927 §7.2).
+        // The last one becomes narrow when segments of full size have arrived: then it takes a timeout to
+        // believe that (RFC 5927 §7.2).
         for (i, (start, mtu)) in (0..).zip([(0, 1000), (0, 300), (35, 577)]) {
             let plans = [Plan::send(300_000), Plan::send(100_000)];
             let pipe = run_narrow([setup; 2], plans, paths, setup.seed(i), Instant::ZERO + ms(start), mtu);
@@ -101,7 +113,11 @@ fn every_stack_finds_a_narrow_link_without_a_timeout_or_a_reduction_unless_it_be
                 let size = if side == 1 && start > 0 { c.smss() } else { mtu as u32 - 40 };
                 assert_eq!((aborted, c.smss()), (None, size), "{}", pipe.report());
                 let timeouts = if start == 0 { 0..=0 } else { 1 - side as u32..=1 };
-                assert!(timeouts.contains(&c.stats().timeouts) && c.stats().window_cuts <= c.stats().timeouts, "{}", pipe.report());
+                assert!(
+                    timeouts.contains(&c.stats().timeouts) && c.stats().window_cuts <= c.stats().timeouts,
+                    "{}",
+                    pipe.report()
+                );
             }
         }
     }
@@ -113,9 +129,11 @@ fn a_link_that_becomes_narrow_on_a_bad_path_loses_nothing() {
     for seed in 0..300 {
         let mut rng = Rng::stream(seed, "narrow", 0);
         let setups = [0, 1].map(|n| options(Setup::drawn(&stacks, seed, n), &mut rng));
-        let plans = [Plan { closing: Closing::WhenWritten, ..plan(&mut rng, 200_000) }, plan(&mut rng, 200_000)];
+        let plans =
+            [Plan { closing: Closing::WhenWritten, ..plan(&mut rng, 200_000) }, plan(&mut rng, 200_000)];
         let paths = [troubled(&mut rng), troubled(&mut rng)];
-        let (start, mtu) = (Instant::ZERO + Duration::from_millis(rng.below(3000)), 120 + rng.below(1200) as usize);
+        let (start, mtu) =
+            (Instant::ZERO + Duration::from_millis(rng.below(3000)), 120 + rng.below(1200) as usize);
         run_narrow([&setups[0], &setups[1]], plans, paths, seed, start, mtu);
     }
 }
@@ -133,12 +151,22 @@ fn every_recovery_with_every_window_and_ack_policy_over_a_bad_path() {
         ..Path::clean(ms(20))
     };
     for setup in &Setup::every_stack() {
-        for (i, (sack, timestamps)) in (0..).zip([(true, true), (true, false), (false, true), (false, false)]) {
+        for (i, (sack, timestamps)) in (0..).zip([(true, true), (true, false), (false, true), (false, false)])
+        {
             let setup = setup.clone().with(|c| (c.sack, c.timestamps) = (sack, timestamps));
             // One in a thousand of these transfers meets no bad luck; then there is another one.
             let bad = (0..TRIES).any(|n| {
-                let pipe = run([&setup, &setup], [Plan::send(150_000), Plan::send(20_000)], [path; 2], setup.seed(4 * n + i));
-                assert!(pipe.sides.iter().all(|s| s.aborted().is_none()), "3 % of loss is no reason to give up: {}", pipe.report());
+                let pipe = run(
+                    [&setup, &setup],
+                    [Plan::send(150_000), Plan::send(20_000)],
+                    [path; 2],
+                    setup.seed(4 * n + i),
+                );
+                assert!(
+                    pipe.sides.iter().all(|s| s.aborted().is_none()),
+                    "3 % of loss is no reason to give up: {}",
+                    pipe.report()
+                );
                 pipe.fates.lost > 0 && pipe.fates.held > 0
             });
             assert!(bad, "{TRIES} transfers met no loss, or nothing was held back");
@@ -151,7 +179,10 @@ fn a_stack_more_changes_nothing_for_the_others() {
     // As if each recovery were new in turn, wherever it stands in the list.
     let all = Setup::every_stack();
     let seeds: Vec<(String, u64)> = all.iter().map(|s| (s.to_string(), s.seed(3))).collect();
-    assert!(seeds.iter().all(|(_, seed)| seeds.iter().filter(|(_, other)| other == seed).count() == 1), "each has its own");
+    assert!(
+        seeds.iter().all(|(_, seed)| seeds.iter().filter(|(_, other)| other == seed).count() == 1),
+        "each has its own"
+    );
     let mut names: Vec<&str> = all.iter().map(|s| s.recovery.name()).collect();
     names.dedup();
     for new in names {
@@ -161,7 +192,10 @@ fn a_stack_more_changes_nothing_for_the_others() {
         }
         for seed in 0..200 {
             let (before, now) = (Setup::drawn(&without, seed, 0), Setup::drawn(&all, seed, 0));
-            assert!(now.recovery.name() == new || now.to_string() == before.to_string(), "{before} became {now}");
+            assert!(
+                now.recovery.name() == new || now.to_string() == before.to_string(),
+                "{before} became {now}"
+            );
         }
     }
 }
@@ -211,7 +245,8 @@ fn a_path_that_dies_is_given_up_honestly() {
     for seed in 0..20 {
         let setup = Setup::default().with(|c| c.timestamps = seed % 2 == 0);
         let path = Path { rate: Some(Rate::from_bits_per_sec(10_000_000)), ..Path::clean(ms(10)) };
-        let mut pipe = Pipe::new([&setup, &setup], [Plan::send(10_000_000), Plan::receive()], [path; 2], seed);
+        let mut pipe =
+            Pipe::new([&setup, &setup], [Plan::send(10_000_000), Plan::receive()], [path; 2], seed);
         pipe.sides[1].endpoint.connection.listen();
         pipe.sides[0].endpoint.connection.connect(Instant::ZERO);
         pipe.run(Instant::ZERO + ms(200 + 37 * seed));
@@ -226,17 +261,27 @@ fn a_path_that_dies_is_given_up_honestly() {
 
 #[test]
 fn a_dead_receiver_is_noticed_by_keepalive() {
-    let setup =
-        Setup::default().with(|c| (c.keepalive, c.keepalive_interval, c.keepalive_probes) = (Duration::from_secs(60), Duration::from_secs(10), 4));
-    let mut pipe =
-        Pipe::new([&setup, &setup], [Plan { closing: Closing::WhenPeerHas, ..Plan::send(1000) }, Plan::receive()], [Path::clean(ms(10)); 2], 1);
+    let setup = Setup::default().with(|c| {
+        (c.keepalive, c.keepalive_interval, c.keepalive_probes) =
+            (Duration::from_secs(60), Duration::from_secs(10), 4)
+    });
+    let mut pipe = Pipe::new(
+        [&setup, &setup],
+        [Plan { closing: Closing::WhenPeerHas, ..Plan::send(1000) }, Plan::receive()],
+        [Path::clean(ms(10)); 2],
+        1,
+    );
     pipe.sides[1].endpoint.connection.listen();
     pipe.sides[0].endpoint.connection.connect(Instant::ZERO);
     pipe.run(Instant::ZERO + Duration::from_secs(300));
     assert!(pipe.sides.iter().all(|s| s.aborted().is_none()), "probes are answered: {}", pipe.report());
     pipe.paths.iter_mut().for_each(|p| p.loss = 1.0);
     pipe.run(hours(1));
-    assert!(pipe.sides.iter().all(|s| s.aborted() == Some(AbortReason::KeepaliveTimeout)), "{}", pipe.report());
+    assert!(
+        pipe.sides.iter().all(|s| s.aborted() == Some(AbortReason::KeepaliveTimeout)),
+        "{}",
+        pipe.report()
+    );
 }
 
 #[test]
@@ -250,7 +295,15 @@ fn nobody_there_means_a_failure_to_connect() {
 
 #[test]
 fn two_runs_of_one_seed_are_the_same() {
-    let path = Path { jitter: ms(7), loss: 0.05, reorder: 0.05, held: ms(30), duplicate: 0.05, corrupt: 0.05, ..Path::clean(ms(20)) };
+    let path = Path {
+        jitter: ms(7),
+        loss: 0.05,
+        reorder: 0.05,
+        held: ms(30),
+        duplicate: 0.05,
+        corrupt: 0.05,
+        ..Path::clean(ms(20))
+    };
     let packets = |seed| {
         let setup = Setup::default().with(|c| c.timestamps = true);
         let mut pipe = Pipe::new([&setup, &setup], [Plan::send(100_000), Plan::send(5_000)], [path; 2], seed);

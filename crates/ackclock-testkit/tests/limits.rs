@@ -63,7 +63,8 @@ impl Captured {
 }
 
 fn setup(recovery: &str) -> Setup {
-    Setup { recovery: choose(recovery), ..Setup::default() }.with(|c| (c.mss, c.sack) = (1000, recovery == "sack"))
+    Setup { recovery: choose(recovery), ..Setup::default() }
+        .with(|c| (c.mss, c.sack) = (1000, recovery == "sack"))
 }
 
 fn link(mbit: u64, delay: Duration) -> Path {
@@ -73,10 +74,23 @@ fn link(mbit: u64, delay: Duration) -> Path {
 #[test]
 fn a_bulk_transfer_waits_for_its_congestion_window() {
     let s = setup("sack");
-    let c = captured([&s, &s], [Plan::send(3_000_000), Plan::receive()], Path { loss: 0.01, ..link(100, ms(40)) }, &[]);
+    let c = captured(
+        [&s, &s],
+        [Plan::send(3_000_000), Plan::receive()],
+        Path { loss: 0.01, ..link(100, ms(40)) },
+        &[],
+    );
     println!("{:?}", c.shares());
-    assert!(c.share("congestion_window") + c.share("slow_start") + c.share("timeouts") > 0.93, "{:?}", c.shares());
-    assert!(c.share("slow_start") < 0.1 && c.share("receiver_window") == 0.0 && c.share("application") < 0.05, "{:?}", c.shares());
+    assert!(
+        c.share("congestion_window") + c.share("slow_start") + c.share("timeouts") > 0.93,
+        "{:?}",
+        c.shares()
+    );
+    assert!(
+        c.share("slow_start") < 0.1 && c.share("receiver_window") == 0.0 && c.share("application") < 0.05,
+        "{:?}",
+        c.shares()
+    );
 }
 
 #[test]
@@ -141,14 +155,20 @@ fn a_probe_repairs_tail_losses_and_not_outages() {
 
 #[test]
 fn new_segments_on_the_first_duplicate_acks_would_have_called_forth_the_third() {
-    // A first window of four segments, of which two are lost: two duplicate acks, and more to send (RFC 3042).
+    // A first window of four segments, of which two are lost: two duplicate acks, and more to send (RFC
+    // 3042).
     let lost = Script::Lost { offset: 0, len: 2_000, times: 1 };
     let run = |limited_transmit: &str| {
         let s = setup("newreno").but(|s| {
             s.window.set("initial_window", "rfc5681").unwrap();
             s.recovery.set("limited_transmit", limited_transmit).unwrap();
         });
-        let c = captured([&s, &s], [Plan::send(100_000), Plan::receive()], link(8, ms(30)), std::slice::from_ref(&lost));
+        let c = captured(
+            [&s, &s],
+            [Plan::send(100_000), Plan::receive()],
+            link(8, ms(30)),
+            std::slice::from_ref(&lost),
+        );
         let sent_again = c.client().retransmitted_packets;
         (c.client().timeouts.iter().map(|t| t.remedy).collect::<Vec<_>>(), sent_again)
     };
@@ -160,7 +180,12 @@ fn new_segments_on_the_first_duplicate_acks_would_have_called_forth_the_third() 
 #[test]
 fn the_window_is_inferred_from_what_is_in_flight() {
     let s = setup("sack");
-    let c = captured([&s, &s], [Plan::send(3_000_000), Plan::receive()], Path { loss: 0.003, ..link(100, ms(40)) }, &[]);
+    let c = captured(
+        [&s, &s],
+        [Plan::send(3_000_000), Plan::receive()],
+        Path { loss: 0.003, ..link(100, ms(40)) },
+        &[],
+    );
     // The sender's own window at each change.
     let of = |e: &Event| if let EventKind::Window { cwnd, .. } = e.kind { Some((e.at, cwnd)) } else { None };
     let real: Vec<_> = c.events.iter().filter_map(of).collect();

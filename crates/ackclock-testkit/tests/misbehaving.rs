@@ -14,15 +14,19 @@ fn sender(recovery: &str, window: &str, sack: bool) -> Setup {
 fn receiver(divide: u32, repeat: u32, ahead: u32) -> Setup {
     let mut setup = sender("sack", "reno", false);
     setup.ack = choose("misbehaving");
-    for (param, value) in [("divide", divide.to_string()), ("repeat", repeat.to_string()), ("ahead", format!("{ahead}B"))] {
+    for (param, value) in
+        [("divide", divide.to_string()), ("repeat", repeat.to_string()), ("ahead", format!("{ahead}B"))]
+    {
         setup.ack.set(param, &value).expect("declared");
     }
     setup
 }
 
-/// What the client sends within so many milliseconds over a path of 20 ms: data segments, and its window in the end (segments).
+/// What the client sends within so many milliseconds over a path of 20 ms: data segments, and its window in
+/// the end (segments).
 fn sends(client: &Setup, server: &Setup, time: u64) -> (u64, u64) {
-    let path = Path { rate: Some(Rate::from_bits_per_sec(20_000_000)), ..Path::clean(Duration::from_millis(10)) };
+    let path =
+        Path { rate: Some(Rate::from_bits_per_sec(20_000_000)), ..Path::clean(Duration::from_millis(10)) };
     let mut pipe = Pipe::new([client, server], [Plan::send(50_000_000), Plan::receive()], [path, path], 1);
     pipe.open(Instant::ZERO + Duration::from_millis(time));
     let at = pipe.now;
@@ -51,7 +55,8 @@ fn dividing_acks_opens_no_window_that_counts_bytes() {
 
 #[test]
 fn forged_duplicate_acks_release_no_more_than_true_ones() {
-    // Twenty are out, the first is lost: nineteen duplicate acks, of which the later ones release a segment each (RFC 5681 §3.2 step 4 and its note).
+    // Twenty are out, the first is lost: nineteen duplicate acks, of which the later ones release a segment
+    // each (RFC 5681 §3.2 step 4 and its note).
     let released = |forged: u64| {
         let mut t = Timeline::new(&sender("newreno", "reno", false).with(|c| c.window_scaling = false));
         t.connect();
@@ -85,8 +90,10 @@ fn repeated_acks_gain_nothing_from_a_stack_with_sack() {
 #[test]
 fn acks_of_what_was_never_sent_are_turned_down() {
     // RFC 9293 §3.10.7.4: "If the ACK acks something not yet sent, then send an ACK, drop the segment".
-    let (honest, early) =
-        (sends(&sender("sack", "reno", true), &receiver(1, 0, 0), 100), sends(&sender("sack", "reno", true), &receiver(1, 0, 1 << 24), 100));
+    let (honest, early) = (
+        sends(&sender("sack", "reno", true), &receiver(1, 0, 0), 100),
+        sends(&sender("sack", "reno", true), &receiver(1, 0, 1 << 24), 100),
+    );
     assert!(early.1 <= honest.1, "{early:?} and honestly {honest:?}");
 }
 
@@ -94,6 +101,7 @@ fn acks_of_what_was_never_sent_are_turned_down() {
 fn optimistic_acks_open_the_window_sooner() {
     // Nothing in the protocol of today tells them from true ones (docs/departures.md).
     let client = sender("sack", "reno", true);
-    let (honest, early) = (sends(&client, &receiver(1, 0, 0), 100), sends(&client, &receiver(1, 0, 5000), 100));
+    let (honest, early) =
+        (sends(&client, &receiver(1, 0, 0), 100), sends(&client, &receiver(1, 0, 5000), 100));
     assert!(early.0 > honest.0, "{early:?} and honestly {honest:?}");
 }

@@ -229,7 +229,8 @@ fn data_on_a_syn_is_kept_until_the_handshake_is_done() {
     let answer = t.expect(0, seg("S."));
     let kept = answer.ack.0.wrapping_sub(50_000) - 1;
     assert!(kept == 0 || kept == 5, "acknowledges the SYN alone or all of it: {kept}");
-    // RFC 9293 §3.5: the SYN may be an old duplicate, so that nothing of it is handed out before the handshake has shown that it is not.
+    // RFC 9293 §3.5: the SYN may be an old duplicate, so that nothing of it is handed out before the
+    // handshake has shown that it is not.
     t.expect_no_event();
     assert_eq!((t.endpoint.connection.readable(), t.as_mut().read(ms(0), &mut [0; 9])), (0, 0));
     assert_eq!(t.as_mut().read_counted(ms(0), 9), 0);
@@ -261,7 +262,8 @@ fn the_user_timeout_ends_an_open_that_nobody_answers() {
 
 #[test]
 fn a_fin_on_a_syn_does_not_close_what_is_not_open() {
-    // RFC 9293 §3.10.7.2 and §3.10.7.3: other controls wait until ESTABLISHED. Port scanners send such segments.
+    // RFC 9293 §3.10.7.2 and §3.10.7.3: other controls wait until ESTABLISHED. Port scanners send such
+    // segments.
     for passive in [true, false] {
         let mut t = Timeline::new(&plain());
         if passive {

@@ -12,7 +12,9 @@ fn syn_ack() -> Seg {
 
 /// With timestamps; the peer's clock stood at 1000 in its SYN-ACK.
 fn stamped() -> Timeline {
-    let setup = Setup::default().with(|c| (c.timestamps, c.window_scaling) = (true, false)).but(|s| s.ack = choose("every"));
+    let setup = Setup::default()
+        .with(|c| (c.timestamps, c.window_scaling) = (true, false))
+        .but(|s| s.ack = choose("every"));
     Timeline::connected(&setup, syn_ack().timestamps(1000, 1))
 }
 
@@ -102,7 +104,8 @@ fn an_old_timestamp_does_not_shield_from_a_reset() {
 
 #[test]
 fn timestamps_tell_a_retransmission_from_its_original() {
-    // RFC 7323 §4: the sample of a retransmitted segment is that of the copy echoed; RFC 3522: an echo older than it means it was not needed.
+    // RFC 7323 §4: the sample of a retransmitted segment is that of the copy echoed; RFC 3522: an echo older
+    // than it means it was not needed.
     let mut t = stamped();
     t.write(1000);
     let original = t.expect(0, seg("P.").len(1000)).options.timestamps.unwrap().tsval;
@@ -134,9 +137,12 @@ fn without_timestamps_a_retransmitted_segment_gives_no_sample() {
 
 #[test]
 fn without_karns_rule_a_timing_goes_on_through_retransmissions() {
-    // 4.3BSD before 1988: one segment is timed, from its first transmission to its ack, whatever happens in between (J-A16).
+    // 4.3BSD before 1988: one segment is timed, from its first transmission to its ack, whatever happens in
+    // between (J-A16).
     for (karn, samples) in [(true, 0), (false, 1)] {
-        let options = |c: &mut Config| (c.window_scaling, c.rtt_sampling, c.karn_samples) = (false, RttSampling::OncePerRtt, karn);
+        let options = |c: &mut Config| {
+            (c.window_scaling, c.rtt_sampling, c.karn_samples) = (false, RttSampling::OncePerRtt, karn)
+        };
         let mut t = Timeline::connected(&Setup::default().with(options), syn_ack().mss(1000));
         t.write(1000);
         t.expect(0, seg(".").len(1000));
@@ -155,7 +161,9 @@ fn an_old_receiver_lets_what_is_out_of_order_wait_for_its_clock() {
     for hold in ["true", "false"] {
         let mut ack = choose::<dyn AckPolicy>("bsd43");
         ack.set("hold_out_of_order", hold).expect("a flag");
-        let setup = Setup::default().with(|c| (c.window_scaling, c.sack) = (false, false)).but(|s| s.ack = ack.clone());
+        let setup = Setup::default()
+            .with(|c| (c.window_scaling, c.sack) = (false, false))
+            .but(|s| s.ack = ack.clone());
         let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000));
         t.inject(10, seg(".").seq(1001).len(1000));
         if hold == "true" {
@@ -248,7 +256,10 @@ fn sack_blocks_that_make_no_sense_do_no_harm() {
     t.write(5000);
     t.take_sent();
     // Upside down, never sent, below the acknowledgment, everything, slices of segments.
-    for (i, (start, end)) in [(3001, 2001), (50_000, 60_000), (1, 1), (0x8000_0000, 0x8000_1000), (1501, 1702), (0, u32::MAX)].into_iter().enumerate()
+    for (i, (start, end)) in
+        [(3001, 2001), (50_000, 60_000), (1, 1), (0x8000_0000, 0x8000_1000), (1501, 1702), (0, u32::MAX)]
+            .into_iter()
+            .enumerate()
     {
         t.inject(10 + i as u64, seg(".").ack(1).sack(start, end));
     }

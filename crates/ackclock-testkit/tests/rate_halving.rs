@@ -1,10 +1,12 @@
-//! FACK and rate-halving as timelines (M-A7 to M-A11, M-E15), beside the older recoveries at their smallest window (M-F8).
+//! FACK and rate-halving as timelines (M-A7 to M-A11, M-E15), beside the older recoveries at their smallest
+//! window (M-F8).
 
 use ackclock_policy::{Chosen, LossRecovery, Phase};
 use ackclock_testkit::timeline::{Timeline, ms, seg};
 use ackclock_testkit::{Setup, choose};
 
-/// A sender with a window of so many segments in flight, and a receiver that acknowledges every one of them, 100 ms later.
+/// A sender with a window of so many segments in flight, and a receiver that acknowledges every one of them,
+/// 100 ms later.
 struct Path {
     t: Timeline,
     got: Vec<bool>,
@@ -72,12 +74,21 @@ impl Path {
     }
 
     fn sent(&mut self) -> Vec<u32> {
-        self.t.take_sent().into_iter().map(|(_, s)| (s.seq.0 - ackclock_testkit::timeline::OURS - 1) / 1000).collect()
+        self.t
+            .take_sent()
+            .into_iter()
+            .map(|(_, s)| (s.seq.0 - ackclock_testkit::timeline::OURS - 1) / 1000)
+            .collect()
     }
 
-    /// Segments `from` to `to` arrive but for those `lost`, a millisecond apart from `at` on. What each ack released.
+    /// Segments `from` to `to` arrive but for those `lost`, a millisecond apart from `at` on. What each ack
+    /// released.
     fn window(&mut self, at: u64, from: u32, to: u32, lost: &[u32]) -> Vec<Vec<u32>> {
-        (from..to).filter(|i| !lost.contains(i)).enumerate().map(|(n, i)| self.arrives(at + n as u64, i)).collect()
+        (from..to)
+            .filter(|i| !lost.contains(i))
+            .enumerate()
+            .map(|(n, i)| self.arrives(at + n as u64, i))
+            .collect()
     }
 
     fn cwnd(&self) -> u64 {
@@ -103,7 +114,11 @@ fn the_window_after_the_round_trip_is_half_of_what_was_not_lost() {
             let mut p = Path::new(cwnd, recovery(name, UNBOUNDED));
             let sent = p.window(100, 0, cwnd, &lost);
             assert_eq!(p.cwnd(), 1000 * new, "({cwnd}, {loss})\n{}", p.t);
-            assert_eq!(sent.concat().len() as u64, new, "as many segments left, one for every two acks: {sent:?}");
+            assert_eq!(
+                sent.concat().len() as u64,
+                new,
+                "as many segments left, one for every two acks: {sent:?}"
+            );
         }
         // With the bounds, no less than two segments (M-A11).
         let mut p = Path::new(cwnd, recovery("fack", HALVING));
@@ -116,9 +131,11 @@ fn the_window_after_the_round_trip_is_half_of_what_was_not_lost() {
 fn one_loss_is_repaired_without_losing_the_clock() {
     let mut p = Path::new(20, recovery("fack", HALVING));
     let sent = p.window(100, 0, 20, &[0]);
-    // Nothing for an odd ack, and for the even ones first a new segment: the third duplicate has not come yet.
+    // Nothing for an odd ack, and for the even ones first a new segment: the third duplicate has not come
+    // yet.
     let due = [20, 0, 21, 22, 23, 24, 25, 26, 27];
-    let want: Vec<Vec<u32>> = (1..20).map(|n| if n % 2 == 0 { vec![due[n / 2 - 1]] } else { vec![] }).collect();
+    let want: Vec<Vec<u32>> =
+        (1..20).map(|n| if n % 2 == 0 { vec![due[n / 2 - 1]] } else { vec![] }).collect();
     assert_eq!(sent, want, "{}", p.t);
     assert_eq!((p.view().phase, p.cwnd()), (Phase::Recovery, 9000));
     // A round trip later the repair arrives, and from then on a segment leaves for every ack.
@@ -127,7 +144,10 @@ fn one_loss_is_repaired_without_losing_the_clock() {
     assert_eq!((p.view().phase, p.view().window.ssthresh), (Phase::Open, 9000));
     assert_eq!(p.window(206, 21, 28, &[]).concat().len(), 7, "one for one");
     let stats = p.t.endpoint.connection.stats();
-    assert_eq!((stats.ca_events, stats.non_ca_events, stats.retransmitted_segments, stats.timeouts), (1, 0, 1, 0));
+    assert_eq!(
+        (stats.ca_events, stats.non_ca_events, stats.retransmitted_segments, stats.timeouts),
+        (1, 0, 1, 0)
+    );
 }
 
 #[test]
@@ -137,11 +157,21 @@ fn several_holes_are_repaired_in_one_episode() {
         let mut flying = p.window(100, 0, 20, &[2, 5, 6, 11]).concat();
         let mut at = 200;
         while !flying.is_empty() && at < 1000 {
-            flying = flying.clone().into_iter().enumerate().flat_map(|(n, i)| p.arrives(at + n as u64, i)).collect();
+            flying = flying
+                .clone()
+                .into_iter()
+                .enumerate()
+                .flat_map(|(n, i)| p.arrives(at + n as u64, i))
+                .collect();
             at += 100;
         }
         let stats = p.t.endpoint.connection.stats();
-        assert_eq!((stats.ca_events, stats.retransmitted_segments, stats.timeouts), (1, 4, 0), "{params:?}\n{}", p.t);
+        assert_eq!(
+            (stats.ca_events, stats.retransmitted_segments, stats.timeouts),
+            (1, 4, 0),
+            "{params:?}\n{}",
+            p.t
+        );
     }
 }
 
@@ -163,7 +193,8 @@ fn reordering_below_the_threshold_costs_nothing() {
     let sent = [p.arrives(100, 1), p.arrives(101, 2)];
     assert_eq!(sent, [vec![], vec![20]]);
     let sent = p.arrives(102, 0);
-    // Three segments have arrived, and in slow start the ack of them makes room for a fourth; one went already.
+    // Three segments have arrived, and in slow start the ack of them makes room for a fourth; one went
+    // already.
     assert_eq!((p.view().phase, sent.len()), (Phase::Open, 3), "{}", p.t);
     assert!(p.cwnd() >= 20_000);
     assert_eq!(p.t.endpoint.connection.stats().retransmitted_segments, 0);
@@ -173,7 +204,10 @@ fn reordering_below_the_threshold_costs_nothing() {
 fn a_lost_retransmission_is_found_without_the_timer() {
     // M-A10: the retransmission of 0 follows 20 and is lost; when 21, 22 and 23 are SACKed, it is sent again.
     for (rule, timeouts, class) in [("reduce", 0, (0, 1)), ("resend", 0, (1, 0)), ("ignore", 1, (0, 1))] {
-        let mut p = Path::new(20, recovery("fack", &[("adjustment", "rate-halving"), ("lost_retransmissions", rule)]));
+        let mut p = Path::new(
+            20,
+            recovery("fack", &[("adjustment", "rate-halving"), ("lost_retransmissions", rule)]),
+        );
         p.window(100, 1, 20, &[]);
         let cwnd = p.cwnd();
         let sent = p.window(200, 20, 24, &[]).concat();
@@ -187,7 +221,12 @@ fn a_lost_retransmission_is_found_without_the_timer() {
             p.t.run_to(1500);
         }
         let stats = p.t.endpoint.connection.stats();
-        assert_eq!((stats.timeouts, (stats.ca_events, stats.non_ca_events)), (timeouts, class), "{rule}\n{}", p.t);
+        assert_eq!(
+            (stats.timeouts, (stats.ca_events, stats.non_ca_events)),
+            (timeouts, class),
+            "{rule}\n{}",
+            p.t
+        );
     }
 }
 
@@ -208,7 +247,12 @@ fn smallest(recovery: &Chosen<dyn LossRecovery>, sack: bool) -> u32 {
         let mut p = Path::of(&setup(*window, recovery.clone()).with(|c| c.sack = sack), *window);
         let (mut flying, mut at): (Vec<u32>, u64) = ((1..*window).collect(), 100);
         while !flying.is_empty() && at < 900 {
-            flying = flying.clone().into_iter().enumerate().flat_map(|(n, i)| p.arrives(at + n as u64, i)).collect();
+            flying = flying
+                .clone()
+                .into_iter()
+                .enumerate()
+                .flat_map(|(n, i)| p.arrives(at + n as u64, i))
+                .collect();
             at += 100;
         }
         // The timer waits for a second at least.
@@ -238,7 +282,10 @@ fn an_echo_and_a_loss_of_one_window_reduce_it_once() {
         for i in 0..21_u32 {
             let ack = seg(if i == echo_at { "E." } else { "." });
             // The first segment arrives, the second is lost.
-            t.inject(100 + u64::from(i), if i == 0 { ack.ack(1001) } else { ack.ack(1001).sack(2001, 2001 + 1000 * i) });
+            t.inject(
+                100 + u64::from(i),
+                if i == 0 { ack.ack(1001) } else { ack.ack(1001).sack(2001, 2001 + 1000 * i) },
+            );
         }
         let v = t.endpoint.connection.view(ms(120));
         assert_eq!(v.phase, Phase::Recovery);

@@ -1,4 +1,5 @@
-//! A receiver beside a model of it that knows nothing but the tables: RFC 9293 §3.4 and §3.10.7.4, RFC 5961, RFC 2018 §4, RFC 2883 §4. Segments come at random.
+//! A receiver beside a model of it that knows nothing but the tables: RFC 9293 §3.4 and §3.10.7.4, RFC 5961,
+//! RFC 2018 §4, RFC 2883 §4. Segments come at random.
 
 use ackclock_engine::State;
 use ackclock_testkit::timeline::{Seg, Timeline, seg};
@@ -54,7 +55,8 @@ impl Model {
         ranges
     }
 
-    /// Takes in `len` bytes at `seq`, and the FIN behind them. The part that came before, the first if there are several.
+    /// Takes in `len` bytes at `seq`, and the FIN behind them. The part that came before, the first if there
+    /// are several.
     fn text(&mut self, seq: i64, len: u32, fin: bool) -> Option<(u32, u32)> {
         let end = seq + i64::from(len);
         let (from, to) = (seq.max(i64::from(self.next)) as u32, end.min(i64::from(self.edge)) as u32);
@@ -86,8 +88,12 @@ fn ranges_of(s: &Segment) -> Vec<(u32, u32)> {
 
 fn play(seed: u64) {
     let mut rng = Rng::stream(seed, "receiver", 0);
-    let setup = Setup::default().with(|c| (c.window_scaling, c.rcv_buf, c.challenge_ack_limit) = (false, 500, 1_000_000));
-    let mut t = Timeline::connected(&setup.but(|s| s.ack = choose("every")), seg("S.").ack(1).mss(1000).sack_permitted(true));
+    let setup = Setup::default()
+        .with(|c| (c.window_scaling, c.rcv_buf, c.challenge_ack_limit) = (false, 500, 1_000_000));
+    let mut t = Timeline::connected(
+        &setup.but(|s| s.ack = choose("every")),
+        seg("S.").ack(1).mss(1000).sack_permitted(true),
+    );
     let (mut m, mut read) = (Model::new(501), 0_u32);
     for at in 0..4000 {
         let seq = i64::from(m.next) - 100 + rng.below(700) as i64;
@@ -97,13 +103,24 @@ fn play(seed: u64) {
         let fin = seq + i64::from(len) == i64::from(END) && rng.chance(0.5);
         let (kind, place) = (rng.below(30), seg(if fin { "F." } else { "." }).seq(seq as u32));
         let acceptable = |m: &Model, len: u32| m.acceptable(seq, i64::from(len));
-        let old = |len: u32| (len > 0 && seq + i64::from(len) <= i64::from(m.next)).then(|| (seq as u32, seq as u32 + len));
+        let old = |len: u32| {
+            (len > 0 && seq + i64::from(len) <= i64::from(m.next)).then(|| (seq as u32, seq as u32 + len))
+        };
         let (s, answer): (Seg, Answer) = match kind {
             0 => (seg("S").seq(seq as u32), Answer::Ack(None)),
             1 if seq == i64::from(m.next) => continue,
-            1 => (seg("R").seq(seq as u32), if acceptable(&m, 0) { Answer::Ack(None) } else { Answer::Nothing }),
-            2 => (seg("P").seq(seq as u32).len(len), if acceptable(&m, len) { Answer::Nothing } else { Answer::Ack(old(len)) }),
-            3 => (place.ack(2).len(len), Answer::Ack(if acceptable(&m, len + u32::from(fin)) { None } else { old(len) })),
+            1 => (
+                seg("R").seq(seq as u32),
+                if acceptable(&m, 0) { Answer::Ack(None) } else { Answer::Nothing },
+            ),
+            2 => (
+                seg("P").seq(seq as u32).len(len),
+                if acceptable(&m, len) { Answer::Nothing } else { Answer::Ack(old(len)) },
+            ),
+            3 => (
+                place.ack(2).len(len),
+                Answer::Ack(if acceptable(&m, len + u32::from(fin)) { None } else { old(len) }),
+            ),
             _ => {
                 let answer = match (acceptable(&m, len + u32::from(fin)), len, fin) {
                     (false, ..) => Answer::Ack(old(len)),
@@ -118,7 +135,9 @@ fn play(seed: u64) {
         let said = format!("seed {seed}: {s:?} must bring {answer:?}\n{t}");
         match (&answer, &sent[..]) {
             (Answer::Nothing, []) => {}
-            (Answer::Ack(before), [ack]) => check(&m, ack, *before, (seq as u32, if kind > 3 { len } else { 0 }), &said),
+            (Answer::Ack(before), [ack]) => {
+                check(&m, ack, *before, (seq as u32, if kind > 3 { len } else { 0 }), &said)
+            }
             _ => panic!("{} segments\n{said}", sent.len()),
         }
         for ack in &sent {
@@ -155,9 +174,15 @@ fn check(m: &Model, ack: &Segment, before: Option<(u32, u32)>, (seq, len): (u32,
     // A FIN alone is no block; one behind data is reported with it.
     let data: Vec<_> = held.iter().filter(|(from, _)| *from < END).collect();
     let room = if before.is_some() { 3 } else { 4 };
-    assert_eq!(blocks.len(), data.len().min(room), "as many as there is room for: {blocks:?} of {held:?}\n{said}");
+    assert_eq!(
+        blocks.len(),
+        data.len().min(room),
+        "as many as there is room for: {blocks:?} of {held:?}\n{said}"
+    );
     // The block of the text that brought the acknowledgment comes first (RFC 2018 §4).
-    if let Some(range) = held.iter().find(|(from, to)| len > 0 && *from <= seq && seq < *to && seq + len <= *to) {
+    if let Some(range) =
+        held.iter().find(|(from, to)| len > 0 && *from <= seq && seq < *to && seq + len <= *to)
+    {
         assert_eq!(blocks.first(), Some(range), "{said}");
     }
 }

@@ -10,7 +10,8 @@ fn open() -> Timeline {
 }
 
 fn open_with(challenges: u32) -> Timeline {
-    let setup = Setup::default().with(|c| (c.window_scaling, c.rcv_buf, c.challenge_ack_limit) = (false, 10_000, challenges));
+    let setup = Setup::default()
+        .with(|c| (c.window_scaling, c.rcv_buf, c.challenge_ack_limit) = (false, 10_000, challenges));
     Timeline::connected(&setup, seg("S.").ack(1).mss(1000))
 }
 
@@ -92,7 +93,8 @@ fn an_ack_of_what_was_never_sent_is_answered_and_changes_nothing() {
 
 #[test]
 fn a_reset_at_the_right_edge_of_the_window_is_dropped_silently() {
-    // RFC 5961 §3.2: the edge of a window of 10,000 bytes lies outside. Just inside, the reset gets a challenge ACK.
+    // RFC 5961 §3.2: the edge of a window of 10,000 bytes lies outside. Just inside, the reset gets a
+    // challenge ACK.
     let mut t = open();
     t.inject(0, seg("R").seq(10_001));
     t.inject(0, seg("R").seq(10_002));
@@ -124,7 +126,8 @@ fn challenge_acks_are_limited() {
 
 #[test]
 fn two_confused_ends_do_not_answer_each_other_for_ever() {
-    // Acks from outside the window are answered, but only so many a second: two desynchronised ends would otherwise loop.
+    // Acks from outside the window are answered, but only so many a second: two desynchronised ends would
+    // otherwise loop.
     let mut t = open_with(10);
     for i in 0..100 {
         t.inject(i, seg(".").seq(200_000).ack(1));
@@ -134,7 +137,8 @@ fn two_confused_ends_do_not_answer_each_other_for_ever() {
 
 #[test]
 fn a_reset_while_the_handshake_runs() {
-    // A connection opened passively goes away; RFC 9293 §3.10.7.4 returns it to LISTEN, here the world's business.
+    // A connection opened passively goes away; RFC 9293 §3.10.7.4 returns it to LISTEN, here the world's
+    // business.
     let mut t = Timeline::new(&Setup::default());
     t.as_mut().listen();
     t.inject(0, seg("S").mss(1000));
@@ -142,7 +146,8 @@ fn a_reset_while_the_handshake_runs() {
     t.inject(10, seg("R").seq(1));
     assert_eq!(t.state(), State::Closed);
     t.expect_silence(100_000);
-    // A wrong acknowledgment of the SYN-ACK is answered with a RST and does not establish (RFC 9293 §3.10.7.4, fifth).
+    // A wrong acknowledgment of the SYN-ACK is answered with a RST and does not establish (RFC 9293
+    // §3.10.7.4, fifth).
     let mut t = Timeline::new(&Setup::default());
     t.as_mut().listen();
     t.inject(0, seg("S").mss(1000));

@@ -1,5 +1,5 @@
-//! A sender beside a model of its window: SND.UNA, SND.WND, SND.WL1 and SND.WL2 of RFC 9293 §3.10.7.4, and RFC 5961 §5.2. Acknowledgments and windows come at
-//! random, old and impossible ones too.
+//! A sender beside a model of its window: SND.UNA, SND.WND, SND.WL1 and SND.WL2 of RFC 9293 §3.10.7.4, and
+//! RFC 5961 §5.2. Acknowledgments and windows come at random, old and impossible ones too.
 
 use ackclock_testkit::timeline::{Timeline, seg};
 use ackclock_testkit::{Setup, choose};
@@ -56,7 +56,9 @@ impl Model {
 
 fn play(recovery: &str, seed: u64) {
     let mut rng = Rng::stream(seed, recovery, 0);
-    let setup = Setup::default().with(|c| (c.window_scaling, c.sack) = (false, false)).but(|s| s.recovery = choose(recovery));
+    let setup = Setup::default()
+        .with(|c| (c.window_scaling, c.sack) = (false, false))
+        .but(|s| s.recovery = choose(recovery));
     let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000).window(3000));
     let mut m = Model { una: 1, nxt: 1, wnd: 3000, largest: 3000, wl: (0, 1), theirs: 1 };
     t.write(u64::from(TOTAL));
@@ -82,7 +84,10 @@ fn play(recovery: &str, seed: u64) {
         if !old && m.take(seq, ack, window) {
             m.theirs += len;
         }
-        let said = format!("{recovery}, seed {seed}: {seq}+{len} ack {ack} win {window}, una and window before {before:?}\n{t}");
+        let said = format!(
+            "{recovery}, seed {seed}: {seq}+{len} ack {ack} win {window}, una and window before \
+             {before:?}\n{t}"
+        );
         // A probe that was turned away is taken back; its byte is part of what follows.
         m.nxt = m.nxt.min(t.endpoint.connection.view(t.now()).snd_nxt.0 - 1000).max(m.una);
         t.take_sent().iter().for_each(|(_, s)| m.sent(s, &said));

@@ -17,8 +17,15 @@ fn tester(recovery: &str, sack: bool, every: u64) -> Setup {
     setup.with(|c| (c.mss, c.sack, c.skip_test, c.rcv_buf) = (1000, sack, every, 60_000))
 }
 
-const STACKS: [(&str, bool); 7] =
-    [("tahoe", false), ("reno", false), ("newreno", false), ("newreno", true), ("sack", true), ("fack", true), ("rack", true)];
+const STACKS: [(&str, bool); 7] = [
+    ("tahoe", false),
+    ("reno", false),
+    ("newreno", false),
+    ("newreno", true),
+    ("sack", true),
+    ("fack", true),
+    ("rack", true),
+];
 
 #[test]
 fn a_segment_goes_a_round_trip_late_and_is_no_loss() {
@@ -30,13 +37,25 @@ fn a_segment_goes_a_round_trip_late_and_is_no_loss() {
             pipe.sides[0].endpoint.connection.set_trace(Mask::ALL);
             pipe.transfer(Instant::ZERO + Duration::from_secs(600));
             let c = pipe.connection(0).stats();
-            assert_eq!((c.retransmitted_segments, c.timeouts, c.ca_events), (0, 0, 0), "{recovery}, SACK {sack}, seed {seed}");
+            assert_eq!(
+                (c.retransmitted_segments, c.timeouts, c.ca_events),
+                (0, 0, 0),
+                "{recovery}, SACK {sack}, seed {seed}"
+            );
             let mut events = Vec::new();
             pipe.sides[0].endpoint.connection.drain_trace(&mut events);
-            let sent: Vec<_> =
-                events.iter().filter_map(|e| if let EventKind::Sent { seq, len: 1.., .. } = e.kind { Some(seq) } else { None }).collect();
+            let sent: Vec<_> = events
+                .iter()
+                .filter_map(
+                    |e| if let EventKind::Sent { seq, len: 1.., .. } = e.kind { Some(seq) } else { None },
+                )
+                .collect();
             let late = sent.windows(2).filter(|pair| pair[1] < pair[0]).count();
-            assert!((8..150).contains(&late), "{recovery}, SACK {sack}, seed {seed}: {late} of {}", sent.len());
+            assert!(
+                (8..150).contains(&late),
+                "{recovery}, SACK {sack}, seed {seed}: {late} of {}",
+                sent.len()
+            );
         }
     }
 }
@@ -48,11 +67,17 @@ fn no_honest_receiver_is_accused() {
     for (recovery, sack) in STACKS {
         for (forth, back) in [(Path { loss: 0.03, ..way }, way), (bad, bad)] {
             for seed in 0..20 {
-                let s = tester(recovery, sack, 8).with(|c| (c.timestamps, c.syn_retries) = (seed % 2 == 0, 20));
-                let mut pipe = Pipe::new([&s, &s], [Plan::send(150_000), Plan::send(30_000)], [forth, back], seed);
+                let s =
+                    tester(recovery, sack, 8).with(|c| (c.timestamps, c.syn_retries) = (seed % 2 == 0, 20));
+                let mut pipe =
+                    Pipe::new([&s, &s], [Plan::send(150_000), Plan::send(30_000)], [forth, back], seed);
                 // It checks that both have ended in order, with every byte.
                 pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
-                assert_eq!([0, 1].map(|i| pipe.sides[i].aborted()), [None, None], "{recovery}, SACK {sack}, seed {seed}");
+                assert_eq!(
+                    [0, 1].map(|i| pipe.sides[i].aborted()),
+                    [None, None],
+                    "{recovery}, SACK {sack}, seed {seed}"
+                );
             }
         }
     }
@@ -67,9 +92,14 @@ fn who_acknowledges_early_is_found_out() {
         let path = Path { rate: Some(Rate::from_bits_per_sec(20_000_000)), ..Path::clean(ms(20)) };
         for seed in 0..5 {
             let s = tester(recovery, sack, 20);
-            let mut pipe = Pipe::new([&s, &cheat], [Plan::send(1_000_000), Plan::receive()], [path, path], seed);
+            let mut pipe =
+                Pipe::new([&s, &cheat], [Plan::send(1_000_000), Plan::receive()], [path, path], seed);
             pipe.open(Instant::ZERO + Duration::from_secs(60));
-            assert_eq!(pipe.sides[0].aborted(), Some(AbortReason::FalseAck), "{recovery}, SACK {sack}, seed {seed}");
+            assert_eq!(
+                pipe.sides[0].aborted(),
+                Some(AbortReason::FalseAck),
+                "{recovery}, SACK {sack}, seed {seed}"
+            );
         }
     }
 }
@@ -78,7 +108,8 @@ fn who_acknowledges_early_is_found_out() {
 fn a_report_of_the_skipped_segment_ends_the_connection() {
     for sacked in [false, true] {
         let setup = tester("sack", true, 1);
-        let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000).window(60_000).sack_permitted(true));
+        let mut t =
+            Timeline::connected(&setup, seg("S.").ack(1).mss(1000).window(60_000).sack_permitted(true));
         t.write(10_000);
         // With a mean of one the first segment is left out, whatever is drawn.
         assert_eq!(t.take_sent().len(), 9);

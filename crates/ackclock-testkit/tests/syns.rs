@@ -1,4 +1,5 @@
-//! SYNs that come again, with other controls, or from both ends at once: RFC 9293 §3.10.7, RFC 7323 §2.2, Karn's rule.
+//! SYNs that come again, with other controls, or from both ends at once: RFC 9293 §3.10.7, RFC 7323 §2.2,
+//! Karn's rule.
 
 use ackclock_engine::{ConnectionEvent, State};
 use ackclock_testkit::timeline::{Timeline, seg};
@@ -10,7 +11,9 @@ fn plain() -> Setup {
 }
 
 fn stamped() -> Setup {
-    Setup::default().with(|c| (c.timestamps, c.window_scaling) = (true, false)).but(|s| s.ack = choose("every"))
+    Setup::default()
+        .with(|c| (c.timestamps, c.window_scaling) = (true, false))
+        .but(|s| s.ack = choose("every"))
 }
 
 #[test]
@@ -30,8 +33,8 @@ fn a_syn_with_a_reset_is_no_syn() {
 
 #[test]
 fn another_syn_while_the_handshake_runs() {
-    // RFC 9293 §3.10.7.4, fourth: in the window it ends a passive open, which goes back to LISTEN, and is challenged in a simultaneous one; outside it is
-    // answered with an ACK.
+    // RFC 9293 §3.10.7.4, fourth: in the window it ends a passive open, which goes back to LISTEN, and is
+    // challenged in a simultaneous one; outside it is answered with an ACK.
     for (passive, seq, state) in [
         (true, 100, State::Closed),
         (true, 20_000, State::SynReceived),

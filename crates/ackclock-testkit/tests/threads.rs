@@ -1,4 +1,5 @@
-//! A capture read on one thread and analysed on another one gives the report that a single thread gives, to the last byte.
+//! A capture read on one thread and analysed on another one gives the report that a single thread gives, to
+//! the last byte.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,9 +12,11 @@ use ackclock_testkit::pipe::{Path as Way, Pipe, Plan, Tap};
 use ackclock_trace::Pcapng;
 use ackclock_units::{Duration, Instant, Rate};
 
-/// All that is found in a capture, as text, and what progress was told; it is stopped after so many reports of it.
+/// All that is found in a capture, as text, and what progress was told; it is stopped after so many reports
+/// of it.
 fn found(capture: impl std::io::Read, threads: usize, stop_after: usize) -> (String, Vec<u64>, bool) {
-    let mut analysis = Analysis::new(Options { samples: true, what_if: Timing::all(&Registry::builtin()).into() });
+    let mut analysis =
+        Analysis::new(Options { samples: true, what_if: Timing::all(&Registry::builtin()).into() });
     analysis.list_packets(None, MOST_PACKETS);
     let mut told = Vec::new();
     let whole = analysis
@@ -45,7 +48,12 @@ fn generated() -> Vec<u8> {
 fn fixtures_give_the_same_on_one_thread_and_on_two() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ackclock-capture/tests/fixtures");
     let mut compared = 0;
-    for entry in fixtures.read_dir().unwrap().map(Result::unwrap).filter(|e| e.file_name().to_string_lossy().contains(".pcap")) {
+    for entry in fixtures
+        .read_dir()
+        .unwrap()
+        .map(Result::unwrap)
+        .filter(|e| e.file_name().to_string_lossy().contains(".pcap"))
+    {
         let [one, two] = [1, 2].map(|threads| found(open(&entry.path()).unwrap(), threads, usize::MAX));
         assert!(one == two && one.2, "{:?}", entry.path());
         compared += 1;

@@ -1,4 +1,5 @@
-//! What-if, against the truth: a transfer with one timer is captured, another timer is asked about, and the transfer is made again with that one.
+//! What-if, against the truth: a transfer with one timer is captured, another timer is asked about, and the
+//! transfer is made again with that one.
 
 use std::ops::ControlFlow;
 
@@ -21,12 +22,17 @@ fn timing(name: &str) -> Timing {
 /// A sender with that timer.
 fn setup(name: &str, recovery: &str, timestamps: bool) -> Setup {
     let t = timing(name);
-    Setup { estimator: t.estimator.expect("an estimator"), backoff: t.backoff, timer: t.timer, recovery: choose(recovery), ..Setup::default() }.with(
-        |c| {
-            (c.timestamps, c.sack, c.mss) = (timestamps, recovery == "sack", 1000);
-            c.syn_retries = 20;
-        },
-    )
+    Setup {
+        estimator: t.estimator.expect("an estimator"),
+        backoff: t.backoff,
+        timer: t.timer,
+        recovery: choose(recovery),
+        ..Setup::default()
+    }
+    .with(|c| {
+        (c.timestamps, c.sack, c.mss) = (timestamps, recovery == "sack", 1000);
+        c.syn_retries = 20;
+    })
 }
 
 /// A transfer under a script, captured beside the client: what its timer did, and the file.
@@ -62,7 +68,9 @@ fn seen_at(side: usize, path: Path, setup: &Setup, script: &[Script], seed: u64)
     pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
     let mut events: Vec<Event> = Vec::new();
     pipe.sides[0].endpoint.connection.drain_trace(&mut events);
-    let of = |e: &Event| if let EventKind::Timeout { round, rto, .. } = e.kind { Some((e.at, round, rto)) } else { None };
+    let of = |e: &Event| {
+        if let EventKind::Timeout { round, rto, .. } = e.kind { Some((e.at, round, rto)) } else { None }
+    };
     let mut file = Pcapng::new(Vec::new(), Duration::from_secs(1_000_000_000)).unwrap();
     let link = file.interface("tap", None).unwrap();
     for (at, bytes) in &pipe.tap.take().unwrap().seen {
@@ -87,8 +95,9 @@ fn row<'a>(report: &'a Report, timer: &str) -> &'a WhatIf {
     client(report).what_if.iter().find(|w| w.timer == timer).unwrap_or_else(|| panic!("{timer}"))
 }
 
-/// What the sender of a capture itself waited, as the capture tells it: `captured.rs` holds that against the sender's own account. `None` where the
-/// capture is read wrongly: a timer shorter than a round trip is taken for a probe.
+/// What the sender of a capture itself waited, as the capture tells it: `captured.rs` holds that against the
+/// sender's own account. `None` where the capture is read wrongly: a timer shorter than a round trip is taken
+/// for a probe.
 fn waited(t: &Transfer) -> Option<f64> {
     let run = row(&asked(&t.file, "rfc6298"), "as-run").clone();
     (run.timeouts == t.timeouts.len() as u64).then(|| run.waited.as_secs_f64())
@@ -129,11 +138,13 @@ struct Errors {
 
 impl Errors {
     fn add(&mut self, what: &str, real: f64, w: &WhatIf) {
-        let (said, least, most) = (w.waited.as_secs_f64(), w.waited_least.as_secs_f64(), w.waited_most.as_secs_f64());
+        let (said, least, most) =
+            (w.waited.as_secs_f64(), w.waited_least.as_secs_f64(), w.waited_most.as_secs_f64());
         let near = |x: f64| 2e-3_f64.max(0.02 * x);
         self.cases += 1;
         self.exact += usize::from((said - real).abs() <= near(real));
-        (self.real, self.said, self.off) = (self.real + real, self.said + said, self.off + (said - real).abs());
+        (self.real, self.said, self.off) =
+            (self.real + real, self.said + said, self.off + (said - real).abs());
         if real >= least - near(least) && real <= most + near(most) {
             self.within += 1;
         } else {
@@ -146,20 +157,24 @@ impl Errors {
 fn compare(name: &str, scripts: &[Vec<Script>], recovery: &str, timestamps: bool) -> Errors {
     let mut errors = Errors::default();
     for (seed, script) in scripts.iter().enumerate() {
-        let runs: Vec<Transfer> = TIMERS.iter().map(|t| transfer(&setup(t, recovery, timestamps), script, seed as u64)).collect();
+        let runs: Vec<Transfer> =
+            TIMERS.iter().map(|t| transfer(&setup(t, recovery, timestamps), script, seed as u64)).collect();
         let truths: Vec<Option<f64>> = runs.iter().map(waited).collect();
         for ((a, run), own) in TIMERS.iter().zip(&runs).zip(&truths) {
             let report = asked(&run.file, &TIMERS.join(","));
             for (b, truth) in TIMERS.iter().zip(&truths) {
                 match (own, truth) {
-                    (Some(_), Some(truth)) => errors.add(&format!("{a} -> {b}, {:?}", script[0]), *truth, row(&report, b)),
+                    (Some(_), Some(truth)) => {
+                        errors.add(&format!("{a} -> {b}, {:?}", script[0]), *truth, row(&report, b))
+                    }
                     _ => errors.misread += 1,
                 }
             }
         }
     }
     println!(
-        "{name} ({recovery}, timestamps {timestamps}): {} cases, {} exact, {} within; {:.1} s waited, {:.1} said, {:.3} s off on average; {} misread",
+        "{name} ({recovery}, timestamps {timestamps}): {} cases, {} exact, {} within; {:.1} s waited, {:.1} \
+         said, {:.3} s off on average; {} misread",
         errors.cases,
         errors.exact,
         errors.within,
@@ -178,7 +193,8 @@ const TAIL: u32 = SIZE as u32;
 
 #[test]
 fn tail_losses() {
-    let scripts: Vec<_> = (1..=3).map(|k| vec![Script::Lost { offset: TAIL - 1000 * k, len: 1000 * k, times: 1 }]).collect();
+    let scripts: Vec<_> =
+        (1..=3).map(|k| vec![Script::Lost { offset: TAIL - 1000 * k, len: 1000 * k, times: 1 }]).collect();
     for timestamps in [false, true] {
         let e = compare("tail loss", &scripts, "sack", timestamps);
         assert!(e.exact * 100 >= e.cases * 99, "{e:?}");
@@ -188,7 +204,8 @@ fn tail_losses() {
 #[test]
 fn lost_retransmissions() {
     for (recovery, timestamps) in [("sack", true), ("newreno", false)] {
-        let mut scripts: Vec<_> = (2..=4).map(|times| vec![Script::Lost { offset: 60_000, len: 900, times }]).collect();
+        let mut scripts: Vec<_> =
+            (2..=4).map(|times| vec![Script::Lost { offset: 60_000, len: 900, times }]).collect();
         scripts.extend((2..=3).map(|times| vec![Script::Lost { offset: TAIL - 900, len: 900, times }]));
         let e = compare("lost retransmissions", &scripts, recovery, timestamps);
         assert!(e.within * 100 >= e.cases * 95, "{} of {} within", e.within, e.cases);
@@ -197,16 +214,25 @@ fn lost_retransmissions() {
 
 #[test]
 fn a_thin_stream_of_linux_is_not_backed_off() {
-    // The last segment is lost again and again, alone in flight: a second each time, where RFC 6298 doubles (B-S9). Half a window is no thin stream.
+    // The last segment is lost again and again, alone in flight: a second each time, where RFC 6298 doubles
+    // (B-S9). Half a window is no thin stream.
     for (len, times) in [(900, 1), (900, 4), (900, 6), (900, 8), (20_000, 2)] {
         let script = [Script::Lost { offset: TAIL - len, len, times }];
-        let [plain, thin] = ["rfc6298", "rfc6298+thin-linear"].map(|t| transfer(&setup(t, "sack", true), &script, 1));
+        let [plain, thin] =
+            ["rfc6298", "rfc6298+thin-linear"].map(|t| transfer(&setup(t, "sack", true), &script, 1));
         let said = row(&asked(&plain.file, "rfc6298+thin-linear"), "rfc6298+thin-linear").clone();
         // What was lost by count is told as the least: the path may as well have been dead for as long.
         let (real, least) = (waited(&thin).expect("read rightly"), said.waited_least.as_secs_f64());
-        assert!((real - least).abs() < 0.02 * real, "{len} bytes lost {times} times: {real} s, said {said:?}");
+        assert!(
+            (real - least).abs() < 0.02 * real,
+            "{len} bytes lost {times} times: {real} s, said {said:?}"
+        );
         let backed_off = waited(&plain).expect("read rightly");
-        assert_eq!(backed_off > 1.5 * real, len == 900 && times > 1, "{len} bytes lost {times} times: {real} and {backed_off} s");
+        assert_eq!(
+            backed_off > 1.5 * real,
+            len == 900 && times > 1,
+            "{len} bytes lost {times} times: {real} and {backed_off} s"
+        );
     }
 }
 
@@ -214,7 +240,8 @@ fn a_thin_stream_of_linux_is_not_backed_off() {
 fn outages() {
     for (recovery, timestamps) in [("sack", true), ("newreno", false)] {
         let ends = [180, 350, 700, 1300, 2100, 3300, 5000, 8000];
-        let scripts: Vec<_> = ends.iter().map(|end| vec![Script::Outage { start: at(150), end: at(*end) }]).collect();
+        let scripts: Vec<_> =
+            ends.iter().map(|end| vec![Script::Outage { start: at(150), end: at(*end) }]).collect();
         let e = compare("outage", &scripts, recovery, timestamps);
         assert!(e.within * 100 >= e.cases * 95, "{} of {} within", e.within, e.cases);
     }
@@ -226,7 +253,10 @@ fn delay_spikes() {
         let (mut cases, mut same, mut off) = (0, 0, Vec::new());
         for (seed, end) in [300, 500, 900, 1500, 2500, 4000].into_iter().enumerate() {
             let script = [Script::Held { start: at(150), end: at(end) }];
-            let runs: Vec<Transfer> = TIMERS.iter().map(|t| transfer(&setup(t, "sack", timestamps), &script, seed as u64)).collect();
+            let runs: Vec<Transfer> = TIMERS
+                .iter()
+                .map(|t| transfer(&setup(t, "sack", timestamps), &script, seed as u64))
+                .collect();
             for (a, run) in TIMERS.iter().zip(&runs) {
                 let report = asked(&run.file, &TIMERS.join(","));
                 for (b, other) in TIMERS.iter().zip(&runs) {
@@ -250,7 +280,8 @@ fn delay_spikes() {
 
 #[test]
 fn random_losses_on_average() {
-    // Losses fall elsewhere when a sender does something else, so single stalls cannot be compared, but sums over many transfers can.
+    // Losses fall elsewhere when a sender does something else, so single stalls cannot be compared, but sums
+    // over many transfers can.
     let timers = ["rfc6298", "rfc6298(min_rto=200ms)", "rfc6298+star(3)", "jacobson88"];
     let (mut real, mut said, mut spread) = ([0.0; 4], [[0.0; 4]; 4], [(0.0, 0.0); 4]);
     for seed in 0..200 {
@@ -271,7 +302,8 @@ fn random_losses_on_average() {
     for (b, other) in timers.iter().enumerate() {
         let from = said.map(|s| format!("{:.1}", s[b])).join(", ");
         println!(
-            "{other}: {:.1} s waited; said {from} from the captures of each timer; {:.1} to {:.1} from the first",
+            "{other}: {:.1} s waited; said {from} from the captures of each timer; {:.1} to {:.1} from the \
+             first",
             real[b], spread[b].0, spread[b].1
         );
         for s in said {
@@ -286,5 +318,9 @@ fn nothing_is_said_from_near_the_receiver() {
     let script = Script::Lost { offset: 60_000, len: 900, times: 3 };
     let report = asked(&seen_at(1, path(), &setup("rfc6298", "sack", true), &[script], 0).file, "eifel");
     assert!(client(&report).what_if.is_empty());
-    assert!(report.connections[0].notes.iter().any(|n| n.starts_with("what-if says nothing of the client")), "{:?}", report.connections[0].notes);
+    assert!(
+        report.connections[0].notes.iter().any(|n| n.starts_with("what-if says nothing of the client")),
+        "{:?}",
+        report.connections[0].notes
+    );
 }

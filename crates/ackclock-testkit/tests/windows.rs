@@ -1,4 +1,5 @@
-//! Windows of the receiver: zero-window probes, silly windows, Nagle's algorithm, scaling, bounded reassembly.
+//! Windows of the receiver: zero-window probes, silly windows, Nagle's algorithm, scaling, bounded
+//! reassembly.
 
 use ackclock_engine::{AbortReason, ConnectionEvent, State};
 use ackclock_testkit::timeline::{Seg, Timeline, seg};
@@ -26,7 +27,8 @@ fn closed_after(n: u32) -> Timeline {
 
 #[test]
 fn a_closed_window_is_probed_with_growing_intervals() {
-    // RFC 9293 §3.8.6.1: the first probe after a timeout (here a second), then exponentially; one byte of new data.
+    // RFC 9293 §3.8.6.1: the first probe after a timeout (here a second), then exponentially; one byte of new
+    // data.
     let mut t = closed_after(2);
     for at in [1010, 3010, 7010, 15_010, 31_010] {
         t.expect(at, seg(".").seq(2001).len(1));
@@ -117,7 +119,8 @@ fn a_shrunken_window_is_survived() {
 
 #[test]
 fn a_sender_does_not_send_silly_segments() {
-    // RFC 9293 §3.8.6.2.1: not less than a full segment, unless it is everything, or half of the largest window seen.
+    // RFC 9293 §3.8.6.2.1: not less than a full segment, unless it is everything, or half of the largest
+    // window seen.
     let mut t = Timeline::connected(&plain(), syn_ack().window(4000));
     t.write(20_000);
     for i in 0..4 {
@@ -126,7 +129,8 @@ fn a_sender_does_not_send_silly_segments() {
     // 300 bytes of window open up: too little.
     t.inject(10, seg(".").ack(4001).window(300));
     t.expect_silence(500);
-    // The override timer sends what fits after a while, so that a receiver that never opens more is not waited for.
+    // The override timer sends what fits after a while, so that a receiver that never opens more is not
+    // waited for.
     t.expect_within(1000, 2000, seg(".").seq(4001).len(300));
     t.inject(2000, seg(".").ack(4301).window(4000));
     t.expect(2000, seg(".").seq(4301).len(1000));
@@ -154,7 +158,10 @@ fn a_receiver_does_not_advertise_silly_windows() {
 
 #[test]
 fn the_right_edge_never_moves_left() {
-    let mut t = Timeline::connected(&plain().with(|c| c.rcv_buf = 10_000).but(|s| s.ack = choose("every")), syn_ack());
+    let mut t = Timeline::connected(
+        &plain().with(|c| c.rcv_buf = 10_000).but(|s| s.ack = choose("every")),
+        syn_ack(),
+    );
     let mut edge = 10_001;
     for i in 0..50 {
         t.inject(i, seg("P.").seq(1 + 100 * i as u32).len(100));
@@ -250,7 +257,8 @@ fn a_cork_holds_back_all_but_full_segments() {
 #[test]
 fn the_window_is_scaled_both_ways() {
     let setup = Setup::default().with(|c| c.rcv_buf = 1 << 20);
-    let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000).scale(4).sack_permitted(true).window(1000));
+    let mut t =
+        Timeline::connected(&setup, seg("S.").ack(1).mss(1000).scale(4).sack_permitted(true).window(1000));
     // The window of the SYN-ACK is not scaled: 1000 bytes.
     t.write(100_000);
     t.expect(0, seg(".").seq(1).len(1000));
@@ -287,7 +295,12 @@ fn sequence_numbers_wrap() {
     use ackclock_units::{Duration, Instant};
     // The pipe's initial numbers lie less than 100,000 below the wrap.
     let path = Path { loss: 0.02, ..Path::clean(Duration::from_millis(5)) };
-    let mut pipe = Pipe::new([&Setup::default(), &Setup::default()], [Plan::send(1_000_000), Plan::send(1_000_000)], [path; 2], 3);
+    let mut pipe = Pipe::new(
+        [&Setup::default(), &Setup::default()],
+        [Plan::send(1_000_000), Plan::send(1_000_000)],
+        [path; 2],
+        3,
+    );
     let first = pipe.connection(0).view(Instant::ZERO).snd_nxt.0;
     pipe.transfer(Instant::ZERO + Duration::from_secs(3600));
     assert!(pipe.connection(0).view(pipe.now).snd_nxt.0 < first, "it wrapped");

@@ -15,7 +15,8 @@ pub fn schema(table: &Table) -> SchemaRef {
 
 /// Puts the columns of one table together.
 pub(crate) fn batch(table: &Table, columns: Vec<ArrayRef>) -> RecordBatch {
-    RecordBatch::try_new(schema(table), columns).expect("the table's macro makes schema and columns of one declaration")
+    RecordBatch::try_new(schema(table), columns)
+        .expect("the table's macro makes schema and columns of one declaration")
 }
 
 fn field(column: &Column) -> Field {
@@ -25,10 +26,13 @@ fn field(column: &Column) -> Field {
         ColumnKind::Float64 => DataType::Float64,
         ColumnKind::Bool => DataType::Boolean,
         ColumnKind::Text => DataType::Utf8,
-        ColumnKind::UInt32List(n) => DataType::FixedSizeList(Arc::new(Field::new("item", DataType::UInt32, false)), n as i32),
+        ColumnKind::UInt32List(n) => {
+            DataType::FixedSizeList(Arc::new(Field::new("item", DataType::UInt32, false)), n as i32)
+        }
         ColumnKind::UInt64List => DataType::List(Arc::new(Field::new("item", DataType::UInt64, false))),
     };
     let notes = [("unit", column.unit), ("meaning", column.meaning.trim())];
-    let metadata = notes.into_iter().map(|(key, text)| (key.to_owned(), text.to_owned())).collect::<HashMap<_, _>>();
+    let metadata =
+        notes.into_iter().map(|(key, text)| (key.to_owned(), text.to_owned())).collect::<HashMap<_, _>>();
     Field::new(column.name, kind, column.optional).with_metadata(metadata)
 }

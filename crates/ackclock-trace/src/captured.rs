@@ -7,11 +7,13 @@ use crate::table::{Label, table};
 table! {
     /// One direction of a captured connection, in the order of the connections; the client's comes first.
     ///
-    /// Times are those of the capture's own clock. A packet is a packet on the wire: a captured frame of segmentation offload counts as several.
+    /// Times are those of the capture's own clock. A packet is a packet on the wire: a captured frame of
+    /// segmentation offload counts as several.
     "directions" DirectionRow {
         /// File that it was read from.
         file: Label, "";
-        /// Number of the direction in its file: `2 n` for the client of connection `n`, `2 n + 1` for its server.
+        /// Number of the direction in its file: `2 n` for the client of connection `n`, `2 n + 1` for its
+        /// server.
         connection: u32, "";
         /// Address and port of the data's sender.
         sender: Label, "";
@@ -25,11 +27,14 @@ table! {
         end: Instant, "s";
         /// From the SYN to the ack of the SYN-ACK.
         handshake: Option<Duration>, "s";
-        /// How the connection stands at the end: `opening`, `refused`, `open`, `half-closed`, `closed` or `reset`.
+        /// How the connection stands at the end: `opening`, `refused`, `open`, `half-closed`, `closed` or
+        /// `reset`.
         standing: &'static str, "";
-        /// From where it was seen: `sender` (nearer to the data's sender) or `client` (nearer to its receiver).
+        /// From where it was seen: `sender` (nearer to the data's sender) or `client` (nearer to its
+        /// receiver).
         view: &'static str, "";
-        /// Share of the least round-trip time that lies between the capture and the receiver; 1 for a capture at the sender.
+        /// Share of the least round-trip time that lies between the capture and the receiver; 1 for a capture
+        /// at the sender.
         share: Option<f64>, "";
         /// Packets, acks included.
         packets: u64, "";
@@ -63,7 +68,8 @@ table! {
         non_ca_events: u32, "";
         /// Further retransmissions inside episodes (M-U1).
         other_losses: u32, "";
-        /// Congestion signals per packet: `ca_events / packets_acked`; missing before the first packet is acknowledged.
+        /// Congestion signals per packet: `ca_events / packets_acked`; missing before the first packet is
+        /// acknowledged.
         p: Option<f64>, "";
         /// True with fewer than four CA events: `p` means little (M-F11).
         p_uncertain: bool, "";
@@ -71,7 +77,8 @@ table! {
         max_flight: u64, "B";
         /// Payload of a full packet.
         mss: u32, "B";
-        /// Round-trip time samples from the capture to the receiver and back, by sequence and acknowledgment numbers (Karn's rule applied).
+        /// Round-trip time samples from the capture to the receiver and back, by sequence and acknowledgment
+        /// numbers (Karn's rule applied).
         rtt_samples: u64, "";
         /// The smallest.
         rtt_min: Option<Duration>, "s";
@@ -129,8 +136,9 @@ table! {
         len: u32, "B";
         /// Packets on the wire; 0 for probes of a closed window and keepalives, which repeat nothing.
         packets: u32, "";
-        /// Why it was sent: `timeout`, `after-timeout`, `fast-retransmit`, `sack-retransmit`, `fack-retransmit`, `rack-retransmit`, `tail-loss-probe`,
-        /// `syn`, `zero-window-probe`, `keepalive` or `copy`.
+        /// Why it was sent: `timeout`, `after-timeout`, `fast-retransmit`, `sack-retransmit`,
+        /// `fack-retransmit`, `rack-retransmit`, `tail-loss-probe`, `syn`, `zero-window-probe`, `keepalive`
+        /// or `copy`.
         kind: &'static str, "";
         /// False when an earlier copy had arrived; missing where nothing tells.
         needed: Option<bool>, "";
@@ -142,7 +150,8 @@ table! {
 }
 
 table! {
-    /// One retransmission timer in the place of a captured sender's, for one direction: sums over its stalls. `as-run` is the sender itself.
+    /// One retransmission timer in the place of a captured sender's, for one direction: sums over its stalls.
+    /// `as-run` is the sender itself.
     "what_if" WhatIfRow {
         /// Number of the direction in its file.
         connection: u32, "";
@@ -162,13 +171,15 @@ table! {
         waited_least: Duration, "s";
         /// The most.
         waited_most: Duration, "s";
-        /// From where the direction was seen: `sender`. From near the receiver nothing can be said of other timers.
+        /// From where the direction was seen: `sender`. From near the receiver nothing can be said of other
+        /// timers.
         view: &'static str, "";
     }
 }
 
 table! {
-    /// One stall of a captured sender, from the first copy of a segment to its ack, with one timer or another.
+    /// One stall of a captured sender, from the first copy of a segment to its ack, with one timer or
+    /// another.
     "stalls" StallRow {
         /// Number of the direction in its file.
         connection: u32, "";
@@ -180,7 +191,8 @@ table! {
         end: Option<Instant>, "s";
         /// What was waited for: `syn` or `data`.
         of: &'static str, "";
-        /// What the path did meanwhile: `alive` (packets were lost singly), `dead` (all were lost for some time), or `unknown`.
+        /// What the path did meanwhile: `alive` (packets were lost singly), `dead` (all were lost for some
+        /// time), or `unknown`.
         path: &'static str, "";
         /// Expiries.
         timeouts: u64, "";
@@ -212,46 +224,53 @@ table! {
         of: &'static str, "";
         /// Expiries without progress: 1 for the first.
         round: u32, "";
-        /// False where the capture leaves open whether a probe or an expiry came before, or whether this is one: `round` is the best guess then. Missing
-        /// where a silence tells of it.
+        /// False where the capture leaves open whether a probe or an expiry came before, or whether this is
+        /// one: `round` is the best guess then. Missing where a silence tells of it.
         round_certain: Option<bool>, "";
-        /// The timeout that the sender must have had, backoff included; the length of the silence where that tells of it.
+        /// The timeout that the sender must have had, backoff included; the length of the silence where that
+        /// tells of it.
         rto: Duration, "s";
         /// True when a longer timer would have avoided it; missing where nothing tells.
         eifel_spurious: Option<bool>, "";
-        /// False where the capture leaves open which copy was acknowledged: `eifel_spurious` is the best guess then, or missing. Missing where a silence tells
-        /// of it.
+        /// False where the capture leaves open which copy was acknowledged: `eifel_spurious` is the best
+        /// guess then, or missing. Missing where a silence tells of it.
         eifel_certain: Option<bool>, "";
-        /// True when a whole window was outstanding and nothing of it was heard of (M-F11); missing where a silence tells of it.
+        /// True when a whole window was outstanding and nothing of it was heard of (M-F11); missing where a
+        /// silence tells of it.
         outage: Option<bool>, "";
-        /// What would have repaired the loss before the timer did: `probe` (RFC 8985 7), `early-retransmit` (RFC 5827), `limited-transmit` (RFC 3042).
+        /// What would have repaired the loss before the timer did: `probe` (RFC 8985 7), `early-retransmit`
+        /// (RFC 5827), `limited-transmit` (RFC 3042).
         remedy: Option<&'static str>, "";
         /// From where it was seen: `sender` or `client`.
         view: &'static str, "";
-        /// What tells of it: `sent-again` (a retransmission), or, seen from the client's side, also `gap` and `gap-and-content` (a silence), which may tell
-        /// of the same one: choose one rule.
+        /// What tells of it: `sent-again` (a retransmission), or, seen from the client's side, also `gap` and
+        /// `gap-and-content` (a silence), which may tell of the same one: choose one rule.
         rule: &'static str, "";
-        /// True where the rule is the one that counts, in `directions`, texts and figures: `sent-again` from the sender's side; from the client's side
-        /// `gap-and-content`, and `sent-again` of a SYN.
+        /// True where the rule is the one that counts, in `directions`, texts and figures: `sent-again` from
+        /// the sender's side; from the client's side `gap-and-content`, and `sent-again` of a SYN.
         counts: bool, "";
     }
 }
 
 table! {
-    /// One packet of a captured connection, in order of time within it; only where it was asked for, and only the first of very many.
+    /// One packet of a captured connection, in order of time within it; only where it was asked for, and only
+    /// the first of very many.
     ///
-    /// The first columns are those of `segments`, so that what reads one reads the other. Copies that the network or the capture made at once are
-    /// left out. Offsets count bytes of the stream from its first one; what lies before it (a SYN) has 0.
+    /// The first columns are those of `segments`, so that what reads one reads the other. Copies that the
+    /// network or the capture made at once are left out. Offsets count bytes of the stream from its first
+    /// one; what lies before it (a SYN) has 0.
     "packets" PacketRow {
         /// When it was seen.
         time: Instant, "s";
-        /// Number of the direction that it travels in: `2 n` from the client of connection `n`, `2 n + 1` from its server.
+        /// Number of the direction that it travels in: `2 n` from the client of connection `n`, `2 n + 1`
+        /// from its server.
         connection: u32, "";
         /// Always true: what one end received is what the other one sent.
         sent: bool, "";
-        /// What it is: `syn`, `new` (data or FIN), `ack`, `reset`, `late` (overtaken on its way), `duplicate` (a copy that the network made), `stray`
-        /// (of an earlier connection on the same ports), or, where it was sent again, the kind that it has in `retransmissions`; missing where too many are
-        /// listed there.
+        /// What it is: `syn`, `new` (data or FIN), `ack`, `reset`, `late` (overtaken on its way), `duplicate`
+        /// (a copy that the network made), `stray` (of an earlier connection on the same ports), or, where it
+        /// was sent again, the kind that it has in `retransmissions`; missing where too many are listed
+        /// there.
         kind: Option<&'static str>, "";
         /// Its first sequence number.
         seq: SeqNumber, "";
@@ -261,7 +280,8 @@ table! {
         ack: SeqNumber, "";
         /// Its first byte, counted from the first byte of the stream.
         offset: u64, "B";
-        /// Bytes of the other direction that it acknowledges (one more after a FIN); missing without an acknowledgment.
+        /// Bytes of the other direction that it acknowledges (one more after a FIN); missing without an
+        /// acknowledgment.
         acked: Option<u64>, "B";
         /// Flags of its header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128.
         flags: u32, "";

@@ -1,6 +1,7 @@
 //! One vocabulary of events for all worlds, and the sinks and tables made of them.
 //!
-//! Features: `arrow` gives the tables as Arrow record batches, `json` events and rows as JSON lines, `pcapng` capture files.
+//! Features: `arrow` gives the tables as Arrow record batches, `json` events and rows as JSON lines, `pcapng`
+//! capture files.
 
 #[cfg(feature = "arrow")]
 pub mod arrow;

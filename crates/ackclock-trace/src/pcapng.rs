@@ -5,14 +5,16 @@ use std::io::{self, Write};
 use ackclock_units::{Duration, Instant, Rate};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 
 /// Writes IP packets to a pcapng file with nanosecond times.
 ///
-/// The file depends on what is written alone: little-endian, no wall clock, no name of the machine. All interfaces share link type (raw IP) and
-/// snapshot length, without which libpcap refuses to read on.
+/// The file depends on what is written alone: little-endian, no wall clock, no name of the machine. All
+/// interfaces share link type (raw IP) and snapshot length, without which libpcap refuses to read on.
 pub struct Pcapng<W: Write> {
     out: PcapNgWriter<W>,
     interfaces: u32,
@@ -20,7 +22,8 @@ pub struct Pcapng<W: Write> {
 }
 
 impl<W: Write> Pcapng<W> {
-    /// Begins a file on `out`, which should be buffered. `epoch` is the time from 1970-01-01 UTC to [`Instant::ZERO`]: zero for a simulated run.
+    /// Begins a file on `out`, which should be buffered. `epoch` is the time from 1970-01-01 UTC to
+    /// [`Instant::ZERO`]: zero for a simulated run.
     ///
     /// # Errors
     /// Those of the writer.
@@ -35,14 +38,18 @@ impl<W: Write> Pcapng<W> {
         Ok(Self { out, interfaces: 0, epoch })
     }
 
-    /// Declares an interface (a link, one end of a path) and returns its number. Must come before its packets.
+    /// Declares an interface (a link, one end of a path) and returns its number. Must come before its
+    /// packets.
     ///
     /// # Errors
     /// Those of the writer.
     pub fn interface(&mut self, name: &str, rate: Option<Rate>) -> io::Result<u32> {
         // 10^-9 s (if_tsresol of the pcapng specification, section 4.2).
         const NANOSECONDS: u8 = 9;
-        let mut options = vec![InterfaceDescriptionOption::IfName(Cow::Borrowed(name)), InterfaceDescriptionOption::IfTsResol(NANOSECONDS)];
+        let mut options = vec![
+            InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ];
         options.extend(rate.map(|r| InterfaceDescriptionOption::IfSpeed(r.bits_per_sec())));
         let block = InterfaceDescriptionBlock { linktype: DataLink::RAW, snaplen: SNAPLEN, options };
         self.out.write_pcapng_block(block).map_err(io_error)?;
@@ -50,16 +57,30 @@ impl<W: Write> Pcapng<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Writes one IP packet, of which `data` is the beginning and `original_len` the length on the wire: more than `data.len()` where only
-    /// headers exist.
+    /// Writes one IP packet, of which `data` is the beginning and `original_len` the length on the wire: more
+    /// than `data.len()` where only headers exist.
     ///
     /// # Errors
     /// Those of the writer, and an interface that was not declared.
-    pub fn packet(&mut self, interface: u32, at: Instant, data: &[u8], original_len: u32, comment: Option<&str>) -> io::Result<()> {
+    pub fn packet(
+        &mut self,
+        interface: u32,
+        at: Instant,
+        data: &[u8],
+        original_len: u32,
+        comment: Option<&str>,
+    ) -> io::Result<()> {
         let timestamp = std::time::Duration::from_nanos((at + self.epoch).as_nanos());
-        let options = comment.map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text))).into_iter().collect();
+        let options =
+            comment.map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text))).into_iter().collect();
         let original_len = original_len.max(data.len() as u32);
-        let block = EnhancedPacketBlock { interface_id: interface, timestamp, original_len, data: Cow::Borrowed(data), options };
+        let block = EnhancedPacketBlock {
+            interface_id: interface,
+            timestamp,
+            original_len,
+            data: Cow::Borrowed(data),
+            options,
+        };
         self.out.write_pcapng_block(block).map_err(io_error).map(drop)
     }
 
@@ -76,7 +97,10 @@ impl<W: Write> Pcapng<W> {
 
 impl<W: Write> fmt::Debug for Pcapng<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pcapng").field("interfaces", &self.interfaces).field("epoch", &self.epoch).finish_non_exhaustive()
+        f.debug_struct("Pcapng")
+            .field("interfaces", &self.interfaces)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
     }
 }
 

@@ -81,8 +81,9 @@ pub const TABLES: &[Table] = &[
 table! {
     /// One flow: a TCP connection or a stream of datagrams.
     ///
-    /// Counters are those of the data sender (`sender`) unless their meaning says otherwise, and so are responses; they count from `measured_from` on, which
-    /// is the end of `warmup` where the scenario has one. A missing time has not come before the end of the run.
+    /// Counters are those of the data sender (`sender`) unless their meaning says otherwise, and so are
+    /// responses; they count from `measured_from` on, which is the end of `warmup` where the scenario has
+    /// one. A missing time has not come before the end of the run.
     "flows" FlowRow {
         /// Label of the run that it belongs to.
         run: Label, "";
@@ -106,18 +107,20 @@ table! {
         established: Option<Instant>, "s";
         /// When it finished or failed.
         end: Option<Instant>, "s";
-        /// From when on its counters count: its start, or later where the scenario has `measure_from` or `measure_after`. Missing when that has not
-        /// come: then it has counted nothing.
+        /// From when on its counters count: its start, or later where the scenario has `measure_from` or
+        /// `measure_after`. Missing when that has not come: then it has counted nothing.
         measured_from: Option<Instant>, "s";
         /// Application bytes to transfer, as the workload drew them; missing for unlimited flows.
         size: Option<u64>, "B";
-        /// From opening (or from the request, on a connection already open) to the last byte of the response; the mean when there were several.
+        /// From opening (or from the request, on a connection already open) to the last byte of the response;
+        /// the mean when there were several.
         response_time: Option<Duration>, "s";
         /// Responses completed.
         responses: u32, "";
         /// How it stands at the end of the run: `finished`, `failed` or `unfinished`.
         outcome: Outcome, "";
-        /// Why it failed: `refused`, `reset`, `syn-timeout`, `timeout`, `unreachable`, `keepalive-timeout`, `false-ack` or `local`.
+        /// Why it failed: `refused`, `reset`, `syn-timeout`, `timeout`, `unreachable`, `keepalive-timeout`,
+        /// `false-ack` or `local`.
         reason: Option<&'static str>, "";
         /// Segments sent, acks and retransmissions included.
         segments_sent: u64, "";
@@ -155,13 +158,15 @@ table! {
         non_ca_events: u32, "";
         /// Further retransmissions inside episodes (M-U1).
         other_losses: u32, "";
-        /// Downward adjustments of its window: halvings, collapses, ECN reductions, those that were taken back included.
+        /// Downward adjustments of its window: halvings, collapses, ECN reductions, those that were taken
+        /// back included.
         window_cuts: u32, "";
         /// Window reductions on ECN echoes.
         ecn_reductions: u32, "";
         /// Data segments acknowledged cumulatively.
         segments_acked: u64, "";
-        /// Congestion signals per segment: `ca_events / segments_acked` (M-U1); missing before the first segment is acknowledged.
+        /// Congestion signals per segment: `ca_events / segments_acked` (M-U1); missing before the first
+        /// segment is acknowledged.
         p: Option<f64>, "";
         /// Smallest round-trip time sample.
         rtt_min: Option<Duration>, "s";
@@ -183,10 +188,10 @@ table! {
 table! {
     /// One link in one direction, with the queue in front of it.
     ///
-    /// Counters count from the scenario's `warmup` or `measure_from` on, from the beginning without. Conservation, from the beginning:
-    /// `packets_offered = packets + dropped_queue + queued_at_end`, and
-    /// `packets + duplicated = delivered + corrupted + dropped_wire + in_flight_at_end`; from a later moment on, what was queued or in flight then is
-    /// missing on the left.
+    /// Counters count from the scenario's `warmup` or `measure_from` on, from the beginning without.
+    /// Conservation, from the beginning: `packets_offered = packets + dropped_queue + queued_at_end`, and
+    /// `packets + duplicated = delivered + corrupted + dropped_wire + in_flight_at_end`; from a later moment
+    /// on, what was queued or in flight then is missing on the left.
     "links" LinkRow {
         /// Label of the run that it belongs to.
         run: Label, "";
@@ -220,7 +225,8 @@ table! {
         delivered: u64, "";
         /// Packets that the queue dropped: full, early, pushed out or shed.
         dropped_queue: u64, "";
-        /// Those of them that an active queue dropped before it was full; missing where the queue does not tell.
+        /// Those of them that an active queue dropped before it was full; missing where the queue does not
+        /// tell.
         dropped_early: Option<u64>, "";
         /// Packets lost on the wire by a fault: random, by pattern or scripted.
         dropped_wire: u64, "";
@@ -230,11 +236,13 @@ table! {
         duplicated: u64, "";
         /// Packets that a fault damaged, so that the receiver throws them away.
         corrupted: u64, "";
-        /// Packets that a fault held back, behind later ones or all together; missing where nobody counts them.
+        /// Packets that a fault held back, behind later ones or all together; missing where nobody counts
+        /// them.
         reordered: Option<u64>, "";
         /// Data packets put on the wire that repeat bytes sent before; missing where nobody counts them.
         retransmitted_packets: Option<u64>, "";
-        /// Payload bytes put on the wire, repeated ones not counted: goodput at this link (B-U2); missing where nobody counts them.
+        /// Payload bytes put on the wire, repeated ones not counted: goodput at this link (B-U2); missing
+        /// where nobody counts them.
         unique_bytes: Option<u64>, "B";
         /// Share of the time in which it was sending.
         utilisation: Option<f64>, "";
@@ -316,7 +324,8 @@ table! {
         connection: u32, "";
         /// True when it was sent, false when it was received.
         sent: bool, "";
-        /// Why it was sent: `syn`, `new`, `copy`, `fast-retransmit`, `timeout-retransmit`, `tail-loss-probe`, `window-probe`, `keepalive`, `ack` or `reset`.
+        /// Why it was sent: `syn`, `new`, `copy`, `fast-retransmit`, `timeout-retransmit`, `tail-loss-probe`,
+        /// `window-probe`, `keepalive`, `ack` or `reset`.
         kind: Option<&'static str>, "";
         /// Its first sequence number.
         seq: SeqNumber, "";

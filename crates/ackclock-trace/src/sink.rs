@@ -64,7 +64,8 @@ struct Connection {
 }
 
 impl Connection {
-    /// The episode that something at `at` belongs to: the open one, or one that may begin at this very moment.
+    /// The episode that something at `at` belongs to: the open one, or one that may begin at this very
+    /// moment.
     fn episode(&mut self, at: Instant) -> &mut EpisodeRow {
         if self.open.is_none() && self.before.0 != at {
             self.before = (at, EpisodeRow::default());
@@ -76,27 +77,55 @@ impl Connection {
 impl Sink for EventTables {
     fn record(&mut self, event: &Event) {
         let (at, connection) = (event.at, event.connection);
-        let known = self
-            .connections
-            .entry(connection)
-            .or_insert_with(|| Connection { last: SampleRow { connection, ..SampleRow::default() }, ..Connection::default() });
+        let known = self.connections.entry(connection).or_insert_with(|| Connection {
+            last: SampleRow { connection, ..SampleRow::default() },
+            ..Connection::default()
+        });
         match event.kind {
             EventKind::Sent { kind, seq, len, ack } => {
-                self.segments.push(SegmentRow { time: at, connection, sent: true, kind: Some(kind.word()), seq, len, ack });
+                self.segments.push(SegmentRow {
+                    time: at,
+                    connection,
+                    sent: true,
+                    kind: Some(kind.word()),
+                    seq,
+                    len,
+                    ack,
+                });
                 if kind.is_retransmission() {
                     known.episode(at).retransmissions += 1;
                 }
             }
             EventKind::Received { seq, len, ack } => {
-                self.segments.push(SegmentRow { time: at, connection, sent: false, kind: None, seq, len, ack });
+                self.segments.push(SegmentRow {
+                    time: at,
+                    connection,
+                    sent: false,
+                    kind: None,
+                    seq,
+                    len,
+                    ack,
+                });
             }
             EventKind::RttSample { rtt, srtt, rttvar, rto } => {
-                known.last = SampleRow { time: at, srtt: Some(srtt), rttvar: Some(rttvar), rto: Some(rto), ..known.last.clone() };
+                known.last = SampleRow {
+                    time: at,
+                    srtt: Some(srtt),
+                    rttvar: Some(rttvar),
+                    rto: Some(rto),
+                    ..known.last.clone()
+                };
                 self.samples.push(SampleRow { rtt: Some(rtt), ..known.last.clone() });
             }
             EventKind::Window { cwnd, ssthresh, pipe } => {
                 let ssthresh = (ssthresh != Bytes::MAX).then_some(ssthresh);
-                known.last = SampleRow { time: at, cwnd: Some(cwnd), ssthresh, pipe: Some(pipe), ..known.last.clone() };
+                known.last = SampleRow {
+                    time: at,
+                    cwnd: Some(cwnd),
+                    ssthresh,
+                    pipe: Some(pipe),
+                    ..known.last.clone()
+                };
                 self.samples.push(known.last.clone());
             }
             EventKind::Timeout { round, .. } => {
@@ -128,11 +157,15 @@ impl Sink for EventTables {
 }
 
 impl EventTables {
-    /// Takes the samples and segments of before `at`, in the order of [`EventTables::finish`], so that they need not stay in memory. Episodes stay.
+    /// Takes the samples and segments of before `at`, in the order of [`EventTables::finish`], so that they
+    /// need not stay in memory. Episodes stay.
     pub fn take_before(&mut self, at: Instant) -> (Vec<SampleRow>, Vec<SegmentRow>) {
         let samples = self.samples.partition_point(|r| r.time < at);
         let segments = self.segments.partition_point(|r| r.time < at);
-        let mut taken = (self.samples.drain(..samples).collect::<Vec<_>>(), self.segments.drain(..segments).collect::<Vec<_>>());
+        let mut taken = (
+            self.samples.drain(..samples).collect::<Vec<_>>(),
+            self.segments.drain(..segments).collect::<Vec<_>>(),
+        );
         taken.0.sort_by_key(|r| (r.time, r.connection));
         taken.1.sort_by_key(|r| (r.time, r.connection));
         taken
@@ -140,12 +173,14 @@ impl EventTables {
 
     /// Memory that they hold, bytes, about.
     pub fn held_bytes(&self) -> u64 {
-        let rows = self.samples.capacity() * size_of::<SampleRow>() + self.segments.capacity() * size_of::<SegmentRow>();
+        let rows = self.samples.capacity() * size_of::<SampleRow>()
+            + self.segments.capacity() * size_of::<SegmentRow>();
         let episodes = self.episodes.capacity() * size_of::<EpisodeRow>();
         (rows + episodes + self.connections.len() * 2 * size_of::<Connection>()) as u64
     }
 
-    /// The rows of samples, episodes and segments, in order of time; what happens at one moment is in order of connection, then of recording.
+    /// The rows of samples, episodes and segments, in order of time; what happens at one moment is in order
+    /// of connection, then of recording.
     pub fn finish(mut self) -> (Vec<SampleRow>, Vec<EpisodeRow>, Vec<SegmentRow>) {
         self.episodes.extend(self.connections.into_values().filter_map(|c| c.open));
         self.samples.sort_by_key(|r| (r.time, r.connection));

@@ -1,4 +1,5 @@
-//! Tables: the columns of each declared once, with unit and meaning, for Arrow, for JSON and for the reference pages.
+//! Tables: the columns of each declared once, with unit and meaning, for Arrow, for JSON and for the
+//! reference pages.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -56,7 +57,11 @@ pub struct Table {
 impl Table {
     /// A page of the reference in Markdown.
     pub fn to_markdown(&self) -> String {
-        let mut page = format!("## `{}`\n\n{}\n\n| column | type | unit | meaning |\n|---|---|---|---|\n", self.name, self.about.trim());
+        let mut page = format!(
+            "## `{}`\n\n{}\n\n| column | type | unit | meaning |\n|---|---|---|---|\n",
+            self.name,
+            self.about.trim()
+        );
         for c in self.columns {
             let kind = match c.kind {
                 ColumnKind::UInt32 => "uint32".to_owned(),
@@ -124,7 +129,8 @@ pub trait Cell {
         Self: 'a;
 }
 
-/// Writes [`Cell`] for a type and for its option: the column's kind, the Arrow array, and how the value is made of the cell.
+/// Writes [`Cell`] for a type and for its option: the column's kind, the Arrow array, and how the value is
+/// made of the cell.
 macro_rules! cell {
     ($type:ty, $kind:ident, $variant:ident, $array:ident, |$x:ident| $value:expr) => {
         impl Cell for $type {
@@ -196,7 +202,8 @@ impl Cell for Vec<u64> {
     #[cfg(feature = "arrow")]
     fn array<'a>(cells: impl ExactSizeIterator<Item = &'a Self>) -> arrow_array::ArrayRef {
         let item = Arc::new(arrow_schema::Field::new("item", arrow_schema::DataType::UInt64, false));
-        let mut lists = arrow_array::builder::ListBuilder::new(arrow_array::builder::UInt64Builder::new()).with_field(item);
+        let mut lists = arrow_array::builder::ListBuilder::new(arrow_array::builder::UInt64Builder::new())
+            .with_field(item);
         for cell in cells {
             lists.values().append_slice(cell);
             lists.append(true);

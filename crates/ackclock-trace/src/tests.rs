@@ -28,7 +28,10 @@ fn every_column_is_declared_once_and_shown_in_order() {
 fn the_reference_page_comes_from_the_declaration() {
     let page = FlowRow::TABLE.to_markdown();
     assert!(page.starts_with("## `flows`\n\nOne flow: a TCP connection or a stream of datagrams."), "{page}");
-    assert!(page.contains("| `rtt_mean` | float64, may be missing | s | Mean of all round-trip time samples. |"), "{page}");
+    assert!(
+        page.contains("| `rtt_mean` | float64, may be missing | s | Mean of all round-trip time samples. |"),
+        "{page}"
+    );
     assert!(page.contains("| `timeouts_by_round` | 8 x uint32 |  | "), "{page}");
 }
 
@@ -57,9 +60,15 @@ mod arrow {
         let column = |name: &str| batch.column_by_name(name).unwrap();
         assert_eq!((batch.num_rows(), batch.num_columns()), (2, FlowRow::TABLE.columns.len()));
         assert_eq!(column("stack").as_string::<i32>().value(0), "tcp");
-        assert_eq!(column("outcome").as_string::<i32>().iter().collect::<Vec<_>>(), [Some("finished"), Some("unfinished")]);
+        assert_eq!(
+            column("outcome").as_string::<i32>().iter().collect::<Vec<_>>(),
+            [Some("finished"), Some("unfinished")]
+        );
         assert_eq!(column("start").as_primitive::<Float64Type>().value(0), 1.5);
-        assert_eq!(column("response_time").as_primitive::<Float64Type>().iter().collect::<Vec<_>>(), [Some(0.25), None]);
+        assert_eq!(
+            column("response_time").as_primitive::<Float64Type>().iter().collect::<Vec<_>>(),
+            [Some(0.25), None]
+        );
         assert_eq!(column("goodput").as_primitive::<Float64Type>().value(0), 1e7);
         let rounds = column("timeouts_by_round").as_fixed_size_list().value(0);
         assert_eq!(rounds.as_primitive::<UInt32Type>().values()[..], [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -157,7 +166,8 @@ mod events {
             event(1, 0, sent(SendKind::Syn { repeat: 0 })),
             event(2, 0, EventKind::Received { seq: SeqNumber(7), len: 0, ack: SeqNumber(2) }),
         ]);
-        let brief: Vec<_> = samples.iter().map(|s| (s.time, s.connection, s.rtt, s.srtt, s.cwnd, s.ssthresh)).collect();
+        let brief: Vec<_> =
+            samples.iter().map(|s| (s.time, s.connection, s.rtt, s.srtt, s.cwnd, s.ssthresh)).collect();
         assert_eq!(
             brief,
             [
@@ -181,7 +191,10 @@ mod events {
         let text = String::from_utf8(lines.finish().unwrap()).unwrap();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], r#"{"time":1.5,"connection":2,"event":"timeout","seq":1,"round":3,"rto":1.0}"#);
-        assert_eq!(lines[1], r#"{"time":1.5,"connection":2,"event":"sent","kind":"ack","seq":1,"len":1000,"ack":7}"#);
+        assert_eq!(
+            lines[1],
+            r#"{"time":1.5,"connection":2,"event":"sent","kind":"ack","seq":1,"len":1000,"ack":7}"#
+        );
         let row: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
         assert_eq!((&row["stack"], &row["rtt_mean"]), (&"a \"b\"\n".into(), &serde_json::Value::Null));
         assert_eq!((lines.len(), row.as_object().unwrap().len()), (3, FlowRow::TABLE.columns.len()));
@@ -225,8 +238,14 @@ mod events {
                 packets.push(p);
             }
         }
-        assert_eq!(packets.iter().map(|p| p.timestamp.as_nanos()).collect::<Vec<_>>(), [5_000_000_001, 5_000_000_002]);
-        assert_eq!(packets.iter().map(|p| (p.data.len(), p.original_len)).collect::<Vec<_>>(), [(3, 1500), (4, 4)]);
+        assert_eq!(
+            packets.iter().map(|p| p.timestamp.as_nanos()).collect::<Vec<_>>(),
+            [5_000_000_001, 5_000_000_002]
+        );
+        assert_eq!(
+            packets.iter().map(|p| (p.data.len(), p.original_len)).collect::<Vec<_>>(),
+            [(3, 1500), (4, 4)]
+        );
         assert_eq!(packets[0].options, [EnhancedPacketOption::Comment("dropped".into())]);
     }
 }

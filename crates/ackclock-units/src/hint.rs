@@ -1,4 +1,5 @@
-//! What is usual, said where every packet passes: the compiler lays code out so that the usual course runs straight through. It changes no result.
+//! What is usual, said where every packet passes: the compiler lays code out so that the usual course runs
+//! straight through. It changes no result.
 
 /// `condition`, which seldom holds.
 #[inline(always)]

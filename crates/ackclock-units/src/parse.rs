@@ -32,7 +32,11 @@ fn split(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim()))
 }
 
-fn scaled(text: &str, wanted: &'static str, scale: impl Fn(&str) -> Option<f64>) -> Result<u64, ParseQuantityError> {
+fn scaled(
+    text: &str,
+    wanted: &'static str,
+    scale: impl Fn(&str) -> Option<f64>,
+) -> Result<u64, ParseQuantityError> {
     let fail = || ParseQuantityError { met: text.to_owned(), wanted };
     let (number, unit) = split(text).ok_or_else(fail)?;
     let value = number * scale(unit).ok_or_else(fail)?;
@@ -55,7 +59,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseQuantityError> {
     Ok(Duration::from_nanos(ns))
 }
 
-/// Reads a rate with its unit (`bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, the `/s` optional); a bare number is an error.
+/// Reads a rate with its unit (`bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, the `/s` optional); a bare number is an
+/// error.
 pub fn parse_rate(text: &str) -> Result<Rate, ParseQuantityError> {
     let bits = scaled(text, RATE, |unit| {
         Some(match unit.strip_suffix("/s").unwrap_or(unit) {
@@ -70,7 +75,8 @@ pub fn parse_rate(text: &str) -> Result<Rate, ParseQuantityError> {
     Ok(Rate::from_bits_per_sec(bits))
 }
 
-/// Reads a size with its unit (`B`, `kB`, `MB`, `GB` in thousands; `KiB`, `MiB`, `GiB` in 1024s); a bare number is an error.
+/// Reads a size with its unit (`B`, `kB`, `MB`, `GB` in thousands; `KiB`, `MiB`, `GiB` in 1024s); a bare
+/// number is an error.
 pub fn parse_bytes(text: &str) -> Result<Bytes, ParseQuantityError> {
     scaled(text, BYTES, |unit| {
         Some(match unit {

@@ -2,7 +2,8 @@ use std::ops::{Deref, Range};
 
 use crate::{SeqNumber, SeqRange};
 
-/// Ranges of sequence numbers, ascending; none is empty, overlaps another or touches it. All of them lie within half of the sequence space.
+/// Ranges of sequence numbers, ascending; none is empty, overlaps another or touches it. All of them lie
+/// within half of the sequence space.
 #[derive(Clone, Default, Debug)]
 pub struct SeqRanges(Vec<SeqRange>);
 

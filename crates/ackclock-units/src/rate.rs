@@ -17,7 +17,8 @@ impl Rate {
         self.0
     }
 
-    /// Time to put `bytes` on a wire of this rate, rounded to the nearest nanosecond; a rate of zero never finishes.
+    /// Time to put `bytes` on a wire of this rate, rounded to the nearest nanosecond; a rate of zero never
+    /// finishes.
     pub const fn time_to_send(self, bytes: Bytes) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;

@@ -3,13 +3,13 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 /// One named stream of random numbers.
 ///
-/// A run has one seed; every component draws from a stream of its own, named and numbered, so that adding a flow or a
-/// probe does not change what the others draw.
+/// A run has one seed; every component draws from a stream of its own, named and numbered, so that adding a
+/// flow or a probe does not change what the others draw.
 #[derive(Clone, Debug)]
 pub struct Rng(State);
 
-/// Every connection has streams from which little is drawn, if anything: they keep their seed, and the generator's whole state comes with the
-/// third number.
+/// Every connection has streams from which little is drawn, if anything: they keep their seed, and the
+/// generator's whole state comes with the third number.
 #[derive(Clone, Debug)]
 enum State {
     Seed { seed: u64, drawn: u8 },
@@ -25,7 +25,11 @@ impl State {
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
         (0..drawn).for_each(|_| _ = generator.next_u64());
         let next = generator.next_u64();
-        *self = if drawn < Self::FEW { Self::Seed { seed, drawn: drawn + 1 } } else { Self::Generator(Box::new(generator)) };
+        *self = if drawn < Self::FEW {
+            Self::Seed { seed, drawn: drawn + 1 }
+        } else {
+            Self::Generator(Box::new(generator))
+        };
         next
     }
 }
@@ -34,7 +38,9 @@ impl Rng {
     /// The stream `name`, number `index`, of the run with seed `seed`.
     pub fn stream(seed: u64, name: &str, index: u64) -> Self {
         // FNV-1a over the name, then SplitMix64 to spread seed, name and number over the whole state.
-        let name = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        let name = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
         let mut mix = SplitMix64::seed_from_u64(seed);
         let a = mix.next_u64() ^ name;
         let mut mix = SplitMix64::seed_from_u64(a);

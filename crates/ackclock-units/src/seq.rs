@@ -104,8 +104,9 @@ impl SeqRange {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// True when it is not empty and all of it lies in `bounds`, measured from where `bounds` starts: unlike [`covers`](SeqRange::covers), which compares
-    /// neighbours, it holds for any numbers, those half of the sequence space away included. For ranges that a peer names.
+    /// True when it is not empty and all of it lies in `bounds`, measured from where `bounds` starts: unlike
+    /// [`covers`](SeqRange::covers), which compares neighbours, it holds for any numbers, those half of the
+    /// sequence space away included. For ranges that a peer names.
     pub fn is_inside(self, bounds: Self) -> bool {
         let from = |seq: SeqNumber| seq.0.wrapping_sub(bounds.start.0);
         from(self.start) < from(self.end) && from(self.end) <= bounds.len()

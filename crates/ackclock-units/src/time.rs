@@ -67,7 +67,8 @@ impl Duration {
         Self(s.saturating_mul(1_000_000_000))
     }
 
-    /// The nearest whole number of nanoseconds to `s` seconds; negative and NaN give zero, too large gives [`Duration::MAX`].
+    /// The nearest whole number of nanoseconds to `s` seconds; negative and NaN give zero, too large gives
+    /// [`Duration::MAX`].
     pub fn from_secs_f64(s: f64) -> Self {
         let ns = s * 1e9;
         // `as` saturates: NaN and negative values become 0.
@@ -186,7 +187,8 @@ impl fmt::Debug for Duration {
     }
 }
 
-/// Writes the span in the largest unit that holds it exactly (`1500ms`, `3s`, `250us`), so that it reads back the same.
+/// Writes the span in the largest unit that holds it exactly (`1500ms`, `3s`, `250us`), so that it reads back
+/// the same.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, unit) = match self.0 {

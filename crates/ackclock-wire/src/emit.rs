@@ -12,9 +12,16 @@ const HOPS: u8 = 64;
 /// Appends a TCP packet with checksums to `out`. Nothing is allocated when `out` has room.
 ///
 /// # Errors
-/// Addresses of two families, options that do not fit, more than 65,535 bytes, or a payload that is not `segment.len` bytes long; `out` is as
-/// before then.
-pub fn emit_tcp(src: SocketAddr, dst: SocketAddr, segment: &Segment, payload: &[u8], ecn: Ecn, out: &mut Vec<u8>) -> Result<(), WireError> {
+/// Addresses of two families, options that do not fit, more than 65,535 bytes, or a payload that is not
+/// `segment.len` bytes long; `out` is as before then.
+pub fn emit_tcp(
+    src: SocketAddr,
+    dst: SocketAddr,
+    segment: &Segment,
+    payload: &[u8],
+    ecn: Ecn,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
     if payload.len() != segment.len as usize {
         return Err(WireError::PayloadLength { segment: segment.len, payload: payload.len() });
     }
@@ -42,12 +49,19 @@ pub fn emit_tcp_with(
     Ok(())
 }
 
-/// Appends the headers alone of a packet whose payload is `segment.len` bytes: length fields count them, the checksum takes them as zeros. For
-/// packets without bytes, as a capture cut after the headers would show them.
+/// Appends the headers alone of a packet whose payload is `segment.len` bytes: length fields count them, the
+/// checksum takes them as zeros. For packets without bytes, as a capture cut after the headers would show
+/// them.
 ///
 /// # Errors
 /// As [`emit_tcp`].
-pub fn emit_tcp_header(src: SocketAddr, dst: SocketAddr, segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), WireError> {
+pub fn emit_tcp_header(
+    src: SocketAddr,
+    dst: SocketAddr,
+    segment: &Segment,
+    ecn: Ecn,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
     let start = emit_headers(src, dst, segment, ecn, out)?;
     let len = out.len() - start + segment.len as usize;
     seal(src, dst, ip_number::TCP, len, &mut out[start..], TCP_CHECKSUM);
@@ -58,7 +72,13 @@ pub fn emit_tcp_header(src: SocketAddr, dst: SocketAddr, segment: &Segment, ecn:
 ///
 /// # Errors
 /// Addresses of two families, or more than 65,535 bytes; `out` is as before then.
-pub fn emit_udp(src: SocketAddr, dst: SocketAddr, payload: &[u8], ecn: Ecn, out: &mut Vec<u8>) -> Result<(), WireError> {
+pub fn emit_udp(
+    src: SocketAddr,
+    dst: SocketAddr,
+    payload: &[u8],
+    ecn: Ecn,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
     let start = emit_udp_headers(src, dst, payload.len(), ecn, out)?;
     out.extend_from_slice(payload);
     let len = out.len() - start;
@@ -70,7 +90,13 @@ pub fn emit_udp(src: SocketAddr, dst: SocketAddr, payload: &[u8], ecn: Ecn, out:
 ///
 /// # Errors
 /// As [`emit_udp`].
-pub fn emit_udp_header(src: SocketAddr, dst: SocketAddr, len: usize, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), WireError> {
+pub fn emit_udp_header(
+    src: SocketAddr,
+    dst: SocketAddr,
+    len: usize,
+    ecn: Ecn,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
     let start = emit_udp_headers(src, dst, len, ecn, out)?;
     let len = out.len() - start + len;
     seal(src, dst, ip_number::UDP, len, &mut out[start..], UDP_CHECKSUM);
@@ -84,14 +110,22 @@ pub fn tcp_packet_len(segment: &Segment, ipv6: bool) -> u32 {
 }
 
 /// Appends IP and TCP headers, the TCP checksum zero; returns where the TCP header starts.
-fn emit_headers(src: SocketAddr, dst: SocketAddr, segment: &Segment, ecn: Ecn, out: &mut Vec<u8>) -> Result<usize, WireError> {
+fn emit_headers(
+    src: SocketAddr,
+    dst: SocketAddr,
+    segment: &Segment,
+    ecn: Ecn,
+    out: &mut Vec<u8>,
+) -> Result<usize, WireError> {
     let mut options = [0; MAX_OPTIONS_LEN];
     let options_len = emit_options(&segment.options, &mut options)?;
     let mut header = TcpHeader::new(src.port(), dst.port(), segment.seq.0, segment.window);
     header.acknowledgment_number = segment.ack.0;
     header.urgent_pointer = segment.urgent;
     // All lengths up to 40 that are multiples of four fit; emit_options gives no other.
-    header.set_options_raw(&options[..options_len]).map_err(|_| WireError::OptionsTooLong(options_len as u32))?;
+    header
+        .set_options_raw(&options[..options_len])
+        .map_err(|_| WireError::OptionsTooLong(options_len as u32))?;
     let mut header = header.to_bytes();
     header[13] = segment.flags.0;
     emit_ip(src.ip(), dst.ip(), ip_number::TCP, header.len() + segment.len as usize, ecn, out)?;
@@ -100,18 +134,36 @@ fn emit_headers(src: SocketAddr, dst: SocketAddr, segment: &Segment, ecn: Ecn, o
     Ok(start)
 }
 
-fn emit_udp_headers(src: SocketAddr, dst: SocketAddr, len: usize, ecn: Ecn, out: &mut Vec<u8>) -> Result<usize, WireError> {
+fn emit_udp_headers(
+    src: SocketAddr,
+    dst: SocketAddr,
+    len: usize,
+    ecn: Ecn,
+    out: &mut Vec<u8>,
+) -> Result<usize, WireError> {
     let total = UdpHeader::LEN.saturating_add(len);
     emit_ip(src.ip(), dst.ip(), ip_number::UDP, total, ecn, out)?;
     let start = out.len();
     // emit_ip refused what is longer than 65,535 bytes.
-    let header = UdpHeader { source_port: src.port(), destination_port: dst.port(), length: total as u16, checksum: 0 };
+    let header = UdpHeader {
+        source_port: src.port(),
+        destination_port: dst.port(),
+        length: total as u16,
+        checksum: 0,
+    };
     out.extend_from_slice(&header.to_bytes());
     Ok(start)
 }
 
 /// Appends an IP header for `len` bytes of transport.
-fn emit_ip(src: IpAddr, dst: IpAddr, protocol: IpNumber, len: usize, ecn: Ecn, out: &mut Vec<u8>) -> Result<(), WireError> {
+fn emit_ip(
+    src: IpAddr,
+    dst: IpAddr,
+    protocol: IpNumber,
+    len: usize,
+    ecn: Ecn,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
     match (src, dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             let total = len.saturating_add(Ipv4Header::MIN_LEN);
@@ -133,7 +185,8 @@ fn emit_ip(src: IpAddr, dst: IpAddr, protocol: IpNumber, len: usize, ecn: Ecn, o
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
             let header = Ipv6Header {
                 traffic_class: ecn.bits(),
-                payload_length: u16::try_from(len).map_err(|_| WireError::PacketTooLong(len.saturating_add(Ipv6Header::LEN)))?,
+                payload_length: u16::try_from(len)
+                    .map_err(|_| WireError::PacketTooLong(len.saturating_add(Ipv6Header::LEN)))?,
                 next_header: protocol,
                 hop_limit: HOPS,
                 source: src.octets(),

@@ -71,21 +71,31 @@ pub enum WireError {
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Truncated { what, needed, got } => write!(f, "{what} needs {needed} bytes, there are {got}"),
+            Self::Truncated { what, needed, got } => {
+                write!(f, "{what} needs {needed} bytes, there are {got}")
+            }
             Self::Version(v) => write!(f, "IP version {v} is neither 4 nor 6"),
-            Self::HeaderLength { what, len } => write!(f, "{what} header length {len} is below the least, 20"),
-            Self::LengthField { what, len, least } => write!(f, "{what} length field {len} is below the least possible here, {least}"),
+            Self::HeaderLength { what, len } => {
+                write!(f, "{what} header length {len} is below the least, 20")
+            }
+            Self::LengthField { what, len, least } => {
+                write!(f, "{what} length field {len} is below the least possible here, {least}")
+            }
             Self::Fragment => write!(f, "the packet is a fragment, only whole packets are taken"),
             Self::Checksum { what } => write!(f, "{what} checksum does not match"),
             Self::TcpOption { kind, len } => write!(f, "TCP option {kind} has the impossible length {len}"),
             Self::ExtensionHeaders => write!(f, "more than {MAX_EXTENSION_HEADERS} IPv6 extension headers"),
             Self::NotIcmp(protocol) => write!(f, "protocol {protocol} is not ICMP"),
             Self::NotIcmpError(kind) => write!(f, "ICMP type {kind} reports no error"),
-            Self::NotTcp(protocol) => write!(f, "the quoted packet is of protocol {protocol}, only TCP (6) is taken"),
+            Self::NotTcp(protocol) => {
+                write!(f, "the quoted packet is of protocol {protocol}, only TCP (6) is taken")
+            }
             Self::OptionsTooLong(n) => write!(f, "TCP options take {n} bytes, a header has room for 40"),
             Self::PacketTooLong(n) => write!(f, "the packet would be {n} bytes long, IP allows 65535"),
             Self::MixedFamilies => write!(f, "source and destination must both be IPv4 or both IPv6"),
-            Self::PayloadLength { segment, payload } => write!(f, "the segment says {segment} bytes of payload, {payload} are given"),
+            Self::PayloadLength { segment, payload } => {
+                write!(f, "the segment says {segment} bytes of payload, {payload} are given")
+            }
         }
     }
 }

@@ -9,7 +9,8 @@ use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice, ip_number};
 use crate::parse::truncated;
 use crate::{IpPacket, Strictness, Transport, WireError, checksum};
 
-/// What an ICMP message says of a segment that did not arrive. Nothing in it is authenticated: anybody can send one (RFC 5927).
+/// What an ICMP message says of a segment that did not arrive. Nothing in it is authenticated: anybody can
+/// send one (RFC 5927).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IcmpError {
     /// What happened.
@@ -27,7 +28,8 @@ pub struct IcmpError {
 /// What happened to the segment. Codes are those of the message, which differ between IPv4 and IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpKind {
-    /// Destination unreachable, for a reason that is not the packet's size (RFC 792, RFC 1122 §3.2.2.1, RFC 4443 §3.1).
+    /// Destination unreachable, for a reason that is not the packet's size (RFC 792, RFC 1122 §3.2.2.1, RFC
+    /// 4443 §3.1).
     Unreachable(u8),
     /// Larger than a link takes: fragmentation needed (RFC 1191 §4), packet too big (RFC 4443 §3.2).
     TooBig {
@@ -49,8 +51,8 @@ const QUOTED: usize = 8;
 /// Fragmentation needed and DF set (RFC 792).
 const FRAGMENTATION_NEEDED: u8 = 4;
 
-/// Reads the ICMP error message about a TCP segment that `packet` carries. The quoted header's checksum is not looked at: routers on the way may have
-/// changed what it covers.
+/// Reads the ICMP error message about a TCP segment that `packet` carries. The quoted header's checksum is
+/// not looked at: routers on the way may have changed what it covers.
 ///
 /// # Errors
 /// A packet that carries no such message, and whatever is wrong with its bytes; see [`WireError`].
@@ -68,7 +70,11 @@ pub fn parse_icmp_error(packet: &IpPacket<'_>, strict: Strictness) -> Result<Icm
         return Err(WireError::Truncated { what: "ICMP header", needed: HEADER, got: payload.len() });
     };
     // Over IPv6 with a pseudo header (RFC 4443 §2.3), over IPv4 without.
-    let sum = if v6 { checksum::transport(packet.src, packet.dst, protocol, payload.len(), payload) } else { checksum::internet(payload) };
+    let sum = if v6 {
+        checksum::transport(packet.src, packet.dst, protocol, payload.len(), payload)
+    } else {
+        checksum::internet(payload)
+    };
     if strict.checksums && sum != [0, 0] {
         return Err(WireError::Checksum { what: "ICMP" });
     }
@@ -89,7 +95,9 @@ pub fn parse_icmp_error(packet: &IpPacket<'_>, strict: Strictness) -> Result<Icm
 fn kind_of(v6: bool, [kind, code, _, _, m0, m1, m2, m3]: [u8; HEADER]) -> Result<IcmpKind, WireError> {
     Ok(match (v6, kind) {
         // RFC 1191 §4: the lower half of the word that was unused before.
-        (false, 3) if code == FRAGMENTATION_NEEDED => IcmpKind::TooBig { mtu: u16::from_be_bytes([m2, m3]).into() },
+        (false, 3) if code == FRAGMENTATION_NEEDED => {
+            IcmpKind::TooBig { mtu: u16::from_be_bytes([m2, m3]).into() }
+        }
         (false, 3) | (true, 1) => IcmpKind::Unreachable(code),
         (true, 2) => IcmpKind::TooBig { mtu: u32::from_be_bytes([m0, m1, m2, m3]) },
         (false, 4) => IcmpKind::SourceQuench,
@@ -105,7 +113,9 @@ type Quoted<'a> = (IpAddr, IpAddr, u32, &'a [u8]);
 fn quoted_v4(bytes: &[u8]) -> Result<Quoted<'_>, WireError> {
     let header = Ipv4HeaderSlice::from_slice(bytes).map_err(|e| match e {
         ipv4::HeaderSliceError::Len(e) => truncated("quoted IPv4 header", &e),
-        ipv4::HeaderSliceError::Content(ipv4::HeaderError::UnexpectedVersion { version_number }) => WireError::Version(version_number),
+        ipv4::HeaderSliceError::Content(ipv4::HeaderError::UnexpectedVersion { version_number }) => {
+            WireError::Version(version_number)
+        }
         ipv4::HeaderSliceError::Content(ipv4::HeaderError::HeaderLengthSmallerThanHeader { ihl }) => {
             WireError::HeaderLength { what: "quoted IPv4", len: usize::from(ihl) * 4 }
         }
@@ -117,13 +127,20 @@ fn quoted_v4(bytes: &[u8]) -> Result<Quoted<'_>, WireError> {
     if header.protocol() != ip_number::TCP {
         return Err(WireError::NotTcp(header.protocol().0));
     }
-    Ok((header.source_addr().into(), header.destination_addr().into(), header.total_len().into(), &bytes[header.slice().len()..]))
+    Ok((
+        header.source_addr().into(),
+        header.destination_addr().into(),
+        header.total_len().into(),
+        &bytes[header.slice().len()..],
+    ))
 }
 
 fn quoted_v6(bytes: &[u8]) -> Result<Quoted<'_>, WireError> {
     let header = Ipv6HeaderSlice::from_slice(bytes).map_err(|e| match e {
         ipv6::HeaderSliceError::Len(e) => truncated("quoted IPv6 header", &e),
-        ipv6::HeaderSliceError::Content(ipv6::HeaderError::UnexpectedVersion { version_number }) => WireError::Version(version_number),
+        ipv6::HeaderSliceError::Content(ipv6::HeaderError::UnexpectedVersion { version_number }) => {
+            WireError::Version(version_number)
+        }
     })?;
     // Ours carry no extension headers.
     if header.next_header() != ip_number::TCP {

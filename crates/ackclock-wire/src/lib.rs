@@ -1,6 +1,7 @@
 //! Bytes ↔ IP and TCP headers and options, checksums; and the segment as the engine sees it.
 //!
-//! [`parse_ip`] takes a packet apart without copying, [`emit_tcp`] writes one, [`parse_icmp_error`] reads what became of it. Whatever the bytes, parsing ends in a view or in a [`WireError`].
+//! [`parse_ip`] takes a packet apart without copying, [`emit_tcp`] writes one, [`parse_icmp_error`] reads
+//! what became of it. Whatever the bytes, parsing ends in a view or in a [`WireError`].
 
 mod checksum;
 mod emit;

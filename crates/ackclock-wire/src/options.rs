@@ -16,7 +16,8 @@ const TIMESTAMPS: u8 = 8;
 /// Room for options in a TCP header: 15 words less the fixed five.
 pub const MAX_OPTIONS_LEN: usize = 40;
 
-/// Reads the options of one header. Unknown kinds are stepped over; of a kind given twice the last counts, and SACK blocks add up to at most four.
+/// Reads the options of one header. Unknown kinds are stepped over; of a kind given twice the last counts,
+/// and SACK blocks add up to at most four.
 ///
 /// # Errors
 /// [`WireError::TcpOption`] for a length of 0 or 1, past the end of the header, or wrong for a kind we know.
@@ -81,10 +82,12 @@ fn words(b: [u8; 8]) -> (u32, u32) {
     (u32::from_be_bytes([b[0], b[1], b[2], b[3]]), u32::from_be_bytes([b[4], b[5], b[6], b[7]]))
 }
 
-/// Writes options in the layout that [`Options::wire_len`] counts, padding included; returns the bytes used of `out`.
+/// Writes options in the layout that [`Options::wire_len`] counts, padding included; returns the bytes used
+/// of `out`.
 ///
 /// # Errors
-/// [`WireError::OptionsTooLong`] when they do not fit, as four SACK blocks with timestamps do not (RFC 2018 §3).
+/// [`WireError::OptionsTooLong`] when they do not fit, as four SACK blocks with timestamps do not (RFC 2018
+/// §3).
 pub fn emit_options(options: &Options, out: &mut [u8; MAX_OPTIONS_LEN]) -> Result<usize, WireError> {
     let needed = options.wire_len();
     if needed as usize > MAX_OPTIONS_LEN {

@@ -3,7 +3,8 @@ use std::net::{IpAddr, SocketAddr};
 use ackclock_units::{Ecn, SeqNumber};
 use etherparse::err::{LenError, ipv4, ipv6, tcp};
 use etherparse::{
-    IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice, TcpHeader, TcpHeaderSlice, UdpHeaderSlice, ip_number,
+    IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice, TcpHeader,
+    TcpHeaderSlice, UdpHeaderSlice, ip_number,
 };
 
 use crate::error::MAX_EXTENSION_HEADERS;
@@ -23,7 +24,8 @@ pub struct IpPacket<'a> {
     pub hops: u8,
     /// Identification field; 0 over IPv6.
     pub id: u16,
-    /// Its length on the wire by its own length field, IP header included; bytes after it (link padding) are left out.
+    /// Its length on the wire by its own length field, IP header included; bytes after it (link padding) are
+    /// left out.
     pub total_len: usize,
     /// What it carries.
     pub transport: Transport<'a>,
@@ -88,7 +90,8 @@ impl IpPacket<'_> {
 pub struct Strictness {
     /// Checksums must match. Off for packets whose checksums the hardware would have filled in (offload).
     pub checksums: bool,
-    /// Every byte of the packet must be there. Off for captures that keep only the first bytes; checksums of what is cut are not checked.
+    /// Every byte of the packet must be there. Off for captures that keep only the first bytes; checksums of
+    /// what is cut are not checked.
     pub whole: bool,
 }
 
@@ -117,8 +120,9 @@ pub fn parse_ip_as(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, Wir
     parse(bytes, strict, None)
 }
 
-/// Takes apart what a capture kept of an IP packet of `on_wire` bytes, link padding perhaps included, as [`Strictness::CAPTURE`] does. A length field
-/// of zero, as segmentation offload and jumbograms leave it, stands for `on_wire`.
+/// Takes apart what a capture kept of an IP packet of `on_wire` bytes, link padding perhaps included, as
+/// [`Strictness::CAPTURE`] does. A length field of zero, as segmentation offload and jumbograms leave it,
+/// stands for `on_wire`.
 ///
 /// # Errors
 /// Whatever is wrong with the bytes; see [`WireError`].
@@ -138,7 +142,9 @@ fn parse(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpP
 fn parse_v4(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpPacket<'_>, WireError> {
     let header = Ipv4HeaderSlice::from_slice(bytes).map_err(|e| match e {
         ipv4::HeaderSliceError::Len(e) => truncated("IPv4 header", &e),
-        ipv4::HeaderSliceError::Content(ipv4::HeaderError::UnexpectedVersion { version_number }) => WireError::Version(version_number),
+        ipv4::HeaderSliceError::Content(ipv4::HeaderError::UnexpectedVersion { version_number }) => {
+            WireError::Version(version_number)
+        }
         ipv4::HeaderSliceError::Content(ipv4::HeaderError::HeaderLengthSmallerThanHeader { ihl }) => {
             WireError::HeaderLength { what: "IPv4", len: usize::from(ihl) * 4 }
         }
@@ -157,13 +163,23 @@ fn parse_v4(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
     let body = body(bytes, "IPv4", header_len, total_len, strict)?;
     let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
     let transport = parse_transport(src, dst, header.protocol().0, body, total_len - header_len, strict)?;
-    Ok(IpPacket { src, dst, ecn: Ecn::from_bits(header.ecn().value()), hops: header.ttl(), id: header.identification(), total_len, transport })
+    Ok(IpPacket {
+        src,
+        dst,
+        ecn: Ecn::from_bits(header.ecn().value()),
+        hops: header.ttl(),
+        id: header.identification(),
+        total_len,
+        transport,
+    })
 }
 
 fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpPacket<'_>, WireError> {
     let header = Ipv6HeaderSlice::from_slice(bytes).map_err(|e| match e {
         ipv6::HeaderSliceError::Len(e) => truncated("IPv6 header", &e),
-        ipv6::HeaderSliceError::Content(ipv6::HeaderError::UnexpectedVersion { version_number }) => WireError::Version(version_number),
+        ipv6::HeaderSliceError::Content(ipv6::HeaderError::UnexpectedVersion { version_number }) => {
+            WireError::Version(version_number)
+        }
     })?;
     let header_len = header.slice().len();
     let total_len = match (usize::from(header.payload_length()), on_wire) {
@@ -175,13 +191,17 @@ fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
     let mut next = header.next_header();
     for seen in 0.. {
         let skip = match next {
-            ip_number::IPV6_HEADER_HOP_BY_HOP | ip_number::IPV6_ROUTE_HEADER | ip_number::IPV6_DESTINATION_OPTIONS => {
-                let extension = Ipv6RawExtHeaderSlice::from_slice(body).map_err(|e| truncated("IPv6 extension header", &e))?;
+            ip_number::IPV6_HEADER_HOP_BY_HOP
+            | ip_number::IPV6_ROUTE_HEADER
+            | ip_number::IPV6_DESTINATION_OPTIONS => {
+                let extension = Ipv6RawExtHeaderSlice::from_slice(body)
+                    .map_err(|e| truncated("IPv6 extension header", &e))?;
                 next = extension.next_header();
                 extension.slice().len()
             }
             ip_number::IPV6_FRAGMENTATION_HEADER => {
-                let fragment = Ipv6FragmentHeaderSlice::from_slice(body).map_err(|e| truncated("IPv6 fragment header", &e))?;
+                let fragment = Ipv6FragmentHeaderSlice::from_slice(body)
+                    .map_err(|e| truncated("IPv6 fragment header", &e))?;
                 // An atomic fragment is a whole packet (RFC 6946).
                 if fragment.is_fragmenting_payload() {
                     return Err(WireError::Fragment);
@@ -199,11 +219,25 @@ fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
     }
     let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
     let transport = parse_transport(src, dst, next.0, body, body_len, strict)?;
-    Ok(IpPacket { src, dst, ecn: Ecn::from_bits(header.ecn().value()), hops: header.hop_limit(), id: 0, total_len, transport })
+    Ok(IpPacket {
+        src,
+        dst,
+        ecn: Ecn::from_bits(header.ecn().value()),
+        hops: header.hop_limit(),
+        id: 0,
+        total_len,
+        transport,
+    })
 }
 
 /// What lies between an IP header and the end that its length field gives.
-fn body<'a>(bytes: &'a [u8], what: &'static str, header_len: usize, total_len: usize, strict: Strictness) -> Result<&'a [u8], WireError> {
+fn body<'a>(
+    bytes: &'a [u8],
+    what: &'static str,
+    header_len: usize,
+    total_len: usize,
+    strict: Strictness,
+) -> Result<&'a [u8], WireError> {
     if total_len < header_len {
         return Err(WireError::LengthField { what, len: total_len, least: header_len });
     }
@@ -216,7 +250,14 @@ fn body<'a>(bytes: &'a [u8], what: &'static str, header_len: usize, total_len: u
 /// `len` is the transport's length on the wire, `body` what is there of it.
 // Inlined: what it returns is large, and would be copied.
 #[inline(always)]
-fn parse_transport(src: IpAddr, dst: IpAddr, protocol: u8, body: &[u8], len: usize, strict: Strictness) -> Result<Transport<'_>, WireError> {
+fn parse_transport(
+    src: IpAddr,
+    dst: IpAddr,
+    protocol: u8,
+    body: &[u8],
+    len: usize,
+    strict: Strictness,
+) -> Result<Transport<'_>, WireError> {
     let check = strict.checksums && body.len() == len;
     match IpNumber(protocol) {
         ip_number::TCP => parse_tcp(src, dst, body, len, check, strict).map(Transport::Tcp),
@@ -225,7 +266,14 @@ fn parse_transport(src: IpAddr, dst: IpAddr, protocol: u8, body: &[u8], len: usi
     }
 }
 
-fn parse_tcp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool, strict: Strictness) -> Result<TcpView<'_>, WireError> {
+fn parse_tcp(
+    src: IpAddr,
+    dst: IpAddr,
+    body: &[u8],
+    len: usize,
+    check: bool,
+    strict: Strictness,
+) -> Result<TcpView<'_>, WireError> {
     let header = TcpHeaderSlice::from_slice(body).map_err(|e| match e {
         tcp::HeaderSliceError::Len(e) => truncated("TCP header", &e),
         tcp::HeaderSliceError::Content(tcp::HeaderError::DataOffsetTooSmall { data_offset }) => {
@@ -233,7 +281,9 @@ fn parse_tcp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool, str
         }
     });
     let header = match header {
-        Err(WireError::Truncated { .. }) if !strict.whole && body.len() >= TcpHeader::MIN_LEN => return parse_cut_tcp(body, len),
+        Err(WireError::Truncated { .. }) if !strict.whole && body.len() >= TcpHeader::MIN_LEN => {
+            return parse_cut_tcp(body, len);
+        }
         other => other?,
     };
     if check && checksum::transport(src, dst, ip_number::TCP.0, len, body) != [0, 0] {
@@ -252,7 +302,12 @@ fn parse_tcp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool, str
         urgent: header.urgent_pointer(),
         options,
     };
-    Ok(TcpView { src_port: header.source_port(), dst_port: header.destination_port(), segment, payload: &body[header_len..] })
+    Ok(TcpView {
+        src_port: header.source_port(),
+        dst_port: header.destination_port(),
+        segment,
+        payload: &body[header_len..],
+    })
 }
 
 /// A segment of which a capture cut the options: the fixed part, and the options that are there whole.
@@ -265,12 +320,25 @@ fn parse_cut_tcp(body: &[u8], len: usize) -> Result<TcpView<'_>, WireError> {
     }
     let mut options = Options::default();
     let _ = read_options(&body[TcpHeader::MIN_LEN..header_len.min(body.len())], &mut options);
-    let segment =
-        Segment { seq: long(4), ack: long(8), len: (len - header_len) as u32, window: word(14), flags: Flags(body[13]), urgent: word(18), options };
+    let segment = Segment {
+        seq: long(4),
+        ack: long(8),
+        len: (len - header_len) as u32,
+        window: word(14),
+        flags: Flags(body[13]),
+        urgent: word(18),
+        options,
+    };
     Ok(TcpView { src_port: word(0), dst_port: word(2), segment, payload: &[] })
 }
 
-fn parse_udp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool) -> Result<UdpView<'_>, WireError> {
+fn parse_udp(
+    src: IpAddr,
+    dst: IpAddr,
+    body: &[u8],
+    len: usize,
+    check: bool,
+) -> Result<UdpView<'_>, WireError> {
     let header = UdpHeaderSlice::from_slice(body).map_err(|e| truncated("UDP header", &e))?;
     let (header_len, datagram) = (header.slice().len(), usize::from(header.length()));
     if datagram < header_len {
@@ -282,7 +350,11 @@ fn parse_udp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool) -> 
     let body = &body[..datagram.min(body.len())];
     // Zero means "none" over IPv4 (RFC 768) and is refused over IPv6 (RFC 8200 §8.1).
     let unsummed = header.checksum() == 0 && src.is_ipv4();
-    if check && !unsummed && (header.checksum() == 0 || checksum::transport(src, dst, ip_number::UDP.0, datagram, body) != [0, 0]) {
+    if check
+        && !unsummed
+        && (header.checksum() == 0
+            || checksum::transport(src, dst, ip_number::UDP.0, datagram, body) != [0, 0])
+    {
         return Err(WireError::Checksum { what: "UDP" });
     }
     Ok(UdpView {

@@ -136,12 +136,20 @@ impl Default for Options {
 impl Options {
     /// No option.
     // As a constant, all zeros: written in one piece, and so quickly read in one piece.
-    pub const NONE: Self = Self { mss: None, window_scale: None, sack_permitted: false, timestamps: None, sack: SackBlocks::NONE };
+    pub const NONE: Self = Self {
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        timestamps: None,
+        sack: SackBlocks::NONE,
+    };
 
-    /// Bytes that the options take in a header, padding included: what a sender subtracts from the segment size.
+    /// Bytes that the options take in a header, padding included: what a sender subtracts from the segment
+    /// size.
     ///
-    /// The layout is the usual one: timestamps are preceded by two NOPs (12 bytes), SACK blocks by two NOPs (4 + 8 n), a window scale by one NOP
-    /// (4), SACK-permitted by two NOPs (4) or, in a SYN with timestamps, in the place of theirs (0 extra).
+    /// The layout is the usual one: timestamps are preceded by two NOPs (12 bytes), SACK blocks by two NOPs
+    /// (4 + 8 n), a window scale by one NOP (4), SACK-permitted by two NOPs (4) or, in a SYN with timestamps,
+    /// in the place of theirs (0 extra).
     pub const fn wire_len(&self) -> u32 {
         let mut n = 0;
         if self.mss.is_some() {

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use ackclock_testkit::generate;
 use ackclock_units::Ecn;
 use ackclock_wire::{
-    MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, WireError, emit_options, emit_tcp, emit_tcp_header,
-    emit_tcp_with, emit_udp, emit_udp_header, parse_captured, parse_ip, parse_ip_as, parse_options, tcp_packet_len,
+    MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, WireError,
+    emit_options, emit_tcp, emit_tcp_header, emit_tcp_with, emit_udp, emit_udp_header, parse_captured,
+    parse_ip, parse_ip_as, parse_options, tcp_packet_len,
 };
 use proptest::prelude::*;
 
@@ -22,7 +23,11 @@ fn v6() -> (SocketAddr, SocketAddr) {
 
 fn packet((src, dst): (SocketAddr, SocketAddr), payload: &[u8]) -> Vec<u8> {
     let timestamps = Some(Timestamps { tsval: 1, tsecr: 2 });
-    let segment = Segment { len: payload.len() as u32, options: Options { timestamps, ..Options::default() }, ..Segment::default() };
+    let segment = Segment {
+        len: payload.len() as u32,
+        options: Options { timestamps, ..Options::default() },
+        ..Segment::default()
+    };
     let mut out = Vec::new();
     emit_tcp(src, dst, &segment, payload, Ecn::NotEct, &mut out).unwrap();
     out
@@ -33,7 +38,11 @@ fn every_truncation_is_refused() {
     for ends in [v4(1, 2), v6()] {
         let whole = packet(ends, b"payload");
         for n in 0..whole.len() {
-            assert!(matches!(parse_ip(&whole[..n]), Err(WireError::Truncated { .. })), "{n} of {}", whole.len());
+            assert!(
+                matches!(parse_ip(&whole[..n]), Err(WireError::Truncated { .. })),
+                "{n} of {}",
+                whole.len()
+            );
         }
         assert!(parse_ip(&whole).is_ok());
     }
@@ -66,7 +75,9 @@ fn a_length_of_zero_stands_for_the_length_on_the_wire() {
         let mut p = packet(ends, b"payload");
         p[at..at + 2].copy_from_slice(&[0, 0]);
         assert!(parse_ip_as(&p, UNCHECKED).is_err(), "elsewhere it is an error");
-        let Ok(Transport::Tcp(tcp)) = parse_captured(&p, 100_000).map(|p| p.transport) else { panic!("not TCP") };
+        let Ok(Transport::Tcp(tcp)) = parse_captured(&p, 100_000).map(|p| p.transport) else {
+            panic!("not TCP")
+        };
         assert_eq!(tcp.segment.len as usize, 100_000 - p.len() + 7);
     }
 }
@@ -87,20 +98,32 @@ fn lying_length_fields_are_refused() {
     p[2..4].copy_from_slice(&19_u16.to_be_bytes());
     assert_eq!(parse_ip_as(&p, UNCHECKED), Err(WireError::LengthField { what: "IPv4", len: 19, least: 20 }));
     p[2..4].copy_from_slice(&60_000_u16.to_be_bytes());
-    assert!(matches!(parse_ip_as(&p, UNCHECKED), Err(WireError::Truncated { what: "IP packet", needed: 60_000, .. })));
+    assert!(matches!(
+        parse_ip_as(&p, UNCHECKED),
+        Err(WireError::Truncated { what: "IP packet", needed: 60_000, .. })
+    ));
     // Long enough for IP, too short for the TCP header that it claims to hold.
     p[2..4].copy_from_slice(&45_u16.to_be_bytes());
-    assert_eq!(parse_ip_as(&p, UNCHECKED), Err(WireError::Truncated { what: "TCP header", needed: 32, got: 25 }));
+    assert_eq!(
+        parse_ip_as(&p, UNCHECKED),
+        Err(WireError::Truncated { what: "TCP header", needed: 32, got: 25 })
+    );
     let mut p = packet(v6(), b"payload");
     p[4..6].copy_from_slice(&0_u16.to_be_bytes());
-    assert_eq!(parse_ip_as(&p, UNCHECKED), Err(WireError::Truncated { what: "TCP header", needed: 20, got: 0 }));
+    assert_eq!(
+        parse_ip_as(&p, UNCHECKED),
+        Err(WireError::Truncated { what: "TCP header", needed: 20, got: 0 })
+    );
     let (src, dst) = v4(1, 2);
     let mut p = Vec::new();
     emit_udp(src, dst, b"abc", Ecn::NotEct, &mut p).unwrap();
     p[24..26].copy_from_slice(&7_u16.to_be_bytes());
     assert_eq!(parse_ip_as(&p, UNCHECKED), Err(WireError::LengthField { what: "UDP", len: 7, least: 8 }));
     p[24..26].copy_from_slice(&12_u16.to_be_bytes());
-    assert_eq!(parse_ip_as(&p, UNCHECKED), Err(WireError::Truncated { what: "UDP datagram", needed: 12, got: 11 }));
+    assert_eq!(
+        parse_ip_as(&p, UNCHECKED),
+        Err(WireError::Truncated { what: "UDP datagram", needed: 12, got: 11 })
+    );
 }
 
 #[test]
@@ -114,7 +137,10 @@ fn short_headers_and_strange_versions_are_refused() {
     p[32] = 0x40;
     assert_eq!(parse_ip_as(&p, UNCHECKED), Err(WireError::HeaderLength { what: "TCP", len: 16 }));
     p[32] = 0xf0;
-    assert_eq!(parse_ip_as(&p, UNCHECKED), Err(WireError::Truncated { what: "TCP header", needed: 60, got: 32 }));
+    assert_eq!(
+        parse_ip_as(&p, UNCHECKED),
+        Err(WireError::Truncated { what: "TCP header", needed: 60, got: 32 })
+    );
 }
 
 #[test]
@@ -152,7 +178,10 @@ fn extension_headers_are_stepped_over_up_to_a_limit() {
     let many = |n: usize| (0..n).flat_map(|i| options(if i + 1 == n { 6 } else { 60 })).collect::<Vec<u8>>();
     assert!(parse_ip(&with_extension(60, &many(8))).is_ok());
     assert_eq!(parse_ip(&with_extension(60, &many(9))), Err(WireError::ExtensionHeaders));
-    assert!(matches!(parse_ip(&with_extension(0, &[6, 255, 0, 0, 0, 0, 0, 0])), Err(WireError::Truncated { .. })));
+    assert!(matches!(
+        parse_ip(&with_extension(0, &[6, 255, 0, 0, 0, 0, 0, 0])),
+        Err(WireError::Truncated { .. })
+    ));
 }
 
 #[test]
@@ -184,7 +213,12 @@ fn a_fifth_sack_block_is_left_out() {
     // No header holds five blocks, but the parser takes any slice.
     let five: Vec<u8> = [5, 42].into_iter().chain((1..=5).flat_map(|n| block(10 * n))).collect();
     assert_eq!(parse_options(&five).unwrap().sack.len(), 4);
-    let two_options: Vec<u8> = [5, 26].into_iter().chain((1..=3).flat_map(block)).chain([5, 18]).chain((4..=5).flat_map(block)).collect();
+    let two_options: Vec<u8> = [5, 26]
+        .into_iter()
+        .chain((1..=3).flat_map(block))
+        .chain([5, 18])
+        .chain((4..=5).flat_map(block))
+        .collect();
     assert_eq!(parse_options(&two_options).unwrap().sack.len(), 4);
 }
 
@@ -198,10 +232,22 @@ fn what_cannot_be_written_is_refused_and_leaves_nothing_behind() {
     let full = Segment { options, ..Segment::default() };
     assert_eq!(emit_tcp(src, dst, &full, b"", Ecn::NotEct, &mut out), Err(WireError::OptionsTooLong(48)));
     let long = Segment { len: 65_496, ..Segment::default() };
-    assert_eq!(emit_tcp_header(src, dst, &long, Ecn::NotEct, &mut out), Err(WireError::PacketTooLong(65_536)));
-    assert_eq!(emit_tcp_header(src, dst, &Segment { len: u32::MAX, ..long }, Ecn::NotEct, &mut out), Err(WireError::PacketTooLong(4_294_967_335)));
-    assert_eq!(emit_udp_header(src, dst, usize::MAX, Ecn::NotEct, &mut out), Err(WireError::PacketTooLong(usize::MAX)));
-    assert_eq!(emit_tcp(src, v6().1, &Segment::default(), b"", Ecn::NotEct, &mut out), Err(WireError::MixedFamilies));
+    assert_eq!(
+        emit_tcp_header(src, dst, &long, Ecn::NotEct, &mut out),
+        Err(WireError::PacketTooLong(65_536))
+    );
+    assert_eq!(
+        emit_tcp_header(src, dst, &Segment { len: u32::MAX, ..long }, Ecn::NotEct, &mut out),
+        Err(WireError::PacketTooLong(4_294_967_335))
+    );
+    assert_eq!(
+        emit_udp_header(src, dst, usize::MAX, Ecn::NotEct, &mut out),
+        Err(WireError::PacketTooLong(usize::MAX))
+    );
+    assert_eq!(
+        emit_tcp(src, v6().1, &Segment::default(), b"", Ecn::NotEct, &mut out),
+        Err(WireError::MixedFamilies)
+    );
     let wrong = WireError::PayloadLength { segment: 0, payload: 1 };
     assert_eq!(emit_tcp(src, dst, &Segment::default(), b"x", Ecn::NotEct, &mut out), Err(wrong));
     assert_eq!(out, [7]);

@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use ackclock_testkit::{generate, icmp_header, icmp_packet, packet};
 use ackclock_units::{Ecn, SeqNumber};
-use ackclock_wire::{IcmpError, IcmpKind, Segment, Strictness, WireError, parse_icmp_error, parse_ip, parse_ip_as};
+use ackclock_wire::{
+    IcmpError, IcmpKind, Segment, Strictness, WireError, parse_icmp_error, parse_ip, parse_ip_as,
+};
 use proptest::prelude::*;
 
 const OURS: [&str; 2] = ["192.0.2.1:40000", "[2001:db8::1]:40000"];
@@ -19,7 +21,13 @@ fn ends(v6: bool) -> (SocketAddr, SocketAddr, IpAddr) {
 /// A packet of ours with 100 bytes, as a router quotes it.
 fn ours(v6: bool) -> Vec<u8> {
     let (from, to, _) = ends(v6);
-    packet(from, to, &Segment { seq: SeqNumber(0xdead_beef), len: 100, ..Segment::default() }, &[7; 100], Ecn::NotEct)
+    packet(
+        from,
+        to,
+        &Segment { seq: SeqNumber(0xdead_beef), len: 100, ..Segment::default() },
+        &[7; 100],
+        Ecn::NotEct,
+    )
 }
 
 fn message(v6: bool, kind: [u8; 2], word: u32, quoted: &[u8]) -> Vec<u8> {
@@ -86,7 +94,11 @@ fn eight_bytes_of_the_segment_are_enough_and_fewer_are_not() {
         let quoted = ours(v6);
         for n in 0..=quoted.len() {
             match read(&message(v6, kind, 0, &quoted[..n])) {
-                Ok(error) => assert!(n >= ip + 8 && error.seq == SeqNumber(0xdead_beef) && error.packet_len == quoted.len() as u32),
+                Ok(error) => assert!(
+                    n >= ip + 8
+                        && error.seq == SeqNumber(0xdead_beef)
+                        && error.packet_len == quoted.len() as u32
+                ),
                 Err(e) => assert!(n < ip + 8 && matches!(e, WireError::Truncated { .. }), "{n}: {e}"),
             }
         }
@@ -99,7 +111,10 @@ fn eight_bytes_of_the_segment_are_enough_and_fewer_are_not() {
             let at = if v6 { 4 } else { 2 };
             short[at..at + 2].copy_from_slice(&len.to_be_bytes());
             let parsed = parse_ip_as(&short, Strictness::OFFLOAD).unwrap();
-            assert_eq!(parse_icmp_error(&parsed, Strictness::OFFLOAD), Err(WireError::Truncated { what: "ICMP header", needed: 8, got: 8 - cut }));
+            assert_eq!(
+                parse_icmp_error(&parsed, Strictness::OFFLOAD),
+                Err(WireError::Truncated { what: "ICMP header", needed: 8, got: 8 - cut })
+            );
         }
     }
 }

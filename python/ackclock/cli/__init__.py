@@ -1,4 +1,6 @@
-"""The command line. Exit codes: 0 done, 1 a check fell short, 2 bad input or usage, 3 a fault of ackclock itself, 130 interrupted."""
+"""The command line. Exit codes: 0 done, 1 a check fell short, 2 bad input or usage, 3 a fault of ackclock
+itself, 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Says which commands there are when the one asked for is none."""
         if args and args[0] not in COMMANDS:
             raise click.UsageError(f"`{args[0]}` is not a command; known are {', '.join(COMMANDS)}")
@@ -131,7 +135,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def helper(work: Callable[[], None]) -> int:
-    """Runs what a process of its own does for a command, and returns its exit code. Errors are one sentence on stderr, as those of commands."""
+    """Runs what a process of its own does for a command, and returns its exit code. Errors are one sentence
+    on stderr, as those of commands.
+    """
     try:
         work()
     except (KeyboardInterrupt, EOFError):
@@ -146,7 +152,11 @@ def helper(work: Callable[[], None]) -> int:
 def _internal(e: Exception) -> int:
     if os.environ.get("ACKCLOCK_TRACEBACK"):
         raise e
-    return _fail(f"ackclock: internal fault, {_sentence(f'{type(e).__name__}: {e}')} (ACKCLOCK_TRACEBACK=1 shows where; please report it)", FAULT)
+    return _fail(
+        f"ackclock: internal fault, {_sentence(f'{type(e).__name__}: {e}')} (ACKCLOCK_TRACEBACK=1 "
+        "shows where; please report it)",
+        FAULT,
+    )
 
 
 def _invoke(arguments: list[str]) -> object:

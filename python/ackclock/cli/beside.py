@@ -31,23 +31,37 @@ class Beside:
         fitting = [o.name for o in FORMULAS.values() if o.unit == f.unit and not _per_flow(o)]
         if other is None or other.unit != f.unit or _per_flow(other) or _per_flow(f):
             if _per_flow(f):
-                raise InputError(f"`--beside {text}`: `{f.name}` takes values for each flow, and nothing can stand beside it")
+                raise InputError(
+                    f"`--beside {text}`: `{f.name}` takes values for each flow, and nothing can stand "
+                    "beside it"
+                )
             near = difflib.get_close_matches(found[1] if found else text, fitting, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"these do: {', '.join(fitting)}"
-            raise InputError(f"`--beside {text}` names no closed form that gives {f.unit or 'a plain number'} for all flows; {hint}")
+            raise InputError(
+                f"`--beside {text}` names no closed form that gives {f.unit or 'a plain number'} for "
+                f"all flows; {hint}"
+            )
         if text.strip() in (f.name, f.id):
-            raise InputError(f"`--beside {text}` is the closed form itself; give it other inputs, as in {f.name}({next(iter(f.inputs))}=VALUE)")
+            raise InputError(
+                f"`--beside {text}` is the closed form itself; give it other inputs, as in "
+                f"{f.name}({next(iter(f.inputs))}=VALUE)"
+            )
         own: dict[str, float] = {}
         for part in filter(str.strip, (found[2] or "").split(",") if found else []):
             name, _, value = (x.strip() for x in part.partition("="))
             name = name.replace("-", "_")
             if name not in other.inputs:
-                raise InputError(f"`--beside {text}`: `{other.name}` has no input `{name}`; it has {', '.join(other.inputs)}")
+                raise InputError(
+                    f"`--beside {text}`: `{other.name}` has no input `{name}`; it has "
+                    f"{', '.join(other.inputs)}"
+                )
             own[name] = one(f"{other.name}({name})", other.inputs[name], value)
         for name, i in other.inputs.items():
             if name not in own and name not in f.inputs:
                 if i.default is None:
-                    raise InputError(f"`--beside {text}`: `{other.name}` needs `{name}`; write {other.name}({name}=VALUE)")
+                    raise InputError(
+                        f"`--beside {text}`: `{other.name}` needs `{name}`; write {other.name}({name}=VALUE)"
+                    )
                 own[name] = i.default
         return cls(text.strip(), other, own)
 

@@ -24,27 +24,83 @@ MOST_CLOSER = 5
 """Connections of which it shows more."""
 COUNTED = ("timeouts", "spurious", "early", "rounds")
 WAITED = ("waited", "waited_least", "waited_most")
-COLUMNS = ("no", "client", "server", "state", "packets", "bytes", "duration", "RTT", "sent again", "in vain", "timeouts", "rounds", "stalled", "p")
+COLUMNS = (
+    "no",
+    "client",
+    "server",
+    "state",
+    "packets",
+    "bytes",
+    "duration",
+    "RTT",
+    "sent again",
+    "in vain",
+    "timeouts",
+    "rounds",
+    "stalled",
+    "p",
+)
 SPARE = ("rounds", "in vain", "RTT", "p", "state", "bytes", "duration", "packets")
 """Columns that a narrow terminal does without, the first one first."""
 PLOTS = ("sequence", "rtt", "flight", "what-if")
 
 
 @click.command("capture")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--flow", metavar="SEL", help="Only these connections: a number, a port (:443), an address or both; commas between them.")
-@click.option("--what-if", metavar="NAME,...", help="What these timers would have done in place of the senders': rfc6298+no-backoff,eifel; or all.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: for one file an object, for several a list.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print a line of CSV for each direction of each connection.")
-@click.option("--parquet", type=click.Path(path_type=Path), metavar="DIR", help="Write the tables as Parquet into DIR.")
-@click.option("--packets", is_flag=True, help="With --parquet: also a table of every packet.")
-@click.option("--plot", "plots", type=click.Choice(PLOTS), multiple=True, help="A figure of each connection, PNG and SVG. May be repeated.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the figures; runs/capture-FILE by default.")
-@click.option(
-    "--timer", "timers", multiple=True, metavar="NAME[(KEY=VALUE,...)]", help="A timer over the round-trip times of figures. May be repeated."
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True)
 )
-@click.option("--xpl", type=click.Path(path_type=Path), metavar="DIR", help="Write the figures as files of xplot into DIR.")
-@click.option("--html", type=click.Path(path_type=Path), metavar="PAGE", help="Write one page with everything, which opens offline.")
+@click.option(
+    "--flow",
+    metavar="SEL",
+    help="Only these connections: a number, a port (:443), an address or both; commas between them.",
+)
+@click.option(
+    "--what-if",
+    metavar="NAME,...",
+    help="What these timers would have done in place of the senders': rfc6298+no-backoff,eifel; or all.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON: for one file an object, for several a list."
+)
+@click.option(
+    "--csv", "as_csv", is_flag=True, help="Print a line of CSV for each direction of each connection."
+)
+@click.option(
+    "--parquet", type=click.Path(path_type=Path), metavar="DIR", help="Write the tables as Parquet into DIR."
+)
+@click.option("--packets", is_flag=True, help="With --parquet: also a table of every packet.")
+@click.option(
+    "--plot",
+    "plots",
+    type=click.Choice(PLOTS),
+    multiple=True,
+    help="A figure of each connection, PNG and SVG. May be repeated.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for the figures; runs/capture-FILE by default.",
+)
+@click.option(
+    "--timer",
+    "timers",
+    multiple=True,
+    metavar="NAME[(KEY=VALUE,...)]",
+    help="A timer over the round-trip times of figures. May be repeated.",
+)
+@click.option(
+    "--xpl",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the figures as files of xplot into DIR.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="PAGE",
+    help="Write one page with everything, which opens offline.",
+)
 def command(
     files: tuple[Path, ...],
     flow: str | None,
@@ -61,7 +117,8 @@ def command(
 ) -> int | None:
     """Take captures apart: connections, and every segment that was sent again with its cause.
 
-    FILE is pcap or pcapng, plain or compressed with gzip or zstd; - is standard input. What is damaged is read up to the damage.
+    FILE is pcap or pcapng, plain or compressed with gzip or zstd; - is standard input. What is damaged is
+    read up to the damage.
     """
     from ackclock.results import folder, read_capture
     from ackclock.results.capture_plots import TIMERS
@@ -94,20 +151,31 @@ def command(
     for file in files:
         with bar(file.name) as progress:
 
-            def read(only: str | None, label: str, every: bool, file: Path = file, show: Any = progress) -> Capture:
+            def read(
+                only: str | None, label: str, every: bool, file: Path = file, show: Any = progress
+            ) -> Capture:
                 size = file.stat().st_size if file.is_file() else 0
                 # Compressed files hold more than their size: their bar stays near its end.
                 told = (lambda n: show(min(n / size, 0.99), label)) if size else None
                 first = only == flow
                 return read_capture(
-                    file, only, samples=first and (detailed or parquet is not None), progress=told, packets=every, what_if=what_if if first else None
+                    file,
+                    only,
+                    samples=first and (detailed or parquet is not None),
+                    progress=told,
+                    packets=every,
+                    what_if=what_if if first else None,
                 )
 
             found = read(flow, file.name, detailed or packets)
             again = _worth_reading_again(found, packets) if detailed and str(file) != "-" else None
-            captures.append(_with_packets(found, read(again, f"{file.name}, figures", True)) if again else found)
+            captures.append(
+                _with_packets(found, read(again, f"{file.name}, figures", True)) if again else found
+            )
     if flow and not any(c.connections for c in captures):
-        raise InputError(f"`--flow {flow}` chooses none of the connections; `ackclock capture` without it lists them")
+        raise InputError(
+            f"`--flow {flow}` chooses none of the connections; `ackclock capture` without it lists them"
+        )
     if parquet:
         note(f"Tables: {_write(captures, parquet, packets)}")
     drawn = not (target or xpl) or _draw(captures, plots, target, xpl, chosen)
@@ -139,7 +207,9 @@ def _drawn(capture: Capture) -> list[int]:
 
 
 def _worth_reading_again(capture: Capture, all_wanted: bool) -> str | None:
-    """The connections that have figures, for `--flow`, where not all of their packets found room among those of all connections."""
+    """The connections that have figures, for `--flow`, where not all of their packets found room among those
+    of all connections.
+    """
     numbers = _drawn(capture)
     left = {c["number"] for c in capture.connections if c["packets_left_out"]}
     if all_wanted or not left.intersection(numbers) or len(capture.connections) <= len(numbers):
@@ -174,10 +244,20 @@ def _show(capture: Capture, named: bool) -> None:
             shown = worst_first(shown)[:MOST_ROWS]
         columns = [(c, "left" if c in ("client", "server", "state") else "right") for c in COLUMNS]
         names = ("no", "client", "server")
-        print_table(columns, [_row(c) for c in shown], names=names, spare=SPARE, stack=names[1:], elsewhere="--csv has all")
+        print_table(
+            columns,
+            [_row(c) for c in shown],
+            names=names,
+            spare=SPARE,
+            stack=names[1:],
+            elsewhere="--csv has all",
+        )
         _closer(shown)
         if len(shown) < len(capture.connections):
-            say(f"... and {count(len(capture.connections) - len(shown))} more connections that stalled less; --flow, --csv or --json shows them.")
+            say(
+                f"... and {count(len(capture.connections) - len(shown))} more connections that stalled "
+                "less; --flow, --csv or --json shows them."
+            )
     for sentence in report["notes"]:
         note(f"Note: {sentence}.")
     for c in capture.connections[:MOST_ROWS]:
@@ -186,7 +266,9 @@ def _show(capture: Capture, named: bool) -> None:
 
 
 def _closer(connections: list[dict[str, Any]]) -> None:
-    """The connections that stalled longest, or the only one: what happened, what held them back, and what other timers would have done."""
+    """The connections that stalled longest, or the only one: what happened, what held them back, and what
+    other timers would have done.
+    """
     from ackclock.results.captured import held_back, totals
     from ackclock.results.overview import stalled, worst_first
 
@@ -203,8 +285,15 @@ def _closer(connections: list[dict[str, Any]]) -> None:
                 say(_models(who, d["models"]))
         if timers := totals(c["directions"]):
             say()
-            rows = [[t["timer"], *(count(t[k]) for k in COUNTED), *(seconds(t[k]) for k in WAITED)] for t in timers]
-            print_table([("timer", "left"), *((h, "right") for h in (*COUNTED, "waited", "at least", "at most"))], rows, spare=("early", "rounds"))
+            rows = [
+                [t["timer"], *(count(t[k]) for k in COUNTED), *(seconds(t[k]) for k in WAITED)]
+                for t in timers
+            ]
+            print_table(
+                [("timer", "left"), *((h, "right") for h in (*COUNTED, "waited", "at least", "at most"))],
+                rows,
+                spare=("early", "rounds"),
+            )
 
 
 def _models(who: str, m: dict[str, Any]) -> str:
@@ -212,7 +301,9 @@ def _models(who: str, m: dict[str, Any]) -> str:
     for name, key in (("Mathis", "mathis"), ("PFTK", "pftk")):
         if m[key]["ratio"] is not None:
             doubt = ", uncertain: fewer than four signals" if m[key]["p_uncertain"] else ""
-            said.append(f"{m[key]['ratio']:.2f} of {name}'s {rate(m[key]['rate'])} (p {percent(m[key]['p'])}{doubt})")
+            said.append(
+                f"{m[key]['ratio']:.2f} of {name}'s {rate(m[key]['rate'])} (p {percent(m[key]['p'])}{doubt})"
+            )
     had = f"The {who} achieved {rate(m['achieved'])} while it had data to send"
     return f"{had}: {', '.join(said)}; RTT {seconds(m['rtt'])}, MSS {m['mss']} B." if said else f"{had}."
 
@@ -237,10 +328,19 @@ def _csv(captures: list[Capture]) -> None:
     for i, capture in enumerate(captures):
         if i == 0:
             out.writerow(capture.directions.column_names)
-        out.writerows(map(cell, row) for row in zip(*(column.to_pylist() for column in capture.directions.columns), strict=True))
+        out.writerows(
+            map(cell, row)
+            for row in zip(*(column.to_pylist() for column in capture.directions.columns), strict=True)
+        )
 
 
-def _draw(captures: list[Capture], plots: tuple[str, ...], target: Path | None, xpl: Path | None, timers: tuple[str, ...]) -> bool:
+def _draw(
+    captures: list[Capture],
+    plots: tuple[str, ...],
+    target: Path | None,
+    xpl: Path | None,
+    timers: tuple[str, ...],
+) -> bool:
     """Figures and files of xplot, a set for each connection; whether there was anything to draw."""
     from ackclock.plot import xplot
     from ackclock.results import folder
@@ -256,16 +356,26 @@ def _draw(captures: list[Capture], plots: tuple[str, ...], target: Path | None, 
         return f"{what}-{i}-{n}" if several else f"{what}-{n}"
 
     def summary(directory: Path) -> None:
-        folder.write_json({"figures": list(plots), "files": [c.report["file"] for c in captures]}, directory / folder.SUMMARY)
+        folder.write_json(
+            {"figures": list(plots), "files": [c.report["file"] for c in captures]},
+            directory / folder.SUMMARY,
+        )
 
     def figures(progress: Bar) -> dict[str, Callable[[], Any]]:
         each = [(what, i, capture, n) for i, capture, n in wanted for what in dict.fromkeys(plots)]
 
         def draw(place: int, what: str, capture: Capture, n: int) -> Any:
             progress(place / len(each), f"{what} of connection {n}")
-            return capture.plot.rtt(n, timers) if what == "rtt" else getattr(capture.plot, what.replace("-", "_"))(n)
+            return (
+                capture.plot.rtt(n, timers)
+                if what == "rtt"
+                else getattr(capture.plot, what.replace("-", "_"))(n)
+            )
 
-        return {named(what, i, n): partial(draw, place, what, capture, n) for place, (what, i, capture, n) in enumerate(each)}
+        return {
+            named(what, i, n): partial(draw, place, what, capture, n)
+            for place, (what, i, capture, n) in enumerate(each)
+        }
 
     def files(directory: Path) -> None:
         for i, capture, n in wanted:
@@ -277,13 +387,18 @@ def _draw(captures: list[Capture], plots: tuple[str, ...], target: Path | None, 
                 title = f"connection {n}, from {d['from']} to {d['to']}"
                 made = {
                     "sequence": xplot.sequence(t, f"{title}: time sequence"),
-                    "rtt": xplot.round_trips(t, *capture.plot.replayed(n, timers, t.origin, side), f"{title}: round-trip times"),
+                    "rtt": xplot.round_trips(
+                        t, *capture.plot.replayed(n, timers, t.origin, side), f"{title}: round-trip times"
+                    ),
                     "flight": xplot.flight(t, f"{title}: bytes in flight"),
                 }
                 for what, lines in made.items():
                     xplot.write(lines, directory / f"{named(what, i, n)}-{('client', 'server')[side]}.xpl")
         folder.write_json(
-            {"xplot": "time is absolute seconds of the capture's own clock", "files": [c.report["file"] for c in captures]},
+            {
+                "xplot": "time is absolute seconds of the capture's own clock",
+                "files": [c.report["file"] for c in captures],
+            },
             directory / folder.SUMMARY,
         )
 
@@ -294,7 +409,10 @@ def _draw(captures: list[Capture], plots: tuple[str, ...], target: Path | None, 
     if xpl:
         note(f"Files of xplot: {folder.write(xpl, files)}")
     if left:
-        note(f"Note: drawn are the {len(wanted)} connections with payload that stalled longest, {count(left)} others are not; --flow chooses.")
+        note(
+            f"Note: drawn are the {len(wanted)} connections with payload that stalled longest, "
+            f"{count(left)} others are not; --flow chooses."
+        )
     return True
 
 

@@ -39,7 +39,9 @@ def _visible(text: str) -> str:
     """JSON with what a terminal would obey or hide escaped, as JSON escapes it."""
     if text.isascii() and "\x7f" not in text:
         return text
-    return "".join(json.dumps(c)[1:-1] if c != "\n" and unicodedata.category(c) in HIDDEN else c for c in text)
+    return "".join(
+        json.dumps(c)[1:-1] if c != "\n" and unicodedata.category(c) in HIDDEN else c for c in text
+    )
 
 
 def print_table(
@@ -53,11 +55,13 @@ def print_table(
     short: Mapping[str, str] | None = None,
     elsewhere: str = "--json has all",
 ) -> list[str]:
-    """Prints a result for people. `columns` are headings with `left` or `right`. Off a terminal nothing is cut to its width.
+    """Prints a result for people. `columns` are headings with `left` or `right`. Off a terminal nothing is
+    cut to its width.
 
-    names: headings of the columns that say what a row is of, the first one by default; they are never left out. spare: headings of columns that a
-    narrow terminal does without, the first one first; a note says which were left out and `elsewhere` where they are, and they are returned. stack:
-    headings of columns that stand below each other where that is not enough. short: headings for want of room.
+    names: headings of the columns that say what a row is of, the first one by default; they are never left
+    out. spare: headings of columns that a narrow terminal does without, the first one first; a note says
+    which were left out and `elsewhere` where they are, and they are returned. stack: headings of columns that
+    stand below each other where that is not enough. short: headings for want of room.
     """
     columns = [(plain(heading), side) for heading, side in columns]
     names, spare, stack = ([plain(name) for name in given] for given in (names, spare, stack))
@@ -87,7 +91,15 @@ def print_table(
 
 
 def _table(title: str | None, gap: int) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, gap, 0, 0),
+        header_style="bold",
+    )
 
 
 class Bar:
@@ -105,7 +117,12 @@ class Bar:
         if self._progress is None:
             if not self._console.is_terminal or time.monotonic() - self._began < 1.0:
                 return
-            columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+            columns = (
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+            )
             self._progress = Progress(*columns, console=self._console, transient=True)
             self._progress.add_task(self._label, total=1.0)
             self._progress.start()

@@ -14,15 +14,32 @@ from ackclock.cli import INTERRUPTED
 from ackclock.cli.console import bar, note, print_json, say
 from ackclock.quantities import count, rate
 
-DOWNLOAD = "a 20 MB file from python3 -m http.server on the kernel's TCP, through our engine: 20 Mbit/s, 40 ms, 1 % loss each way"
+DOWNLOAD = (
+    "a 20 MB file from python3 -m http.server on the kernel's TCP, through our engine: 20 Mbit/s, "
+    "40 ms, 1 % loss each way"
+)
 
 
 @click.command("demo")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/demo"), show_default=True, help="Folder for both parts.")
-@click.option("--seconds", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Simulated time in which flows arrive.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs/demo"),
+    show_default=True,
+    help="Folder for both parts.",
+)
+@click.option(
+    "--seconds",
+    type=click.IntRange(1, 100_000),
+    default=200,
+    show_default=True,
+    help="Simulated time in which flows arrive.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(out: Path, seconds: int, as_json: bool) -> int | None:
-    """Show what ackclock does: the congested dumbbell of B-F2a, simulated, and a download over real packets."""
+    """Show what ackclock does: the congested dumbbell of B-F2a, simulated, and a download over real
+    packets.
+    """
     from ackclock.cli.run import show
     from ackclock.reproduce.backoff2008 import tails
     from ackclock.results import folder
@@ -58,7 +75,10 @@ def _download(out: Path) -> dict[str, Any]:
     It runs in a process of its own: only one with a single thread may enter a user namespace.
     """
     if not hasattr(_core, "download_demo"):
-        return {"missing": "real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere"}
+        return {
+            "missing": "real packets need Linux (network namespaces and /dev/net/tun); simulations run "
+            "everywhere"
+        }
     from ackclock.results import folder
 
     found: dict[str, Any] = {}
@@ -82,6 +102,12 @@ def _download(out: Path) -> dict[str, Any]:
 
 
 def _show_download(d: dict[str, Any]) -> None:
-    say(f"{count(d['bytes'])} bytes in {d['seconds']:.1f} s: goodput {rate(d['goodput'])}; SHA-256 {d['sha256'][:16]}... equal at both ends.")
-    say(f"The kernel ({d['congestion_control']}) retransmitted {count(d['retransmissions'])} segments and timed out {count(d['timeouts'])} times.")
+    say(
+        f"{count(d['bytes'])} bytes in {d['seconds']:.1f} s: goodput {rate(d['goodput'])}; SHA-256 "
+        f"{d['sha256'][:16]}... equal at both ends."
+    )
+    say(
+        f"The kernel ({d['congestion_control']}) retransmitted {count(d['retransmissions'])} segments "
+        f"and timed out {count(d['timeouts'])} times."
+    )
     say(f"Captures: {', '.join(d['captures'])}")

@@ -1,4 +1,6 @@
-"""The second part of the demonstration, as a process of its own with a single thread: `python -m ackclock.cli.download FOLDER` prints JSON."""
+"""The second part of the demonstration, as a process of its own with a single thread:
+`python -m ackclock.cli.download FOLDER` prints JSON.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ def main(folder: str) -> int:
 
     def download() -> None:
         try:
-            print(_core.download_demo(Path(folder), Path(sys.executable), _progress if sys.stderr.isatty() else None))
+            print(
+                _core.download_demo(
+                    Path(folder), Path(sys.executable), _progress if sys.stderr.isatty() else None
+                )
+            )
         except _core.MissingRightError as e:
             print(json.dumps({"missing": str(e)}))
         finally:
@@ -29,7 +35,12 @@ def main(folder: str) -> int:
 def _progress(share: float, label: str) -> None:
     # A thread of a progress bar would come before the one that enters the namespace: this one has none.
     width = 40
-    print(f"\r{plain(label)} {'━' * round(share * width):<{width}} {share:4.0%}", end="", file=sys.stderr, flush=True)
+    print(
+        f"\r{plain(label)} {'━' * round(share * width):<{width}} {share:4.0%}",
+        end="",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

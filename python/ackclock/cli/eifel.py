@@ -27,19 +27,52 @@ COLUMNS = {
 
 
 @click.command("eifel")
-@click.option("--load", type=click.IntRange(2, 3000), default=40, show_default=True, help="Largest load, segments.")
 @click.option(
-    "--cycles", type=click.IntRange(2, 100_000), default=30, show_default=True, help="Cycles of the load; numbers are those of the last one."
+    "--load", type=click.IntRange(2, 3000), default=40, show_default=True, help="Largest load, segments."
 )
-@click.option("--service-time", default="1s", show_default=True, help="Time that the bottleneck takes for a segment.")
-@click.option("--tick", default="0s", show_default=True, help="Tick of the timers' clock, in whole numbers of which they measure; 0s for none.")
 @click.option(
-    "--sampling", type=click.Choice(["every", "delayed", "once"]), default="every", show_default=True, help="Acks that bring a sample (E-A3)."
+    "--cycles",
+    type=click.IntRange(2, 100_000),
+    default=30,
+    show_default=True,
+    help="Cycles of the load; numbers are those of the last one.",
 )
-@click.option("--from-half", is_flag=True, help="Start cycles at half of the largest load, instead of one segment above.")
-@click.option("--series", type=click.Path(path_type=Path), help="Rows from a series of round-trip times, CSV with a header or Parquet, instead.")
-@click.option("--timer", "names", multiple=True, metavar="NAME[(KEY=VALUE,...)]", help="A timer; may be repeated. By default lite and eifel.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for every column of every row, and a figure.")
+@click.option(
+    "--service-time", default="1s", show_default=True, help="Time that the bottleneck takes for a segment."
+)
+@click.option(
+    "--tick",
+    default="0s",
+    show_default=True,
+    help="Tick of the timers' clock, in whole numbers of which they measure; 0s for none.",
+)
+@click.option(
+    "--sampling",
+    type=click.Choice(["every", "delayed", "once"]),
+    default="every",
+    show_default=True,
+    help="Acks that bring a sample (E-A3).",
+)
+@click.option(
+    "--from-half",
+    is_flag=True,
+    help="Start cycles at half of the largest load, instead of one segment above.",
+)
+@click.option(
+    "--series",
+    type=click.Path(path_type=Path),
+    help="Rows from a series of round-trip times, CSV with a header or Parquet, instead.",
+)
+@click.option(
+    "--timer",
+    "names",
+    multiple=True,
+    metavar="NAME[(KEY=VALUE,...)]",
+    help="A timer; may be repeated. By default lite and eifel.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder for every column of every row, and a figure."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     load: int,
@@ -55,9 +88,10 @@ def command(
 ) -> None:
     """The row model of the Eifel paper (E-A10): timers side by side over a bulk transfer.
 
-    A row for each acknowledgment, as in the paper's spreadsheet. The load climbs from half of the largest to all of it, and starts again. Margins are
-    RTO(i-1) - RTT(i), ratios RTO(i-1)/RTT(i), both of the last cycle and of rows with a sample. A series has the columns time and rtt (s) and,
-    where known, flight, cwnd and ssthresh (segments); numbers are then those of all its rows after the first sample.
+    A row for each acknowledgment, as in the paper's spreadsheet. The load climbs from half of the largest to
+    all of it, and starts again. Margins are RTO(i-1) - RTT(i), ratios RTO(i-1)/RTT(i), both of the last cycle
+    and of rows with a sample. A series has the columns time and rtt (s) and, where known, flight, cwnd and
+    ssthresh (segments); numbers are then those of all its rows after the first sample.
     """
     from ackclock.models.eifel2000 import RowModel, SeriesModel
     from ackclock.results import folder
@@ -65,28 +99,52 @@ def command(
     chosen = [f"--{name.replace('_', '-')}" for name in OF_THE_MODEL if not _is_default(name)]
     if series and chosen:
         raise InputError(f"`--series` has rows of its own; leave `{chosen[0]}` out")
-    model = SeriesModel.read(series) if series else RowModel(load, cycles, _time("--service-time", service_time), sampling, from_half)
+    model = (
+        SeriesModel.read(series)
+        if series
+        else RowModel(load, cycles, _time("--service-time", service_time), sampling, from_half)
+    )
     clock = {"tick": tick, "rounded": "true"} if _time("--tick", tick) > 0 else {"tick": "0s"}
     if clock["tick"] != "0s" and _time("--tick", tick) > 10:
         raise InputError(f"`--tick` is `{tick}`; give at most 10s")
-    timers = [_timer(name).but(**clock, min_rto="0s", max_rto="1h") for name in dict.fromkeys(names or ("lite", "eifel"))]
+    timers = [
+        _timer(name).but(**clock, min_rto="0s", max_rto="1h")
+        for name in dict.fromkeys(names or ("lite", "eifel"))
+    ]
     if out:
         folder.check_writable(out)
-    rows = [summary(model.run(timer), name) for timer, name in zip(timers, dict.fromkeys(names or ("lite", "eifel")), strict=True)]
+    rows = [
+        summary(model.run(timer), name)
+        for timer, name in zip(timers, dict.fromkeys(names or ("lite", "eifel")), strict=True)
+    ]
     result: dict[str, Any]
     if isinstance(model, SeriesModel):
         result = {"series": str(series), "rows": len(model.given["time"]), "timers": rows}
     else:
-        result = {"load": load, "cycles": cycles, "service_time": model.service_time, "sampling": sampling, "rows": model.cycle_rows, "timers": rows}
+        result = {
+            "load": load,
+            "cycles": cycles,
+            "service_time": model.service_time,
+            "sampling": sampling,
+            "rows": model.cycle_rows,
+            "timers": rows,
+        }
     if out:
         result["folder"] = str(_write(out, model, timers, result))
     if as_json:
         print_json(result)
         return
-    say(f"{result['rows']} rows; times in seconds." if series else f"{cycles} cycles of {result['rows']} rows; times in seconds, the last cycle.")
+    say(
+        f"{result['rows']} rows; times in seconds."
+        if series
+        else f"{cycles} cycles of {result['rows']} rows; times in seconds, the last cycle."
+    )
     print_table(
         [(heading, "left" if key == "timer" else "right") for key, heading in COLUMNS.items()],
-        [[number(row[key]) if isinstance(row[key], float) else str(row[key]) for key in COLUMNS] for row in rows],
+        [
+            [number(row[key]) if isinstance(row[key], float) else str(row[key]) for key in COLUMNS]
+            for row in rows
+        ],
     )
     if out:
         note(f"Rows and figure in {result['folder']}")
@@ -131,7 +189,11 @@ def _write(out: Path, model: Any, timers: list[Any], result: dict[str, Any]) -> 
     shown = slice(-3 * getattr(model, "cycle_rows", table.num_rows), None)
     column = {name: table[name].to_numpy()[shown] for name in ("time", "rtt", *(f"{t}.rto" for t in timers))}
     rto = {t["timer"]: column[f"{timer}.rto"] for t, timer in zip(result["timers"], timers, strict=True)}
-    what = f"Largest load {model.load}, service time {model.service_time:g} s, samples: {model.sampling}" if "load" in result else model.name
+    what = (
+        f"Largest load {model.load}, service time {model.service_time:g} s, samples: {model.sampling}"
+        if "load" in result
+        else model.name
+    )
 
     def draw() -> Any:
         return drawn(column["time"], column["rtt"], rto, title="Timeouts over the row model", subtitle=what)

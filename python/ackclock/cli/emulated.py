@@ -1,10 +1,13 @@
-"""Probes and transfers over emulated paths, as a process of its own with a single thread, which may enter a user namespace.
+"""Probes and transfers over emulated paths, as a process of its own with a single thread, which may enter a
+user namespace.
 
-`python -m ackclock.cli.emulated` reads a list of runs from standard input, JSON. A probe has `path` (a scenario), `settings`, and if wanted
-`address`, `ttl` and `limit`; a transfer of the kernel's own TCP has `path`, `seconds`, `parameters` of the kernels, and `capture`, the file to
-write; web transfers have `scenario`, and if wanted `parameters`, `options` of the sockets, `server_closes` and `capture`; flows with an application
-at each end have `flows` in its place, a scenario too, and if wanted `carriers` (of the clients' end and of the servers', `kernel` or `engine`),
-`parameters`, `options`, `quick_acks` and `capture`. It prints a list of what each found, or under `missing` the right or the system that it lacks.
+`python -m ackclock.cli.emulated` reads a list of runs from standard input, JSON. A probe has `path` (a
+scenario), `settings`, and if wanted `address`, `ttl` and `limit`; a transfer of the kernel's own TCP has
+`path`, `seconds`, `parameters` of the kernels, and `capture`, the file to write; web transfers have
+`scenario`, and if wanted `parameters`, `options` of the sockets, `server_closes` and `capture`; flows with an
+application at each end have `flows` in its place, a scenario too, and if wanted `carriers` (of the clients'
+end and of the servers', `kernel` or `engine`), `parameters`, `options`, `quick_acks` and `capture`. It prints
+a list of what each found, or under `missing` the right or the system that it lacks.
 """
 
 from __future__ import annotations
@@ -37,19 +40,31 @@ def main() -> int:
 def one(run: dict[str, Any]) -> Any:
     """What one run found."""
     if not hasattr(_core, "probe_emulated"):
-        raise _core.MissingRightError("real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere")
+        raise _core.MissingRightError(
+            "real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere"
+        )
     parameters = [(key, str(value)) for key, value in run.get("parameters", {}).items()]
     capture = Path(run["capture"]) if "capture" in run else None
     options = [(name, int(value)) for name, value in run.get("options", {}).items()]
     if "flows" in run:
         near, far = run.get("carriers", ("kernel", "kernel"))
-        return json.loads(_core.emulated_flows(run["flows"], (near, far), parameters, options, run.get("quick_acks", False), capture))
+        return json.loads(
+            _core.emulated_flows(
+                run["flows"], (near, far), parameters, options, run.get("quick_acks", False), capture
+            )
+        )
     if "scenario" in run:
-        return json.loads(_core.kernel_web(run["scenario"], parameters, options, run.get("server_closes", False), capture))
+        return json.loads(
+            _core.kernel_web(run["scenario"], parameters, options, run.get("server_closes", False), capture)
+        )
     if capture:
         return json.loads(_core.kernel_transfer(run["path"], run["seconds"], parameters, capture))
     limit = [(key, str(value)) for key, value in run.get("limit", {}).items()]
-    return json.loads(_core.probe_emulated(run["path"], run.get("address", FAR), run.get("ttl"), run["settings"], limit, None))
+    return json.loads(
+        _core.probe_emulated(
+            run["path"], run.get("address", FAR), run.get("ttl"), run["settings"], limit, None
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""How a table finds room on a terminal: headings wrap, names fold, and columns that matter least are left out, the names never."""
+"""How a table finds room on a terminal: headings wrap, names fold, and columns that matter least are left
+out, the names never.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from rich.cells import cell_len, chop_cells
 GAP, NARROW_GAP = 3, 2
 """Spaces between columns, and on a terminal on which every column counts."""
 NAMES, LAST, TEXT = (24, 16), 10, 12
-"""Names are folded into so many columns, the first where that will do, before another column is left out; into the last before a table would show
-little but names. Other text is folded into as many as `TEXT`."""
+"""Names are folded into so many columns, the first where that will do, before another column is left out;
+into the last before a table would show little but names. Other text is folded into as many as `TEXT`."""
 
 
 @dataclass
@@ -32,7 +34,9 @@ class Column:
         return widest([self.heading, *self.cells])
 
     def least(self, name: int) -> int:
-        """As narrow as it still reads well: headings at their words, numbers before their spread, text folded, names into `name` columns."""
+        """As narrow as it still reads well: headings at their words, numbers before their spread, text
+        folded, names into `name` columns.
+        """
         words = max(map(cell_len, self.heading.split()), default=0)
         inside = widest(self.cells if self.side == "left" else map(apart, self.cells))
         if self.side == "left":
@@ -79,7 +83,10 @@ def fit(
 ) -> Fitted:
     """A table in `width` columns of a terminal; `print_table` says of what."""
     names = names or [heading for heading, _ in columns[:1]]
-    every = [Column(heading, side, [row[i] for row in rows], heading in names) for i, (heading, side) in enumerate(columns)]
+    every = [
+        Column(heading, side, [row[i] for row in rows], heading in names)
+        for i, (heading, side) in enumerate(columns)
+    ]
     found = Fitted(every)
     for found.gap in (GAP, NARROW_GAP):
         if found.natural <= width:
@@ -114,11 +121,17 @@ def _stack(found: Fitted, parts: list[Column]) -> None:
     place = next(i for i, c in enumerate(found.columns) if c is parts[0])
     cells = ["\n".join(lines) for lines in zip(*(c.cells for c in parts), strict=True)]
     rest = [c for c in found.columns if all(c is not part for part in parts)]
-    found.columns = [*rest[:place], Column("\n".join(c.heading for c in parts), "left", cells, True), *rest[place:]]
+    found.columns = [
+        *rest[:place],
+        Column("\n".join(c.heading for c in parts), "left", cells, True),
+        *rest[place:],
+    ]
 
 
 def _spread(found: Fitted, width: int) -> Fitted:
-    """Gives every column its width: the least, and of what is left first names, then the others as much as they would like, evenly."""
+    """Gives every column its width: the least, and of what is left first names, then the others as much as
+    they would like, evenly.
+    """
     for c in found.columns:
         c.width = c.least(found.name)
     left = width - found.gap * (len(found.columns) - 1) - sum(c.width for c in found.columns)
@@ -144,7 +157,9 @@ def apart(cell: str) -> str:
 
 
 def folded(text: str, width: int) -> str:
-    """A text in lines of that width, broken at spaces and behind the marks of composed names where that can be done."""
+    """A text in lines of that width, broken at spaces and behind the marks of composed names where that can
+    be done.
+    """
     lines = []
     for line in text.split("\n"):
         current = ""

@@ -29,7 +29,10 @@ class Models(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The row model, then the closed forms by register id."""
-        return [*ROW_MODELS, *(f.name for f in sorted(FORMULAS.values(), key=lambda f: (f.paper, _natural(f.id))))]
+        return [
+            *ROW_MODELS,
+            *(f.name for f in sorted(FORMULAS.values(), key=lambda f: (f.paper, _natural(f.id)))),
+        ]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name."""
@@ -38,7 +41,9 @@ class Models(click.Group):
         found = next((f for f in FORMULAS.values() if name in (f.name, f.id)), None)
         return _command(found) if found else None
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Names the nearest model when the one asked for is none."""
         names = [*ROW_MODELS] + [f.name for f in FORMULAS.values()] + [f.id for f in FORMULAS.values()]
         if args and args[0] not in names:
@@ -52,9 +57,11 @@ class Models(click.Group):
 def command() -> None:
     """Evaluate a closed form, or run the row model `eifel`.
 
-    Values are numbers with their units; lists are written 1s,2s and 1s*100 repeats a value. A range is 0.001..0.1 (ten values a decade, or ten steps
-    within one), 0.01..0.5:10 or 0.01..0.5:10log. For inputs that every flow has, a list is one value for each flow; for the others, a list or a range
-    makes a table with a row for each combination. --out draws the first range as a curve, and --beside puts other closed forms next to this one.
+    Values are numbers with their units; lists are written 1s,2s and 1s*100 repeats a value. A range is
+    0.001..0.1 (ten values a decade, or ten steps within one), 0.01..0.5:10 or 0.01..0.5:10log. For inputs
+    that every flow has, a list is one value for each flow; for the others, a list or a range makes a table
+    with a row for each combination. --out draws the first range as a curve, and --beside puts other closed
+    forms next to this one.
     """
 
 
@@ -66,12 +73,22 @@ def _natural(id: str) -> tuple[int, str]:
 
 def _command(f: Formula) -> click.Command:
     options: list[click.Parameter] = [_option(name, i) for name, i in f.inputs.items()]
-    beside = "Another closed form of the same unit; may be repeated. Inputs that this one has too are the same."
+    beside = (
+        "Another closed form of the same unit; may be repeated. Inputs that this one has too are the same."
+    )
     options.append(click.Option(["--beside"], multiple=True, metavar="NAME[(KEY=VALUE,...)]", help=beside))
-    options.append(click.Option(["--out"], type=click.Path(path_type=Path), help="Folder for the rows, and a figure of the first range or list."))
+    options.append(
+        click.Option(
+            ["--out"],
+            type=click.Path(path_type=Path),
+            help="Folder for the rows, and a figure of the first range or list.",
+        )
+    )
     options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
     text = inspect.cleandoc(f.function.__doc__ or "").replace("\n\n", "\n\n\b\n")
-    return click.Command(f.name, params=options, callback=_callback(f), help=text, short_help=f"{f.id}: {f.about}")
+    return click.Command(
+        f.name, params=options, callback=_callback(f), help=text, short_help=f"{f.id}: {f.about}"
+    )
 
 
 def _option(name: str, i: Input) -> click.Option:
@@ -108,7 +125,11 @@ def _callback(f: Formula) -> Callable[..., None]:
                 if own:
                     note(f"{o.text}: {own}")
         if out:
-            note(f"Rows and figure in {result['folder']}" if _curve(f, values) else f"Rows in {result['folder']}; a range gives a figure too")
+            note(
+                f"Rows and figure in {result['folder']}"
+                if _curve(f, values)
+                else f"Rows in {result['folder']}; a range gives a figure too"
+            )
 
     return evaluate
 
@@ -134,16 +155,29 @@ def _show(f: Formula, others: list[Beside], rows: list[dict[str, Any]]) -> None:
     # An input that is the same in every row tells no row from another.
     same = [name for i, name in enumerate(inputs) if len({line[i] for line in lines}) == 1]
     names = [name for name in columns if name not in same]
-    print_table([(c, "right") for c in columns], lines, names=names, spare=same[::-1], elsewhere="it is the same in every row")
+    print_table(
+        [(c, "right") for c in columns],
+        lines,
+        names=names,
+        spare=same[::-1],
+        elsewhere="it is the same in every row",
+    )
 
 
-def table(f: Formula, values: dict[str, np.ndarray], others: list[Beside] | None = None) -> list[dict[str, Any]]:
-    """A row for each combination of the inputs that flows share, and for each flow where the formula answers for each."""
+def table(
+    f: Formula, values: dict[str, np.ndarray], others: list[Beside] | None = None
+) -> list[dict[str, Any]]:
+    """A row for each combination of the inputs that flows share, and for each flow where the formula answers
+    for each.
+    """
     flows = {n: v for n, v in values.items() if f.inputs[n].per_flow}
     count = max((v.size for v in flows.values()), default=0)
     for name, v in flows.items():
         if v.size not in (1, count):
-            raise InputError(f"`{_flag(name)}` has {v.size} values and another input {count}; give one value, or one for each flow")
+            raise InputError(
+                f"`{_flag(name)}` has {v.size} values and another input {count}; give one value, or "
+                "one for each flow"
+            )
         flows[name] = np.broadcast_to(v, (count,))
     shared = {n: v for n, v in values.items() if n not in flows}
     if np.prod([v.size for v in shared.values()], initial=1.0) * max(count, 1) > MOST_ROWS:
@@ -158,13 +192,25 @@ def table(f: Formula, values: dict[str, np.ndarray], others: list[Beside] | None
             rows.append({"flows": count, **given, f.result: float(result)})
         else:
             each = np.broadcast_to(result, (count,))
-            rows += [{"flow": i + 1, **{n: float(v[i]) for n, v in flows.items()}, **given, f.result: float(each[i])} for i in range(count)]
+            rows += [
+                {
+                    "flow": i + 1,
+                    **{n: float(v[i]) for n, v in flows.items()},
+                    **given,
+                    f.result: float(each[i]),
+                }
+                for i in range(count)
+            ]
     return rows
 
 
 def _shared_rows(f: Formula, values: dict[str, np.ndarray], others: list[Beside]) -> list[dict[str, Any]]:
     grid = dict(zip(values, (g.ravel() for g in np.meshgrid(*values.values(), indexing="ij")), strict=True))
-    columns = {**grid, f.result: _evaluate(f, grid), **{o.text: _evaluate(o.formula, o.inputs(grid)) for o in others}}
+    columns = {
+        **grid,
+        f.result: _evaluate(f, grid),
+        **{o.text: _evaluate(o.formula, o.inputs(grid)) for o in others},
+    }
     size = next(iter(grid.values())).size
     lists = [np.broadcast_to(c, (size,)).tolist() for c in columns.values()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
@@ -185,7 +231,14 @@ def _curve(f: Formula, values: dict[str, Values]) -> str | None:
     return ranges[0] if ranges else max(shared, key=lambda n: shared[n].array.size, default=None)
 
 
-def _write(out: Path, f: Formula, values: dict[str, Values], others: list[Beside], rows: list[dict[str, Any]], result: dict[str, Any]) -> Path:
+def _write(
+    out: Path,
+    f: Formula,
+    values: dict[str, Values],
+    others: list[Beside],
+    rows: list[dict[str, Any]],
+    result: dict[str, Any],
+) -> Path:
     import pyarrow as pa
 
     from ackclock.results import folder
@@ -194,29 +247,43 @@ def _write(out: Path, f: Formula, values: dict[str, Values], others: list[Beside
     draw = _figure(f, values, others, over) if over else None
 
     def fill(directory: Path) -> None:
-        folder.write_table(pa.table({name: [row[name] for row in rows] for name in rows[0]}), directory / "rows.parquet")
+        folder.write_table(
+            pa.table({name: [row[name] for row in rows] for name in rows[0]}), directory / "rows.parquet"
+        )
         folder.write_json({**result, "folder": str(out.absolute())}, directory / folder.SUMMARY)
 
     return folder.write(out, fill, {"curve": draw} if draw else {})
 
 
 def _figure(f: Formula, values: dict[str, Values], others: list[Beside], over: str) -> Callable[[], Any]:
-    """What draws the curves. What cannot be drawn for want of values or for their number is refused before."""
+    """What draws the curves. What cannot be drawn for want of values or for their number is refused
+    before.
+    """
     kind = f.inputs[over].kind
     x = values[over].fine(kind)
-    arrays = {name: x if name == over else np.unique(v.array) if not f.inputs[name].per_flow else v.array for name, v in values.items()}
+    arrays = {
+        name: x if name == over else np.unique(v.array) if not f.inputs[name].per_flow else v.array
+        for name, v in values.items()
+    }
     rows = table(f, arrays, others)
-    fixed = {n: v.array[0] for n, v in values.items() if n != over and v.array.size == 1 and v.array[0] != np.inf}
-    varied = ["flow"] * ("flow" in rows[0]) + [n for n, v in values.items() if n != over and v.array.size > 1 and n in rows[0]]
+    fixed = {
+        n: v.array[0] for n, v in values.items() if n != over and v.array.size == 1 and v.array[0] != np.inf
+    }
+    varied = ["flow"] * ("flow" in rows[0]) + [
+        n for n, v in values.items() if n != over and v.array.size > 1 and n in rows[0]
+    ]
     lines: dict[Any, tuple[str, list[float]]] = {}
     for row in rows:
-        # Which line a value belongs to: what varies besides the x axis, and the closed form where there are several.
+        # Which line a value belongs to: what varies besides the x axis, and the closed form where there are
+        # several.
         names = [f"{n} = {quantity(f, n, row[n])}" for n in varied]
         for column, name in [(f.result, f.name), *((o.text, o.text) for o in others)]:
             label = ", ".join([name] * (bool(others) or not names) + names)
             lines.setdefault((column, *(row[n] for n in varied)), (label, []))[1].append(row[column])
     if len(lines) > MOST_LINES:
-        raise InputError(f"that would draw {len(lines)} curves; give at most {MOST_LINES}, or leave `--out` out")
+        raise InputError(
+            f"that would draw {len(lines)} curves; give at most {MOST_LINES}, or leave `--out` out"
+        )
     unit = f" ({f.unit})" if f.unit not in ("", "ratio") else ""
     x_unit = f" ({UNITS[kind]})" if kind in UNITS else ""
 

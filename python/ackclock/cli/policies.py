@@ -25,13 +25,20 @@ def command(name: str | None, as_json: bool) -> None:
     if as_json:
         print_json([dataclasses.asdict(d) for d in found])
     elif name is None:
-        print_table([("kind", "left"), ("policy", "left"), ("about", "left")], [(d.kind, d.name, d.about) for d in found], names=("kind", "policy"))
+        print_table(
+            [("kind", "left"), ("policy", "left"), ("about", "left")],
+            [(d.kind, d.name, d.about) for d in found],
+            names=("kind", "policy"),
+        )
     else:
         for i, d in enumerate(found):
             print("\n" * bool(i) + _page(d), end="")
             if d.params:
                 rows = [(p.name, p.default, bounds(p), p.about) for p in d.params]
-                print_table([("parameter", "left"), ("default", "left"), ("values", "left"), ("meaning", "left")], rows)
+                print_table(
+                    [("parameter", "left"), ("default", "left"), ("values", "left"), ("meaning", "left")],
+                    rows,
+                )
 
 
 def _page(d: Declaration) -> str:

@@ -20,18 +20,49 @@ from ackclock.results.probe import STACK
 
 INTERVAL = 0.05
 """Time between background probes, seconds."""
-NEED_LINUX = "probing needs Linux; `ackclock.results.probe` and M-F9 show the same probe over simulated paths everywhere"
+NEED_LINUX = (
+    "probing needs Linux; `ackclock.results.probe` and M-F9 show the same probe over simulated "
+    "paths everywhere"
+)
 
 
 @click.command("probe")
 @click.argument("host")
 @click.option("--icmp", is_flag=True, help="Probe with ICMP echo, which is the default.")
-@click.option("--udp-ttl", type=click.IntRange(1, 255), metavar="N", help="Probe with UDP datagrams whose life ends after N hops, or at the host.")
-@click.option("--seconds", "duration", default="60s", show_default=True, metavar="TIME", help="How long the test lasts; a bare number is in seconds.")
-@click.option("--stack", default=STACK, show_default=True, metavar="NAME", help="Whose rules drive it, as in scenarios.")
-@click.option("--mss", default=None, metavar="SIZE", help="Payload of a probe.  [default: 1460B, over IPv6 1440B]")
-@click.option("--max-rate", default="100Mbit/s", show_default=True, metavar="RATE", help="Never more than this, headers included.")
-@click.option("--background", type=click.IntRange(0, 100_000), default=200, show_default=True, help="Background probes before and after; 0 for none.")
+@click.option(
+    "--udp-ttl",
+    type=click.IntRange(1, 255),
+    metavar="N",
+    help="Probe with UDP datagrams whose life ends after N hops, or at the host.",
+)
+@click.option(
+    "--seconds",
+    "duration",
+    default="60s",
+    show_default=True,
+    metavar="TIME",
+    help="How long the test lasts; a bare number is in seconds.",
+)
+@click.option(
+    "--stack", default=STACK, show_default=True, metavar="NAME", help="Whose rules drive it, as in scenarios."
+)
+@click.option(
+    "--mss", default=None, metavar="SIZE", help="Payload of a probe.  [default: 1460B, over IPv6 1440B]"
+)
+@click.option(
+    "--max-rate",
+    default="100Mbit/s",
+    show_default=True,
+    metavar="RATE",
+    help="Never more than this, headers included.",
+)
+@click.option(
+    "--background",
+    type=click.IntRange(0, 100_000),
+    default=200,
+    show_default=True,
+    help="Background probes before and after; 0 for none.",
+)
 @click.option("-4", "family", flag_value="4", help="Use the host's IPv4 address.")
 @click.option("-6", "family", flag_value="6", help="Use the host's IPv6 address.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -49,17 +80,20 @@ def command(
 ) -> int | None:
     """TReno: measure the bulk-transfer capacity of the path to HOST, from this end alone.
 
-    A TCP sender and a TCP receiver both run here, with the engine's own rules. Each segment goes out as one probe, and counts as received when the
-    probe's answer is back: an ICMP echo reply of the host, or, with --udp-ttl, the ICMP error of the router N hops away (of the host itself, if it
-    is nearer). So the load on the path is that of one TCP transfer: never more than its window, and never more than --max-rate.
+    A TCP sender and a TCP receiver both run here, with the engine's own rules. Each segment goes out as one
+    probe, and counts as received when the probe's answer is back: an ICMP echo reply of the host, or, with
+    --udp-ttl, the ICMP error of the router N hops away (of the host itself, if it is nearer). So the load on
+    the path is that of one TCP transfer: never more than its window, and never more than --max-rate.
 
-    Reported are the capacity; p, congestion signals per acknowledged segment; round-trip times; losses as CA events (halvings that keep the ack
-    clock), non-CA events (timeouts, failed recoveries) and others; and what the models of Mathis et al. (M-E3) and PFTK predict from p and the
-    round-trip time. The initial slow start is left out. Losses on the way there and on the way back cannot be told apart. Small background probes
-    before, during and after the test show what the test itself does to the path. Replies that look rate-limited are pointed out.
+    Reported are the capacity; p, congestion signals per acknowledged segment; round-trip times; losses as CA
+    events (halvings that keep the ack clock), non-CA events (timeouts, failed recoveries) and others; and
+    what the models of Mathis et al. (M-E3) and PFTK predict from p and the round-trip time. The initial slow
+    start is left out. Losses on the way there and on the way back cannot be told apart. Small background
+    probes before, during and after the test show what the test itself does to the path. Replies that look
+    rate-limited are pointed out.
 
-    ICMP echo needs no right where net.ipv4.ping_group_range includes your group, and CAP_NET_RAW elsewhere; --udp-ttl needs none. Ctrl-C ends the
-    test with a report of what there is so far.
+    ICMP echo needs no right where net.ipv4.ping_group_range includes your group, and CAP_NET_RAW elsewhere;
+    --udp-ttl needs none. Ctrl-C ends the test with a report of what there is so far.
 
     \b
         ackclock probe 192.0.2.1
@@ -81,13 +115,21 @@ def command(
     }
     try:
         with live(sys.stderr.isatty()) as show:
-            found = json.loads(_core.probe(address, udp_ttl, settings, after(plan(host, address, udp_ttl, settings), show)))
+            found = json.loads(
+                _core.probe(address, udp_ttl, settings, after(plan(host, address, udp_ttl, settings), show))
+            )
     except _core.MissingRightError as e:
         raise InputError(str(e)) from None
     result = {"host": host, "address": address, "method": method(udp_ttl), **probe.summary(found, stack)}
     if not found["answered"] and not found["interrupted"]:
-        other = "another number of hops, or without `--udp-ttl`" if udp_ttl else "`--udp-ttl N`, which asks a router on the way"
-        raise InputError(f"`{host}` ({address}) does not answer: nothing came back; try another host, or {other}")
+        other = (
+            "another number of hops, or without `--udp-ttl`"
+            if udp_ttl
+            else "`--udp-ttl N`, which asks a router on the way"
+        )
+        raise InputError(
+            f"`{host}` ({address}) does not answer: nothing came back; try another host, or {other}"
+        )
     if as_json:
         print_json(result)
     else:
@@ -102,7 +144,9 @@ def resolve(host: str, family: str | None) -> str:
         found = socket.getaddrinfo(host, None, wanted, socket.SOCK_DGRAM)
     except (OSError, UnicodeError):
         kind = f" with an IPv{family} address" if family else ""
-        raise InputError(f"`{host}` is not a host that can be found{kind}; give a name or an address such as `192.0.2.1`") from None
+        raise InputError(
+            f"`{host}` is not a host that can be found{kind}; give a name or an address such as `192.0.2.1`"
+        ) from None
     return str(ip_address(found[0][4][0]))
 
 
@@ -150,9 +194,10 @@ def plan(host: str, address: str, ttl: int | None, settings: dict[str, Any]) -> 
     n = settings["background"]
     beside = f"; {n} small probes before and after ({n * INTERVAL:.3g} s each)" if n else ""
     return (
-        f"Probing {where} with {method(ttl)}, payloads of {settings['mss']} bytes: a load like that of one TCP transfer ({settings['stack']}) for "
-        f"{settings['seconds']:g} s, at most {rate(settings['max_rate'])}{beside}. "
-        "Probe networks that are yours, or whose owners agree. Ctrl-C ends it with the report so far."
+        f"Probing {where} with {method(ttl)}, payloads of {settings['mss']} bytes: a load like that of "
+        f"one TCP transfer ({settings['stack']}) for {settings['seconds']:g} s, at most "
+        f"{rate(settings['max_rate'])}{beside}. Probe networks that are yours, or whose owners agree. "
+        "Ctrl-C ends it with the report so far."
     )
 
 
@@ -160,28 +205,54 @@ def show_result(r: dict[str, Any]) -> None:
     """Prints it for people."""
     rows: list[tuple[str, str]] = []
     if r["rtt"]:
-        left_out = f", the first {seconds(r['after'])} (initial slow start) left out" if r["slow_start_excluded"] else ""
+        left_out = (
+            f", the first {seconds(r['after'])} (initial slow start) left out"
+            if r["slow_start_excluded"]
+            else ""
+        )
         say(f"{r['method']} to {r['host']}, {r['mss']} bytes, {r['stack']}: {r['seconds']:.1f} s{left_out}")
         t = r["rtt"]
         rows += [
             ("capacity", rate(r["capacity"])),
-            ("p, CA events per segment", "-" if r["p"] is None else f"{r['p']:.3g} ({count(r['ca_events'])} of {count(r['segments_acked'])})"),
-            ("non-CA events, other losses", f"{count(r['non_ca_events'])}, {count(r['other_losses'])} ({count(r['timeouts'])} timeouts)"),
+            (
+                "p, CA events per segment",
+                "-"
+                if r["p"] is None
+                else f"{r['p']:.3g} ({count(r['ca_events'])} of {count(r['segments_acked'])})",
+            ),
+            (
+                "non-CA events, other losses",
+                f"{count(r['non_ca_events'])}, {count(r['other_losses'])} ({count(r['timeouts'])} timeouts)",
+            ),
             ("probes lost", f"{percent(r['loss'])} of {count(r['probes_sent'])}"),
             ("round trip: least, mean", f"{seconds(t['min'])}, {seconds(t['mean'])}"),
-            ("median, 90 %, 99 %, largest", ", ".join(seconds(t[q]) for q in ("median", "p90", "p99", "max"))),
+            (
+                "median, 90 %, 99 %, largest",
+                ", ".join(seconds(t[q]) for q in ("median", "p90", "p99", "max")),
+            ),
             ("as the connection sampled it", seconds(t["sampled"])),
             ("mean window", "-" if r["window"] is None else f"{r['window']:.1f} segments"),
         ]
         for name, words in (("mathis", "Mathis et al., C = {c}"), ("pftk", "PFTK, b = {b:.0f}")):
             found = r["model"][name]
-            told = "no prediction: no loss" if found["capacity"] is None else f"{rate(found['capacity'])}; found/model {found['ratio']:.2f}"
+            told = (
+                "no prediction: no loss"
+                if found["capacity"] is None
+                else f"{rate(found['capacity'])}; found/model {found['ratio']:.2f}"
+            )
             rows.append((words.format(**found), told))
     b = r["background"]
-    for name, words in (("before", "not under test, before"), ("during", "under test"), ("after", "not under test, after")):
+    for name, words in (
+        ("before", "not under test, before"),
+        ("during", "under test"),
+        ("after", "not under test, after"),
+    ):
         s = b[name]
         if s["sent"]:
-            means = f"least {seconds(s['min'])}, mean {seconds(s['mean'])}, median of means {seconds(s['median_of_means'])}"
+            means = (
+                f"least {seconds(s['min'])}, mean {seconds(s['mean'])}, median of means "
+                f"{seconds(s['median_of_means'])}"
+            )
             rows.append((words, f"{means} ({s['answered']} of {s['sent']})"))
     if b["ratio"]:
         rows.append(("under test / not under test", f"{b['ratio']:.2f}"))
@@ -235,12 +306,17 @@ def line(p: dict[str, Any]) -> str:
     said = [f"{PHASES[p['phase']]}: {p['elapsed']:.0f}{of or ' s'}"]
     if m is None:
         b = p["before"]
-        said.append(f"round trip {seconds(b['rtt']['min'])} to {seconds(b['rtt']['max'])}, {b['answered']} of {b['sent']} back")
+        said.append(
+            f"round trip {seconds(b['rtt']['min'])} to {seconds(b['rtt']['max'])}, {b['answered']} of "
+            f"{b['sent']} back"
+        )
     else:
         p_found = "-" if m["p"] is None else format(m["p"], ".2g")
         said += [
             f"capacity {rate(m['capacity'])}, window {p['window']:.1f} segments",
-            f"p {p_found}: {m['ca_events']} CA, {m['non_ca_events']} non-CA, {m['other_losses']} other losses",
-            f"round trip {seconds(m['rtt']['min'])}, mean {seconds(m['rtt']['mean'])}, 99 % {seconds(m['rtt']['p99'])}",
+            f"p {p_found}: {m['ca_events']} CA, {m['non_ca_events']} non-CA, {m['other_losses']} other "
+            "losses",
+            f"round trip {seconds(m['rtt']['min'])}, mean {seconds(m['rtt']['mean'])}, 99 % "
+            f"{seconds(m['rtt']['p99'])}",
         ]
     return "\n".join(said)

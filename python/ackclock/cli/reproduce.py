@@ -22,7 +22,9 @@ from ackclock.cli.console import bar, note, print_json, print_table, say
 )
 @click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(name: str | None, listing: bool, full: bool, out: Path, workers: int | None, as_json: bool) -> int | None:
+def command(
+    name: str | None, listing: bool, full: bool, out: Path, workers: int | None, as_json: bool
+) -> int | None:
     """Reproduce items of the papers: figure, numbers, verdict. Exit code 1 where a check falls short."""
     from ackclock.reproduce.item import Setting, find, order, save
     from ackclock.results import folder
@@ -33,7 +35,11 @@ def command(name: str | None, listing: bool, full: bool, out: Path, workers: int
         if as_json:
             print_json(rows)
         else:
-            print_table([(key, "left") for key in ("id", "paper", "kind", "title")], [list(row.values()) for row in rows], names=("id", "kind"))
+            print_table(
+                [(key, "left") for key in ("id", "paper", "kind", "title")],
+                [list(row.values()) for row in rows],
+                names=("id", "kind"),
+            )
         return None
     for i in items:
         folder.check_writable(out / i.id)
@@ -48,17 +54,29 @@ def command(name: str | None, listing: bool, full: bool, out: Path, workers: int
             _show(results[-1])
     holds = all(r["holds"] is not False for r in results)
     if as_json:
-        print_json(results[0] if len(results) == 1 and name and name.casefold() == items[0].id.casefold() else {"holds": holds, "items": results})
+        print_json(
+            results[0]
+            if len(results) == 1 and name and name.casefold() == items[0].id.casefold()
+            else {"holds": holds, "items": results}
+        )
     elif len(results) > 1:
         skipped = sum(bool(r["skipped"]) for r in results)
-        say(f"{sum(bool(r['holds']) for r in results)} of {len(results)} items hold{f', {skipped} were skipped' if skipped else ''}.")
+        say(
+            f"{sum(bool(r['holds']) for r in results)} of {len(results)} items "
+            f"hold{f', {skipped} were skipped' if skipped else ''}."
+        )
     return None if holds else 1
 
 
 def _show(result: dict[str, Any]) -> None:
     say(f"{result['id']} ({result['paper']}, {result['kind']}): {result['title']}")
-    rows = [("holds" if c["holds"] else "FALLS SHORT", c["name"], c["expected"], c["got"]) for c in result["checks"]]
-    print_table([("", "left"), ("check", "left"), ("expected", "left"), ("got", "left")], rows, names=("", "check"))
+    rows = [
+        ("holds" if c["holds"] else "FALLS SHORT", c["name"], c["expected"], c["got"])
+        for c in result["checks"]
+    ]
+    print_table(
+        [("", "left"), ("check", "left"), ("expected", "left"), ("got", "left")], rows, names=("", "check")
+    )
     if result["skipped"]:
         say(f"Skipped, neither passed nor failed: {result['skipped']}")
     for told in result["points_at"]:
@@ -71,7 +89,10 @@ def _show(result: dict[str, Any]) -> None:
         say(line)
     if result["answer"]:
         say(f"\nThe answer: {result['answer']}")
-    note(f"{'Data and figure' if result['figures'] else 'Data' if result['data'] else 'Summary'} in {result['folder']}")
+    note(
+        f"{'Data and figure' if result['figures'] else 'Data' if result['data'] else 'Summary'} in "
+        f"{result['folder']}"
+    )
     say()
 
 

@@ -21,7 +21,17 @@ EVENT = 55
 """Bytes of an event on disk, about."""
 PLOTS = ("sequence", "rates")
 """The figures that need a trace of segments."""
-COLUMNS = ("stack", "flows finished", "mean", "median", "p99", "loss", "goodput", "timeouts", "spurious retransmissions")
+COLUMNS = (
+    "stack",
+    "flows finished",
+    "mean",
+    "median",
+    "p99",
+    "loss",
+    "goodput",
+    "timeouts",
+    "spurious retransmissions",
+)
 SPARE = ("median", "spurious retransmissions", "mean", "timeouts", "goodput")
 """Columns that a narrow terminal does without, the first one first."""
 SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx"}
@@ -30,14 +40,32 @@ SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx
 
 @click.command("run")
 @click.argument("scenario", type=click.Path(path_type=Path))
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, by dotted key: --set path.rtt=50ms. May be repeated.")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a value, by dotted key: --set path.rtt=50ms. May be repeated.",
+)
 @click.option("--allow-files", is_flag=True, help="Let the scenario name files outside its folder.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run folder; runs/NAME by default.")
-@click.option("--memory", metavar="SIZE", help="What a run may hold in memory, such as 8GiB; 4GiB by default.")
-@click.option("--trace-limit", metavar="SIZE", help="What a trace may take on disk while it is made; 16GiB by default.")
-@click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default. Results do not depend on it.")
 @click.option(
-    "--plot", "plots", type=click.Choice(PLOTS), multiple=True, help="A figure of the segments sent, which are then traced. May be repeated."
+    "--memory", metavar="SIZE", help="What a run may hold in memory, such as 8GiB; 4GiB by default."
+)
+@click.option(
+    "--trace-limit", metavar="SIZE", help="What a trace may take on disk while it is made; 16GiB by default."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 1024),
+    help="Runs side by side; one per core by default. Results do not depend on it.",
+)
+@click.option(
+    "--plot",
+    "plots",
+    type=click.Choice(PLOTS),
+    multiple=True,
+    help="A figure of the segments sent, which are then traced. May be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -61,10 +89,15 @@ def command(
     target = out or Path("runs") / scenario.stem
     folder.check_writable(target)
     if (events := given.expected_events()) > TRACED_EVENTS:
-        note(f"The trace may have about {round_number(events)} events ({size(events * EVENT)}); what memory has no room for goes to disk as it runs.")
+        note(
+            f"The trace may have about {round_number(events)} events ({size(events * EVENT)}); what "
+            "memory has no room for goes to disk as it runs."
+        )
     scratch = next(folder for folder in target.absolute().parents if folder.is_dir())
     with bar(scenario.stem) as progress:
-        run = given.simulate(workers=workers, progress=progress, memory=memory, trace_limit=trace_limit, scratch=scratch)
+        run = given.simulate(
+            workers=workers, progress=progress, memory=memory, trace_limit=trace_limit, scratch=scratch
+        )
     written = run.save(target, figures(run, plots))
     if as_json:
         print_json({**run.summary, "folder": str(written)})
@@ -92,12 +125,20 @@ def traced(resolved: str, group: str) -> str:
 
 
 def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
-    """What draws the figures asked for, by the name of their file: a sequence plot for each run, the rates of all of them."""
+    """What draws the figures asked for, by the name of their file: a sequence plot for each run, the rates of
+    all of them.
+    """
     if not plots:
         return {}
     labels = run.traces["segments"]["run"].unique().to_pylist() if "segments" in run.traces else []
-    made = {f"sequence-{place}" if len(labels) > 1 else "sequence": partial(run.plot.sequence, label) for place, label in enumerate(labels, start=1)}
-    return {**(made if "sequence" in plots else {}), **({"rates": run.plot.rates} if "rates" in plots else {})}
+    made = {
+        f"sequence-{place}" if len(labels) > 1 else "sequence": partial(run.plot.sequence, label)
+        for place, label in enumerate(labels, start=1)
+    }
+    return {
+        **(made if "sequence" in plots else {}),
+        **({"rates": run.plot.rates} if "rates" in plots else {}),
+    }
 
 
 def show(run: Run) -> None:
@@ -111,7 +152,9 @@ def show(run: Run) -> None:
         say(window)
     if loads:
         size = next(r["mean_size"] for r in run.stacks if r["load"])
-        say(f"Realised load (payload over the bottleneck's rate): {', '.join(loads)}; mean size {size:.0f} B.")
+        say(
+            f"Realised load (payload over the bottleneck's rate): {', '.join(loads)}; mean size {size:.0f} B."
+        )
 
 
 def endless(run: Run) -> set[tuple[str, str]]:
@@ -122,10 +165,22 @@ def endless(run: Run) -> set[tuple[str, str]]:
 
 def row(r: dict[str, Any], without_end: bool = False) -> list[str]:
     """One stack's numbers as text. without_end: none of its flows can finish."""
-    finished = f"{count(r['flows'])} endless" if without_end and not r["finished"] else f"{count(r['finished'])} of {count(r['flows'])}"
+    finished = (
+        f"{count(r['flows'])} endless"
+        if without_end and not r["finished"]
+        else f"{count(r['finished'])} of {count(r['flows'])}"
+    )
     times = [seconds(r[key]) for key in ("mean", "median", "p99")]
     stack = r["stack"] if r["run"] == r["stack"] else f"{r['run']}: {r['stack']}"
-    return [stack, finished, *times, percent(r["loss"]), rate(r["goodput"]), count(r["timeouts"]), count(r["spurious_retransmissions"])]
+    return [
+        stack,
+        finished,
+        *times,
+        percent(r["loss"]),
+        rate(r["goodput"]),
+        count(r["timeouts"]),
+        count(r["spurious_retransmissions"]),
+    ]
 
 
 def override(text: str) -> tuple[str, str]:

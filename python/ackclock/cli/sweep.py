@@ -37,25 +37,57 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
 @click.command("sweep")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario in all runs, by dotted key. May be repeated."
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a value of the scenario in all runs, by dotted key. May be repeated.",
 )
 @click.option("--allow-files", is_flag=True, help="Let plan and scenario name files outside their folders.")
 @click.option(
-    "--workers", type=click.IntRange(1, 1024), help="Runs side by side, a process each; one per core by default. Results do not depend on it."
+    "--workers",
+    type=click.IntRange(1, 1024),
+    help="Runs side by side, a process each; one per core by default. Results do not depend on it.",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers make the runs, such as tls://host:8786.")
-@click.option("--tls-ca", type=click.Path(path_type=Path), metavar="FILE", help="The certificate that signed those of that cluster (PEM).")
-@click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="Your own certificate for it (PEM).")
-@click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The key of your certificate (PEM).")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="A Dask scheduler whose workers make the runs, such as tls://host:8786.",
+)
+@click.option(
+    "--tls-ca",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The certificate that signed those of that cluster (PEM).",
+)
+@click.option(
+    "--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="Your own certificate for it (PEM)."
+)
+@click.option(
+    "--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The key of your certificate (PEM)."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the tables; runs/NAME by default.")
 @click.option(
-    "--keep", type=click.Path(path_type=Path), default=Path("runs/kept"), show_default=True, help="Folder where finished runs are kept and found."
+    "--keep",
+    type=click.Path(path_type=Path),
+    default=Path("runs/kept"),
+    show_default=True,
+    help="Folder where finished runs are kept and found.",
 )
 @click.option("--show", metavar="NUMBER,...", help=f"Numbers in the table; {','.join(SHOWN)} by default.")
 @click.option(
-    "--plot", "plots", multiple=True, metavar="X,Y[,BY]", help="A figure of the number Y over the axis X, a line for each BY. May be repeated."
+    "--plot",
+    "plots",
+    multiple=True,
+    metavar="X,Y[,BY]",
+    help="A figure of the number Y over the axis X, a line for each BY. May be repeated.",
 )
-@click.option("--count", "only_count", is_flag=True, help="Only say how many runs there are, and how many are kept already.")
+@click.option(
+    "--count",
+    "only_count",
+    is_flag=True,
+    help="Only say how many runs there are, and how many are kept already.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     plan: Path,
@@ -75,21 +107,30 @@ def command(
 ) -> int | None:
     """Run what PLAN (a TOML file) asks for: a scenario with its axes, seeds and filters.
 
-    Finished runs are kept: what was interrupted or extended runs only what is missing. The result is one table, and one each of all flows and links.
-    Exit code 2 where the plan makes scenarios that will not do, 1 where a run failed otherwise; the others are run all the same.
+    Finished runs are kept: what was interrupted or extended runs only what is missing. The result is one
+    table, and one each of all flows and links. Exit code 2 where the plan makes scenarios that will not do, 1
+    where a run failed otherwise; the others are run all the same.
     """
     if workers and scheduler:
-        raise click.UsageError("`--workers` is for this machine, and `--scheduler` has workers of its own; give either")
+        raise click.UsageError(
+            "`--workers` is for this machine, and `--scheduler` has workers of its own; give either"
+        )
     from ackclock.results import folder
     from ackclock.sweep import Scheduler
     from ackclock.sweep import plan as plans
     from ackclock.sweep.picture import check
 
-    cluster = Scheduler(scheduler, tls_ca, tls_cert, tls_key, lambda sentence: note(f"Note: {sentence}.")) if scheduler else None
+    cluster = (
+        Scheduler(scheduler, tls_ca, tls_cert, tls_key, lambda sentence: note(f"Note: {sentence}."))
+        if scheduler
+        else None
+    )
     if cluster:
         cluster.check()
     elif tls_ca or tls_cert or tls_key:
-        raise click.UsageError("`--tls-ca`, `--tls-cert` and `--tls-key` are for a cluster; give its `--scheduler` too")
+        raise click.UsageError(
+            "`--tls-ca`, `--tls-cert` and `--tls-key` are for a cluster; give its `--scheduler` too"
+        )
     given = plans.read(plan, dict(map(override, overrides)), allow_files=allow_files)
     shown = _shown(show)
     for text in plots:
@@ -126,7 +167,9 @@ def _complain(what: str, given: Plan, failures: list[tuple[Case, Failure]]) -> N
         note(f"{what}: {len(failures) - MOST_FAILURES} more.")
 
 
-def _run(given: Plan, cases: list[Case], workers: int | None, scheduler: Scheduler | None, keep: Path) -> SweepResult:
+def _run(
+    given: Plan, cases: list[Case], workers: int | None, scheduler: Scheduler | None, keep: Path
+) -> SweepResult:
     done = [0.0]
     with bar(given.title) as progress:
 
@@ -135,10 +178,21 @@ def _run(given: Plan, cases: list[Case], workers: int | None, scheduler: Schedul
             progress(share, label)
 
         try:
-            return given.sweep.run(workers=workers, scheduler=scheduler, processes=True, keep=keep, progress=told, strict=False, cases=cases)
+            return given.sweep.run(
+                workers=workers,
+                scheduler=scheduler,
+                processes=True,
+                keep=keep,
+                progress=told,
+                strict=False,
+                cases=cases,
+            )
         except KeyboardInterrupt:
             progress.close()
-            note(f"Interrupted after {100 * done[0]:.0f} % of what was missing. It is kept in {keep}, and the same command goes on from there.")
+            note(
+                f"Interrupted after {100 * done[0]:.0f} % of what was missing. It is kept in {keep}, "
+                "and the same command goes on from there."
+            )
             raise
 
 
@@ -167,22 +221,33 @@ def _count(cases: list[Case], keep: Path, as_json: bool) -> int | None:
     return SCENARIO_FAILED if refused else None
 
 
-def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...], took: float) -> dict[str, Any]:
+def _save(
+    given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...], took: float
+) -> dict[str, Any]:
     """Writes the folder, and returns what `--json` prints, which the folder holds as well."""
     from ackclock import _core
     from ackclock.results import folder
     from ackclock.sweep.picture import picture
     from ackclock.sweep.work import engine
 
-    figures = {f"plot-{i}" if len(plots) > 1 else "plot": partial(picture, found, text, given.title) for i, text in enumerate(plots, start=1)}
+    figures = {
+        f"plot-{i}" if len(plots) > 1 else "plot": partial(picture, found, text, given.title)
+        for i, text in enumerate(plots, start=1)
+    }
     result = {
         "plan": given.name,
         "title": given.title,
         "runs": len(found),
         "made": found.fresh,
         "found": found.found,
-        "failures": [{"where": c.named(found.axes), "values": c.values, "seed": c.seed, "reason": f.reason} for c, f in found.failures],
-        "axes": [{"name": a.name, "keys": list(a.keys), "unit": a.unit, "values": [v.shown for v in a.values]} for a in found.axes],
+        "failures": [
+            {"where": c.named(found.axes), "values": c.values, "seed": c.seed, "reason": f.reason}
+            for c, f in found.failures
+        ],
+        "axes": [
+            {"name": a.name, "keys": list(a.keys), "unit": a.unit, "values": [v.shown for v in a.values]}
+            for a in found.axes
+        ],
         "rows": found.over_seeds(),
         "seconds": round(took, 3),
         "version": _core.version,
@@ -194,7 +259,9 @@ def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...],
         (directory / "plan.toml").write_text(given.text, encoding="utf-8")
         (directory / "scenario.toml").write_text(given.sweep.scenario.text, encoding="utf-8")
         for name in ("table", "flows", "links", *found.traces()):
-            folder.write_table(getattr(found, name), directory / f"{'sweep' if name == 'table' else name}.parquet")
+            folder.write_table(
+                getattr(found, name), directory / f"{'sweep' if name == 'table' else name}.parquet"
+            )
         folder.write_json(result, directory / folder.SUMMARY)
 
     folder.write(target, fill, figures)
@@ -202,7 +269,9 @@ def _save(given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...],
 
 
 def _show(found: SweepResult, numbers: list[str]) -> None:
-    """Prints a row for each combination of values and stack: means over the seeds, and their standard deviations."""
+    """Prints a row for each combination of values and stack: means over the seeds, and their standard
+    deviations.
+    """
     from ackclock.sweep.axis import shown
 
     rows = found.over_seeds(numbers)
@@ -211,7 +280,9 @@ def _show(found: SweepResult, numbers: list[str]) -> None:
     axes = found.axes
     stacks = len({row["stack"] for row in rows}) > 1
     columns = [(a.name, "left" if isinstance(a.values[0].shown, str) else "right") for a in axes]
-    columns += [("stack", "left")] * stacks + [("runs", "right")] + [(n.replace("_", " "), "right") for n in numbers]
+    columns += (
+        [("stack", "left")] * stacks + [("runs", "right")] + [(n.replace("_", " "), "right") for n in numbers]
+    )
     lines = []
     for row in rows[:MOST_ROWS]:
         line = [shown(row[a.name], a.unit) for a in axes] + [str(row["stack"])] * stacks + [str(row["runs"])]
@@ -219,7 +290,13 @@ def _show(found: SweepResult, numbers: list[str]) -> None:
     names = [name for name, _ in columns[: len(axes) + stacks]]
     # The numbers that were asked for first matter most.
     spare = ["runs", *(n.replace("_", " ") for n in reversed(numbers[1:]))]
-    print_table(columns, lines, names=names, spare=spare, elsewhere="--show chooses others, and sweep.parquet and --json have all")
+    print_table(
+        columns,
+        lines,
+        names=names,
+        spare=spare,
+        elsewhere="--show chooses others, and sweep.parquet and --json have all",
+    )
     if len(rows) > MOST_ROWS:
         note(f"{len(rows) - MOST_ROWS} more rows are in sweep.parquet.")
 

@@ -15,16 +15,28 @@ STRETCHES = 2000
 
 @click.command("timers")
 @click.argument("series", type=click.Path(path_type=Path))
-@click.option("--timer", "names", multiple=True, metavar="NAME[(KEY=VALUE,...)]", help="A timer; may be repeated. By default every one there is.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the numbers and the figure; runs/timers-SERIES by default.")
+@click.option(
+    "--timer",
+    "names",
+    multiple=True,
+    metavar="NAME[(KEY=VALUE,...)]",
+    help="A timer; may be repeated. By default every one there is.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the numbers and the figure; runs/timers-SERIES by default.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: bool) -> None:
-    """Replay retransmission timers over SERIES (CSV with a header, or Parquet): how they would have done on these round-trip times.
+    """Replay retransmission timers over SERIES (CSV with a header, or Parquet): how they would have done on
+    these round-trip times.
 
-    Columns: time (s) when an ack arrived; rtt (s), empty where it brought no valid sample; optionally flight, cwnd, ssthresh (segments) and
-    lost (true where the segment was lost; rtt is then the time since it was sent). A timeout is spurious where the timer would have expired
-    before the ack. What a loss costs is the time from sending a segment to sending it again: with a countdown that takes the age of the
-    oldest segment off (precise), and with one that starts again in full at every ack (restart).
+    Columns: time (s) when an ack arrived; rtt (s), empty where it brought no valid sample; optionally flight,
+    cwnd, ssthresh (segments) and lost (true where the segment was lost; rtt is then the time since it was
+    sent). A timeout is spurious where the timer would have expired before the ack. What a loss costs is the
+    time from sending a segment to sending it again: with a countdown that takes the age of the oldest segment
+    off (precise), and with one that starts again in full at every ack (restart).
     """
     from ackclock.models.series import read
     from ackclock.models.timer import Timer, raw
@@ -47,7 +59,9 @@ def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: boo
             progress(1 - 1 / (1 + rows / 1e6), f"{series.name}: {rows:,} rows")
     found = [{"timer": name, **json.loads(replay.summary())} for name, replay in replays.items()]
     if found[0]["samples"] < 2:
-        raise InputError(f"`{series}` has {found[0]['samples']} valid samples; give at least two, with an rtt above zero")
+        raise InputError(
+            f"`{series}` has {found[0]['samples']} valid samples; give at least two, with an rtt above zero"
+        )
     result = {"series": str(series), "rows": rows, "lost": losses, "timers": found}
     result["folder"] = str(_write(target, replays, result, series.name))
     if as_json:
@@ -58,16 +72,38 @@ def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: boo
 
 
 def _show(result: dict[str, Any]) -> None:
-    columns = ["timer", "samples", "spurious", "RTO/RTT mean", "p1", "p50", "p99", "a loss costs (precise)", "a loss costs (restart)"]
+    columns = [
+        "timer",
+        "samples",
+        "spurious",
+        "RTO/RTT mean",
+        "p1",
+        "p50",
+        "p99",
+        "a loss costs (precise)",
+        "a loss costs (restart)",
+    ]
     marked = result["lost"] > 0
     columns += ["marked losses cost (precise)", "marked losses cost (restart)"] * marked
     table = []
     for t in result["timers"]:
         ratios = [f"{t['ratio'][key]:.3g}" for key in ("mean", "p1", "p50", "p99")]
-        costs = [seconds(t[key]["mean"]) for key in ("cost_precise", "cost_restart", *(("marked_precise", "marked_restart") if marked else ()))]
+        costs = [
+            seconds(t[key]["mean"])
+            for key in (
+                "cost_precise",
+                "cost_restart",
+                *(("marked_precise", "marked_restart") if marked else ()),
+            )
+        ]
         table.append([t["timer"], count(t["samples"]), count(t["spurious"]), *ratios, *costs])
     spare = ("p1", "samples", "p50", *columns[-1:-3:-1])
-    print_table([(c, "left" if c == "timer" else "right") for c in columns], table, spare=spare, elsewhere="summary.json and --json have all")
+    print_table(
+        [(c, "left" if c == "timer" else "right") for c in columns],
+        table,
+        spare=spare,
+        elsewhere="summary.json and --json have all",
+    )
 
 
 def _write(target: Path, replays: dict[str, Any], result: dict[str, Any], name: str) -> Path:
@@ -81,7 +117,12 @@ def _write(target: Path, replays: dict[str, Any], result: dict[str, Any], name: 
     said = {t["timer"]: f"{count(t['spurious'])} spurious" for t in result["timers"]}
 
     def draw() -> Any:
-        return outlines(arrays, title="Timeouts over a series of round-trip times", subtitle=f"{name}: {result['rows']:,} rows", said=said)
+        return outlines(
+            arrays,
+            title="Timeouts over a series of round-trip times",
+            subtitle=f"{name}: {result['rows']:,} rows",
+            said=said,
+        )
 
     def fill(directory: Path) -> None:
         tables = [t.append_column("timer", pa.array([timer] * t.num_rows)) for timer, t in curves.items()]

@@ -31,7 +31,9 @@ class Values:
 
 
 def parse(name: str, i: Input, text: str) -> Values:
-    """Reads `1s`, `1s,2s`, `1s*100`, `0.01..0.5`, `0.01..0.5:10` and `0.01..0.5:10log`, and lists of these."""
+    """Reads `1s`, `1s,2s`, `1s*100`, `0.01..0.5`, `0.01..0.5:10` and `0.01..0.5:10log`, and lists of
+    these.
+    """
     parts = [_part(name, i, part.strip()) for part in text.split(",")]
     if len(parts) == 1:
         return parts[0]

@@ -1,6 +1,17 @@
-"""Models of the papers: closed forms, NumPy functions that broadcast, and timers driven over series of round-trip times."""
+"""Models of the papers: closed forms, NumPy functions that broadcast, and timers driven over series of
+round-trip times.
+"""
 
-from ackclock.models import backoff2008, cardwell2000, eifel2000, interactive2007, jacobson88, mathis97, pftk98, rfc9438
+from ackclock.models import (
+    backoff2008,
+    cardwell2000,
+    eifel2000,
+    interactive2007,
+    jacobson88,
+    mathis97,
+    pftk98,
+    rfc9438,
+)
 from ackclock.models.formula import FORMULAS, Formula, Input
 from ackclock.models.timer import Timer
 

@@ -20,8 +20,8 @@ class Input:
     """One input of a formula."""
 
     kind: str
-    """`time` (seconds, above zero), `span` (zero too), `ratio`, `size` (bytes), `rate` (bit/s), `count`, `packets`, `limit` (packets, or infinite),
-    `packets/s` or `number`."""
+    """`time` (seconds, above zero), `span` (zero too), `ratio`, `size` (bytes), `rate` (bit/s), `count`,
+    `packets`, `limit` (packets, or infinite), `packets/s` or `number`."""
     about: str
     """What it means, in one line."""
     per_flow: bool = False
@@ -61,7 +61,8 @@ def formula(
     domain: str = "its inputs must be positive, and a loss ratio below 1",
     **inputs: Input,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares the decorated function as the closed form `id` of the register, or of a source outside it that `id` names.
+    """Declares the decorated function as the closed form `id` of the register, or of a source outside it that
+    `id` names.
 
     over_flows: one result for all flows, not one for each. domain: what inputs must be for a finite value.
     """

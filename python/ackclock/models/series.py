@@ -24,18 +24,23 @@ SEGMENTS = {"flight": "flight_size", "cwnd": "cwnd", "ssthresh": "ssthresh"}
 def read(path: Path) -> Iterator[dict[str, Array]]:
     """The series in `path`, CSV with a header or Parquet, in pieces that a replay takes.
 
-    Columns: `time` (s) when the ack arrived, never falling; `rtt` (s), empty or 0 where there is no valid sample; optionally `flight`, `cwnd` and
-    `ssthresh` (segments), and `lost` (true where the segment was lost: `rtt` is then the time since it was sent). Others are passed over. Raises
-    `InputError`, naming the row.
+    Columns: `time` (s) when the ack arrived, never falling; `rtt` (s), empty or 0 where there is no valid
+    sample; optionally `flight`, `cwnd` and `ssthresh` (segments), and `lost` (true where the segment was
+    lost: `rtt` is then the time since it was sent). Others are passed over. Raises `InputError`, naming the
+    row.
     """
     if not path.is_file():
-        raise InputError(f"`{path}` is not a file; give a series as CSV or Parquet with the columns time and rtt")
+        raise InputError(
+            f"`{path}` is not a file; give a series as CSV or Parquet with the columns time and rtt"
+        )
     row, last = 0, 0.0
     try:
         for batch in _batches(path):
             for name in ("time", "rtt"):
                 if name not in batch.schema.names:
-                    raise InputError(f"`{path}` has no column `{name}`; it has {', '.join(batch.schema.names)}")
+                    raise InputError(
+                        f"`{path}` has no column `{name}`; it has {', '.join(batch.schema.names)}"
+                    )
             piece = _piece(path, batch, row, last)
             row += batch.num_rows
             last = float(piece["time"][-1]) if batch.num_rows else last
@@ -43,7 +48,10 @@ def read(path: Path) -> Iterator[dict[str, Array]]:
     except pa.ArrowException as e:
         # Behind the numbers of columns stands the whole row, which is no matter of an error.
         why = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", " ".join(str(e).split()))[:300].rstrip(".")
-        raise InputError(f"`{path}` cannot be read as a series ({why}); give CSV or Parquet with seconds in the columns time and rtt") from None
+        raise InputError(
+            f"`{path}` cannot be read as a series ({why}); give CSV or Parquet with seconds in the "
+            "columns time and rtt"
+        ) from None
     except UnicodeDecodeError:
         raise InputError(f"`{path}` is neither Parquet nor CSV in UTF-8") from None
     if row == 0:
@@ -58,7 +66,9 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
         wanted = [n for n in ("time", "rtt", *SEGMENTS, "lost") if n in file.schema_arrow.names]
         missing = [n for n in ("time", "rtt") if n not in wanted]
         if missing:
-            raise InputError(f"`{path}` has no column `{missing[0]}`; it has {', '.join(file.schema_arrow.names)}")
+            raise InputError(
+                f"`{path}` has no column `{missing[0]}`; it has {', '.join(file.schema_arrow.names)}"
+            )
         yield from file.iter_batches(ROWS, columns=wanted)
         return
     types = {**dict.fromkeys(("time", "rtt", *SEGMENTS), pa.float64()), "lost": pa.bool_()}
@@ -70,7 +80,9 @@ def _piece(path: Path, batch: pa.RecordBatch, before: int, last: float) -> dict[
         try:
             column = batch.column(name).cast(pa.float64()).fill_null(missing)
         except pa.ArrowException:
-            raise InputError(f"`{path}`: column `{name}` is of type {batch.schema.field(name).type}; give numbers") from None
+            raise InputError(
+                f"`{path}`: column `{name}` is of type {batch.schema.field(name).type}; give numbers"
+            ) from None
         return column.to_numpy(zero_copy_only=False)
 
     def check(name: str, values: Array, holds: Array, wanted: str) -> None:
@@ -86,7 +98,12 @@ def _piece(path: Path, batch: pa.RecordBatch, before: int, last: float) -> dict[
     for name, known in SEGMENTS.items():
         if name in batch.schema.names:
             segments = numbers(name, 1.0)
-            check(name, segments, (segments >= 0) & (segments <= LARGEST_FLIGHT), f"segments between 0 and {LARGEST_FLIGHT:g}")
+            check(
+                name,
+                segments,
+                (segments >= 0) & (segments <= LARGEST_FLIGHT),
+                f"segments between 0 and {LARGEST_FLIGHT:g}",
+            )
             piece[known] = np.rint(segments)
     if "lost" in batch.schema.names:
         piece["lost"] = numbers("lost", 0.0) != 0

@@ -1,4 +1,6 @@
-"""Retransmission timers driven over series of round-trip times. The rules are those that connections run; none is written again here."""
+"""Retransmission timers driven over series of round-trip times. The rules are those that connections run;
+none is written again here.
+"""
 
 from __future__ import annotations
 
@@ -53,31 +55,51 @@ class Timer:
 
     def but(self, **params: str) -> Timer:
         """The same timer with those parameters set that it has, and that were not set before."""
-        known = {p.name for d in declarations() if d.kind == "estimator" and d.name == self.name for p in d.params}
+        known = {
+            p.name for d in declarations() if d.kind == "estimator" and d.name == self.name for p in d.params
+        }
         given = dict(self.params)
-        return Timer(self.name, (*self.params, *((k, v) for k, v in params.items() if k in known and k not in given)))
+        return Timer(
+            self.name, (*self.params, *((k, v) for k, v in params.items() if k in known and k not in given))
+        )
 
-    def rows(self, columns: Mapping[str, Array], smss: int = 1, start: tuple[float, float] | None = None) -> dict[str, Array]:
+    def rows(
+        self, columns: Mapping[str, Array], smss: int = 1, start: tuple[float, float] | None = None
+    ) -> dict[str, Array]:
         """What the timer makes of each row of a series that fits in memory.
 
-        columns: `time`, `rtt` (s; 0 where a row brings no valid sample) and, where known, `flight_size`, `cwnd`, `ssthresh` (bytes; `smss` 1 makes
-        them segments), `sampling_rate`, `lost`, all of shape (rows,). start: SRTT and RTTVAR before the first row (s). Returns `srtt`, `rttvar`,
-        `rto` (s, NaN before one came), `spurious`, and the timer's private numbers, of the same shape.
+        columns: `time`, `rtt` (s; 0 where a row brings no valid sample) and, where known, `flight_size`,
+        `cwnd`, `ssthresh` (bytes; `smss` 1 makes them segments), `sampling_rate`, `lost`, all of shape
+        (rows,). start: SRTT and RTTVAR before the first row (s). Returns `srtt`, `rttvar`, `rto` (s, NaN
+        before one came), `spurious`, and the timer's private numbers, of the same shape.
         """
-        table = pa.table(_core.timer_rows(self.name, list(self.params), smss, raw(columns), start and (round(start[0] * NS), round(start[1] * NS))))
+        table = pa.table(
+            _core.timer_rows(
+                self.name,
+                list(self.params),
+                smss,
+                raw(columns),
+                start and (round(start[0] * NS), round(start[1] * NS)),
+            )
+        )
         return {name: table[name].to_numpy() for name in table.column_names}
 
-    def step(self, srtt: Array, rttvar: Array, sample: Array, smss: int = 1, **columns: Array) -> dict[str, Array]:
+    def step(
+        self, srtt: Array, rttvar: Array, sample: Array, smss: int = 1, **columns: Array
+    ) -> dict[str, Array]:
         """What the timer makes of one sample from estimates that it is given, to the nanosecond.
 
-        srtt, rttvar, sample: seconds (a sample of 0 is none); columns: as in `rows`. Shapes that broadcast. Returns `srtt`, `rttvar`, `rto` (s).
-        A timer that counts ticks finds the sample to end on one.
+        srtt, rttvar, sample: seconds (a sample of 0 is none); columns: as in `rows`. Shapes that broadcast.
+        Returns `srtt`, `rttvar`, `rto` (s). A timer that counts ticks finds the sample to end on one.
         """
         given = {"srtt": srtt, "rttvar": rttvar, "rtt": sample, "time": sample, **columns}
         for name in ("srtt", "rttvar", "rtt"):
             v = np.asarray(given[name], float)
             if not ((v >= 0) & (v <= LONGEST)).all():
-                raise InputError(f"times of a timer lie between 0 and {LONGEST:g} s; {v[~((v >= 0) & (v <= LONGEST))].flat[0]:g} s was given")
+                raise InputError(
+                    f"times of a timer lie between 0 and {LONGEST:g} s; "
+                    f"{v[~((v >= 0) & (v <= LONGEST))].flat[0]:g} s was given"
+                )
         shape = np.broadcast_shapes(*(np.shape(v) for v in given.values()))
         flat = {name: np.broadcast_to(np.asarray(v, float), shape).ravel() for name, v in given.items()}
         table = pa.table(_core.timer_steps(self.name, list(self.params), smss, raw(flat)))
@@ -109,8 +131,14 @@ def step(name: str, srtt: Array, rttvar: Array, sample: Array, **params: Array) 
     out = {key: np.empty(flat[0].size) for key in ("srtt", "rttvar", "rto")}
     for n, setting in enumerate(settings.T):
         chosen = which.ravel() == n
-        texts = {key: np.format_float_positional(x, trim="-") for key, x in zip(params, setting, strict=False)}
-        made = Timer(name, tuple(texts.items())).but(min_rto="0s", max_rto="1h").step(*(a[chosen] for a in flat[:3]))
+        texts = {
+            key: np.format_float_positional(x, trim="-") for key, x in zip(params, setting, strict=False)
+        }
+        made = (
+            Timer(name, tuple(texts.items()))
+            .but(min_rto="0s", max_rto="1h")
+            .step(*(a[chosen] for a in flat[:3]))
+        )
         for key, column in made.items():
             out[key][chosen] = column
     return {key: column.reshape(shape) for key, column in out.items()}

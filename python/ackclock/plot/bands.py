@@ -18,7 +18,9 @@ LEVELS = 160
 
 
 def student(runs: int) -> float:
-    """Standard errors on either side of a mean over so many runs that make its confidence interval; infinite for one run."""
+    """Standard errors on either side of a mean over so many runs that make its confidence interval; infinite
+    for one run.
+    """
     from scipy.stats import t
 
     return float(t.ppf((1 + LEVEL) / 2, runs - 1)) if runs > 1 else float("inf")
@@ -31,9 +33,11 @@ def half_width(values: Sequence[float] | np.ndarray) -> float:
 
 
 def band(runs: Sequence[np.ndarray], lowest: float = 1e-4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A band around the complementary distribution of all runs together: shares, and the times between which it lies with confidence `LEVEL`.
+    """A band around the complementary distribution of all runs together: shares, and the times between which
+    it lies with confidence `LEVEL`.
 
-    At each share the band is as wide as the logarithms of the runs' quantiles make it. It ends at the share that one value of the smallest run is.
+    At each share the band is as wide as the logarithms of the runs' quantiles make it. It ends at the share
+    that one value of the smallest run is.
     """
     runs = [v[v > 0] for v in map(np.asarray, runs)]
     least = max(1.0 / max(min(v.size for v in runs), 1), lowest)
@@ -51,10 +55,11 @@ def ccdf_bands(
     subtitle: str = "",
     by: str = "stack",
 ) -> Figure:
-    """Draws the share of response times (s) of at least x for each series, all its runs together, with a confidence band from the runs, on
-    logarithmic axes.
+    """Draws the share of response times (s) of at least x for each series, all its runs together, with a
+    confidence band from the runs, on logarithmic axes.
 
-    series: by name, an array for each run (seed). Each line is named in the legend with the median and the 99th percentile.
+    series: by name, an array for each run (seed). Each line is named in the legend with the median and the
+    99th percentile.
     """
     every = np.concatenate([*(np.asarray(v, float) for runs in series.values() for v in runs), np.empty(0)])
     fig, axes = style.figure(title, subtitle)

@@ -13,7 +13,8 @@ from ackclock.plot import style
 
 
 def points(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The empirical complementary distribution of `values`: each distinct value x and the share of values above or equal to it.
+    """The empirical complementary distribution of `values`: each distinct value x and the share of values
+    above or equal to it.
 
     Counting "or equal" keeps the largest value on a logarithmic axis, at 1/n.
     """
@@ -23,7 +24,9 @@ def points(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the values of a distribution are: the words and the unit of its axis, the words of its shares, and how a value is written."""
+    """What the values of a distribution are: the words and the unit of its axis, the words of its shares, and
+    how a value is written.
+    """
 
     label: str
     share: str
@@ -41,13 +44,17 @@ def ccdf(
     quantity: Quantity | None = None,
     by: str = "stack",
 ) -> Figure:
-    """Draws the share of values at least as large as x for each series, on logarithmic axes; x is linear where values lie close together.
+    """Draws the share of values at least as large as x for each series, on logarithmic axes; x is linear
+    where values lie close together.
 
-    NaNs are left out. quantity: what the values are, response times in seconds by default. Each line is named in the legend with its median and 99th
-    percentile.
+    NaNs are left out. quantity: what the values are, response times in seconds by default. Each line is named
+    in the legend with its median and 99th percentile.
     """
     what = quantity or RESPONSE_TIME
-    known = {name: v[~np.isnan(v)] for name, v in ((name, np.asarray(values, dtype=float)) for name, values in series.items())}
+    known = {
+        name: v[~np.isnan(v)]
+        for name, v in ((name, np.asarray(values, dtype=float)) for name, values in series.items())
+    }
     every = np.concatenate([*known.values(), np.empty(0)])
     log = what.limits is not None or wide(every)
     fig, axes = style.figure(title, subtitle)
@@ -93,7 +100,13 @@ def legend(axes: Axes, by: str) -> None:
     """Puts the legend where a falling curve leaves room; none where nothing is drawn."""
     if not axes.get_legend_handles_labels()[1]:
         return
-    box = axes.legend(loc="lower left", title=f"{by}   (median, 99th percentile)", alignment="left", fontsize=9, title_fontsize=8.5)
+    box = axes.legend(
+        loc="lower left",
+        title=f"{by}   (median, 99th percentile)",
+        alignment="left",
+        fontsize=9,
+        title_fontsize=8.5,
+    )
     box.set_zorder(5)
 
 
@@ -102,4 +115,10 @@ def seconds(x: float) -> str:
     return f"{x * 1e3:.3g} ms" if x < 1 else f"{x:.3g} s"
 
 
-RESPONSE_TIME = Quantity("response time (s)", "share of flows that took at least this long", "nothing finished", seconds, (0.01, 1000.0))
+RESPONSE_TIME = Quantity(
+    "response time (s)",
+    "share of flows that took at least this long",
+    "nothing finished",
+    seconds,
+    (0.01, 1000.0),
+)

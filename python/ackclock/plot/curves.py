@@ -25,7 +25,8 @@ def curves(
 ) -> Figure:
     """Draws functions of one variable: names and values at `x`.
 
-    log: whether the x axis is logarithmic; the y axis then is too, where every value is above zero. legend: what the lines have in common.
+    log: whether the x axis is logarithmic; the y axis then is too, where every value is above zero. legend:
+    what the lines have in common.
     """
     fig, axes = style.figure(title, subtitle)
     every = np.concatenate([np.asarray(v, float) for _, v in lines])
@@ -42,5 +43,12 @@ def curves(
         axes.set(xlim=(x.min(), x.max()), xlabel=xlabel, ylabel=ylabel)
         axes.grid(True, which="major")
         if len(lines) > 1 or legend:
-            axes.legend(loc="best", fontsize=9, title=legend or None, title_fontsize=9, alignment="left", handlelength=2.6)
+            axes.legend(
+                loc="best",
+                fontsize=9,
+                title=legend or None,
+                title_fontsize=9,
+                alignment="left",
+                handlelength=2.6,
+            )
     return fig

@@ -29,9 +29,12 @@ def unit(top: float) -> tuple[float, str]:
     return next((u for u in reversed(UNITS) if top >= 10 * u[0]), UNITS[0])
 
 
-def details(t: Trace, *, title: str, subtitle: str = "", until: float | None = None, since: float = 0.0) -> Figure:
-    """Draws one direction of a connection over time: every segment from its first to its last byte, what was acknowledged, the edge of the receiver's
-    window, SACK blocks, what was sent again by its kind (hollow: in vain), and how long each timer waited.
+def details(
+    t: Trace, *, title: str, subtitle: str = "", until: float | None = None, since: float = 0.0
+) -> Figure:
+    """Draws one direction of a connection over time: every segment from its first to its last byte, what was
+    acknowledged, the edge of the receiver's window, SACK blocks, what was sent again by its kind (hollow: in
+    vain), and how long each timer waited.
 
     since, until: the first and the last moment shown (s).
     """
@@ -46,7 +49,12 @@ def details(t: Trace, *, title: str, subtitle: str = "", until: float | None = N
     with mpl.rc_context(style.SETTINGS):
         edge = 0.01 * (last - since)
         axes.set(xlim=(since - edge, last + edge), ylim=view.limits[2:])
-        keys = [*_lines(axes, t, view), *_segments(axes, t, view), *_again(axes, t, view), *_waits(axes, t, view)]
+        keys = [
+            *_lines(axes, t, view),
+            *_segments(axes, t, view),
+            *_again(axes, t, view),
+            *_waits(axes, t, view),
+        ]
         axes.set(xlabel="time (s)", ylabel=f"sequence number ({name})")
         axes.grid(True)
         legend(fig, keys)
@@ -68,10 +76,21 @@ class View:
 
 def legend(fig: Figure, keys: list[Line2D]) -> None:
     """Puts the legend below the axes, where nothing is drawn."""
-    fig.legend(handles=keys, loc="outside lower left", ncols=4, fontsize=8, handletextpad=0.4, columnspacing=1.2, labelspacing=0.3, handlelength=1.6)
+    fig.legend(
+        handles=keys,
+        loc="outside lower left",
+        ncols=4,
+        fontsize=8,
+        handletextpad=0.4,
+        columnspacing=1.2,
+        labelspacing=0.3,
+        handlelength=1.6,
+    )
 
 
-def again(axes: Axes, x: np.ndarray, y: np.ndarray, kind: str, needed: np.ndarray, label: str | None = None) -> Line2D:
+def again(
+    axes: Axes, x: np.ndarray, y: np.ndarray, kind: str, needed: np.ndarray, label: str | None = None
+) -> Line2D:
     """Marks what was sent again, and returns what stands for it in a legend. What was in vain is hollow."""
     look = kinds.look(kind)
     for these, face in ((needed, look.colour), (~needed, "white")):
@@ -117,12 +136,41 @@ def _bars(axes: Axes, x: np.ndarray, low: np.ndarray, high: np.ndarray, view: Vi
 def _segments(axes: Axes, t: Trace, view: View) -> list[Line2D]:
     keys = []
     if t.sack_at.size:
-        _bars(axes, t.sack_at, t.sack_from / view.scale, t.sack_to / view.scale, view, colors=kinds.SACK, linewidths=0.8, alpha=0.55, zorder=2)
-        keys.append(Line2D([], [], color=kinds.SACK, marker="|", markersize=7, linestyle="", label=f"SACK ({t.sack_at.size:,})"))
+        _bars(
+            axes,
+            t.sack_at,
+            t.sack_from / view.scale,
+            t.sack_to / view.scale,
+            view,
+            colors=kinds.SACK,
+            linewidths=0.8,
+            alpha=0.55,
+            zorder=2,
+        )
+        keys.append(
+            Line2D(
+                [],
+                [],
+                color=kinds.SACK,
+                marker="|",
+                markersize=7,
+                linestyle="",
+                label=f"SACK ({t.sack_at.size:,})",
+            )
+        )
     new = ~t.marked
     low, high = t.offset[new] / view.scale, (t.offset + t.size)[new] / view.scale
     _bars(axes, t.time[new], low, high, view, colors=kinds.NEW, linewidths=1.6, zorder=3)
-    key = Line2D([], [], color=kinds.NEW, marker="|", markersize=7, markeredgewidth=1.8, linestyle="", label=f"data ({int(new.sum()):,})")
+    key = Line2D(
+        [],
+        [],
+        color=kinds.NEW,
+        marker="|",
+        markersize=7,
+        markeredgewidth=1.8,
+        linestyle="",
+        label=f"data ({int(new.sum()):,})",
+    )
     return [key, *keys]
 
 
@@ -130,11 +178,25 @@ def _lines(axes: Axes, t: Trace, view: View) -> list[Line2D]:
     keys = []
     if t.acked_at.size:
         keep = outline(t.acked_at, t.acked)
-        axes.step(t.acked_at[keep], t.acked[keep] / view.scale, where="post", color=kinds.ACKED, linewidth=1.0, zorder=2)
+        axes.step(
+            t.acked_at[keep],
+            t.acked[keep] / view.scale,
+            where="post",
+            color=kinds.ACKED,
+            linewidth=1.0,
+            zorder=2,
+        )
         keys.append(Line2D([], [], color=kinds.ACKED, linewidth=1.2, label="acknowledged"))
     if t.edge_at.size:
         keep = outline(t.edge_at, t.edge)
-        axes.step(t.edge_at[keep], t.edge[keep] / view.scale, where="post", color=kinds.EDGE, linewidth=0.9, zorder=1)
+        axes.step(
+            t.edge_at[keep],
+            t.edge[keep] / view.scale,
+            where="post",
+            color=kinds.EDGE,
+            linewidth=0.9,
+            zorder=1,
+        )
         above = "" if (t.edge[keep] / view.scale <= view.limits[3]).any() else " (above)"
         keys.append(Line2D([], [], color=kinds.EDGE, linewidth=1.2, label=f"receiver's window{above}"))
     return keys
@@ -148,14 +210,32 @@ def _again(axes: Axes, t: Trace, view: View) -> list[Line2D]:
         label = f"{kinds.look(kind).words} ({places.size:,})"
         keys.append(again(axes, x[keep], y[keep], kind, t.needed[places][keep], label))
     if not t.needed.all():
-        keys.append(Line2D([], [], linestyle="", marker="o", color="#555555", markerfacecolor="white", markersize=5, label="hollow: in vain"))
+        keys.append(
+            Line2D(
+                [],
+                [],
+                linestyle="",
+                marker="o",
+                color="#555555",
+                markerfacecolor="white",
+                markersize=5,
+                label="hollow: in vain",
+            )
+        )
     return keys
 
 
 def _waits(axes: Axes, t: Trace, view: View) -> list[Line2D]:
     told = [w for w in t.waits if w.rto == w.rto]
     for w in told:
-        axes.plot([w.time - w.rto, w.time], [w.offset / view.scale] * 2, color=kinds.WAIT, linewidth=1.1, zorder=4, solid_capstyle="butt")
+        axes.plot(
+            [w.time - w.rto, w.time],
+            [w.offset / view.scale] * 2,
+            color=kinds.WAIT,
+            linewidth=1.1,
+            zorder=4,
+            solid_capstyle="butt",
+        )
     span = view.limits[1] - view.limits[0]
     for w in sorted((w for w in told if w.rto > SHORT * span), key=lambda w: -w.rto)[:MOST_NAMED]:
         words = f"{w.rto:.2g} s" if w.round == 1 else f"{w.rto:.2g} s, round {w.round}"

@@ -23,13 +23,19 @@ def ccdf_panels(
     subtitle: str,
     by: str = "stack",
 ) -> Figure:
-    """Draws complementary distributions in panels side by side, on the same logarithmic axes; each name has one look in all of them.
+    """Draws complementary distributions in panels side by side, on the same logarithmic axes; each name has
+    one look in all of them.
 
-    panels: by the panel's name, the series by name, an array for each run (seed). A value that has not come is infinite: it counts among those that
-    took longer. Bands and legends are those of `ccdf_bands`.
+    panels: by the panel's name, the series by name, an array for each run (seed). A value that has not come
+    is infinite: it counts among those that took longer. Bands and legends are those of `ccdf_bands`.
     """
     names = list(dict.fromkeys(name for series in panels.values() for name in series))
-    every = np.concatenate([*(np.asarray(r, float) for series in panels.values() for runs in series.values() for r in runs), np.empty(0)])
+    every = np.concatenate(
+        [
+            *(np.asarray(r, float) for series in panels.values() for runs in series.values() for r in runs),
+            np.empty(0),
+        ]
+    )
     limits = around(every, LIMITS)
     with mpl.rc_context(style.SETTINGS):
         fig, all_axes = style.side_by_side(list(panels), 5.6, 5.2, title, subtitle)
@@ -59,6 +65,8 @@ def _line(axes: Axes, i: int, name: str, runs: list[np.ndarray]) -> None:
         shares, low, high = band([r[np.isfinite(r)] for r in runs])
         # Where much is unfinished the band of what finished says nothing of the curve.
         shown = shares > 20 * unfinished
-        axes.fill_betweenx(shares[shown], low[shown], high[shown], color=look["color"], alpha=0.1, linewidth=0, zorder=2)
+        axes.fill_betweenx(
+            shares[shown], low[shown], high[shown], color=look["color"], alpha=0.1, linewidth=0, zorder=2
+        )
     median, tail = np.quantile(v, [0.5, 0.99], method="inverted_cdf")
     axes.plot([], [], label=f"{name}   ({seconds(median)}, {seconds(tail)})", **look)

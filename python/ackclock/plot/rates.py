@@ -22,9 +22,11 @@ def rates(
     level: float | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Draws rates per bin of `width` seconds, a line with a marker in the middle of each bin for each series (figures 10 to 12 of Jacobson & Karels).
+    """Draws rates per bin of `width` seconds, a line with a marker in the middle of each bin for each series
+    (figures 10 to 12 of Jacobson & Karels).
 
-    start: where the first bin begins (s). level: a value to compare with, a horizontal line. limits: of the vertical axis.
+    start: where the first bin begins (s). level: a value to compare with, a horizontal line. limits: of the
+    vertical axis.
     """
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):

@@ -33,9 +33,11 @@ def round_trips(
     waits: Sequence[Wait] = (),
     until: float | None = None,
 ) -> Figure:
-    """Draws samples of the round-trip time (s) as dots, over them the timeouts that each timer would have set, and those that expired.
+    """Draws samples of the round-trip time (s) as dots, over them the timeouts that each timer would have
+    set, and those that expired.
 
-    rto: by the timer's name. waits: expiries as they happened, each at its moment and at the height of what it had waited, backoff included.
+    rto: by the timer's name. waits: expiries as they happened, each at its moment and at the height of what
+    it had waited, backoff included.
     """
     fig, axes = style.figure(title, subtitle)
     told = [w for w in waits if w.rto == w.rto]
@@ -45,7 +47,11 @@ def round_trips(
     wide = is_wide(rtt, high)
     last = max([float(time[-1]) if time.size else 0.0, *(w.time for w in told)]) if until is None else until
     with mpl.rc_context(style.SETTINGS):
-        keep = visible(time, np.log(np.maximum(rtt, 1e-9)) if wide else rtt, (0.0, last, *((np.log(low), np.log(high)) if wide else (0.0, high))))
+        keep = visible(
+            time,
+            np.log(np.maximum(rtt, 1e-9)) if wide else rtt,
+            (0.0, last, *((np.log(low), np.log(high)) if wide else (0.0, high))),
+        )
         axes.plot(
             time[keep],
             rtt[keep],
@@ -56,14 +62,30 @@ def round_trips(
             zorder=2,
             rasterized=keep.size > DENSE,
         )
-        keys = [Line2D([], [], linestyle="", marker=".", color=SAMPLE, markersize=6, label=f"RTT samples ({time.size:,})")]
+        keys = [
+            Line2D(
+                [],
+                [],
+                linestyle="",
+                marker=".",
+                color=SAMPLE,
+                markersize=6,
+                label=f"RTT samples ({time.size:,})",
+            )
+        ]
         for i, (name, values) in enumerate(rto.items()):
             look = {**style.line(i), "linewidth": 1.3}
             # NaN before a timer has its first sample.
             known = np.isfinite(values)
             keep = np.flatnonzero(known)[outline(time[known], values[known])]
             # It holds until the next sample, so the last one to the end.
-            axes.step([*time[keep], last], [*values[keep], *values[keep[-1:]]] if keep.size else [np.nan], where="post", zorder=3, **look)
+            axes.step(
+                [*time[keep], last],
+                [*values[keep], *values[keep[-1:]]] if keep.size else [np.nan],
+                where="post",
+                zorder=3,
+                **look,
+            )
             keys.append(Line2D([], [], label=f"RTO of {name}", **look))
         for hollow, words in ((False, "timeout as it was"), (True, "a longer one would have avoided it")):
             these = [w for w in told if (w.spurious is True) == hollow]

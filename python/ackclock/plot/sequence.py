@@ -28,28 +28,47 @@ def sequence(
     acks: bool = True,
     until: float | None = None,
 ) -> Figure:
-    """Draws when each segment was sent against its sequence number, a dot each (J-U1; figures 3, 4, 8 and 9 of Jacobson & Karels).
+    """Draws when each segment was sent against its sequence number, a dot each (J-U1; figures 3, 4, 8 and 9
+    of Jacobson & Karels).
 
-    A column of dots is a burst, two dots at one height are a segment sent twice. transfers: by name, each in a colour of its own; what is sent
-    again is marked in all of them. available: the path's rate for data (B/s), a dashed line from the start of the first. acks: also draws the
-    bytes acknowledged, where there is one connection. until: the last moment shown (s).
+    A column of dots is a burst, two dots at one height are a segment sent twice. transfers: by name, each in
+    a colour of its own; what is sent again is marked in all of them. available: the path's rate for data
+    (B/s), a dashed line from the start of the first. acks: also draws the bytes acknowledged, where there is
+    one connection. until: the last moment shown (s).
     """
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
-        keys = [dots(axes, t, i, name, acks and len(transfers) == 1) for i, (name, t) in enumerate(transfers.items())]
+        keys = [
+            dots(axes, t, i, name, acks and len(transfers) == 1)
+            for i, (name, t) in enumerate(transfers.items())
+        ]
         begins = [t.time[0] for t in transfers.values() if t.time.size]
-        last = until if until is not None else max((float(t.time[-1]) for t in transfers.values() if t.time.size), default=1.0)
-        top = max((((t.offset + t.size)[t.time <= last]).max(initial=0) for t in transfers.values()), default=0) / KB
+        last = (
+            until
+            if until is not None
+            else max((float(t.time[-1]) for t in transfers.values() if t.time.size), default=1.0)
+        )
+        top = (
+            max((((t.offset + t.size)[t.time <= last]).max(initial=0) for t in transfers.values()), default=0)
+            / KB
+        )
         if any(t.again.any() for t in transfers.values()):
-            keys.append(Line2D([], [], color=AGAIN, marker="x", markersize=4.5, linestyle="", label="sent again"))
+            keys.append(
+                Line2D([], [], color=AGAIN, marker="x", markersize=4.5, linestyle="", label="sent again")
+            )
         if acks and len(transfers) == 1:
             keys.append(Line2D([], [], color="#888888", linewidth=0.9, label="acknowledged"))
         if available is not None and begins:
             (line,) = axes.plot(
-                [begins[0], last], [0, available / KB * (last - begins[0])], label=f"available: {available / KB:.3g} KB/s", **AVAILABLE
+                [begins[0], last],
+                [0, available / KB * (last - begins[0])],
+                label=f"available: {available / KB:.3g} KB/s",
+                **AVAILABLE,
             )
             keys.append(line)
-        axes.set(xlim=(0, last), ylim=(0, 1.05 * top or 1), xlabel="send time (s)", ylabel="sequence number (KB)")
+        axes.set(
+            xlim=(0, last), ylim=(0, 1.05 * top or 1), xlabel="send time (s)", ylabel="sequence number (KB)"
+        )
         axes.grid(True)
         look = {"handles": keys, "fontsize": 8.5, "handletextpad": 0.4, "labelspacing": 0.3}
         if len(transfers) > 1:
@@ -72,6 +91,22 @@ def dots(axes: Axes, t: Transfer, index: int, name: str, acks: bool) -> Line2D:
         axes.step(t.acked_at, t.acked / KB, where="post", color="#888888", linewidth=0.9, zorder=2)
     new = {"color": colour, "marker": "o", "linestyle": "", "markeredgewidth": 0}
     axes.plot(t.time[~t.again], at[~t.again], markersize=2.2, zorder=3, rasterized=image, **new)
-    axes.plot(t.time[t.again], at[t.again], color=AGAIN, marker="x", markersize=2.6, markeredgewidth=0.6, linestyle="", zorder=4, rasterized=image)
+    axes.plot(
+        t.time[t.again],
+        at[t.again],
+        color=AGAIN,
+        marker="x",
+        markersize=2.6,
+        markeredgewidth=0.6,
+        linestyle="",
+        zorder=4,
+        rasterized=image,
+    )
     resent = f", {t.retransmissions} again" if t.time.size else ": nothing sent"
-    return Line2D([], [], markersize=5, label=f"{name} ({t.time.size} sent{resent})" if t.time.size else f"{name}{resent}", **new)
+    return Line2D(
+        [],
+        [],
+        markersize=5,
+        label=f"{name} ({t.time.size} sent{resent})" if t.time.size else f"{name}{resent}",
+        **new,
+    )

@@ -12,7 +12,9 @@ from ackclock.plot import style
 
 @dataclass(frozen=True)
 class Measured:
-    """A series of measured points: name, places, values, and half of the confidence interval of each value (or nothing)."""
+    """A series of measured points: name, places, values, and half of the confidence interval of each value
+    (or nothing).
+    """
 
     name: str
     x: np.ndarray
@@ -33,10 +35,11 @@ def measured(
     log: str = "",
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Draws measured points, joined, with bands as wide as their confidence intervals, and thin grey lines of models beside them. A point whose
-    interval is not known (a single run) is hollow.
+    """Draws measured points, joined, with bands as wide as their confidence intervals, and thin grey lines of
+    models beside them. A point whose interval is not known (a single run) is hollow.
 
-    lines: name, places and values of each model. log: the axes that are logarithmic, such as `xy`. limits: of the y axis.
+    lines: name, places and values of each model. log: the axes that are logarithmic, such as `xy`. limits: of
+    the y axis.
     """
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
@@ -48,12 +51,38 @@ def measured(
             if m.half is not None:
                 half = np.asarray(m.half, float)[order]
                 known = np.isfinite(half)
-                axes.fill_between(x, y - half, y + half, where=known, color=look["color"], alpha=0.15, linewidth=0, zorder=2)
-                axes.plot(x[~known], y[~known], "o", markersize=3.5, color=look["color"], markerfacecolor="white", zorder=4)
+                axes.fill_between(
+                    x, y - half, y + half, where=known, color=look["color"], alpha=0.15, linewidth=0, zorder=2
+                )
+                axes.plot(
+                    x[~known],
+                    y[~known],
+                    "o",
+                    markersize=3.5,
+                    color=look["color"],
+                    markerfacecolor="white",
+                    zorder=4,
+                )
         if any(m.half is not None and not np.isfinite(m.half).all() for m in points):
-            axes.plot([], [], "o", markersize=3.5, color="#777777", markerfacecolor="white", label="a single run: no interval")
+            axes.plot(
+                [],
+                [],
+                "o",
+                markersize=3.5,
+                color="#777777",
+                markerfacecolor="white",
+                label="a single run: no interval",
+            )
         for i, (name, x, y) in enumerate(lines):
-            axes.plot(x, y, label=name, color="#777777", linewidth=1.1, linestyle=style.DASHES[i % len(style.DASHES)], zorder=1)
+            axes.plot(
+                x,
+                y,
+                label=name,
+                color="#777777",
+                linewidth=1.1,
+                linestyle=style.DASHES[i % len(style.DASHES)],
+                zorder=1,
+            )
         if "x" in log:
             axes.set_xscale("log")
         if "y" in log:

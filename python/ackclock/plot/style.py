@@ -1,4 +1,6 @@
-"""How every figure looks: colours that colour-blind readers tell apart, a line style for each as well, and files that are the same each time."""
+"""How every figure looks: colours that colour-blind readers tell apart, a line style for each as well, and
+files that are the same each time.
+"""
 
 from __future__ import annotations
 
@@ -89,8 +91,12 @@ def figure(title: str, subtitle: str = "", size: tuple[float, float] = (7.2, 4.8
     return fig, axes
 
 
-def side_by_side(panels: Sequence[str], width: float, height: float, title: str, subtitle: str) -> tuple[Figure, Sequence[Axes]]:
-    """Panels in a row that share their axes, each so wide (inches) and under its name; title and subtitle stand above all of them."""
+def side_by_side(
+    panels: Sequence[str], width: float, height: float, title: str, subtitle: str
+) -> tuple[Figure, Sequence[Axes]]:
+    """Panels in a row that share their axes, each so wide (inches) and under its name; title and subtitle
+    stand above all of them.
+    """
     fig = PlainFigure(figsize=(width * len(panels), height), layout="constrained")
     FigureCanvasAgg(fig)
     fig.text(0.012, 0.965, title, fontsize=12, fontweight="bold", va="center")

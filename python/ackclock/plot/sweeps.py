@@ -23,18 +23,41 @@ def sweeps(
     log: bool = False,
     legend: str = "",
 ) -> Figure:
-    """Draws numbers of many runs over one axis: for each line its name, places, means, and how far runs spread around them.
+    """Draws numbers of many runs over one axis: for each line its name, places, means, and how far runs
+    spread around them.
 
-    Places that are words stand side by side. log: whether the x axis is logarithmic; the y axis then is too, where every value is above zero.
+    Places that are words stand side by side. log: whether the x axis is logarithmic; the y axis then is too,
+    where every value is above zero.
     """
     beside = len(lines) > MOST_INSIDE
     fig, axes = style.figure(title, subtitle, (9.6, 4.8) if beside else (7.2, 4.8))
-    words = list(dict.fromkeys(str(x) for _, places, _, _ in lines for x in places)) if any(isinstance(x, str) for x in lines[0][1]) else []
+    words = (
+        list(dict.fromkeys(str(x) for _, places, _, _ in lines for x in places))
+        if any(isinstance(x, str) for x in lines[0][1])
+        else []
+    )
     with mpl.rc_context(style.SETTINGS):
         for i, (name, places, means, spreads) in enumerate(lines):
-            where = [words.index(str(x)) + 0.06 * (i - (len(lines) - 1) / 2) for x in places] if words else list(places)
-            look = {**style.line(i), "marker": "o", "markersize": 4, "linewidth": 1.4, "capsize": 2.5, "elinewidth": 0.9}
-            axes.errorbar(where, means, yerr=spreads if any(spreads) else None, label=name, **(look | {"linestyle": "none"} if words else look))
+            where = (
+                [words.index(str(x)) + 0.06 * (i - (len(lines) - 1) / 2) for x in places]
+                if words
+                else list(places)
+            )
+            look = {
+                **style.line(i),
+                "marker": "o",
+                "markersize": 4,
+                "linewidth": 1.4,
+                "capsize": 2.5,
+                "elinewidth": 0.9,
+            }
+            axes.errorbar(
+                where,
+                means,
+                yerr=spreads if any(spreads) else None,
+                label=name,
+                **(look | {"linestyle": "none"} if words else look),
+            )
         if words:
             axes.set_xticks(range(len(words)), words)
         every = [m - s for _, _, means, spreads in lines for m, s in zip(means, spreads, strict=True)]
@@ -49,5 +72,12 @@ def sweeps(
         axes.grid(True, which="major")
         if len(lines) > 1:
             place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} if beside else {"loc": "best"}
-            axes.legend(**place, fontsize=9, title=legend or None, title_fontsize=9, alignment="left", handlelength=2.6)
+            axes.legend(
+                **place,
+                fontsize=9,
+                title=legend or None,
+                title_fontsize=9,
+                alignment="left",
+                handlelength=2.6,
+            )
     return fig

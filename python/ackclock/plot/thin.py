@@ -6,8 +6,11 @@ FINE = 4000
 """Places along an axis that a figure can tell apart, with some to spare: it is 1152 pixels wide."""
 
 
-def visible(x: np.ndarray, y: np.ndarray, limits: tuple[float, float, float, float], fine: int = FINE) -> np.ndarray:
-    """Which points to draw: one of all that lie so close together that a figure shows them as one. Their order is kept.
+def visible(
+    x: np.ndarray, y: np.ndarray, limits: tuple[float, float, float, float], fine: int = FINE
+) -> np.ndarray:
+    """Which points to draw: one of all that lie so close together that a figure shows them as one. Their
+    order is kept.
 
     limits: the axes, x from and to, y from and to.
     """
@@ -21,7 +24,9 @@ def visible(x: np.ndarray, y: np.ndarray, limits: tuple[float, float, float, flo
 
 
 def outline(x: np.ndarray, y: np.ndarray, bins: int = FINE // 2) -> np.ndarray:
-    """Which points of a line to draw: of each of `bins` stretches of `x` the first, least, largest and last one: no peak is lost."""
+    """Which points of a line to draw: of each of `bins` stretches of `x` the first, least, largest and last
+    one: no peak is lost.
+    """
     if x.size <= 4 * bins:
         return np.arange(x.size)
     place = np.minimum(((x - x[0]) / max(x[-1] - x[0], 1e-12) * bins).astype(np.int64), bins - 1)

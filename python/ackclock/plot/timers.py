@@ -23,7 +23,9 @@ def timers(
     zoom: tuple[float, float] | None = None,
     unit: str = "s",
 ) -> Figure:
-    """Draws the round-trip time as steps and over it the timeout that each timer set; a second panel shows what lies between the times `zoom`."""
+    """Draws the round-trip time as steps and over it the timeout that each timer set; a second panel shows
+    what lies between the times `zoom`.
+    """
     fig, panels = frame(title, subtitle, 1 if zoom is None else 2)
     with mpl.rc_context(style.SETTINGS):
         for axes in panels:
@@ -52,8 +54,15 @@ TOGETHER = 3
 """So many timers share a panel; more of them have one each."""
 
 
-def outlines(curves: Mapping[str, Mapping[str, np.ndarray]], *, title: str, subtitle: str = "", said: Mapping[str, str] | None = None) -> Figure:
-    """Draws outlines of a replay: for each timer the range that its timeout had in each stretch, and the range of the round-trip times below.
+def outlines(
+    curves: Mapping[str, Mapping[str, np.ndarray]],
+    *,
+    title: str,
+    subtitle: str = "",
+    said: Mapping[str, str] | None = None,
+) -> Figure:
+    """Draws outlines of a replay: for each timer the range that its timeout had in each stretch, and the
+    range of the round-trip times below.
 
     said: what stands beside a timer's name. Few timers share a panel; many have one each, with the same axes.
     """
@@ -71,25 +80,53 @@ def outlines(curves: Mapping[str, Mapping[str, np.ndarray]], *, title: str, subt
             alone = axes is not panels[i - 1] or i == 0
             look = style.line(0 if len(curves) > TOGETHER else i)
             if alone:
-                axes.fill_between(c["time"], c["rtt_min"], c["rtt_max"], step="post", color="#999999", linewidth=0.8, label="RTT")
-            axes.fill_between(c["time"], c["rto_min"], c["rto_max"], step="post", color=look["color"], alpha=0.25, linewidth=0)
-            label = f"RTO of {name}" + (f" ({said[name]})" if name in said and len(curves) <= TOGETHER else "")
+                axes.fill_between(
+                    c["time"],
+                    c["rtt_min"],
+                    c["rtt_max"],
+                    step="post",
+                    color="#999999",
+                    linewidth=0.8,
+                    label="RTT",
+                )
+            axes.fill_between(
+                c["time"],
+                c["rto_min"],
+                c["rto_max"],
+                step="post",
+                color=look["color"],
+                alpha=0.25,
+                linewidth=0,
+            )
+            label = f"RTO of {name}" + (
+                f" ({said[name]})" if name in said and len(curves) <= TOGETHER else ""
+            )
             axes.step(c["time"], c["rto_max"], where="post", label=label, **{**look, "linewidth": 1.2})
             axes.grid(True)
             if len(curves) > TOGETHER:
-                axes.set_title(name + (f": {said[name]}" if name in said else ""), fontsize=9, fontweight="normal", pad=4)
+                axes.set_title(
+                    name + (f": {said[name]}" if name in said else ""), fontsize=9, fontweight="normal", pad=4
+                )
         for axes in panels:
             # After everything is drawn: the scale follows the largest.
             axes.set_yscale("log") if wide else axes.set_ylim(bottom=0)
         if len(curves) > TOGETHER:
             handles, _ = panels[0].get_legend_handles_labels()
-            fig.legend(handles, ["RTT", "RTO"], loc="outside lower left", ncols=2, fontsize=8, handlelength=2.4)
+            fig.legend(
+                handles, ["RTT", "RTO"], loc="outside lower left", ncols=2, fontsize=8, handlelength=2.4
+            )
             fig.supxlabel("time (s)", fontsize=10)
             fig.supylabel("time (s)", fontsize=10)
         else:
             panels[0].set(xlabel="time (s)", ylabel="time (s)")
             # Below the panel, as there may be more names than one row above it holds.
-            fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=2, fontsize=8, handlelength=2.4)
+            fig.legend(
+                *panels[0].get_legend_handles_labels(),
+                loc="outside lower left",
+                ncols=2,
+                fontsize=8,
+                handlelength=2.4,
+            )
     return fig
 
 
@@ -111,17 +148,34 @@ def grid(title: str, subtitle: str, panels: int) -> tuple[Figure, list[Axes]]:
 
 
 def frame(title: str, subtitle: str, panels: int, room: int = 40) -> tuple[Figure, list[Axes]]:
-    """A figure with panels below each other and its title above them, with `room` (points) for the subtitle and a legend of one row."""
+    """A figure with panels below each other and its title above them, with `room` (points) for the subtitle
+    and a legend of one row.
+    """
     with mpl.rc_context(style.SETTINGS):
         fig = style.PlainFigure(figsize=(7.2, 4.4 if panels == 1 else 3.0 * panels), layout="constrained")
         FigureCanvasAgg(fig)
         axes = [fig.add_subplot(panels, 1, i + 1) for i in range(panels)]
         axes[0].set_title(title, pad=room if subtitle else 26)
         if subtitle:
-            axes[0].annotate(subtitle, (0, 1), (0, room - 16), xycoords="axes fraction", textcoords="offset points", fontsize=8.5, color="#444444")
+            axes[0].annotate(
+                subtitle,
+                (0, 1),
+                (0, room - 16),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                fontsize=8.5,
+                color="#444444",
+            )
     return fig, axes
 
 
 def legend(axes: Axes, entries: int) -> None:
     """Puts the legend in a row above the panel, where no curve runs."""
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 0.99), ncols=min(entries, 4), fontsize=9, borderaxespad=0, handlelength=2.4)
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 0.99),
+        ncols=min(entries, 4),
+        fontsize=9,
+        borderaxespad=0,
+        handlelength=2.4,
+    )

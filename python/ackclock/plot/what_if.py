@@ -12,9 +12,11 @@ AS_RUN = "as-run"
 
 
 def what_if(rows: Sequence[dict[str, Any]], *, title: str, subtitle: str = "") -> Figure:
-    """Draws how long each timer would have waited: a bar for each, a line between the bounds where they differ, and the expiries beside it.
+    """Draws how long each timer would have waited: a bar for each, a line between the bounds where they
+    differ, and the expiries beside it.
 
-    rows: `timer`, `waited`, `waited_least`, `waited_most` (s), `timeouts` and `spurious`; the sender as it ran has the name `as-run`.
+    rows: `timer`, `waited`, `waited_least`, `waited_most` (s), `timeouts` and `spurious`; the sender as it
+    ran has the name `as-run`.
     """
     fig, axes = style.figure(title, subtitle, (7.2, 1.5 + 0.34 * max(len(rows), 3)))
     longest = max((r["waited_most"] for r in rows), default=0.0) or 1.0
@@ -26,9 +28,22 @@ def what_if(rows: Sequence[dict[str, Any]], *, title: str, subtitle: str = "") -
                 ends = [[max(r["waited"] - r["waited_least"], 0)], [max(r["waited_most"] - r["waited"], 0)]]
                 axes.errorbar(r["waited"], i, xerr=ends, color="#222222", elinewidth=1.0, capsize=3, zorder=3)
             many = f"{r['timeouts']:,} timeout{'' if r['timeouts'] == 1 else 's'}"
-            words = f"{r['waited']:.3g} s, {many}" + (f", {r['spurious']:,} spurious" if r["spurious"] else "")
-            axes.annotate(words, (max(r["waited"], r["waited_most"]), i), (5, 0), textcoords="offset points", va="center", fontsize=8)
-        axes.set_yticks(range(len(rows)), ["as it ran" if r["timer"] == AS_RUN else r["timer"] for r in rows], fontsize=8.5)
+            words = f"{r['waited']:.3g} s, {many}" + (
+                f", {r['spurious']:,} spurious" if r["spurious"] else ""
+            )
+            axes.annotate(
+                words,
+                (max(r["waited"], r["waited_most"]), i),
+                (5, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+            )
+        axes.set_yticks(
+            range(len(rows)),
+            ["as it ran" if r["timer"] == AS_RUN else r["timer"] for r in rows],
+            fontsize=8.5,
+        )
         axes.invert_yaxis()
         axes.set(xlim=(0, 1.45 * longest), xlabel="waiting for timers (s); thin lines: least and most")
         axes.grid(True, axis="x")

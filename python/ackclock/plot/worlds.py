@@ -27,11 +27,19 @@ class Worlds:
 
 
 def world_panels(
-    panels: Mapping[str, Mapping[str, Worlds]], *, title: str, subtitle: str, xlabel: str, ylabel: str, words: tuple[str, str, str]
+    panels: Mapping[str, Mapping[str, Worlds]],
+    *,
+    title: str,
+    subtitle: str,
+    xlabel: str,
+    ylabel: str,
+    words: tuple[str, str, str],
 ) -> Figure:
-    """Draws the same quantity by a formula (line), simulated (dashed, with a band) and measured (points, with bars), in panels side by side.
+    """Draws the same quantity by a formula (line), simulated (dashed, with a band) and measured (points, with
+    bars), in panels side by side.
 
-    panels: by the panel's name, strategies by name, each of which has one colour in all panels. words: what the legend calls the three.
+    panels: by the panel's name, strategies by name, each of which has one colour in all panels. words: what
+    the legend calls the three.
     """
     names = list(dict.fromkeys(name for series in panels.values() for name in series))
     with mpl.rc_context(style.SETTINGS):
@@ -41,13 +49,37 @@ def world_panels(
                 colour = style.COLOURS[names.index(name) % len(style.COLOURS)]
                 axes.plot(*worlds.formula, color=colour, linewidth=1.4, label=f"{name}: {words[0]}")
                 x, mean, half = worlds.simulated
-                axes.plot(x, mean, color=colour, linestyle=style.DASHES[1], linewidth=1.2, label=f"{name}: {words[1]}")
+                axes.plot(
+                    x,
+                    mean,
+                    color=colour,
+                    linestyle=style.DASHES[1],
+                    linewidth=1.2,
+                    label=f"{name}: {words[1]}",
+                )
                 axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
                 x, mean, half = worlds.measured
-                axes.errorbar(x, mean, yerr=half, color=colour, linestyle="none", marker="o", markersize=4.5, capsize=3, label=f"{name}: {words[2]}")
+                axes.errorbar(
+                    x,
+                    mean,
+                    yerr=half,
+                    color=colour,
+                    linestyle="none",
+                    marker="o",
+                    markersize=4.5,
+                    capsize=3,
+                    label=f"{name}: {words[2]}",
+                )
             axes.set_xlabel(xlabel)
             axes.grid(True, which="major")
-        every = np.concatenate([means for series in panels.values() for w in series.values() for _, means, _ in (w.simulated, w.measured)])
+        every = np.concatenate(
+            [
+                means
+                for series in panels.values()
+                for w in series.values()
+                for _, means, _ in (w.simulated, w.measured)
+            ]
+        )
         if every.max() > WIDE * every.min() > 0:
             all_axes[0].set_yscale("log")
             for axis in (all_axes[0].yaxis.set_major_formatter, all_axes[0].yaxis.set_minor_formatter):

@@ -1,7 +1,8 @@
 """Files for xplot (xplot.org), which draws and zooms what tcptrace and its kin write.
 
-A file is text: the types of both axes, `title`, `xlabel` and `ylabel` with their words on the next line, then one drawing command a line, its colour
-at the end, and `go`. Times are absolute seconds of the capture's own clock (type `timeval`, microseconds); those of a simulated run begin with it.
+A file is text: the types of both axes, `title`, `xlabel` and `ylabel` with their words on the next line, then
+one drawing command a line, its colour at the end, and `go`. Times are absolute seconds of the capture's own
+clock (type `timeval`, microseconds); those of a simulated run begin with it.
 """
 
 from __future__ import annotations
@@ -33,13 +34,17 @@ TIMERS = ("green", "blue", "purple", "orange", "yellow", "pink")
 
 
 def sequence(t: Trace, title: str) -> Iterator[str]:
-    """The time-sequence graph: segments between arrows, acknowledgments, the window's edge, SACK blocks, letters on what was sent again."""
+    """The time-sequence graph: segments between arrows, acknowledgments, the window's edge, SACK blocks,
+    letters on what was sent again.
+    """
     yield from _head(title, "offset (bytes)")
     yield from _stairs(t, t.acked_at, t.acked, "green")
     yield from _stairs(t, t.edge_at, t.edge, "yellow")
     for at, low, high in zip(_moments(t, t.sack_at), t.sack_from, t.sack_to, strict=True):
         yield f"line {at} {low} {at} {high} purple"
-    for at, low, size, again, kind, needed in zip(_moments(t, t.time), t.offset, t.size, t.marked, t.kind, t.needed, strict=True):
+    for at, low, size, again, kind, needed in zip(
+        _moments(t, t.time), t.offset, t.size, t.marked, t.kind, t.needed, strict=True
+    ):
         letter, colour = AGAIN.get(kind, ("U", "red")) if again else ("", "white")
         yield f"darrow {at} {low} {colour}"
         yield f"uarrow {at} {low + size} {colour}"
@@ -56,7 +61,9 @@ def sequence(t: Trace, title: str) -> Iterator[str]:
     yield "go"
 
 
-def round_trips(t: Trace, time: np.ndarray, rtt: np.ndarray, rto: Mapping[str, np.ndarray], title: str) -> Iterator[str]:
+def round_trips(
+    t: Trace, time: np.ndarray, rtt: np.ndarray, rto: Mapping[str, np.ndarray], title: str
+) -> Iterator[str]:
     """Samples of the round-trip time (ms), and the timeout that each timer would have set after them."""
     yield from _head(title, "ms")
     for at, x in zip(_moments(t, time), rtt, strict=True):
@@ -90,7 +97,15 @@ def write(lines: Iterator[str], path: Path) -> None:
 
 
 def _head(title: str, ylabel: str) -> Iterator[str]:
-    yield from ("timeval double", "title", _words(title), "xlabel", "time (s, the capture's clock)", "ylabel", ylabel)
+    yield from (
+        "timeval double",
+        "title",
+        _words(title),
+        "xlabel",
+        "time (s, the capture's clock)",
+        "ylabel",
+        ylabel,
+    )
 
 
 def _words(text: str) -> str:
@@ -104,7 +119,10 @@ def _moments(t: Trace, time: np.ndarray) -> list[str]:
 
 def _stairs(t: Trace, time: np.ndarray, values: np.ndarray, colour: str) -> Iterator[str]:
     """A line that keeps its height until the next moment."""
-    moments, heights = _moments(t, time), [f"{x:.6f}" if isinstance(x, float) else str(x) for x in values.tolist()]
+    moments, heights = (
+        _moments(t, time),
+        [f"{x:.6f}" if isinstance(x, float) else str(x) for x in values.tolist()],
+    )
     for i in range(1, len(moments)):
         yield f"line {moments[i - 1]} {heights[i - 1]} {moments[i]} {heights[i - 1]} {colour}"
         if heights[i] != heights[i - 1]:

@@ -93,8 +93,8 @@ def modifiers() -> tuple[Modifier, ...]:
 class Policy:
     """A policy by name, with the parameters that were given; the others keep their defaults.
 
-    A value that no scenario takes is refused here; the others are kept as they were given. Two policies with the same name and parameters are
-    equal.
+    A value that no scenario takes is refused here; the others are kept as they were given. Two policies with
+    the same name and parameters are equal.
     """
 
     declaration: ClassVar[Declaration]
@@ -122,7 +122,10 @@ class Policy:
         return {"kind": self.name, **self.given} if self.given else self.name
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Policy) and (self.declaration, self.given) == (other.declaration, other.given)
+        return isinstance(other, Policy) and (self.declaration, self.given) == (
+            other.declaration,
+            other.given,
+        )
 
     def __hash__(self) -> int:
         return hash((self.kind, self.name, tuple(self.given.items())))
@@ -137,7 +140,9 @@ def text(value: Any) -> Any:
 
 
 def check(d: Declaration, given: Mapping[str, Any]) -> None:
-    """Refuses values that no scenario takes for these parameters. A parameter of a fault may be a list: a fault for each of its values."""
+    """Refuses values that no scenario takes for these parameters. A parameter of a fault may be a list: a
+    fault for each of its values.
+    """
     for p in d.params:
         value = given.get(p.name)
         several = d.kind == "fault" and isinstance(value, list | tuple)
@@ -146,7 +151,10 @@ def check(d: Declaration, given: Mapping[str, Any]) -> None:
                 continue
             word = scalar(one)
             if word is None:
-                raise PolicyError(f"`{d.name}`: `{p.name}` is {shown(one)}, where a single value belongs such as `{p.default}`")
+                raise PolicyError(
+                    f"`{d.name}`: `{p.name}` is {shown(one)}, where a single value belongs such as "
+                    f"`{p.default}`"
+                )
             _core.check_value(d.kind, d.name, p.name, word)
 
 
@@ -188,7 +196,10 @@ def make_class(d: Declaration, base: type[Policy] = Policy) -> type[Policy]:
     if d.params:
         lines += ["", "Parameters:"]
         lines += [f"    {p.name}: {p.about} ({bounds(p)}; default {p.default})" for p in d.params]
-    parameters = [inspect.Parameter(python_name(p.name), inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
+    parameters = [
+        inspect.Parameter(python_name(p.name), inspect.Parameter.KEYWORD_ONLY, default=p.default)
+        for p in d.params
+    ]
     name = python_name(class_name(d.name))
     members = {
         "__doc__": "\n".join(lines),

@@ -43,11 +43,15 @@ WHAT_IF = ("timer", "timeouts", "spurious", "early", "rounds", "waited", "waited
 
 
 def check(path: Path) -> None:
-    """Refuses, before any work is done, what a page would overwrite: everything but an earlier page of ackclock."""
+    """Refuses, before any work is done, what a page would overwrite: everything but an earlier page of
+    ackclock.
+    """
     if path.is_symlink():
         raise _core.InputError(f"`{path}` is a symbolic link; give the name of the page itself")
     if path.is_dir():
-        raise _core.InputError(f"`{path}` is a folder; give the name of a page, such as `{path / 'capture.html'}`")
+        raise _core.InputError(
+            f"`{path}` is a folder; give the name of a page, such as `{path / 'capture.html'}`"
+        )
     if path.exists() and not _ours(path):
         raise _core.InputError(f"`{path}` exists and is no page that ackclock wrote; give another name")
     parent = path.absolute().parent
@@ -64,17 +68,28 @@ def _ours(path: Path) -> bool:
         return False
 
 
-def write(captures: Sequence[Capture], path: Path, timers: Sequence[str] = TIMERS, progress: Callable[[float], object] | None = None) -> Path:
-    """Writes the page of some captures, which were read with samples and packets, to `path`; it is there whole or not at all.
+def write(
+    captures: Sequence[Capture],
+    path: Path,
+    timers: Sequence[str] = TIMERS,
+    progress: Callable[[float], object] | None = None,
+) -> Path:
+    """Writes the page of some captures, which were read with samples and packets, to `path`; it is there
+    whole or not at all.
 
-    An earlier page there is replaced, nothing else is, and what a command left that was killed while it wrote this page is removed.
+    An earlier page there is replaced, nothing else is, and what a command left that was killed while it wrote
+    this page is removed.
     """
     check(path)
     text = page(captures, timers, progress)
     try:
-        handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.absolute().parent)
+        handle, partial = tempfile.mkstemp(
+            prefix=f".{path.name}.", suffix=".partial", dir=path.absolute().parent
+        )
     except OSError as e:
-        raise _core.InputError(f"{path}: {e.strerror}; a page in a folder that can be written to would do") from None
+        raise _core.InputError(
+            f"{path}: {e.strerror}; a page in a folder that can be written to would do"
+        ) from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as out:
             owned.lock(out)
@@ -99,15 +114,31 @@ def _tidy(path: Path) -> None:
                 left.unlink()
 
 
-def page(captures: Sequence[Capture], timers: Sequence[str] = TIMERS, progress: Callable[[float], object] | None = None) -> str:
-    """The page as text. `timers` are drawn over the round-trip times; `progress` gets the share that is done."""
+def page(
+    captures: Sequence[Capture],
+    timers: Sequence[str] = TIMERS,
+    progress: Callable[[float], object] | None = None,
+) -> str:
+    """The page as text. `timers` are drawn over the round-trip times; `progress` gets the share that is
+    done.
+    """
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {"count": count, "seconds": seconds, "percent": percent, "begun": begun}
     vendor = HERE / "vendor" / "uplot"
-    scripts = [Markup((place).read_text(encoding="utf-8")) for place in (vendor / "uPlot.iife.min.js", HERE / "page.js")]
-    style = Markup((vendor / "uPlot.min.css").read_text(encoding="utf-8") + (HERE / "page.css").read_text(encoding="utf-8"))
+    scripts = [
+        Markup((place).read_text(encoding="utf-8"))
+        for place in (vendor / "uPlot.iife.min.js", HERE / "page.js")
+    ]
+    style = Markup(
+        (vendor / "uPlot.min.css").read_text(encoding="utf-8")
+        + (HERE / "page.css").read_text(encoding="utf-8")
+    )
     shares = sum(len(drawn(c)) for c in captures)
     done = iter(range(1, shares + 1))
 
@@ -122,7 +153,8 @@ def page(captures: Sequence[Capture], timers: Sequence[str] = TIMERS, progress: 
         style=style,
         scripts=scripts,
         # The page runs its own scripts and no other ones, and asks nobody for anything.
-        policy=f"default-src 'none'; style-src {digest(style)}; script-src {' '.join(map(digest, scripts))}; base-uri 'none'; form-action 'none'",
+        policy=f"default-src 'none'; style-src {digest(style)}; script-src {' '.join(map(digest, scripts))}; "
+        "base-uri 'none'; form-action 'none'",
         licence=(vendor / "LICENSE").read_text(encoding="utf-8"),
         captures=[described(c, timers, f"c{i}", shares, step) for i, c in enumerate(captures)],
     )
@@ -140,12 +172,19 @@ def drawn(capture: Capture) -> list[dict[str, Any]]:
     return sorted(chosen, key=lambda c: c["number"])
 
 
-def described(capture: Capture, timers: Sequence[str], prefix: str, shares: int, step: Callable[[], object]) -> dict[str, Any]:
-    """What the template shows of one capture. `shares`: connections with figures on the page; `step` is called after each of them."""
+def described(
+    capture: Capture, timers: Sequence[str], prefix: str, shares: int, step: Callable[[], object]
+) -> dict[str, Any]:
+    """What the template shows of one capture. `shares`: connections with figures on the page; `step` is
+    called after each of them.
+    """
     ordered = worst_first(capture.connections)
     shown = drawn(capture)
     numbers = {c["number"] for c in shown}
-    table = [overview(c) | {"link": f"{prefix}-{c['number']}" if c["number"] in numbers else None} for c in ordered[:MOST_CONNECTIONS]]
+    table = [
+        overview(c) | {"link": f"{prefix}-{c['number']}" if c["number"] in numbers else None}
+        for c in ordered[:MOST_CONNECTIONS]
+    ]
     sections = []
     for c in shown:
         sections.append(section(capture, c, timers, f"{prefix}-{c['number']}", shares))
@@ -160,16 +199,22 @@ def described(capture: Capture, timers: Sequence[str], prefix: str, shares: int,
         "summary": capture.summary() if capture.connections else [],
         "notes": report["notes"],
         "connections": len(capture.connections),
-        "rows": sorted(table, key=lambda r: r["number"]) if len(capture.connections) <= MOST_CONNECTIONS else table,
+        "rows": sorted(table, key=lambda r: r["number"])
+        if len(capture.connections) <= MOST_CONNECTIONS
+        else table,
         "left_out": max(len(capture.connections) - MOST_CONNECTIONS, 0),
         "undrawn": len(capture.connections) - len(shown),
         "sections": sections,
     }
 
 
-def section(capture: Capture, c: dict[str, Any], timers: Sequence[str], link: str, shares: int) -> dict[str, Any]:
+def section(
+    capture: Capture, c: dict[str, Any], timers: Sequence[str], link: str, shares: int
+) -> dict[str, Any]:
     """One connection: its directions that carry data, with figures and lists."""
-    sides = [side for side in (0, 1) if c["directions"][side]["bytes"] or c["directions"][side]["retransmissions"]]
+    sides = [
+        side for side in (0, 1) if c["directions"][side]["bytes"] or c["directions"][side]["retransmissions"]
+    ]
     sides.sort(key=lambda side: -c["directions"][side]["bytes"])
     return {
         "link": link,
@@ -185,14 +230,18 @@ def section(capture: Capture, c: dict[str, Any], timers: Sequence[str], link: st
     }
 
 
-def direction(capture: Capture, c: dict[str, Any], side: int, timers: Sequence[str], link: str, shares: int) -> dict[str, Any]:
+def direction(
+    capture: Capture, c: dict[str, Any], side: int, timers: Sequence[str], link: str, shares: int
+) -> dict[str, Any]:
     """One direction: its figures with their data, its lists."""
     d = c["directions"][side]
     if not d["bytes"]:
         # A SYN or a FIN that was sent again, and nothing to draw.
         return listed(d, c, c["start"], link, side) | {"figures": [], "data": None, "thinned": []}
     t = capture.plot.trace(c["number"], side)
-    evidence = {(r["t"] - t.origin, r["offset"]): f"{r['kind']}: {r['evidence']}" for r in d["retransmissions"]}
+    evidence = {
+        (r["t"] - t.origin, r["offset"]): f"{r['kind']}: {r['evidence']}" for r in d["retransmissions"]
+    }
     thinned = layers.Thinned(shares)
     time, rtt, rto = capture.plot.replayed(c["number"], timers, t.origin, side)
     told = [w.rto for w in t.waits if w.rto == w.rto and w.rto > 0]
@@ -206,7 +255,9 @@ def direction(capture: Capture, c: dict[str, Any], side: int, timers: Sequence[s
             "y": "sequence number (B)",
             "unit": "B",
             "log": False,
-            "words": f"{sent:,} new segments" + (f"; sent again: {kinds}" if kinds else "; none sent again") + f"; {len(told):,} timeouts.",
+            "words": f"{sent:,} new segments"
+            + (f"; sent again: {kinds}" if kinds else "; none sent again")
+            + f"; {len(told):,} timeouts.",
             "layers": layers.sequence(t, evidence, thinned),
         },
         {
@@ -216,7 +267,10 @@ def direction(capture: Capture, c: dict[str, Any], side: int, timers: Sequence[s
             "unit": "s",
             "log": is_wide(rtt, longest),
             "words": (
-                f"{time.size:,} samples, median {seconds(d['rtt']['p50'])}, 95th percentile {seconds(d['rtt']['p95'])}."
+                (
+                    f"{time.size:,} samples, median {seconds(d['rtt']['p50'])}, 95th percentile "
+                    f"{seconds(d['rtt']['p95'])}."
+                )
                 if time.size
                 else "No sample."
             )
@@ -236,7 +290,11 @@ def direction(capture: Capture, c: dict[str, Any], side: int, timers: Sequence[s
     ]
     figures = {
         "figures": made,
-        "data": {"last": last, "origin": moment(t.origin), "figures": [{k: f[k] for k in ("id", "y", "unit", "log", "layers")} for f in made]},
+        "data": {
+            "last": last,
+            "origin": moment(t.origin),
+            "figures": [{k: f[k] for k in ("id", "y", "unit", "log", "layers")} for f in made],
+        },
         "thinned": thinned.said,
     }
     return listed(d, c, t.origin, link, side) | figures
@@ -280,7 +338,9 @@ def facts(d: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def what_if(rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Rows of what another timer would have done as a table, each column once, and the longest wait (s) for the bars beside it."""
+    """Rows of what another timer would have done as a table, each column once, and the longest wait (s) for
+    the bars beside it.
+    """
     rows = list(rows)[:MOST_ROWS]
     if not rows:
         return None
@@ -289,7 +349,10 @@ def what_if(rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
     waits = [r.get("waited") if isinstance(r.get("waited"), (int, float)) else None for r in rows]
     return {
         "columns": columns,
-        "rows": [{"cells": [cell(k, r.get(k)) for k in columns], "waited": w} for r, w in zip(rows, waits, strict=True)],
+        "rows": [
+            {"cells": [cell(k, r.get(k)) for k in columns], "waited": w}
+            for r, w in zip(rows, waits, strict=True)
+        ],
         "longest": max((w for w in waits if w is not None), default=0),
     }
 
@@ -302,13 +365,17 @@ def cell(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if name.startswith(("waited", "response")) and isinstance(value, (int, float)):
         return seconds(float(value))
-    return count(value) if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
+    return (
+        count(value) if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
+    )
 
 
 def limits(shares: Mapping[str, float]) -> list[tuple[str, float, str]]:
     """What held a sender back, the most first: words, share of the time, and the share as text."""
     whole = sum(shares.values())
-    found = sorted(((t / whole, name) for name, t in shares.items() if whole > 0 and t / whole >= 0.005), reverse=True)
+    found = sorted(
+        ((t / whole, name) for name, t in shares.items() if whole > 0 and t / whole >= 0.005), reverse=True
+    )
     return [(name.replace("_", " "), share, f"{100 * share:.0f} %") for share, name in found]
 
 
@@ -319,7 +386,11 @@ def models(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         m = found.get(key) or {}
         if m.get("ratio") is not None:
             said.append(
-                (f"{words} predicts", f"{rate(m['rate'])}; achieved {m['ratio']:.2f} of it" + (", few events" if m.get("p_uncertain") else ""))
+                (
+                    f"{words} predicts",
+                    f"{rate(m['rate'])}; achieved {m['ratio']:.2f} of it"
+                    + (", few events" if m.get("p_uncertain") else ""),
+                )
             )
     return [("achieved while sending", rate(found.get("achieved"))), *said] if said else []
 

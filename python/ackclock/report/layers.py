@@ -1,4 +1,6 @@
-"""What a figure of a page is made of: layers of bars, stairs, dots and marks, as arrays that the page's script draws."""
+"""What a figure of a page is made of: layers of bars, stairs, dots and marks, as arrays that the page's
+script draws.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,18 @@ MOST_OF_PAGE = 300_000
 """The same, shared by the directions of a page that shows several."""
 DASHES = ([], [7, 3], [2, 2], [8, 3, 2, 3])
 """Dashes of lines that colours alone should not tell apart."""
-SHAPES = {"X": "cross", "x": "cross", "^": "up", "v": "down", "s": "square", "D": "diamond", "d": "diamond", "P": "plus", "*": "plus", "h": "circle"}
+SHAPES = {
+    "X": "cross",
+    "x": "cross",
+    "^": "up",
+    "v": "down",
+    "s": "square",
+    "D": "diamond",
+    "d": "diamond",
+    "P": "plus",
+    "*": "plus",
+    "h": "circle",
+}
 """The page's shape for a marker of matplotlib."""
 
 
@@ -34,9 +47,26 @@ def numbers(values: np.ndarray) -> dict[str, str]:
     return {"type": kind, "data": base64.b64encode(v.astype("<" + kind).tobytes()).decode("ascii")}
 
 
-def layer(shape: str, label: str, colour: str, arrays: Mapping[str, np.ndarray], *, notes: list[str] | None = None, **more: Any) -> dict[str, Any]:
-    """A layer: its shape (`bars`, `stairs`, `dots`, `marks`, `waits`), its words, the name of its colour in the page's style, its arrays."""
-    return {"shape": shape, "label": label, "colour": colour, "arrays": {k: numbers(v) for k, v in arrays.items()}, "notes": notes or [], **more}
+def layer(
+    shape: str,
+    label: str,
+    colour: str,
+    arrays: Mapping[str, np.ndarray],
+    *,
+    notes: list[str] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """A layer: its shape (`bars`, `stairs`, `dots`, `marks`, `waits`), its words, the name of its colour in
+    the page's style, its arrays.
+    """
+    return {
+        "shape": shape,
+        "label": label,
+        "colour": colour,
+        "arrays": {k: numbers(v) for k, v in arrays.items()},
+        "notes": notes or [],
+        **more,
+    }
 
 
 class Thinned:
@@ -61,7 +91,10 @@ class Thinned:
         if x.size <= self.most:
             return np.arange(x.size)
         keep = outline(x, y, self.most // 5)
-        self.said.append(f"{keep.size:,} of {x.size:,} points of the line of {what}: least, largest, first and last of each stretch")
+        self.said.append(
+            f"{keep.size:,} of {x.size:,} points of the line of {what}: least, largest, first and last "
+            "of each stretch"
+        )
         return keep
 
 
@@ -70,7 +103,11 @@ def sequence(t: Trace, evidence: Mapping[tuple[float, int], str], thinned: Thinn
     layers = []
     if t.edge_at.size:
         keep = thinned.line(t.edge_at, t.edge, "the receiver's window")
-        layers.append(layer("stairs", "receiver's window", "edge", {"x": t.edge_at[keep], "y": t.edge[keep]}, fits=False))
+        layers.append(
+            layer(
+                "stairs", "receiver's window", "edge", {"x": t.edge_at[keep], "y": t.edge[keep]}, fits=False
+            )
+        )
     if t.acked_at.size:
         keep = thinned.line(t.acked_at, t.acked, "what is acknowledged")
         layers.append(layer("stairs", "acknowledged", "acked", {"x": t.acked_at[keep], "y": t.acked[keep]}))
@@ -85,7 +122,11 @@ def sequence(t: Trace, evidence: Mapping[tuple[float, int], str], thinned: Thinn
         layers.append(layer("bars", f"data ({int((~t.marked).sum()):,})", "data", arrays, thick=True))
     told = [w for w in t.waits if w.rto == w.rto]
     if told:
-        arrays = {"x": np.array([w.time for w in told]), "from": np.array([w.time - w.rto for w in told]), "y": np.array([w.offset for w in told])}
+        arrays = {
+            "x": np.array([w.time for w in told]),
+            "from": np.array([w.time - w.rto for w in told]),
+            "y": np.array([w.offset for w in told]),
+        }
         notes = [waited(w) for w in told]
         layers.append(layer("waits", kinds.waits(told), "timeout", arrays, notes=notes))
     return layers + _marks(t, (t.offset + t.size / 2).astype(np.int64), evidence)
@@ -98,25 +139,54 @@ def flight(t: Trace, evidence: Mapping[tuple[float, int], str], thinned: Thinned
     if t.edge_at.size:
         at, room = t.room()
         keep = thinned.line(at, room, "the receiver's window")
-        layers.append(layer("stairs", "receiver's window", "edge", {"x": at[keep], "y": room[keep]}, fits=False, dash=DASHES[2]))
+        layers.append(
+            layer(
+                "stairs",
+                "receiver's window",
+                "edge",
+                {"x": at[keep], "y": room[keep]},
+                fits=False,
+                dash=DASHES[2],
+            )
+        )
     if t.window_at.size:
         keep = thinned.line(t.window_at, t.window, "the congestion window")
-        layers.append(layer("stairs", "congestion window, inferred", "sack", {"x": t.window_at[keep], "y": t.window[keep]}, dash=DASHES[1]))
+        layers.append(
+            layer(
+                "stairs",
+                "congestion window, inferred",
+                "sack",
+                {"x": t.window_at[keep], "y": t.window[keep]},
+                dash=DASHES[1],
+            )
+        )
     keep = thinned.line(time, outstanding, "bytes in flight")
     layers.append(layer("stairs", "in flight", "data", {"x": time[keep], "y": outstanding[keep]}))
     if not time.size:
         return layers
-    return layers + _marks(t, outstanding[np.maximum(np.searchsorted(time, t.time, "right") - 1, 0)], evidence)
+    return layers + _marks(
+        t, outstanding[np.maximum(np.searchsorted(time, t.time, "right") - 1, 0)], evidence
+    )
 
 
-def round_trips(t: Trace, time: np.ndarray, rtt: np.ndarray, rto: Mapping[str, np.ndarray], thinned: Thinned) -> list[dict[str, Any]]:
+def round_trips(
+    t: Trace, time: np.ndarray, rtt: np.ndarray, rto: Mapping[str, np.ndarray], thinned: Thinned
+) -> list[dict[str, Any]]:
     """The layers of the figure of round-trip times and timeouts, in seconds."""
     keep = thinned.points(time, rtt, "round-trip times")
     layers = [layer("dots", f"round-trip times ({time.size:,})", "acked", {"x": time[keep], "y": rtt[keep]})]
     for i, (name, values) in enumerate(rto.items()):
         known = np.flatnonzero(np.isfinite(values))
         known = known[thinned.line(time[known], values[known], f"the timeout of {name}")]
-        layers.append(layer("stairs", f"RTO of {name}", f"line{i % 6}", {"x": time[known], "y": values[known]}, dash=DASHES[i % 4]))
+        layers.append(
+            layer(
+                "stairs",
+                f"RTO of {name}",
+                f"line{i % 6}",
+                {"x": time[known], "y": values[known]},
+                dash=DASHES[i % 4],
+            )
+        )
     told = [w for w in t.waits if w.rto == w.rto]
     if told:
         arrays = {
@@ -125,13 +195,26 @@ def round_trips(t: Trace, time: np.ndarray, rtt: np.ndarray, rto: Mapping[str, n
             "hollow": np.array([w.spurious is True for w in told]),
         }
         notes = [waited(w) + ("; a longer timer would have avoided it" if w.spurious else "") for w in told]
-        layers.append(layer("marks", f"timeouts as they were ({len(told):,})", "timeout", arrays, notes=notes, mark="cross"))
+        layers.append(
+            layer(
+                "marks",
+                f"timeouts as they were ({len(told):,})",
+                "timeout",
+                arrays,
+                notes=notes,
+                mark="cross",
+            )
+        )
     return layers
 
 
 def waited(w: Wait) -> str:
     """An expiry in words."""
-    return f"timeout after {w.rto:.4g} s" + (" of silence" if w.silence else "") + (f", round {w.round}" if w.round > 1 else "")
+    return (
+        f"timeout after {w.rto:.4g} s"
+        + (" of silence" if w.silence else "")
+        + (f", round {w.round}" if w.round > 1 else "")
+    )
 
 
 def _marks(t: Trace, height: np.ndarray, evidence: Mapping[tuple[float, int], str]) -> list[dict[str, Any]]:
@@ -139,9 +222,21 @@ def _marks(t: Trace, height: np.ndarray, evidence: Mapping[tuple[float, int], st
     for kind, places in t.kinds():
         look = kinds.look(kind)
         arrays = {"x": t.time[places], "y": height[places], "hollow": ~t.needed[places]}
-        notes = [evidence.get((x, o), look.words) for x, o in zip(t.time[places].tolist(), t.offset[places].tolist(), strict=True)]
+        notes = [
+            evidence.get((x, o), look.words)
+            for x, o in zip(t.time[places].tolist(), t.offset[places].tolist(), strict=True)
+        ]
         name = COLOURS.get(kind, "timeout")
-        made.append(layer("marks", f"{look.words} ({places.size:,})", name, arrays, notes=notes, mark=SHAPES[look.marker]))
+        made.append(
+            layer(
+                "marks",
+                f"{look.words} ({places.size:,})",
+                name,
+                arrays,
+                notes=notes,
+                mark=SHAPES[look.marker],
+            )
+        )
     return made
 
 

@@ -3,4 +3,16 @@
 from ackclock.reproduce import backoff2008, eifel2000, interactive2007, jacobson88, mathis97
 from ackclock.reproduce.item import ITEMS, Check, Item, Outcome, Setting, find
 
-__all__ = ["ITEMS", "Check", "Item", "Outcome", "Setting", "backoff2008", "eifel2000", "find", "interactive2007", "jacobson88", "mathis97"]
+__all__ = [
+    "ITEMS",
+    "Check",
+    "Item",
+    "Outcome",
+    "Setting",
+    "backoff2008",
+    "eifel2000",
+    "find",
+    "interactive2007",
+    "jacobson88",
+    "mathis97",
+]

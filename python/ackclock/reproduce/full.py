@@ -1,7 +1,8 @@
 """How long the paper's own sizes take: what each `--full` form took when it was last run, and what it gave.
 
-`python -m ackclock.reproduce.full ID...` runs the full forms and writes the record, `full.json`, anew for them. Seconds are those of the processor,
-which two cores share, so that they depend little on what else a machine does.
+`python -m ackclock.reproduce.full ID...` runs the full forms and writes the record, `full.json`, anew for
+them. Seconds are those of the processor, which two cores share, so that they depend little on what else a
+machine does.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ FILE = Path(__file__).with_name("full.json")
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """The record by id: `cpu` and `wall` (s), `memory` (MB, the largest until then), `verdict`, `got` of the checks, and perhaps `reason`: why it
-    falls short.
+    """The record by id: `cpu` and `wall` (s), `memory` (MB, the largest until then), `verdict`, `got` of the
+    checks, and perhaps `reason`: why it falls short.
     """
     return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
 
@@ -33,7 +34,11 @@ def measure(id: str) -> tuple[Outcome, dict[str, Any]]:
     began, before = time.monotonic(), processor()
     outcome = ITEMS[id].run(Setting(full=True))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    entry = {"cpu": round(processor() - before), "wall": round(time.monotonic() - began), "memory": round(memory / 1000)}
+    entry = {
+        "cpu": round(processor() - before),
+        "wall": round(time.monotonic() - began),
+        "memory": round(memory / 1000),
+    }
     entry |= {"verdict": verdict(outcome), "got": {c.name: c.got for c in outcome.checks}}
     reason = "" if outcome.holds else recorded().get(id, {}).get("reason", "")
     return outcome, entry | ({"reason": reason} if reason else {})

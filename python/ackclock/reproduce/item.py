@@ -64,7 +64,9 @@ class Outcome:
     answer: str = ""
     """Where the item is a question: the answer that these results give, in a plain sentence or two."""
     skipped: str = ""
-    """Why it could not be run here, such as a right that is missing: then it neither holds nor falls short."""
+    """Why it could not be run here, such as a right that is missing: then it neither holds nor falls
+    short.
+    """
 
     @property
     def holds(self) -> bool:
@@ -83,11 +85,19 @@ class Setting:
     progress: Callable[[float, str], None] = lambda share, label: None
     """Told the share of the work that is done."""
 
-    def run_all(self, scenarios: Sequence[Scenario], label: str, share: tuple[float, float] = (0.0, 1.0)) -> list[Run]:
-        """Runs scenarios side by side; their runs in the same order. share: the part of the item's work that this is."""
+    def run_all(
+        self, scenarios: Sequence[Scenario], label: str, share: tuple[float, float] = (0.0, 1.0)
+    ) -> list[Run]:
+        """Runs scenarios side by side; their runs in the same order. share: the part of the item's work that
+        this is.
+        """
         from ackclock.sweep import run_all
 
-        return run_all(scenarios, workers=self.workers, progress=lambda part, _: self.progress(share[0] + part * (share[1] - share[0]), label))
+        return run_all(
+            scenarios,
+            workers=self.workers,
+            progress=lambda part, _: self.progress(share[0] + part * (share[1] - share[0]), label),
+        )
 
 
 @dataclass(frozen=True)
@@ -114,14 +124,23 @@ class Item:
         return outcome
 
     def pointers(self) -> list[Check]:
-        """Whether what it points at is there: policies and commands with the parameters named, and, in a checkout, the tests."""
+        """Whether what it points at is there: policies and commands with the parameters named, and, in a
+        checkout, the tests.
+        """
         checks = []
         for text in self.points_at:
             problem = pointer.Reference.parse(text).problem()
             checks.append(Check(text, "there", problem or "there", problem is None))
         if self.tests and pointer.in_checkout():
             missing = [m for m in map(pointer.missing_test, self.tests) if m]
-            checks.append(Check("tests that pin it", f"{len(self.tests)} there", "; ".join(missing) or f"{len(self.tests)} there", not missing))
+            checks.append(
+                Check(
+                    "tests that pin it",
+                    f"{len(self.tests)} there",
+                    "; ".join(missing) or f"{len(self.tests)} there",
+                    not missing,
+                )
+            )
         return checks
 
     def listing(self) -> dict[str, str]:
@@ -138,7 +157,8 @@ def item(
     points_at: Iterable[str] = (),
     tests: Iterable[str] = (),
 ) -> Callable[[Callable[[Setting], Outcome]], Callable[[Setting], Outcome]]:
-    """Declares the decorated function as the register's item `id`; its paper is the folder that its file lies in.
+    """Declares the decorated function as the register's item `id`; its paper is the folder that its file lies
+    in.
 
     points_at, tests: what it is in this project and what pins it, as `pointer` has them.
     """
@@ -160,7 +180,8 @@ def rule(
     kind: str = "RULE",
     choices: dict[str, str] | None = None,
 ) -> None:
-    """Declares an algorithm of the register (kind TOOL: an instrument) as what it is in this project, with the tests that pin it.
+    """Declares an algorithm of the register (kind TOOL: an instrument) as what it is in this project, with
+    the tests that pin it.
 
     points: checks of the rule itself, evaluated as connections evaluate it.
     """
@@ -174,7 +195,9 @@ def rule(
 
 def context(id: str, title: str, statement: str) -> None:
     """Declares what the register has as context: shown, with nothing to check."""
-    ITEMS[id] = Item(id, PAPERS[id.partition("-")[0]], "CONTEXT", title, {}, lambda setting: Outcome([], notes=[statement]))
+    ITEMS[id] = Item(
+        id, PAPERS[id.partition("-")[0]], "CONTEXT", title, {}, lambda setting: Outcome([], notes=[statement])
+    )
 
 
 def pinned(
@@ -186,20 +209,31 @@ def pinned(
     points_at: Iterable[str] = (),
     tests: Iterable[str] = (),
 ) -> None:
-    """Declares a closed form whose checks, the register's points, `points` gives; its paper is that of `points`."""
+    """Declares a closed form whose checks, the register's points, `points` gives; its paper is that of
+    `points`.
+    """
 
     def reproduce(setting: Setting) -> Outcome:
         import pyarrow as pa
 
         checks = points()
-        return Outcome(checks, {"points": pa.table({name: [getattr(c, name) for c in checks] for name in ("name", "expected", "got")})})
+        return Outcome(
+            checks,
+            {
+                "points": pa.table(
+                    {name: [getattr(c, name) for c in checks] for name in ("name", "expected", "got")}
+                )
+            },
+        )
 
     reproduce.__module__ = points.__module__
     item(id, kind="CF", title=title, choices=choices, points_at=points_at, tests=tests)(reproduce)
 
 
 def order(id: str) -> tuple[int, int, int, str]:
-    """By which ids sort: paper; algorithms, equations, figures, tables, numbers, further experiments, sceptics' questions, tools; number."""
+    """By which ids sort: paper; algorithms, equations, figures, tables, numbers, further experiments,
+    sceptics' questions, tools; number.
+    """
     found = re.fullmatch(r"([A-Z])-([A-Z])(\d+)(\w*)", id)
     assert found, f"{id} is no id of the register"
     return list(PAPERS).index(found[1]), "AEFTNXSU".index(found[2]), int(found[3]), found[4]
@@ -212,7 +246,11 @@ def find(name: str) -> list[Item]:
     if not found:
         names = [*ITEMS, *dict.fromkeys(i.paper for i in ITEMS.values()), "all"]
         near = difflib.get_close_matches(wanted, [n.casefold() for n in names], 1)
-        hint = f"did you mean `{next(n for n in names if n.casefold() == near[0])}`?" if near else f"known are {', '.join(names)}"
+        hint = (
+            f"did you mean `{next(n for n in names if n.casefold() == near[0])}`?"
+            if near
+            else f"known are {', '.join(names)}"
+        )
         raise InputError(f"`{name}` is not an item that can be reproduced, nor a paper; {hint}")
     return found
 
@@ -241,7 +279,9 @@ def at_least(name: str, got: float, limit: float, wanted: str) -> Check:
 
 def within(name: str, got: float, expected: float, tolerance: float) -> Check:
     """Holds when `got` differs from `expected` by at most `tolerance`."""
-    return Check(name, f"{expected:.6g} +/- {tolerance:.6g}", f"{got:.6g}", bool(abs(got - expected) <= tolerance))
+    return Check(
+        name, f"{expected:.6g} +/- {tolerance:.6g}", f"{got:.6g}", bool(abs(got - expected) <= tolerance)
+    )
 
 
 def between(name: str, got: Any, low: float, high: float) -> Check:
@@ -261,11 +301,19 @@ def _list(values: Iterable[float]) -> str:
 
 
 def _words(value: Any) -> str:
-    return ", ".join(map(_words, value)) if isinstance(value, list) else f"{value:.12g}" if isinstance(value, float) else str(value)
+    return (
+        ", ".join(map(_words, value))
+        if isinstance(value, list)
+        else f"{value:.12g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def save(i: Item, outcome: Outcome, setting: Setting, began: float, root: Path) -> dict[str, Any]:
-    """Writes the item's folder below `root` and returns what `--json` prints, which the folder holds as well."""
+    """Writes the item's folder below `root` and returns what `--json` prints, which the folder holds as
+    well.
+    """
     from ackclock._core import version
     from ackclock.results import folder
 
@@ -285,7 +333,9 @@ def save(i: Item, outcome: Outcome, setting: Setting, began: float, root: Path) 
         "seconds": round(time.monotonic() - began, 3),
         "folder": str(target),
         "data": [str(target / f"{name}.parquet") for name in outcome.tables],
-        "figures": [str(target / f"{name}.{ending}") for name in outcome.figures for ending in ("png", "svg")],
+        "figures": [
+            str(target / f"{name}.{ending}") for name in outcome.figures for ending in ("png", "svg")
+        ],
     }
 
     def fill(directory: Path) -> None:

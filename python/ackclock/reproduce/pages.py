@@ -1,8 +1,8 @@
 """The pages of the papers: every item with its figures, checks and verdict, in `docs/papers`.
 
-`python -m ackclock.reproduce.pages [stale | ID | PAPER ...]` runs the quick forms of the items named and renews their sections; by default it runs
-all of the papers that have a page (`make papers`), with `stale` those whose section is missing or is not what is on record. Sections of other items
-stay as they are.
+`python -m ackclock.reproduce.pages [stale | ID | PAPER ...]` runs the quick forms of the items named and
+renews their sections; by default it runs all of the papers that have a page (`make papers`), with `stale`
+those whose section is missing or is not what is on record. Sections of other items stay as they are.
 """
 
 from __future__ import annotations
@@ -41,11 +41,17 @@ def section(i: Item, outcome: Outcome) -> str:
     verdict = recorded()[i.id]
     said = "Holds." if verdict["verdict"] == HOLDS else "Falls short."
     reason = f" {verdict['reason']}" if verdict["reason"] else ""
-    text = f"## {i.id}: {i.title}\n\n**{said}**{reason} Kind: {', '.join(KINDS[k] for k in i.kind.split(', '))}.\n"
+    text = (
+        f"## {i.id}: {i.title}\n\n**{said}**{reason} Kind: "
+        f"{', '.join(KINDS[k] for k in i.kind.split(', '))}.\n"
+    )
     if outcome.answer:
         text += f"\n{ANSWER}{outcome.answer}\n"
     text += "".join(f"\n![{i.id}: {i.title}](images/{i.id}-{name}.png)\n" for name in outcome.figures)
-    rows = "".join(f"| {'yes' if c.holds else '**no**'} | {cell(c.name)} | {cell(c.expected)} | {cell(c.got)} |\n" for c in outcome.checks)
+    rows = "".join(
+        f"| {'yes' if c.holds else '**no**'} | {cell(c.name)} | {cell(c.expected)} | {cell(c.got)} |\n"
+        for c in outcome.checks
+    )
     text += f"\n| holds | check | expected | got |\n|---|---|---|---|\n{rows}"
     text += "".join(declared(i))
     if outcome.notes:
@@ -54,17 +60,24 @@ def section(i: Item, outcome: Outcome) -> str:
 
 
 def declared(i: Item) -> list[str]:
-    """What an item's declaration says, in Markdown: what it is here, what pins it, how long its full form takes, what was chosen."""
+    """What an item's declaration says, in Markdown: what it is here, what pins it, how long its full form
+    takes, what was chosen.
+    """
     parts = []
     if i.points_at:
         parts.append("\n" + "".join(pointer(r) for r in i.points_at))
     if i.tests:
-        links = ", ".join(f"[`{name}`](../../{path})" for path, _, name in (t.partition("::") for t in i.tests))
+        links = ", ".join(
+            f"[`{name}`](../../{path})" for path, _, name in (t.partition("::") for t in i.tests)
+        )
         parts.append(f"\nPinned by {links}.\n")
     if said := full.sentence(i.id):
         parts.append(f"\n{said}\n")
     if i.choices:
-        parts.append("\nUnstated in the paper, and chosen:\n\n" + "".join(f"- {what}: {chosen}\n" for what, chosen in i.choices.items()))
+        parts.append(
+            "\nUnstated in the paper, and chosen:\n\n"
+            + "".join(f"- {what}: {chosen}\n" for what, chosen in i.choices.items())
+        )
     return parts
 
 
@@ -91,21 +104,34 @@ def png(fig: Figure) -> bytes:
         drawn, packed = io.BytesIO(), io.BytesIO()
         fig.savefig(drawn, format="png", dpi=DPI, metadata={"Software": None})
     image = Image.open(drawn).convert("RGB")
-    image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(packed, "PNG", optimize=True)
+    image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
+        packed, "PNG", optimize=True
+    )
     return packed.getvalue()
 
 
 def head(paper: str, sections: dict[str, str]) -> str:
-    """What stands above the items: title, how they fare, what their answers come to, which fall short, the paper's contradictions."""
+    """What stands above the items: title, how they fare, what their answers come to, which fall short, the
+    paper's contradictions.
+    """
     ids = list(sections)
     package = importlib.import_module(f"ackclock.reproduce.{paper}")
-    title = (package.__doc__ or paper).splitlines()[0].removesuffix(" The order of the imports is that of the register.").rstrip(".")
+    title = (
+        (package.__doc__ or paper)
+        .splitlines()[0]
+        .removesuffix(" The order of the imports is that of the register.")
+        .rstrip(".")
+    )
     record = recorded()
     short = [id for id in ids if record[id]["verdict"] != HOLDS]
     text = (
-        f"{NOTE}# {title}\n\nEvery item of the register with its checks, what was expected and what the quick form got, its figures and its verdict: "
+        f"{NOTE}# {title}\n\nEvery item of the register with its checks, what was expected and what the "
+        "quick form got, its figures and its verdict: "
     )
-    text += f"{len(ids) - len(short)} of {len(ids)} hold. `ackclock reproduce ID` runs one, `--full` at the paper's own sizes.\n"
+    text += (
+        f"{len(ids) - len(short)} of {len(ids)} hold. `ackclock reproduce ID` runs one, `--full` at "
+        "the paper's own sizes.\n"
+    )
     readings = importlib.import_module(f"ackclock.reproduce.{paper}.readings")
     # What a reader came for, before what is wrong with it.
     answers = together(getattr(readings, "TOGETHER", ""), sections)
@@ -113,17 +139,26 @@ def head(paper: str, sections: dict[str, str]) -> str:
         heading = "\n## Those that fall short\n\n" if answers else "\nThose that fall short:\n\n"
         answers += heading + "".join(f"- [{id}](#{anchor(id)}): {record[id]['reason']}\n" for id in short)
     text += answers
-    text += "\n## Where the paper contradicts itself, or leaves a choice that matters\n\n| where | the readings | here |\n|---|---|---|\n"
+    text += (
+        "\n## Where the paper contradicts itself, or leaves a choice that matters\n\n| where | the "
+        "readings | here |\n|---|---|---|\n"
+    )
     text += "".join(f"| {where} | {cell(both)} | {cell(here)} |\n" for where, both, here in readings.READINGS)
     return text
 
 
 def together(introduction: str, sections: dict[str, str]) -> str:
-    """The answers of all items that are questions, in one place, below what the paper's readings say to introduce them."""
+    """The answers of all items that are questions, in one place, below what the paper's readings say to
+    introduce them.
+    """
     answers = {id: re.findall(rf"(?m)^{re.escape(ANSWER)}(.*)$", text) for id, text in sections.items()}
     lengths = {id: entry["reason"] for id, entry in full.recorded().items() if entry.get("reason")}
     longer = {id: f" At full length: {reason}" for id, reason in lengths.items()}
-    lines = [f"- **[{ITEMS[id].title}](#{anchor(id)})** ({id}): {found[0]}{longer.get(id, '')}\n" for id, found in answers.items() if found]
+    lines = [
+        f"- **[{ITEMS[id].title}](#{anchor(id)})** ({id}): {found[0]}{longer.get(id, '')}\n"
+        for id, found in answers.items()
+        if found
+    ]
     return f"\n{introduction}\n\n{''.join(lines)}" if introduction else ""
 
 
@@ -143,20 +178,29 @@ def read(paper: str) -> dict[str, str]:
 
 
 def write(paper: str, fresh: dict[str, str]) -> None:
-    """Writes a page with these sections, the others as they were; takes away the figures that none shows any more."""
+    """Writes a page with these sections, the others as they were; takes away the figures that none shows any
+    more.
+    """
     sections = {id: text for id, text in {**read(paper), **fresh}.items() if id in ITEMS}
     ordered = {id: sections[id] for id in sorted(sections, key=order)}
-    (FOLDER / f"{paper}.md").write_text("\n".join([head(paper, ordered), *ordered.values()]), encoding="utf-8")
+    (FOLDER / f"{paper}.md").write_text(
+        "\n".join([head(paper, ordered), *ordered.values()]), encoding="utf-8"
+    )
 
 
 def stale() -> list[str]:
-    """Items of papers with a page whose section is missing, is not as they are declared, or does not have what is on record."""
+    """Items of papers with a page whose section is missing, is not as they are declared, or does not have
+    what is on record.
+    """
     found = []
     for paper in PAPERS:
         sections, record = read(paper), recorded()
         for i in (i for i in ITEMS.values() if i.paper == paper):
             text, entry = sections.get(i.id, ""), record.get(i.id, {"got": {}, "reason": "", "verdict": ""})
-            told = [f"| {cell(name)} |" in text and f"| {cell(got)} |\n" in text for name, got in entry["got"].items()]
+            told = [
+                f"| {cell(name)} |" in text and f"| {cell(got)} |\n" in text
+                for name, got in entry["got"].items()
+            ]
             told += [part in text for part in (f"## {i.id}: {i.title}\n", *declared(i))]
             said = "Holds." if entry["verdict"] == HOLDS else "Falls short."
             if not text or not all(told) or f"**{said}**" not in text or entry["reason"] not in text:
@@ -166,7 +210,11 @@ def stale() -> list[str]:
 
 def sweep() -> None:
     """Takes away figures that no page shows."""
-    shown = {name for page in FOLDER.glob("*.md") for name in re.findall(r"\(images/([^)]+)\)", page.read_text(encoding="utf-8"))}
+    shown = {
+        name
+        for page in FOLDER.glob("*.md")
+        for name in re.findall(r"\(images/([^)]+)\)", page.read_text(encoding="utf-8"))
+    }
     for file in (FOLDER / "images").glob("*.png"):
         if file.name not in shown:
             file.unlink()

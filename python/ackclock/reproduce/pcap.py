@@ -20,15 +20,46 @@ def record(time: float, packet: bytes, length: int) -> bytes:
     return struct.pack("<IIII", nanos // 10**9, nanos % 10**9, len(packet), len(packet) + length) + packet
 
 
-def header(sent: bool, flags: int, seq: int, ack: int, length: int, mss: int, *, port: int = CLIENT[1], number: int = 0, sack: bool = False) -> bytes:
-    """IPv4 and TCP headers of one packet, checksums left out as a capture of offload shows them. sent: by the client.
+def header(
+    sent: bool,
+    flags: int,
+    seq: int,
+    ack: int,
+    length: int,
+    mss: int,
+    *,
+    port: int = CLIENT[1],
+    number: int = 0,
+    sack: bool = False,
+) -> bytes:
+    """IPv4 and TCP headers of one packet, checksums left out as a capture of offload shows them. sent: by the
+    client.
 
     port: the client's. number: the packet's identification. sack: whether SYNs permit it.
     """
-    options = (struct.pack(">BBH", 2, 4, mss) + (b"\x01\x01\x04\x02" if sack else b"")) if flags & SYN else b""
+    options = (
+        (struct.pack(">BBH", 2, 4, mss) + (b"\x01\x01\x04\x02" if sack else b"")) if flags & SYN else b""
+    )
     client = (CLIENT[0], port)
     source, target = (client, SERVER) if sent else (SERVER, client)
     total = 40 + len(options) + length
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, total, number, 0x4000, 64, 6, 0, *(bytes(map(int, a[0].split("."))) for a in (source, target)))
+    ip = struct.pack(
+        ">BBHHHBBH4s4s",
+        0x45,
+        0,
+        total,
+        number,
+        0x4000,
+        64,
+        6,
+        0,
+        *(bytes(map(int, a[0].split("."))) for a in (source, target)),
+    )
     offset = (5 + len(options) // 4) << 4
-    return ip + struct.pack(">HHIIBBHHH", source[1], target[1], seq, ack if flags & ACK else 0, offset, flags, 65_535, 0, 0) + options
+    return (
+        ip
+        + struct.pack(
+            ">HHIIBBHHH", source[1], target[1], seq, ack if flags & ACK else 0, offset, flags, 65_535, 0, 0
+        )
+        + options
+    )

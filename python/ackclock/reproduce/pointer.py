@@ -1,8 +1,10 @@
-"""What an item of the register is in this project: policies, options, stacks, commands, closed forms; and the tests that pin it.
+"""What an item of the register is in this project: policies, options, stacks, commands, closed forms; and the
+tests that pin it.
 
-A reference is text: `estimator jacobson88-ticks(form=final)`, `window reno(decrease, increase_segs)`, `option karn_backoff`,
-`stack rfc793+lite(500ms)`, `command timers`, `formula eifel-rto`, `item E-F2`. Words in brackets are parameters that the register's item needs, with
-the values that make it up. A test is the path of its file and its name: `crates/ackclock-policy/src/backoff/tests.rs::multipliers_of_tcp_star`,
+A reference is text: `estimator jacobson88-ticks(form=final)`, `window reno(decrease, increase_segs)`,
+`option karn_backoff`, `stack rfc793+lite(500ms)`, `command timers`, `formula eifel-rto`, `item E-F2`. Words
+in brackets are parameters that the register's item needs, with the values that make it up. A test is the path
+of its file and its name: `crates/ackclock-policy/src/backoff/tests.rs::multipliers_of_tcp_star`,
 `tests/test_timers.py::test_x`.
 """
 
@@ -40,7 +42,12 @@ class Reference:
         if not found:
             raise ValueError(f"`{text}` is not a reference such as `backoff exponential(max_timeout=240s)`")
         parts = [part.partition("=") for part in (found[2] or "").split(",") if part.strip()]
-        return cls(text, kind, found[1], tuple((key.strip(), value.strip() if equals else None) for key, equals, value in parts))
+        return cls(
+            text,
+            kind,
+            found[1],
+            tuple((key.strip(), value.strip() if equals else None) for key, equals, value in parts),
+        )
 
     def problem(self) -> str | None:
         """Why there is no such thing; None when there is."""
@@ -114,14 +121,22 @@ class Reference:
         return None
 
     def about(self) -> dict[str, Any]:
-        """What it is: `reference`, `about`, `source`, `params` (name, value here, default, values, meaning)."""
+        """What it is: `reference`, `about`, `source`, `params` (name, value here, default, values,
+        meaning).
+        """
         given = dict(self.settings)
         d, o = self.declaration, self.option
         told: dict[str, Any] = {"reference": self.text, "about": "", "source": "", "params": []}
         if d is not None:
             told |= {"about": d.about, "source": d.source}
             told["params"] = [
-                {"name": p.name, "here": given.get(p.name) or p.default, "default": p.default, "values": bounds(p), "about": p.about}
+                {
+                    "name": p.name,
+                    "here": given.get(p.name) or p.default,
+                    "default": p.default,
+                    "values": bounds(p),
+                    "about": p.about,
+                }
                 for p in d.params
             ]
         elif o is not None:
@@ -130,7 +145,12 @@ class Reference:
             base, *changes = self.name.split("+")
             known = {p.name: p.about for p in presets()}
             known |= {m.name: m.about for m in modifiers()}
-            told["about"] = "; ".join(filter(None, [known.get(base, "").rstrip("."), *(known.get(c.partition("(")[0]) for c in changes)]))
+            told["about"] = "; ".join(
+                filter(
+                    None,
+                    [known.get(base, "").rstrip("."), *(known.get(c.partition("(")[0]) for c in changes)],
+                )
+            )
         elif self.kind == "formula":
             from ackclock.models import FORMULAS
 
@@ -173,10 +193,17 @@ def missing_test(test: str) -> str | None:
     if not file.is_file():
         return f"{path} does not exist"
     source = file.read_text(encoding="utf-8")
-    mark = rf"^\s*#\[(?:\w+::)?test(?:_\w+)?\b[^\n]*\]\s*\n(?:\s*#\[[^\n]*\]\s*\n)*\s*(?:async )?fn {re.escape(name)}\b"
+    attribute = r"\s*#\[[^\n]*\]\s*\n"
+    mark = (
+        rf"^\s*#\[(?:\w+::)?test(?:_\w+)?\b[^\n]*\]\s*\n(?:{attribute})*\s*(?:async )?fn {re.escape(name)}\b"
+    )
     if path.endswith(".rs") and re.search(mark, source, re.MULTILINE):
         return None
-    if path.endswith(".py") and re.search(rf"^def {re.escape(name)}\(", source, re.MULTILINE) and name.startswith("test_"):
+    if (
+        path.endswith(".py")
+        and re.search(rf"^def {re.escape(name)}\(", source, re.MULTILINE)
+        and name.startswith("test_")
+    ):
         return None
     return f"{path} has no test {name}"
 

@@ -1,4 +1,6 @@
-"""Runs over real packets, each set in a process of its own: only one with a single thread may enter a user namespace."""
+"""Runs over real packets, each set in a process of its own: only one with a single thread may enter a user
+namespace.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +21,34 @@ GLANCE = 0.25
 
 
 def between_kernels(runs: list[dict[str, Any]]) -> list[dict[str, Any]] | str:
-    """What runs found, one after the other, as `ackclock.cli.emulated` prints it, or the sentence that says what is missing for them."""
+    """What runs found, one after the other, as `ackclock.cli.emulated` prints it, or the sentence that says
+    what is missing for them.
+    """
     return side_by_side([runs])[0]
 
 
 def side_by_side(
-    sets: Sequence[list[dict[str, Any]]], *, seconds: float = 0.0, progress: Callable[[float], None] = lambda share: None
+    sets: Sequence[list[dict[str, Any]]],
+    *,
+    seconds: float = 0.0,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> list[list[dict[str, Any]] | str]:
-    """The same for sets of runs that go on at the same time, each in a process of its own; the answers in the same order.
+    """The same for sets of runs that go on at the same time, each in a process of its own; the answers in the
+    same order.
 
-    progress: told the share of `seconds`, which they take at most. Where one fails or is interrupted, all end.
+    progress: told the share of `seconds`, which they take at most. Where one fails or is interrupted, all
+    end.
     """
     began = time.monotonic()
     started: list[subprocess.Popen[str]] = []
     try:
         for runs in sets:
             process = subprocess.Popen(
-                [sys.executable, "-m", "ackclock.cli.emulated"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+                [sys.executable, "-m", "ackclock.cli.emulated"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
             )
             started.append(process)
             assert process.stdin
@@ -45,7 +58,12 @@ def side_by_side(
             process.stdin = None
         outputs = []
         for process in started:
-            outputs.append(_output(process, lambda: progress(min((time.monotonic() - began) / seconds, 1.0)) if seconds else None))
+            outputs.append(
+                _output(
+                    process,
+                    lambda: progress(min((time.monotonic() - began) / seconds, 1.0)) if seconds else None,
+                )
+            )
     finally:
         for process in started:
             if process.poll() is None:
@@ -66,7 +84,9 @@ def _output(process: subprocess.Popen[str], glance: Callable[[], None]) -> str:
         if process.returncode == INTERRUPTED:
             raise KeyboardInterrupt
         if process.returncode:
-            raise _core.DriveError(f"what was to run over an emulated path failed with exit code {process.returncode}")
+            raise _core.DriveError(
+                f"what was to run over an emulated path failed with exit code {process.returncode}"
+            )
         return text
 
 

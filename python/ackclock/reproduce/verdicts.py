@@ -1,6 +1,8 @@
-"""The verdicts on record, `verdicts.json`: whether each item's quick form holds, why it falls short where it does, and the figures got.
+"""The verdicts on record, `verdicts.json`: whether each item's quick form holds, why it falls short where it
+does, and the figures got.
 
-`python -m ackclock.reproduce.verdicts [ID...]` runs the items and writes the file anew; reasons that stand there are kept.
+`python -m ackclock.reproduce.verdicts [ID...]` runs the items and writes the file anew; reasons that stand
+there are kept.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ HOLDS, FALLS_SHORT = "holds", "falls short"
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """The verdicts by id: `verdict`, `reason` (a sentence, empty where all checks hold), `got` (check: figures)."""
+    """The verdicts by id: `verdict`, `reason` (a sentence, empty where all checks hold), `got` (check:
+    figures).
+    """
     return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
 
 
@@ -50,7 +54,11 @@ def keep(outcomes: dict[str, Outcome]) -> None:
             note(f"{id} was skipped, and its verdict stays: {outcome.skipped}")
             continue
         reason = "" if outcome.holds else record.get(id, {}).get("reason", "")
-        record[id] = {"verdict": verdict(outcome), "reason": reason, "got": {c.name: c.got for c in outcome.checks}}
+        record[id] = {
+            "verdict": verdict(outcome),
+            "reason": reason,
+            "got": {c.name: c.got for c in outcome.checks},
+        }
     ordered = {id: record[id] for id in ITEMS if id in record}
     FILE.write_text(json.dumps(ordered, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -22,7 +22,9 @@ TABLES = ("directions", "retransmissions", "timeouts", "episodes", "samples", "p
 
 @dataclass(frozen=True)
 class Capture:
-    """What a capture holds. Tables have the columns of simulated runs where these have them; `connection` numbers directions, two to a connection."""
+    """What a capture holds. Tables have the columns of simulated runs where these have them; `connection`
+    numbers directions, two to a connection.
+    """
 
     report: dict[str, Any]
     """Everything that was found, as `ackclock capture --json` prints it."""
@@ -35,7 +37,9 @@ class Capture:
     episodes: pa.Table
     """A row for each loss episode."""
     samples: pa.Table
-    """A row for each ack that moved forward, where they were asked for: round-trip time, what was in flight, and the window that this shows."""
+    """A row for each ack that moved forward, where they were asked for: round-trip time, what was in flight,
+    and the window that this shows.
+    """
     packets: pa.Table
     """A row for each packet, where they were asked for."""
     what_if: pa.Table
@@ -70,16 +74,20 @@ def read_capture(
 ) -> Capture:
     """Takes apart the pcap or pcapng file at `path`, plain, gzip or zstd; `-` is standard input.
 
-    `flow` chooses connections: a number, a port (`:443`), an address or both, with commas between. `samples` keeps a row for every ack that moves
-    forward. `packets` keeps a row for every packet of these connections, about a million of them at most, which figures need. `what_if` names timers
-    in place of the senders' (`"rfc6298+no-backoff,eifel"`, a list, or `"all"`). `progress` gets the bytes read.
+    `flow` chooses connections: a number, a port (`:443`), an address or both, with commas between. `samples`
+    keeps a row for every ack that moves forward. `packets` keeps a row for every packet of these connections,
+    about a million of them at most, which figures need. `what_if` names timers in place of the senders'
+    (`"rfc6298+no-backoff,eifel"`, a list, or `"all"`). `progress` gets the bytes read.
     """
     timers = what_if if what_if is None or isinstance(what_if, str) else ",".join(what_if)
     found = _read(Path(path), flow, samples, progress, packets, timers)
     report = json.loads(found.json)
     for c in report["connections"]:
         there, back = c["directions"]
-        there["models"], back["models"] = predicted(there, back, c["duration"]), predicted(back, there, c["duration"])
+        there["models"], back["models"] = (
+            predicted(there, back, c["duration"]),
+            predicted(back, there, c["duration"]),
+        )
         c["summary"] = summary([c])
     report["summary"] = summary(report["connections"])
     return Capture(report, **{name: pa.table(getattr(found, name)) for name in TABLES})

@@ -19,25 +19,34 @@ HELD = {
 
 
 def summary(connections: Iterable[dict[str, Any]]) -> list[str]:
-    """What happened to some connections: a sentence on what stood still, one on what was sent again, and one on what other timers would have done."""
+    """What happened to some connections: a sentence on what stood still, one on what was sent again, and one
+    on what other timers would have done.
+    """
     connections = list(connections)
     directions = [d for c in connections for d in c["directions"]]
     lasted = sum(c["duration"] for c in connections)
     timeouts = [t for d in directions for t in expiries(d)]
     said = [_stalls(timeouts, sum(map(stalled, connections)), lasted, len(connections)), _again(directions)]
     if any(d["massive_reordering"] for d in directions):
-        said.append("Most retransmissions that acks called forth were in vain: packets overtake each other on the way.")
+        said.append(
+            "Most retransmissions that acks called forth were in vain: packets overtake each other on "
+            "the way."
+        )
     if timers := totals(directions):
         untold = [d for d in directions if expiries(d) and not d["what_if"]]
         if untold and not any(expiries(d) and d["what_if"] for d in directions):
-            said.append("What other timers would have done cannot be told: the capture was taken near the receiver.")
+            said.append(
+                "What other timers would have done cannot be told: the capture was taken near the receiver."
+            )
         else:
             said.append(_alternatives(timers, "of senders near the capture" if untold else ""))
     return said
 
 
 def totals(directions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What each timer of a what-if would have done, summed over directions; the senders as they ran come first."""
+    """What each timer of a what-if would have done, summed over directions; the senders as they ran come
+    first.
+    """
     found: dict[str, dict[str, Any]] = {}
     for d in directions:
         for w in d["what_if"]:
@@ -49,10 +58,14 @@ def totals(directions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def held_back(direction: dict[str, Any]) -> str:
-    """What held a sender back, the most first: "the congestion window 61 %, timeouts 30 %, slow start 9 %"."""
+    """What held a sender back, the most first: "the congestion window 61 %, timeouts 30 %, slow start 9
+    %".
+    """
     limits = direction["limits"]
     total = sum(limits.values())
-    shares = sorted(((t / total, HELD[k]) for k, t in limits.items() if total > 0 and t / total >= 0.005), reverse=True)
+    shares = sorted(
+        ((t / total, HELD[k]) for k, t in limits.items() if total > 0 and t / total >= 0.005), reverse=True
+    )
     return ", ".join(f"{what} {100 * share:.0f} %" for share, what in shares)
 
 
@@ -83,7 +96,12 @@ CAUSES: tuple[tuple[str, str, str, Callable[[dict[str, Any]], bool]], ...] = (
         "are shown by silences near the receiver",
         by_silence,
     ),
-    ("for lost retransmissions, with backoff", "its retransmission was lost", "were for lost retransmissions", lambda t: t["round"] > 1),
+    (
+        "for lost retransmissions, with backoff",
+        "its retransmission was lost",
+        "were for lost retransmissions",
+        lambda t: t["round"] > 1,
+    ),
     (
         "for tail losses that a probe would have recovered",
         "it was a tail loss that a probe would have recovered",
@@ -102,7 +120,12 @@ CAUSES: tuple[tuple[str, str, str, Callable[[dict[str, Any]], bool]], ...] = (
         "would have been avoided by limited transmit",
         _is("remedy", "limited-transmit"),
     ),
-    ("after a whole window was lost", "it came after a whole window was lost", "came after whole windows were lost", _is("outage", True)),
+    (
+        "after a whole window was lost",
+        "it came after a whole window was lost",
+        "came after whole windows were lost",
+        _is("outage", True),
+    ),
     (
         "after losses that no ack told of in time",
         "no ack had told of the loss in time",
@@ -110,7 +133,9 @@ CAUSES: tuple[tuple[str, str, str, Callable[[dict[str, Any]], bool]], ...] = (
         lambda _: True,
     ),
 )
-"""Kinds of timeouts, the first that holds: among several kinds, for a single timeout, for all of several, and the test."""
+"""Kinds of timeouts, the first that holds: among several kinds, for a single timeout, for all of several, and
+the test.
+"""
 
 
 def _causes(timeouts: list[dict[str, Any]]) -> str:
@@ -128,14 +153,22 @@ def _again(directions: list[dict[str, Any]]) -> str:
     if not packets:
         again = f"None of {sent:,} packets was sent again"
         if any(map(by_silence, (t for d in directions for t in expiries(d)))):
-            return f"{again}, as far as can be seen near the receiver: what was lost with nothing behind it comes again looking new."
+            return (
+                f"{again}, as far as can be seen near the receiver: what was lost with nothing behind "
+                "it comes again looking new."
+            )
         return f"{again}."
     kinds: dict[str, int] = {}
     for r in (r for d in directions for r in d["retransmissions"]):
         kinds[r["kind"]] = kinds.get(r["kind"], 0) + max(r["packets"], 1)
-    words = ", ".join(f"{n} {kind.replace('-', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: (-k[1], k[0])))
+    words = ", ".join(
+        f"{n} {kind.replace('-', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: (-k[1], k[0]))
+    )
     vain = sum(d["unneeded_packets"] for d in directions)
-    return f"{packets:,} of {sent:,} packets were sent again ({words}), {vain or 'none'} of them in vain as far as can be told."
+    return (
+        f"{packets:,} of {sent:,} packets were sent again ({words}), {vain or 'none'} of them in vain "
+        "as far as can be told."
+    )
 
 
 def _alternatives(timers: list[dict[str, Any]], of: str) -> str:

@@ -1,4 +1,6 @@
-"""What a column of the flows is, for a figure of its values: which columns have values to draw, their unit, and how one is written."""
+"""What a column of the flows is, for a figure of its values: which columns have values to draw, their unit,
+and how one is written.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ SCALES = {
 }
 """Units in which a reader would have large values, the largest first."""
 NOTHING = {None: "-", "": "none"}
-"""What the legend calls flows without a value of the column that makes the lines; sources of datagrams have no stack."""
+"""What the legend calls flows without a value of the column that makes the lines; sources of datagrams have
+no stack.
+"""
 MOST_LINES = 28
 """Lines that a column other than `stack` may make: as many as there are looks."""
 
@@ -38,14 +42,21 @@ def values(table: pa.Table, column: str, by: str) -> dict[str, np.ndarray]:
     _check(table, by, "values to draw a line for each of", groups)
     labels = table[by].unique().to_pylist()
     if len(labels) > MOST_LINES and by != "stack":
-        raise InputError(f"`by` is `{by}`, which has {len(labels)} values, a line each; at most {MOST_LINES} would do, as of `stack` or `group`")
+        raise InputError(
+            f"`by` is `{by}`, which has {len(labels)} values, a line each; at most {MOST_LINES} would "
+            "do, as of `stack` or `group`"
+        )
     found = {}
     for label in labels:
         mine = pa.compute.is_null(table[by]) if label is None else pa.compute.equal(table[by], label)
-        found[NOTHING.get(label, str(label))] = table.filter(mine)[column].drop_null().cast(pa.float64()).to_numpy()
+        found[NOTHING.get(label, str(label))] = (
+            table.filter(mine)[column].drop_null().cast(pa.float64()).to_numpy()
+        )
     if not any(v.size for v in found.values()):
         some = [name for name in numbers(table) if table[name].null_count < table.num_rows]
-        raise InputError(f"no flow that counts has a `{column}`; {f'they have {_listed(some)}' if some else 'none counts'}")
+        raise InputError(
+            f"no flow that counts has a `{column}`; {f'they have {_listed(some)}' if some else 'none counts'}"
+        )
     return found
 
 

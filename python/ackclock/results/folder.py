@@ -38,7 +38,9 @@ def check_writable(target: Path) -> None:
 
 
 def _takes_folders(parent: Path, target: Path) -> bool:
-    """Whether a folder can be made there. Rights do not tell of systems of files that take none, such as /proc."""
+    """Whether a folder can be made there. Rights do not tell of systems of files that take none, such as
+    /proc.
+    """
     try:
         os.rmdir(tempfile.mkdtemp(prefix=f".{_placed(target).name}.", suffix=PARTIAL, dir=parent))
     except OSError:
@@ -66,8 +68,10 @@ def _placed(target: Path) -> Path:
 def write(target: Path, fill: Callable[[Path], None], figures: Mapping[str, Any] | None = None) -> Path:
     """Has `fill` write files into a folder beside `target`, and puts it in place only when it is complete.
 
-    An earlier run there is replaced, and left-overs of commands that were killed are removed. Whatever interrupts this leaves `target` as it was.
-    figures: by name, or functions that draw them. They come into the folder once it is in place: one that fails is a `FigureWarning`.
+    An earlier run there is replaced, and left-overs of commands that were killed are removed. Whatever
+    interrupts this leaves `target` as it was.
+    figures: by name, or functions that draw them. They come into the folder once it is in place: one that
+    fails is a `FigureWarning`.
     """
     check_writable(target)
     target = _placed(target)
@@ -81,7 +85,9 @@ def write(target: Path, fill: Callable[[Path], None], figures: Mapping[str, Any]
             # mkdtemp makes folders that only their owner reads; a run is no secret.
             partial.chmod(0o777 & ~_umask())
             fill(partial)
-            owned.finish(mark, partial, (f"{name}.{ending}" for name in figures or {} for ending in ("png", "svg")))
+            owned.finish(
+                mark, partial, (f"{name}.{ending}" for name in figures or {} for ending in ("png", "svg"))
+            )
             _replace(target, partial)
     finally:
         owned.remove(partial)
@@ -143,7 +149,9 @@ def _tidy(target: Path) -> None:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Writes a table as Parquet. The bytes depend on the table and on the version of pyarrow, on nothing else."""
+    """Writes a table as Parquet. The bytes depend on the table and on the version of pyarrow, on nothing
+    else.
+    """
     pq.write_table(table, path, **PARQUET)
 
 
@@ -155,7 +163,9 @@ def table_bytes(table: pa.Table) -> bytes:
 
 
 def read_table(path: Path | pa.NativeFile) -> pa.Table:
-    """Reads a table as it was when it was written. Parquet has a name of its own for what a list holds; Arrow's is `item`."""
+    """Reads a table as it was when it was written. Parquet has a name of its own for what a list holds;
+    Arrow's is `item`.
+    """
     table = pq.read_table(path)
     for i, field in enumerate(table.schema):
         if pa.types.is_fixed_size_list(field.type):

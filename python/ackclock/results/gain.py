@@ -1,4 +1,6 @@
-"""What a strategy gains at the loss that flows experience (I-U2): mean response times in bins of the loss ratio, and their ratio."""
+"""What a strategy gains at the loss that flows experience (I-U2): mean response times in bins of the loss
+ratio, and their ratio.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +16,42 @@ from ackclock.plot.bands import half_width
 
 @dataclass(frozen=True)
 class Experience:
-    """What flows experienced: for each of them, or for each run of several alike, its loss ratio, its mean response time (s), and of how many packets
-    that is the mean."""
+    """What flows experienced: for each of them, or for each run of several alike, its loss ratio, its mean
+    response time (s), and of how many packets that is the mean."""
 
     loss: np.ndarray
     response: np.ndarray
     packets: np.ndarray
 
     @staticmethod
-    def of(loss: Sequence[float], response: Sequence[float], packets: Sequence[float] | None = None) -> Experience:
-        """Reads the columns; without packets each entry counts the same. Raises InputError where they do not fit together."""
-        columns = [np.asarray(c, float) for c in (loss, response, np.ones(len(loss)) if packets is None else packets)]
+    def of(
+        loss: Sequence[float], response: Sequence[float], packets: Sequence[float] | None = None
+    ) -> Experience:
+        """Reads the columns; without packets each entry counts the same. Raises InputError where they do not
+        fit together.
+        """
+        columns = [
+            np.asarray(c, float) for c in (loss, response, np.ones(len(loss)) if packets is None else packets)
+        ]
         if len({c.shape for c in columns}) > 1 or columns[0].ndim != 1:
-            raise InputError(f"columns of {', '.join(str(c.size) for c in columns)} entries do not fit together; give as many of each")
+            raise InputError(
+                f"columns of {', '.join(str(c.size) for c in columns)} entries do not fit together; "
+                "give as many of each"
+            )
         x, y, n = columns
         if ((x < 0) | (x > 1)).any() or (y < 0).any() or (n < 0).any():
-            raise InputError("a loss ratio lies between 0 and 1, and neither a response time nor a number of packets is negative")
+            raise InputError(
+                "a loss ratio lies between 0 and 1, and neither a response time nor a number of "
+                "packets is negative"
+            )
         return Experience(x, y, n)
 
     def bins(self, edges: Sequence[float] | np.ndarray) -> list[Bin]:
-        """The entries by loss ratio, a bin from each edge up to the next, which is not part of it but for the last.
+        """The entries by loss ratio, a bin from each edge up to the next, which is not part of it but for the
+        last.
 
-        Entries without packets, or without a response time or a loss ratio, count nowhere. Raises InputError for edges that do not rise.
+        Entries without packets, or without a response time or a loss ratio, count nowhere. Raises InputError
+        for edges that do not rise.
         """
         e = np.asarray(edges, float)
         if e.ndim != 1 or e.size < 2 or not (np.diff(e) > 0).all():
@@ -47,8 +63,9 @@ class Experience:
 
 @dataclass(frozen=True)
 class Bin:
-    """The entries of one bin: their loss ratio and response time (s), means by packets; half of the 95 % confidence interval of the response time
-    (s), from the spread between entries, infinite below two; and how many entries and packets there are. NaN where there are none."""
+    """The entries of one bin: their loss ratio and response time (s), means by packets; half of the 95 %
+    confidence interval of the response time (s), from the spread between entries, infinite below two; and how
+    many entries and packets there are. NaN where there are none."""
 
     low: float
     high: float
@@ -71,11 +88,12 @@ class Bin:
 
 
 def gain(interactive: Experience, backlogged: Experience, edges: Sequence[float] | np.ndarray) -> pa.Table:
-    """How many times longer the interactive flows' packets took than the others' that experienced as much loss: a row for each bin that both have.
+    """How many times longer the interactive flows' packets took than the others' that experienced as much
+    loss: a row for each bin that both have.
 
-    Columns: `low`, `high` (edges of the bin), `loss` (mean of both sides' mean loss ratios), `interactive`, `backlogged` (mean response times, s),
-    `gain` (their ratio), `half` (half of its 95 % confidence interval), `interactive_entries`, `backlogged_entries`.
-    Source: I-U2, I-F5; Mondal & Kuzmanovic 2007.
+    Columns: `low`, `high` (edges of the bin), `loss` (mean of both sides' mean loss ratios), `interactive`,
+    `backlogged` (mean response times, s), `gain` (their ratio), `half` (half of its 95 % confidence
+    interval), `interactive_entries`, `backlogged_entries`. Source: I-U2, I-F5; Mondal & Kuzmanovic 2007.
     """
     rows = []
     for a, b in zip(interactive.bins(edges), backlogged.bins(edges), strict=True):
@@ -83,7 +101,34 @@ def gain(interactive: Experience, backlogged: Experience, edges: Sequence[float]
             continue
         ratio = a.response / b.response
         spread = float(np.hypot(a.half / a.response, b.half / b.response)) if a.response > 0 else np.inf
-        rows.append((a.low, a.high, (a.loss + b.loss) / 2, a.response, b.response, ratio, ratio * spread, a.entries, b.entries))
-    names = ("low", "high", "loss", "interactive", "backlogged", "gain", "half", "interactive_entries", "backlogged_entries")
+        rows.append(
+            (
+                a.low,
+                a.high,
+                (a.loss + b.loss) / 2,
+                a.response,
+                b.response,
+                ratio,
+                ratio * spread,
+                a.entries,
+                b.entries,
+            )
+        )
+    names = (
+        "low",
+        "high",
+        "loss",
+        "interactive",
+        "backlogged",
+        "gain",
+        "half",
+        "interactive_entries",
+        "backlogged_entries",
+    )
     kinds = (pa.float64(),) * 7 + (pa.int64(),) * 2
-    return pa.table({name: pa.array([row[i] for row in rows], kind) for i, (name, kind) in enumerate(zip(names, kinds, strict=True))})
+    return pa.table(
+        {
+            name: pa.array([row[i] for row in rows], kind)
+            for i, (name, kind) in enumerate(zip(names, kinds, strict=True))
+        }
+    )

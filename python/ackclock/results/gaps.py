@@ -1,4 +1,6 @@
-"""Timeouts of a sender, inferred by its receiver from gaps between arrivals (B-U1): nothing is known of the sender's timer."""
+"""Timeouts of a sender, inferred by its receiver from gaps between arrivals (B-U1): nothing is known of the
+sender's timer.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,16 @@ LEAST = 0.2
 ROUND_TRIPS = 1.2
 """And longer than this many round trips (B-U1)."""
 RATIO = 1.5
-"""A further gap this much longer than the previous one shows backoff: it would double (the ratio is our choice, B-U1)."""
+"""A further gap this much longer than the previous one shows backoff: it would double (the ratio is our
+choice, B-U1).
+"""
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Gaps that show timeouts: when each began (s), how long it was (s), and whether it is a consecutive timeout, backed off."""
+    """Gaps that show timeouts: when each began (s), how long it was (s), and whether it is a consecutive
+    timeout, backed off.
+    """
 
     start: np.ndarray
     length: np.ndarray
@@ -36,13 +42,21 @@ class Gaps:
         return bool(self.consecutive.any())
 
 
-def infer(arrivals: np.ndarray, rtt: float, *, least: float = LEAST, round_trips: float = ROUND_TRIPS, ratio: float = RATIO) -> Gaps:
+def infer(
+    arrivals: np.ndarray,
+    rtt: float,
+    *,
+    least: float = LEAST,
+    round_trips: float = ROUND_TRIPS,
+    ratio: float = RATIO,
+) -> Gaps:
     """The timeouts that the arrivals at a receiver show.
 
-    arrivals: times (s) in order of the request's last transmission and then of every packet that came from the sender. rtt: the handshake's (s).
-    A gap is a timeout when it exceeds both `least` and `round_trips` times `rtt`. It is a consecutive one when the gap right before it was a
-    timeout too, with nothing but what ended that between them, and it is at least `ratio` times as long.
-    Raises InputError for times out of order or a round-trip time that is none.
+    arrivals: times (s) in order of the request's last transmission and then of every packet that came from
+    the sender. rtt: the handshake's (s). A gap is a timeout when it exceeds both `least` and `round_trips`
+    times `rtt`. It is a consecutive one when the gap right before it was a timeout too, with nothing but what
+    ended that between them, and it is at least `ratio` times as long. Raises InputError for times out of
+    order or a round-trip time that is none.
     """
     times = np.asarray(arrivals, float)
     if not (np.isfinite(rtt) and rtt > 0):
@@ -56,9 +70,11 @@ def infer(arrivals: np.ndarray, rtt: float, *, least: float = LEAST, round_trips
 
 
 def handshake(segments: pa.Table) -> tuple[np.ndarray, float] | None:
-    """What `infer` needs, from a client's rows of the table `segments` of one connection; None where nothing came back.
+    """What `infer` needs, from a client's rows of the table `segments` of one connection; None where nothing
+    came back.
 
-    The round-trip time is that of the last SYN; arrivals begin with the last time that the client sent data or, without data, its ACK.
+    The round-trip time is that of the last SYN; arrivals begin with the last time that the client sent data
+    or, without data, its ACK.
     """
     rows = {name: segments[name].to_numpy(zero_copy_only=False) for name in ("time", "sent", "kind", "len")}
     mine, theirs = rows["sent"], ~rows["sent"]

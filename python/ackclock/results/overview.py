@@ -1,4 +1,6 @@
-"""A connection in one row, and which connections come first: the same in the terminal, in figures and on pages."""
+"""A connection in one row, and which connections come first: the same in the terminal, in figures and on
+pages.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ SENT_AGAIN = "sent-again"
 
 
 def overview(c: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of a connection of a capture's report, both directions together; `p` is that of the direction with more payload."""
+    """The numbers of a connection of a capture's report, both directions together; `p` is that of the
+    direction with more payload.
+    """
     directions = c["directions"]
     main = max(directions, key=lambda d: d["bytes"])
     timeouts = [t for d in directions for t in expiries(d)]
@@ -33,7 +37,10 @@ def overview(c: dict[str, Any]) -> dict[str, Any]:
 
 def worst_first(connections: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those with the longest stalls first, then those that sent most again, then those that carried most."""
-    return sorted(connections, key=lambda c: (-stalled(c), -total(c, "retransmitted_packets"), -total(c, "bytes"), c["number"]))
+    return sorted(
+        connections,
+        key=lambda c: (-stalled(c), -total(c, "retransmitted_packets"), -total(c, "bytes"), c["number"]),
+    )
 
 
 def carrying(connections: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -42,8 +49,8 @@ def carrying(connections: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def expiries(direction: dict[str, Any]) -> list[dict[str, Any]]:
-    """The timeouts that count: from the sender's side what a retransmission tells of, near the receiver what silences do. Other rules may tell of the
-    same ones."""
+    """The timeouts that count: from the sender's side what a retransmission tells of, near the receiver what
+    silences do. Other rules may tell of the same ones."""
     return [t for t in direction["timeouts"] if t.get("counts", True)]
 
 

@@ -1,7 +1,8 @@
 """Which folders ackclock may replace: those that it wrote itself and that hold nothing else.
 
-Every folder that ackclock writes has a mark, `ackclock.json`, which says so and lists its files. Folders of versions before the mark are known by
-their summary and by the names that those versions wrote. Nothing here follows a symbolic link, and nothing is removed below a folder's first level.
+Every folder that ackclock writes has a mark, `ackclock.json`, which says so and lists its files. Folders of
+versions before the mark are known by their summary and by the names that those versions wrote. Nothing here
+follows a symbolic link, and nothing is removed below a folder's first level.
 """
 
 from __future__ import annotations
@@ -36,9 +37,16 @@ FILE = re.compile(r"[^/\\\0]+\.(parquet|png|svg|json|toml|xpl|pcapng)")
 _FIGURE = r"(png|svg)"
 _TRACED = r"(flows|links|samples|episodes|segments)\.parquet"
 EARLIER: tuple[tuple[frozenset[str], str], ...] = (
-    # A run; a sweep; an item of a paper; a closed form, a row model, timers; a capture's figures and files of xplot.
-    (frozenset({"seeds", "version", "host", "stacks"}), rf"scenario\.toml|{_TRACED}|(response_time|rates|sequence(-\d+)?)\.{_FIGURE}"),
-    (frozenset({"plan", "axes", "rows", "engine"}), rf"(plan|scenario)\.toml|sweep\.parquet|{_TRACED}|plot(-\d+)?\.{_FIGURE}"),
+    # A run; a sweep; an item of a paper; a closed form, a row model, timers; a capture's figures and files of
+    # xplot.
+    (
+        frozenset({"seeds", "version", "host", "stacks"}),
+        rf"scenario\.toml|{_TRACED}|(response_time|rates|sequence(-\d+)?)\.{_FIGURE}",
+    ),
+    (
+        frozenset({"plan", "axes", "rows", "engine"}),
+        rf"(plan|scenario)\.toml|sweep\.parquet|{_TRACED}|plot(-\d+)?\.{_FIGURE}",
+    ),
     (frozenset({"id", "name", "result", "unit", "rows", "folder"}), rf"rows\.parquet|curve\.{_FIGURE}"),
     (frozenset({"load", "cycles", "service_time", "timers", "folder"}), rf"rows\.parquet|rto\.{_FIGURE}"),
     (frozenset({"series", "rows", "timers", "folder"}), rf"(rows|outline)\.parquet|(rto|timers)\.{_FIGURE}"),
@@ -54,7 +62,9 @@ TABLES = r"(directions|retransmissions|timeouts|episodes|samples|packets|what_if
 
 
 def foreign(directory: Path) -> str | None:
-    """The name of the first entry that shows that a folder is not ours to replace; None where it is ours, or empty."""
+    """The name of the first entry that shows that a folder is not ours to replace; None where it is ours, or
+    empty.
+    """
     entries = sorted(os.scandir(directory), key=lambda e: e.name)
     if not entries:
         return None
@@ -71,7 +81,11 @@ def _known(directory: Path, names: set[str]) -> set[str]:
     """Those of the names that ackclock wrote."""
     if MARK in names:
         files = _read(directory / MARK, LARGEST)
-        if not isinstance(files, dict) or files.get("written_by") != WRITER or not isinstance(files.get("files"), list):
+        if (
+            not isinstance(files, dict)
+            or files.get("written_by") != WRITER
+            or not isinstance(files.get("files"), list)
+        ):
             return set()
         return {name for name in names if name == MARK or (name in files["files"] and FILE.fullmatch(name))}
     if SUMMARY not in names:
@@ -81,13 +95,21 @@ def _known(directory: Path, names: set[str]) -> set[str]:
 
 
 def _earlier(summary: Any) -> str | None:
-    """The names of the files beside the summary of a folder without a mark; None where the summary is none of ours."""
+    """The names of the files beside the summary of a folder without a mark; None where the summary is none of
+    ours.
+    """
     if isinstance(summary, list):
-        return TABLES if summary and all(isinstance(s, dict) and s.keys() >= CAPTURE for s in summary) else None
+        return (
+            TABLES if summary and all(isinstance(s, dict) and s.keys() >= CAPTURE for s in summary) else None
+        )
     if not isinstance(summary, dict):
         return None
     if summary.keys() >= ITEM:
-        listed = [*summary["data"], *summary["figures"]] if isinstance(summary["data"], list) and isinstance(summary["figures"], list) else []
+        listed = (
+            [*summary["data"], *summary["figures"]]
+            if isinstance(summary["data"], list) and isinstance(summary["figures"], list)
+            else []
+        )
         names = [os.path.basename(path) for path in listed if isinstance(path, str)]
         return "|".join(re.escape(n) for n in names if re.fullmatch(rf".+\.(parquet|{_FIGURE})", n)) or "(?!)"
     return next((names for keys, names in EARLIER if summary.keys() >= keys), None)
@@ -134,9 +156,14 @@ def _unfinished(directory: Path) -> bool:
 
 
 def _hardly_begun(directory: Path) -> bool:
-    """Whether a folder holds nothing, or a mark in which nothing stands yet: what was to write it was killed, or the disk was full."""
+    """Whether a folder holds nothing, or a mark in which nothing stands yet: what was to write it was killed,
+    or the disk was full.
+    """
     entries = list(os.scandir(directory))
-    return all(e.name == MARK and e.is_file(follow_symlinks=False) and not e.stat(follow_symlinks=False).st_size for e in entries)
+    return all(
+        e.name == MARK and e.is_file(follow_symlinks=False) and not e.stat(follow_symlinks=False).st_size
+        for e in entries
+    )
 
 
 @contextlib.contextmanager
@@ -178,13 +205,17 @@ def left_over(directory: Path) -> bool:
             return time.time() - about.st_mtime > ABANDONED
         if not _unfinished(directory):
             return foreign(directory) is None and free(directory / MARK)
-        return all(e.is_file(follow_symlinks=False) and FILE.fullmatch(e.name) for e in entries) and free(directory / MARK)
+        return all(e.is_file(follow_symlinks=False) and FILE.fullmatch(e.name) for e in entries) and free(
+            directory / MARK
+        )
     except OSError:
         return False
 
 
 def abandoned(directory: Path) -> bool:
-    """Whether a folder, whatever it holds, was marked as being written by a command of ours, of the same user, that was killed."""
+    """Whether a folder, whatever it holds, was marked as being written by a command of ours, of the same
+    user, that was killed.
+    """
     try:
         about = os.lstat(directory)
         if not stat.S_ISDIR(about.st_mode) or not mine(about):
@@ -210,7 +241,9 @@ def lock(file: IO[Any]) -> None:
 
 
 def free(path: Path) -> bool:
-    """Whether nobody uses a file that `lock` was called with: where that cannot be told, whether it is old."""
+    """Whether nobody uses a file that `lock` was called with: where that cannot be told, whether it is
+    old.
+    """
     try:
         with open(path, "rb", opener=regular) as f:
             if os.name != "posix":

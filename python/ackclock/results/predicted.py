@@ -12,10 +12,12 @@ FEWEST = 4
 
 
 def predicted(direction: dict[str, Any], opposite: dict[str, Any], duration: float) -> dict[str, Any] | None:
-    """Mathis (M-E3) and PFTK for one direction, with what they were given; None where it lost nothing or has no round-trip time.
+    """Mathis (M-E3) and PFTK for one direction, with what they were given; None where it lost nothing or has
+    no round-trip time.
 
-    The rate is what was acknowledged over the time in which there was something to send: the connection's, less its handshake and what its
-    application took. The round-trip time is the mean to the receiver and the least to the sender; b is data packets per ack, from 1 to 2.
+    The rate is what was acknowledged over the time in which there was something to send: the connection's,
+    less its handshake and what its application took. The round-trip time is the mean to the receiver and the
+    least to the sender; b is data packets per ack, from 1 to 2.
     """
     from ackclock.models.mathis97 import bandwidth
     from ackclock.models.pftk98 import send_rate
@@ -34,7 +36,11 @@ def predicted(direction: dict[str, Any], opposite: dict[str, Any], duration: flo
     p_all = signals / direction["packets_acked"]
     achieved = 8 * direction["bytes_acked"] / sending if sending > 0 else None
     known = rtt > 0 and p_all < 1
-    mathis = float(bandwidth(direction["p"], rtt, mss, math.sqrt(1.5 / b))) if known and direction["ca_events"] else None
+    mathis = (
+        float(bandwidth(direction["p"], rtt, mss, math.sqrt(1.5 / b)))
+        if known and direction["ca_events"]
+        else None
+    )
     pftk = float(send_rate(p_all, rtt, rto, mss, b)) if known else None
 
     def ratio(x: float | None) -> float | None:
@@ -47,6 +53,11 @@ def predicted(direction: dict[str, Any], opposite: dict[str, Any], duration: flo
         "b": b,
         "rto": rto,
         "rto_measured": bool(first),
-        "mathis": {"p": direction["p"], "p_uncertain": direction["ca_events"] < FEWEST, "rate": mathis, "ratio": ratio(mathis)},
+        "mathis": {
+            "p": direction["p"],
+            "p_uncertain": direction["ca_events"] < FEWEST,
+            "rate": mathis,
+            "ratio": ratio(mathis),
+        },
         "pftk": {"p": p_all, "p_uncertain": signals < FEWEST, "rate": pftk, "ratio": ratio(pftk)},
     }

@@ -1,4 +1,6 @@
-"""What a probe run (M-U3) found: the numbers that it is reported with, what the models say of them, and what a reader must know."""
+"""What a probe run (M-U3) found: the numbers that it is reported with, what the models say of them, and what
+a reader must know.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from typing import Any
 CERTAIN = 4
 """CA events from which on p says something (M-F11)."""
 STACK = "fack-rh+per-ack"
-"""Whose rules drive a probe where nothing else is said: the paper's (M-U3, M-A8), whose window grows by acks."""
+"""Whose rules drive a probe where nothing else is said: the paper's (M-U3, M-A8), whose window grows by
+acks.
+"""
 HELD = 0.05
 """Share of the time from which on the largest rate counts as a limit."""
 
@@ -41,7 +45,11 @@ def summary(found: dict[str, Any], stack: str) -> dict[str, Any]:
         **test,
         "background": background(found),
         "limit": found["limit"],
-        "replies": {**found["replies"], "foreign": found.get("foreign", 0), "overflowed": found.get("overflowed", 0)},
+        "replies": {
+            **found["replies"],
+            "foreign": found.get("foreign", 0),
+            "overflowed": found.get("overflowed", 0),
+        },
         "answered_by": found.get("answered_by"),
         "notes": notes(found),
     }
@@ -68,7 +76,9 @@ def times(rtt: dict[str, Any]) -> dict[str, Any]:
 
 
 def models(m: dict[str, Any], mss: int, each_segment: bool) -> dict[str, Any]:
-    """What M-E3 and PFTK predict from p and the round-trip time that the connection sampled, and how the capacity found compares."""
+    """What M-E3 and PFTK predict from p and the round-trip time that the connection sampled, and how the
+    capacity found compares.
+    """
     from ackclock.models import mathis97, pftk98
 
     # C for random loss (M-T1c, M-T1d); packets per step of the window, which counts them or the acks of them.
@@ -76,10 +86,18 @@ def models(m: dict[str, Any], mss: int, each_segment: bool) -> dict[str, Any]:
     rtt, capacity, acked = m["rtt_sampled"], m["capacity"], m["segments_acked"]
     indications = (m["ca_events"] + m["non_ca_events"]) / acked if acked else 0.0
     mathis = float(mathis97.bandwidth(m["p"], rtt, mss, c)) if m["p"] and rtt else None
-    pftk = float(pftk98.send_rate(indications, rtt, m["rto"], mss, b)) if 0 < indications < 1 and rtt else None
+    pftk = (
+        float(pftk98.send_rate(indications, rtt, m["rto"], mss, b)) if 0 < indications < 1 and rtt else None
+    )
     return {
         "mathis": {"c": c, "p": m["p"], "capacity": mathis, "ratio": capacity / mathis if mathis else None},
-        "pftk": {"b": b, "p": indications or None, "rto": m["rto"], "capacity": pftk, "ratio": capacity / pftk if pftk else None},
+        "pftk": {
+            "b": b,
+            "p": indications or None,
+            "rto": m["rto"],
+            "capacity": pftk,
+            "ratio": capacity / pftk if pftk else None,
+        },
     }
 
 
@@ -87,12 +105,24 @@ def background(found: dict[str, Any]) -> dict[str, Any]:
     """The background probe (M-U5): minimum, mean and median of means, under test and not under test."""
     told: dict[str, Any] = {}
     for name in ("before", "during", "after"):
-        told[name] = {**{key: found[name][key] for key in ("sent", "answered", "median_of_means")}, **times(found[name]["rtt"])}
-    idle = [(found[name]["rtt"]["mean"], found[name]["answered"]) for name in ("before", "after") if found[name]["answered"]]
+        told[name] = {
+            **{key: found[name][key] for key in ("sent", "answered", "median_of_means")},
+            **times(found[name]["rtt"]),
+        }
+    idle = [
+        (found[name]["rtt"]["mean"], found[name]["answered"])
+        for name in ("before", "after")
+        if found[name]["answered"]
+    ]
     total = sum(n for _, n in idle)
     mean = sum(mean * n for mean, n in idle) / total if total else None
     under = found["during"]["rtt"]["mean"]
-    return {**told, "not_under_test": mean, "under_test": under, "ratio": under / mean if under and mean else None}
+    return {
+        **told,
+        "not_under_test": mean,
+        "under_test": under,
+        "ratio": under / mean if under and mean else None,
+    }
 
 
 def notes(found: dict[str, Any]) -> list[str]:
@@ -104,7 +134,10 @@ def notes(found: dict[str, Any]) -> list[str]:
         how = (
             "replies to evenly spaced probes were evenly spaced, and most were missing"
             if limit["probes"] is None
-            else f"probes were lost although no queue was building up, and of {limit['probes']} at half the rate none was"
+            else (
+                f"probes were lost although no queue was building up, and of {limit['probes']} at half "
+                "the rate none was"
+            )
         )
         said.append(
             f"Replies look rate-limited, at about {limit['per_second']:.3g} a second: {how}. "
@@ -117,11 +150,17 @@ def notes(found: dict[str, Any]) -> list[str]:
     if found.get("overflowed"):
         said.append(f"This machine was too busy to read {found['overflowed']} replies, which count as lost.")
     if found["replies"]["not_sent"]:
-        said.append(f"This machine's own queue did not take {found['replies']['not_sent']} probes, which count as lost.")
+        said.append(
+            f"This machine's own queue did not take {found['replies']['not_sent']} probes, which count "
+            "as lost."
+        )
     if m is None:
         return said
     if m["seconds"] and m["held"] > HELD * m["seconds"]:
-        said.append(f"The largest rate held the sender back for {m['held'] / m['seconds']:.0%} of the time: the path may carry more.")
+        said.append(
+            f"The largest rate held the sender back for {m['held'] / m['seconds']:.0%} of the time: "
+            "the path may carry more."
+        )
     if not m["slow_start_excluded"] and m["segments_acked"]:
         said.append("No congestion signal ended the initial slow start, which is part of the numbers.")
     elif m["ca_events"] < CERTAIN:

@@ -1,4 +1,6 @@
-"""How long each packet of data waited for its ack, and what a flow lost (I-U1): of simulated flows and of captured ones."""
+"""How long each packet of data waited for its ack, and what a flow lost (I-U1): of simulated flows and of
+captured ones.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ from ackclock.results.transfer import COLUMNS, Transfer, highest_before, unwrapp
 class Responses:
     """The packets of one direction of a connection, in the order in which they were first sent.
 
-    sent: when each was sent first (s). time: from then to the first cumulative ack that covers all of it (s), NaN where none came: what waits behind
-    a lost packet waits with it. own: from then to its own ack (s), the first one, cumulative or selective, that covers it; as `time` where nothing
-    tells. offset: its first byte. size: its payload (B). segments: data segments sent in all, those sent again included. lost: how many of these were
-    lost, as far as is known.
+    sent: when each was sent first (s). time: from then to the first cumulative ack that covers all of it (s),
+    NaN where none came: what waits behind a lost packet waits with it. own: from then to its own ack (s), the
+    first one, cumulative or selective, that covers it; as `time` where nothing tells. offset: its first byte.
+    size: its payload (B). segments: data segments sent in all, those sent again included. lost: how many of
+    these were lost, as far as is known.
     """
 
     sent: np.ndarray
@@ -43,38 +46,47 @@ class Responses:
 
     @staticmethod
     def of_segments(segments: pa.Table, connection: int) -> Responses:
-        """Reads one connection of the table `segments` of a run traced with `packets`, as `every` does: 2 n is the client of flow n, 2 n + 1 its
-        server. Raises InputError for a connection that has no row."""
+        """Reads one connection of the table `segments` of a run traced with `packets`, as `every` does: 2 n
+        is the client of flow n, 2 n + 1 its server. Raises InputError for a connection that has no row."""
         ends = pa.array([connection, connection ^ 1], segments["connection"].type)
         found = Responses.every(segments.filter(pc.is_in(segments["connection"], ends)))
         if connection not in found:
-            raise InputError(f"connection {connection} has no row in the table; those that have are {_some(segments)}")
+            raise InputError(
+                f"connection {connection} has no row in the table; those that have are {_some(segments)}"
+            )
         return found[connection]
 
     @staticmethod
     def every(segments: pa.Table) -> dict[int, Responses]:
         """Reads all connections of the table `segments` of one run, by number.
 
-        Where both ends were traced, the own ack of a packet is that of its arrival, as a receiver sends it that acknowledges each segment at once
-        and selectively. What that ack takes on its way is the least that any took: that it waits for nothing is assumed. Lost are the copies of a
-        packet that were sent before it arrived, but for the last of these: what became of those that were sent in vain is not known.
+        Where both ends were traced, the own ack of a packet is that of its arrival, as a receiver sends it
+        that acknowledges each segment at once and selectively. What that ack takes on its way is the least
+        that any took: that it waits for nothing is assumed. Lost are the copies of a packet that were sent
+        before it arrived, but for the last of these: what became of those that were sent in vain is not
+        known.
         """
         connection = segments["connection"].to_numpy()
         order = np.argsort(connection, kind="stable")
         numbers, first = np.unique(connection[order], return_index=True)
         columns = [segments[name].to_numpy()[order] for name in COLUMNS]
         ends = [*first[1:], connection.size][: numbers.size]
-        rows = {int(n): Rows(*(c[a:b] for c in columns)) for n, a, b in zip(numbers, first, ends, strict=True)}
+        rows = {
+            int(n): Rows(*(c[a:b] for c in columns)) for n, a, b in zip(numbers, first, ends, strict=True)
+        }
         found = {n: Responses.of(Transfer.read(*mine)) for n, mine in rows.items()}
         both = {n: r for n, r in found.items() if r.segments and n ^ 1 in rows}
         return {**found, **{n: r._arrived(rows[n], rows[n ^ 1]) for n, r in both.items()}}
 
     @staticmethod
     def of_packets(packets: pa.Table, direction: int) -> Responses:
-        """Reads one direction of the table `packets` of a capture that was read with `packets=True`. Near the receiver times are too short by what
-        lies between the sender and the capture. Raises InputError for a direction that has no packet."""
+        """Reads one direction of the table `packets` of a capture that was read with `packets=True`. Near the
+        receiver times are too short by what lies between the sender and the capture. Raises InputError for a
+        direction that has no packet."""
         if not pc.any(pc.equal(packets["connection"], direction)).as_py():
-            raise InputError(f"direction {direction} has no packet in the table; those that have are {_some(packets)}")
+            raise InputError(
+                f"direction {direction} has no packet in the table; those that have are {_some(packets)}"
+            )
         trace = Trace.of_packets(packets, direction)
         found = Responses.of(trace)
         own = found.time.copy()
@@ -88,11 +100,22 @@ class Responses:
         """With what the peer tells of arrivals."""
         data, here = mine.sent & (mine.len > 0), ~peer.sent & (peer.len > 0)
         begin = int(mine.seq[data.argmax()])
-        came = _whole(self.offset, self.offset + self.size, unwrapped(peer.seq[here], begin), peer.len[here], peer.time[here])
-        # A copy is what repeats a packet's first byte; one of a packet that never arrived came too early for ever.
+        came = _whole(
+            self.offset,
+            self.offset + self.size,
+            unwrapped(peer.seq[here], begin),
+            peer.len[here],
+            peer.time[here],
+        )
+        # A copy is what repeats a packet's first byte; one of a packet that never arrived came too early for
+        # ever.
         row, packet = _covered(self.offset, unwrapped(mine.seq[data], begin), mine.len[data])
         before = mine.time[data][row] < np.nan_to_num(came, nan=np.inf)[packet]
-        return replace(self, own=came - self.sent + _way_back(mine, peer), lost=int(before.sum() - np.isfinite(came).sum()))
+        return replace(
+            self,
+            own=came - self.sent + _way_back(mine, peer),
+            lost=int(before.sum() - np.isfinite(came).sum()),
+        )
 
     @property
     def loss(self) -> float:
@@ -100,14 +123,17 @@ class Responses:
         return self.lost / self.segments if self.segments else float("nan")
 
     def marked(self, marks: Sequence[float] | np.ndarray) -> Responses:
-        """The packets that marks fall on (I-A3): each mark, a moment (s), falls on the packet that is sent first from then on.
+        """The packets that marks fall on (I-A3): each mark, a moment (s), falls on the packet that is sent
+        first from then on.
 
-        A packet is marked once, however many marks fall on it; a mark after the last packet falls on none. `segments` and `lost` stay those of the
-        whole flow.
+        A packet is marked once, however many marks fall on it; a mark after the last packet falls on none.
+        `segments` and `lost` stay those of the whole flow.
         """
         place = np.unique(np.searchsorted(self.sent, np.asarray(marks, float)))
         place = place[place < self.sent.size]
-        return replace(self, **{name: getattr(self, name)[place] for name in ("sent", "time", "own", "offset", "size")})
+        return replace(
+            self, **{name: getattr(self, name)[place] for name in ("sent", "time", "own", "offset", "size")}
+        )
 
 
 def mean(times: np.ndarray) -> float:
@@ -134,8 +160,12 @@ def _covered(places: np.ndarray, start: np.ndarray, size: np.ndarray) -> tuple[n
     return row, np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(low, counts)
 
 
-def _whole(start: np.ndarray, end: np.ndarray, offset: np.ndarray, size: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """When all bytes of each of the rising ranges had come (s), from segments with their times; NaN where some did not."""
+def _whole(
+    start: np.ndarray, end: np.ndarray, offset: np.ndarray, size: np.ndarray, at: np.ndarray
+) -> np.ndarray:
+    """When all bytes of each of the rising ranges had come (s), from segments with their times; NaN where
+    some did not.
+    """
     edges = np.unique(np.concatenate([start, end, offset, offset + size]))
     row, part = _covered(edges, offset, size)
     came = np.full(edges.size, np.inf)

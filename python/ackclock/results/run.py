@@ -31,9 +31,10 @@ TRACES = ("samples", "episodes", "segments")
 class Run:
     """A finished run: its resolved scenario, its tables and its numbers.
 
-    flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario: resolved, TOML. stacks: a row of numbers
-    for each stack, which `docs/usage.md` explains. about: title, seeds, version, host and time taken. traces: the tables `samples`, `episodes` and
-    `segments` by name, where the scenario's `trace` asked for them.
+    flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario:
+    resolved, TOML. stacks: a row of numbers for each stack, which `docs/usage.md` explains. about: title,
+    seeds, version, host and time taken. traces: the tables `samples`, `episodes` and `segments` by name,
+    where the scenario's `trace` asked for them.
     """
 
     def __init__(
@@ -62,12 +63,19 @@ class Run:
         """Which time the numbers cover, in a sentence; nothing where they cover the whole run."""
         keys = tomllib.loads(self.scenario)
         if after := keys.get("measure_after"):
-            return f"Numbers of a flow count from the end of its loss episode {after} on; those of links, which have no such moment, are missing."
+            return (
+                f"Numbers of a flow count from the end of its loss episode {after} on; those of links, "
+                "which have no such moment, are missing."
+            )
         begin = self.about.get("warmup", 0.0)
         if not begin:
             return ""
         drain = keys.get("drain", "0s")
-        followed = "" if drain == "0s" else f"; flows that began then are followed to their end, for at most {drain} more"
+        followed = (
+            ""
+            if drain == "0s"
+            else f"; flows that began then are followed to their end, for at most {drain} more"
+        )
         return f"Every number counts from {begin:g}s on, to {keys['duration']}{followed}."
 
     def tables(self) -> dict[str, pa.Table]:
@@ -80,11 +88,16 @@ class Run:
         return Plots(self)
 
     def save(self, directory: str | Path, figures: Mapping[str, Any] | None = None) -> Path:
-        """Writes the run folder, with further figures by name, and returns its path. An earlier run there is replaced; other files are not.
+        """Writes the run folder, with further figures by name, and returns its path. An earlier run there is
+        replaced; other files are not.
 
         figures: made, or functions that make them, which are called once all else is in place.
         """
-        usual = {"response_time": lambda: self.plot.ccdf("response_time", by="stack")} if any(row["mean"] for row in self.stacks) else {}
+        usual = (
+            {"response_time": lambda: self.plot.ccdf("response_time", by="stack")}
+            if any(row["mean"] for row in self.stacks)
+            else {}
+        )
         return folder.write(Path(directory), self._fill, {**usual, **(figures or {})})
 
     def _fill(self, directory: Path) -> None:
@@ -103,10 +116,17 @@ class Plots:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def ccdf(self, column: str = "response_time", by: str = "stack", title: str | None = None, subtitle: str | None = None) -> Any:
+    def ccdf(
+        self,
+        column: str = "response_time",
+        by: str = "stack",
+        title: str | None = None,
+        subtitle: str | None = None,
+    ) -> Any:
         """The share of flows whose `column` is at least x, one line for each value of the column `by`.
 
-        column: any that holds numbers, in its own unit. The axes are logarithmic; that of x is linear where the values lie close together.
+        column: any that holds numbers, in its own unit. The axes are logarithmic; that of x is linear where
+        the values lie close together.
         """
         from ackclock.plot import ccdf
 
@@ -116,7 +136,13 @@ class Plots:
         words = column.replace("_", " ")
         title = title or f"{words[:1].upper()}{words[1:]} of the flows"
         subtitle = subtitle or str(self._run.about.get("title", ""))
-        return ccdf({name: v / scale for name, v in series.items()}, title=title, subtitle=subtitle, quantity=what, by=by)
+        return ccdf(
+            {name: v / scale for name, v in series.items()},
+            title=title,
+            subtitle=subtitle,
+            quantity=what,
+            by=by,
+        )
 
     def sequence(
         self,
@@ -131,9 +157,9 @@ class Plots:
     ) -> Any:
         """When each segment was sent against its sequence number (J-U1), for a run traced with `packets`.
 
-        run: its label, where there are several. flows: their numbers; by default the first six that sent data. available: rate for data (B/s) to
-        compare with. until: the last moment shown (s). details: of one flow, as captures are drawn: segments with their length, and what was sent
-        again by its kind.
+        run: its label, where there are several. flows: their numbers; by default the first six that sent
+        data. available: rate for data (B/s) to compare with. until: the last moment shown (s). details: of
+        one flow, as captures are drawn: segments with their length, and what was sent again by its kind.
         """
         from ackclock import plot
         from ackclock.plot import sequence
@@ -142,31 +168,70 @@ class Plots:
         wanted = list(flows) if flows is not None else list(found)[:SHOWN]
         unknown = [n for n in wanted if n not in found]
         if unknown:
-            raise InputError(f"flow {unknown[0]} sent no data; those that did are {', '.join(map(str, list(found)[:20]))}")
+            raise InputError(
+                f"flow {unknown[0]} sent no data; those that did are {', '.join(map(str, list(found)[:20]))}"
+            )
         if details:
             n = self._one(wanted, found)
-            return plot.details(self.trace(n, run), until=until, title=title or f"Flow {n}: segments over time", subtitle=self._words(run, subtitle))
+            return plot.details(
+                self.trace(n, run),
+                until=until,
+                title=title or f"Flow {n}: segments over time",
+                subtitle=self._words(run, subtitle),
+            )
         left = f", {len(wanted)} of {len(found)} flows" if len(wanted) < len(found) else ""
         words = str(self._run.about.get("title", "")) if subtitle is None else subtitle
         named = {f"flow {n}": found[n] for n in wanted}
-        return sequence(named, title=title or f"Segments sent{f', {run}' if run else ''}{left}", subtitle=words, available=available, until=until)
+        return sequence(
+            named,
+            title=title or f"Segments sent{f', {run}' if run else ''}{left}",
+            subtitle=words,
+            available=available,
+            until=until,
+        )
 
-    def rates(self, width: float = 5.0, *, acked: bool = False, title: str | None = None, subtitle: str | None = None) -> Any:
-        """Payload sent by all flows of each run, or that acknowledged, per bin of `width` seconds (J-U2), for a run traced with `packets`."""
+    def rates(
+        self,
+        width: float = 5.0,
+        *,
+        acked: bool = False,
+        title: str | None = None,
+        subtitle: str | None = None,
+    ) -> Any:
+        """Payload sent by all flows of each run, or that acknowledged, per bin of `width` seconds (J-U2), for
+        a run traced with `packets`.
+        """
         from ackclock.plot import rates
 
         labels = pa.compute.unique(transfer.segments(self._run.traces)["run"]).to_pylist()
         series = {}
         for label in labels:
             found = self._transfers(label).values()
-            until = max((float(np.max(t.acked_at if acked else t.time, initial=0.0)) for t in found), default=0.0)
+            until = max(
+                (float(np.max(t.acked_at if acked else t.time, initial=0.0)) for t in found), default=0.0
+            )
             series[label] = transfer.total_rate(found, width, until, acked=acked) / 1024
         what = "acknowledged" if acked else "sent"
         words = str(self._run.about.get("title", "")) if subtitle is None else subtitle
-        return rates(series, width, title=title or f"Payload {what}, bins of {width:g} s", subtitle=words, label=f"payload {what} (KB/s)")
+        return rates(
+            series,
+            width,
+            title=title or f"Payload {what}, bins of {width:g} s",
+            subtitle=words,
+            label=f"payload {what} (KB/s)",
+        )
 
-    def rtt(self, flow: int | None = None, run: str | None = None, timers: Sequence[str] | None = None, *, until: float | None = None) -> Any:
-        """Samples of the round-trip time of a flow, and the timeouts that `timers` would have set, for a run traced with `packets` and `samples`."""
+    def rtt(
+        self,
+        flow: int | None = None,
+        run: str | None = None,
+        timers: Sequence[str] | None = None,
+        *,
+        until: float | None = None,
+    ) -> Any:
+        """Samples of the round-trip time of a flow, and the timeouts that `timers` would have set, for a run
+        traced with `packets` and `samples`.
+        """
         from ackclock import plot
         from ackclock.results.capture_plots import TIMERS, replayed
 
@@ -174,37 +239,64 @@ class Plots:
         t = self.trace(n, run)
         table = self._samples(run)
         if table is None:
-            raise InputError('the run holds no table `samples`: give the scenario `trace = ["packets", "samples"]`')
+            raise InputError(
+                'the run holds no table `samples`: give the scenario `trace = ["packets", "samples"]`'
+            )
         time, rtt, rto = replayed(table, self._connections(run)[n], timers or TIMERS, 0.0, int(t.size.max()))
         title = f"Flow {n}: round-trip times and timeouts"
-        return plot.round_trips(time, rtt, rto, title=title, subtitle=self._words(run, None), until=t.end if until is None else until)
+        return plot.round_trips(
+            time,
+            rtt,
+            rto,
+            title=title,
+            subtitle=self._words(run, None),
+            until=t.end if until is None else until,
+        )
 
     def flight(self, flow: int | None = None, run: str | None = None, *, until: float | None = None) -> Any:
-        """Bytes of a flow in flight, for a run traced with `packets`; with its congestion window where `samples` were traced."""
+        """Bytes of a flow in flight, for a run traced with `packets`; with its congestion window where
+        `samples` were traced.
+        """
         from ackclock import plot
 
         n = self._one([] if flow is None else [flow], self._transfers(run))
-        return plot.flight(self.trace(n, run), title=f"Flow {n}: bytes in flight", subtitle=self._words(run, None), until=until)
+        return plot.flight(
+            self.trace(n, run),
+            title=f"Flow {n}: bytes in flight",
+            subtitle=self._words(run, None),
+            until=until,
+        )
 
     def trace(self, flow: int, run: str | None = None) -> Trace:
         """What the figures of one flow draw: the direction that carries more payload."""
         connections = self._connections(run)
         if flow not in connections:
-            raise InputError(f"flow {flow} sent no data; those that did are {', '.join(map(str, list(connections)[:20]))}")
-        return Trace.of_segments(_of_run(transfer.segments(self._run.traces), run), connections[flow], self._samples(run))
+            raise InputError(
+                f"flow {flow} sent no data; those that did are {', '.join(map(str, list(connections)[:20]))}"
+            )
+        return Trace.of_segments(
+            _of_run(transfer.segments(self._run.traces), run), connections[flow], self._samples(run)
+        )
 
     def _samples(self, run: str | None) -> pa.Table | None:
         table = self._run.traces.get("samples")
         return None if table is None else _of_run(table, run)
 
     def _words(self, run: str | None, subtitle: str | None) -> str:
-        return ", ".join(filter(None, (str(self._run.about.get("title", "")), run))) if subtitle is None else subtitle
+        return (
+            ", ".join(filter(None, (str(self._run.about.get("title", "")), run)))
+            if subtitle is None
+            else subtitle
+        )
 
     @staticmethod
     def _one(wanted: list[int], found: Mapping[int, Any]) -> int:
         wanted = wanted or list(found)
         if len(wanted) != 1:
-            raise InputError(f"this figure shows one flow of {len(wanted)}: give its number; some are {', '.join(map(str, wanted[:20]))}")
+            raise InputError(
+                f"this figure shows one flow of {len(wanted)}: give its number; some are "
+                f"{', '.join(map(str, wanted[:20]))}"
+            )
         return wanted[0]
 
     def _connections(self, run: str | None) -> dict[int, int]:
@@ -239,22 +331,32 @@ def load(directory: str | Path) -> Run:
     about = json.loads(files.read(directory / folder.SUMMARY, files.SUMMARY, "give a run folder"))
     stacks = about.pop("stacks")
     flows, links = (folder.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
-    traces = {name: folder.read_table(directory / f"{name}.parquet") for name in TRACES if (directory / f"{name}.parquet").exists()}
+    traces = {
+        name: folder.read_table(directory / f"{name}.parquet")
+        for name in TRACES
+        if (directory / f"{name}.parquet").exists()
+    }
     scenario = files.text(directory / "scenario.toml", files.EDGES, "give a run folder")
     return Run(scenario, flows, links, stacks, about, traces)
 
 
 def traced(
-    traces: list[tuple[str, Any, Any, Any]], handed_on: Sequence[tuple[int, int, int, int]] = (), spill: Spill | None = None
+    traces: list[tuple[str, Any, Any, Any]],
+    handed_on: Sequence[tuple[int, int, int, int]] = (),
+    spill: Spill | None = None,
 ) -> dict[str, pa.Table]:
-    """The tables of the traces of several runs, one after the other, with the run's label in front of each row.
+    """The tables of the traces of several runs, one after the other, with the run's label in front of each
+    row.
 
     handed_on: which of them `spill` has, as the engine says it.
     """
     joined = {}
     for i, name in enumerate(TRACES, start=1):
         tables = [pa.table(t[i]) for t in traces]
-        labelled = [t.add_column(0, "run", pa.array([run[0]] * t.num_rows, pa.string())) for run, t in zip(traces, tables, strict=True)]
+        labelled = [
+            t.add_column(0, "run", pa.array([run[0]] * t.num_rows, pa.string()))
+            for run, t in zip(traces, tables, strict=True)
+        ]
         for place, *which in handed_on:
             found = spill.table(name, *which) if spill else None
             labelled[place] = labelled[place] if found is None else found

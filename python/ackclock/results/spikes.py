@@ -1,4 +1,6 @@
-"""Windows read from the spikes that a loss leaves in a series of acknowledged data (J-U2, figure 12 of Jacobson & Karels)."""
+"""Windows read from the spikes that a loss leaves in a series of acknowledged data (J-U2, figure 12 of
+Jacobson & Karels).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ PHASES = 6
 
 @dataclass(frozen=True)
 class Spike:
-    """A fall in the data acknowledged, and the rise that makes up for it. at: border between the two (s). fall, rise: what they miss and add."""
+    """A fall in the data acknowledged, and the rise that makes up for it. at: border between the two (s).
+    fall, rise: what they miss and add.
+    """
 
     at: float
     fall: float
@@ -20,15 +24,21 @@ class Spike:
 
     @property
     def height(self) -> float:
-        """What could not be acknowledged meanwhile: the sender's window less the packet that was lost. Neither fall nor rise shows more of it."""
+        """What could not be acknowledged meanwhile: the sender's window less the packet that was lost.
+        Neither fall nor rise shows more of it.
+        """
         return max(self.fall, self.rise)
 
 
-def spikes(time: np.ndarray, amount: np.ndarray, width: float, level: float, least: float, until: float) -> list[Spike]:
-    """Finds the pairs of a fall and a rise below and above `level` per second in bins of `width` (s), each at least `least` high, up to `until` (s).
+def spikes(
+    time: np.ndarray, amount: np.ndarray, width: float, level: float, least: float, until: float
+) -> list[Spike]:
+    """Finds the pairs of a fall and a rise below and above `level` per second in bins of `width` (s), each at
+    least `least` high, up to `until` (s).
 
-    While a lost packet is missing, what the same sender has still under way arrives and cannot be acknowledged; when it is sent again, after a
-    timeout, all of it is acknowledged at once. With bins as long as the timeout that is one bin too low and the next one too high.
+    While a lost packet is missing, what the same sender has still under way arrives and cannot be
+    acknowledged; when it is sent again, after a timeout, all of it is acknowledged at once. With bins as long
+    as the timeout that is one bin too low and the next one too high.
     """
     found: list[Spike] = []
     for phase in range(PHASES):
@@ -50,7 +60,8 @@ def spikes(time: np.ndarray, amount: np.ndarray, width: float, level: float, lea
 
 
 def decay(at: np.ndarray, height: np.ndarray) -> tuple[float, float]:
-    """The exponential through heights: its value at time 0, and its time constant (s; infinite or negative where they do not fall).
+    """The exponential through heights: its value at time 0, and its time constant (s; infinite or negative
+    where they do not fall).
 
     A straight line through the logarithms, by least squares.
     """

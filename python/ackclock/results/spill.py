@@ -1,4 +1,6 @@
-"""What traces have no room for in memory: nameless files on disk, which the tables are read from as they are used."""
+"""What traces have no room for in memory: nameless files on disk, which the tables are read from as they are
+used.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,14 @@ LIMIT = 16 << 30
 class Spill:
     """Takes the parts of traces as they are made, and gives their tables.
 
-    Its files have no name and are gone with the last table that reads them, or with the process, however that ends.
+    Its files have no name and are gone with the last table that reads them, or with the process, however that
+    ends.
     """
 
     def __init__(self, folder: Path | None = None, limit: int = LIMIT) -> None:
-        """folder: on whose disk the files lie; that for large temporary files by default. limit: bytes that they may take."""
+        """folder: on whose disk the files lie; that for large temporary files by default. limit: bytes that
+        they may take.
+        """
         self._folder = folder or temporary()
         self._limit = limit
         self._lock = threading.Lock()
@@ -44,7 +49,12 @@ class Spill:
             for name, given in zip(TABLES, (samples, segments), strict=True):
                 table = pa.table(given)
                 if table.num_rows:
-                    self._write(name, job, attempt, table.add_column(0, pa.field("run", pa.string()), pa.repeat(label, table.num_rows)))
+                    self._write(
+                        name,
+                        job,
+                        attempt,
+                        table.add_column(0, pa.field("run", pa.string()), pa.repeat(label, table.num_rows)),
+                    )
 
     def _write(self, name: str, job: int, attempt: int, table: pa.Table) -> None:
         if name == "segments" and pa.compute.max(table["connection"]).as_py() >= FIRST_DATAGRAM:
@@ -54,15 +64,19 @@ class Spill:
         self._total += self._taken[job][1] - size
         if self._total > self._limit:
             raise InputError(
-                f"the trace takes more than {self._limit / 2**30:.3g} GiB on disk: trace fewer groups of events (`trace`), make `duration` shorter, "
-                "or allow more (`--trace-limit`, or `trace_limit` in Python)"
+                f"the trace takes more than {self._limit / 2**30:.3g} GiB on disk: trace fewer groups "
+                "of events (`trace`), make `duration` shorter, or allow more (`--trace-limit`, or "
+                "`trace_limit` in Python)"
             )
         try:
             if name not in self._files:
                 self._files[name] = _File(self._folder, table.schema)
             self._files[name].write((job, attempt), table)
         except OSError as e:
-            raise InputError(f"the trace cannot be written to `{self._folder}` ({e.strerror or e}): trace less, or give another folder") from None
+            raise InputError(
+                f"the trace cannot be written to `{self._folder}` ({e.strerror or e}): trace less, or "
+                "give another folder"
+            ) from None
 
     def table(self, name: str, job: int, attempt: int, first_datagram: int) -> pa.Table | None:
         """One of `TABLES` of a run; None where it has no rows. Nothing is taken after the first call."""
@@ -100,7 +114,9 @@ class _File:
         if self._reader is None:
             self._writer.close()
             self._file.flush()
-            self._reader = pa.ipc.open_file(pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)))
+            self._reader = pa.ipc.open_file(
+                pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
+            )
             self._file.close()
         return (self._reader.get_batch(place) for place in self.places[key])
 
@@ -110,11 +126,19 @@ def _renumbered(table: pa.Table, first_datagram: int) -> pa.Table:
 
     place = table.schema.get_field_index("connection")
     connection = table["connection"].to_numpy()
-    right = np.where(connection >= FIRST_DATAGRAM, connection - np.uint32(FIRST_DATAGRAM) + np.uint32(first_datagram), connection)
+    right = np.where(
+        connection >= FIRST_DATAGRAM,
+        connection - np.uint32(FIRST_DATAGRAM) + np.uint32(first_datagram),
+        connection,
+    )
     return table.set_column(place, table.schema.field(place), pa.array(right, pa.uint32()))
 
 
 def temporary() -> Path:
     """Where large temporary files belong: `TMPDIR`, or `/var/tmp`, since `/tmp` is memory on some systems."""
     large = Path("/var/tmp")
-    return Path(tempfile.gettempdir()) if "TMPDIR" in os.environ or not os.access(large, os.W_OK | os.X_OK) else large
+    return (
+        Path(tempfile.gettempdir())
+        if "TMPDIR" in os.environ or not os.access(large, os.W_OK | os.X_OK)
+        else large
+    )

@@ -10,18 +10,22 @@ from ackclock.models.timer import Timer
 from ackclock.results.transfer import Transfer, highest_before
 
 SAMPLINGS = ("every", "once")
-"""Which segments are timed (E-A3): each one, or one after the other, a new one when the last is acknowledged."""
+"""Which segments are timed (E-A3): each one, or one after the other, a new one when the last is
+acknowledged.
+"""
 UNBOUNDED = np.iinfo(np.uint64).max
 """A slow-start threshold before the first congestion."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What the packets of one direction tell of round-trip times and timers (E-U1): a row for each acknowledgment that moved on.
+    """What the packets of one direction tell of round-trip times and timers (E-U1): a row for each
+    acknowledgment that moved on.
 
-    time (s): when it came. rtt (s): the sample that it brought, by Karn's rule; NaN for none. flight (B): outstanding when it came. oldest (s): when
-    the oldest segment outstanding after it was sent last; NaN for none. ssthresh (B): half of the flight at the first retransmission of the last
-    loss, `UNBOUNDED` before. segments: how many it acknowledged. The first row is the handshake's where the trace has one.
+    time (s): when it came. rtt (s): the sample that it brought, by Karn's rule; NaN for none. flight (B):
+    outstanding when it came. oldest (s): when the oldest segment outstanding after it was sent last; NaN for
+    none. ssthresh (B): half of the flight at the first retransmission of the last loss, `UNBOUNDED` before.
+    segments: how many it acknowledged. The first row is the handshake's where the trace has one.
     """
 
     time: np.ndarray
@@ -35,7 +39,9 @@ class Timing:
 
     @staticmethod
     def of(segments: pa.Table, sampling: str = "every") -> Timing:
-        """Reads the rows of one connection in the table `segments`, whichever world filled it. `sampling` is one of `SAMPLINGS`."""
+        """Reads the rows of one connection in the table `segments`, whichever world filled it. `sampling` is
+        one of `SAMPLINGS`.
+        """
         if sampling not in SAMPLINGS:
             raise InputError(f"`{sampling}` is not a sampling; known are {', '.join(SAMPLINGS)}")
         t = Transfer.of(segments)
@@ -53,8 +59,17 @@ class Timing:
         }
         opened = _handshake(segments)
         if opened:
-            at = {"time": opened[0], "rtt": opened[1], "flight": 0, "oldest": np.nan, "ssthresh": UNBOUNDED, "segments": 0}
-            columns = {name: np.concatenate([np.asarray([at[name]], v.dtype), v]) for name, v in columns.items()}
+            at = {
+                "time": opened[0],
+                "rtt": opened[1],
+                "flight": 0,
+                "oldest": np.nan,
+                "ssthresh": UNBOUNDED,
+                "segments": 0,
+            }
+            columns = {
+                name: np.concatenate([np.asarray([at[name]], v.dtype), v]) for name, v in columns.items()
+            }
         return Timing(**columns, smss=smss, sampling=sampling)
 
     @property
@@ -64,15 +79,18 @@ class Timing:
 
     @property
     def rate(self) -> np.ndarray:
-        """Samples for each segment outstanding: one in each flight where segments are timed one after the other, else one for each ack."""
+        """Samples for each segment outstanding: one in each flight where segments are timed one after the
+        other, else one for each ack.
+        """
         if self.sampling == "once":
             return np.where(self.flight > 0, 1.0 / np.maximum(self.flight // self.smss, 1), 1.0)
         acks = self.segments[self.segments > 0]
         return np.full(self.time.size, 1.0 / max(float(np.median(acks)) if acks.size else 1.0, 1.0))
 
     def replay(self, timer: Timer) -> dict[str, np.ndarray]:
-        """What a registered timer makes of the rows: `srtt`, `rttvar`, `rto` (s) and its private numbers, as `Timer.rows`, and what each row's ack
-        leaves of the countdown (s): `restart`, which starts again in full, and `precise`, less the age of the oldest segment (E-E13).
+        """What a registered timer makes of the rows: `srtt`, `rttvar`, `rto` (s) and its private numbers, as
+        `Timer.rows`, and what each row's ack leaves of the countdown (s): `restart`, which starts again in
+        full, and `precise`, less the age of the oldest segment (E-E13).
 
         The window is not in a trace: it is taken for the flight.
         """
@@ -100,23 +118,33 @@ class _Board:
         self.t = t
         new = ~t.again
         self.end, self.sent = (t.offset + t.size)[new], t.time[new]
-        self.resent = [(float(t.time[i]), int(t.offset[i]), int(t.offset[i] + t.size[i])) for i in np.flatnonzero(t.again)]
+        self.resent = [
+            (float(t.time[i]), int(t.offset[i]), int(t.offset[i] + t.size[i]))
+            for i in np.flatnonzero(t.again)
+        ]
         self.before = highest_before(t.acked)
-        # Segments first..after-1 are those that the ack acknowledges; `after` is then the oldest outstanding one.
+        # Segments first..after-1 are those that the ack acknowledges; `after` is then the oldest outstanding
+        # one.
         self.first = np.searchsorted(self.end, self.before, "right")
         self.after = np.searchsorted(self.end, t.acked, "right")
 
     def every(self) -> np.ndarray:
-        """The sample of each ack: the age of the oldest segment that it acknowledges, unless one of them was sent again."""
+        """The sample of each ack: the age of the oldest segment that it acknowledges, unless one of them was
+        sent again.
+        """
         twice = np.zeros(self.end.size + 1, np.int64)
         for _, offset, end in self.resent:
             twice[np.searchsorted(self.end, offset, "right") : np.searchsorted(self.end, end, "left") + 1] = 1
         count = np.concatenate([[0], np.cumsum(twice)])
         valid = (count[self.after] == count[self.first]) & (self.after > self.first)
-        return np.where(valid, self.t.acked_at - self.sent[np.minimum(self.first, self.sent.size - 1)], np.nan)
+        return np.where(
+            valid, self.t.acked_at - self.sent[np.minimum(self.first, self.sent.size - 1)], np.nan
+        )
 
     def once(self) -> np.ndarray:
-        """The sample of each ack where one segment after the other is timed; sending anything again ends a timing."""
+        """The sample of each ack where one segment after the other is timed; sending anything again ends a
+        timing.
+        """
         rtt = np.full(self.t.acked.size, np.nan)
         again = np.asarray([at for at, _, _ in self.resent])
         timed = 0
@@ -149,7 +177,9 @@ class _Board:
         return oldest
 
     def ssthresh(self, smss: int) -> np.ndarray:
-        """Half of what was outstanding at the first retransmission of the last loss, two segments at least (RFC 5681 3.1)."""
+        """Half of what was outstanding at the first retransmission of the last loss, two segments at least
+        (RFC 5681 3.1).
+        """
         moments, values, recovery = [], [], 0
         acked = np.concatenate([[0], self.t.acked])
         for time, _, end in self.resent:
@@ -169,8 +199,12 @@ HEAD = 64
 
 
 def _handshake(segments: pa.Table) -> tuple[float, float] | None:
-    """When the answer to the SYN came, and how long it took; none where the trace has no SYN, or more than one."""
+    """When the answer to the SYN came, and how long it took; none where the trace has no SYN, or more than
+    one.
+    """
     sent, kind, time = (segments[name].slice(0, HEAD).to_pylist() for name in ("sent", "kind", "time"))
     syns = [t for s, k, t in zip(sent, kind, time, strict=True) if s and k == "syn"]
     answers = [t for s, t in zip(sent, time, strict=True) if not s]
-    return (answers[0], answers[0] - syns[0]) if len(syns) == 1 and answers and answers[0] >= syns[0] else None
+    return (
+        (answers[0], answers[0] - syns[0]) if len(syns) == 1 and answers and answers[0] >= syns[0] else None
+    )

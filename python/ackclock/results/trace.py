@@ -23,7 +23,8 @@ NOT_DRAWN = pa.array(["duplicate", "stray"])
 
 @dataclass(frozen=True)
 class Wait:
-    """A timer that expired: at `time` (s), after waiting `rto` (s; NaN where nobody tells), for the byte at `offset`; `round` is 1 for the first.
+    """A timer that expired: at `time` (s), after waiting `rto` (s; NaN where nobody tells), for the byte at
+    `offset`; `round` is 1 for the first.
 
     silence: a silence near the receiver tells of it.
     """
@@ -38,11 +39,14 @@ class Wait:
 
 @dataclass(frozen=True)
 class Trace(Transfer):
-    """One direction of a connection with all that a figure of it shows, from a capture or from a simulated run.
+    """One direction of a connection with all that a figure of it shows, from a capture or from a simulated
+    run.
 
-    Beside a `Transfer`: kind, why each segment was sent ("" for new data); marked, whether it was sent again; needed, false where that was in vain.
-    edge_at (s), edge (B): the right edge of the receiver's window, wherever it moved. sack_at (s), sack_from, sack_to (B): what SACK blocks covered.
-    window_at (s), window (B): the congestion window, as sampled or inferred. waits: expiries of the timer. origin: what was taken off every time (s).
+    Beside a `Transfer`: kind, why each segment was sent ("" for new data); marked, whether it was sent again;
+    needed, false where that was in vain. edge_at (s), edge (B): the right edge of the receiver's window,
+    wherever it moved. sack_at (s), sack_from, sack_to (B): what SACK blocks covered. window_at (s), window
+    (B): the congestion window, as sampled or inferred. waits: expiries of the timer. origin: what was taken
+    off every time (s).
     """
 
     kind: np.ndarray = field(default_factory=lambda: np.empty(0, object))
@@ -71,8 +75,12 @@ class Trace(Transfer):
     def moved(self, origin: float) -> Trace:
         """The same with another origin of its times."""
         by = self.origin - origin
-        times = {name: getattr(self, name) + by for name in ("time", "acked_at", "edge_at", "sack_at", "window_at")}
-        return replace(self, **times, waits=tuple(replace(w, time=w.time + by) for w in self.waits), origin=origin)
+        times = {
+            name: getattr(self, name) + by for name in ("time", "acked_at", "edge_at", "sack_at", "window_at")
+        }
+        return replace(
+            self, **times, waits=tuple(replace(w, time=w.time + by) for w in self.waits), origin=origin
+        )
 
     def kinds(self) -> Iterator[tuple[str, np.ndarray]]:
         """Every kind of what was sent again, the most frequent first, with its places among the segments."""
@@ -81,7 +89,9 @@ class Trace(Transfer):
             yield str(name), np.flatnonzero(self.marked & (self.kind == name))
 
     def flight(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bytes outstanding after each segment and each acknowledgment: times, and what was sent and not acknowledged."""
+        """Bytes outstanding after each segment and each acknowledgment: times, and what was sent and not
+        acknowledged.
+        """
         sent = np.maximum.accumulate(self.offset + self.size) if self.time.size else NO_BYTES
         # At one moment acknowledgments come first: what is sent then is sent because of them.
         time = np.concatenate([self.acked_at, self.time])
@@ -99,18 +109,31 @@ class Trace(Transfer):
 
     @staticmethod
     def of_packets(
-        packets: pa.Table, direction: int, retransmissions: pa.Table | None = None, timeouts: pa.Table | None = None, samples: pa.Table | None = None
+        packets: pa.Table,
+        direction: int,
+        retransmissions: pa.Table | None = None,
+        timeouts: pa.Table | None = None,
+        samples: pa.Table | None = None,
     ) -> Trace:
-        """Reads one direction of the table `packets` of a capture; the other tables, where they are given, add what they know."""
+        """Reads one direction of the table `packets` of a capture; the other tables, where they are given,
+        add what they know.
+        """
         origin = _origin(packets, direction)
         own, back = (packets.filter(pc.equal(packets["connection"], n)) for n in (direction, direction ^ 1))
         # A SYN or a FIN that is sent again is shown too, though it carries nothing.
         shown = pc.or_(pc.greater(own["len"], 0), own["again"])
-        data = own.filter(pc.and_(shown, pc.invert(pc.is_in(pc.fill_null(own["kind"], ""), value_set=NOT_DRAWN))))
-        time, offset, size = (_numbers(data[name], kind) for name, kind in (("time", float), ("offset", np.int64), ("len", np.int64)))
+        data = own.filter(
+            pc.and_(shown, pc.invert(pc.is_in(pc.fill_null(own["kind"], ""), value_set=NOT_DRAWN)))
+        )
+        time, offset, size = (
+            _numbers(data[name], kind)
+            for name, kind in (("time", float), ("offset", np.int64), ("len", np.int64))
+        )
         marked = _numbers(data["again"], bool)
         kind = np.where(marked, np.asarray(pc.fill_null(data["kind"], "unlisted").to_pylist(), object), "")
-        back = back.filter(pc.and_(pc.is_valid(back["acked"]), pc.not_equal(pc.fill_null(back["kind"], ""), "reset")))
+        back = back.filter(
+            pc.and_(pc.is_valid(back["acked"]), pc.not_equal(pc.fill_null(back["kind"], ""), "reset"))
+        )
         at, acked = _numbers(back["time"], float) - origin, _numbers(back["acked"], np.int64)
         known = _numbers(pc.is_valid(back["window"]), bool)
         edge = (acked + _numbers(pc.fill_null(back["window"], 0), np.int64))[known]
@@ -138,7 +161,9 @@ class Trace(Transfer):
 
     @staticmethod
     def of_segments(segments: pa.Table, connection: int, samples: pa.Table | None = None) -> Trace:
-        """Reads one connection of the table `segments` of a simulated run, which knows neither windows of receivers nor SACK."""
+        """Reads one connection of the table `segments` of a simulated run, which knows neither windows of
+        receivers nor SACK.
+        """
         rows = segments.filter(pc.equal(segments["connection"], connection))
         t = Transfer.of(rows)
         data = rows.filter(pc.and_(rows["sent"], pc.greater(rows["len"], 0)))
@@ -158,7 +183,9 @@ class Trace(Transfer):
 
 
 def _origin(packets: pa.Table, direction: int) -> float:
-    rows = packets.filter(pc.or_(pc.equal(packets["connection"], direction), pc.equal(packets["connection"], direction ^ 1)))
+    rows = packets.filter(
+        pc.or_(pc.equal(packets["connection"], direction), pc.equal(packets["connection"], direction ^ 1))
+    )
     return float(rows["time"][0].as_py()) if rows.num_rows else 0.0
 
 
@@ -166,13 +193,20 @@ def _numbers(column: pa.ChunkedArray, kind: type) -> np.ndarray:
     return column.to_numpy().astype(kind)
 
 
-def _needed(data: pa.Table, marked: np.ndarray, direction: int, retransmissions: pa.Table | None) -> np.ndarray:
-    """False where a retransmission was in vain. Both tables have one direction's retransmissions in the order of time."""
+def _needed(
+    data: pa.Table, marked: np.ndarray, direction: int, retransmissions: pa.Table | None
+) -> np.ndarray:
+    """False where a retransmission was in vain. Both tables have one direction's retransmissions in the order
+    of time.
+    """
     needed = np.ones(marked.size, bool)
     if retransmissions is None:
         return needed
     rows = retransmissions.filter(
-        pc.and_(pc.equal(retransmissions["connection"], direction), pc.equal(pc.fill_null(retransmissions["needed"], True), False))
+        pc.and_(
+            pc.equal(retransmissions["connection"], direction),
+            pc.equal(pc.fill_null(retransmissions["needed"], True), False),
+        )
     )
     vain = set(zip(rows["time"].to_pylist(), rows["seq"].to_pylist(), strict=True))
     if vain:
@@ -185,7 +219,8 @@ def _sacks(blocks: pa.ChunkedArray, at: np.ndarray, acked: np.ndarray) -> dict[s
     blocks = blocks.combine_chunks()
     flat = pc.list_flatten(blocks).to_numpy().astype(np.int64).reshape(-1, 2)
     row = pc.list_parent_indices(blocks).to_numpy()[::2]
-    # Blocks below the acknowledgment are duplicate SACKs (RFC 2883); a block says nothing new while it stays as it is.
+    # Blocks below the acknowledgment are duplicate SACKs (RFC 2883); a block says nothing new while it stays
+    # as it is.
     ahead = flat[:, 1] > acked[row]
     flat, row = flat[ahead], row[ahead]
     _, first = np.unique(flat, axis=0, return_index=True)
@@ -208,14 +243,21 @@ def _waits(timeouts: pa.Table | None, direction: int, origin: float, packets: pa
     if not found:
         return ()
     own = packets.filter(pc.and_(pc.equal(packets["connection"], direction), pc.greater(packets["len"], 0)))
-    own = pa.concat_tables([own, packets.filter(pc.and_(pc.equal(packets["connection"], direction), packets["again"]))])
+    own = pa.concat_tables(
+        [own, packets.filter(pc.and_(pc.equal(packets["connection"], direction), packets["again"]))]
+    )
     places: dict[int, list[tuple[float, int]]] = {}
     for time, seq, offset in zip(*(own[name].to_pylist() for name in ("time", "seq", "offset")), strict=True):
         places.setdefault(seq, []).append((time, offset))
 
     def place(w: dict[str, Any]) -> int:
-        """Of the packet that the timer sent, or that ended the silence: that may have been held up on its way since."""
+        """Of the packet that the timer sent, or that ended the silence: that may have been held up on its way
+        since.
+        """
         there = places.get(w["seq"], ())
         return min((p for p in there if p[0] >= w["time"] - SAME), default=max(there, default=(0.0, 0)))[1]
 
-    return tuple(Wait(w["time"] - origin, w["rto"], place(w), w["round"], w["eifel_spurious"], w["rule"] != SENT_AGAIN) for w in found)
+    return tuple(
+        Wait(w["time"] - origin, w["rto"], place(w), w["round"], w["eifel_spurious"], w["rule"] != SENT_AGAIN)
+        for w in found
+    )

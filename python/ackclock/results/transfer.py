@@ -16,10 +16,12 @@ COLUMNS = ("time", "sent", "seq", "len", "ack")
 
 @dataclass(frozen=True)
 class Transfer:
-    """One direction of one connection as its sender saw it: when which bytes were sent, and when acknowledged (J-U1, J-U2).
+    """One direction of one connection as its sender saw it: when which bytes were sent, and when acknowledged
+    (J-U1, J-U2).
 
-    Offsets count bytes of the stream, the first byte being 0. time (s), offset, size: one for each segment with payload sent, in order of sending.
-    acked_at (s), acked: one for each acknowledgment that moved on, with the bytes acknowledged by then.
+    Offsets count bytes of the stream, the first byte being 0. time (s), offset, size: one for each segment
+    with payload sent, in order of sending. acked_at (s), acked: one for each acknowledgment that moved on,
+    with the bytes acknowledged by then.
     """
 
     time: np.ndarray
@@ -34,7 +36,9 @@ class Transfer:
         return Transfer.read(*(segments[name].to_numpy() for name in COLUMNS))
 
     @staticmethod
-    def read(time: np.ndarray, sent: np.ndarray, seq: np.ndarray, size: np.ndarray, ack: np.ndarray) -> Transfer:
+    def read(
+        time: np.ndarray, sent: np.ndarray, seq: np.ndarray, size: np.ndarray, ack: np.ndarray
+    ) -> Transfer:
         """The same from the columns."""
         data = sent & (size > 0)
         if not data.any():
@@ -45,7 +49,9 @@ class Transfer:
         offset -= offset.min()
         # What came before the first byte was sent belongs to the handshake, a SYN's empty field among it.
         back = ~sent & (np.arange(sent.size) > data.argmax())
-        acked = np.minimum(unwrapped(ack[back], first) + offset[0], (offset + size).max())  # that of a FIN counts no byte
+        acked = np.minimum(
+            unwrapped(ack[back], first) + offset[0], (offset + size).max()
+        )  # that of a FIN counts no byte
         progress = acked > highest_before(acked)
         return Transfer(time[data], offset, size, time[back][progress], acked[progress])
 
@@ -60,7 +66,9 @@ class Transfer:
         return int(self.again.sum())
 
     def times_sent(self) -> tuple[np.ndarray, np.ndarray]:
-        """How often each byte was sent: edges `e` and counts `c`, so that the bytes from e[i] up to e[i + 1] were sent c[i] times."""
+        """How often each byte was sent: edges `e` and counts `c`, so that the bytes from e[i] up to e[i + 1]
+        were sent c[i] times.
+        """
         edges, place = np.unique(np.concatenate([self.offset, self.offset + self.size]), return_inverse=True)
         steps = np.zeros(edges.size, np.int64)
         n = self.offset.size
@@ -75,14 +83,19 @@ class Transfer:
 
 
 def transfers(segments: pa.Table) -> dict[int, Transfer]:
-    """The transfers of all connections that sent payload, by number of the connection, in the order in which they began."""
+    """The transfers of all connections that sent payload, by number of the connection, in the order in which
+    they began.
+    """
     connection = segments["connection"].to_numpy()
     # Rows of one connection together, each in the order of the trace.
     order = np.argsort(connection, kind="stable")
     numbers, first = np.unique(connection[order], return_index=True)
     columns = [segments[name].to_numpy()[order] for name in COLUMNS]
     ends = [*first[1:], connection.size]
-    found = {int(n): Transfer.read(*(c[a:b] for c in columns)) for n, a, b in zip(numbers, first, ends, strict=True)}
+    found = {
+        int(n): Transfer.read(*(c[a:b] for c in columns))
+        for n, a, b in zip(numbers, first, ends, strict=True)
+    }
     return dict(sorted(((n, t) for n, t in found.items() if t.time.size), key=lambda item: item[1].time[0]))
 
 
@@ -107,12 +120,18 @@ def of_run(traces: dict[str, pa.Table], run: str | None = None) -> dict[int, Tra
 def total_rate(found: Iterable[Transfer], width: float, until: float, *, acked: bool = False) -> np.ndarray:
     """Payload (B/s) that all transfers together sent, or had acknowledged, in each bin of `width` seconds."""
     found = list(found)
-    time, amount = ([t.acked_at for t in found], [t.acked_bytes for t in found]) if acked else ([t.time for t in found], [t.size for t in found])
+    time, amount = (
+        ([t.acked_at for t in found], [t.acked_bytes for t in found])
+        if acked
+        else ([t.time for t in found], [t.size for t in found])
+    )
     return binned(np.concatenate([[], *time]), np.concatenate([[], *amount]), width, until)
 
 
 def binned(time: np.ndarray, amount: np.ndarray, width: float, until: float) -> np.ndarray:
-    """The sum of `amount` in each bin of `width` seconds from 0 to the bin in which `until` lies, per second."""
+    """The sum of `amount` in each bin of `width` seconds from 0 to the bin in which `until` lies, per
+    second.
+    """
     if not width > 0:
         raise InputError(f"a bin of {width:g} s is none; give a width above 0")
     bins = math.floor(until / width) + 1
@@ -132,7 +151,9 @@ def highest_before(values: np.ndarray) -> np.ndarray:
 
 
 def unwrapped(seq: np.ndarray, first: int) -> np.ndarray:
-    """Sequence numbers, which wrap at 2^32, as signed distances from `first`; from one to the next it is less than 2^31."""
+    """Sequence numbers, which wrap at 2^32, as signed distances from `first`; from one to the next it is less
+    than 2^31.
+    """
     if not seq.size:
         return np.empty(0, np.int64)
     near = (seq.astype(np.int64) - first + 2**31) % 2**32 - 2**31

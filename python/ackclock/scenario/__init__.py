@@ -5,4 +5,17 @@ from ackclock.scenario.scenario import Scenario, simulate
 from ackclock.scenario.stack import Stack
 from ackclock.scenario.workload import WORKLOADS, Workload
 
-__all__ = ["WORKLOADS", "Chain", "Dumbbell", "Edge", "Graph", "Link", "Scenario", "Single", "Stack", "Uniform", "Workload", "simulate"]
+__all__ = [
+    "WORKLOADS",
+    "Chain",
+    "Dumbbell",
+    "Edge",
+    "Graph",
+    "Link",
+    "Scenario",
+    "Single",
+    "Stack",
+    "Uniform",
+    "Workload",
+    "simulate",
+]

@@ -62,7 +62,9 @@ class Uniform:
 
 
 Rtt = str | Uniform | Sequence[str]
-"""Round-trip time of flows without queues: one for all, one drawn for each, or a list that is gone through."""
+"""Round-trip time of flows without queues: one for all, one drawn for each, or a list that is gone
+through.
+"""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,9 @@ class Dumbbell(Over):
 
     def to_scenario(self) -> Tree:
         """The table `[path]` of a scenario file."""
-        return table(kind="dumbbell", bottleneck=self.bottleneck, back=self.back, access=self.access, rtt=self.rtt)
+        return table(
+            kind="dumbbell", bottleneck=self.bottleneck, back=self.back, access=self.access, rtt=self.rtt
+        )
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,10 @@ class Edge:
 
     def to_scenario(self) -> Tree:
         """The edge's table in a scenario file."""
-        return {**table(**{"from": self.start, "to": self.end, "name": self.name, "back": self.back}), **self.link.to_scenario()}
+        return {
+            **table(**{"from": self.start, "to": self.end, "name": self.name, "back": self.back}),
+            **self.link.to_scenario(),
+        }
 
 
 @dataclass(frozen=True)
@@ -178,8 +185,14 @@ def _check_kind(value: object, kind: str) -> None:
     if value is None or isinstance(value, Mapping):
         return
     if isinstance(value, Policy) and value.kind != kind:
-        raise ScenarioError(f"`{value.name}` is of the kind {value.kind}, where a {kind} belongs; known are {', '.join(known)}")
+        raise ScenarioError(
+            f"`{value.name}` is of the kind {value.kind}, where a {kind} belongs; known are "
+            f"{', '.join(known)}"
+        )
     if name not in known:
         near = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else []
         hint = f" (did you mean `{near[0]}`?)" if near else ""
-        raise ScenarioError(f"{shown(name) if not isinstance(name, str) else f'`{name}`'} is not a known {kind}{hint}; known are {', '.join(known)}")
+        raise ScenarioError(
+            f"{shown(name) if not isinstance(name, str) else f'`{name}`'} is not a known {kind}{hint}; "
+            f"known are {', '.join(known)}"
+        )

@@ -52,16 +52,25 @@ class Scenario:
     @staticmethod
     def of(path: Path | Tree, workload: Any, stacks: Any, **options: Any) -> Scenario:
         """Puts a scenario together; `simulate` says of what."""
-        workloads = list(workload) if isinstance(workload, Sequence) and not isinstance(workload, str) else [workload]
+        workloads = (
+            list(workload) if isinstance(workload, Sequence) and not isinstance(workload, str) else [workload]
+        )
         if isinstance(stacks, Stack | str):
             stacks = {stacks if isinstance(stacks, str) else stacks.preset or "tcp": stacks}
-        tree = {**table(**options), "path": plain(path), "workload": [plain(w) for w in workloads], "stacks": plain(stacks)}
+        tree = {
+            **table(**options),
+            "path": plain(path),
+            "workload": [plain(w) for w in workloads],
+            "stacks": plain(stacks),
+        }
         return Scenario(to_toml(tree), "the scenario")
 
     def but(self, overrides: Mapping[str, Any]) -> Scenario:
         """The same scenario with some values changed, by dotted key."""
         values = {key: plain(value) for key, value in overrides.items()}
-        changed = tuple((key, value if isinstance(value, str) else inline(value)) for key, value in values.items())
+        changed = tuple(
+            (key, value if isinstance(value, str) else inline(value)) for key, value in values.items()
+        )
         return replace(self, overrides=(*self.overrides, *changed))
 
     def resolve(self) -> str:
@@ -69,8 +78,12 @@ class Scenario:
         return _core.resolve(self.text, list(self.overrides), self.name, self.folder, self.allow_files)
 
     def expected_events(self) -> float:
-        """About how many events its runs are going to trace, at most. Raises ScenarioError when it will not do."""
-        return _core.expected_events(self.text, list(self.overrides), self.name, self.folder, self.allow_files)
+        """About how many events its runs are going to trace, at most. Raises ScenarioError when it will not
+        do.
+        """
+        return _core.expected_events(
+            self.text, list(self.overrides), self.name, self.folder, self.allow_files
+        )
 
     def simulate(
         self,
@@ -81,10 +94,11 @@ class Scenario:
         trace_limit: str | int | None = None,
         scratch: File | None = None,
     ) -> Run:
-        """Runs it: each stack in a world of its own, side by side on `workers` cores (all, by default). The tables do not depend on `workers`.
+        """Runs it: each stack in a world of its own, side by side on `workers` cores (all, by default). The
+        tables do not depend on `workers`.
 
-        memory: what a run may hold, such as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on disk, where memory has no room for it,
-        16 GiB by default. scratch: a folder on that disk.
+        memory: what a run may hold, such as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on
+        disk, where memory has no room for it, 16 GiB by default. scratch: a folder on that disk.
         """
         import pyarrow as pa
 
@@ -92,7 +106,9 @@ class Scenario:
         from ackclock.results.run import Run, host, traced
 
         began = time.perf_counter()
-        spill = spills.Spill(scratch, spills.LIMIT if trace_limit is None else size("trace_limit", trace_limit))
+        spill = spills.Spill(
+            scratch, spills.LIMIT if trace_limit is None else size("trace_limit", trace_limit)
+        )
         result = _core.simulate(
             self.text,
             list(self.overrides),
@@ -118,7 +134,13 @@ class Scenario:
             "checks": [{"name": "packets and bytes are conserved", "holds": True}],
         }
         tables = pa.table(result.flows), pa.table(result.links)
-        return Run(result.scenario, *tables, json.loads(result.summaries), about, traced(result.traces, result.handed_on, spill))
+        return Run(
+            result.scenario,
+            *tables,
+            json.loads(result.summaries),
+            about,
+            traced(result.traces, result.handed_on, spill),
+        )
 
 
 def simulate(
@@ -135,26 +157,38 @@ def simulate(
 ) -> Run:
     """Simulates a workload over a path, once for each stack.
 
-    path: a `Dumbbell`, `Single`, `Chain` or `Graph`; or a whole `Scenario` or the path of its file, without workload and stacks. workload: one, such
-    as `ac.Web(trace="I", load=1.2)`, or several. stacks: by label. seed: of all random streams, 1 or the scenario's own by default. workers: runs
-    side by side, one per core by default; results do not depend on it. progress: called with the share of the work done. memory: what a run may
-    hold, such as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on disk beyond what memory is for, 16 GiB by default. options:
-    further keys of a scenario file's top level, such as `duration="300s"`.
+    path: a `Dumbbell`, `Single`, `Chain` or `Graph`; or a whole `Scenario` or the path of its file, without
+    workload and stacks. workload: one, such as `ac.Web(trace="I", load=1.2)`, or several. stacks: by label.
+    seed: of all random streams, 1 or the scenario's own by default. workers: runs side by side, one per core
+    by default; results do not depend on it. progress: called with the share of the work done. memory: what a
+    run may hold, such as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on disk beyond what
+    memory is for, 16 GiB by default. options: further keys of a scenario file's top level, such as
+    `duration="300s"`.
 
-    Returns the tables and numbers of the run. Raises ScenarioError or PolicyError for what will not do; can be interrupted.
+    Returns the tables and numbers of the run. Raises ScenarioError or PolicyError for what will not do; can
+    be interrupted.
     """
     if isinstance(path, Scenario | str | File):
         for name, given in (("workload", workload), ("stacks", stacks)):
             if given is not None:
                 raise InputError(
-                    f"`{name}` is given beside a whole scenario, which has its own; give a path such as `ac.Dumbbell`, or the scenario alone"
+                    f"`{name}` is given beside a whole scenario, which has its own; give a path such "
+                    "as `ac.Dumbbell`, or the scenario alone"
                 )
         whole = path if isinstance(path, Scenario) else Scenario.read(path)
         changed = {**({} if seed is None else {"seed": seed}), **options}
-        return (whole.but(changed) if changed else whole).simulate(workers=workers, progress=progress, memory=memory, trace_limit=trace_limit)
+        return (whole.but(changed) if changed else whole).simulate(
+            workers=workers, progress=progress, memory=memory, trace_limit=trace_limit
+        )
     if not hasattr(path, "to_scenario") and not isinstance(path, Mapping):
-        raise InputError(f"`path` is {shown(path)}, which is neither a path such as `ac.Dumbbell` nor a scenario, nor the path of a scenario file")
-    for name, given, such in (("workload", workload, '`ac.Web(trace="I", load=1.2)`'), ("stacks", stacks, '`{"tcp": "sack"}`')):
+        raise InputError(
+            f"`path` is {shown(path)}, which is neither a path such as `ac.Dumbbell` nor a scenario, "
+            "nor the path of a scenario file"
+        )
+    for name, given, such in (
+        ("workload", workload, '`ac.Web(trace="I", load=1.2)`'),
+        ("stacks", stacks, '`{"tcp": "sack"}`'),
+    ):
         if given is None:
             raise InputError(f"`{name}` is missing: give one such as {such}")
     scenario = Scenario.of(path, workload, stacks, seed=1 if seed is None else seed, **options)

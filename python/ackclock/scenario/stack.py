@@ -13,11 +13,13 @@ from ackclock.scenario.tree import Tree, plain
 
 
 class Stack:
-    """A TCP by its parts: `Stack("reno", backoff="none")`, `Stack(recovery="sack", timer=ac.Rfc6298(min_rto="1s"))`.
+    """A TCP by its parts: `Stack("reno", backoff="none")`,
+    `Stack(recovery="sack", timer=ac.Rfc6298(min_rto="1s"))`.
 
-    preset: a named one to begin with, `sack` by default; it may be composed, as in `sack+star(3)`. given: one policy for each kind of rule
-    (estimator, timer, backoff, recovery, undo, window, framing, ack), as an object or by name, and options of the connection such as
-    `mss="536B"`. `timer` takes an estimator as well, since that is what most people call the timer.
+    preset: a named one to begin with, `sack` by default; it may be composed, as in `sack+star(3)`. given: one
+    policy for each kind of rule (estimator, timer, backoff, recovery, undo, window, framing, ack), as an
+    object or by name, and options of the connection such as `mss="536B"`. `timer` takes an estimator as well,
+    since that is what most people call the timer.
     """
 
     def __init__(self, preset: str | None = None, **given: Any) -> None:
@@ -62,7 +64,10 @@ def _check(preset: Any, given: Mapping[str, Any]) -> None:
             full = key if name == "kind" else f"{key}.{name}"
             word = scalar(part)
             if word is None:
-                raise PolicyError(f"`{full}` of a stack is {shown(part)}, where a policy, its name or a single value belongs")
+                raise PolicyError(
+                    f"`{full}` of a stack is {shown(part)}, where a policy, its name or a single value "
+                    "belongs"
+                )
             settings.append((full, word))
     # Choosing a policy resets its parameters, so choices come first.
     _core.check_stack(preset, sorted(settings, key=lambda s: "." in s[0]))

@@ -1,4 +1,6 @@
-"""Networks by rule, and figures of any network. `python -m ackclock.scenario.topology [SEED]` prints the HOT-like one as a list of edges."""
+"""Networks by rule, and figures of any network. `python -m ackclock.scenario.topology [SEED]` prints the
+HOT-like one as a list of edges.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +43,18 @@ class Topology:
 
 
 def hot_like(seed: int = 1) -> Topology:
-    """A network like those of heuristically optimal topologies: a sparse fast core, gateways, and edge nodes of low degree fanned out behind them.
+    """A network like those of heuristically optimal topologies: a sparse fast core, gateways, and edge nodes
+    of low degree fanned out behind them.
 
-    A ring of 6 core nodes with two chords; 8 gateways on core node k mod 6, every other one on the next core node too; 53 edge nodes behind them,
-    14 at the first gateway and 3 at the last. 67 nodes, 73 links. The graph is always the same; the seed draws which edge nodes serve and rates of
-    the others. It stands for the paper's topology, whose edges are not published (B-F10).
+    A ring of 6 core nodes with two chords; 8 gateways on core node k mod 6, every other one on the next core
+    node too; 53 edge nodes behind them, 14 at the first gateway and 3 at the last. 67 nodes, 73 links. The
+    graph is always the same; the seed draws which edge nodes serve and rates of the others. It stands for the
+    paper's topology, whose edges are not published (B-F10).
     """
     rng = random.Random(f"hot-like {seed}")
-    core = [(f"core{k}", f"core{(k + 1) % CORE}") for k in range(CORE)] + [(f"core{a}", f"core{b}") for a, b in CHORDS]
+    core = [(f"core{k}", f"core{(k + 1) % CORE}") for k in range(CORE)] + [
+        (f"core{a}", f"core{b}") for a, b in CHORDS
+    ]
     for k in range(GATEWAYS):
         core.append((f"core{k % CORE}", f"gw{k}"))
         if k % 2 == 0:
@@ -61,13 +67,19 @@ def hot_like(seed: int = 1) -> Topology:
         # Drawn for servers as well, so that who serves does not change the others' rates.
         drawn = rng.uniform(*CLIENT_RATES)
         edges.append((gateway, host, SERVER_RATE if host in servers else f"{drawn:.3f}Mbit/s", DELAY))
-    return Topology(tuple(edges), tuple(n for n in names if n in servers), tuple(n for n in names if n not in servers))
+    return Topology(
+        tuple(edges), tuple(n for n in names if n in servers), tuple(n for n in names if n not in servers)
+    )
 
 
 def read(file: str | Path) -> list[tuple[str, str]]:
-    """The pairs of nodes in a list of edges such as scenarios name: lines of `from to [rate] [delay]`; `#` begins a comment."""
+    """The pairs of nodes in a list of edges such as scenarios name: lines of `from to [rate] [delay]`; `#`
+    begins a comment.
+    """
     pairs = []
-    for number, line in enumerate(files.text(Path(file), files.EDGES, "give a list of edges").splitlines(), 1):
+    for number, line in enumerate(
+        files.text(Path(file), files.EDGES, "give a list of edges").splitlines(), 1
+    ):
         fields = line.split("#")[0].replace(",", " ").split()
         if len(fields) == 1 or len(fields) > 4:
             raise InputError(f"{file}: line {number}: this is no edge such as `a b 10Mbit/s 5ms`")
@@ -83,19 +95,26 @@ def degrees(pairs: Iterable[Sequence[str]]) -> Counter[str]:
 
 
 def assortativity(pairs: Iterable[Sequence[str]]) -> float:
-    """Correlation of the degrees at the two ends of a link (Newman 2002): negative where hubs link to leaves. NaN where all degrees are the same."""
+    """Correlation of the degrees at the two ends of a link (Newman 2002): negative where hubs link to leaves.
+    NaN where all degrees are the same.
+    """
     links = {frozenset(pair[:2]) for pair in pairs}
     degree = degrees(map(tuple, links))
     ends = np.array([[degree[a], degree[b]] for a, b in map(sorted, links)], float)
     both = np.concatenate([ends, ends[:, ::-1]])
     spread = both[:, 0].std()
-    return float(((both[:, 0] - both[:, 0].mean()) * (both[:, 1] - both[:, 1].mean())).mean() / spread**2) if spread > 0 else float("nan")
+    return (
+        float(((both[:, 0] - both[:, 0].mean()) * (both[:, 1] - both[:, 1].mean())).mean() / spread**2)
+        if spread > 0
+        else float("nan")
+    )
 
 
 def text(topology: Topology, seed: int = 1) -> str:
     """The list of edges as a file."""
     lines = [
-        f"# A HOT-like network of 67 nodes and 73 links (B-F10), written by `python -m ackclock.scenario.topology {seed}`.",
+        "# A HOT-like network of 67 nodes and 73 links (B-F10), written by `python -m "
+        f"ackclock.scenario.topology {seed}`.",
         f"# Servers: {' '.join(topology.servers)}",
         *(" ".join(edge) for edge in topology.edges),
     ]

@@ -20,7 +20,9 @@ def table(**values: Any) -> Tree:
 
 
 def plain(value: Any) -> Any:
-    """A value as a scenario file holds it: what knows how to turn itself into a table does, and lists and tables are gone through."""
+    """A value as a scenario file holds it: what knows how to turn itself into a table does, and lists and
+    tables are gone through.
+    """
     if hasattr(value, "to_scenario"):
         return value.to_scenario()
     if isinstance(value, Mapping):
@@ -39,7 +41,8 @@ def to_toml(tree: Tree) -> str:
         return tomli_w.dumps(tree)
     except TypeError as e:
         raise InputError(
-            f"the scenario: a value is of a kind that no scenario holds ({e}); text, numbers, true and false, lists and tables do"
+            f"the scenario: a value is of a kind that no scenario holds ({e}); text, numbers, true and "
+            "false, lists and tables do"
         ) from None
 
 

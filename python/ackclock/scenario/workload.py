@@ -1,4 +1,6 @@
-"""What runs over a path. The classes come from the same declarations as the policies': one for each kind of workload and for each application."""
+"""What runs over a path. The classes come from the same declarations as the policies': one for each kind of
+workload and for each application.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ from typing import Any
 
 from ackclock import _core
 from ackclock._core import PolicyError, ScenarioError
-from ackclock.policy.declared import Declaration, Policy, bounds, check, declarations, make_class, python_name, scalar
+from ackclock.policy.declared import (
+    Declaration,
+    Policy,
+    bounds,
+    check,
+    declarations,
+    make_class,
+    python_name,
+    scalar,
+)
 from ackclock.scenario.tree import Tree, plain
 
 COMMON = {
@@ -30,7 +41,8 @@ RATE = {
 FLOWS = {
     **STACK,
     "flows": "how many",
-    "per_server": "flows to each node of `server`, from so many different nodes of `client`, in place of `flows`",
+    "per_server": "flows to each node of `server`, from so many different nodes of `client`, in place of "
+    "`flows`",
     "start": "when the first begins",
     "stagger": "time between one's beginning and the next's",
     "spread": "random time, uniform up to this, added to each beginning",
@@ -46,13 +58,20 @@ class Workload(Policy):
         named = {python_name(p.name): p.name for p in d.params}
         keys = {named.get(name, name): value for name, value in given.items()}
         # The application at the other end has its parameters here as well.
-        peers = {p.name: other for other in declarations() if other.kind == d.kind == "application" for p in other.params}
+        peers = {
+            p.name: other
+            for other in declarations()
+            if other.kind == d.kind == "application"
+            for p in other.params
+        }
         own = [*named.values(), *more(d)]
         for name in keys:
             if name not in own and name not in peers:
                 near = difflib.get_close_matches(name, own, 1)
                 hint = f" (did you mean `{near[0]}`?)" if near else ""
-                raise ScenarioError(f"`{name}` is not a key of the workload `{d.name}`{hint}; known are {', '.join(own)}")
+                raise ScenarioError(
+                    f"`{name}` is not a key of the workload `{d.name}`{hint}; known are {', '.join(own)}"
+                )
         try:
             check(d, keys)
             for name, value in keys.items():
@@ -69,7 +88,10 @@ class Workload(Policy):
 
     def to_scenario(self) -> Tree:
         """The table `[[workload]]` of a scenario file."""
-        return {"kind": self.name, **{key: plain(value) for key, value in self.given.items() if value is not None}}
+        return {
+            "kind": self.name,
+            **{key: plain(value) for key, value in self.given.items() if value is not None},
+        }
 
 
 def more(d: Declaration) -> dict[str, str]:
@@ -78,12 +100,26 @@ def more(d: Declaration) -> dict[str, str]:
 
 
 def _extended(cls: type[Policy]) -> type[Policy]:
-    """The class with the keys that are common to workloads of its kind in its signature and its documentation."""
+    """The class with the keys that are common to workloads of its kind in its signature and its
+    documentation.
+    """
     d = cls.declaration
-    parameters = [inspect.Parameter(python_name(p.name), inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in d.params]
+    parameters = [
+        inspect.Parameter(python_name(p.name), inspect.Parameter.KEYWORD_ONLY, default=p.default)
+        for p in d.params
+    ]
     known = {p.name for p in d.params}
-    parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in more(d) if name not in known]
-    lines = [d.about, "", "Parameters:", *(f"    {p.name}: {p.about} ({bounds(p)}; default {p.default})" for p in d.params)]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+        for name in more(d)
+        if name not in known
+    ]
+    lines = [
+        d.about,
+        "",
+        "Parameters:",
+        *(f"    {p.name}: {p.about} ({bounds(p)}; default {p.default})" for p in d.params),
+    ]
     lines += [f"    {name}: {about}" for name, about in more(d).items() if name not in known]
     cls.__doc__, cls.__signature__, cls.__module__ = "\n".join(lines), inspect.Signature(parameters), __name__  # type: ignore[attr-defined]
     return cls

@@ -1,6 +1,8 @@
-"""Many runs as one: axes, seeds and filters over any key of a scenario, on all cores or a cluster; what is finished is kept.
+"""Many runs as one: axes, seeds and filters over any key of a scenario, on all cores or a cluster; what is
+finished is kept.
 
-    found = ac.Sweep(scenario, axes={"path.rtt": "10ms..300ms:5log", "stacks.tcp": ["reno", "sack"]}, seeds=3).run()
+    axes = {"path.rtt": "10ms..300ms:5log", "stacks.tcp": ["reno", "sack"]}
+    found = ac.Sweep(scenario, axes=axes, seeds=3).run()
     runs = ac.sweep.run_all([scenario(flows) for flows in (8, 32, 128)])
 
 `docs/sweeps.md` has the rest.

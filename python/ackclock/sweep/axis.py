@@ -20,11 +20,17 @@ MOST_VALUES = 100_000
 DIGITS = 6
 """Significant digits of the values of a range: they read well, and are the same on every machine."""
 PER_DECADE, STEPS, WHOLE = 10, 10, 100
-"""Without a number of points a range has so many for each decade, or so many steps within one; fewer whole numbers than this are all taken."""
+"""Without a number of points a range has so many for each decade, or so many steps within one; fewer whole
+numbers than this are all taken.
+"""
 UNITS = {"time": "s", "rate": "bit/s", "size": "B"}
 KEYS = ("key", "keys", "values", "range", "points", "spacing")
-RANGE = re.compile(r"\s*(?P<low>.+?)\s*\.\.\s*(?P<high>.+?)\s*(?::\s*(?P<points>\d{1,6})\s*(?P<log>log)?\s*)?")
-NUMBER = re.compile(r"\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(?P<unit>[A-Za-z%][\w/%]*)?\s*", re.IGNORECASE)
+RANGE = re.compile(
+    r"\s*(?P<low>.+?)\s*\.\.\s*(?P<high>.+?)\s*(?::\s*(?P<points>\d{1,6})\s*(?P<log>log)?\s*)?"
+)
+NUMBER = re.compile(
+    r"\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(?P<unit>[A-Za-z%][\w/%]*)?\s*", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,8 @@ class Axis:
         Axis.of("path.rtt", ["10ms", "30ms", "100ms"])
         Axis.of("path.link.faults.0.p", "0.001..0.1:7log")
         Axis.of("mss", {"key": "stacks.tcp.mss", "values": ["536B", "1460B"]})
-        Axis.of("stack", {"key": "stacks.tcp", "values": {"reno": "reno", "no backoff": ac.Stack("sack", backoff="none")}})
+        stacks = {"reno": "reno", "no backoff": ac.Stack("sack", backoff="none")}
+        Axis.of("stack", {"key": "stacks.tcp", "values": stacks})
 
     The second has seven values, spaced logarithmically.
     """
@@ -59,7 +66,8 @@ class Axis:
 
     @staticmethod
     def of(name: str, given: Any, *, twice: bool = False) -> Axis:
-        """Reads an axis: a list of values, a range such as `10ms..300ms:7log`, or a table with `key` (or `keys`) and `values` or `range`.
+        """Reads an axis: a list of values, a range such as `10ms..300ms:7log`, or a table with `key` (or
+        `keys`) and `values` or `range`.
 
         twice: whether a value may come more than once, as it may in axes that go together.
         """
@@ -73,13 +81,26 @@ class Axis:
         if "key" in given and "keys" in given:
             raise InputError(f"axis `{name}` has both `key` and `keys`; give either")
         keys = given.get("keys", [given.get("key", name)])
-        if not isinstance(keys, Sequence) or isinstance(keys, str) or not keys or not all(isinstance(k, str) for k in keys):
-            raise InputError(f'axis `{name}` has the keys `{keys}`; give a list of dotted keys such as ["path.link.delay", "path.back.delay"]')
+        if (
+            not isinstance(keys, Sequence)
+            or isinstance(keys, str)
+            or not keys
+            or not all(isinstance(k, str) for k in keys)
+        ):
+            raise InputError(
+                f"axis `{name}` has the keys `{keys}`; give a list of dotted keys such as "
+                '["path.link.delay", "path.back.delay"]'
+            )
         if ("values" in given) == ("range" in given):
-            raise InputError(f"axis `{name}` needs either `values`, a list, or `range`, such as `10ms..300ms`")
+            raise InputError(
+                f"axis `{name}` needs either `values`, a list, or `range`, such as `10ms..300ms`"
+            )
         if "values" in given:
             if "points" in given or "spacing" in given:
-                raise InputError(f"axis `{name}` has a list of values, where `points` and `spacing` mean nothing; leave them out, or give a `range`")
+                raise InputError(
+                    f"axis `{name}` has a list of values, where `points` and `spacing` mean nothing; "
+                    "leave them out, or give a `range`"
+                )
             return _axis(name, tuple(keys), given["values"], twice)
         return _axis(name, tuple(keys), _range_text(name, given), twice)
 
@@ -111,7 +132,9 @@ def _axis(name: str, keys: tuple[str, ...], given: Any, twice: bool) -> Axis:
     elif isinstance(given, Sequence | np.ndarray):
         values, unit = _of_list(list(given))
     else:
-        raise InputError(f"axis `{name}` is `{given}`; give a list of values, or a range such as `10ms..300ms:7log`")
+        raise InputError(
+            f"axis `{name}` is `{given}`; give a list of values, or a range such as `10ms..300ms:7log`"
+        )
     _bounded(name, len(values))
     seen: set[Any] = set()
     for v in values:
@@ -127,7 +150,9 @@ def _bounded(name: str, count: int) -> None:
 
 
 def written(value: Any) -> str:
-    """A value as `Scenario.but` takes it: text as it is, numbers and words as TOML has them, lists and tables inline."""
+    """A value as `Scenario.but` takes it: text as it is, numbers and words as TOML has them, lists and tables
+    inline.
+    """
     value = plain(value.item() if isinstance(value, np.generic) else value)
     return value if isinstance(value, str) else inline(value)
 
@@ -148,7 +173,9 @@ def _of_list(given: list[Any]) -> tuple[list[Value], str]:
 
 
 def quantity(text: str) -> tuple[float, str] | None:
-    """A number in its base unit, and that unit: `10ms` is 0.01 s, `1%` is 0.01. None for what is no number."""
+    """A number in its base unit, and that unit: `10ms` is 0.01 s, `1%` is 0.01. None for what is no
+    number.
+    """
     found = NUMBER.fullmatch(text)
     if not found:
         return None
@@ -168,17 +195,26 @@ def quantity(text: str) -> tuple[float, str] | None:
 def _of_range(name: str, keys: tuple[str, ...], text: str) -> Axis:
     found = RANGE.fullmatch(text)
     if not found:
-        raise InputError(f"axis `{name}` is `{text}`; give a list of values, or a range such as `10ms..300ms:7log`")
+        raise InputError(
+            f"axis `{name}` is `{text}`; give a list of values, or a range such as `10ms..300ms:7log`"
+        )
     ends = []
     for end in (found["low"], found["high"]):
         q = quantity(end)
         if q is None:
-            raise InputError(f"axis `{name}` has the range `{text}`, where `{end}` is not a number with or without a unit")
+            raise InputError(
+                f"axis `{name}` has the range `{text}`, where `{end}` is not a number with or without a unit"
+            )
         ends.append(q)
     (low, unit), (high, other) = ends
     if unit != other:
-        raise InputError(f"axis `{name}` has the range `{text}`, whose ends have different units ({unit or 'none'} and {other or 'none'})")
-    whole = unit in ("B", "bit/s", "packets", "segs") or (not unit and all(re.fullmatch(r"[-+]?\d+", found[e]) for e in ("low", "high")))
+        raise InputError(
+            f"axis `{name}` has the range `{text}`, whose ends have different units ({unit or 'none'} "
+            f"and {other or 'none'})"
+        )
+    whole = unit in ("B", "bit/s", "packets", "segs") or (
+        not unit and all(re.fullmatch(r"[-+]?\d+", found[e]) for e in ("low", "high"))
+    )
     points, log = int(found["points"]) if found["points"] else None, bool(found["log"])
     if log and min(low, high) <= 0:
         raise InputError(f"axis `{name}` has the range `{text}`; a logarithmic one needs ends above zero")
@@ -187,12 +223,19 @@ def _of_range(name: str, keys: tuple[str, ...], text: str) -> Axis:
     _bounded(name, points)
     if not unit and whole and abs(high - low) < points - 1:
         whole = False  # `0..1:5` can only mean real numbers
-    numbers = list(dict.fromkeys(_rounded(x, unit, whole) for x in (np.geomspace if log else np.linspace)(low, high, points).tolist()))
+    numbers = list(
+        dict.fromkeys(
+            _rounded(x, unit, whole)
+            for x in (np.geomspace if log else np.linspace)(low, high, points).tolist()
+        )
+    )
     return Axis(name, keys, tuple(Value(_text(x, unit), x) for x in numbers), unit, log)
 
 
 def _default_points(low: float, high: float, counts: bool) -> tuple[int, bool]:
-    """How many points a range has that does not say, and whether they are spaced logarithmically: as ranges of `ackclock model`."""
+    """How many points a range has that does not say, and whether they are spaced logarithmically: as ranges
+    of `ackclock model`.
+    """
     if counts and abs(high - low) < WHOLE:
         return int(abs(high - low)) + 1, False
     decades = abs(math.log10(high) - math.log10(low)) if min(low, high) > 0 else 0.0
@@ -218,7 +261,11 @@ def _text(x: float | int, unit: str) -> str:
 def near(met: str, names: Sequence[str]) -> str:
     """What to say after an unknown name."""
     close = difflib.get_close_matches(met, names, 1)
-    return f" (did you mean `{close[0]}`?); known are {', '.join(names)}" if close else f"; known are {', '.join(names)}"
+    return (
+        f" (did you mean `{close[0]}`?); known are {', '.join(names)}"
+        if close
+        else f"; known are {', '.join(names)}"
+    )
 
 
 def shown(value: Any, unit: str) -> str:
@@ -228,6 +275,8 @@ def shown(value: Any, unit: str) -> str:
     if unit == "s" and value < 1:
         return f"{value * 1e3:.6g} ms"
     if unit == "bit/s" and value >= 1e3:
-        scale, word = next((s, w) for s, w in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")) if value >= s)
+        scale, word = next(
+            (s, w) for s, w in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")) if value >= s
+        )
         return f"{value / scale:.6g} {word}"
     return f"{value:.6g} {unit}" if unit else f"{value:.6g}"

@@ -1,4 +1,6 @@
-"""Where the runs of a sweep are made: workers of this machine, as threads or processes, or those of a cluster that exists."""
+"""Where the runs of a sweep are made: workers of this machine, as threads or processes, or those of a cluster
+that exists.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ SCRATCH = "ackclock-sweep-"
 MUTE = logging.CRITICAL + 1
 LOGGERS = ("distributed", "tornado", "asyncio", "bokeh")
 SETTINGS = {
-    # Our own runs hold the event loop for no time, but this machine may be busy; nobody wants to read about it.
+    # Our own runs hold the event loop for no time, but this machine may be busy; nobody wants to read about
+    # it.
     "distributed.admin.tick.limit": "1h",
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.diagnostics.nvml": False,
@@ -74,7 +77,9 @@ _HELD: list[tuple[contextlib.ExitStack, dict[int, Pool]]] = []
 
 
 @contextlib.contextmanager
-def pool(workers: int | None, scheduler: str | Scheduler | None, processes: bool, jobs: int) -> Iterator[Pool]:
+def pool(
+    workers: int | None, scheduler: str | Scheduler | None, processes: bool, jobs: int
+) -> Iterator[Pool]:
     """Workers for the time of a sweep with so many jobs; none of those that it starts are left behind."""
     with contextlib.ExitStack() as ending:
         if scheduler is not None:
@@ -92,7 +97,9 @@ def pool(workers: int | None, scheduler: str | Scheduler | None, processes: bool
 
 @contextlib.contextmanager
 def _local(count: int, processes: bool) -> Iterator[Pool]:
-    """Workers of this machine. Processes listen on the loopback interface, where whoever has no key of this very sweep is turned away."""
+    """Workers of this machine. Processes listen on the loopback interface, where whoever has no key of this
+    very sweep is turned away.
+    """
     with _quiet(), contextlib.ExitStack() as ending:
         import dask
         import distributed
@@ -101,7 +108,11 @@ def _local(count: int, processes: bool) -> Iterator[Pool]:
 
         scratch = ending.enter_context(_scratch())
         preload = ["ackclock.sweep.deaf"] if processes else []
-        ending.enter_context(dask.config.set({**SETTINGS, "temporary-directory": scratch, "distributed.worker.preload": preload}))
+        ending.enter_context(
+            dask.config.set(
+                {**SETTINGS, "temporary-directory": scratch, "distributed.worker.preload": preload}
+            )
+        )
         with _deaf_to_interrupts(), _unwarned():
             security = distributed.Security.temporary() if processes else None
             cluster = LocalCluster(count, processes=processes, security=security, silence_logs=MUTE)
@@ -116,7 +127,10 @@ def _scratch() -> Iterator[str]:
     for left in root.glob(f"{SCRATCH}*"):
         if re.fullmatch(rf"{SCRATCH}[a-z0-9_]{{8}}", left.name) and owned.abandoned(left):
             shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as directory, owned.marked(Path(directory)):
+    with (
+        tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as directory,
+        owned.marked(Path(directory)),
+    ):
         yield directory
 
 
@@ -151,7 +165,9 @@ def _connect(scheduler: Scheduler) -> Iterator[Pool]:
         try:
             client.wait_for_workers(1, timeout=WORKERS_WITHIN)
         except (TimeoutError, asyncio.TimeoutError):
-            raise InputError(f"the scheduler at `{address}` has no workers; start some with `dask worker {address}`") from None
+            raise InputError(
+                f"the scheduler at `{address}` has no workers; start some with `dask worker {address}`"
+            ) from None
         yield Pool(client, address=address)
 
 
@@ -166,11 +182,16 @@ def _unwarned() -> Iterator[None]:
 def _quiet() -> Iterator[None]:
     """Dask's warnings are about its own inner life; what goes wrong is told by the sweep.
 
-    Somebody else who uses Dask in this process gets its voice back afterwards; else it stays mute, as it may complain until the end.
+    Somebody else who uses Dask in this process gets its voice back afterwards; else it stays mute, as it may
+    complain until the end.
     """
     known = "distributed" in sys.modules
     importlib.import_module("distributed")
-    loggers = [logging.getLogger(name) for name in [*LOGGERS, *logging.root.manager.loggerDict] if name.split(".")[0] in LOGGERS]
+    loggers = [
+        logging.getLogger(name)
+        for name in [*LOGGERS, *logging.root.manager.loggerDict]
+        if name.split(".")[0] in LOGGERS
+    ]
     before = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(MUTE)
@@ -184,7 +205,9 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Children started meanwhile do not hear Ctrl-C while they start; an interrupt of ours is heard afterwards."""
+    """Children started meanwhile do not hear Ctrl-C while they start; an interrupt of ours is heard
+    afterwards.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

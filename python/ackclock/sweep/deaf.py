@@ -1,4 +1,6 @@
-"""Loaded first in worker processes: Ctrl-C is for the sweep, which then ends its workers, though the terminal sends it to them as well."""
+"""Loaded first in worker processes: Ctrl-C is for the sweep, which then ends its workers, though the terminal
+sends it to them as well.
+"""
 
 import signal
 

@@ -1,4 +1,6 @@
-"""Dask's local cluster without its web servers: nobody looks at them, and a sweep opens no port that it does not need."""
+"""Dask's local cluster without its web servers: nobody looks at them, and a sweep opens no port that it does
+not need.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,25 @@ class SilentNanny(distributed.Nanny):
 
 
 class LocalCluster(distributed.LocalCluster):
-    """The cluster of this machine. As threads it opens no port at all; as processes some of the loopback interface, for its own `security`."""
+    """The cluster of this machine. As threads it opens no port at all; as processes some of the loopback
+    interface, for its own `security`.
+    """
 
     def __init__(self, workers: int, *, processes: bool, **options: Any) -> None:
-        shape = {"n_workers": workers, "threads_per_worker": 1} if processes else {"n_workers": 1, "threads_per_worker": workers}
+        shape = (
+            {"n_workers": workers, "threads_per_worker": 1}
+            if processes
+            else {"n_workers": 1, "threads_per_worker": workers}
+        )
         worker = SilentNanny if processes else SilentWorker
-        super().__init__(**shape, processes=processes, worker_class=worker, dashboard_address=None, memory_limit=0, **options)
+        super().__init__(
+            **shape,
+            processes=processes,
+            worker_class=worker,
+            dashboard_address=None,
+            memory_limit=0,
+            **options,
+        )
 
     async def _start(self) -> None:
         self.scheduler_spec = {**self.scheduler_spec, "cls": SilentScheduler}

@@ -26,11 +26,14 @@ else:
 
 KEYS = {
     "title": "what tables and figures call it",
-    "scenario": "the scenario that is varied: the path of its file, from the plan's folder, or the whole scenario as a table `[scenario]`",
+    "scenario": "the scenario that is varied: the path of its file, from the plan's folder, or the whole "
+    "scenario as a table `[scenario]`",
     "axes": "a table of axes; every combination of their values is run",
-    "zip": "a table of axes that go together, the first values, the second values and so on; or several tables, `[[zip]]`",
+    "zip": "a table of axes that go together, the first values, the second values and so on; or several "
+    "tables, `[[zip]]`",
     "set": "a table of further keys of the scenario, with the values that they have in all runs",
-    "seeds": "how many seeds (1, 2 and so on), a list of seeds, or a range such as `10..14`; by default those of the scenario",
+    "seeds": "how many seeds (1, 2 and so on), a list of seeds, or a range such as `10..14`; by default "
+    "those of the scenario",
     "where": "which combinations are wanted: an expression over axes and `seed`; all of them by default",
     "most": f"how many runs there may be; {MOST:,} by default",
 }
@@ -58,8 +61,14 @@ class Plan:
         return [replace(c, failure=self._placed(c.failure)) if c.failure else c for c in cases]
 
     def _placed(self, failure: Failure) -> Failure:
-        """A failure without the plan's name, which stands before it already; a table of a plan has no lines of its own."""
-        return replace(failure, reason=re.sub(rf"^{re.escape(self.name)}:\d+: ", "", failure.reason)) if self.own else failure
+        """A failure without the plan's name, which stands before it already; a table of a plan has no lines
+        of its own.
+        """
+        return (
+            replace(failure, reason=re.sub(rf"^{re.escape(self.name)}:\d+: ", "", failure.reason))
+            if self.own
+            else failure
+        )
 
 
 def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files: bool = False) -> Plan:
@@ -82,7 +91,10 @@ def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files:
     if unknown:
         raise stop(f"`{unknown[0]}` is not a known key{near(unknown[0], list(KEYS))}")
     if "scenario" not in found:
-        raise stop('`scenario` is missing: give the path of a scenario file, such as `scenario = "lossy-link.toml"`, or a table `[scenario]`')
+        raise stop(
+            "`scenario` is missing: give the path of a scenario file, such as `scenario = "
+            '"lossy-link.toml"`, or a table `[scenario]`'
+        )
     title = found.get("title", "")
     if not isinstance(title, str):
         raise stop(f"`title` is `{title}`, which is not text in quotes")
@@ -95,7 +107,9 @@ def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files:
     scenario = _scenario(file, found["scenario"], stop, allow_files)
     try:
         fixed = {**flat(_table("set", found.get("set", {}))), **(overrides or {})}
-        sweep = Sweep(scenario, _axes(found), seeds=_seeds(found.get("seeds")), where=where, fixed=fixed, most=most)
+        sweep = Sweep(
+            scenario, _axes(found), seeds=_seeds(found.get("seeds")), where=where, fixed=fixed, most=most
+        )
     except InputError as e:
         raise stop(str(e)) from None
     return Plan(str(file), title or file.stem, text, sweep, own=isinstance(found["scenario"], Mapping))
@@ -105,7 +119,9 @@ def _scenario(file: Path, given: Any, stop: Callable[[str], InputError], allow_f
     if isinstance(given, Mapping):
         return Scenario(to_toml(dict(given)), str(file), file.parent, allow_files=allow_files)
     if not isinstance(given, str):
-        raise stop(f"`scenario` is `{given}`; give the path of a scenario file in quotes, or a table `[scenario]`")
+        raise stop(
+            f"`scenario` is `{given}`; give the path of a scenario file in quotes, or a table `[scenario]`"
+        )
     if not allow_files:
         files.check_within(file.parent, given, f"{file}: `scenario`")
     try:
@@ -132,15 +148,22 @@ def _table(name: str, given: Any) -> Mapping[str, Any]:
 def _seeds(given: Any) -> Any:
     if given is None or isinstance(given, int | str | list):
         return given
-    raise InputError(f"`seeds` is `{given}`; give a number of seeds such as 5, a list such as [1, 2, 7], or a range such as `10..14`")
+    raise InputError(
+        f"`seeds` is `{given}`; give a number of seeds such as 5, a list such as [1, 2, 7], or a range "
+        "such as `10..14`"
+    )
 
 
 def _is_axis(given: Mapping[str, Any]) -> bool:
-    """Whether a table is an axis, and not keys on the way to one: `path.rtt = [...]` makes a table `path` with an `rtt` in it."""
+    """Whether a table is an axis, and not keys on the way to one: `path.rtt = [...]` makes a table `path`
+    with an `rtt` in it.
+    """
     return any(key in given for key in AXIS_KEYS)
 
 
-def flat(given: Mapping[str, Any], leaf: Callable[[Mapping[str, Any]], bool] = lambda table: False, front: str = "") -> dict[str, Any]:
+def flat(
+    given: Mapping[str, Any], leaf: Callable[[Mapping[str, Any]], bool] = lambda table: False, front: str = ""
+) -> dict[str, Any]:
     """A table of tables as one with dotted keys."""
     answer: dict[str, Any] = {}
     for key, value in given.items():

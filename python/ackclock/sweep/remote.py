@@ -24,8 +24,9 @@ def _warn(sentence: str) -> None:
 class Scheduler:
     """A Dask scheduler: its address, and the files (PEM) by which client and cluster know each other.
 
-    ca: the certificate that has signed those of the cluster. cert, key: of the client. Without them Dask's own configuration is used
-    (`distributed.comm.tls`). note: told in a sentence where the cluster asks nobody who he is; a warning by default.
+    ca: the certificate that has signed those of the cluster. cert, key: of the client. Without them Dask's
+    own configuration is used (`distributed.comm.tls`). note: told in a sentence where the cluster asks nobody
+    who he is; a warning by default.
     """
 
     address: str
@@ -52,9 +53,15 @@ class Scheduler:
         files = self.files()
         missing = [OPTIONS[name] for name in OPTIONS if name not in files]
         if files and missing:
-            raise InputError(f"`{OPTIONS[next(iter(files))]}` is given without `{missing[0]}`; give all of {', '.join(OPTIONS.values())}, or none")
+            raise InputError(
+                f"`{OPTIONS[next(iter(files))]}` is given without `{missing[0]}`; give all of "
+                f"{', '.join(OPTIONS.values())}, or none"
+            )
         if files and not self.reached().startswith(CLOSED):
-            raise InputError(f"`{self.address}` is not encrypted, and `{OPTIONS['ca']}` is for what is; give an address such as `tls://host:8786`")
+            raise InputError(
+                f"`{self.address}` is not encrypted, and `{OPTIONS['ca']}` is for what is; give an "
+                "address such as `tls://host:8786`"
+            )
 
     def security(self) -> Any:
         """Dask's own value for it: of the files, or of Dask's configuration."""
@@ -64,24 +71,38 @@ class Scheduler:
         files = self.files()
         if not files:
             configured = distributed.Security()
-            if self.address.startswith(CLOSED[0]) and not (configured.tls_ca_file and configured.tls_client_cert):
-                raise InputError(f"`{self.address}` is for whoever has keys; give {', '.join(OPTIONS.values())}, or Dask's configuration has them")
+            if self.address.startswith(CLOSED[0]) and not (
+                configured.tls_ca_file and configured.tls_client_cert
+            ):
+                raise InputError(
+                    f"`{self.address}` is for whoever has keys; give {', '.join(OPTIONS.values())}, or "
+                    "Dask's configuration has them"
+                )
             return configured
         for name, file in files.items():
             if not os.path.isfile(file):
                 raise InputError(f"`{OPTIONS[name]}` is `{file}`, which is not a file; give one in PEM")
-        found = distributed.Security(require_encryption=True, tls_ca_file=files["ca"], tls_client_cert=files["cert"], tls_client_key=files["key"])
+        found = distributed.Security(
+            require_encryption=True,
+            tls_ca_file=files["ca"],
+            tls_client_cert=files["cert"],
+            tls_client_key=files["key"],
+        )
         try:
             found.get_connection_args("client")
         except OSError as e:
             why = e.strerror or type(e).__name__
-            raise InputError(f"the files of `{'`, `'.join(OPTIONS.values())}` will not do ({why}); give a certificate and its key in PEM") from None
+            raise InputError(
+                f"the files of `{'`, `'.join(OPTIONS.values())}` will not do ({why}); give a "
+                "certificate and its key in PEM"
+            ) from None
         return found
 
     def warn(self) -> None:
         """Says so where the cluster is open to everybody."""
         if not self.reached().startswith(CLOSED):
             self.note(
-                f"the cluster at `{self.address}` authenticates nobody: whoever reaches it can run programs as its workers and as you; "
-                "start it with TLS, and give `--tls-ca`, `--tls-cert` and `--tls-key`"
+                f"the cluster at `{self.address}` authenticates nobody: whoever reaches it can run "
+                "programs as its workers and as you; start it with TLS, and give `--tls-ca`, "
+                "`--tls-cert` and `--tls-key`"
             )

@@ -65,14 +65,17 @@ class Case:
 class SweepResult:
     """The runs of a sweep.
 
-    In every table the axes' values and the seed come first, and rows are in the order of the plan, whoever made them, and when.
+    In every table the axes' values and the seed come first, and rows are in the order of the plan, whoever
+    made them, and when.
     """
 
     def __init__(self, axes: Sequence[Axis], cases: Sequence[Case], made: Made) -> None:
         self.axes = list(axes)
         self._made = made
         self._cases = [c for c in cases if c.job and c.job.key in made]
-        self.failures = [(c, f) for c in cases if (f := c.failure or (c.job and made.failures.get(c.job.key)))]
+        self.failures = [
+            (c, f) for c in cases if (f := c.failure or (c.job and made.failures.get(c.job.key)))
+        ]
         """What failed, and why."""
         self.found, self.fresh, self.tasks = made.found, made.fresh, made.tasks
         self.wanted = len(cases)
@@ -88,15 +91,25 @@ class SweepResult:
 
     @functools.cached_property
     def table(self) -> pa.Table:
-        """A row for each run and stack: the values of the axes, the seed, the stack, and the numbers of a run's summary."""
+        """A row for each run and stack: the values of the axes, the seed, the stack, and the numbers of a
+        run's summary.
+        """
         rows: list[tuple[Case, dict[str, Any]]] = []
         for case in self._cases:
             assert case.job, "only cases with a job have a run"
             rows += [(case, row) for row in self._made.summary(case.job.key)["stacks"]]
         fields = [*self._fields(), pa.field("run", pa.string()), pa.field("stack", pa.string())]
-        fields += [pa.field(n, pa.uint64()) for n in WHOLE] + [pa.field(n, pa.float64(), metadata=_unit(UNITS.get(n, ""))) for n in REAL]
-        columns = [*self._columns([case for case, _ in rows]), *([row[n] for _, row in rows] for n in ("run", "stack", *NUMBERS))]
-        arrays = [pa.array([_plain(v) for v in column], field.type) for column, field in zip(columns, fields, strict=True)]
+        fields += [pa.field(n, pa.uint64()) for n in WHOLE] + [
+            pa.field(n, pa.float64(), metadata=_unit(UNITS.get(n, ""))) for n in REAL
+        ]
+        columns = [
+            *self._columns([case for case, _ in rows]),
+            *([row[n] for _, row in rows] for n in ("run", "stack", *NUMBERS)),
+        ]
+        arrays = [
+            pa.array([_plain(v) for v in column], field.type)
+            for column, field in zip(columns, fields, strict=True)
+        ]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
     @functools.cached_property
@@ -128,7 +141,9 @@ class SweepResult:
         """A table of the traces."""
         if name not in self.traces():
             groups = {"segments": "packets"}
-            raise InputError(f'the runs hold no table `{name}`: give the scenario `trace = ["{groups.get(name, name)}"]`')
+            raise InputError(
+                f'the runs hold no table `{name}`: give the scenario `trace = ["{groups.get(name, name)}"]`'
+            )
         return self._joined(lambda run: run.traces.get(name))
 
     @functools.cache  # noqa: B019
@@ -162,14 +177,19 @@ class SweepResult:
         return [*found, pa.field("seed", pa.uint64())]
 
     def _columns(self, cases: Sequence[Case]) -> list[list[Any]]:
-        return [[case.values[axis.name] for case in cases] for axis in self.axes] + [[case.seed for case in cases]]
+        return [[case.values[axis.name] for case in cases] for axis in self.axes] + [
+            [case.seed for case in cases]
+        ]
 
     def over_seeds(self, numbers: Sequence[str] = NUMBERS) -> list[dict[str, Any]]:
-        """A row for each combination of values and stack: for each of the numbers the mean over the seeds, and how far they spread."""
+        """A row for each combination of values and stack: for each of the numbers the mean over the seeds,
+        and how far they spread.
+        """
         names = [a.name for a in self.axes]
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
         for row in self.table.to_pylist():
-            # With several seeds a scenario labels its runs with them; one seed is one run here, whose label is that of the stacks that share it.
+            # With several seeds a scenario labels its runs with them; one seed is one run here, whose label
+            # is that of the stacks that share it.
             groups.setdefault((*(row[n] for n in names), row["run"], row["stack"]), []).append(row)
         answer = []
         for found, rows in groups.items():

@@ -18,7 +18,9 @@ from ackclock.sweep.store import Store
 from ackclock.sweep.work import Done, Failure, Job, decode, engine, key, one
 
 ALONE = 0.6
-"""Seconds of work that are done right here before threads are asked for: many sweeps need no more, and Dask takes as long to load."""
+"""Seconds of work that are done right here before threads are asked for: many sweeps need no more, and Dask
+takes as long to load.
+"""
 
 
 class Made:
@@ -98,7 +100,9 @@ def make(
             told()
     if missing:
         with pool(workers, scheduler, processes, len(missing)) as p:
-            schedule = Schedule(p, list(missing.values()), engine=engine(), encoded=store is not None or not p.threads)
+            schedule = Schedule(
+                p, list(missing.values()), engine=engine(), encoded=store is not None or not p.threads
+            )
             schedule.run(lambda done: (made.take(done), told())[0])
             made.tasks = schedule.tasks
     return made
@@ -126,9 +130,11 @@ def run_all(
 
         runs = ac.sweep.run_all([scenario(flows) for flows in (8, 32, 128)])
 
-    workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: a Dask cluster in place of workers here,
-    its address or a `Scheduler`. processes: whether workers here are processes; threads start faster, and the simulator needs no more.
-    keep: a folder in which finished runs are kept and looked for. progress: called with the share of the runs that are done, and a label.
+    workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: a Dask
+    cluster in place of workers here, its address or a `Scheduler`. processes: whether workers here are
+    processes; threads start faster, and the simulator needs no more.
+    keep: a folder in which finished runs are kept and looked for. progress: called with the share of the runs
+    that are done, and a label.
 
     Raises what the first scenario raises that will not do.
     """

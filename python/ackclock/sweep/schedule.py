@@ -15,26 +15,31 @@ from ackclock.sweep.cluster import Pool
 from ackclock.sweep.work import Done, Failure, Job
 
 TASK = 0.2
-"""Seconds of work that a task has at least, as long as there is enough of it: Dask spends about 3 ms on each."""
+"""Seconds of work that a task has at least, as long as there is enough of it: Dask spends about 3 ms on
+each.
+"""
 BUDGET = 0.3
 """Seconds of work after which a task begins no further run."""
 FIRST = 4
 """Jobs that go along with a task as long as nobody knows how long they take."""
 RECENT, SPARE = 8, 8
-"""Tasks by which the length of the next runs is judged, since neighbours in a plan are alike; and how many times the jobs that it should need a task
-takes along, since some are short."""
+"""Tasks by which the length of the next runs is judged, since neighbours in a plan are alike; and how many
+times the jobs that it should need a task takes along, since some are short."""
 MOST = 256
 """Jobs that go along with one task."""
 LOST = ("lost", "pending")
-"""A task that was done when its worker died, before anybody fetched its result: Dask runs it again elsewhere, and it is waited for again."""
+"""A task that was done when its worker died, before anybody fetched its result: Dask runs it again elsewhere,
+and it is waited for again.
+"""
 
 
 class Schedule:
     """Hands jobs out until all are done.
 
-    A task takes more jobs along than it will need by the time that the last ones took; its worker stops after `BUDGET` seconds and gives back what it
-    did not come to. So tasks are long enough whatever their jobs take, and none is much longer than one job. Towards the end
-    what is left is shared out evenly, in tasks of `TASK` seconds at least.
+    A task takes more jobs along than it will need by the time that the last ones took; its worker stops after
+    `BUDGET` seconds and gives back what it did not come to. So tasks are long enough whatever their jobs
+    take, and none is much longer than one job. Towards the end what is left is shared out evenly, in tasks of
+    `TASK` seconds at least.
     """
 
     def __init__(self, pool: Pool, jobs: Sequence[Job], *, engine: str, encoded: bool) -> None:
@@ -79,7 +84,9 @@ class Schedule:
             slots = max(self._pool.slots(), 1)
         except (OSError, TimeoutError):
             raise self._lost() from None
-        threads = max(1, slots // max(len(self._waiting) + len(self._running), 1)) if self._pool.threads else 1
+        threads = (
+            max(1, slots // max(len(self._waiting) + len(self._running), 1)) if self._pool.threads else 1
+        )
         while self._waiting and len(self._running) < 2 * slots:
             jobs = [self._waiting.popleft() for _ in range(min(self._size(slots), len(self._waiting)))]
             future = self._pool.client.submit(
@@ -123,7 +130,9 @@ class Schedule:
             return answers
         if isinstance(problem, distributed.KilledWorker):
             if len(jobs) == 1:
-                return [Done(jobs[0].key, 0.0, Failure("its workers died, one after the other (out of memory?)"))]
+                return [
+                    Done(jobs[0].key, 0.0, Failure("its workers died, one after the other (out of memory?)"))
+                ]
             # One of them may be to blame: each gets a task of its own.
             self._alone.update(job.key for job in jobs)
             self._waiting.extendleft(reversed(jobs))
@@ -133,7 +142,8 @@ class Schedule:
         if problem is None:
             raise self._lost()
         raise InputError(
-            f"a worker cannot run the sweep ({type(problem).__name__}: {' '.join(str(problem).split())}); install ackclock on all of them"
+            f"a worker cannot run the sweep ({type(problem).__name__}: "
+            f"{' '.join(str(problem).split())}); install ackclock on all of them"
         )
 
     def _lost(self) -> InputError:

@@ -1,4 +1,6 @@
-"""Runs that are kept: a run folder each, under the hash of its resolved scenario, its seed and the engine's version."""
+"""Runs that are kept: a run folder each, under the hash of its resolved scenario, its seed and the engine's
+version.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,17 @@ from ackclock.sweep.work import DIGESTS, digest, text
 PARTIAL = ".partial-"
 LEFT = re.compile(re.escape(PARTIAL) + r"[a-z0-9_]{8}")
 """The names of folders that are being written or removed."""
-KEPT = re.compile(rf"(flows|links|{'|'.join(TRACES)})\.parquet|scenario\.toml|{re.escape(folder.SUMMARY)}|{re.escape(owned.MARK)}")
+KEPT = re.compile(
+    rf"(flows|links|{'|'.join(TRACES)})\.parquet|scenario\.toml|{re.escape(folder.SUMMARY)}|{re.escape(owned.MARK)}"
+)
 """The names of the files of a kept run."""
 
 
 class Store:
     """A folder of kept runs. Any number of sweeps may share one, also at the same time.
 
-    A run is written beside its place and moved there when it is complete. What is damaged all the same (a full disk, a bad one, a curious user) is
-    known by the digests in its summary, and made again.
+    A run is written beside its place and moved there when it is complete. What is damaged all the same (a
+    full disk, a bad one, a curious user) is known by the digests in its summary, and made again.
     """
 
     def __init__(self, root: Path) -> None:
@@ -37,7 +41,9 @@ class Store:
             raise InputError(f"`{root}` is a file; give a folder in which finished runs may be kept")
         parent = next(p for p in [root.absolute(), *root.absolute().parents] if p.exists())
         if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-            raise InputError(f"`{parent}` cannot be written to; give another folder in which finished runs may be kept")
+            raise InputError(
+                f"`{parent}` cannot be written to; give another folder in which finished runs may be kept"
+            )
         self._tidy()
 
     def place(self, key: str) -> Path:
@@ -85,12 +91,24 @@ class Store:
             owned.remove(partial)
 
     def _discard(self, place: Path) -> None:
-        """Takes a folder away in one step, so that nobody sees half of it, if it holds nothing but what a kept run does."""
+        """Takes a folder away in one step, so that nobody sees half of it, if it holds nothing but what a
+        kept run does.
+        """
         names = os.listdir(place) if place.is_dir() and not place.is_symlink() else None
-        foreign = next((n for n in sorted(names or []) if not KEPT.fullmatch(n) or (place / n).is_symlink() or not (place / n).is_file()), None)
+        foreign = next(
+            (
+                n
+                for n in sorted(names or [])
+                if not KEPT.fullmatch(n) or (place / n).is_symlink() or not (place / n).is_file()
+            ),
+            None,
+        )
         if names is None or foreign is not None:
             what = f"holds other files, such as `{foreign}`" if names else "is no folder"
-            raise InputError(f"`{place}`, where a finished run would be kept, {what}; move it away, or give another folder for `--keep`")
+            raise InputError(
+                f"`{place}`, where a finished run would be kept, {what}; move it away, or give another "
+                "folder for `--keep`"
+            )
         away = self.root / f"{PARTIAL}{uuid.uuid4().hex[:8]}"
         place.rename(away)
         for name in sorted(names, key=lambda n: (n == owned.MARK, n)):
@@ -112,7 +130,9 @@ def _whole(place: Path) -> bool:
         digests = summary.pop(DIGESTS)
         if digests.pop(folder.SUMMARY) != digest(text(summary)):
             return False
-        return all(KEPT.fullmatch(name) for name in digests) and all(digest(_bytes(place / name)) == expected for name, expected in digests.items())
+        return all(KEPT.fullmatch(name) for name in digests) and all(
+            digest(_bytes(place / name)) == expected for name, expected in digests.items()
+        )
     except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 

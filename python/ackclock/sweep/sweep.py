@@ -42,16 +42,19 @@ class Sweep:
     """A scenario run at every combination of the values of some of its keys, with several seeds.
 
         loss = {"key": "path.link.faults.0.p", "range": "0.001..0.1", "points": 7, "spacing": "log"}
-        sweep = ac.Sweep("scenarios/lossy-link.toml", axes={"random loss": loss, "path.rtt": ["20ms", "80ms"]}, seeds=5)
+        axes = {"random loss": loss, "path.rtt": ["20ms", "80ms"]}
+        sweep = ac.Sweep("scenarios/lossy-link.toml", axes=axes, seeds=5)
         found = sweep.run()
-        found.table      # a row for each run and stack: the values of the axes, the seed, and the numbers of a run's summary
-        found.flows      # the flows of all runs, with the same columns in front; so found.links, and found.samples and so on where traced
+        found.table      # a row for each run and stack: axes, seed, and the numbers of a run's summary
+        found.flows      # the flows of all runs, with the same columns in front; so found.links,
+                         # and found.samples and so on where traced
 
-    scenario: a `Scenario`, or the path of its file. axes: by name, which is the key itself or stands for the one that the axis names; `ac.Axis` says
-    what an axis may be. Names in a tuple with values in tuples make axes that go together: `{("path.rtt", "duration"): [("10ms", "10s"), ("1s",
-    500s")]}`. seeds: how many, or a list, or a range such as `10..14`; by default those of the scenario. where: which combinations are wanted, an
-    expression such as `round_trip < "50ms" or mss > 536`, or a function of a dictionary. fixed: values of further keys for all runs. most: runs
-    that there may be.
+    scenario: a `Scenario`, or the path of its file. axes: by name, which is the key itself or stands for the
+    one that the axis names; `ac.Axis` says what an axis may be. Names in a tuple with values in tuples make
+    axes that go together: `{("path.rtt", "duration"): [("10ms", "10s"), ("1s", 500s")]}`. seeds: how many, or
+    a list, or a range such as `10..14`; by default those of the scenario. where: which combinations are
+    wanted, an expression such as `round_trip < "50ms" or mss > 536`, or a function of a dictionary. fixed:
+    values of further keys for all runs. most: runs that there may be.
     """
 
     def __init__(
@@ -64,7 +67,9 @@ class Sweep:
         fixed: Mapping[str, Any] | None = None,
         most: int = MOST,
     ) -> None:
-        self.scenario = (scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)).but(fixed or {})
+        self.scenario = (scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)).but(
+            fixed or {}
+        )
         self.groups = [_group(name, given) for name, given in axes.items()]
         self.axes = [axis for group in self.groups for axis in group]
         self._check_names(fixed or {})
@@ -76,15 +81,23 @@ class Sweep:
         taken = columns()
         for i, axis in enumerate(self.axes):
             if axis.name in taken:
-                raise InputError(f"axis `{axis.name}` has the name of a column of the tables; call it otherwise, such as `{axis.name}_set`")
+                raise InputError(
+                    f"axis `{axis.name}` has the name of a column of the tables; call it otherwise, "
+                    f"such as `{axis.name}_set`"
+                )
             if any(axis.name == other.name for other in self.axes[:i]):
                 raise InputError(f"there are two axes `{axis.name}`; call one otherwise")
             for key_ in axis.keys:
                 twice = next((other.name for other in self.axes[:i] if key_ in other.keys), None)
                 if key_ in fixed:
-                    raise InputError(f"`{key_}` is set to `{fixed[key_]}` for all runs, and varied by the axis `{axis.name}`; leave out either")
+                    raise InputError(
+                        f"`{key_}` is set to `{fixed[key_]}` for all runs, and varied by the axis "
+                        f"`{axis.name}`; leave out either"
+                    )
                 if twice is not None:
-                    raise InputError(f"the axes `{twice}` and `{axis.name}` both set `{key_}`; leave it to one of them")
+                    raise InputError(
+                        f"the axes `{twice}` and `{axis.name}` both set `{key_}`; leave it to one of them"
+                    )
 
     def points(self) -> Iterator[Point]:
         """Every combination of values, the last axis running fastest; filters not yet applied."""
@@ -98,18 +111,26 @@ class Sweep:
             yield Point(values, overrides)
 
     def cases(self) -> list[Case]:
-        """Every run that is wanted, in the order of the tables. What no scenario can be made of is a case with a failure."""
+        """Every run that is wanted, in the order of the tables. What no scenario can be made of is a case
+        with a failure.
+        """
         combinations = math.prod(len(group[0].values) for group in self.groups)
         made_of = " x ".join(f"{len(g[0].values)} of `{'`, `'.join(a.name for a in g)}`" for g in self.groups)
         if combinations > MOST_POINTS:
-            raise InputError(f"the sweep has {combinations:,} combinations of values ({made_of}); at most {MOST_POINTS:,} would do")
+            raise InputError(
+                f"the sweep has {combinations:,} combinations of values ({made_of}); at most "
+                f"{MOST_POINTS:,} would do"
+            )
         wanted = [(point, seed) for point in self.points() for seed in self._seeds_of(point)]
         if len(wanted) > self.most:
             raise InputError(
-                f"the sweep has {len(wanted):,} runs ({made_of}, and seeds); at most {self.most:,} would do, or say `most = {len(wanted)}`"
+                f"the sweep has {len(wanted):,} runs ({made_of}, and seeds); at most {self.most:,} "
+                f"would do, or say `most = {len(wanted)}`"
             )
         if not wanted:
-            raise InputError(f"the sweep has no runs: its filter leaves none of {combinations:,} combinations")
+            raise InputError(
+                f"the sweep has no runs: its filter leaves none of {combinations:,} combinations"
+            )
         cases: list[Case] = []
         for _, of_point in itertools.groupby(wanted, key=lambda w: id(w[0])):
             pairs = list(of_point)
@@ -151,18 +172,30 @@ class Sweep:
     ) -> SweepResult:
         """Runs what is not yet kept, and returns the tables of everything.
 
-        workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: a Dask cluster in place of workers here,
-        its address or a `Scheduler`. processes: whether workers here are processes; threads start faster, and the simulator needs no more.
-        keep: a folder in which finished runs are kept and looked for, under the hash of resolved scenario, seed and engine.
-        progress: called with the share of the runs done, and a label. strict: whether the first run that fails is an
-        error; otherwise it is among the `failures` of the result. cases: what `cases` answered, where it was asked before.
+        workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: a
+        Dask cluster in place of workers here, its address or a `Scheduler`. processes: whether workers here
+        are processes; threads start faster, and the simulator needs no more.
+        keep: a folder in which finished runs are kept and looked for, under the hash of resolved scenario,
+        seed and engine.
+        progress: called with the share of the runs done, and a label. strict: whether the first run that
+        fails is an error; otherwise it is among the `failures` of the result. cases: what `cases` answered,
+        where it was asked before.
         """
         cases = self.cases() if cases is None else cases
         if strict and any(c.failure for c in cases):
             raise self.error([(c, c.failure) for c in cases if c.failure])
-        made = make([c.job for c in cases if c.job], workers=workers, scheduler=scheduler, processes=processes, keep=keep, progress=progress)
+        made = make(
+            [c.job for c in cases if c.job],
+            workers=workers,
+            scheduler=scheduler,
+            processes=processes,
+            keep=keep,
+            progress=progress,
+        )
         if strict and made.failures:
-            raise self.error([(c, made.failures[c.job.key]) for c in cases if c.job and c.job.key in made.failures])
+            raise self.error(
+                [(c, made.failures[c.job.key]) for c in cases if c.job and c.job.key in made.failures]
+            )
         return SweepResult(self.axes, cases, made)
 
     def error(self, failures: Sequence[tuple[Case, Failure]]) -> AckclockError:
@@ -178,9 +211,15 @@ def _group(name: str | tuple[str, ...], given: Any) -> list[Axis]:
         return [Axis.of(name, given)]
     if isinstance(given, Sequence) and given and all(isinstance(v, Axis) for v in given):
         return list(given)
-    if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(v, Sequence) and len(v) == len(name) for v in given):
+    if (
+        isinstance(given, Sequence)
+        and not isinstance(given, str)
+        and all(isinstance(v, Sequence) and len(v) == len(name) for v in given)
+    ):
         return zipped({n: [v[i] for v in given] for i, n in enumerate(name)})
-    raise InputError(f"the axes `{'`, `'.join(name)}` go together; give a list of tuples with {len(name)} values each")
+    raise InputError(
+        f"the axes `{'`, `'.join(name)}` go together; give a list of tuples with {len(name)} values each"
+    )
 
 
 def zipped(given: Mapping[str, Any]) -> list[Axis]:
@@ -191,7 +230,8 @@ def zipped(given: Mapping[str, Any]) -> list[Axis]:
     for axis in axes:
         if len(axis.values) != len(axes[0].values):
             raise InputError(
-                f"the axes `{axes[0].name}` and `{axis.name}` go together, and have {len(axes[0].values)} and {len(axis.values)} values; give as many"
+                f"the axes `{axes[0].name}` and `{axis.name}` go together, and have "
+                f"{len(axes[0].values)} and {len(axis.values)} values; give as many"
             )
     return axes
 
@@ -223,5 +263,14 @@ def _seeds(given: int | str | Sequence[int] | None) -> list[int | None]:
 def columns() -> set[str]:
     """The names that columns of the tables have, which no axis may have."""
     sections = re.split(r"^## `(\w+)`$", _core.tables_reference(), flags=re.MULTILINE)[1:]
-    of_runs = [text for name, text in zip(sections[::2], sections[1::2], strict=True) if name in ("flows", "links", *TRACES)]
-    return {"seed", "run", *NUMBERS, *(name for text in of_runs for name in re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))}
+    of_runs = [
+        text
+        for name, text in zip(sections[::2], sections[1::2], strict=True)
+        if name in ("flows", "links", *TRACES)
+    ]
+    return {
+        "seed",
+        "run",
+        *NUMBERS,
+        *(name for text in of_runs for name in re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)),
+    }

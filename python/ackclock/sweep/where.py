@@ -1,4 +1,6 @@
-"""Filters of a sweep: an expression over the values of its axes, evaluated without ever being run as a program."""
+"""Filters of a sweep: an expression over the values of its axes, evaluated without ever being run as a
+program.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +28,23 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max, "sqrt": math.sqrt, "log": math.log, "log10": math.log10}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "log10": math.log10,
+}
 WOULD_DO = "give a comparison of axes such as `round_trip * random_loss < 0.01 and mss in (536, 1460)`"
 
 
 class Where:
     """A filter such as `delay * 2 < "100ms" and (loss > 0.001 or mss == 536)`.
 
-    It knows the axes by name (a dotted key may stand as it is, where no part of it is a number), `seed`, numbers, quantities and words in quotes,
-    + - * / % **, comparisons, `in`, `and`, `or`, `not`, and abs, min, max, sqrt, log, log10. Quantities are in the unit of the column: s, B, bit/s.
+    It knows the axes by name (a dotted key may stand as it is, where no part of it is a number), `seed`,
+    numbers, quantities and words in quotes, + - * / % **, comparisons, `in`, `and`, `or`, `not`, and abs,
+    min, max, sqrt, log, log10. Quantities are in the unit of the column: s, B, bit/s.
     """
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
@@ -54,7 +64,9 @@ class Where:
             answer = self._value(self._root, values)
         except (ArithmeticError, TypeError, ValueError) as e:
             shown = ", ".join(f"{k} = {v}" for k, v in values.items())
-            raise InputError(f"`where` is `{_cut(self.text)}`, which has no value at {shown} ({e.args[-1]}); {WOULD_DO}") from None
+            raise InputError(
+                f"`where` is `{_cut(self.text)}`, which has no value at {shown} ({e.args[-1]}); {WOULD_DO}"
+            ) from None
         if not isinstance(answer, bool):
             raise InputError(f"`where` is `{_cut(self.text)}`, which is neither true nor false; {WOULD_DO}")
         return answer
@@ -68,21 +80,29 @@ class Where:
             case ast.Name() | ast.Attribute():
                 name = _dotted(node)
                 if name not in self._names:
-                    raise InputError(f"`where` is `{_cut(self.text)}`, where `{name or ast.unparse(node)}` is not an axis{near(name, self._names)}")
+                    raise InputError(
+                        f"`where` is `{_cut(self.text)}`, where `{name or ast.unparse(node)}` is not "
+                        f"an axis{near(name, self._names)}"
+                    )
             case ast.BoolOp():
                 inner = node.values
             case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.UAdd()):
                 inner = [node.operand]
             case ast.BinOp() if type(node.op) in OPERATORS:
                 inner = [node.left, node.right]
-            case ast.Compare() if all(type(o) in OPERATORS or isinstance(o, ast.In | ast.NotIn) for o in node.ops):
+            case ast.Compare() if all(
+                type(o) in OPERATORS or isinstance(o, ast.In | ast.NotIn) for o in node.ops
+            ):
                 inner = [node.left, *node.comparators]
             case ast.Tuple() | ast.List():
                 inner = node.elts
             case ast.Call(func=ast.Name(id=called)) if called in FUNCTIONS and not node.keywords:
                 inner = node.args
             case _:
-                raise InputError(f"`where` is `{_cut(self.text)}`, where `{_cut(ast.unparse(node))}` has no place; {WOULD_DO}")
+                raise InputError(
+                    f"`where` is `{_cut(self.text)}`, where `{_cut(ast.unparse(node))}` has no place; "
+                    f"{WOULD_DO}"
+                )
         for part in inner:
             self._check(part)
 
@@ -90,7 +110,11 @@ class Where:
         match node:
             case ast.Constant():
                 # Real numbers overflow where whole ones would fill the memory.
-                return float(node.value) if isinstance(node.value, int) and not isinstance(node.value, bool) else node.value
+                return (
+                    float(node.value)
+                    if isinstance(node.value, int) and not isinstance(node.value, bool)
+                    else node.value
+                )
             case ast.Name() | ast.Attribute():
                 met = values[_dotted(node)]
                 return float(met) if isinstance(met, int) and not isinstance(met, bool) else met
@@ -104,7 +128,9 @@ class Where:
                 x = _number(self._value(node.operand, values))
                 return -x if isinstance(node.op, ast.USub) else x
             case ast.BinOp():
-                return OPERATORS[type(node.op)](*(_number(self._value(n, values)) for n in (node.left, node.right)))
+                return OPERATORS[type(node.op)](
+                    *(_number(self._value(n, values)) for n in (node.left, node.right))
+                )
             case ast.Tuple() | ast.List():
                 return tuple(self._value(n, values) for n in node.elts)
             case ast.Call():

@@ -1,4 +1,6 @@
-"""What happens where runs are made: on a worker of Dask, which may be a thread here, a process, or another machine."""
+"""What happens where runs are made: on a worker of Dask, which may be a thread here, a process, or another
+machine.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from ackclock.results import Run
 from ackclock.scenario import Scenario
 
 DIGESTS = "sha256"
-"""Where the summary of a kept run has the digests of its files; its own is that of the summary without them."""
+"""Where the summary of a kept run has the digests of its files; its own is that of the summary without
+them.
+"""
 TRACE_LIMIT = 2 << 30
 """Bytes that the trace of one run may take on disk: it travels as a whole."""
 STOPPED: dict[str, threading.Event] = {}
@@ -57,9 +61,11 @@ class Done:
 
 @functools.lru_cache(maxsize=1)
 def engine() -> str:
-    """The version of the engine that runs are made with: that of ackclock, and a digest of the compiled part, which holds the whole engine.
+    """The version of the engine that runs are made with: that of ackclock, and a digest of the compiled part,
+    which holds the whole engine.
 
-    Any other build that differs in a byte is another engine: what an earlier one made is not taken for the work of this one.
+    Any other build that differs in a byte is another engine: what an earlier one made is not taken for the
+    work of this one.
     """
     digest = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
     return f"{_core.version}+{digest[:16]}"
@@ -74,13 +80,20 @@ class Stopped(Exception):
     """The sweep was interrupted."""
 
 
-def batch(sweep: str, jobs: Sequence[Job], budget: float, threads: int, expected: str, encoded: bool) -> list[Done]:
-    """Runs jobs one after the other until `budget` seconds are used up, and answers for those that were run: the first one at least.
+def batch(
+    sweep: str, jobs: Sequence[Job], budget: float, threads: int, expected: str, encoded: bool
+) -> list[Done]:
+    """Runs jobs one after the other until `budget` seconds are used up, and answers for those that were run:
+    the first one at least.
 
-    expected: the engine that the sweep is made with. encoded: whether to answer with the files of run folders in place of runs.
+    expected: the engine that the sweep is made with. encoded: whether to answer with the files of run folders
+    in place of runs.
     """
     if engine() != expected:
-        raise InputError(f"a worker runs the engine {engine()}, the others {expected}: install the same ackclock on all of them")
+        raise InputError(
+            f"a worker runs the engine {engine()}, the others {expected}: install the same ackclock on "
+            "all of them"
+        )
     stopped = STOPPED.get(sweep)
 
     def watch(share: float, label: str) -> None:
@@ -100,7 +113,9 @@ def one(job: Job, threads: int, progress: Callable[[float, str], None] | None, e
     began = time.monotonic()
     outcome: Run | dict[str, bytes] | Failure
     try:
-        run = Scenario(job.text, job.name).simulate(workers=threads, progress=progress, trace_limit=TRACE_LIMIT)
+        run = Scenario(job.text, job.name).simulate(
+            workers=threads, progress=progress, trace_limit=TRACE_LIMIT
+        )
         outcome = encode(run) if encoded else run
     except AckclockError as e:
         outcome = Failure(" ".join(str(e).split()), isinstance(e, InputError))
@@ -110,12 +125,19 @@ def one(job: Job, threads: int, progress: Callable[[float, str], None] | None, e
 def encode(run: Run) -> dict[str, bytes]:
     """The files of its run folder, without figures; the summary comes last, and has the digests of all.
 
-    Runs travel between processes like this as well: pickled Arrow tables forget which of their lists may hold nulls.
+    Runs travel between processes like this as well: pickled Arrow tables forget which of their lists may hold
+    nulls.
     """
     from ackclock.results import folder
 
-    files = {"scenario.toml": run.scenario.encode(), **{f"{name}.parquet": folder.table_bytes(table) for name, table in run.tables().items()}}
-    digests = {**{name: digest(data) for name, data in files.items()}, folder.SUMMARY: digest(text(run.summary))}
+    files = {
+        "scenario.toml": run.scenario.encode(),
+        **{f"{name}.parquet": folder.table_bytes(table) for name, table in run.tables().items()},
+    }
+    digests = {
+        **{name: digest(data) for name, data in files.items()},
+        folder.SUMMARY: digest(text(run.summary)),
+    }
     return {**files, folder.SUMMARY: text({**run.summary, DIGESTS: digests})}
 
 
@@ -127,9 +149,15 @@ def decode(files: Mapping[str, bytes]) -> Run:
 
     about = json.loads(files[folder.SUMMARY])
     del about[DIGESTS]
-    tables = {n.removesuffix(".parquet"): folder.read_table(pa.BufferReader(data)) for n, data in files.items() if n.endswith(".parquet")}
+    tables = {
+        n.removesuffix(".parquet"): folder.read_table(pa.BufferReader(data))
+        for n, data in files.items()
+        if n.endswith(".parquet")
+    }
     stacks = about.pop("stacks")
-    return Run(files["scenario.toml"].decode(), tables.pop("flows"), tables.pop("links"), stacks, about, tables)
+    return Run(
+        files["scenario.toml"].decode(), tables.pop("flows"), tables.pop("links"), stacks, about, tables
+    )
 
 
 def digest(data: bytes) -> str:

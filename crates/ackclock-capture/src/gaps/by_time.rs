@@ -8,7 +8,8 @@ use super::Gap;
 pub const LEAST: Duration = Duration::from_millis(200);
 /// And longer than this many round trips (B-U1).
 pub const ROUND_TRIPS: f64 = 1.2;
-/// A further gap this much longer than the previous one shows backoff: it would double (the ratio is our choice, B-U1).
+/// A further gap this much longer than the previous one shows backoff: it would double (the ratio is our
+/// choice, B-U1).
 pub const RATIO: f64 = 1.5;
 
 /// The rule of B-U1 with its three numbers: packet after packet, in order of time.
@@ -37,7 +38,8 @@ impl ByTime {
         Self { least, round_trips, ratio, ..Self::default() }
     }
 
-    /// A packet from the sender, or the last transmission of what asks for one. `rtt` is the round-trip time, best that of the handshake.
+    /// A packet from the sender, or the last transmission of what asks for one. `rtt` is the round-trip time,
+    /// best that of the handshake.
     pub fn arrival(&mut self, at: Instant, rtt: Duration) -> Option<Gap> {
         let from = self.last.replace(at)?;
         let length = at.since(from);

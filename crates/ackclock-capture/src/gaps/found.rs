@@ -13,10 +13,17 @@ pub(super) struct Found {
 }
 
 impl Gaps {
-    /// What the second rule says in the end. `host` is what all silences of its host tell; `probing` whether that is known otherwise to send tail loss
-    /// probes, or not to; `others` what the other hosts of the capture do, which are often of one make; `numbered` whether it numbers its packets, as Linux
-    /// does, which probes unless that is switched off.
-    pub(crate) fn by_content(&self, host: Signs, probing: Option<bool>, others: Option<bool>, numbered: bool) -> Vec<Gap> {
+    /// What the second rule says in the end. `host` is what all silences of its host tell; `probing` whether
+    /// that is known otherwise to send tail loss probes, or not to; `others` what the other hosts of the
+    /// capture do, which are often of one make; `numbered` whether it numbers its packets, as Linux does,
+    /// which probes unless that is switched off.
+    pub(crate) fn by_content(
+        &self,
+        host: Signs,
+        probing: Option<bool>,
+        others: Option<bool>,
+        numbered: bool,
+    ) -> Vec<Gap> {
         // What is known otherwise weighs more than one sign, and less than two.
         let (mut signs, otherwise) = (host, probing.or(others));
         otherwise.into_iter().for_each(|probes| signs.note(probes, 3));

@@ -8,11 +8,18 @@ const fn ms(n: u64) -> Duration {
 fn a_gap_must_exceed_both_limits_and_grow_to_be_consecutive() {
     let run = |times: &[u64], rtt| {
         let mut rule = ByTime::default();
-        times.iter().filter_map(|t| rule.arrival(Instant::ZERO + ms(*t), rtt)).map(|g| (g.length, g.round)).collect::<Vec<_>>()
+        times
+            .iter()
+            .filter_map(|t| rule.arrival(Instant::ZERO + ms(*t), rtt))
+            .map(|g| (g.length, g.round))
+            .collect::<Vec<_>>()
     };
     assert_eq!(run(&[0, 200, 401, 600], ms(50)), [(ms(201), 1)]);
     assert_eq!(run(&[0, 300, 661], ms(300)), [(ms(361), 1)]);
-    assert_eq!(run(&[0, 300, 750, 1800, 1801, 3000], ms(50)), [(ms(300), 1), (ms(450), 2), (ms(1050), 3), (ms(1199), 1)]);
+    assert_eq!(
+        run(&[0, 300, 750, 1800, 1801, 3000], ms(50)),
+        [(ms(300), 1), (ms(450), 2), (ms(1050), 3), (ms(1199), 1)]
+    );
     assert_eq!(run(&[0, 300, 700], ms(50)), [(ms(300), 1), (ms(400), 1)]);
 }
 
@@ -35,7 +42,15 @@ fn arrival(at: u64, content: Content, id: u16) -> Arrival {
 
 /// What is asked besides, on a path of so many milliseconds.
 const fn ending(rtt: u64) -> Ending {
-    Ending { fin: false, tick: ms(1), unprompted: false, unanswered: Duration::ZERO, least: ms(rtt), smoothed: ms(rtt), sack: false }
+    Ending {
+        fin: false,
+        tick: ms(1),
+        unprompted: false,
+        unanswered: Duration::ZERO,
+        least: ms(rtt),
+        smoothed: ms(rtt),
+        sack: false,
+    }
 }
 
 /// The same where SACK was agreed on.
@@ -67,7 +82,11 @@ fn after_silence(content: Content, id_step: u16, asked: bool) -> usize {
 
 #[test]
 fn what_ends_a_silence_tells_a_timeout_from_an_idle_application() {
-    assert_eq!(after_silence(Content::Next, 1, false), 0, "nothing was sent in between: the application had nothing to say");
+    assert_eq!(
+        after_silence(Content::Next, 1, false),
+        0,
+        "nothing was sent in between: the application had nothing to say"
+    );
     assert_eq!(after_silence(Content::Next, 4, false), 1, "three packets are missing");
     assert_eq!(after_silence(Content::Missing, 1, false), 1);
     assert_eq!(after_silence(Content::Known { newest: true }, 1, false), 1);
@@ -77,7 +96,8 @@ fn what_ends_a_silence_tells_a_timeout_from_an_idle_application() {
 
 #[test]
 fn the_answer_to_a_syn_ack_is_not_taken_for_lost_data() {
-    // The SYN, and what comes next after 260 ms: `lost` numbers are left out, the first of them that of an ack.
+    // The SYN, and what comes next after 260 ms: `lost` numbers are left out, the first of them that of an
+    // ack.
     let probed = |lost: u16| {
         let mut gaps = Gaps::default();
         gaps.arrival(&Arrival { syn: true, ..arrival(0, Content::Next, 1) }, Some(&with_sack()));
@@ -90,7 +110,8 @@ fn the_answer_to_a_syn_ack_is_not_taken_for_lost_data() {
 
 #[test]
 fn a_delay_hides_a_timeout_unless_the_echo_tells_that_no_ack_called_it_forth() {
-    // All packets wait for 900 ms; the copy was sent 250 ms after the data and comes together with it. `heard`: its sender had heard of a loss by then.
+    // All packets wait for 900 ms; the copy was sent 250 ms after the data and comes together with it.
+    // `heard`: its sender had heard of a loss by then.
     let run = |heard: bool| {
         let mut gaps = Gaps::default();
         let packet = |sent: u64, came, content, id| Arrival {
@@ -109,7 +130,13 @@ fn a_delay_hides_a_timeout_unless_the_echo_tells_that_no_ack_called_it_forth() {
     assert_eq!(run(true), []);
     assert_eq!(
         run(false),
-        [Gap { from: Instant::ZERO + ms(51), length: ms(250), round: 1, seen: Instant::ZERO + ms(940), seq: Some(SeqNumber(940)) }],
+        [Gap {
+            from: Instant::ZERO + ms(51),
+            length: ms(250),
+            round: 1,
+            seen: Instant::ZERO + ms(940),
+            seq: Some(SeqNumber(940))
+        }],
         "from when the data would have come to when the copy would"
     );
 }
@@ -120,7 +147,10 @@ fn without_sack_a_hole_that_acks_told_of_in_vain_was_filled_by_the_timer() {
         let mut gaps = ten();
         // New data keeps coming.
         (11..=500).for_each(|i| gaps.arrival(&arrival(i, Content::Beyond, 99 + i as u16), Some(&ending(20))));
-        gaps.arrival(&arrival(501, Content::Missing, 600), Some(&Ending { unanswered: ms(unanswered), ..ending(20) }));
+        gaps.arrival(
+            &arrival(501, Content::Missing, 600),
+            Some(&Ending { unanswered: ms(unanswered), ..ending(20) }),
+        );
         found(&gaps).len()
     };
     assert_eq!([21, 190, 230].map(run), [0, 0, 1]);
@@ -136,17 +166,24 @@ fn losses_in_a_silence_tell_a_probe_from_a_timer_that_doubles() {
     };
     // 220 ms each: a probe and an expiry, or an expiry and one of twice the time; one alone tells nothing.
     assert_eq!(sign(20, 230, 1), None);
-    assert_eq!([230, 440, 660, 1500].map(|silence| sign(20, silence, 2)), [None, Some(true), Some(false), None]);
+    assert_eq!(
+        [230, 440, 660, 1500].map(|silence| sign(20, silence, 2)),
+        [None, Some(true), Some(false), None]
+    );
     assert_eq!([880, 1540].map(|silence| sign(20, silence, 3)), [Some(true), Some(false)]);
     // A timeout of 700 to 1500 ms: 2100 to 3000 ms may be either.
-    assert_eq!([700, 1500, 2700, 4500].map(|silence| sign(500, silence, 2)), [None, Some(true), None, Some(false)]);
+    assert_eq!(
+        [700, 1500, 2700, 4500].map(|silence| sign(500, silence, 2)),
+        [None, Some(true), None, Some(false)]
+    );
 }
 
 #[test]
 fn what_other_hosts_do_decides_where_a_host_gives_no_plain_sign() {
     let mut gaps = ten();
     gaps.arrival(&arrival(240, Content::Known { newest: true }, 110), Some(&with_sack()));
-    let count = |probes, none, probing, others| gaps.by_content(Signs { probes, none }, probing, others, true).len();
+    let count =
+        |probes, none, probing, others| gaps.by_content(Signs { probes, none }, probing, others, true).len();
     assert_eq!(count(0, 0, None, None), 0, "a host that numbers its packets is taken to probe");
     assert_eq!(count(0, 0, None, Some(false)), 1);
     assert_eq!(count(0, 0, Some(true), Some(false)), 0, "its own retransmissions come first");
@@ -157,7 +194,10 @@ fn what_other_hosts_do_decides_where_a_host_gives_no_plain_sign() {
 #[test]
 fn signs_must_be_plain() {
     let signs = |probes, none| Signs { probes, none }.verdict();
-    assert_eq!([signs(0, 0), signs(1, 0), signs(2, 1), signs(3, 1), signs(2, 5)], [None, Some(true), None, Some(true), Some(false)]);
+    assert_eq!(
+        [signs(0, 0), signs(1, 0), signs(2, 1), signs(3, 1), signs(2, 5)],
+        [None, Some(true), None, Some(true), Some(false)]
+    );
 }
 
 #[test]

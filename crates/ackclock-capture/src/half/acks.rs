@@ -58,8 +58,23 @@ impl Half {
         }
         if ack > self.una {
             self.overtaken_at = None;
-            self.advance(ack, &Heard { at, tsecr, sent, tsval: s.options.timestamps.map(|t| t.tsval), pure: s.seq_len() == 0, in_vain });
-        } else if ack == self.una && self.flight() > 0 && s.len == 0 && (sacked || same_window) && !s.flags.any(Flags::SYN | Flags::FIN) {
+            self.advance(
+                ack,
+                &Heard {
+                    at,
+                    tsecr,
+                    sent,
+                    tsval: s.options.timestamps.map(|t| t.tsval),
+                    pure: s.seq_len() == 0,
+                    in_vain,
+                },
+            );
+        } else if ack == self.una
+            && self.flight() > 0
+            && s.len == 0
+            && (sacked || same_window)
+            && !s.flags.any(Flags::SYN | Flags::FIN)
+        {
             self.dup_acks += 1;
             self.out.dup_acks += 1;
             (self.news_at, self.news_was_advance) = (Some(at), false);
@@ -76,7 +91,12 @@ impl Half {
         if ack <= before && !self.doubts.is_empty() {
             self.late(ack, s.options.timestamps.map(|t| t.tsval), sent);
         }
-        if ack == before && self.probe_again && s.seq_len() == 0 && self.probed_to.is_some_and(|to| ack >= to) && (same_window || in_vain.is_some()) {
+        if ack == before
+            && self.probe_again
+            && s.seq_len() == 0
+            && self.probed_to.is_some_and(|to| ack >= to)
+            && (same_window || in_vain.is_some())
+        {
             self.probed_to = None;
         }
         let whole = self.dup_acks == 0 && self.sacked.is_empty();
@@ -91,7 +111,9 @@ impl Half {
         if ack > before || !same_window {
             self.limits.acked(&self.standing(at), ack > before, self.syn == Some(before));
         }
-        if self.overtaken_at.is_none() && self.outstanding.front().is_some_and(|p| self.delivered_sent > Some(p.last)) {
+        if self.overtaken_at.is_none()
+            && self.outstanding.front().is_some_and(|p| self.delivered_sent > Some(p.last))
+        {
             self.overtaken_at = Some(at);
         }
     }
@@ -164,7 +186,8 @@ impl Half {
             }
             newest = Some(*p);
             note_delivered(delivered, p, at, far);
-            let controls = u64::from(syn == Some(p.start)) + u64::from(fin.is_some_and(|f| p.start <= f && f < p.end));
+            let controls =
+                u64::from(syn == Some(p.start)) + u64::from(fin.is_some_and(|f| p.start <= f && f < p.end));
             let bytes = (p.end - p.start).saturating_sub(controls);
             out.packets_acked += if bytes <= size { u64::from(bytes > 0) } else { bytes.div_ceil(size) };
             out.bytes_acked += bytes;
@@ -201,8 +224,12 @@ impl Half {
         (self.dup_acks, self.third_at) = (0, None);
         self.chain += 1;
         self.expired_at = None;
-        // One that was sent again is answered by an ack of more, or by a duplicate: until then there is no other (RFC 8985 §7.3, §7.4).
-        if self.probed_to.is_some_and(|to| if self.probe_again { ack > to || heard.in_vain.is_some() } else { ack >= to }) {
+        // One that was sent again is answered by an ack of more, or by a duplicate: until then there is no
+        // other (RFC 8985 §7.3, §7.4).
+        if self
+            .probed_to
+            .is_some_and(|to| if self.probe_again { ack > to || heard.in_vain.is_some() } else { ack >= to })
+        {
             self.probed_to = None;
         }
         if let Some((i, point)) = self.episode
@@ -243,11 +270,13 @@ impl Half {
     fn note_sample(&mut self, at: Instant, rtt: Option<Duration>) {
         let (cwnd, flight) = (self.last_round_flight.max(self.round_flight), self.pipe());
         let known = self.smoothed;
-        let sample = Sample { at, rtt, srtt: known.map(|r| r.srtt), rttvar: known.map(|r| r.rttvar), flight, cwnd };
+        let sample =
+            Sample { at, rtt, srtt: known.map(|r| r.srtt), rttvar: known.map(|r| r.rttvar), flight, cwnd };
         self.out.samples.push(sample);
     }
 
-    /// The echo of a timestamp: the first one of each counts, and for the distribution only where data was acknowledged.
+    /// The echo of a timestamp: the first one of each counts, and for the distribution only where data was
+    /// acknowledged.
     fn timestamp_sample(&mut self, tsecr: u32, at: Instant, advances: bool) -> Option<Duration> {
         while let Some(&(v, sent, data)) = self.tsvals.front() {
             match (tsecr.wrapping_sub(v) as i32).cmp(&0) {
@@ -270,7 +299,8 @@ impl Half {
     }
 }
 
-/// The latest sending among copies that arrived; one that was acknowledged too soon to be the last copy tells nothing (RFC 8985 §6.2 step 2).
+/// The latest sending among copies that arrived; one that was acknowledged too soon to be the last copy tells
+/// nothing (RFC 8985 §6.2 step 2).
 fn note_delivered(delivered: &mut Option<Instant>, p: &Piece, at: Instant, far: Option<Duration>) {
     if p.copies == 1 || at.since(p.last) >= far.unwrap_or(Duration::ZERO) {
         *delivered = Some(delivered.map_or(p.last, |d| d.max(p.last)));

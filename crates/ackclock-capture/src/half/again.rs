@@ -49,7 +49,8 @@ impl Half {
         let fills = self.fill_holes(seen, start, end, tsval);
         self.outstanding.split(start);
         self.outstanding.split(end);
-        let mut before = Before { last: None, copies: 0, again: None, tsval: None, seen: false, sacked: true, bytes: 0 };
+        let mut before =
+            Before { last: None, copies: 0, again: None, tsval: None, seen: false, sacked: true, bytes: 0 };
         for p in self.outstanding.overlapping(start, end) {
             before.last = before.last.max(Some(p.last));
             before.copies = before.copies.max(p.copies);
@@ -66,13 +67,19 @@ impl Half {
             (before.last, before.tsval, before.seen) = (Some(p.last), p.tsval, p.seen);
         }
         // A copy of it overtook it.
-        let overtaken = fills == Fills::Nothing && captured.is_some_and(|copy| self.order(seen.id, tsval, copy).is_some_and(Ordering::is_lt));
+        let overtaken = fills == Fills::Nothing
+            && captured.is_some_and(|copy| self.order(seen.id, tsval, copy).is_some_and(Ordering::is_lt));
         self.out.reordered += u64::from(overtaken);
-        if overtaken || fills == Fills::Late || fills == Fills::Nothing && self.is_duplicate(seen, &before, captured, tsval) {
+        if overtaken
+            || fills == Fills::Late
+            || fills == Fills::Nothing && self.is_duplicate(seen, &before, captured, tsval)
+        {
             return;
         }
         // By its sender's own clock it may have come later than it looks: the capture's machine was busy.
-        let apart = tsval.zip(before.tsval).map_or(Duration::ZERO, |(t, before)| tick * u64::from(t.saturating_sub(before)));
+        let apart = tsval
+            .zip(before.tsval)
+            .map_or(Duration::ZERO, |(t, before)| tick * u64::from(t.saturating_sub(before)));
         if apart <= tick * 2 && self.is_sent_on_purpose(seen, start, end, &before) {
             return self.copied(seen, start, end, &before);
         }
@@ -82,14 +89,21 @@ impl Half {
     /// The latest copy of a range that was captured so far.
     fn captured(&mut self, start: u64, end: u64) -> Option<Captured> {
         let latest = self.outstanding.overlapping(start, end).last().copied();
-        latest.or_else(|| self.outstanding.remembered(start, end).copied()).map(|p| Captured { id: p.id, tsval: p.tsval })
+        latest
+            .or_else(|| self.outstanding.remembered(start, end).copied())
+            .map(|p| Captured { id: p.id, tsval: p.tsval })
     }
 
-    /// Which of two packets was sent first, where that is plain: timestamps do not go back, and identifications that are counted up do not either.
+    /// Which of two packets was sent first, where that is plain: timestamps do not go back, and
+    /// identifications that are counted up do not either.
     fn order(&self, id: u16, tsval: Option<u32>, other: Captured) -> Option<Ordering> {
-        let by_time = tsval.zip(other.tsval).map(|(a, b)| (a.wrapping_sub(b) as i32).cmp(&0)).filter(|order| order.is_ne());
+        let by_time = tsval
+            .zip(other.tsval)
+            .map(|(a, b)| (a.wrapping_sub(b) as i32).cmp(&0))
+            .filter(|order| order.is_ne());
         let apart = id.wrapping_sub(other.id) as i16;
-        let near = self.gaps.numbered() && id != 0 && other.id != 0 && apart != 0 && apart.unsigned_abs() < 4096;
+        let near =
+            self.gaps.numbered() && id != 0 && other.id != 0 && apart != 0 && apart.unsigned_abs() < 4096;
         by_time.or_else(|| near.then(|| apart.cmp(&0)))
     }
 
@@ -116,7 +130,18 @@ impl Half {
             if first < last {
                 let when = if late { seen.at } else { hole.at };
                 let id = seen.id;
-                let piece = Piece { start: first, end: last, first: when, last: when, copies: 1, tsval, id, again: None, seen: late, sacked: false };
+                let piece = Piece {
+                    start: first,
+                    end: last,
+                    first: when,
+                    last: when,
+                    copies: 1,
+                    tsval,
+                    id,
+                    again: None,
+                    seen: late,
+                    sacked: false,
+                };
                 self.overrun |= !self.outstanding.insert(piece);
             }
         }
@@ -125,7 +150,13 @@ impl Half {
     }
 
     /// The same segment once more, without its sender having sent it again.
-    fn is_duplicate(&mut self, seen: &Seen, before: &Before, captured: Option<Captured>, tsval: Option<u32>) -> bool {
+    fn is_duplicate(
+        &mut self,
+        seen: &Seen,
+        before: &Before,
+        captured: Option<Captured>,
+        tsval: Option<u32>,
+    ) -> bool {
         let Some((last, captured)) = before.last.zip(captured) else { return false };
         let since = seen.at.since(last);
         let known = captured.id != 0 && seen.id != 0;
@@ -224,14 +255,19 @@ impl Half {
         }
         match cause {
             Cause::Syn if answer => {}
-            Cause::Timeout | Cause::Syn => self.expired(at, start, judged.probe_or_timeout, &situation, place, syn),
-            Cause::TailLossProbe => (self.probed_at, self.probed_to, self.probe_again) = (Some(at), Some(self.max), true),
+            Cause::Timeout | Cause::Syn => {
+                self.expired(at, start, judged.probe_or_timeout, &situation, place, syn)
+            }
+            Cause::TailLossProbe => {
+                (self.probed_at, self.probed_to, self.probe_again) = (Some(at), Some(self.max), true)
+            }
             // A recovery ends the wait for its answer.
             _ if cause.counts() => self.probed_to = None,
             _ => {}
         }
         if self.asked.is_some() && cause.counts() {
-            let called_for = situation.dup_acks >= 3 || situation.sacked_above >= 3 * u64::from(situation.mss);
+            let called_for =
+                situation.dup_acks >= 3 || situation.sacked_above >= 3 * u64::from(situation.mss);
             self.follow_again(at, cause, situation.head, called_for);
         }
     }
@@ -246,21 +282,27 @@ impl Half {
     }
 
     fn situation(&self, at: Instant, start: u64, end: u64, before: &Before) -> Situation {
-        // What was heard reached the sender later by half the round trip between, and its answer took the other half.
+        // What was heard reached the sender later by half the round trip between, and its answer took the
+        // other half.
         let heard = |i: Option<Instant>| i.map(|i| at.since(i).saturating_sub(self.near));
         let done = |i: Option<Instant>| i.map(|i| at.since(i));
         // Where nothing of it is in the capture, the timer was set before that began.
-        let least = |times: &[Option<Duration>]| times.iter().flatten().min().copied().unwrap_or_else(|| at.since(self.start));
+        let least = |times: &[Option<Duration>]| {
+            times.iter().flatten().min().copied().unwrap_or_else(|| at.since(self.start))
+        };
         let head = start <= self.una && self.una < end;
         let first = self.outstanding.front().filter(|_| head).map(|p| p.first);
         // What was no probe after all: no timer expires so soon after one.
-        let soonest = self.rtt().map_or(Duration::ZERO, |(srtt, _)| if self.identified { srtt + LINUX_LEAST } else { srtt.mul_f64(0.9) });
+        let soonest = self.rtt().map_or(Duration::ZERO, |(srtt, _)| {
+            if self.identified { srtt + LINUX_LEAST } else { srtt.mul_f64(0.9) }
+        });
         let probed = done(self.probed_at).filter(|d| self.probe_again || *d >= soonest);
         let progress = [heard(self.advanced_at), done(self.expired_at), probed, done(first)];
         // Of several segments sent again in one, the first is what the timer is for.
         let last = self.outstanding.front().filter(|_| head).map(|p| p.last).or(before.last);
         let timeout = if self.linux.samples > 0 { self.linux.waits(self.near).1 } else { Duration::ZERO };
-        // After its probe, Linux's timer goes on from when the oldest segment was sent last, whatever has been acknowledged since (`tcp_rearm_rto`).
+        // After its probe, Linux's timer goes on from when the oldest segment was sent last, whatever has
+        // been acknowledged since (`tcp_rearm_rto`).
         let goes_on = head && self.identified && self.probed_to.is_some() && !timeout.is_zero();
         let since_last = done(last).filter(|d| goes_on && *d >= timeout.mul_f64(0.92));
         let set = since_last.unwrap_or_else(|| least(&[progress[0], progress[1], progress[2], done(last)]));
@@ -268,7 +310,8 @@ impl Half {
         Situation {
             head,
             tail: end >= self.max,
-            sole: self.packets((self.max - self.una.min(self.max)).min(u64::from(u32::MAX)) as u32) <= 1 && self.outstanding.len() <= 1,
+            sole: self.packets((self.max - self.una.min(self.max)).min(u64::from(u32::MAX)) as u32) <= 1
+                && self.outstanding.len() <= 1,
             below: end <= self.una,
             rtt: self.rtt(),
             since_news: heard(self.news_at).unwrap_or(set),
@@ -284,7 +327,9 @@ impl Half {
             since_overtaken: heard(self.overtaken_at),
             again: before.copies > 1,
             recovering: self.episode.is_some(),
-            after_timeout: self.episode.is_some_and(|e| self.episodes.get(e.0 as usize).is_some_and(|e| e.timeouts > 0)),
+            after_timeout: self
+                .episode
+                .is_some_and(|e| self.episodes.get(e.0 as usize).is_some_and(|e| e.timeouts > 0)),
             partial: self.news_was_advance,
             probed: self.probed_to.is_some(),
             kernel: self.identified,
@@ -296,7 +341,12 @@ impl Half {
     /// Counts a retransmission into the episode that is under way, or begins one (M-U1).
     fn in_episode(&mut self, at: Instant, tsval: Option<u32>) {
         if self.episode.is_none() && self.flight() > 0 {
-            self.episodes.push(Episode { began: at, flight: self.flight(), recovery_point: SeqNumber(self.max as u32), ..Episode::default() });
+            self.episodes.push(Episode {
+                began: at,
+                flight: self.flight(),
+                recovery_point: SeqNumber(self.max as u32),
+                ..Episode::default()
+            });
             self.episode = Some((self.episodes.len() as u32 - 1, self.max));
             self.episode_tsval = tsval;
         }
@@ -305,8 +355,17 @@ impl Half {
         }
     }
 
-    fn expired(&mut self, at: Instant, start: u64, maybe_probe: bool, s: &Situation, place: Option<u32>, syn: bool) {
-        // A whole window is gone without a trace: nothing of it was acknowledged, singly or selectively (M-F11).
+    fn expired(
+        &mut self,
+        at: Instant,
+        start: u64,
+        maybe_probe: bool,
+        s: &Situation,
+        place: Option<u32>,
+        syn: bool,
+    ) {
+        // A whole window is gone without a trace: nothing of it was acknowledged, singly or selectively
+        // (M-F11).
         let outage = !syn && s.dup_acks == 0 && s.sacked_above == 0 && s.head && !s.tail;
         let Some(again) = place else { return };
         let episode = self.episode.map(|e| e.0).filter(|_| !syn);
@@ -321,19 +380,31 @@ impl Half {
             certain: true,
             again,
             episode,
-            eifel_spurious: s.below.then(|| self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(1.5))),
+            eifel_spurious: s
+                .below
+                .then(|| self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(1.5))),
             doubt: Some(if s.below { "an ack of it was under way" } else { "no ack of it was seen" }),
             filled: false,
             covered_at: None,
             outage,
             repairing: s.recovering && s.again || s.dup_acks >= 3 || s.sacked_above >= 3 * u64::from(s.mss),
             outstanding: self.packets(self.flight().min(u64::from(u32::MAX)) as u32),
-            dup_acks: s.dup_acks.max(self.packets(s.sacked_above.min(u64::from(u32::MAX)) as u32) * u32::from(s.sacked_above > 0)),
+            dup_acks: s.dup_acks.max(
+                self.packets(s.sacked_above.min(u64::from(u32::MAX)) as u32) * u32::from(s.sacked_above > 0),
+            ),
             no_probe: s.probed || !s.sack,
             pto: s.rtt.map(|(srtt, _)| srtt * 2 + if s.sole { DELAYED_ACK } else { Duration::ZERO }),
             max: self.max,
             news: s.dup_acks > 0 || s.sacked_above > 0,
-            unprobed: s.sack && !s.recovering && s.head && !s.sole && !s.probed && !s.again && s.dup_acks == 0 && s.sacked_above == 0 && !syn,
+            unprobed: s.sack
+                && !s.recovering
+                && s.head
+                && !s.sole
+                && !s.probed
+                && !s.again
+                && s.dup_acks == 0
+                && s.sacked_above == 0
+                && !syn,
             probe_after: self.linux.waits(self.near).0,
             timeout_after: self.linux.waits(self.near).1,
             samples: self.linux.samples,
@@ -372,13 +443,26 @@ impl Half {
             evidence,
             ..Retransmission::default()
         };
-        self.list(Again { row, start, end: start, tsval: None, before: None, episode: None, expiry: None, covered: true, twice: false });
+        self.list(Again {
+            row,
+            start,
+            end: start,
+            tsval: None,
+            before: None,
+            episode: None,
+            expiry: None,
+            covered: true,
+            twice: false,
+        });
     }
 }
 
 /// A silence in words.
 fn silence(quiet: Option<Duration>) -> String {
-    quiet.map_or_else(|| ", the first that the capture shows of its sender".to_owned(), |quiet| format!(" after {} of silence", span(quiet)))
+    quiet.map_or_else(
+        || ", the first that the capture shows of its sender".to_owned(),
+        |quiet| format!(" after {} of silence", span(quiet)),
+    )
 }
 
 /// What a receiver may hold an ack back for (RFC 8985 §7.2: WCDelAckT).

@@ -30,8 +30,16 @@ impl Copies {
         let s = &seen.segment;
         let times = s.options.timestamps.map_or(0, |t| (u64::from(t.tsval) << 32) | u64::from(t.tsecr));
         let numbers = (u64::from(s.seq.0) << 32) | u64::from(s.ack.0);
-        let blocks = s.options.sack.as_slice().first().map_or(0, |b| (u64::from(b.start.0) << 32) | u64::from(b.end.0));
-        let rest = (u64::from(seen.id) << 48) | (u64::from(s.window) << 32) | (u64::from(s.flags.0) << 24) | u64::from(s.len & 0xff_ffff);
+        let blocks = s
+            .options
+            .sack
+            .as_slice()
+            .first()
+            .map_or(0, |b| (u64::from(b.start.0) << 32) | u64::from(b.end.0));
+        let rest = (u64::from(seen.id) << 48)
+            | (u64::from(s.window) << 32)
+            | (u64::from(s.flags.0) << 24)
+            | u64::from(s.len & 0xff_ffff);
         // Odd multipliers spread what differs: 2^64 over the golden ratio, and three primes of xxHash.
         let print = numbers.wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ times.rotate_left(31).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
@@ -50,11 +58,13 @@ impl Copies {
         false
     }
 
-    /// The same without identification: acks in a burst look the same then, so only a capture that is seen to double packets has copies.
+    /// The same without identification: acks in a burst look the same then, so only a capture that is seen to
+    /// double packets has copies.
     fn is_twin(&mut self, seen: &Seen, print: u64) -> bool {
         let data = seen.segment.seq_len() > 0;
         if let Some(i) = self.latest_twin(seen.at, print) {
-            // Nobody sends a SYN twice at once; three segments in a row some do (I-A7), with a SYN that came once before them.
+            // Nobody sends a SYN twice at once; three segments in a row some do (I-A7), with a SYN that came
+            // once before them.
             self.twin_run += u32::from(data);
             self.alone = false;
             let syn = seen.segment.flags.has(Flags::SYN);
@@ -83,7 +93,9 @@ impl Copies {
         }
         let within = if self.doubled { SOON } else { AT_ONCE };
         let n = self.twins.len();
-        (1..=n).map(|back| (self.twin_count + n - back) % n).find(|i| self.twins[*i] == print && at.since(self.seen[*i]) < within)
+        (1..=n)
+            .map(|back| (self.twin_count + n - back) % n)
+            .find(|i| self.twins[*i] == print && at.since(self.seen[*i]) < within)
     }
 }
 

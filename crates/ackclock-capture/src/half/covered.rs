@@ -1,4 +1,5 @@
-//! What acks tell of segments sent again: whether that was needed, and whether a longer timer would have avoided it.
+//! What acks tell of segments sent again: whether that was needed, and whether a longer timer would have
+//! avoided it.
 
 use ackclock_units::{Duration, Instant};
 
@@ -15,7 +16,8 @@ pub(super) struct Doubt {
     /// An ack of so much that was sent before this moment was called forth by an earlier copy.
     end: u64,
     before: Option<Instant>,
-    /// So was one that was sent before the ack with the duplicate SACK: it acknowledges less, or has an earlier timestamp.
+    /// So was one that was sent before the ack with the duplicate SACK: it acknowledges less, or has an
+    /// earlier timestamp.
     in_vain: Option<(u64, Option<u32>)>,
 }
 
@@ -44,7 +46,8 @@ struct Answer<'a> {
 
 /// What it tells of one copy.
 struct Signs {
-    /// It is the oldest segment's, which calls forth an ack of its own; other acks may be delayed, and echo the first segment that they answer.
+    /// It is the oldest segment's, which calls forth an ack of its own; other acks may be delayed, and echo
+    /// the first segment that they answer.
     own: bool,
     /// An earlier timestamp than its own is echoed.
     echo: Option<bool>,
@@ -76,9 +79,9 @@ pub(super) struct Covered {
 }
 
 impl Answer<'_> {
-    /// How much sooner than the shortest round trip an ack must come, that another copy called it forth: with few samples, the path may be shorter than
-    /// the shortest of them, and with one or two by any amount, as the ack of the first may have been lost. And how much leaves no doubt: packets differ
-    /// in size.
+    /// How much sooner than the shortest round trip an ack must come, that another copy called it forth: with
+    /// few samples, the path may be shorter than the shortest of them, and with one or two by any amount, as
+    /// the ack of the first may have been lost. And how much leaves no doubt: packets differ in size.
     fn sooner(&self) -> (f64, f64) {
         match self.samples {
             0..3 => (0.0, 0.0),
@@ -95,53 +98,97 @@ impl Answer<'_> {
         let filled = own && heard.tsecr.is_some() && heard.tsecr == a.tsval;
         let (surely, doubtless) = self.sooner();
         let surely = if filled { 0.0 } else { surely };
-        let before = |part: f64| self.far.zip(heard.sent).is_some_and(|(far, sent)| sent + self.slack < sent_again + far.mul_f64(part));
+        let before = |part: f64| {
+            self.far
+                .zip(heard.sent)
+                .is_some_and(|(far, sent)| sent + self.slack < sent_again + far.mul_f64(part))
+        };
         let soon = |part: f64| self.far.is_some_and(|far| at < sent_again + far.mul_f64(part));
         let least = at >= sent_again + self.far.map_or(Duration::ZERO, |far| far.mul_f64(0.8));
-        let by = |moment: Instant, longer: Duration| self.reach.is_some_and(|reach| moment <= sent_again + reach + longer);
-        let in_time = !soon(surely) && !before(surely) && (filled || least) && by(heard.sent.unwrap_or(at), Duration::ZERO);
+        let by = |moment: Instant, longer: Duration| {
+            self.reach.is_some_and(|reach| moment <= sent_again + reach + longer)
+        };
+        let in_time = !soon(surely)
+            && !before(surely)
+            && (filled || least)
+            && by(heard.sent.unwrap_or(at), Duration::ZERO);
         self.called_forth |= in_time;
         let sent = heard.sent.unwrap_or(at);
-        self.perhaps |= !soon(surely) && !before(surely) && self.longest.is_some_and(|l| sent <= sent_again + l);
+        self.perhaps |=
+            !soon(surely) && !before(surely) && self.longest.is_some_and(|l| sent <= sent_again + l);
         Signs {
             own,
             echo,
             filled,
             soon: soon(surely),
             before: before(surely),
-            doubtless: (soon(doubtless) || before(doubtless)) && !self.fin || own && echo == Some(true) && self.samples >= 8,
+            doubtless: (soon(doubtless) || before(doubtless)) && !self.fin
+                || own && echo == Some(true) && self.samples >= 8,
             in_vain: heard.in_vain.is_some_and(|(s, e)| s < a.end && a.start < e),
-            delayed: heard.pure && (filled || heard.tsecr.is_none()) && least && sent_at <= Some(sent_again) && by(at, DELAYED_ACK),
+            delayed: heard.pure
+                && (filled || heard.tsecr.is_none())
+                && least
+                && sent_at <= Some(sent_again)
+                && by(at, DELAYED_ACK),
             past: self.ack > a.end,
         }
     }
 
-    /// Whether a longer timer would have avoided the expiry, and why that is not certain: the first line that holds.
+    /// Whether a longer timer would have avoided the expiry, and why that is not certain: the first line that
+    /// holds.
     fn verdict(&self, s: &Signs) -> (bool, Option<&'static str>) {
         let unless = |holds: bool, why| if holds { None } else { Some(why) };
         let in_time = self.called_forth || s.delayed;
         match s.echo {
-            _ if s.soon || s.before => (true, unless(s.doubtless, "its ack came little sooner than a round trip after it")),
-            // The copy arrived first, and another one behind it, whose ack overtook the copy's: an earlier one, or one that the network made. What ends
-            // just where the window begins moves the timestamp that is echoed, though (RFC 7323 §4.3).
-            _ if s.in_vain && s.filled && s.past => (!self.called_forth, Some("the network may have copied it")),
-            // A duplicate SACK with the very first ack: the one that the original called forth was lost, or is late. An ack that no copy can have called
-            // forth was held up, or is not the first.
-            _ if s.in_vain => (false, unless(self.called_forth, "the ack that says that it arrived twice was held up")),
-            // So it is where SACK is not in use and the ack was sent just when a copy arrived: what lies below the window moves no timestamp (RFC 7323
-            // §4.3). Of more that had arrived the ack would tell at once.
-            Some(true) if !self.sack && self.called_forth => {
-                (!(s.past || self.whole), unless(s.past || self.whole, "the original's ack would have been the same, and may have come just then"))
+            _ if s.soon || s.before => {
+                (true, unless(s.doubtless, "its ack came little sooner than a round trip after it"))
             }
-            // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be lost, and that of the original before.
-            Some(true) => (self.sack || !self.perhaps || !(s.past || self.whole), Some("an ack of it may have been lost")),
+            // The copy arrived first, and another one behind it, whose ack overtook the copy's: an earlier
+            // one, or one that the network made. What ends just where the window begins moves the timestamp
+            // that is echoed, though (RFC 7323 §4.3).
+            _ if s.in_vain && s.filled && s.past => {
+                (!self.called_forth, Some("the network may have copied it"))
+            }
+            // A duplicate SACK with the very first ack: the one that the original called forth was lost, or
+            // is late. An ack that no copy can have called forth was held up, or is not the first.
+            _ if s.in_vain => {
+                (false, unless(self.called_forth, "the ack that says that it arrived twice was held up"))
+            }
+            // So it is where SACK is not in use and the ack was sent just when a copy arrived: what lies
+            // below the window moves no timestamp (RFC 7323 §4.3). Of more that had arrived the ack would
+            // tell at once.
+            Some(true) if !self.sack && self.called_forth => (
+                !(s.past || self.whole),
+                unless(
+                    s.past || self.whole,
+                    "the original's ack would have been the same, and may have come just then",
+                ),
+            ),
+            // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be
+            // lost, and that of the original before.
+            Some(true) => (
+                self.sack || !self.perhaps || !(s.past || self.whole),
+                Some("an ack of it may have been lost"),
+            ),
             // A SYN-ACK echoes the first SYN that came.
-            Some(false) => {
-                (false, unless(s.own && (self.sack || self.syn || in_time), "its ack was held up, and without SACK nothing tells of another copy"))
-            }
+            Some(false) => (
+                false,
+                unless(
+                    s.own && (self.sack || self.syn || in_time),
+                    "its ack was held up, and without SACK nothing tells of another copy",
+                ),
+            ),
             // From TIME-WAIT a FIN is answered without SACK, and with the timestamp of the first one.
-            None if self.fin || !self.sack => (false, unless(in_time, "nothing tells which copy the ack answers, which was held up")),
-            None => (false, unless(in_time, "without timestamps nothing tells which copy the ack answers, which was held up")),
+            None if self.fin || !self.sack => {
+                (false, unless(in_time, "nothing tells which copy the ack answers, which was held up"))
+            }
+            None => (
+                false,
+                unless(
+                    in_time,
+                    "without timestamps nothing tells which copy the ack answers, which was held up",
+                ),
+            ),
         }
     }
 }
@@ -170,7 +217,9 @@ impl Half {
             slack,
             called_forth: false,
             perhaps: false,
-            longest: self.far.map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt + r.rttvar * 4)) + slack),
+            longest: self
+                .far
+                .map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt + r.rttvar * 4)) + slack),
         };
         let now = &mut self.covered_now;
         if now.at != at || now.answers == 0 {
@@ -191,9 +240,16 @@ impl Half {
             let own = p.start <= self.una && a.expiry.is_some();
             let signs = answer.signs(a, own, self.episode_tsval, self.sent_at);
             let why = match () {
-                () if signs.echo == Some(true) => Some("its ack echoes an earlier timestamp: an earlier copy had arrived"),
-                () if signs.soon => Some("its ack came sooner than a round trip: an earlier copy had arrived"),
-                () if signs.before => Some("its ack was sent, by its timestamp, before this copy could arrive: an earlier copy had arrived"),
+                () if signs.echo == Some(true) => {
+                    Some("its ack echoes an earlier timestamp: an earlier copy had arrived")
+                }
+                () if signs.soon => {
+                    Some("its ack came sooner than a round trip: an earlier copy had arrived")
+                }
+                () if signs.before => Some(
+                    "its ack was sent, by its timestamp, before this copy could arrive: an earlier copy had \
+                     arrived",
+                ),
                 () => None,
             };
             if let Some(why) = why {
@@ -210,7 +266,10 @@ impl Half {
 
     /// The same of the expiry behind a copy; `later` of it were sent since.
     fn judge_expiry(&mut self, again: u32, expiry: u32, answer: &Answer, signs: &Signs, later: u32) {
-        let (Some(a), Some(e)) = (self.agains.get(again as usize), self.expiries.get_mut(expiry as usize)) else { return };
+        let (Some(a), Some(e)) = (self.agains.get(again as usize), self.expiries.get_mut(expiry as usize))
+        else {
+            return;
+        };
         let heard = answer.heard;
         let (spurious, doubt) = answer.verdict(signs);
         (e.eifel_spurious, e.doubt) = (Some(spurious), doubt);
@@ -231,14 +290,18 @@ impl Half {
         self.doubts.insert(0, Doubt { expiry, end: a.end, before, in_vain });
     }
 
-    /// An ack that moves nothing, by the clock of its sender from before a copy could arrive, was held up: it is the one that was taken for lost.
+    /// An ack that moves nothing, by the clock of its sender from before a copy could arrive, was held up: it
+    /// is the one that was taken for lost.
     pub(super) fn late(&mut self, ack: u64, tsval: Option<u32>, sent: Option<Instant>) {
         let slack = self.peer_clock.tick() * 2 + Duration::from_millis(1);
         let expiries = &mut self.expiries;
         self.doubts.retain(|d| {
             let sooner = sent.zip(d.before).is_some_and(|(sent, before)| sent + slack < before);
-            let earlier = |told: Option<u32>| tsval.zip(told).is_some_and(|(t, told)| (t.wrapping_sub(told) as i32) < 0);
-            let late = ack >= d.end && (sooner || d.in_vain.is_some_and(|(all, told)| ack < all || earlier(told)));
+            let earlier = |told: Option<u32>| {
+                tsval.zip(told).is_some_and(|(t, told)| (t.wrapping_sub(told) as i32) < 0)
+            };
+            let late =
+                ack >= d.end && (sooner || d.in_vain.is_some_and(|(all, told)| ack < all || earlier(told)));
             if let Some(e) = expiries.get_mut(d.expiry as usize).filter(|_| late) {
                 (e.eifel_spurious, e.doubt) = (Some(true), None);
             }
@@ -246,11 +309,16 @@ impl Half {
         });
     }
 
-    /// A duplicate ack behind the one that covered a copy: another copy came, all of them held up on their way, perhaps.
+    /// A duplicate ack behind the one that covered a copy: another copy came, all of them held up on their
+    /// way, perhaps.
     pub(super) fn duplicate_behind(&mut self, at: Instant, same_window: bool) {
         // Of what was sent upon that ack nothing can tell yet.
         let soon = self.far.is_some_and(|far| at.since(self.covered_now.at) < far / 2);
-        let young = same_window && self.far.zip(self.outstanding.front()).is_none_or(|(far, p)| at.since(p.first) < far.mul_f64(0.8));
+        let young = same_window
+            && self
+                .far
+                .zip(self.outstanding.front())
+                .is_none_or(|(far, p)| at.since(p.first) < far.mul_f64(0.8));
         if !soon && !young {
             self.covered_now.expiries.clear();
             return;
@@ -258,11 +326,15 @@ impl Half {
         self.covered_now.answers += 1;
         let Covered { answers, alone, expiries, .. } = &self.covered_now;
         for (place, later) in expiries {
-            let Some(e) = self.expiries.get_mut(*place as usize).filter(|e| e.eifel_spurious == Some(false)) else { continue };
+            let Some(e) = self.expiries.get_mut(*place as usize).filter(|e| e.eifel_spurious == Some(false))
+            else {
+                continue;
+            };
             // The latest copies came last: this many of them were answered only now.
             let earlier = *answers >= later + 2;
             if soon && e.doubt.is_none() {
-                (e.eifel_spurious, e.doubt) = (Some(earlier || !alone), Some("another copy was acknowledged right behind it"));
+                (e.eifel_spurious, e.doubt) =
+                    (Some(earlier || !alone), Some("another copy was acknowledged right behind it"));
             } else if e.doubt.is_some() && *alone && earlier {
                 e.eifel_spurious = Some(true);
             }
@@ -272,10 +344,16 @@ impl Half {
     /// The receiver says that it got `start..end` twice (RFC 2883).
     pub(super) fn arrived_twice(&mut self, start: u64, end: u64, at: Instant) {
         // The latest retransmission of any of it of which this was not said yet.
-        let of_it = |a: &Again| a.start < end && start < a.end && (a.row.cause.counts() || a.row.cause == Cause::Copy) && at > a.row.at;
+        let of_it = |a: &Again| {
+            a.start < end
+                && start < a.end
+                && (a.row.cause.counts() || a.row.cause == Cause::Copy)
+                && at > a.row.at
+        };
         let look_back = self.agains.len().saturating_sub(LOOK_BACK);
         let recent = &mut self.agains[look_back..];
-        let found = recent.iter().rposition(|a| of_it(a) && !a.twice).or_else(|| recent.iter().rposition(of_it));
+        let found =
+            recent.iter().rposition(|a| of_it(a) && !a.twice).or_else(|| recent.iter().rposition(of_it));
         let Some(i) = found else {
             self.out.network_duplicates += 1;
             return;
@@ -286,13 +364,16 @@ impl Half {
             needless(&mut a.row, "a duplicate SACK says that it arrived twice");
         }
         if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|_| a.covered) {
-            // Acknowledged before, without a word of this copy: the original's ack came after the timer had expired. But of a copy that filled the gap
-            // itself, or was answered just when it arrived, the network may have made another one; that is likelier than an original that was held up
-            // just so long.
+            // Acknowledged before, without a word of this copy: the original's ack came after the timer had
+            // expired. But of a copy that filled the gap itself, or was answered just when it arrived, the
+            // network may have made another one; that is likelier than an original that was held up just so
+            // long.
             let in_time = e.covered_at.is_some_and(|(_, called_forth)| called_forth);
-            let copied = e.filled || e.covered_at.is_some_and(|(told, _)| in_time && at.since(told) < AT_ONCE);
+            let copied =
+                e.filled || e.covered_at.is_some_and(|(told, _)| in_time && at.since(told) < AT_ONCE);
             if e.eifel_spurious != Some(true) || !copied {
-                (e.eifel_spurious, e.doubt) = (Some(!copied || !in_time), copied.then_some("the network may have copied it"));
+                (e.eifel_spurious, e.doubt) =
+                    (Some(!copied || !in_time), copied.then_some("the network may have copied it"));
             }
         }
     }

@@ -11,7 +11,8 @@ use crate::what_if::{Advance, Flight, WhatIf};
 /// How things stood before an ack moved forward.
 pub(super) struct BeforeAdvance {
     head: Piece,
-    /// Nothing that it acknowledges was sent twice: the first copy of the oldest is timed (RFC 7323 §4.1, RFC 6298 §3).
+    /// Nothing that it acknowledges was sent twice: the first copy of the oldest is timed (RFC 7323 §4.1, RFC
+    /// 6298 §3).
     once: bool,
     segments: u32,
     newest_lost: Option<Instant>,
@@ -91,7 +92,8 @@ impl Half {
 
     /// The capture is over.
     pub(crate) fn follow_end(&mut self) {
-        let (syn, far, expiries) = (self.syn, self.far.unwrap_or(Duration::ZERO) + self.near, self.expiries.len() as u32);
+        let (syn, far, expiries) =
+            (self.syn, self.far.unwrap_or(Duration::ZERO) + self.near, self.expiries.len() as u32);
         let flight = Flight { size: self.flight(), mss: self.mss_or_default() };
         if let (Some(w), Some(head)) = (&mut self.what_if, self.outstanding.front()) {
             w.end(*head, syn == Some(head.start), far, flight, expiries);

@@ -1,24 +1,29 @@
-//! The retransmission timer and the wait for a probe as Linux would have them, from the samples that its acks gave it: Sarolahti and Kuznetsov describe its
-//! estimator ("Congestion Control in Linux TCP", USENIX 2002, on the retransmission timer), RFC 8985 §7.2 the probe.
+//! The retransmission timer and the wait for a probe as Linux would have them, from the samples that its acks
+//! gave it: Sarolahti and Kuznetsov describe its estimator ("Congestion Control in Linux TCP", USENIX 2002,
+//! on the retransmission timer), RFC 8985 §7.2 the probe.
 
 use ackclock_units::Duration;
 
-/// Smoothed round-trip time and deviation, in its own manner: the deviation is the largest of a round trip, and falls slowly.
+/// Smoothed round-trip time and deviation, in its own manner: the deviation is the largest of a round trip,
+/// and falls slowly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinuxTimer {
-    /// All in us: eight times the smoothed time, four times the deviation, the largest of this round trip and the one in use.
+    /// All in us: eight times the smoothed time, four times the deviation, the largest of this round trip and
+    /// the one in use.
     srtt8: i64,
     mdev4: i64,
     mdev_max: i64,
     rttvar: i64,
     /// The round trip ends when this is acknowledged.
     round: u64,
-    /// Samples taken. One alone is the handshake's: a longer time that was remembered of earlier connections takes precedence over it.
+    /// Samples taken. One alone is the handshake's: a longer time that was remembered of earlier connections
+    /// takes precedence over it.
     pub samples: u32,
 }
 
 impl LinuxTimer {
-    /// A valid sample: all of what was acknowledged below `una` was sent once, or its timestamp was echoed. `max` is what had been sent.
+    /// A valid sample: all of what was acknowledged below `una` was sent once, or its timestamp was echoed.
+    /// `max` is what had been sent.
     #[inline]
     pub(crate) fn sample(&mut self, rtt: Duration, una: u64, max: u64) {
         let rtt = (rtt.as_nanos() / 1000).clamp(1, 1 << 40) as i64;
@@ -30,7 +35,8 @@ impl LinuxTimer {
             let mut off = rtt - self.srtt8 / 8;
             self.srtt8 += off;
             if off < 0 {
-                // A time that falls by much makes the deviation grow no faster than it makes the smoothed time fall.
+                // A time that falls by much makes the deviation grow no faster than it makes the smoothed
+                // time fall.
                 off = -off - self.mdev4 / 4;
                 self.mdev4 += if off > 0 { off / 8 } else { off };
             } else {
@@ -46,8 +52,8 @@ impl LinuxTimer {
         self.samples = self.samples.saturating_add(1);
     }
 
-    /// How long it waits for its probe of a single segment, unless its timeout is shorter, and for its timeout: from the timer's setting on. `near` is the
-    /// way to the capture and back.
+    /// How long it waits for its probe of a single segment, unless its timeout is shorter, and for its
+    /// timeout: from the timer's setting on. `near` is the way to the capture and back.
     pub(crate) fn waits(&self, near: Duration) -> (Duration, Duration) {
         if self.samples == 0 {
             // RFC 6298 §2.1; §5.7 where the SYN had to be sent again and gave no sample.

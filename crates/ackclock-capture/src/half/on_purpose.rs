@@ -1,4 +1,5 @@
-//! Copies that a sender sends of a segment right behind it, so that one of them may be lost (I-A7): no retransmissions.
+//! Copies that a sender sends of a segment right behind it, so that one of them may be lost (I-A7): no
+//! retransmissions.
 
 use ackclock_units::{Duration, SeqNumber};
 use ackclock_wire::Flags;
@@ -21,21 +22,31 @@ pub(super) struct Copied {
 }
 
 impl Half {
-    /// True when a segment repeats the newest one at once, which nothing can have told to be lost: no ack has come since, and no timer is that short.
+    /// True when a segment repeats the newest one at once, which nothing can have told to be lost: no ack has
+    /// come since, and no timer is that short.
     pub(super) fn is_sent_on_purpose(&self, seen: &Seen, start: u64, end: u64, before: &Before) -> bool {
         let Some(last) = before.last else { return false };
         let since = seen.at.since(last);
-        // Less than any round trip takes, and any timer: Linux's shortest wait for a probe is two of its ticks.
+        // Less than any round trip takes, and any timer: Linux's shortest wait for a probe is two of its
+        // ticks.
         let soon = self.rtt().map_or(AT_ONCE, |(srtt, _)| (srtt / 2).min(AT_ONCE));
         let heard = [self.advanced_at, self.news_at].into_iter().flatten().max();
-        let newest = end == self.max && before.seen && !before.sacked && before.again.is_none() && before.bytes == end - start;
+        let newest = end == self.max
+            && before.seen
+            && !before.sacked
+            && before.again.is_none()
+            && before.bytes == end - start;
         let plain = seen.segment.len > 0 && !seen.segment.flags.any(Flags::SYN | Flags::FIN);
-        // In a recovery the newest segment is sent again at once where the window allows it and nothing else is left (RFC 6675 §4, NextSeg rule 4).
-        let usual = self.episode.is_none() || self.copied.end != end && self.copied.usual > 0 || self.copied.times < self.copied.usual;
+        // In a recovery the newest segment is sent again at once where the window allows it and nothing else
+        // is left (RFC 6675 §4, NextSeg rule 4).
+        let usual = self.episode.is_none()
+            || self.copied.end != end && self.copied.usual > 0
+            || self.copied.times < self.copied.usual;
         plain && newest && since <= soon && heard.is_none_or(|at| at <= last) && usual
     }
 
-    /// Lists a copy. The segment stays as if it had been sent once: its ack measures a round trip, and a later copy is the first retransmission.
+    /// Lists a copy. The segment stays as if it had been sent once: its ack measures a round trip, and a
+    /// later copy is the first retransmission.
     pub(super) fn copied(&mut self, seen: &Seen, start: u64, end: u64, before: &Before) {
         let since = before.last.map_or(Duration::ZERO, |last| seen.at.since(last));
         let c = &mut self.copied;
@@ -48,10 +59,23 @@ impl Half {
             len: seen.segment.len,
             cause: Cause::Copy,
             original_seen: true,
-            evidence: format!("the newest segment once more, {} behind it: nothing could have told of its loss", span(since)),
+            evidence: format!(
+                "the newest segment once more, {} behind it: nothing could have told of its loss",
+                span(since)
+            ),
             ..Retransmission::default()
         };
-        self.list(Again { row, start, end, tsval: None, before: None, episode: None, expiry: None, covered: true, twice: false });
+        self.list(Again {
+            row,
+            start,
+            end,
+            tsval: None,
+            before: None,
+            episode: None,
+            expiry: None,
+            covered: true,
+            twice: false,
+        });
     }
 }
 

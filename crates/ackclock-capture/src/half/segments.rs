@@ -112,7 +112,13 @@ impl Half {
             tick: sender.tick,
             unprompted: times.is_some_and(|t| self.unprompted(t.tsecr)),
             unanswered: repair.map_or(Duration::ZERO, |t| self.unanswered(t.tsecr)),
-            least: self.far.map(|far| far + self.near).into_iter().chain(sender.handshake).min().unwrap_or_default(),
+            least: self
+                .far
+                .map(|far| far + self.near)
+                .into_iter()
+                .chain(sender.handshake)
+                .min()
+                .unwrap_or_default(),
             smoothed: sender.handshake.unwrap_or_default().max(known).max(sender.smoothed),
             sack: self.sack_agreed,
         }
@@ -123,14 +129,17 @@ impl Half {
         !self.sack_agreed && self.dup_acks > 0
     }
 
-    /// The receiver's latest word that its sender had heard was spoken before it told of a loss, or after it told that nothing was missing any more.
+    /// The receiver's latest word that its sender had heard was spoken before it told of a loss, or after it
+    /// told that nothing was missing any more.
     fn unprompted(&self, tsecr: u32) -> bool {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        self.told_loss.is_none_or(|told| before(tsecr, told) || self.told_whole.is_some_and(|whole| whole != told && !before(tsecr, whole)))
+        self.told_loss.is_none_or(|told| {
+            before(tsecr, told) || self.told_whole.is_some_and(|whole| whole != told && !before(tsecr, whole))
+        })
     }
 
-    /// By the receiver's clock: time from the ack that called for a retransmission, the third duplicate (RFC 5681 §3.2) or the last that moved forward,
-    /// to the latest that its sender had heard when it sent it.
+    /// By the receiver's clock: time from the ack that called for a retransmission, the third duplicate (RFC
+    /// 5681 §3.2) or the last that moved forward, to the latest that its sender had heard when it sent it.
     fn unanswered(&self, tsecr: u32) -> Duration {
         let called = self.called_for.filter(|_| self.dup_acks > 0).map(|called| tsecr.wrapping_sub(called));
         self.peer_clock.tick() * u64::from(called.filter(|ticks| *ticks < 1 << 30).unwrap_or(0))
@@ -157,18 +166,34 @@ impl Half {
         }
         let wait = self.probe_wait().map(|wait| wait.max(SOONEST_PROBE));
         if self.flight() > 0 && self.quiet_for(at).zip(wait).is_some_and(|(quiet, wait)| quiet >= wait) {
-            // New data after a silence while other data is outstanding: it may be a probe, which sets the timer anew (RFC 8985 §7.3).
+            // New data after a silence while other data is outstanding: it may be a probe, which sets the
+            // timer anew (RFC 8985 §7.3).
             self.probed_at = Some(at);
             (self.probed_to, self.probe_again) = (Some(end), false);
         }
         self.max = end;
         self.out.unique_bytes += payload(&seen.segment, start, end);
-        let piece = Piece { start, end, first: at, last: at, copies: 1, tsval, id: seen.id, again: None, seen: true, sacked: false };
+        let piece = Piece {
+            start,
+            end,
+            first: at,
+            last: at,
+            copies: 1,
+            tsval,
+            id: seen.id,
+            again: None,
+            seen: true,
+            sacked: false,
+        };
         self.overrun |= !self.outstanding.insert(piece);
         // Options of their own make some full segments shorter.
         let mss = if self.mss > 0 { self.mss } else { self.out.mss.max(1) };
         let rest = if seen.segment.len < mss { seen.segment.len } else { seen.segment.len % mss };
-        self.limits.sent(&self.standing(at), seen.segment.len > 0 && (rest == 0 || rest + 40 > mss), self.prompt());
+        self.limits.sent(
+            &self.standing(at),
+            seen.segment.len > 0 && (rest == 0 || rest + 40 > mss),
+            self.prompt(),
+        );
         if self.asked.is_some() {
             self.follow_new(at, start);
         }

@@ -33,7 +33,8 @@ impl LinkType {
         }
     }
 
-    /// Where the IP packet begins in a frame that carries one; `None` for other protocols and for frames cut before it.
+    /// Where the IP packet begins in a frame that carries one; `None` for other protocols and for frames cut
+    /// before it.
     pub fn ip_offset(self, frame: &[u8]) -> Option<usize> {
         match self {
             Self::Raw => Some(0),
@@ -52,7 +53,8 @@ impl LinkType {
     }
 }
 
-/// Where the payload of an IP protocol type begins, from the type field at `at` on and behind VLAN tags (802.1Q, 802.1ad and the older 0x9100).
+/// Where the payload of an IP protocol type begins, from the type field at `at` on and behind VLAN tags
+/// (802.1Q, 802.1ad and the older 0x9100).
 fn behind_tags(frame: &[u8], mut at: usize) -> Option<usize> {
     // Cooked captures keep their tags in the same form; more than four is no honest frame.
     for _ in 0..=4 {

@@ -10,7 +10,8 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
 use crate::CaptureError;
 
-/// Opens a capture file, or standard input for `-`, and takes gzip and zstd off (found by their first bytes, not by the name).
+/// Opens a capture file, or standard input for `-`, and takes gzip and zstd off (found by their first bytes,
+/// not by the name).
 ///
 /// # Errors
 /// Those of the system.
@@ -43,7 +44,8 @@ struct Zstd<R> {
     in_frame: bool,
 }
 
-/// Memory for the window of a zstd frame: what `zstd --ultra --long=27` needs, the most that decoders must not refuse by default.
+/// Memory for the window of a zstd frame: what `zstd --ultra --long=27` needs, the most that decoders must
+/// not refuse by default.
 const ZSTD_WINDOW: u64 = 128 << 20;
 
 impl<R: io::BufRead> Zstd<R> {
@@ -61,7 +63,10 @@ impl<R: io::BufRead> Zstd<R> {
             }
             match self.decoder.init(&mut self.source) {
                 Ok(()) => return Ok(true),
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
                     io::copy(&mut self.source.by_ref().take(length.into()), &mut io::sink())?;
                 }
                 Err(e) => return Err(io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {e}"))),
@@ -78,7 +83,9 @@ impl<R: io::BufRead> Read for Zstd<R> {
             }
             if self.in_frame && !self.decoder.is_finished() {
                 let step = ruzstd::decoding::BlockDecodingStrategy::UptoBlocks(1);
-                self.decoder.decode_blocks(&mut self.source, step).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {e}")))?;
+                self.decoder
+                    .decode_blocks(&mut self.source, step)
+                    .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {e}")))?;
                 continue;
             }
             self.in_frame = self.next_frame()?;

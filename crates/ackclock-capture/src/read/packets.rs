@@ -5,7 +5,8 @@ use std::io::Read;
 use ackclock_units::Instant;
 use pcap_parser::nom::{Err as Failure, Needed};
 use pcap_parser::{
-    Block, PcapError, parse_block_be, parse_block_le, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header,
+    Block, PcapError, parse_block_be, parse_block_le, parse_pcap_frame, parse_pcap_frame_be,
+    parse_pcap_frame_modified, parse_pcap_header,
 };
 
 use super::LinkType;
@@ -77,7 +78,8 @@ enum Step {
 }
 
 const FIRST_READ: usize = 1 << 18;
-/// Longer blocks and records are taken for damage: the longest packet that libpcap takes is 256 KiB, and a block may have comments.
+/// Longer blocks and records are taken for damage: the longest packet that libpcap takes is 256 KiB, and a
+/// block may have comments.
 const LONGEST_BLOCK: usize = 16 << 20;
 /// More interfaces in one section are taken for damage.
 const MOST_INTERFACES: usize = 1 << 16;
@@ -89,7 +91,16 @@ impl<R: Read> Packets<R> {
     /// [`CaptureError::NotACapture`], and those of `input`.
     pub fn new(input: R) -> Result<Self, CaptureError> {
         let format = Format::PcapNg { big_endian: false, interfaces: Vec::new() };
-        let mut packets = Self { input, buffer: vec![0; FIRST_READ], start: 0, end: 0, eof: false, offset: 0, packets: 0, format };
+        let mut packets = Self {
+            input,
+            buffer: vec![0; FIRST_READ],
+            start: 0,
+            end: 0,
+            eof: false,
+            offset: 0,
+            packets: 0,
+            format,
+        };
         packets.fill(24)?;
         let begins = &packets.buffer[..packets.end];
         if begins.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
@@ -122,7 +133,8 @@ impl<R: Read> Packets<R> {
     /// The next packet; `None` at the end of the file.
     ///
     /// # Errors
-    /// [`CaptureError::Damaged`] where the file is cut off or makes no sense, after which it gives nothing more.
+    /// [`CaptureError::Damaged`] where the file is cut off or makes no sense, after which it gives nothing
+    /// more.
     // Inlined: what it returns is large, and is taken apart at once.
     #[inline(always)]
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
@@ -144,8 +156,12 @@ impl<R: Read> Packets<R> {
                     let Found { at, link, interface, original_len, data } = found;
                     return Ok(Some(Packet { at, link, interface, original_len, data: &self.buffer[data] }));
                 }
-                Step::More(_) if self.eof => return Err(self.damaged("it ends in the middle of a packet".into())),
-                Step::More(n) if n > LONGEST_BLOCK => return Err(self.damaged(format!("a block of {n} bytes or more is not plausible"))),
+                Step::More(_) if self.eof => {
+                    return Err(self.damaged("it ends in the middle of a packet".into()));
+                }
+                Step::More(n) if n > LONGEST_BLOCK => {
+                    return Err(self.damaged(format!("a block of {n} bytes or more is not plausible")));
+                }
                 Step::More(n) => {
                     if let Err(e) = self.fill(n) {
                         return Err(self.damaged(e.to_string()));
@@ -202,10 +218,17 @@ impl<R: Read> Packets<R> {
                 };
                 match parse(bytes) {
                     Ok((rest, frame)) => {
-                        let nanos = u64::from(frame.ts_sec) * 1_000_000_000 + u64::from(frame.ts_usec) * *nanos_per_tick;
+                        let nanos = u64::from(frame.ts_sec) * 1_000_000_000
+                            + u64::from(frame.ts_usec) * *nanos_per_tick;
                         let data = &frame.data[..frame.data.len().min(frame.caplen as usize)];
                         let original_len = frame.origlen.max(frame.caplen);
-                        let found = Found { at: Instant::from_nanos(nanos), link: *link, interface: 0, original_len, data: place(data) };
+                        let found = Found {
+                            at: Instant::from_nanos(nanos),
+                            link: *link,
+                            interface: 0,
+                            original_len,
+                            data: place(data),
+                        };
                         Step::Packet(bytes.len() - rest.len(), found)
                     }
                     Err(e) => failed(&e, bytes.len()),
@@ -229,18 +252,33 @@ impl<R: Read> Packets<R> {
                     }
                     Block::InterfaceDescription(i) => {
                         let Some(resolution) = i.ts_resolution().filter(|r| *r > 0) else {
-                            return Step::Damaged(format!("the time resolution {} of interface {} is not possible", i.if_tsresol, interfaces.len()));
+                            return Step::Damaged(format!(
+                                "the time resolution {} of interface {} is not possible",
+                                i.if_tsresol,
+                                interfaces.len()
+                            ));
                         };
                         if interfaces.len() == MOST_INTERFACES {
-                            return Step::Damaged(format!("more than {MOST_INTERFACES} interfaces in one section"));
+                            return Step::Damaged(format!(
+                                "more than {MOST_INTERFACES} interfaces in one section"
+                            ));
                         }
                         let link = LinkType::from_number(i.linktype.0 as u32);
-                        interfaces.push(Interface { link, snaplen: i.snaplen, resolution, offset_secs: i.if_tsoffset });
+                        interfaces.push(Interface {
+                            link,
+                            snaplen: i.snaplen,
+                            resolution,
+                            offset_secs: i.if_tsoffset,
+                        });
                         Step::Skip(used)
                     }
                     Block::EnhancedPacket(p) => {
                         let Some(interface) = interfaces.get(p.if_id as usize) else {
-                            return Step::Damaged(format!("a packet of interface {}, of which there are {}", p.if_id, interfaces.len()));
+                            return Step::Damaged(format!(
+                                "a packet of interface {}, of which there are {}",
+                                p.if_id,
+                                interfaces.len()
+                            ));
                         };
                         let ticks = (u64::from(p.ts_high) << 32) | u64::from(p.ts_low);
                         let data = &p.data[..p.data.len().min(p.caplen as usize)];
@@ -257,11 +295,25 @@ impl<R: Read> Packets<R> {
                     }
                     Block::SimplePacket(p) => {
                         // It has no time: of no use here but to say that it was there.
-                        let Some(interface) = interfaces.first() else { return Step::Damaged("a packet before any interface".into()) };
-                        let kept =
-                            p.data.len().min(p.origlen as usize).min(if interface.snaplen == 0 { usize::MAX } else { interface.snaplen as usize });
+                        let Some(interface) = interfaces.first() else {
+                            return Step::Damaged("a packet before any interface".into());
+                        };
+                        let kept = p.data.len().min(p.origlen as usize).min(if interface.snaplen == 0 {
+                            usize::MAX
+                        } else {
+                            interface.snaplen as usize
+                        });
                         let data = place(&p.data[..kept]);
-                        Step::Packet(used, Found { at: Instant::ZERO, link: interface.link, interface: 0, original_len: p.origlen, data })
+                        Step::Packet(
+                            used,
+                            Found {
+                                at: Instant::ZERO,
+                                link: interface.link,
+                                interface: 0,
+                                original_len: p.origlen,
+                                data,
+                            },
+                        )
                     }
                     _ => Step::Skip(used),
                 }
@@ -273,7 +325,8 @@ impl<R: Read> Packets<R> {
 impl Interface {
     /// The moment after so many ticks; before 1970 it is held there.
     fn instant(&self, ticks: u64) -> Instant {
-        let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.resolution) + i128::from(self.offset_secs) * 1_000_000_000;
+        let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.resolution)
+            + i128::from(self.offset_secs) * 1_000_000_000;
         Instant::from_nanos(nanos.clamp(0, i128::from(u64::MAX)) as u64)
     }
 }
@@ -283,6 +336,8 @@ fn failed(e: &Failure<PcapError<&[u8]>>, there: usize) -> Step {
         Failure::Incomplete(Needed::Size(n)) => Step::More(there.saturating_add(n.get())),
         // It does not say how much: twice as much as there is will do in the end.
         Failure::Incomplete(Needed::Unknown) => Step::More(there * 2),
-        Failure::Error(_) | Failure::Failure(_) => Step::Damaged("what should be a packet or a block is neither".into()),
+        Failure::Error(_) | Failure::Failure(_) => {
+            Step::Damaged("what should be a packet or a block is neither".into())
+        }
     }
 }

@@ -7,7 +7,8 @@ use super::TimedOut;
 /// What the path did while a sender waited for its timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PathWas {
-    /// Something that was sent later arrived, or losses as they are on this path explain those of the stall: packets were lost singly.
+    /// Something that was sent later arrived, or losses as they are on this path explain those of the stall:
+    /// packets were lost singly.
     Alive,
     /// Nothing tells: a single loss, or an outage that was over when the timer expired.
     #[default]

@@ -29,7 +29,15 @@ const FOLLOWED: u64 = 256;
 
 impl Attempts {
     pub fn new(timing: &Timing, mark: Mark, first: Instant, syn: bool, flight: Flight) -> Self {
-        Self { backoff: timing.backoff.build(), timer: timing.timer.build(), mark, first, syn, flight, rng: rng() }
+        Self {
+            backoff: timing.backoff.build(),
+            timer: timing.timer.build(),
+            mark,
+            first,
+            syn,
+            flight,
+            rng: rng(),
+        }
     }
 
     fn first(&self) -> Attempt {
@@ -44,7 +52,8 @@ impl Attempts {
         } else {
             self.backoff.timeout(self.mark.rto, level, &mut self.rng)
         };
-        let at = match self.timer.on(TimerEvent::Expired, timeout, &view(a.at, Some(self.first), Some(a.at))) {
+        let at = match self.timer.on(TimerEvent::Expired, timeout, &view(a.at, Some(self.first), Some(a.at)))
+        {
             TimerAction::Arm(at) => at,
             TimerAction::Keep | TimerAction::Disarm => a.at + timeout,
         };
@@ -57,7 +66,11 @@ impl Attempts {
         while now.at < from {
             let next = self.after(now);
             let step = next.at.since(now.at).max(Duration::from_nanos(1));
-            let more = if now.round < FOLLOWED { 0 } else { from.since(next.at).as_nanos().div_ceil(step.as_nanos()) };
+            let more = if now.round < FOLLOWED {
+                0
+            } else {
+                from.since(next.at).as_nanos().div_ceil(step.as_nanos())
+            };
             now = Attempt { at: next.at + step.saturating_mul(more), round: next.round + more, ..next };
         }
         now

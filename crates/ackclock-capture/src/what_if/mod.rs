@@ -1,7 +1,8 @@
 //! Other timers in the place of the sender's: what they would have done with what it sent and heard.
 //!
-//! While a direction is read, each timer is told of what was sent and acknowledged, as its connection would have told it. Where its deadline passes before an
-//! ack comes, or the sender's own timer expires, a [`Stall`] is noted; what came of it is judged at the end ([`settle`]), when all retransmissions are.
+//! While a direction is read, each timer is told of what was sent and acknowledged, as its connection would
+//! have told it. Where its deadline passes before an ack comes, or the sender's own timer expires, a
+//! [`Stall`] is noted; what came of it is judged at the end ([`settle`]), when all retransmissions are.
 
 mod attempts;
 mod settle;
@@ -11,7 +12,8 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ackclock_policy::{
-    Backoff, Expiry, Phase, RetransmissionTimer, RttEstimator, RttSample, SamplingRate, SenderView, TimerAction, TimerEvent, Timing, Window,
+    Backoff, Expiry, Phase, RetransmissionTimer, RttEstimator, RttSample, SamplingRate, SenderView,
+    TimerAction, TimerEvent, Timing, Window,
 };
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
@@ -32,9 +34,11 @@ struct Follower {
     /// Expiries while the ack of what was sent once was under way.
     spurious: u64,
     rounds: u32,
-    /// It has not expired where the sender's own timer did in vain: what that one's recovery repaired is not repaired here.
+    /// It has not expired where the sender's own timer did in vain: what that one's recovery repaired is not
+    /// repaired here.
     owes: bool,
-    /// It has expired in vain: what had been sent by then it sends again as acks come (go-back-N), before any timeout.
+    /// It has expired in vain: what had been sent by then it sends again as acks come (go-back-N), before any
+    /// timeout.
     resends: Instant,
 }
 
@@ -49,7 +53,8 @@ struct Mark {
     resends: Instant,
 }
 
-/// A wait of the sender for what was lost, or so it thought: from when a segment became the oldest outstanding until it was acknowledged.
+/// A wait of the sender for what was lost, or so it thought: from when a segment became the oldest
+/// outstanding until it was acknowledged.
 #[derive(Debug)]
 struct Stall {
     /// The oldest segment: first copy, and latest retransmission by its place in the list.
@@ -77,9 +82,14 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// The level of a backoff after an expiry, `expiries` in a row having come before it; that of a SYN counts expiries.
+    /// The level of a backoff after an expiry, `expiries` in a row having come before it; that of a SYN
+    /// counts expiries.
     fn level(self, backoff: &dyn Backoff, syn: bool, expiries: u32, level: u32) -> u32 {
-        if syn { level.saturating_add(1) } else { backoff.level(&Expiry { expiries, level, flight_size: self.size, smss: self.mss.max(1) }) }
+        if syn {
+            level.saturating_add(1)
+        } else {
+            backoff.level(&Expiry { expiries, level, flight_size: self.size, smss: self.mss.max(1) })
+        }
     }
 }
 
@@ -128,7 +138,8 @@ pub(crate) struct WhatIf {
 pub(crate) struct Advance {
     /// When the sender heard of it.
     pub heard: Instant,
-    /// The oldest segment before it, and when the newest was sent unless more than the oldest is acknowledged.
+    /// The oldest segment before it, and when the newest was sent unless more than the oldest is
+    /// acknowledged.
     pub head: Piece,
     pub newest_lost: Option<Instant>,
     /// Round-trip time that the sender measured: by Karn's rule, or by timestamps.
@@ -192,7 +203,11 @@ impl WhatIf {
         let mut v = view(at, Some(oldest), None);
         for f in &mut self.followers {
             let timeout = f.timeout(syn, f.backed_off, &mut self.rng);
-            f.deadline = if syn { at + timeout } else { f.told(TimerEvent::Sent { retransmission: false }, timeout, &mut v) };
+            f.deadline = if syn {
+                at + timeout
+            } else {
+                f.told(TimerEvent::Sent { retransmission: false }, timeout, &mut v)
+            };
         }
     }
 
@@ -203,7 +218,11 @@ impl WhatIf {
         for f in self.followers.iter_mut().filter(|f| f.deadline >= at) {
             let timeout = f.timeout(false, f.backed_off, &mut self.rng);
             // RFC 8985 §7.3: a probe sets the timer anew.
-            f.deadline = if probe { at + timeout } else { f.told(TimerEvent::Sent { retransmission: true }, timeout, &mut v) };
+            f.deadline = if probe {
+                at + timeout
+            } else {
+                f.told(TimerEvent::Sent { retransmission: true }, timeout, &mut v)
+            };
         }
     }
 
@@ -217,12 +236,18 @@ impl WhatIf {
         let expired = a.expiries > self.expiries_before;
         let once = a.head.copies <= 1 && !expired;
         let released = std::mem::take(&mut self.released) && !expired;
-        let stalled = !once && (expired || self.followers.iter().any(|f| f.deadline < a.heard || f.owes && released));
+        let stalled =
+            !once && (expired || self.followers.iter().any(|f| f.deadline < a.heard || f.owes && released));
         if stalled {
             self.note(a, expired);
         }
         if !a.repairing {
-            self.sampling.follow(SeqNumber(a.una as u32), a.segments, a.sample.is_some(), SeqNumber(a.max as u32));
+            self.sampling.follow(
+                SeqNumber(a.una as u32),
+                a.segments,
+                a.sample.is_some(),
+                SeqNumber(a.max as u32),
+            );
         }
         let mut v = view(a.heard, a.oldest, None);
         let e = if a.oldest.is_none() { TimerEvent::AllAcked } else { TimerEvent::Acked };
@@ -237,11 +262,13 @@ impl WhatIf {
             if a.oldest.is_none() {
                 f.resends = Instant::ZERO;
             }
-            // A timer that waited longer than the sender's takes the sample that this one spoilt; one that waited less has spoilt it (Karn).
+            // A timer that waited longer than the sender's takes the sample that this one spoilt; one that
+            // waited less has spoilt it (Karn).
             let sample = match a.sample {
                 Some(_) if late && !a.timestamps => None,
                 None if expired && a.in_vain && !late => Some(a.heard.since(a.head.first)),
-                // The echo of a copy whose ack was lost: the wait is in the sample, and another timer would have waited otherwise.
+                // The echo of a copy whose ack was lost: the wait is in the sample, and another timer would
+                // have waited otherwise.
                 Some(rtt) if late && expired && !a.in_vain => {
                     let last = a.expired_at.unwrap_or(deadline);
                     Some(rtt.saturating_sub(last.since(deadline)).max(rtt.min(a.heard.since(last))))
@@ -251,7 +278,14 @@ impl WhatIf {
             if let Some(rtt) = sample {
                 f.backed_off = 0;
                 let (rate, smss) = (self.sampling.rate(), a.flight.mss.max(1));
-                f.estimator.on_sample(RttSample { now: a.heard, rtt, flight_size: a.flight.size, window: a.window, smss, sampling_rate: rate });
+                f.estimator.on_sample(RttSample {
+                    now: a.heard,
+                    rtt,
+                    flight_size: a.flight.size,
+                    window: a.window,
+                    smss,
+                    sampling_rate: rate,
+                });
             }
             let timeout = f.timeout(false, f.backed_off, &mut self.rng);
             f.deadline = f.told(e, timeout, &mut v);
@@ -328,7 +362,8 @@ impl Follower {
         }
     }
 
-    /// Expires as often as it would have before the ack; once at least where it was about to, and the sender's own timer was quicker.
+    /// Expires as often as it would have before the ack; once at least where it was about to, and the
+    /// sender's own timer was quicker.
     fn expire(&mut self, a: &Advance, once: bool, rng: &mut Rng) {
         let mut round = 0;
         while self.deadline < a.heard && round < MOST_ROUNDS {
@@ -347,7 +382,8 @@ impl Follower {
         if round > 0 && (once || a.in_vain) {
             self.estimator.on_spurious_timeout();
         } else if round == 0 && !a.in_vain {
-            // Slower than the sender's own: it would have expired after this ack, which its own retransmission would have called forth.
+            // Slower than the sender's own: it would have expired after this ack, which its own
+            // retransmission would have called forth.
             self.backed_off = a.flight.level(&*self.backoff, a.syn, 0, self.backed_off);
             self.estimator.on_expiry(1);
         }

@@ -54,8 +54,14 @@ struct Case<'a> {
 pub(crate) fn settle(w: &WhatIf, timings: &[Timing], e: &Evidence<'_>) -> Vec<report::WhatIf> {
     let lost = e.agains.iter().filter(|a| a.row.needed != Some(false) && a.row.cause.counts()).count() as u64;
     let cases: Vec<Case<'_>> = w.stalls.iter().map(|s| Case::of(s, e, lost)).collect();
-    let all = e.rtos.iter().zip(e.expiries).enumerate().filter_map(|(i, (rto, x))| rto.map(|rto| (i as u32, rto, x)));
-    // Expiries that belong to no stall: what they were for had been acknowledged, or too much was going on. They wait the same for every timer.
+    let all = e
+        .rtos
+        .iter()
+        .zip(e.expiries)
+        .enumerate()
+        .filter_map(|(i, (rto, x))| rto.map(|rto| (i as u32, rto, x)));
+    // Expiries that belong to no stall: what they were for had been acknowledged, or too much was going on.
+    // They wait the same for every timer.
     let mut inside = vec![false; e.expiries.len()];
     for s in &w.stalls {
         inside[s.expiries.0 as usize..s.expiries.1 as usize].fill(true);
@@ -65,16 +71,21 @@ pub(crate) fn settle(w: &WhatIf, timings: &[Timing], e: &Evidence<'_>) -> Vec<re
     let mut run = report::WhatIf { timer: AS_RUN.to_owned(), ..report::WhatIf::default() };
     run.stalls = cases.iter().filter(|c| !c.expiries.is_empty()).map(Case::as_run).collect();
     run.sum(apart);
-    (run.timeouts, run.spurious) = (all.clone().count() as u64, all.clone().filter(|(.., x)| x.eifel_spurious == Some(true)).count() as u64);
+    (run.timeouts, run.spurious) = (
+        all.clone().count() as u64,
+        all.clone().filter(|(.., x)| x.eifel_spurious == Some(true)).count() as u64,
+    );
     let mut rows = vec![run];
     let mut followers = w.followers.iter().enumerate();
     for timing in timings {
         let mut row = report::WhatIf { timer: timing.name().to_owned(), ..report::WhatIf::default() };
         let follower = timing.estimator.as_ref().and_then(|_| followers.next());
-        row.stalls = cases.iter().filter_map(|c| c.with(timing, follower.map(|(i, _)| c.stall.marks[i]))).collect();
+        row.stalls =
+            cases.iter().filter_map(|c| c.with(timing, follower.map(|(i, _)| c.stall.marks[i]))).collect();
         row.sum(apart);
         if let Some((_, f)) = follower {
-            (row.timeouts, row.spurious, row.rounds) = (row.timeouts + f.spurious, row.spurious + f.spurious, row.rounds.max(f.rounds));
+            (row.timeouts, row.spurious, row.rounds) =
+                (row.timeouts + f.spurious, row.spurious + f.spurious, row.rounds.max(f.rounds));
         }
         rows.push(row);
     }
@@ -87,7 +98,8 @@ impl report::WhatIf {
         for s in &self.stalls {
             (self.waited, self.waited_least) = (self.waited + s.waited, self.waited_least + s.waited_least);
             self.waited_most += s.waited_most;
-            (self.timeouts, self.spurious, self.early) = (self.timeouts + s.timeouts, self.spurious + s.spurious, self.early + s.early);
+            (self.timeouts, self.spurious, self.early) =
+                (self.timeouts + s.timeouts, self.spurious + s.spurious, self.early + s.early);
             self.rounds = self.rounds.max(s.timeouts.min(u64::from(u32::MAX)) as u32);
         }
     }
@@ -105,12 +117,16 @@ impl<'a> Case<'a> {
             next = a.before;
         }
         copies.reverse();
-        // An ack was lost where the data had arrived, and no longer timer would have helped: the retransmission called forth the next.
+        // An ack was lost where the data had arrived, and no longer timer would have helped: the
+        // retransmission called forth the next.
         let ack_lost = of_it().any(|(x, _)| x.eifel_spurious == Some(false));
         let vain = !ack_lost && copies.iter().all(|a| a.row.needed == Some(false));
         let heard = stall.heard.unwrap_or(Instant::FAR_FUTURE);
         // What was sent less than a round trip before the ack cannot have called it forth.
-        let arrived = copies.iter().rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(0.6)).filter(|_| stall.heard.is_some());
+        let arrived = copies
+            .iter()
+            .rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(0.6))
+            .filter(|_| stall.heard.is_some());
         let end = match arrived {
             _ if stall.heard.is_none() => End::Never,
             _ if vain => End::Vain,
@@ -125,25 +141,38 @@ impl<'a> Case<'a> {
             (End::Never, _) => expiries.last().map_or(stall.first, |x| x.0),
             _ => heard,
         };
-        let last_lost = copies.iter().map(|a| a.row.at).chain([stall.first]).filter(|at| *at < repaired).max().unwrap_or(stall.first);
+        let last_lost = copies
+            .iter()
+            .map(|a| a.row.at)
+            .chain([stall.first])
+            .filter(|at| *at < repaired)
+            .max()
+            .unwrap_or(stall.first);
         let first = of_it().find(|(_, rto)| rto.is_some()).map(|(x, _)| x);
         let n = if let End::Timeout(n) = end { n } else { expiries.len() as u64 };
         let path = match first {
             Some(x) if x.news => PathWas::Alive,
             Some(x) if n > 0 && (x.outage || n > 1) => {
                 let together = n - 1 + if x.outage { u64::from(x.outstanding).saturating_sub(1) } else { 0 };
-                if by_chance(lost.saturating_sub(n), e.packets, together) { PathWas::Alive } else { PathWas::Dead }
+                if by_chance(lost.saturating_sub(n), e.packets, together) {
+                    PathWas::Alive
+                } else {
+                    PathWas::Dead
+                }
             }
             _ => PathWas::Unknown,
         };
         // Of a whole window that was lost, the newest segment too.
-        let last_lost = match stall.newest_lost.filter(|at| n == 1 && path == PathWas::Dead && *at < repaired) {
+        let last_lost = match stall.newest_lost.filter(|at| n == 1 && path == PathWas::Dead && *at < repaired)
+        {
             Some(at) => last_lost.max(at),
             None => last_lost,
         };
         let counted = expiries.iter().take(if end == End::Vain { 0 } else { n as usize });
         let waited = if end == End::Otherwise { Duration::ZERO } else { overlaps_once(counted.copied()) };
-        let probed = of_it().find(|(x, rto)| rto.is_none() && expiries.first().is_none_or(|first| x.at < first.0)).map(|(x, _)| x.at);
+        let probed = of_it()
+            .find(|(x, rto)| rto.is_none() && expiries.first().is_none_or(|first| x.at < first.0))
+            .map(|(x, _)| x.at);
         let repairing = first.is_some_and(|x| x.repairing);
         Self { stall, end, path, repaired, last_lost, expiries, probed, repairing, ack_lost, waited }
     }
@@ -176,7 +205,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The same with another timer, which had `mark` when it ended; without one, with another backoff behind the sender's own first expiry.
+    /// The same with another timer, which had `mark` when it ended; without one, with another backoff behind
+    /// the sender's own first expiry.
     fn with(&self, timing: &Timing, mark: Option<Mark>) -> Option<Stalled> {
         let first = self.stall.first;
         let mut mark = match mark {
@@ -188,7 +218,8 @@ impl<'a> Case<'a> {
         };
         if let Some(probe) = self.probed.filter(|p| timing.estimator.is_some() && *p <= mark.deadline) {
             // RFC 8985 §7.3: the probe set the timer anew.
-            mark.deadline = probe + timing.backoff.build().timeout(mark.rto, mark.backed_off, &mut super::rng());
+            mark.deadline =
+                probe + timing.backoff.build().timeout(mark.rto, mark.backed_off, &mut super::rng());
         }
         let mut attempts = Attempts::new(timing, mark, first, self.stall.syn, self.stall.flight);
         let blank = Stalled { response: self.stall.heard.map(|h| h.since(first)), ..self.blank() };
@@ -199,7 +230,9 @@ impl<'a> Case<'a> {
             return Some(Stalled { waited_most, response: None, ..blank });
         }
         match self.end {
-            End::Otherwise if mark.owes && self.expiries.is_empty() => Some(self.repaired_by(&mut attempts, 1, blank)),
+            End::Otherwise if mark.owes && self.expiries.is_empty() => {
+                Some(self.repaired_by(&mut attempts, 1, blank))
+            }
             End::Vain => {
                 let n = attempts.before(heard);
                 (n > 0 || !self.expiries.is_empty()).then_some(Stalled { timeouts: n, spurious: n, ..blank })
@@ -208,12 +241,24 @@ impl<'a> Case<'a> {
                 let (early, all) = (attempts.before(self.repaired), attempts.before(heard));
                 // At most it waits for its timeout, which acks would have made needless.
                 let waited_most = if early > 0 { mark.rto } else { Duration::ZERO };
-                (all > 0 || !self.expiries.is_empty()).then_some(Stalled { timeouts: all, spurious: all - early, early, waited_most, ..blank })
+                (all > 0 || !self.expiries.is_empty()).then_some(Stalled {
+                    timeouts: all,
+                    spurious: all - early,
+                    early,
+                    waited_most,
+                    ..blank
+                })
             }
             // Nothing is known of a path over which nothing came any more.
             End::Never => {
                 let n = attempts.before(self.repaired + Duration::from_nanos(1));
-                Some(Stalled { timeouts: n, waited: self.waited, waited_least: self.waited, waited_most: self.waited, ..blank })
+                Some(Stalled {
+                    timeouts: n,
+                    waited: self.waited,
+                    waited_least: self.waited,
+                    waited_most: self.waited,
+                    ..blank
+                })
             }
             End::Timeout(n) => Some(self.repaired_by(&mut attempts, n, blank)),
         }
@@ -222,25 +267,31 @@ impl<'a> Case<'a> {
     /// The sender's `n`-th retransmission got through: which would this timer's have been, and when?
     fn repaired_by(&self, attempts: &mut Attempts, n: u64, blank: Stalled) -> Stalled {
         let first = self.stall.first;
-        // The path was dead until some moment after the last copy that was lost, and before the one that was not.
+        // The path was dead until some moment after the last copy that was lost, and before the one that was
+        // not.
         let soonest = attempts.from(self.last_lost + Duration::from_nanos(1));
         let latest = attempts.from(self.repaired);
-        // Or each loss was for itself, and the n-th retransmission is the one that is not lost, whenever it is sent.
+        // Or each loss was for itself, and the n-th retransmission is the one that is not lost, whenever it
+        // is sent.
         let counted = attempts.nth(n);
         let (best, least, most) = match self.path {
             PathWas::Alive if n == 1 => (counted, counted, counted),
             PathWas::Alive => (counted, earlier(counted, soonest), later(counted, latest)),
-            PathWas::Unknown | PathWas::Dead => {
-                (attempts.from(likely_end(first, self.last_lost, self.repaired)), earlier(counted, soonest), later(counted, latest))
-            }
+            PathWas::Unknown | PathWas::Dead => (
+                attempts.from(likely_end(first, self.last_lost, self.repaired)),
+                earlier(counted, soonest),
+                later(counted, latest),
+            ),
         };
         let waits = |a: Attempt| {
             let saved = self.repaired.since(a.at);
             (self.waited + a.at.since(self.repaired)).saturating_sub(saved)
         };
-        // A longer timer may have needed no expiry: acks had called for a repair, or the lost ack might have been followed by another.
+        // A longer timer may have needed no expiry: acks had called for a repair, or the lost ack might have
+        // been followed by another.
         let longer = self.expiries.first().is_some_and(|x| attempts.nth(1).at > x.0);
-        let waited_least = if longer && (self.repairing || self.ack_lost) { Duration::ZERO } else { waits(least) };
+        let waited_least =
+            if longer && (self.repairing || self.ack_lost) { Duration::ZERO } else { waits(least) };
         let trip = self.stall.heard.unwrap_or(self.repaired).since(self.repaired);
         // None where its ack came at once.
         let spurious = attempts.before(best.at + trip).saturating_sub(best.round);
@@ -264,8 +315,9 @@ fn later(a: Attempt, b: Attempt) -> Attempt {
     if a.at >= b.at { a } else { b }
 }
 
-/// When an outage ended that began at `from`, lasted at `dead` and was over at `over`: its median where outages have no typical length, so that one that
-/// has lasted for some time lasts twice that as often as not. A loss without length ends at once.
+/// When an outage ended that began at `from`, lasted at `dead` and was over at `over`: its median where
+/// outages have no typical length, so that one that has lasted for some time lasts twice that as often as
+/// not. A loss without length ends at once.
 fn likely_end(from: Instant, dead: Instant, over: Instant) -> Instant {
     let (lasted, most) = (dead.since(from).as_secs_f64(), over.since(from).as_secs_f64());
     let likely = match lasted > 0.0 && most > 0.0 {
@@ -276,8 +328,8 @@ fn likely_end(from: Instant, dead: Instant, over: Instant) -> Instant {
     (from + likely).min(over)
 }
 
-/// True when losses each for itself, `lost` of `packets`, would bring about `again` more lost with one of them in one of twenty such connections:
-/// outages are rarer than that.
+/// True when losses each for itself, `lost` of `packets`, would bring about `again` more lost with one of
+/// them in one of twenty such connections: outages are rarer than that.
 fn by_chance(lost: u64, packets: u64, again: u64) -> bool {
     let share = lost as f64 / packets.max(1) as f64;
     lost as f64 * share.min(1.0).powi(again.min(64) as i32) >= 0.05

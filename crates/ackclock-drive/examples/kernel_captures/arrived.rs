@@ -10,15 +10,22 @@ use ackclock_wire::Flags;
 /// Where a connection begins, and the highest that was seen of it.
 type Known = Option<(SeqNumber, SeqNumber)>;
 
-/// Packets that the sender of one direction sent again, as its own capture has them; and those in its receiver's that can be told to be some: of a later
-/// sequence number the receiver had heard before. A lost tail that is sent again looks new to it.
+/// Packets that the sender of one direction sent again, as its own capture has them; and those in its
+/// receiver's that can be told to be some: of a later sequence number the receiver had heard before. A lost
+/// tail that is sent again looks new to it.
 pub fn sent_again(ends: (SocketAddr, SocketAddr), sent: &[Seen], got: &[Seen]) -> (u64, u64) {
     let own = |s: &&Seen| (s.src, s.dst) == ends && s.segment.seq_len() > 0;
     let mut known = None;
     let again: HashSet<_> = sent.iter().filter(own).filter(|s| !is_new(&mut known, s)).map(name).collect();
     let mut known = None;
     // The network may have made copies of them.
-    let came: HashSet<_> = got.iter().filter(own).filter(|s| !is_new(&mut known, s)).map(name).filter(|s| again.contains(s)).collect();
+    let came: HashSet<_> = got
+        .iter()
+        .filter(own)
+        .filter(|s| !is_new(&mut known, s))
+        .map(name)
+        .filter(|s| again.contains(s))
+        .collect();
     (again.len() as u64, came.len() as u64)
 }
 

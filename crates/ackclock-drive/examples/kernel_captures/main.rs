@@ -1,7 +1,8 @@
-//! Captures of the kernel's TCP, many and various, with what the kernel itself knows of them; and how the analysis of captures scores on them.
+//! Captures of the kernel's TCP, many and various, with what the kernel itself knows of them; and how the
+//! analysis of captures scores on them.
 //!
-//! `cargo run --release -p ackclock-drive --example kernel_captures -- make FOLDER [SEED [CASES [AT-ONCE]]]`, then `... -- score FOLDER [CASE]`.
-//! Needs root, the tracing system of the kernel, `ip` and `tcpdump`.
+//! `cargo run --release -p ackclock-drive --example kernel_captures -- make FOLDER [SEED [CASES [AT-ONCE]]]`,
+//! then `... -- score FOLDER [CASE]`. Needs root, the tracing system of the kernel, `ip` and `tcpdump`.
 
 #[cfg(target_os = "linux")]
 mod arrived;
@@ -29,7 +30,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[cfg(target_os = "linux")]
-fn make(folder: &std::path::Path, seed: u64, cases: u64, at_once: u64) -> Result<(), Box<dyn std::error::Error>> {
+fn make(
+    folder: &std::path::Path,
+    seed: u64,
+    cases: u64,
+    at_once: u64,
+) -> Result<(), Box<dyn std::error::Error>> {
     use std::sync::atomic::{AtomicU64, Ordering};
     let trace = trace::Trace::start()?;
     let next = AtomicU64::new(0);
@@ -43,7 +49,9 @@ fn make(folder: &std::path::Path, seed: u64, cases: u64, at_once: u64) -> Result
                     }
                     let plan = plan::Plan::random(seed, index);
                     let case = folder.join(format!("{seed}-{index:03}"));
-                    let done = std::fs::create_dir_all(&case).map_err(Into::into).and_then(|()| run::run(&plan, index as u8, &case, &trace));
+                    let done = std::fs::create_dir_all(&case)
+                        .map_err(Into::into)
+                        .and_then(|()| run::run(&plan, index as u8, &case, &trace));
                     match done {
                         Ok(()) => println!("{index}: {}", plan.talk),
                         Err(e) => println!("{index}: {e}: {plan:?}"),

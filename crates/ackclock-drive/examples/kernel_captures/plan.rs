@@ -1,4 +1,5 @@
-//! What is varied from one capture to the next: the kernel's parameters, the path and its faults, and who says what when.
+//! What is varied from one capture to the next: the kernel's parameters, the path and its faults, and who
+//! says what when.
 
 use ackclock_units::Rng;
 
@@ -75,12 +76,16 @@ impl Plan {
         let way = |rng: &mut Rng, loss: f64| {
             let mut w = Way { loss, ..Way::default() };
             if rng.chance(0.2) {
-                (w.reorder, w.held_ms) = (0.01 + 0.05 * rng.unit(), 1 + rng.below(u64::from(rtt_ms / 2 + 4)) as u32);
+                (w.reorder, w.held_ms) =
+                    (0.01 + 0.05 * rng.unit(), 1 + rng.below(u64::from(rtt_ms / 2 + 4)) as u32);
             }
             if rng.chance(0.1) {
                 w.duplicate = 0.03;
             }
-            let stretch = |rng: &mut Rng, most: u64| Stretch { from: 300 + rng.below(3000) as u32, lasts: 100 + rng.below(most) as u32 };
+            let stretch = |rng: &mut Rng, most: u64| Stretch {
+                from: 300 + rng.below(3000) as u32,
+                lasts: 100 + rng.below(most) as u32,
+            };
             for _ in 0..if rng.chance(0.25) { 1 + rng.below(2) } else { 0 } {
                 w.outages.push(stretch(rng, 1500));
             }
@@ -96,18 +101,43 @@ impl Plan {
         let by_loss = mss / (f64::from(rtt_ms) / 1e3) * if loss > 0.0 { 1.2 / loss.sqrt() } else { 200.0 };
         let bytes = (4.0 * by_loss.min(mbit.unwrap_or(8.0) * 125_000.0)).clamp(15_000.0, 1_500_000.0) as u32;
         let quiet = Exchange { request: 100, server_thinks: 0, response: 0, client_thinks: 0 };
-        let ms = |rng: &mut Rng, p: f64, most: u64| if rng.chance(p) { 20 + rng.below(most) as u32 } else { 0 };
-        let size = |rng: &mut Rng, least: u32, most: u64| least + (f64::from(most as u32) * rng.unit().powi(3)) as u32;
+        let ms =
+            |rng: &mut Rng, p: f64, most: u64| if rng.chance(p) { 20 + rng.below(most) as u32 } else { 0 };
+        let size = |rng: &mut Rng, least: u32, most: u64| {
+            least + (f64::from(most as u32) * rng.unit().powi(3)) as u32
+        };
         let exchanges = match talk {
             "bulk" => vec![Exchange { request: bytes, ..quiet }],
             "download" => vec![Exchange { response: bytes, ..quiet }],
             "both ways" => vec![Exchange { request: bytes / 2, response: bytes / 2, ..quiet }],
-            "dialogue" => (0..25).map(|_| Exchange { response: 100 + rng.below(800) as u32, server_thinks: ms(rng, 0.2, 500), ..quiet }).collect(),
-            "bursts" => (0..8).map(|_| Exchange { request: size(rng, 200, 60_000), client_thinks: ms(rng, 0.9, 800), ..quiet }).collect(),
-            "requests" => (0..8)
-                .map(|_| Exchange { response: size(rng, 200, 100_000), server_thinks: ms(rng, 0.4, 700), client_thinks: ms(rng, 0.5, 600), ..quiet })
+            "dialogue" => (0..25)
+                .map(|_| Exchange {
+                    response: 100 + rng.below(800) as u32,
+                    server_thinks: ms(rng, 0.2, 500),
+                    ..quiet
+                })
                 .collect(),
-            _ => vec![Exchange { request: 300, server_thinks: ms(rng, 0.3, 300), response: size(rng, 500, 60_000), client_thinks: 0 }],
+            "bursts" => (0..8)
+                .map(|_| Exchange {
+                    request: size(rng, 200, 60_000),
+                    client_thinks: ms(rng, 0.9, 800),
+                    ..quiet
+                })
+                .collect(),
+            "requests" => (0..8)
+                .map(|_| Exchange {
+                    response: size(rng, 200, 100_000),
+                    server_thinks: ms(rng, 0.4, 700),
+                    client_thinks: ms(rng, 0.5, 600),
+                    ..quiet
+                })
+                .collect(),
+            _ => vec![Exchange {
+                request: 300,
+                server_thinks: ms(rng, 0.3, 300),
+                response: size(rng, 500, 60_000),
+                client_thinks: 0,
+            }],
         };
         let (connections, together) = if talk == "many" { (60 + rng.below(60) as u32, 10) } else { (1, 1) };
         let queue = *pick(rng, &[20, 60, 200]);

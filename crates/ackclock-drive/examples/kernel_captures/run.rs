@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration as Time, Instant as Moment};
 
-use ackclock_drive::{Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions};
+use ackclock_drive::{
+    Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions,
+};
 use ackclock_policy::{QueueDiscipline, Registry};
 use ackclock_sim::{LinkSpec, Passing, Verdict};
 use ackclock_units::{Duration, Instant, Rate, Rng};
@@ -17,8 +19,16 @@ use crate::plan::{Plan, Way};
 use crate::trace::Trace;
 
 /// What the kernel counts.
-pub const COUNTERS: [&str; 8] =
-    ["RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSpuriousRTOs", "TCPSynRetrans", "TCPDSACKRecv", "TCPLossUndo", "TCPFullUndo"];
+pub const COUNTERS: [&str; 8] = [
+    "RetransSegs",
+    "TCPTimeouts",
+    "TCPLossProbes",
+    "TCPSpuriousRTOs",
+    "TCPSynRetrans",
+    "TCPDSACKRecv",
+    "TCPLossUndo",
+    "TCPFullUndo",
+];
 
 /// How long the applications talk, and how long their connections may take to close.
 const TALK: Time = Time::from_secs(14);
@@ -26,7 +36,8 @@ const CLOSE: Time = Time::from_secs(8);
 
 fn link(plan: &Plan, way: &Way) -> LinkSpec {
     let queue = plan.mbit.map(|_| {
-        let mut queue = Registry::builtin().choose::<dyn QueueDiscipline>("drop-tail").expect("it is built in");
+        let mut queue =
+            Registry::builtin().choose::<dyn QueueDiscipline>("drop-tail").expect("it is built in");
         queue.set("limit", &format!("{}packets", plan.queue)).expect("a number of packets is a limit");
         queue.build()
     });
@@ -37,7 +48,8 @@ fn link(plan: &Plan, way: &Way) -> LinkSpec {
         let start = began.get().unwrap_or(now);
         began.set(Some(start));
         let since = now.since(start).as_nanos() / 1_000_000;
-        let within = |s: &&crate::plan::Stretch| (u64::from(s.from)..u64::from(s.from + s.lasts)).contains(&since);
+        let within =
+            |s: &&crate::plan::Stretch| (u64::from(s.from)..u64::from(s.from + s.lasts)).contains(&since);
         let x = rng.unit();
         if way.outages.iter().any(|s| within(&s)) || x < way.loss {
             return Verdict::Drop;
@@ -51,14 +63,25 @@ fn link(plan: &Plan, way: &Way) -> LinkSpec {
             _ => Verdict::Pass,
         }
     };
-    LinkSpec { rate, delay: Duration::from_micros(u64::from(plan.rtt_ms) * 500), queue, ..LinkSpec::default() }.with_fault(fate)
+    LinkSpec {
+        rate,
+        delay: Duration::from_micros(u64::from(plan.rtt_ms) * 500),
+        queue,
+        ..LinkSpec::default()
+    }
+    .with_fault(fate)
 }
 
 /// Runs a plan in the network 10.`index`; both captures and what the kernels know lie in `folder` afterwards.
 pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), Box<dyn std::error::Error>> {
     let (near, far) = (Namespace::new(false)?, Namespace::new(false)?);
     let router = plan.offload.then(|| Namespace::new(false)).transpose()?;
-    let tun = |ns: &Namespace, host| Tun::new(ns, &TunOptions { ipv4: ([10, index, 0, host].into(), 16), mtu: plan.mtu, ..TunOptions::default() });
+    let tun = |ns: &Namespace, host| {
+        Tun::new(
+            ns,
+            &TunOptions { ipv4: ([10, index, 0, host].into(), 16), mtu: plan.mtu, ..TunOptions::default() },
+        )
+    };
     let near_port = Port::from(tun(router.as_ref().unwrap_or(&near), 1)?);
     let mut far_port = Port::from(tun(&far, 2)?);
     let clock = Clock::start();
@@ -80,7 +103,8 @@ pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), B
     }
     let offset = realtime_less_monotonic();
     let (forward, backward) = (link(plan, &plan.ways[0]), link(plan, &plan.ways[1]));
-    let links = EmulatorOptions { forward, backward, access: Default::default(), seed: u64::from(index), clock };
+    let links =
+        EmulatorOptions { forward, backward, access: Default::default(), seed: u64::from(index), clock };
     let emulator = Emulator::start(near_port, far_port, links)?;
     talk(plan, &near, &far, index)?;
     let began = Moment::now();
@@ -88,7 +112,9 @@ pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), B
         std::thread::sleep(Time::from_millis(50));
     }
     let report = emulator.stop();
-    let count = |ns: &Namespace| COUNTERS.map(|name| (name.to_owned(), serde_json::json!(ns.tcp_counter(name).unwrap_or(u64::MAX))));
+    let count = |ns: &Namespace| {
+        COUNTERS.map(|name| (name.to_owned(), serde_json::json!(ns.tcp_counter(name).unwrap_or(u64::MAX))))
+    };
     let counters = [count(&near), count(&far)];
     for capture in captures {
         capture.finish()?;
@@ -100,7 +126,11 @@ pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), B
         child.wait()?;
     }
     std::thread::sleep(Time::from_millis(300));
-    let events: Vec<_> = trace.of(&format!("10.{index}.")).into_iter().map(|e| serde_json::json!([e.at + offset, e.why, e.from, e.to])).collect();
+    let events: Vec<_> = trace
+        .of(&format!("10.{index}."))
+        .into_iter()
+        .map(|e| serde_json::json!([e.at + offset, e.why, e.from, e.to]))
+        .collect();
     let truth = serde_json::json!({
         "plan": format!("{plan:?}"), "talk": plan.talk, "offload": plan.offload, "rtt_ms": plan.rtt_ms,
         "counters": counters.map(serde_json::Map::from_iter), "events": events,
@@ -111,7 +141,10 @@ pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), B
 }
 
 fn realtime_less_monotonic() -> u64 {
-    let (real, mono) = (rustix::time::clock_gettime(rustix::time::ClockId::Realtime), rustix::time::clock_gettime(rustix::time::ClockId::Monotonic));
+    let (real, mono) = (
+        rustix::time::clock_gettime(rustix::time::ClockId::Realtime),
+        rustix::time::clock_gettime(rustix::time::ClockId::Monotonic),
+    );
     let ns = |t: rustix::time::Timespec| t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64;
     ns(real) - ns(mono)
 }
@@ -138,7 +171,21 @@ fn behind_a_router(near: &Namespace, router: &Namespace, index: u8, mtu: u16) ->
 fn dump(near: &Namespace, file: &Path) -> Result<Child, Box<dyn std::error::Error>> {
     let mut command = Command::new("tcpdump");
     command
-        .args(["-i", "v0", "-n", "-s", "100", "-U", "--immediate-mode", "--time-stamp-precision=nano", "-Z", "root", "-B", "65536", "-w"])
+        .args([
+            "-i",
+            "v0",
+            "-n",
+            "-s",
+            "100",
+            "-U",
+            "--immediate-mode",
+            "--time-stamp-precision=nano",
+            "-Z",
+            "root",
+            "-B",
+            "65536",
+            "-w",
+        ])
         .arg(file);
     let mut child = near.spawn(command.stderr(Stdio::piped()).stdout(Stdio::null()))?;
     let mut said = [0; 64];
@@ -186,7 +233,12 @@ fn talk(plan: &Plan, near: &Namespace, far: &Namespace, index: u8) -> Result<(),
                 while next.fetch_add(1, Ordering::Relaxed) < plan.connections && Moment::now() < until {
                     // A connection that cannot be opened or breaks is part of the capture too.
                     let _ = near
-                        .run(|| TcpStream::connect_timeout(&to, until.saturating_duration_since(Moment::now()).max(Time::from_millis(1))))
+                        .run(|| {
+                            TcpStream::connect_timeout(
+                                &to,
+                                until.saturating_duration_since(Moment::now()).max(Time::from_millis(1)),
+                            )
+                        })
                         .map(|opened| opened.and_then(|s| ask(plan, s, until)));
                 }
             });

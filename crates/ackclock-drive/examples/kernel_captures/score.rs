@@ -12,8 +12,9 @@ use serde_json::Value;
 
 use crate::{arrived, tcptrace};
 
-/// Moments of one kind that are the same: the kernel's and the capture's differ by what the emulator's thread waited for the processor, which is
-/// long where the machine is busy; expiries of one connection lie farther apart.
+/// Moments of one kind that are the same: the kernel's and the capture's differ by what the emulator's thread
+/// waited for the processor, which is long where the machine is busy; expiries of one connection lie farther
+/// apart.
 const SAME: u64 = 150_000_000;
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -25,7 +26,8 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, other: Self) {
-        (self.found, self.real, self.both) = (self.found + other.found, self.real + other.real, self.both + other.both);
+        (self.found, self.real, self.both) =
+            (self.found + other.found, self.real + other.real, self.both + other.both);
     }
 
     fn exact(&self) -> bool {
@@ -34,7 +36,14 @@ impl Tally {
 
     fn words(&self) -> String {
         let part = |n: u32| if n == 0 { 1.0 } else { f64::from(self.both) / f64::from(n) };
-        format!("{} real, {} found, {} both: precision {:.3} recall {:.3}", self.real, self.found, self.both, part(self.found), part(self.real))
+        format!(
+            "{} real, {} found, {} both: precision {:.3} recall {:.3}",
+            self.real,
+            self.found,
+            self.both,
+            part(self.found),
+            part(self.real)
+        )
     }
 }
 
@@ -86,28 +95,47 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
     let mut back = Vec::new();
     for s in near {
         if (s.src, s.dst) == ends && s.segment.flags.has(Flags::ACK) {
-            told = Some(told.map_or(s.segment.ack, |t| if s.segment.ack.diff(t) > 0 { s.segment.ack } else { t }));
+            told = Some(
+                told.map_or(s.segment.ack, |t| if s.segment.ack.diff(t) > 0 { s.segment.ack } else { t }),
+            );
         }
-        // What a segment acknowledges of which all was acknowledged before, its receiver does not look at (RFC 9293 §3.10.7.4).
+        // What a segment acknowledges of which all was acknowledged before, its receiver does not look at
+        // (RFC 9293 §3.10.7.4).
         let below = told.is_some_and(|t| t.diff(s.segment.end()) > 0);
         if (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK) && !below {
             back.push(s);
         }
     }
     for &at in events {
-        let before = back.iter().filter(|s| s.at.as_nanos() < at).map(|s| s.segment.ack).reduce(|a, b| if b.diff(a) > 0 { b } else { a });
-        let advance = back.iter().find(|s| s.at.as_nanos() >= at && before.is_none_or(|una| s.segment.ack.diff(una) > 0));
+        let before = back
+            .iter()
+            .filter(|s| s.at.as_nanos() < at)
+            .map(|s| s.segment.ack)
+            .reduce(|a, b| if b.diff(a) > 0 { b } else { a });
+        let advance = back
+            .iter()
+            .find(|s| s.at.as_nanos() >= at && before.is_none_or(|una| s.segment.ack.diff(una) > 0));
         let since = out.last().map(|e| e.at);
         let progress = since.is_some_and(|since| {
-            let una = back.iter().filter(|s| s.at.as_nanos() < since).map(|s| s.segment.ack).reduce(|a, b| if b.diff(a) > 0 { b } else { a });
+            let una = back
+                .iter()
+                .filter(|s| s.at.as_nanos() < since)
+                .map(|s| s.segment.ack)
+                .reduce(|a, b| if b.diff(a) > 0 { b } else { a });
             una != before
         });
         let round = if progress { 1 } else { out.last().map_or(1, |e| e.round + 1) };
-        // When copies of the oldest segment that were sent before the expiry arrived, and the first one sent since; when the ack that told of it was sent.
+        // When copies of the oldest segment that were sent before the expiry arrived, and the first one sent
+        // since; when the ack that told of it was sent.
         let copies = before.map(|una| {
-            let covers = |s: &Seen| s.segment.seq_len() > 0 && s.segment.seq.diff(una) <= 0 && s.segment.end().diff(una) > 0;
+            let covers = |s: &Seen| {
+                s.segment.seq_len() > 0 && s.segment.seq.diff(una) <= 0 && s.segment.end().diff(una) > 0
+            };
             let arrived = far.iter().filter(|s| (s.src, s.dst) == ends && covers(s)).map(|s| {
-                let sent = forth.iter().find(|f| f.id == s.id && f.segment.seq == s.segment.seq).map_or(0, |f| f.at.as_nanos());
+                let sent = forth
+                    .iter()
+                    .find(|f| f.id == s.id && f.segment.seq == s.segment.seq)
+                    .map_or(0, |f| f.at.as_nanos());
                 (sent, s.at)
             });
             // The capture's clock may be behind the kernel's by what the emulator waits.
@@ -116,20 +144,28 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
         });
         let theirs = || far.iter().filter(|s| (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK));
         // In TIME-WAIT all have the identification 0.
-        let same = |a: &Seen, b: &Seen| a.id == b.id && a.segment.ack == b.segment.ack && a.segment.seq == b.segment.seq && a.at < b.at;
+        let same = |a: &Seen, b: &Seen| {
+            a.id == b.id && a.segment.ack == b.segment.ack && a.segment.seq == b.segment.seq && a.at < b.at
+        };
         let spurious = copies.zip(advance).and_then(|((earlier, since), advance)| {
             let answered = theirs().rfind(|s| same(s, advance))?.at;
             // News in what the other end sends again for its own reasons comes by chance.
             let a = &advance.segment;
-            let by_chance = a.seq_len() > 0 && theirs().any(|s| s.segment.seq == a.seq && s.segment.seq_len() > 0 && s.at < answered);
+            let by_chance = a.seq_len() > 0
+                && theirs().any(|s| s.segment.seq == a.seq && s.segment.seq_len() > 0 && s.at < answered);
             if by_chance {
                 return None;
             }
             // Sent between the arrival of an earlier copy and that of one sent since.
-            let between = |s: &Seen| earlier.iter().any(|e| *e <= s.at) && since.is_none_or(|since| s.at < since);
+            let between =
+                |s: &Seen| earlier.iter().any(|e| *e <= s.at) && since.is_none_or(|since| s.at < since);
             // A copy sent since may have overtaken an earlier one, whose own answer came all the same.
-            let came =
-                |s: &Seen| back.iter().any(|b| b.at.as_nanos() >= at && theirs().rfind(|s| same(s, b)).is_some_and(|latest| latest.at == s.at));
+            let came = |s: &Seen| {
+                back.iter().any(|b| {
+                    b.at.as_nanos() >= at
+                        && theirs().rfind(|s| same(s, b)).is_some_and(|latest| latest.at == s.at)
+                })
+            };
             let own = |e: &Instant| theirs().find(|s| s.at >= *e).is_some_and(came);
             Some(theirs().any(|s| between(s) && came(s)) || earlier.iter().any(own))
         });
@@ -141,7 +177,8 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
 #[derive(Default)]
 struct Sums {
     retransmitted: (u32, u32),
-    /// Directions of which a receiver's capture has packets that were sent again: all, those whose number is exact; packets that came, and found.
+    /// Directions of which a receiver's capture has packets that were sent again: all, those whose number is
+    /// exact; packets that came, and found.
     arrived: [u64; 4],
     timeouts: Tally,
     probes: Tally,
@@ -151,7 +188,8 @@ struct Sums {
     certain_rounds: Tally,
     certain_spurious: Tally,
     far_timeouts: Tally,
-    /// Senders' directions that tcptrace saw too, those of them where it finds as many packets sent again, and both sums.
+    /// Senders' directions that tcptrace saw too, those of them where it finds as many packets sent again,
+    /// and both sums.
     tcptrace: [u64; 4],
     /// Verdicts that are said not to be certain.
     uncertain_spurious: u32,
@@ -160,7 +198,11 @@ struct Sums {
 }
 
 pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
-    let mut cases: Vec<_> = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|e| e.path()).filter(|p| p.join("truth.json").exists()).collect();
+    let mut cases: Vec<_> = std::fs::read_dir(folder)?
+        .filter_map(Result::ok)
+        .map(|e| e.path())
+        .filter(|p| p.join("truth.json").exists())
+        .collect();
     cases.sort();
     let mut sums = Sums::default();
     for case in cases {
@@ -172,10 +214,15 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
     }
     println!("retransmissions exact in {} of {} sums", sums.retransmitted.0, sums.retransmitted.1);
     let [all, same, came, found] = sums.arrived;
-    println!("packets sent again that a receiver can tell: {came}, found {found}; exact in {same} of {all} directions");
+    println!(
+        "packets sent again that a receiver can tell: {came}, found {found}; exact in {same} of {all} \
+         directions"
+    );
     match sums.tcptrace {
         [0, ..] => println!("tcptrace is not installed: its counts are not compared"),
-        [all, same, ours, theirs] => println!("packets sent again: {ours}, by tcptrace {theirs}; as many in {same} of {all} sums"),
+        [all, same, ours, theirs] => {
+            println!("packets sent again: {ours}, by tcptrace {theirs}; as many in {same} of {all} sums")
+        }
     }
     for (what, t) in [
         ("timeouts at the sender", sums.timeouts),
@@ -213,24 +260,44 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
     for e in truth["events"].as_array().into_iter().flatten() {
         let end = |i: usize| e[i].as_str().unwrap_or_default().parse::<SocketAddr>();
         let (Ok(from), Ok(to)) = (end(2), end(3)) else { continue };
-        events.entry((from, to)).or_default().push((e[0].as_u64().unwrap_or(0), e[1].as_str().unwrap_or_default().to_owned()));
+        events
+            .entry((from, to))
+            .or_default()
+            .push((e[0].as_u64().unwrap_or(0), e[1].as_str().unwrap_or_default().to_owned()));
     }
     let (at_near, at_far) = (analysed(&near), analysed(&far));
     let client: std::net::IpAddr = near.first().map_or([0, 0, 0, 0].into(), |s| s.src.ip());
-    // Where a device does offload, packets as they are on the wire were captured too: what became of each is told by them.
+    // Where a device does offload, packets as they are on the wire were captured too: what became of each is
+    // told by them.
     let wire = if behind.exists() { segments(&behind)? } else { near.clone() };
     let mut said = Vec::new();
     let shift = truth["rtt_ms"].as_u64().unwrap_or(0) * 500_000;
-    for (side, sender, receiver, sent, got) in [(0, &at_near, &at_far, &wire, &far), (1, &at_far, &at_near, &far, &wire)] {
+    for (side, sender, receiver, sent, got) in
+        [(0, &at_near, &at_far, &wire, &far), (1, &at_far, &at_near, &far, &wire)]
+    {
         let ours = |ends: &Ends| (ends.0.ip() == client) == (side == 0);
-        // Ports may be used again: what the kernels know of one pair of them belongs to the connection of that time.
+        // Ports may be used again: what the kernels know of one pair of them belongs to the connection of
+        // that time.
         let directions = |r: &Report| -> Vec<OneWay> {
             let both = |c: &ackclock_capture::Connection| {
                 let [a, b] = c.directions.clone();
-                let next = r.connections.iter().filter(|o| (o.client, o.server) == (c.client, c.server) && o.start > c.start).map(|o| o.start).min();
-                let first = !r.connections.iter().any(|o| (o.client, o.server) == (c.client, c.server) && o.start < c.start);
-                let its = |at: u64| (first || at + shift >= c.start.as_nanos()) && next.is_none_or(|n| at + shift < n.as_nanos());
-                let known = |ends: Ends| events.get(&ends).into_iter().flatten().filter(|e| its(e.0)).cloned().collect();
+                let next = r
+                    .connections
+                    .iter()
+                    .filter(|o| (o.client, o.server) == (c.client, c.server) && o.start > c.start)
+                    .map(|o| o.start)
+                    .min();
+                let first = !r
+                    .connections
+                    .iter()
+                    .any(|o| (o.client, o.server) == (c.client, c.server) && o.start < c.start);
+                let its = |at: u64| {
+                    (first || at + shift >= c.start.as_nanos())
+                        && next.is_none_or(|n| at + shift < n.as_nanos())
+                };
+                let known = |ends: Ends| {
+                    events.get(&ends).into_iter().flatten().filter(|e| its(e.0)).cloned().collect()
+                };
                 let (forth, back) = ((c.client, c.server), (c.server, c.client));
                 [(forth, a, known(forth)), (back, b, known(back))]
             };
@@ -244,21 +311,31 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
         if found != real {
             said.push(format!("side {side}: RetransSegs {real}, found {found}"));
         }
-        let file = case.join(if side == 0 { if behind.exists() { "behind.pcapng" } else { "near.pcapng" } } else { "far.pcapng" });
+        let file = case.join(if side == 0 {
+            if behind.exists() { "behind.pcapng" } else { "near.pcapng" }
+        } else {
+            "far.pcapng"
+        });
         if let Some(told) = tcptrace::retransmitted(&file)? {
-            let on_wire = if side == 0 && behind.exists() { directions(&analysed(&wire)) } else { mine.clone() };
+            let on_wire =
+                if side == 0 && behind.exists() { directions(&analysed(&wire)) } else { mine.clone() };
             let ours: u64 = on_wire.iter().map(|(_, d, _)| d.retransmitted_packets).sum();
-            let theirs: u64 = told.iter().filter(|(end, _)| (end.ip() == client) == (side == 0)).map(|t| t.1).sum();
+            let theirs: u64 =
+                told.iter().filter(|(end, _)| (end.ip() == client) == (side == 0)).map(|t| t.1).sum();
             let sums = &mut sums.tcptrace;
             *sums = [sums[0] + 1, sums[1] + u64::from(ours == theirs), sums[2] + ours, sums[3] + theirs];
             if ours != theirs {
-                said.push(format!("side {side}: tcptrace says that {theirs} packets were sent again, found {ours}"));
+                said.push(format!(
+                    "side {side}: tcptrace says that {theirs} packets were sent again, found {ours}"
+                ));
             }
         }
         let (mut timeouts, mut probes, mut rounds, mut spurious, mut seen) =
             (Tally::default(), Tally::default(), Tally::default(), Tally::default(), Tally::default());
         for (ends, d, known) in &mine {
-            let of = |kinds: &[&str]| -> Vec<u64> { known.iter().filter(|e| kinds.contains(&&*e.1)).map(|e| e.0).collect() };
+            let of = |kinds: &[&str]| -> Vec<u64> {
+                known.iter().filter(|e| kinds.contains(&&*e.1)).map(|e| e.0).collect()
+            };
             let real = expiries(&of(&["rto", "synack-rto"]), *ends, sent, got);
             let moments: Vec<u64> = real.iter().map(|e| e.at).collect();
             let unknown = of(&["unknown"]);
@@ -269,9 +346,19 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
             timeouts.add(tally);
             let ports = format!("{} > {}", ends.0.port(), ends.1.port());
             let start = sent.first().map_or(0, |s| s.at.as_nanos());
-            let list = |moments: &[u64]| moments.iter().map(|m| format!("{:.3}", (m - start.min(*m)) as f64 / 1e9)).collect::<Vec<_>>().join(" ");
+            let list = |moments: &[u64]| {
+                moments
+                    .iter()
+                    .map(|m| format!("{:.3}", (m - start.min(*m)) as f64 / 1e9))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
             if !extra.is_empty() || !missed.is_empty() {
-                said.push(format!("{ports}: timeouts invented at {}; missed at {}", list(&extra), list(&missed)));
+                said.push(format!(
+                    "{ports}: timeouts invented at {}; missed at {}",
+                    list(&extra),
+                    list(&missed)
+                ));
             }
             for e in &real {
                 let near = d.timeouts.iter().min_by_key(|t| t.at.as_nanos().abs_diff(e.at));
@@ -283,11 +370,21 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                     sums.certain_rounds.add(round);
                 }
                 if t.round != e.round {
-                    said.push(format!("{ports}: the timeout at {} is round {}, not {}{}", list(&[e.at]), e.round, t.round, word(t.round_certain)));
+                    said.push(format!(
+                        "{ports}: the timeout at {} is round {}, not {}{}",
+                        list(&[e.at]),
+                        e.round,
+                        t.round,
+                        word(t.round_certain)
+                    ));
                 }
                 if let Some(truth) = e.spurious {
                     let told = t.eifel_spurious == Some(true);
-                    let verdict = Tally { found: u32::from(told), real: u32::from(truth), both: u32::from(told && truth) };
+                    let verdict = Tally {
+                        found: u32::from(told),
+                        real: u32::from(truth),
+                        both: u32::from(told && truth),
+                    };
                     spurious.add(verdict);
                     if t.eifel_certain {
                         sums.certain_spurious.add(verdict);
@@ -308,41 +405,68 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
             let (tally, extra, missed) = pair(&found, &of(&["tlp"]), SAME);
             probes.add(tally);
             if !extra.is_empty() || !missed.is_empty() {
-                said.push(format!("{ports}: probes invented at {}; missed at {}", list(&extra), list(&missed)));
+                said.push(format!(
+                    "{ports}: probes invented at {}; missed at {}",
+                    list(&extra),
+                    list(&missed)
+                ));
             }
         }
         for (ends, d, known) in directions(receiver) {
             let (all, came) = arrived::sent_again(ends, sent, got);
-            // Probes of closed windows repeat sequence numbers too, and ports that are used again have several directions.
+            // Probes of closed windows repeat sequence numbers too, and ports that are used again have
+            // several directions.
             let plain = mine.iter().filter(|m| m.0 == ends).map(|m| m.1.retransmitted_packets).eq([all]);
             if plain && came + d.retransmitted_packets > 0 {
                 let sums = &mut sums.arrived;
-                *sums = [sums[0] + 1, sums[1] + u64::from(came == d.retransmitted_packets), sums[2] + came, sums[3] + d.retransmitted_packets];
+                *sums = [
+                    sums[0] + 1,
+                    sums[1] + u64::from(came == d.retransmitted_packets),
+                    sums[2] + came,
+                    sums[3] + d.retransmitted_packets,
+                ];
                 if came != d.retransmitted_packets {
                     let found = d.retransmitted_packets;
-                    said.push(format!("{} > {}: {came} packets sent again can be told, found {found}", ends.0.port(), ends.1.port()));
+                    said.push(format!(
+                        "{} > {}: {came} packets sent again can be told, found {found}",
+                        ends.0.port(),
+                        ends.1.port()
+                    ));
                 }
             }
             let real: Vec<u64> = known.iter().filter(|e| e.1.contains("rto")).map(|e| e.0 + shift).collect();
             let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).collect();
             seen.add(pair(&found, &real, SAME + shift).0);
-            // A gap is right where an expiry of data's timer lies in it; an expiry is found where it lies in a gap.
+            // A gap is right where an expiry of data's timer lies in it; an expiry is found where it lies in
+            // a gap.
             let data: Vec<u64> = known.iter().filter(|e| e.1 == "rto").map(|e| e.0).collect();
-            let syns: Vec<u64> =
-                got.iter().chain(sent).filter(|s| (s.src, s.dst) == ends && s.segment.flags.has(Flags::SYN)).map(|s| s.at.as_nanos()).collect();
+            let syns: Vec<u64> = got
+                .iter()
+                .chain(sent)
+                .filter(|s| (s.src, s.dst) == ends && s.segment.flags.has(Flags::SYN))
+                .map(|s| s.at.as_nanos())
+                .collect();
             let data: Vec<u64> = data
                 .into_iter()
                 // After which no data comes any more, no receiver can tell.
-                .filter(|d| got.iter().any(|s| (s.src, s.dst) == ends && s.segment.seq_len() > 0 && s.at.as_nanos() + SAME / 2 > d + shift))
+                .filter(|d| {
+                    got.iter().any(|s| {
+                        (s.src, s.dst) == ends
+                            && s.segment.seq_len() > 0
+                            && s.at.as_nanos() + SAME / 2 > d + shift
+                    })
+                })
                 .filter(|d| !syns.iter().any(|s| s.abs_diff(*d) < SAME))
                 .collect();
             for (rule, gaps) in [&d.gaps_by_time, &d.gaps].into_iter().enumerate() {
                 // To within half a round trip and what the emulator's thread waited.
                 let holds = |g: &ackclock_capture::gaps::Gap, at: u64| {
-                    (g.from.as_nanos().saturating_sub(SAME / 2)..(g.from + g.length).as_nanos() + SAME / 2).contains(&at)
+                    (g.from.as_nanos().saturating_sub(SAME / 2)..(g.from + g.length).as_nanos() + SAME / 2)
+                        .contains(&at)
                 };
                 let right = gaps.iter().filter(|g| data.iter().any(|d| holds(g, d + shift))).count() as u32;
-                let covered = data.iter().filter(|d| gaps.iter().any(|g| holds(g, **d + shift))).count() as u32;
+                let covered =
+                    data.iter().filter(|d| gaps.iter().any(|g| holds(g, **d + shift))).count() as u32;
                 let t = &mut sums.gaps[rule];
                 t[0] += gaps.len() as u32;
                 t[1] += right;
@@ -361,7 +485,12 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                         ));
                     }
                     for d in data.iter().filter(|d| !gaps.iter().any(|g| holds(g, **d + shift))) {
-                        said.push(format!("{} > {}: gap missed at {}", ends.0.port(), ends.1.port(), time(*d + shift)));
+                        said.push(format!(
+                            "{} > {}: gap missed at {}",
+                            ends.0.port(),
+                            ends.1.port(),
+                            time(*d + shift)
+                        ));
                     }
                 }
             }
@@ -376,7 +505,14 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 let start = sent.first().map_or(0, |s| s.at.as_nanos());
                 for r in &d.retransmissions {
                     let at = (r.at.as_nanos() - start) as f64 / 1e9;
-                    said.push(format!("    {at:.6} {} +{} {} {:?}: {}", r.offset, r.len, r.cause.word(), r.needed, r.evidence));
+                    said.push(format!(
+                        "    {at:.6} {} +{} {} {:?}: {}",
+                        r.offset,
+                        r.len,
+                        r.cause.word(),
+                        r.needed,
+                        r.evidence
+                    ));
                 }
             }
         }
@@ -385,7 +521,12 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
         }
     }
     if !said.is_empty() {
-        println!("{name}: {} late {} undelivered {}", truth["plan"].as_str().unwrap_or_default(), truth["late"], truth["undelivered"]);
+        println!(
+            "{name}: {} late {} undelivered {}",
+            truth["plan"].as_str().unwrap_or_default(),
+            truth["late"],
+            truth["undelivered"]
+        );
         said.iter().for_each(|s| println!("  {s}"));
     }
     Ok(())

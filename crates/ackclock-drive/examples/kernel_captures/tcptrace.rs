@@ -45,7 +45,12 @@ fn write_plain(capture: &Path, plain: &Path) -> Result<(), Box<dyn std::error::E
     while let Ok(Some(p)) = packets.next_packet() {
         let Some(ip) = p.link.ip_offset(p.data) else { continue };
         let (at, data) = (p.at.as_nanos() / 1000, p.data.get(ip..).unwrap_or_default());
-        for word in [(at / 1_000_000) as u32, (at % 1_000_000) as u32, data.len() as u32, p.original_len.saturating_sub(ip as u32)] {
+        for word in [
+            (at / 1_000_000) as u32,
+            (at % 1_000_000) as u32,
+            data.len() as u32,
+            p.original_len.saturating_sub(ip as u32),
+        ] {
             file.write_all(&word.to_le_bytes())?;
         }
         file.write_all(data)?;

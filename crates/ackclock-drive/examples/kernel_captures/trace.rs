@@ -28,7 +28,8 @@ pub struct Trace {
 }
 
 const EVENTS: [&str; 3] = ["tcp_retransmit_skb", "tcp_retransmit_synack", STATE];
-/// States of congestion control: what a retransmission was is told by them where its stack is missing, as it is where an idle processor was woken.
+/// States of congestion control: what a retransmission was is told by them where its stack is missing, as it
+/// is where an idle processor was woken.
 const STATE: &str = "tcp_cong_state_set";
 const RECOVERY: u32 = 3;
 const LOSS: u32 = 4;
@@ -37,7 +38,8 @@ const AT_ONCE: f64 = 200e-6;
 
 impl Trace {
     pub fn start() -> std::io::Result<Self> {
-        let folder = Path::new("/sys/kernel/tracing/instances").join(format!("ackclock-{}", std::process::id()));
+        let folder =
+            Path::new("/sys/kernel/tracing/instances").join(format!("ackclock-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
         let set = |file: &str, value: &str| fs::write(folder.join(file), value);
         set("trace_clock", "mono")?;
@@ -102,20 +104,32 @@ fn read(pipe: impl BufRead, stop: &AtomicBool, events: &Mutex<Vec<Event>>) {
             };
             continue;
         }
-        let Some((n, rest)) = line.split_once('[').and_then(|(_, rest)| rest.split_once(']')) else { continue };
+        let Some((n, rest)) = line.split_once('[').and_then(|(_, rest)| rest.split_once(']')) else {
+            continue;
+        };
         cpu = n.trim().parse::<usize>().unwrap_or(0).min(255);
         if rest.contains("<stack trace>") {
             continue;
         }
-        let field = |name: &str| rest.split(&format!(" {name}=")).nth(1).and_then(|r| r.split_whitespace().next()).unwrap_or("");
-        let at = rest.split_whitespace().nth(1).and_then(|t| t.trim_end_matches(':').parse::<f64>().ok()).unwrap_or(0.0);
-        let (from, to) = (format!("{}:{}", field("saddr"), field("sport")), format!("{}:{}", field("daddr"), field("dport")));
+        let field = |name: &str| {
+            rest.split(&format!(" {name}=")).nth(1).and_then(|r| r.split_whitespace().next()).unwrap_or("")
+        };
+        let at = rest
+            .split_whitespace()
+            .nth(1)
+            .and_then(|t| t.trim_end_matches(':').parse::<f64>().ok())
+            .unwrap_or(0.0);
+        let (from, to) = (
+            format!("{}:{}", field("saddr"), field("sport")),
+            format!("{}:{}", field("daddr"), field("dport")),
+        );
         let socket = (from.clone(), to.clone());
         if rest.contains(STATE) {
             states.insert(socket, (field("cong_state").parse().unwrap_or(0), at, cpu));
             continue;
         }
-        // Without a stack it is a timer: probes are sent outside of recoveries alone, and in one it is RACK's.
+        // Without a stack it is a timer: probes are sent outside of recoveries alone, and in one it is
+        // RACK's.
         let why = match states.get(&socket) {
             _ if rest.contains("tcp_retransmit_synack") => "synack-rto",
             Some((LOSS, since, there)) if *there == cpu && at - since < AT_ONCE => "rto",

@@ -1,4 +1,5 @@
-//! One direction of the emulator: a link of the simulator with real packets on it. No clock and no device here.
+//! One direction of the emulator: a link of the simulator with real packets on it. No clock and no device
+//! here.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +30,8 @@ struct Slot {
     after: Duration,
 }
 
-/// Bytes that one direction holds at most: what a long fat path needs (10 Gbit/s for 200 ms), and a bound on a queue without one.
+/// Bytes that one direction holds at most: what a long fat path needs (10 Gbit/s for 200 ms), and a bound on
+/// a queue without one.
 const MAX_HELD: Bytes = 256 << 20;
 
 /// One direction at work.
@@ -47,7 +49,15 @@ pub(crate) struct Direction {
 
 impl Direction {
     pub(crate) fn new(link: Link, hosts: Hosts) -> Self {
-        Self { link, hosts, held: Held::default(), entering: BinaryHeap::new(), due: BinaryHeap::new(), order: 0, refused: 0 }
+        Self {
+            link,
+            hosts,
+            held: Held::default(),
+            entering: BinaryHeap::new(),
+            due: BinaryHeap::new(),
+            order: 0,
+            refused: 0,
+        }
     }
 
     /// Takes a packet in at `now`, which must not go back.
@@ -57,7 +67,8 @@ impl Direction {
             return;
         }
         let about = describe(packet);
-        let (before, after) = about.ends.map_or((Duration::ZERO, Duration::ZERO), |ends| self.hosts.delays(ends));
+        let (before, after) =
+            about.ends.map_or((Duration::ZERO, Duration::ZERO), |ends| self.hosts.delays(ends));
         let id = self.held.insert(packet, &about, after);
         if before.is_zero() {
             // The link takes packets in order of time.
@@ -83,7 +94,8 @@ impl Direction {
     /// Offers the link a packet.
     fn put(&mut self, at: Instant, id: u32) {
         let about = self.held.about(id);
-        let queued = Queued { id: PacketId(id), bytes: about.bytes, ecn: self.held.packets[id as usize].ecn, at };
+        let queued =
+            Queued { id: PacketId(id), bytes: about.bytes, ecn: self.held.packets[id as usize].ecn, at };
         match self.link.offer(queued, &about) {
             Offer::Sent(delivery) => self.sent(delivery),
             Offer::Waits { marked } => {
@@ -123,7 +135,8 @@ impl Direction {
 
     /// When something will have to be done next.
     pub(crate) fn next(&self) -> Option<Instant> {
-        let first = |heap: &BinaryHeap<Reverse<(Instant, u64, u32)>>| heap.peek().map(|Reverse((at, _, _))| *at);
+        let first =
+            |heap: &BinaryHeap<Reverse<(Instant, u64, u32)>>| heap.peek().map(|Reverse((at, _, _))| *at);
         [first(&self.entering), first(&self.due), self.link.next_departure()].into_iter().flatten().min()
     }
 
@@ -166,7 +179,13 @@ impl Direction {
 impl Held {
     fn insert(&mut self, packet: &[u8], about: &About, after: Duration) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.packets.push(Slot { bytes: Vec::new(), deliveries: 0, about: None, ecn: Ecn::NotEct, after: Duration::ZERO });
+            self.packets.push(Slot {
+                bytes: Vec::new(),
+                deliveries: 0,
+                about: None,
+                ecn: Ecn::NotEct,
+                after: Duration::ZERO,
+            });
             // MAX_HELD keeps the number of packets far below 2^32.
             (self.packets.len() - 1) as u32
         });
@@ -224,10 +243,13 @@ struct About {
     ends: Option<(IpAddr, IpAddr)>,
 }
 
-/// What a fault, a queue and the hosts' delays want to know of a packet. Anything that is not TCP in IP is opaque, but for its size.
+/// What a fault, a queue and the hosts' delays want to know of a packet. Anything that is not TCP in IP is
+/// opaque, but for its size.
 fn describe(packet: &[u8]) -> About {
     let opaque = Passing::opaque(packet.len() as u32);
-    let Ok(ip) = parse_ip_as(packet, Strictness::CAPTURE) else { return About { passing: opaque, ecn: Ecn::NotEct, ends: None } };
+    let Ok(ip) = parse_ip_as(packet, Strictness::CAPTURE) else {
+        return About { passing: opaque, ecn: Ecn::NotEct, ends: None };
+    };
     let passing = match ip.transport {
         Transport::Tcp(tcp) => {
             let flags = tcp.segment.flags;
@@ -265,7 +287,8 @@ fn set_ce(packet: &mut [u8]) {
             }
             packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
         }
-        // Version, traffic class and flow label share the first four bytes; the ECN field is the lower half of the traffic class.
+        // Version, traffic class and flow label share the first four bytes; the ECN field is the lower half
+        // of the traffic class.
         Some(6) if packet.len() >= 40 => packet[1] |= 0x30,
         _ => {}
     }

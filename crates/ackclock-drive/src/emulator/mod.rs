@@ -1,4 +1,5 @@
-//! The real-time link emulator: two ports, and between them two links of the simulator, one for each direction.
+//! The real-time link emulator: two ports, and between them two links of the simulator, one for each
+//! direction.
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod direction;

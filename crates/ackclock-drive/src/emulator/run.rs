@@ -43,7 +43,8 @@ pub struct EmulatorReport {
     pub backward: LinkCounters,
     /// Packets delivered, copies included.
     pub delivered: u64,
-    /// Packets that the receiving port did not take, or that exceeded what the emulator holds: losses that were not asked for.
+    /// Packets that the receiving port did not take, or that exceeded what the emulator holds: losses that
+    /// were not asked for.
     pub undelivered: u64,
     /// Deliveries more than a millisecond late, because the machine was busy.
     pub late: u64,
@@ -72,22 +73,35 @@ impl Emulator {
     /// A device with offload, or a system call that failed.
     pub fn start(a: Port, b: Port, options: EmulatorOptions) -> Result<Self, DriveError> {
         if a.offload() || b.offload() {
-            return Err(DriveError::Input("the emulator carries packets as they are on a wire: make the device without `offload`".into()));
+            return Err(DriveError::Input(
+                "the emulator carries packets as they are on a wire: make the device without `offload`"
+                    .into(),
+            ));
         }
-        let shared = Arc::new(Shared { stop: AtomicBool::new(false), waker: Waker::new()?, report: Mutex::default() });
+        let shared =
+            Arc::new(Shared { stop: AtomicBool::new(false), waker: Waker::new()?, report: Mutex::default() });
         let mut worker = Worker {
             clock: options.clock,
             ports: [a, b],
             directions: [
-                Direction::new(Link::new(options.forward, options.seed, 0), Hosts::new(options.access.clone(), true)),
-                Direction::new(Link::new(options.backward, options.seed, 1), Hosts::new(options.access, false)),
+                Direction::new(
+                    Link::new(options.forward, options.seed, 0),
+                    Hosts::new(options.access.clone(), true),
+                ),
+                Direction::new(
+                    Link::new(options.backward, options.seed, 1),
+                    Hosts::new(options.access, false),
+                ),
             ],
             buffer: vec![0; MAX_PACKET],
             report: EmulatorReport::default(),
             lateness: 0,
             shared: shared.clone(),
         };
-        let thread = std::thread::Builder::new().name("emulator".into()).spawn(move || worker.run()).map_err(DriveError::system("start a thread"))?;
+        let thread = std::thread::Builder::new()
+            .name("emulator".into())
+            .spawn(move || worker.run())
+            .map_err(DriveError::system("start a thread"))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -148,7 +162,11 @@ impl Worker {
                 publish_at = None;
             }
             let next = self.directions.iter().filter_map(Direction::next).chain(publish_at).min();
-            let [woken, a, b] = wait(&self.clock, [self.shared.waker.as_fd(), self.ports[0].as_fd(), self.ports[1].as_fd()], next);
+            let [woken, a, b] = wait(
+                &self.clock,
+                [self.shared.waker.as_fd(), self.ports[0].as_fd(), self.ports[1].as_fd()],
+                next,
+            );
             if woken {
                 self.shared.waker.clear();
             }
@@ -173,7 +191,12 @@ impl Worker {
                     let now = self.clock.now();
                     self.directions[side].offer(now, &self.buffer[..n]);
                 }
-                Err(e) => return matches!(e.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted),
+                Err(e) => {
+                    return matches!(
+                        e.kind(),
+                        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted
+                    );
+                }
             }
         }
         true

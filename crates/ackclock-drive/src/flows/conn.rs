@@ -32,7 +32,8 @@ pub(super) struct Conn {
     done: bool,
 }
 
-/// An application that asks again and again for what it already has waits for the next event after so many calls, as in the simulator.
+/// An application that asks again and again for what it already has waits for the next event after so many
+/// calls, as in the simulator.
 const CALLS_AT_ONCE: u32 = 64;
 
 impl Conn {
@@ -45,7 +46,9 @@ impl Conn {
     /// When the application is to be called, whatever happens.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.wake {
-            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at)) if at < Instant::FAR_FUTURE => Some(at),
+            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at)) if at < Instant::FAR_FUTURE => {
+                Some(at)
+            }
             _ => None,
         }
     }
@@ -80,7 +83,14 @@ impl Conn {
         }
         if self.wake == Some(Wake::Ended) || self.done && !self.state.ended {
             // Whoever has closed still waits for the peer to do so.
-            let mut io = Io { at: now, opened: None, socket: &self.socket, state: &mut self.state, quick_acks: self.quick_acks, moved: false };
+            let mut io = Io {
+                at: now,
+                opened: None,
+                socket: &self.socket,
+                state: &mut self.state,
+                quick_acks: self.quick_acks,
+                moved: false,
+            };
             io.read(Bytes::MAX);
             if self.state.ended && self.wake == Some(Wake::Ended) {
                 self.call(now, now);
@@ -92,16 +102,24 @@ impl Conn {
     /// Tells the application of each acknowledgment, as of the moment at which the kernel saw it.
     fn acknowledged(&mut self, clock: &Clock, stamping: &mut Stamping) -> Result<(), DriveError> {
         while let Some(stamps) = &mut self.stamps {
-            let told = stamps.next(&self.socket.as_fd()).map_err(DriveError::system("read a socket's queue of errors"))?;
+            let told = stamps
+                .next(&self.socket.as_fd())
+                .map_err(DriveError::system("read a socket's queue of errors"))?;
             let Some(acked) = told else { break };
             let now = clock.now();
             let at = clock.at_unix(acked.unix_ns).min(now);
-            // By another way: how much is unacknowledged now, when more may have come in meanwhile. A FIN counts there as a byte.
+            // By another way: how much is unacknowledged now, when more may have come in meanwhile. A FIN
+            // counts there as a byte.
             let outstanding = sys::unacked(self.socket.as_fd()).map_or(0, u64::from);
-            stamping.take(now.since(at), outstanding <= self.state.ledger.written.saturating_sub(acked.bytes) + 1);
+            stamping.take(
+                now.since(at),
+                outstanding <= self.state.ledger.written.saturating_sub(acked.bytes) + 1,
+            );
             self.state.acked = acked.bytes;
             let flushed = self.state.acked >= self.state.ledger.written;
-            if matches!(self.wake, Some(Wake::AckedOrAt(_) | Wake::RoomOrAt(_))) || (flushed && self.wake == Some(Wake::Flushed)) {
+            if matches!(self.wake, Some(Wake::AckedOrAt(_) | Wake::RoomOrAt(_)))
+                || (flushed && self.wake == Some(Wake::Flushed))
+            {
                 self.call(now, at);
             }
         }
@@ -113,7 +131,14 @@ impl Conn {
         let opened = self.wake.is_none().then_some(self.opened);
         for _ in 0..CALLS_AT_ONCE {
             let (app, rng) = &mut self.app;
-            let mut io = Io { at, opened, socket: &self.socket, state: &mut self.state, quick_acks: self.quick_acks, moved: false };
+            let mut io = Io {
+                at,
+                opened,
+                socket: &self.socket,
+                state: &mut self.state,
+                quick_acks: self.quick_acks,
+                moved: false,
+            };
             let wake = app.on_wake(now, &mut io, rng);
             let ready = match wake {
                 Wake::Readable => io.moved && (io.readable() > 0 || io.at_end()),
@@ -142,7 +167,9 @@ impl Conn {
         let counts = TcpCounts::of(self.socket.as_fd());
         let s = self.state;
         let (outcome, reason) = match s.failed {
-            Some(e) if self.stamps.is_none() && e == Errno::TIMEDOUT => (Outcome::Failed, Some("syn-timeout")),
+            Some(e) if self.stamps.is_none() && e == Errno::TIMEDOUT => {
+                (Outcome::Failed, Some("syn-timeout"))
+            }
             Some(e) => (Outcome::Failed, Some(reason(e))),
             None if self.done && s.ended => (Outcome::Finished, None),
             None => (Outcome::Unfinished, None),

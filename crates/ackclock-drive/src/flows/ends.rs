@@ -7,7 +7,10 @@ use ackclock_engine::{Config, Stack};
 use ackclock_policy::Registry;
 use ackclock_units::Bytes;
 
-use crate::{Clock, DriveError, Emulator, EmulatorOptions, Host, HostLimits, HostOptions, Kernels, KernelsOptions, Namespace, Port, kernels};
+use crate::{
+    Clock, DriveError, Emulator, EmulatorOptions, Host, HostLimits, HostOptions, Kernels, KernelsOptions,
+    Namespace, Port, kernels,
+};
 
 /// What carries the connections at one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,8 +51,13 @@ impl End {
         // Applications come with stacks of their own; this one answers nobody.
         let stack = Stack::named(&Registry::builtin(), "sack").expect("the stack is built in");
         // Both ends are ours: what the run wants is not to be limited.
-        let limits =
-            HostLimits { orphans: usize::MAX, time_wait: usize::MAX, held_bytes: Bytes::MAX, stray_resets: u32::MAX, ..HostLimits::default() };
+        let limits = HostLimits {
+            orphans: usize::MAX,
+            time_wait: usize::MAX,
+            held_bytes: Bytes::MAX,
+            stray_resets: u32::MAX,
+            ..HostLimits::default()
+        };
         let host = HostOptions {
             addresses,
             mtu: options.mtu,
@@ -67,7 +75,11 @@ impl Ends {
     ///
     /// # Errors
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
-    pub fn new((near, far): (Carrier, Carrier), hosts: u16, options: KernelsOptions) -> Result<Self, DriveError> {
+    pub fn new(
+        (near, far): (Carrier, Carrier),
+        hosts: u16,
+        options: KernelsOptions,
+    ) -> Result<Self, DriveError> {
         let kernel = |(namespace, port)| (End::Kernel(namespace), port);
         let (near, mut near_port) = match near {
             Carrier::Kernel => kernel(kernels::near(options.mtu)?),
@@ -80,8 +92,13 @@ impl Ends {
             Carrier::Kernel => kernel(kernels::far(options.mtu)?),
             Carrier::Engine => End::engine(&options, (0..hosts).map(Kernels::host).collect())?,
         };
-        let links =
-            EmulatorOptions { forward: options.there, backward: options.back, access: options.access, seed: options.seed, clock: options.clock };
+        let links = EmulatorOptions {
+            forward: options.there,
+            backward: options.back,
+            access: options.access,
+            seed: options.seed,
+            clock: options.clock,
+        };
         let emulator = Emulator::start(near_port, far_port, links)?;
         Ok(Self { near, far, emulator, clock: options.clock })
     }

@@ -23,7 +23,8 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// Connections that may be half open at a time.
 const BACKLOG: usize = 16_384;
 
-/// The end that runs applications above our engine's connections, on the host's own thread; here they are launched and waited for.
+/// The end that runs applications above our engine's connections, on the host's own thread; here they are
+/// launched and waited for.
 pub(super) struct Guests<'a> {
     shared: &'a Shared,
     host: &'a Host,
@@ -34,10 +35,21 @@ pub(super) struct Guests<'a> {
 }
 
 impl<'a> Guests<'a> {
-    pub(super) fn new(shared: &'a Shared, host: &'a Host, role: Role, apps: Vec<(App, Arc<dyn StackFactory>, Ledger)>) -> Self {
+    pub(super) fn new(
+        shared: &'a Shared,
+        host: &'a Host,
+        role: Role,
+        apps: Vec<(App, Arc<dyn StackFactory>, Ledger)>,
+    ) -> Self {
         let seen = Seen::unopened(apps.len());
         let guest = |(number, ((app, rng), stack, ledger)): (usize, (App, Arc<dyn StackFactory>, Ledger))| {
-            Some(Guest { number, config: stack.config(), policies: stack.policies(), user: User::new(app, ledger), rng })
+            Some(Guest {
+                number,
+                config: stack.config(),
+                policies: stack.policies(),
+                user: User::new(app, ledger),
+                rng,
+            })
         };
         let mut waiting: Vec<_> = apps.into_iter().enumerate().map(guest).collect();
         if let Role::Accepts { at } = role {
@@ -48,7 +60,8 @@ impl<'a> Guests<'a> {
         Self { shared, host, role, waiting, seen }
     }
 
-    /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little for those that are closing.
+    /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little
+    /// for those that are closing.
     ///
     /// # Errors
     /// Why the host has ended, if it has.

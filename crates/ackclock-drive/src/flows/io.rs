@@ -26,7 +26,8 @@ pub(super) struct IoState {
 pub(super) struct Io<'a> {
     /// When what it is called for happened.
     pub(super) at: Instant,
-    /// When the connection was opened, while that is when a transaction that starts now began: at the first call.
+    /// When the connection was opened, while that is when a transaction that starts now began: at the first
+    /// call.
     pub(super) opened: Option<Instant>,
     pub(super) socket: &'a OwnedFd,
     pub(super) state: &'a mut IoState,

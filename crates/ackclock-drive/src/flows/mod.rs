@@ -1,5 +1,5 @@
-//! A scenario's applications above real connections, of kernels' own sockets or of our engine: the very policies that run above the simulator's, with the
-//! same random numbers.
+//! A scenario's applications above real connections, of kernels' own sockets or of our engine: the very
+//! policies that run above the simulator's, with the same random numbers.
 
 mod conn;
 mod ends;
@@ -32,8 +32,8 @@ use crate::pattern::Pattern;
 use crate::sockets::{Shared, Wanted, ended, joined, open_as_many_as_allowed};
 use crate::{AccessDelays, DriveError, EmulatorReport, Kernels, Namespace, OptionSeen, TcpCounts, TcpOption};
 
-/// Connections with an application of the registry at each end. The near end opens them, so that the link there is the one that its applications' data
-/// takes; each server is a host of its own at its own distance.
+/// Connections with an application of the registry at each end. The near end opens them, so that the link
+/// there is the one that its applications' data takes; each server is a host of its own at its own distance.
 #[derive(Debug)]
 pub struct Flows {
     /// The connections, in the order of their starts.
@@ -44,7 +44,8 @@ pub struct Flows {
     pub parameters: Vec<(String, String)>,
     /// Options of every kernel's socket.
     pub options: Vec<(TcpOption, i32)>,
-    /// True when a kernel is told after every read to acknowledge at once (TCP_QUICKACK, which does not last).
+    /// True when a kernel is told after every read to acknowledge at once (TCP_QUICKACK, which does not
+    /// last).
     pub quick_acks: bool,
 }
 
@@ -86,7 +87,13 @@ impl FlowEnd {
 
     /// What an application's books say. Times count from `zero`.
     fn of(ledger: Ledger, zero: Instant) -> Self {
-        Self { written: ledger.written, read: ledger.read, wrong: ledger.wrong, responses: ledger.responses(zero), ..Self::UNOPENED }
+        Self {
+            written: ledger.written,
+            read: ledger.read,
+            wrong: ledger.wrong,
+            responses: ledger.responses(zero),
+            ..Self::UNOPENED
+        }
     }
 }
 
@@ -116,7 +123,8 @@ pub struct FlowsReport {
     pub server_options: Vec<OptionSeen>,
     /// How the clients learned of acknowledgments from their kernel.
     pub stamping: Stamping,
-    /// Of [`Flows::COUNTERS`]: what the clients' kernel and the servers' counted, where they are kernels and have it.
+    /// Of [`Flows::COUNTERS`]: what the clients' kernel and the servers' counted, where they are kernels and
+    /// have it.
     pub counters: Vec<(&'static str, Option<u64>, Option<u64>)>,
     /// The path at the end.
     pub path: EmulatorReport,
@@ -152,8 +160,14 @@ impl Flows {
     /// How far each server is from the path, for [`crate::KernelsOptions`].
     pub fn access(&self) -> AccessDelays {
         // The emulator's hosts are at the far end, and it calls them clients; here they are servers.
-        let turned = |a: &Access| Access { client_up: a.server_up, client_down: a.server_down, server_up: a.client_up, server_down: a.client_down };
-        let delays = self.conversations.iter().zip(0_u16..).map(|(c, n)| (Kernels::host(n), turned(&c.access)));
+        let turned = |a: &Access| Access {
+            client_up: a.server_up,
+            client_down: a.server_down,
+            server_up: a.client_up,
+            server_down: a.client_down,
+        };
+        let delays =
+            self.conversations.iter().zip(0_u16..).map(|(c, n)| (Kernels::host(n), turned(&c.access)));
         Arc::new(delays.collect::<HashMap<_, _>>())
     }
 
@@ -164,21 +178,31 @@ impl Flows {
     pub fn hosts(&self) -> Result<u16, DriveError> {
         let (n, most) = (self.conversations.len(), Kernels::MOST_HOSTS);
         let fits = u16::try_from(n).ok().filter(|_| n <= most);
-        fits.ok_or_else(|| DriveError::Input(format!("the scenario has {n} flows, each with a host of its own; at most {most} would do here")))
+        fits.ok_or_else(|| {
+            DriveError::Input(format!(
+                "the scenario has {n} flows, each with a host of its own; at most {most} would do here"
+            ))
+        })
     }
 
-    /// Runs them between `ends`, which have [`Flows::hosts`]. `go_on` is asked some twenty times a second; what has come by then is reported.
+    /// Runs them between `ends`, which have [`Flows::hosts`]. `go_on` is asked some twenty times a second;
+    /// what has come by then is reported.
     ///
     /// # Errors
-    /// Too many connections, a parameter or an option that a kernel does not take or that no kernel is there for, a kernel that does not tell of
-    /// acknowledgments, or a system call that failed.
-    pub fn run(self, ends: Ends, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<FlowsReport, DriveError> {
+    /// Too many connections, a parameter or an option that a kernel does not take or that no kernel is there
+    /// for, a kernel that does not tell of acknowledgments, or a system call that failed.
+    pub fn run(
+        self,
+        ends: Ends,
+        go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<FlowsReport, DriveError> {
         self.hosts()?;
         open_as_many_as_allowed();
         self.prepare(&ends)?;
         let shared = Shared::new(ends.clock)?;
         let pattern = Arc::new(Pattern::new());
-        let (mut starts, mut groups, mut clients, mut servers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut starts, mut groups, mut clients, mut servers) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (n, c) in self.conversations.into_iter().enumerate() {
             let [client, server] = c.stacks;
             starts.push(c.start);
@@ -207,7 +231,10 @@ impl Flows {
         let lasted = ends.clock.now().since(zero);
         let (opened, accepted) = (opened?, accepted?);
         let counted = |end: &End, name| end.kernel().and_then(|kernel| kernel.tcp_counter(name).ok());
-        let counters = Self::COUNTERS.iter().map(|&name| (name, counted(&ends.near, name), counted(&ends.far, name))).collect();
+        let counters = Self::COUNTERS
+            .iter()
+            .map(|&name| (name, counted(&ends.near, name), counted(&ends.far, name)))
+            .collect();
         let both = opened.ends.into_iter().zip(accepted.ends).zip(opened.opened);
         let flows = groups.into_iter().zip(both).map(|(group, ((client, server), (at, established)))| Flow {
             group,
@@ -230,8 +257,12 @@ impl Flows {
     /// Sets the kernels' parameters.
     fn prepare(&self, ends: &Ends) -> Result<(), DriveError> {
         let kernels: Vec<&Namespace> = [&ends.near, &ends.far].into_iter().filter_map(End::kernel).collect();
-        if kernels.is_empty() && !(self.parameters.is_empty() && self.options.is_empty() && !self.quick_acks) {
-            return Err(DriveError::Input("parameters of kernels and options of their sockets were given, and both ends are our engine".into()));
+        if kernels.is_empty() && !(self.parameters.is_empty() && self.options.is_empty() && !self.quick_acks)
+        {
+            return Err(DriveError::Input(
+                "parameters of kernels and options of their sockets were given, and both ends are our engine"
+                    .into(),
+            ));
         }
         for namespace in kernels {
             for (key, value) in &self.parameters {
@@ -269,7 +300,9 @@ impl<'a> Running<'a> {
         match end {
             End::Kernel(namespace) => {
                 let apps = apps.into_iter().map(|(app, _, ledger)| Some((app, ledger))).collect();
-                let side = namespace.run(|| Side::new(shared, role, apps, Wanted::new(&settings.options), settings.quick_acks))??;
+                let side = namespace.run(|| {
+                    Side::new(shared, role, apps, Wanted::new(&settings.options), settings.quick_acks)
+                })??;
                 Ok(Self::Sockets(side, namespace))
             }
             End::Engine(host) => Ok(Self::Guests(Guests::new(shared, host, role, apps))),

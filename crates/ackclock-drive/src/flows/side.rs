@@ -46,7 +46,8 @@ impl Role {
 /// What a side saw.
 pub(super) struct Seen {
     pub(super) ends: Vec<FlowEnd>,
-    /// When each connection was opened, from the run's beginning, and how long it took until it was established.
+    /// When each connection was opened, from the run's beginning, and how long it took until it was
+    /// established.
     pub(super) opened: Vec<(Option<Duration>, Option<Duration>)>,
     pub(super) options: Vec<OptionSeen>,
     pub(super) stamping: Stamping,
@@ -55,7 +56,12 @@ pub(super) struct Seen {
 impl Seen {
     /// Before any of `n` connections is opened.
     pub(super) fn unopened(n: usize) -> Self {
-        Self { ends: vec![FlowEnd::UNOPENED; n], opened: vec![(None, None); n], options: Vec::new(), stamping: Stamping::default() }
+        Self {
+            ends: vec![FlowEnd::UNOPENED; n],
+            opened: vec![(None, None); n],
+            options: Vec::new(),
+            stamping: Stamping::default(),
+        }
     }
 }
 
@@ -99,10 +105,23 @@ impl<'a> Side<'a> {
         let n = apps.len();
         let seen = Seen::unopened(n);
         let conns = (0..n).map(|_| None).collect();
-        Ok(Self { shared, role, listener, ready, apps, conns, open: 0, due: BinaryHeap::new(), wanted, quick_acks, seen })
+        Ok(Self {
+            shared,
+            role,
+            listener,
+            ready,
+            apps,
+            conns,
+            open: 0,
+            due: BinaryHeap::new(),
+            wanted,
+            quick_acks,
+            seen,
+        })
     }
 
-    /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little for those that are closing.
+    /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little
+    /// for those that are closing.
     pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<Seen, DriveError> {
         be_punctual();
         let (mut next, mut leave_at) = (0, end);
@@ -199,7 +218,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Takes note of when connection `n` is to be called next, if that is not `before`; ends it when it is over.
+    /// Takes note of when connection `n` is to be called next, if that is not `before`; ends it when it is
+    /// over.
     fn note(&mut self, n: usize, before: Option<Instant>, zero: Instant) {
         let Some(conn) = &self.conns[n] else { return };
         if conn.is_over() {

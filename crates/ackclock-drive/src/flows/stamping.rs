@@ -9,7 +9,8 @@ pub struct Stamping {
     pub stamps: u64,
     /// Of these, at how many the count of unacknowledged bytes (SIOCOUTQ) said the same.
     pub agreeing: u64,
-    /// Time from the stamps until they were read, all together: what response times without stamps would be too long by.
+    /// Time from the stamps until they were read, all together: what response times without stamps would be
+    /// too long by.
     pub lag: Duration,
     /// The longest such time.
     pub max_lag: Duration,

@@ -1,5 +1,5 @@
-//! Connections that no program holds any more: how long they last, and how many there may be. A peer that never closes, or never acknowledges, would
-//! otherwise keep them for ever.
+//! Connections that no program holds any more: how long they last, and how many there may be. A peer that
+//! never closes, or never acknowledges, would otherwise keep them for ever.
 
 use std::collections::BTreeMap;
 
@@ -69,8 +69,8 @@ impl Entry {
         self.alone.is_some_and(|a| a.is_over(now))
     }
 
-    /// The same, when it waits for the peer's FIN only. It goes without a word then, as with kernels: a reset could take data from the peer that it has not
-    /// read yet (see docs/departures.md).
+    /// The same, when it waits for the peer's FIN only. It goes without a word then, as with kernels: a reset
+    /// could take data from the peer that it has not read yet (see docs/departures.md).
     pub(super) fn is_given_up(&self, now: Instant) -> bool {
         self.connection.state() == State::FinWait2 && self.is_overdue(now)
     }
@@ -106,7 +106,9 @@ impl Core {
     /// Ends those that have been alone longest while there are too many, or while buffers hold too much.
     pub(super) fn keep_limits(&mut self, now: Instant, port: &Port) {
         let limits = self.options.limits;
-        while self.alone.orphans.len() > limits.orphans || (self.held_bytes > limits.held_bytes && !self.alone.orphans.is_empty()) {
+        while self.alone.orphans.len() > limits.orphans
+            || (self.held_bytes > limits.held_bytes && !self.alone.orphans.is_empty())
+        {
             let Some((_, id)) = self.alone.orphans.pop_first() else { break };
             self.end_alone(now, port, id);
         }

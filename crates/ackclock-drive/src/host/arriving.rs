@@ -13,7 +13,11 @@ impl Core {
     /// Takes in a packet from the port.
     pub(super) fn packet(&mut self, now: Instant, port: &Port, bytes: &[u8]) {
         self.counters.packets_received += 1;
-        let taken = if port.offload() { self.take_offloaded(now, port, bytes) } else { self.take(now, port, bytes, Strictness::FULL, None) };
+        let taken = if port.offload() {
+            self.take_offloaded(now, port, bytes)
+        } else {
+            self.take(now, port, bytes, Strictness::FULL, None)
+        };
         self.counters.ignored += u64::from(taken.is_none());
     }
 
@@ -24,28 +28,49 @@ impl Core {
     }
 
     /// `None` for what is not for us.
-    fn take(&mut self, now: Instant, port: &Port, bytes: &[u8], strict: Strictness, size: Option<u16>) -> Option<()> {
+    fn take(
+        &mut self,
+        now: Instant,
+        port: &Port,
+        bytes: &[u8],
+        strict: Strictness,
+        size: Option<u16>,
+    ) -> Option<()> {
         let packet = parse_ip_as(bytes, strict).ok()?;
-        // Nobody else has our own addresses: a packet from one was never sent by whom it names (LAND among them).
+        // Nobody else has our own addresses: a packet from one was never sent by whom it names (LAND among
+        // them).
         if !self.own.contains(&packet.dst) || self.own.contains(&packet.src) || !is_somebody(packet.src) {
             return None;
         }
-        let Transport::Tcp(tcp) = &packet.transport else { return self.take_icmp(now, port, &packet, strict) };
+        let Transport::Tcp(tcp) = &packet.transport else {
+            return self.take_icmp(now, port, &packet, strict);
+        };
         let (peer, local) = packet.endpoints();
         if let Some(id) = self.find(now, port, local, peer, &tcp.segment)
             && self.has_room(id, &tcp.segment)
         {
             self.operate(now, port, id, |entry| match size {
-                // Like the kernel's own receive offload: the segments are taken one by one, and answered together.
-                Some(size) => split(tcp, size).for_each(|(segment, payload)| entry.connection.handle_segment(now, &segment, payload, packet.ecn)),
+                // Like the kernel's own receive offload: the segments are taken one by one, and answered
+                // together.
+                Some(size) => split(tcp, size).for_each(|(segment, payload)| {
+                    entry.connection.handle_segment(now, &segment, payload, packet.ecn)
+                }),
                 None => entry.connection.handle_segment(now, &tcp.segment, tcp.payload, packet.ecn),
             });
         }
         Some(())
     }
 
-    /// The connection that a segment belongs to, a new one where it opens one. Answers it where there is none.
-    fn find(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) -> Option<u32> {
+    /// The connection that a segment belongs to, a new one where it opens one. Answers it where there is
+    /// none.
+    fn find(
+        &mut self,
+        now: Instant,
+        port: &Port,
+        local: SocketAddr,
+        peer: SocketAddr,
+        segment: &Segment,
+    ) -> Option<u32> {
         let flags = segment.flags;
         let listens = self.listeners.contains_key(&local.port());
         let opens = listens && flags.has(Flags::SYN) && !flags.any(Flags::ACK | Flags::RST);
@@ -61,7 +86,9 @@ impl Core {
             None if opens => self.half_open(now, port, local, peer, segment),
             // RFC 9293 §3.10.7.2: in LISTEN, what is neither RST, ACK nor SYN is dropped.
             None if listens && !flags.has(Flags::ACK) => None,
-            None if listens && !flags.any(Flags::SYN | Flags::RST) => self.open_by_cookie(now, port, local, peer, segment),
+            None if listens && !flags.any(Flags::SYN | Flags::RST) => {
+                self.open_by_cookie(now, port, local, peer, segment)
+            }
             None => {
                 self.refuse(now, port, local, peer, segment);
                 None
@@ -75,7 +102,8 @@ impl Core {
     }
 }
 
-/// False for addresses that no segment can come from: what claims to is ignored, and never answered (RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3).
+/// False for addresses that no segment can come from: what claims to is ignored, and never answered (RFC 9293
+/// §3.9.2.3, RFC 1122 §3.2.1.3).
 fn is_somebody(ip: IpAddr) -> bool {
     let nobody = match ip {
         // "This network" (RFC 1122 §3.2.1.3 (a) and (b)) and everybody.

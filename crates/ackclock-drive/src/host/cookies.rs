@@ -1,8 +1,9 @@
-//! SYN cookies (RFC 4987 §3.6): a SYN is answered with a sequence number that says by itself, to us alone, what the SYN said. Nothing is kept until the
-//! acknowledgment brings the number back.
+//! SYN cookies (RFC 4987 §3.6): a SYN is answered with a sequence number that says by itself, to us alone,
+//! what the SYN said. Nothing is kept until the acknowledgment brings the number back.
 //!
-//! The number's upper 24 bits are a keyed hash of addresses, ports, the peer's number, the period and what follows; the lower eight, hidden by another, say
-//! which of two periods it is, the class of the segment size, SACK and the window scale. Timestamps come back in the acknowledgment itself. ECN is lost.
+//! The number's upper 24 bits are a keyed hash of addresses, ports, the peer's number, the period and what
+//! follows; the lower eight, hidden by another, say which of two periods it is, the class of the segment
+//! size, SACK and the window scale. Timestamps come back in the acknowledgment itself. ECN is lost.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -40,7 +41,8 @@ impl Opening {
         keys.hash_one(("cookie pad", self)) as u8
     }
 
-    /// The number with which `syn` is answered at `now`; `None` for a peer that takes only smaller segments than can be said.
+    /// The number with which `syn` is answered at `now`; `None` for a peer that takes only smaller segments
+    /// than can be said.
     pub(super) fn cookie(self, keys: &RandomState, now: Instant, syn: &Segment) -> Option<SeqNumber> {
         let sizes = SIZES[usize::from(self.local.is_ipv6())];
         // RFC 9293 §3.7.1: the smallest stands for none announced.
@@ -53,11 +55,19 @@ impl Opening {
         Some(SeqNumber(self.mac(keys, period, said) | u32::from(said ^ self.pad(keys))))
     }
 
-    /// The SYN that was answered with `cookie`, as far as that says, with the rest from the acknowledgment `ack`; `None` when it was not, or too long ago.
-    pub(super) fn syn(self, keys: &RandomState, now: Instant, cookie: SeqNumber, ack: &Segment) -> Option<Segment> {
+    /// The SYN that was answered with `cookie`, as far as that says, with the rest from the acknowledgment
+    /// `ack`; `None` when it was not, or too long ago.
+    pub(super) fn syn(
+        self,
+        keys: &RandomState,
+        now: Instant,
+        cookie: SeqNumber,
+        ack: &Segment,
+    ) -> Option<Segment> {
         let said = cookie.0 as u8 ^ self.pad(keys);
         let current = period(now);
-        let period = if (current & 1) as u8 == said >> PERIOD_SHIFT { current } else { current.checked_sub(1)? };
+        let period =
+            if (current & 1) as u8 == said >> PERIOD_SHIFT { current } else { current.checked_sub(1)? };
         (self.mac(keys, period, said) == cookie.0 & !0xff).then_some(())?;
         let scale = said & NO_SCALE;
         let options = Options {
@@ -67,10 +77,17 @@ impl Opening {
             timestamps: ack.options.timestamps,
             ..Options::default()
         };
-        Some(Segment { seq: SeqNumber(self.irs), window: ack.window, flags: Flags::SYN, options, ..Segment::default() })
+        Some(Segment {
+            seq: SeqNumber(self.irs),
+            window: ack.window,
+            flags: Flags::SYN,
+            options,
+            ..Segment::default()
+        })
     }
 
-    /// What the clock of timestamps shows on this connection: milliseconds from a start of its own (RFC 7323 §5.4, §7.1).
+    /// What the clock of timestamps shows on this connection: milliseconds from a start of its own (RFC 7323
+    /// §5.4, §7.1).
     pub(super) fn clock(self, keys: &RandomState, now: Instant) -> u32 {
         let offset = keys.hash_one(("cookie clock", self)) as u32;
         ((now.as_nanos() / 1_000_000) as u32).wrapping_add(offset).max(1)
@@ -94,33 +111,45 @@ mod tests {
     fn what_a_syn_says_comes_back() {
         let keys = RandomState::new();
         let at = |s| Instant::ZERO + Duration::from_secs(s);
-        let told = [(None, 536), (Some(536), 536), (Some(1299), 536), (Some(1460), 1460), (Some(65_495), 1460)];
+        let told =
+            [(None, 536), (Some(536), 536), (Some(1299), 536), (Some(1460), 1460), (Some(65_495), 1460)];
         for (mss, size) in told {
             for window_scale in [None, Some(0), Some(7), Some(14)] {
                 for sack_permitted in [false, true] {
-                    let syn = Segment { options: Options { mss, window_scale, sack_permitted, ..Options::default() }, ..Segment::default() };
+                    let syn = Segment {
+                        options: Options { mss, window_scale, sack_permitted, ..Options::default() },
+                        ..Segment::default()
+                    };
                     for sent in [0, 63, 64, 1_000_000] {
                         let cookie = opening(7).cookie(&keys, at(sent), &syn).unwrap();
                         for taken in [sent, sent + 64] {
-                            let back = opening(7).syn(&keys, at(taken), cookie, &Segment::default()).expect("valid");
+                            let back =
+                                opening(7).syn(&keys, at(taken), cookie, &Segment::default()).expect("valid");
                             assert_eq!(back.options, Options { mss: Some(size), ..syn.options });
                         }
                         assert!(opening(7).syn(&keys, at(sent + 128), cookie, &syn).is_none(), "too old");
                         assert!(opening(8).syn(&keys, at(sent), cookie, &syn).is_none(), "another number");
-                        assert!(opening(7).syn(&RandomState::new(), at(sent), cookie, &syn).is_none(), "another key");
+                        assert!(
+                            opening(7).syn(&RandomState::new(), at(sent), cookie, &syn).is_none(),
+                            "another key"
+                        );
                     }
                 }
             }
         }
-        let tiny = Segment { options: Options { mss: Some(535), ..Options::default() }, ..Segment::default() };
+        let tiny =
+            Segment { options: Options { mss: Some(535), ..Options::default() }, ..Segment::default() };
         assert!(opening(7).cookie(&keys, at(0), &tiny).is_none());
     }
 
     #[test]
     fn a_guess_is_hardly_ever_right() {
         let keys = RandomState::new();
-        let right =
-            (0..200_000_u32).filter(|i| opening(7).syn(&keys, Instant::ZERO, SeqNumber(i.wrapping_mul(0x9e37_79b9)), &Segment::default()).is_some());
+        let right = (0..200_000_u32).filter(|i| {
+            opening(7)
+                .syn(&keys, Instant::ZERO, SeqNumber(i.wrapping_mul(0x9e37_79b9)), &Segment::default())
+                .is_some()
+        });
         assert!(right.count() <= 2);
     }
 }

@@ -29,7 +29,8 @@ pub(super) struct Core {
     pub(super) by_pair: HashMap<(SocketAddr, SocketAddr), u32>,
     pub(super) entries: Vec<Option<Entry>>,
     free: Vec<u32>,
-    /// Deadlines with the connection that each belongs to. A connection has at most one that counts ([`Entry::armed`]); it may fire early, never late.
+    /// Deadlines with the connection that each belongs to. A connection has at most one that counts
+    /// ([`Entry::armed`]); it may fire early, never late.
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
     pub(super) listeners: BTreeMap<u16, Listening>,
     /// Applications above connections, and what became of those that are over.
@@ -85,7 +86,8 @@ pub(super) enum Fate {
 }
 
 impl Entry {
-    /// Resets the connection where there is data for a program that no longer reads: the peer has to know (RFC 9293 §3.10.4, RFC 2525 §2.17).
+    /// Resets the connection where there is data for a program that no longer reads: the peer has to know
+    /// (RFC 9293 §3.10.4, RFC 2525 §2.17).
     fn abort_unread(&mut self, now: Instant) -> bool {
         let unread = !self.held && self.listener.is_none() && self.connection.readable() > 0;
         if unread {
@@ -106,7 +108,10 @@ impl Core {
         Self {
             configs: [false, true].map(|ipv6| {
                 let opens = fitted(&options.config, &options, ipv6);
-                let accepts = Config { syn_retries: opens.syn_retries.min(options.limits.synack_retries), ..Config::clone(&opens) };
+                let accepts = Config {
+                    syn_retries: opens.syn_retries.min(options.limits.synack_retries),
+                    ..Config::clone(&opens)
+                };
                 [opens, Arc::new(accepts)]
             }),
             ports: Ports::new(&keys),
@@ -140,12 +145,20 @@ impl Core {
         self.entries[id as usize].as_mut().expect("a held connection stays in the table")
     }
 
-    /// Opens a connection to `to`, with an application above it if wanted, and sends its SYN; `None` without an address of that family or a free port.
-    pub(super) fn connect(&mut self, now: Instant, port: &Port, to: SocketAddr, guest: Option<Guest>) -> Option<u32> {
+    /// Opens a connection to `to`, with an application above it if wanted, and sends its SYN; `None` without
+    /// an address of that family or a free port.
+    pub(super) fn connect(
+        &mut self,
+        now: Instant,
+        port: &Port,
+        to: SocketAddr,
+        guest: Option<Guest>,
+    ) -> Option<u32> {
         let address = *self.options.addresses.iter().find(|a| a.is_ipv4() == to.is_ipv4())?;
         let local = (0..PORTS).find_map(|_| {
             let candidate = SocketAddr::new(address, self.ports.next(&self.keys, address, to));
-            let taken = self.by_pair.contains_key(&(candidate, to)) || self.listeners.contains_key(&candidate.port());
+            let taken =
+                self.by_pair.contains_key(&(candidate, to)) || self.listeners.contains_key(&candidate.port());
             (!taken).then_some(candidate)
         })?;
         let iss = self.initial_number(now, local, to);
@@ -174,8 +187,16 @@ impl Core {
         self.made += 1;
         self.guests += usize::from(guest.is_some());
         let (config, policies, guest) = match guest {
-            None => (self.configs[usize::from(local.is_ipv6())][usize::from(listener.is_some())].clone(), (self.options.policies)(), None),
-            Some(g) => (fitted(&g.config, &self.options, local.is_ipv6()), g.policies, Some(Box::new(Seated::new(g.number, g.user, g.rng, now)))),
+            None => (
+                self.configs[usize::from(local.is_ipv6())][usize::from(listener.is_some())].clone(),
+                (self.options.policies)(),
+                None,
+            ),
+            Some(g) => (
+                fitted(&g.config, &self.options, local.is_ipv6()),
+                g.policies,
+                Some(Box::new(Seated::new(g.number, g.user, g.rng, now))),
+            ),
         };
         let entry = Entry {
             connection: Connection::new(config, policies, iss, rng),
@@ -201,8 +222,8 @@ impl Core {
         id
     }
 
-    /// Does something with a connection, and brings to an end what that has begun: sends, arms its timer, tells those who wait, and removes it when it is
-    /// done.
+    /// Does something with a connection, and brings to an end what that has begun: sends, arms its timer,
+    /// tells those who wait, and removes it when it is done.
     pub(super) fn operate(&mut self, now: Instant, port: &Port, id: u32, action: impl FnOnce(&mut Entry)) {
         if self.ended.as_ref().is_some_and(|e| e.broken) {
             return;
@@ -256,7 +277,8 @@ impl Core {
         self.held_bytes = self.held_bytes - entry.held_bytes + held_bytes;
         entry.held_bytes = held_bytes;
         // A passive open that failed is back in Listen (RFC 9293 §3.10.7.4), which our listeners do not need.
-        let gone = matches!(entry.connection.state(), State::Closed | State::Listen) || entry.is_given_up(now);
+        let gone =
+            matches!(entry.connection.state(), State::Closed | State::Listen) || entry.is_given_up(now);
         if gone {
             let pair = (entry.local, entry.peer);
             // Another connection may have taken the pair since this one ended.
@@ -281,7 +303,8 @@ impl Core {
         Fate::Stays
     }
 
-    /// Sends what there is to send, and learns what there is to tell; with an application above, until neither has anything more.
+    /// Sends what there is to send, and learns what there is to tell; with an application above, until
+    /// neither has anything more.
     fn pump(&mut self, now: Instant, port: &Port, entry: &mut Entry) -> News {
         let mut news = News::default();
         let Some(mut guest) = entry.guest.take() else {
@@ -291,7 +314,8 @@ impl Core {
             }
             return news;
         };
-        // The application first, as in the simulator: what it writes because of a segment leaves with the answer to that.
+        // The application first, as in the simulator: what it writes because of a segment leaves with the
+        // answer to that.
         let mut first = true;
         while guest.run(&mut entry.connection, now, first, &mut news) || first {
             first = false;
@@ -347,5 +371,10 @@ impl Core {
 fn fitted(config: &Config, options: &HostOptions, ipv6: bool) -> Arc<Config> {
     let version = usize::from(ipv6);
     let mss = config.mss.min(u32::from(options.mtu) - HEADERS[version]);
-    Arc::new(Config { mss, default_mss: DEFAULT_MSS[version], min_pmtu: options.limits.min_pmtu, ..config.clone() })
+    Arc::new(Config {
+        mss,
+        default_mss: DEFAULT_MSS[version],
+        min_pmtu: options.limits.min_pmtu,
+        ..config.clone()
+    })
 }

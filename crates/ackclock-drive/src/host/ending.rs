@@ -1,4 +1,5 @@
-//! The end of a host: in order, because its port is gone, or because of a panic. Whoever waits is told at once, and whoever comes later.
+//! The end of a host: in order, because its port is gone, or because of a panic. Whoever waits is told at
+//! once, and whoever comes later.
 
 use std::any::Any;
 use std::io;
@@ -33,8 +34,12 @@ impl Ending {
     /// A thread panicked while it worked on a connection, most likely in a policy.
     pub(super) fn panicked((local, peer): (SocketAddr, SocketAddr), panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<&str>().map(|s| (*s).to_string());
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into());
-        Self { why: format!("the host has ended: a panic on its connection from {local} to {peer}: {text}"), broken: true }
+        let text =
+            text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into());
+        Self {
+            why: format!("the host has ended: a panic on its connection from {local} to {peer}: {text}"),
+            broken: true,
+        }
     }
 
     /// A thread panicked somewhere else in the host.

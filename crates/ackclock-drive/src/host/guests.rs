@@ -1,5 +1,5 @@
-//! Applications of the registry above a host's connections. They are called on the host's own thread as soon as something has happened that they wait for,
-//! as in the simulator.
+//! Applications of the registry above a host's connections. They are called on the host's own thread as soon
+//! as something has happened that they wait for, as in the simulator.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -74,9 +74,17 @@ impl Seated {
         Self { number, user, rng, opened: now, established: None, failed: None }
     }
 
-    /// Lets the application do what there is to do. True when it was called: then there may be more, and more to send.
-    pub(super) fn run(&mut self, connection: &mut Connection, now: Instant, first: bool, news: &mut News) -> bool {
-        let called = self.user.run(connection, &mut self.rng, (now, self.opened), first, |event| news.take(event));
+    /// Lets the application do what there is to do. True when it was called: then there may be more, and more
+    /// to send.
+    pub(super) fn run(
+        &mut self,
+        connection: &mut Connection,
+        now: Instant,
+        first: bool,
+        news: &mut News,
+    ) -> bool {
+        let called =
+            self.user.run(connection, &mut self.rng, (now, self.opened), first, |event| news.take(event));
         if news.established {
             self.established.get_or_insert(now);
         }
@@ -116,7 +124,8 @@ impl Seated {
 }
 
 impl Core {
-    /// The application above a connection is over: its connection goes on without it, as one that its program has let go of.
+    /// The application above a connection is over: its connection goes on without it, as one that its program
+    /// has let go of.
     pub(super) fn let_go(&mut self, entry: &mut Entry) {
         if let Some(seated) = entry.guest.take_if(|s| s.is_over(&entry.connection)) {
             self.left.push(seated.leave(&entry.connection));
@@ -139,10 +148,12 @@ impl Core {
 }
 
 impl Shared {
-    /// Opens a connection to `to` with an application above it. False without an address of that family or a free port.
+    /// Opens a connection to `to` with an application above it. False without an address of that family or a
+    /// free port.
     pub(super) fn launch(&self, to: SocketAddr, guest: Guest) -> bool {
         let mut core = self.lock();
-        let opened = core.ended.is_none() && core.connect(self.clock.now(), &self.port, to, Some(guest)).is_some();
+        let opened =
+            core.ended.is_none() && core.connect(self.clock.now(), &self.port, to, Some(guest)).is_some();
         self.rouse(&mut core);
         opened
     }

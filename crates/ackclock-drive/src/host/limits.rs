@@ -16,7 +16,10 @@ const BURST: Duration = Duration::from_secs(1);
 
 impl Rate {
     pub(super) fn per_second(n: u32) -> Self {
-        Self { interval: (n > 0).then(|| Duration::from_nanos(1_000_000_000 / u64::from(n))), due: Instant::ZERO }
+        Self {
+            interval: (n > 0).then(|| Duration::from_nanos(1_000_000_000 / u64::from(n))),
+            due: Instant::ZERO,
+        }
     }
 
     /// True when one more may happen now; it counts.

@@ -19,7 +19,9 @@ impl Listener {
             return Err(e);
         }
         let port = match port {
-            0 => (1024..=u16::MAX).find(|p| !core.listeners.contains_key(p)).ok_or(io::ErrorKind::AddrInUse)?,
+            0 => {
+                (1024..=u16::MAX).find(|p| !core.listeners.contains_key(p)).ok_or(io::ErrorKind::AddrInUse)?
+            }
             port => port,
         };
         match core.listeners.entry(port) {

@@ -1,5 +1,6 @@
-//! Listening ports, and the connections that wait at them: half open, or established and not accepted. As with kernels each of the two queues may be as
-//! long as the backlog; when the first one is full, SYNs are answered without keeping anything.
+//! Listening ports, and the connections that wait at them: half open, or established and not accepted. As
+//! with kernels each of the two queues may be as long as the backlog; when the first one is full, SYNs are
+//! answered without keeping anything.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -27,12 +28,20 @@ pub(super) struct Listening {
     service: Option<Service>,
 }
 
-/// What a connection's buffers may hold however much others hold: some segments, so that it goes on while its program reads.
+/// What a connection's buffers may hold however much others hold: some segments, so that it goes on while its
+/// program reads.
 const LEAST_SHARE: Bytes = 16_384;
 
 impl Listening {
     pub(super) fn new(backlog: usize, service: Option<Service>) -> Self {
-        Self { backlog: backlog.max(1), half_open: 0, ready: VecDeque::new(), cookies_until: Instant::ZERO, changed: Arc::default(), service }
+        Self {
+            backlog: backlog.max(1),
+            half_open: 0,
+            ready: VecDeque::new(),
+            cookies_until: Instant::ZERO,
+            changed: Arc::default(),
+            service,
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -41,10 +50,20 @@ impl Listening {
 }
 
 impl Core {
-    /// A connection for a SYN to a listening port. `None` when its queues are full: then it is answered without one, or the peer will try again.
-    pub(super) fn half_open(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, syn: &Segment) -> Option<u32> {
+    /// A connection for a SYN to a listening port. `None` when its queues are full: then it is answered
+    /// without one, or the peer will try again.
+    pub(super) fn half_open(
+        &mut self,
+        now: Instant,
+        port: &Port,
+        local: SocketAddr,
+        peer: SocketAddr,
+        syn: &Segment,
+    ) -> Option<u32> {
         let listening = self.listeners.get_mut(&local.port())?;
-        if listening.is_full() || (listening.half_open >= listening.backlog && !self.options.limits.syn_cookies) {
+        if listening.is_full()
+            || (listening.half_open >= listening.backlog && !self.options.limits.syn_cookies)
+        {
             self.counters.backlog_drops += 1;
             return None;
         }
@@ -58,7 +77,13 @@ impl Core {
     }
 
     /// A place in the table, and among those that are half open; `None` where no application is left for it.
-    fn seat(&mut self, now: Instant, local: SocketAddr, peer: SocketAddr, iss: Option<SeqNumber>) -> Option<u32> {
+    fn seat(
+        &mut self,
+        now: Instant,
+        local: SocketAddr,
+        peer: SocketAddr,
+        iss: Option<SeqNumber>,
+    ) -> Option<u32> {
         let iss = iss.unwrap_or_else(|| self.initial_number(now, local, peer));
         let listening = self.listeners.get_mut(&local.port())?;
         let guest = match &mut listening.service {
@@ -69,7 +94,14 @@ impl Core {
         Some(self.insert(now, local, peer, iss, Some(local.port()), guest))
     }
 
-    fn answer_by_cookie(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, syn: &Segment) {
+    fn answer_by_cookie(
+        &mut self,
+        now: Instant,
+        port: &Port,
+        local: SocketAddr,
+        peer: SocketAddr,
+        syn: &Segment,
+    ) {
         let opening = Opening { local, peer, irs: syn.seq.0 };
         let config = self.configs[usize::from(local.is_ipv6())][1].clone();
         let Some(cookie) = opening.cookie(&self.keys, now, syn) else {
@@ -85,8 +117,16 @@ impl Core {
         }
     }
 
-    /// A connection for an acknowledgment to a listening port, if it answers a cookie of ours. It is refused where it does not.
-    pub(super) fn open_by_cookie(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, ack: &Segment) -> Option<u32> {
+    /// A connection for an acknowledgment to a listening port, if it answers a cookie of ours. It is refused
+    /// where it does not.
+    pub(super) fn open_by_cookie(
+        &mut self,
+        now: Instant,
+        port: &Port,
+        local: SocketAddr,
+        peer: SocketAddr,
+        ack: &Segment,
+    ) -> Option<u32> {
         let listening = self.listeners.get(&local.port())?;
         let (opening, cookie) = (Opening { local, peer, irs: (ack.seq - 1).0 }, ack.ack - 1);
         let expected = now < listening.cookies_until;
@@ -106,7 +146,8 @@ impl Core {
         Some(id)
     }
 
-    /// True when connection `id` may take a segment in: not where it would make a queue longer than the backlog, or buffers larger than they may be.
+    /// True when connection `id` may take a segment in: not where it would make a queue longer than the
+    /// backlog, or buffers larger than they may be.
     pub(super) fn has_room(&mut self, id: u32, segment: &Segment) -> bool {
         let Some(entry) = &self.entries[id as usize] else { return true };
         let waits = entry.listener.filter(|_| !entry.established && entry.guest.is_none());
@@ -115,7 +156,9 @@ impl Core {
             self.counters.backlog_drops += 1;
             return false;
         }
-        let over = segment.len > 0 && self.held_bytes > self.options.limits.held_bytes && entry.held_bytes > LEAST_SHARE;
+        let over = segment.len > 0
+            && self.held_bytes > self.options.limits.held_bytes
+            && entry.held_bytes > LEAST_SHARE;
         self.counters.memory_drops += u64::from(over);
         !over
     }

@@ -1,10 +1,13 @@
-//! The engine behind a port: one thread that turns packets to segments and back, and a small blocking interface above it.
+//! The engine behind a port: one thread that turns packets to segments and back, and a small blocking
+//! interface above it.
 //!
-//! The thread owns no connection: all of them lie in one [`core::Core`] under one lock, so that a program's own thread writes, sends and arms timers
-//! itself, and the host's thread is woken only where it would sleep too long.
+//! The thread owns no connection: all of them lie in one [`core::Core`] under one lock, so that a program's
+//! own thread writes, sends and arms timers itself, and the host's thread is woken only where it would sleep
+//! too long.
 
 //!
-//! Whatever comes from the port may come from an enemy. What it can make the host do and keep has limits ([`HostLimits`]), each with a file here.
+//! Whatever comes from the port may come from an enemy. What it can make the host do and keep has limits
+//! ([`HostLimits`]), each with a file here.
 
 mod alone;
 mod arriving;
@@ -54,7 +57,8 @@ impl Host {
         Self::started(port.into(), options, false)
     }
 
-    /// The same, with a thread that runs before all ordinary ones: for applications above it that time what they do and do little else.
+    /// The same, with a thread that runs before all ordinary ones: for applications above it that time what
+    /// they do and do little else.
     pub(crate) fn start_punctual(port: Port, options: HostOptions) -> Result<Self, DriveError> {
         Self::started(port, options, true)
     }
@@ -63,20 +67,24 @@ impl Host {
         options.check()?;
         let shared = Arc::new(Shared::new(port, options)?);
         let worker = shared.clone();
-        let thread =
-            std::thread::Builder::new().name("host".into()).spawn(move || worker.run(punctual)).map_err(DriveError::system("start a thread"))?;
+        let thread = std::thread::Builder::new()
+            .name("host".into())
+            .spawn(move || worker.run(punctual))
+            .map_err(DriveError::system("start a thread"))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Opens a connection, and waits until it is established or has failed.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `HostUnreachable` (an ICMP error says so), `TimedOut` (no answer to the SYNs), `AddrNotAvailable` (no own address of that family, or no free port).
+    /// `ConnectionRefused`, `HostUnreachable` (an ICMP error says so), `TimedOut` (no answer to the SYNs),
+    /// `AddrNotAvailable` (no own address of that family, or no free port).
     pub fn connect(&self, to: SocketAddr) -> io::Result<Stream> {
         Stream::connect(&self.shared, to)
     }
 
-    /// Waits for connections to a port, on every address; `backlog` of them may be half open, and as many wait to be accepted. Port 0 asks for a free one.
+    /// Waits for connections to a port, on every address; `backlog` of them may be half open, and as many
+    /// wait to be accepted. Port 0 asks for a free one.
     ///
     /// # Errors
     /// `AddrInUse`, or `ConnectionAborted` once the host has ended.
@@ -84,7 +92,8 @@ impl Host {
         Listener::open(&self.shared, port, backlog)
     }
 
-    /// Opens a connection to `to` with an application above it. False without an own address of that family, or a free port.
+    /// Opens a connection to `to` with an application above it. False without an own address of that family,
+    /// or a free port.
     pub(crate) fn launch(&self, to: SocketAddr, guest: Guest) -> bool {
         self.shared.launch(to, guest)
     }
@@ -104,7 +113,8 @@ impl Host {
         self.shared.collect()
     }
 
-    /// Says whether it still works: it ends when its port fails, or when a thread panics in it. Every call fails with the same sentence then.
+    /// Says whether it still works: it ends when its port fails, or when a thread panics in it. Every call
+    /// fails with the same sentence then.
     ///
     /// # Errors
     /// Why it has ended.
@@ -140,8 +150,12 @@ fn error_of(reason: AbortReason) -> io::Error {
         AbortReason::SynTimeout => (io::ErrorKind::TimedOut, "the peer does not answer"),
         AbortReason::Timeout => (io::ErrorKind::TimedOut, "the peer no longer acknowledges"),
         AbortReason::Unreachable => (io::ErrorKind::HostUnreachable, "the peer cannot be reached"),
-        AbortReason::KeepaliveTimeout => (io::ErrorKind::TimedOut, "the peer no longer answers keepalive probes"),
-        AbortReason::FalseAck => (io::ErrorKind::ConnectionAborted, "the peer acknowledged what had not been sent to it"),
+        AbortReason::KeepaliveTimeout => {
+            (io::ErrorKind::TimedOut, "the peer no longer answers keepalive probes")
+        }
+        AbortReason::FalseAck => {
+            (io::ErrorKind::ConnectionAborted, "the peer acknowledged what had not been sent to it")
+        }
         AbortReason::Local => (io::ErrorKind::ConnectionAborted, "the connection was aborted on this side"),
     };
     io::Error::new(kind, text)

@@ -1,4 +1,5 @@
-//! Many segments in one packet, as a TUN device with `IFF_VNET_HDR` takes and gives them: segmentation and checksums left to the other side.
+//! Many segments in one packet, as a TUN device with `IFF_VNET_HDR` takes and gives them: segmentation and
+//! checksums left to the other side.
 
 use std::net::SocketAddr;
 
@@ -29,12 +30,15 @@ impl Batch {
     /// Adds the next segment, if it may be part of the same packet.
     pub(super) fn add(&mut self, next: &Transmit) -> bool {
         let (a, b) = (&self.first.segment, &next.segment);
-        let same = a.ack == b.ack && a.window == b.window && a.options == b.options && self.first.ecn == next.ecn;
-        let plain = a.flags.0 & !LAST.0 == b.flags.0 & !LAST.0 && !a.flags.any(Flags::SYN | Flags::RST | Flags::URG | Flags::CWR);
+        let same =
+            a.ack == b.ack && a.window == b.window && a.options == b.options && self.first.ecn == next.ecn;
+        let plain = a.flags.0 & !LAST.0 == b.flags.0 & !LAST.0
+            && !a.flags.any(Flags::SYN | Flags::RST | Flags::URG | Flags::CWR);
         // Only the last may be smaller than the first.
         let full = a.len > 0 && self.len.is_multiple_of(a.len) && (1..=a.len).contains(&b.len);
         let follows = b.seq == a.seq + self.len && next.offset == self.first.offset + u64::from(self.len);
-        let fits = same && plain && full && follows && !self.flags.has(Flags::FIN) && self.len + b.len <= MOST;
+        let fits =
+            same && plain && full && follows && !self.flags.has(Flags::FIN) && self.len + b.len <= MOST;
         if fits {
             self.len += b.len;
             self.flags |= b.flags;
@@ -42,8 +46,16 @@ impl Batch {
         fits
     }
 
-    /// Writes the packet to `out`, which is empty. With `offload`, its description comes first and the checksum is left to the other side.
-    pub(super) fn emit(&self, from: SocketAddr, to: SocketAddr, connection: &Connection, offload: bool, out: &mut Vec<u8>) -> Result<(), WireError> {
+    /// Writes the packet to `out`, which is empty. With `offload`, its description comes first and the
+    /// checksum is left to the other side.
+    pub(super) fn emit(
+        &self,
+        from: SocketAddr,
+        to: SocketAddr,
+        connection: &Connection,
+        offload: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
         let segment = Segment { len: self.len, flags: self.flags, ..self.first.segment };
         let copy = |bytes: &mut [u8]| connection.copy_payload(self.first.offset, bytes);
         if !offload {
@@ -59,7 +71,8 @@ impl Batch {
         out[Offload::LEN + tcp + TCP_CHECKSUM..][..2].copy_from_slice(&checksum.to_be_bytes());
         let size = self.first.segment.len;
         let segments = (self.len > size).then_some((from.is_ipv6(), size as u16, headers as u16));
-        out[..Offload::LEN].copy_from_slice(&Offload::to_send(segments, tcp as u16, TCP_CHECKSUM as u16).to_bytes());
+        out[..Offload::LEN]
+            .copy_from_slice(&Offload::to_send(segments, tcp as u16, TCP_CHECKSUM as u16).to_bytes());
         Ok(())
     }
 }
@@ -67,10 +80,12 @@ impl Batch {
 /// Where the checksum lies in the TCP header.
 const TCP_CHECKSUM: usize = 16;
 
-/// The sum over the pseudo header (RFC 9293 §3.1, RFC 8200 §8.1), not complemented: to which the other side adds header and payload.
+/// The sum over the pseudo header (RFC 9293 §3.1, RFC 8200 §8.1), not complemented: to which the other side
+/// adds header and payload.
 fn pseudo_header(from: SocketAddr, to: SocketAddr, len: u32) -> u16 {
     let words = |ip: std::net::IpAddr| -> u32 {
-        let sum = |bytes: &[u8]| bytes.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        let sum =
+            |bytes: &[u8]| bytes.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
         match ip {
             std::net::IpAddr::V4(a) => sum(&a.octets()),
             std::net::IpAddr::V6(a) => sum(&a.octets()),
@@ -108,8 +123,19 @@ mod tests {
     use super::*;
 
     fn transmit(at: u32, len: u32, flags: Flags) -> Transmit {
-        let segment = Segment { seq: SeqNumber(u32::MAX - 999) + at, len, flags: Flags::ACK | flags, ..Segment::default() };
-        Transmit { segment, offset: at.into(), retransmission: false, kind: ackclock_trace::SendKind::New, ecn: Ecn::NotEct }
+        let segment = Segment {
+            seq: SeqNumber(u32::MAX - 999) + at,
+            len,
+            flags: Flags::ACK | flags,
+            ..Segment::default()
+        };
+        Transmit {
+            segment,
+            offset: at.into(),
+            retransmission: false,
+            kind: ackclock_trace::SendKind::New,
+            ecn: Ecn::NotEct,
+        }
     }
 
     #[test]
@@ -133,11 +159,23 @@ mod tests {
     #[test]
     fn a_packet_is_taken_apart_into_what_was_joined() {
         let payload: Vec<u8> = (0..2010_u32).map(|i| i as u8).collect();
-        let segment = Segment { seq: SeqNumber(u32::MAX - 999), len: 2010, flags: Flags::ACK | Flags::FIN | Flags::CWR, ..Segment::default() };
+        let segment = Segment {
+            seq: SeqNumber(u32::MAX - 999),
+            len: 2010,
+            flags: Flags::ACK | Flags::FIN | Flags::CWR,
+            ..Segment::default()
+        };
         let tcp = TcpView { src_port: 1, dst_port: 2, segment, payload: &payload };
         let parts: Vec<_> = split(&tcp, 1000).map(|(s, p)| (s.seq.0, s.flags, s.len, p[0])).collect();
         let (first, middle, last) = (Flags::ACK | Flags::CWR, Flags::ACK, Flags::ACK | Flags::FIN);
-        assert_eq!(parts, [(u32::MAX - 999, first, 1000, 0), (0, middle, 1000, 1000_u32 as u8), (1000, last, 10, 2000_u32 as u8)]);
+        assert_eq!(
+            parts,
+            [
+                (u32::MAX - 999, first, 1000, 0),
+                (0, middle, 1000, 1000_u32 as u8),
+                (1000, last, 10, 2000_u32 as u8)
+            ]
+        );
     }
 
     #[test]
@@ -151,7 +189,8 @@ mod tests {
             let right = [out[tcp + TCP_CHECKSUM], out[tcp + TCP_CHECKSUM + 1]];
             out[tcp + TCP_CHECKSUM..][..2].copy_from_slice(&pseudo_header(from, to, 20).to_be_bytes());
             // What a device does: sum from the beginning of the TCP header on, complement, store.
-            let mut sum: u32 = out[tcp..].chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+            let mut sum: u32 =
+                out[tcp..].chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
             while sum > 0xffff {
                 sum = (sum & 0xffff) + (sum >> 16);
             }

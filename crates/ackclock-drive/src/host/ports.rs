@@ -4,8 +4,9 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 
-/// Double-hash port selection (RFC 6056 §3.3.4): where the search begins and which counter moves it both depend on the destination by a keyed hash. So
-/// ports to one destination follow each other, and say nothing of those to another.
+/// Double-hash port selection (RFC 6056 §3.3.4): where the search begins and which counter moves it both
+/// depend on the destination by a keyed hash. So ports to one destination follow each other, and say nothing
+/// of those to another.
 #[derive(Debug)]
 pub(super) struct Ports {
     counters: [u16; TABLE],

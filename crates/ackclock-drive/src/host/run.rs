@@ -36,7 +36,8 @@ impl Shared {
         Locked { shared: self, core: Some(self.core.lock().unwrap_or_else(|e| e.into_inner())), unwinding }
     }
 
-    /// Brings to an end what a program's thread did with connection `id`, and wakes the host's thread if it would sleep too long.
+    /// Brings to an end what a program's thread did with connection `id`, and wakes the host's thread if it
+    /// would sleep too long.
     pub(super) fn settle(&self, core: &mut Core, now: Instant, id: u32) {
         core.settle(now, &self.port, id);
         self.rouse(core);
@@ -96,7 +97,9 @@ impl Shared {
             match self.port.recv(buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(n) => core.packet(self.clock.now(), &self.port, &buffer[..n]),
-                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return Ok(false),
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                    return Ok(false);
+                }
                 Err(e) => return Err(e),
             }
         }

@@ -12,7 +12,14 @@ use crate::{Offload, Port};
 
 impl Core {
     /// Answers a segment for which there is no connection (RFC 9293 §3.10.7.1).
-    pub(super) fn refuse(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) {
+    pub(super) fn refuse(
+        &mut self,
+        now: Instant,
+        port: &Port,
+        local: SocketAddr,
+        peer: SocketAddr,
+        segment: &Segment,
+    ) {
         let Some(reset) = Connection::reset_for(segment) else { return };
         if !self.resets.allows(now) {
             self.counters.resets_withheld += 1;
@@ -24,7 +31,13 @@ impl Core {
     }
 
     /// Sends a segment that belongs to no connection. True when it could be made.
-    pub(super) fn answer(&mut self, port: &Port, local: SocketAddr, peer: SocketAddr, segment: &Segment) -> bool {
+    pub(super) fn answer(
+        &mut self,
+        port: &Port,
+        local: SocketAddr,
+        peer: SocketAddr,
+        segment: &Segment,
+    ) -> bool {
         self.scratch.clear();
         if port.offload() {
             // Nothing is left to the other side.
@@ -64,7 +77,8 @@ impl Core {
         self.scratch.clear();
         match batch.emit(entry.local, entry.peer, &entry.connection, offload, &mut self.scratch) {
             Ok(()) => self.send_scratch(port),
-            // The engine keeps segments within the MTU, so nothing of this kind happens; losing the packet is the safe answer.
+            // The engine keeps segments within the MTU, so nothing of this kind happens; losing the packet is
+            // the safe answer.
             Err(_) => self.counters.send_failures += 1,
         }
     }

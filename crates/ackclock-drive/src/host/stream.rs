@@ -11,7 +11,8 @@ use super::core::Entry;
 use super::error_of;
 use super::run::{Locked, Shared};
 
-/// A connection. Reading and writing wait, and may be done from two threads at once through a shared reference.
+/// A connection. Reading and writing wait, and may be done from two threads at once through a shared
+/// reference.
 ///
 /// Dropping it closes it in the background, while the host lives; what was written is still sent.
 pub struct Stream {
@@ -65,7 +66,10 @@ impl Stream {
     /// What ended the connection, or `WouldBlock` after `timeout`.
     pub fn close(self, timeout: Option<Time>) -> io::Result<()> {
         self.shutdown_write();
-        self.until(timeout, |entry, _| matches!(entry.connection.state(), State::FinWait2 | State::TimeWait | State::Closed).then_some(Ok(())))
+        self.until(timeout, |entry, _| {
+            matches!(entry.connection.state(), State::FinWait2 | State::TimeWait | State::Closed)
+                .then_some(Ok(()))
+        })
     }
 
     /// Resets the connection.
@@ -108,7 +112,11 @@ impl Stream {
     }
 
     /// Waits until `done` answers, the connection fails, or `timeout` is over.
-    fn until<T>(&self, timeout: Option<Time>, mut done: impl FnMut(&mut Entry, Instant) -> Option<io::Result<T>>) -> io::Result<T> {
+    fn until<T>(
+        &self,
+        timeout: Option<Time>,
+        mut done: impl FnMut(&mut Entry, Instant) -> Option<io::Result<T>>,
+    ) -> io::Result<T> {
         let deadline = timeout.map(|t| std::time::Instant::now() + t);
         let mut core = self.shared.lock();
         loop {
@@ -166,7 +174,10 @@ impl Write for &Stream {
             return Ok(0);
         }
         self.until(None, |entry, now| {
-            if !matches!(entry.connection.state(), State::SynSent | State::SynReceived | State::Established | State::CloseWait) {
+            if !matches!(
+                entry.connection.state(),
+                State::SynSent | State::SynReceived | State::Established | State::CloseWait
+            ) {
                 return entry.outcome.is_none().then(|| Err(io::ErrorKind::BrokenPipe.into()));
             }
             match entry.connection.write(now, data) {

@@ -32,10 +32,17 @@ impl Capture {
     /// # Errors
     /// Those of the file system.
     pub fn create(path: &Path, clock: Clock) -> Result<Self, DriveError> {
-        let failed = |e: io::Error| DriveError::Input(format!("capture file {} could not be created: {e}", path.display()));
+        let failed = |e: io::Error| {
+            DriveError::Input(format!("capture file {} could not be created: {e}", path.display()))
+        };
         let epoch = Duration::from_nanos(clock.unix_nanos(ackclock_units::Instant::ZERO));
-        let file = Pcapng::new(BufWriter::with_capacity(1 << 18, File::create(path).map_err(failed)?), epoch).map_err(failed)?;
-        Ok(Self { state: Arc::new(Mutex::new(State { file: Some(file), failure: None })), clock, path: path.to_owned() })
+        let file = Pcapng::new(BufWriter::with_capacity(1 << 18, File::create(path).map_err(failed)?), epoch)
+            .map_err(failed)?;
+        Ok(Self {
+            state: Arc::new(Mutex::new(State { file: Some(file), failure: None })),
+            clock,
+            path: path.to_owned(),
+        })
     }
 
     /// Where it is written to.
@@ -55,7 +62,11 @@ impl Capture {
 
     pub(super) fn tap(&self, name: &str) -> Result<Tap, DriveError> {
         let mut state = self.lock();
-        let interface = state.file.as_mut().map_or(Ok(0), |f| f.interface(name, None)).map_err(DriveError::system("write a capture file"))?;
+        let interface = state
+            .file
+            .as_mut()
+            .map_or(Ok(0), |f| f.interface(name, None))
+            .map_err(DriveError::system("write a capture file"))?;
         drop(state);
         Ok(Tap { capture: self.clone(), interface })
     }

@@ -1,7 +1,8 @@
 //! Network namespaces without a name, held by a file descriptor alone.
 //!
-//! Nothing is mounted and nothing is written to disk, so there is nothing to clean up: when the last descriptor and the last process of a
-//! namespace go, whether by a normal exit, a signal or a crash, the kernel removes it with its devices, addresses and routes.
+//! Nothing is mounted and nothing is written to disk, so there is nothing to clean up: when the last
+//! descriptor and the last process of a namespace go, whether by a normal exit, a signal or a crash, the
+//! kernel removes it with its devices, addresses and routes.
 
 use std::fs;
 use std::io;
@@ -22,15 +23,17 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new namespace in which only the loopback device exists, up, and IPv6 is off unless `ipv6` (so that no router solicitations and
-    /// neighbour reports mix into a measurement).
+    /// A new namespace in which only the loopback device exists, up, and IPv6 is off unless `ipv6` (so that
+    /// no router solicitations and neighbour reports mix into a measurement).
     ///
     /// Needs CAP_SYS_ADMIN here or in a user namespace of our own: see [`crate::check`].
     pub fn new(ipv6: bool) -> Result<Self, DriveError> {
         let fd = on_a_thread(move || {
-            // SAFETY: this thread was made for this call and ends after it; NEWNET changes nothing that other threads share.
+            // SAFETY: this thread was made for this call and ends after it; NEWNET changes nothing that other
+            // threads share.
             #[allow(unsafe_code)]
-            unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|e| DriveError::System("make a network namespace", e.into()))?;
+            unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
+                .map_err(|e| DriveError::System("make a network namespace", e.into()))?;
             super::sys::bring_up("lo").map_err(DriveError::system("bring the loopback device up"))?;
             for key in ["default", "all"] {
                 let base = format!("/proc/sys/net/ipv6/conf/{key}");
@@ -44,7 +47,8 @@ impl Namespace {
         Ok(Self { fd: fd.into() })
     }
 
-    /// Runs `work` on a thread inside the namespace: sockets opened and devices made there belong to it for good.
+    /// Runs `work` on a thread inside the namespace: sockets opened and devices made there belong to it for
+    /// good.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, DriveError> {
         on_a_thread(|| {
             move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))
@@ -53,14 +57,17 @@ impl Namespace {
         })
     }
 
-    /// Makes every address of a network the namespace's own: programs in it can send from and be reached at each.
+    /// Makes every address of a network the namespace's own: programs in it can send from and be reached at
+    /// each.
     pub fn own(&self, address: Ipv4Addr, prefix: u8) -> Result<(), DriveError> {
         // The device's address is the first one of the network.
         let first = Ipv4Addr::from_bits(address.to_bits() | 1);
-        self.run(|| super::sys::own(first, prefix))?.map_err(DriveError::system("give the loopback device a network of hosts"))
+        self.run(|| super::sys::own(first, prefix))?
+            .map_err(DriveError::system("give the loopback device a network of hosts"))
     }
 
-    /// Starts a program inside the namespace. It is killed when the calling thread ends, however that happens.
+    /// Starts a program inside the namespace. It is killed when the calling thread ends, however that
+    /// happens.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, DriveError> {
         let fd = self.fd.try_clone().map_err(DriveError::system("duplicate a descriptor"))?;
         let parent = getpid();
@@ -73,7 +80,8 @@ impl Namespace {
             move_into_link_name_space(fd.as_fd(), Some(LinkNameSpaceType::Network))?;
             Ok(())
         };
-        // SAFETY: between fork and exec the closure makes three system calls on values it owns; it neither allocates nor locks.
+        // SAFETY: between fork and exec the closure makes three system calls on values it owns; it neither
+        // allocates nor locks.
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(enter)
@@ -84,23 +92,29 @@ impl Namespace {
     /// Sets a kernel parameter of this namespace, for instance `net.ipv4.tcp_sack` to `0`.
     pub fn set_sysctl(&self, key: &str, value: &str) -> Result<(), DriveError> {
         let path = sysctl_path(key)?;
-        self.run(|| fs::write(&path, value))?.map_err(|e| DriveError::Missing(format!("kernel parameter {key} could not be set to `{value}`: {e}")))
+        self.run(|| fs::write(&path, value))?.map_err(|e| {
+            DriveError::Missing(format!("kernel parameter {key} could not be set to `{value}`: {e}"))
+        })
     }
 
     /// Reads a kernel parameter of this namespace.
     pub fn sysctl(&self, key: &str) -> Result<String, DriveError> {
         let path = sysctl_path(key)?;
         let text = self.run(|| fs::read_to_string(&path))?;
-        text.map(|t| t.trim().to_owned()).map_err(|e| DriveError::Missing(format!("kernel parameter {key} could not be read: {e}")))
+        text.map(|t| t.trim().to_owned())
+            .map_err(|e| DriveError::Missing(format!("kernel parameter {key} could not be read: {e}")))
     }
 
-    /// A counter of the kernel's TCP in this namespace, by its name in `/proc/net/snmp` or `/proc/net/netstat` (`RetransSegs`, `TCPTimeouts`...).
+    /// A counter of the kernel's TCP in this namespace, by its name in `/proc/net/snmp` or
+    /// `/proc/net/netstat` (`RetransSegs`, `TCPTimeouts`...).
     pub fn tcp_counter(&self, name: &str) -> Result<u64, DriveError> {
         let text = self.run(|| -> io::Result<String> {
-            Ok(fs::read_to_string("/proc/thread-self/net/snmp")? + &fs::read_to_string("/proc/thread-self/net/netstat")?)
+            Ok(fs::read_to_string("/proc/thread-self/net/snmp")?
+                + &fs::read_to_string("/proc/thread-self/net/netstat")?)
         })?;
         let text = text.map_err(DriveError::system("read the kernel's TCP counters"))?;
-        counter(&text, name).ok_or_else(|| DriveError::Missing(format!("this kernel has no TCP counter named `{name}`")))
+        counter(&text, name)
+            .ok_or_else(|| DriveError::Missing(format!("this kernel has no TCP counter named `{name}`")))
     }
 }
 
@@ -113,17 +127,24 @@ impl AsFd for Namespace {
 /// Namespaces belong to threads: changing that of a caller's thread would leak, so a thread is made for it.
 fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, DriveError> + Send) -> Result<T, DriveError> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("namespace".into()).spawn_scoped(scope, work).map_err(DriveError::system("start a thread"))?;
+        let thread = std::thread::Builder::new()
+            .name("namespace".into())
+            .spawn_scoped(scope, work)
+            .map_err(DriveError::system("start a thread"))?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
 fn sysctl_path(key: &str) -> Result<String, DriveError> {
-    let fine = key.starts_with("net.") && !key.contains("..") && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+    let fine = key.starts_with("net.")
+        && !key.contains("..")
+        && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
     if fine {
         Ok(format!("/proc/sys/{}", key.replace('.', "/")))
     } else {
-        Err(DriveError::Input(format!("`{key}` is not a kernel parameter of the network: give one such as `net.ipv4.tcp_sack`")))
+        Err(DriveError::Input(format!(
+            "`{key}` is not a kernel parameter of the network: give one such as `net.ipv4.tcp_sack`"
+        )))
     }
 }
 
@@ -143,7 +164,8 @@ mod tests {
 
     #[test]
     fn counters_are_found_by_name() {
-        let text = "Ip: InDiscards RetransSegs\nIp: 1 2\nTcp: ActiveOpens RetransSegs\nTcp: 3 4\nTcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 5 6\n";
+        let text = "Ip: InDiscards RetransSegs\nIp: 1 2\nTcp: ActiveOpens RetransSegs\nTcp: 3 4\nTcpExt: \
+                    SyncookiesSent TCPTimeouts\nTcpExt: 5 6\n";
         assert_eq!(counter(text, "RetransSegs"), Some(4));
         assert_eq!(counter(text, "TCPTimeouts"), Some(6));
         assert_eq!(counter(text, "Nonsense"), None);

@@ -1,4 +1,5 @@
-/// What a TUN device with offload says of a packet before it: `struct virtio_net_hdr` in the machine's byte order.
+/// What a TUN device with offload says of a packet before it: `struct virtio_net_hdr` in the machine's byte
+/// order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Offload {
     flags: u8,
@@ -24,12 +25,19 @@ impl Offload {
     /// Its length.
     pub(crate) const LEN: usize = 10;
 
-    /// For a TCP packet whose checksum is to be completed: `segments` gives (IPv6, payload of each, headers) where it holds several.
-    pub(crate) fn to_send(segments: Option<(bool, u16, u16)>, checksum_start: u16, checksum_offset: u16) -> Self {
+    /// For a TCP packet whose checksum is to be completed: `segments` gives (IPv6, payload of each, headers)
+    /// where it holds several.
+    pub(crate) fn to_send(
+        segments: Option<(bool, u16, u16)>,
+        checksum_start: u16,
+        checksum_offset: u16,
+    ) -> Self {
         let plain = Self { flags: NEEDS_CHECKSUM, checksum_start, checksum_offset, ..Self::default() };
         match segments {
             None => plain,
-            Some((ipv6, size, header_len)) => Self { kind: if ipv6 { TCP_V6 } else { TCP_V4 }, size, header_len, ..plain },
+            Some((ipv6, size, header_len)) => {
+                Self { kind: if ipv6 { TCP_V6 } else { TCP_V4 }, size, header_len, ..plain }
+            }
         }
     }
 
@@ -37,12 +45,20 @@ impl Offload {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let b: &[u8; Self::LEN] = bytes.first_chunk()?;
         let word = |i: usize| u16::from_ne_bytes([b[i], b[i + 1]]);
-        Some(Self { flags: b[0], kind: b[1], header_len: word(2), size: word(4), checksum_start: word(6), checksum_offset: word(8) })
+        Some(Self {
+            flags: b[0],
+            kind: b[1],
+            header_len: word(2),
+            size: word(4),
+            checksum_start: word(6),
+            checksum_offset: word(8),
+        })
     }
 
     /// Its bytes.
     pub(crate) fn to_bytes(self) -> [u8; Self::LEN] {
-        let [h, s, c, o] = [self.header_len, self.size, self.checksum_start, self.checksum_offset].map(u16::to_ne_bytes);
+        let [h, s, c, o] =
+            [self.header_len, self.size, self.checksum_start, self.checksum_offset].map(u16::to_ne_bytes);
         [self.flags, self.kind, h[0], h[1], s[0], s[1], c[0], c[1], o[0], o[1]]
     }
 

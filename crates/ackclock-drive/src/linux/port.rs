@@ -3,13 +3,16 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair, sockopt,
+};
 
 use super::capture::{Capture, Tap};
 use super::{Offload, Tun};
 use crate::DriveError;
 
-/// Where IP packets come from and go to: a TUN device, or one of a pair of sockets inside the process. Reading and writing never wait.
+/// Where IP packets come from and go to: a TUN device, or one of a pair of sockets inside the process.
+/// Reading and writing never wait.
 #[derive(Debug)]
 pub struct Port {
     kind: Kind,
@@ -24,14 +27,20 @@ enum Kind {
     Socket(OwnedFd),
 }
 
-/// Room for packets between two ports of a pair, bytes asked for. The kernel gives less to those without CAP_NET_ADMIN.
+/// Room for packets between two ports of a pair, bytes asked for. The kernel gives less to those without
+/// CAP_NET_ADMIN.
 const ROOM: usize = 16 << 20;
 
 impl Port {
     /// Two ports: what one sends the other receives, packet by packet.
     pub fn pair() -> Result<(Self, Self), DriveError> {
         let make = || -> rustix::io::Result<_> {
-            let (a, b) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+            let (a, b) = socketpair(
+                AddressFamily::UNIX,
+                SocketType::SEQPACKET,
+                SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+                None,
+            )?;
             for socket in [&a, &b] {
                 if sockopt::set_socket_send_buffer_size_force(socket, ROOM).is_err() {
                     sockopt::set_socket_send_buffer_size(socket, ROOM)?;

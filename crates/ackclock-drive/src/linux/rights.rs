@@ -7,19 +7,24 @@ use rustix::thread::UnshareFlags;
 use super::sys::{self, TunStep};
 use crate::{DriveError, Means};
 
-const NO_DEVICE: &str = "/dev/net/tun cannot be opened, so no TUN device can be made: load the `tun` module or pass the device into the container, and allow \
-                         reading and writing it";
-const NO_ADMIN: &str = "network namespaces cannot be made: CAP_SYS_ADMIN and CAP_NET_ADMIN are missing and user namespaces are refused; run as root, or allow \
-                        user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)";
-const NO_TUN_HERE: &str = "a TUN device may not be made: CAP_NET_ADMIN is missing for the new network namespace";
+const NO_DEVICE: &str = "/dev/net/tun cannot be opened, so no TUN device can be made: load the `tun` module \
+                         or pass the device into the container, and allow reading and writing it";
+const NO_ADMIN: &str = "network namespaces cannot be made: CAP_SYS_ADMIN and CAP_NET_ADMIN are missing and \
+                        user namespaces are refused; run as root, or allow user namespaces (sysctl \
+                        user.max_user_namespaces, kernel.unprivileged_userns_clone, \
+                        kernel.apparmor_restrict_unprivileged_userns)";
+const NO_TUN_HERE: &str =
+    "a TUN device may not be made: CAP_NET_ADMIN is missing for the new network namespace";
 
-/// Finds out by trying, in a namespace that vanishes at once, what [`crate::Namespace`] and [`crate::Tun`] will be able to do.
+/// Finds out by trying, in a namespace that vanishes at once, what [`crate::Namespace`] and [`crate::Tun`]
+/// will be able to do.
 ///
 /// # Errors
 /// One sentence that names the right that is missing.
 pub fn check() -> Result<Means, DriveError> {
     let direct = std::thread::spawn(|| {
-        // SAFETY: this thread was made for this call and ends after it; NEWNET changes nothing that other threads share.
+        // SAFETY: this thread was made for this call and ends after it; NEWNET changes nothing that other
+        // threads share.
         #[allow(unsafe_code)]
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|_| None)?;
         sys::try_tun().map_err(Some)
@@ -52,27 +57,34 @@ pub fn check() -> Result<Means, DriveError> {
     }
 }
 
-/// Has the kernel end this process when the thread that started it ends, in whatever way, so that it is not left running for nobody.
+/// Has the kernel end this process when the thread that started it ends, in whatever way, so that it is not
+/// left running for nobody.
 pub fn end_with_parent() {
     // The call cannot fail with a signal that exists.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
-/// Moves this process into a user namespace of its own, in which it has every right over networks that it makes and none over the machine's.
+/// Moves this process into a user namespace of its own, in which it has every right over networks that it
+/// makes and none over the machine's.
 ///
-/// To be called where [`check`] answered [`Means::UserNamespace`], and before any other thread exists: the kernel refuses it to a process with
-/// several. The process keeps its user's rights over files.
+/// To be called where [`check`] answered [`Means::UserNamespace`], and before any other thread exists: the
+/// kernel refuses it to a process with several. The process keeps its user's rights over files.
 pub fn enter_user_namespace() -> Result<(), DriveError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     // SAFETY: the kernel refuses the call to a process with several threads, so none can be surprised by it.
     #[allow(unsafe_code)]
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }.map_err(|e| {
         DriveError::Missing(format!(
-            "a user namespace could not be entered: {e} (it must be done before other threads exist, and user namespaces allowed)"
+            "a user namespace could not be entered: {e} (it must be done before other threads exist, and \
+             user namespaces allowed)"
         ))
     })?;
     let map = |path: &str, text: String| {
-        fs::write(path, text).map_err(|e| DriveError::Missing(format!("the user cannot be mapped into a user namespace: {e} (user_namespaces(7))")))
+        fs::write(path, text).map_err(|e| {
+            DriveError::Missing(format!(
+                "the user cannot be mapped into a user namespace: {e} (user_namespaces(7))"
+            ))
+        })
     };
     // Without this the group may not be mapped by an unprivileged process (user_namespaces(7)).
     map("/proc/self/setgroups", "deny".into())?;

@@ -18,7 +18,8 @@ pub(super) fn bring_up(device: &str) -> io::Result<()> {
     for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
         *to = from as libc::c_char;
     }
-    // SAFETY: the request lives through both calls, and SIOCGIFFLAGS has filled in the member that is then read.
+    // SAFETY: the request lives through both calls, and SIOCGIFFLAGS has filled in the member that is then
+    // read.
     unsafe {
         if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) < 0 {
             return Err(io::Error::last_os_error());
@@ -31,12 +32,13 @@ pub(super) fn bring_up(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the loopback device of the present network namespace a second address, with the whole network that it lies in: an address of the loopback
-/// device makes every address of its network the machine's own.
+/// Gives the loopback device of the present network namespace a second address, with the whole network that
+/// it lies in: an address of the loopback device makes every address of its network the machine's own.
 pub(super) fn own(address: Ipv4Addr, prefix: u8) -> io::Result<()> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
-    for (request, value) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::from_bits(mask))] {
+    for (request, value) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::from_bits(mask))]
+    {
         // SAFETY: an `ifreq` of zeros is a valid one.
         let mut ifr: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in ifr.ifr_name.iter_mut().zip(b"lo:hosts") {
@@ -48,7 +50,8 @@ pub(super) fn own(address: Ipv4Addr, prefix: u8) -> io::Result<()> {
             sin_addr: libc::in_addr { s_addr: u32::from(value).to_be() },
             sin_zero: [0; 8],
         };
-        // SAFETY: a `sockaddr_in` has the size of the `sockaddr` that stands for it; the request lives through the call.
+        // SAFETY: a `sockaddr_in` has the size of the `sockaddr` that stands for it; the request lives
+        // through the call.
         unsafe {
             ifr.ifr_ifru.ifru_addr = std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(address);
             if libc::ioctl(socket.as_raw_fd(), request as _, &raw const ifr) < 0 {
@@ -62,8 +65,15 @@ pub(super) fn own(address: Ipv4Addr, prefix: u8) -> io::Result<()> {
 /// Sets an option of TCP that is a number.
 pub(crate) fn set_tcp_option(socket: BorrowedFd<'_>, option: libc::c_int, value: i32) -> io::Result<()> {
     // SAFETY: the value lives through the call, and its size is told.
-    let done =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, option, (&raw const value).cast(), size_of::<i32>() as libc::socklen_t) };
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw const value).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -71,7 +81,15 @@ pub(crate) fn set_tcp_option(socket: BorrowedFd<'_>, option: libc::c_int, value:
 pub(crate) fn tcp_option(socket: BorrowedFd<'_>, option: libc::c_int) -> io::Result<i32> {
     let (mut value, mut size) = (0_i32, size_of::<i32>() as libc::socklen_t);
     // SAFETY: value and size live through the call, which writes no more than the size tells.
-    let done = unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, option, (&raw mut value).cast(), &raw mut size) };
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw mut value).cast(),
+            &raw mut size,
+        )
+    };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
 }
 
@@ -81,7 +99,15 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<(libc::tcp_info, us
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut size = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: both live through the call, which writes no more than the size tells.
-    let done = unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut size) };
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut size,
+        )
+    };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok((info, size as usize)) }
 }
 
@@ -96,9 +122,11 @@ pub(crate) fn unacked(socket: BorrowedFd<'_>) -> io::Result<u32> {
 /// Runs `child` in a forked copy of this process and returns the status it ends with (0..=255).
 ///
 /// # Safety
-/// `child` runs in a copy of a process that may have had several threads: it may make system calls, and must not allocate, lock or unwind.
+/// `child` runs in a copy of a process that may have had several threads: it may make system calls, and must
+/// not allocate, lock or unwind.
 pub(super) unsafe fn in_a_fork(child: impl FnOnce() -> u8) -> io::Result<u8> {
-    // SAFETY: the caller keeps the child to what is allowed after a fork, and it ends without running destructors.
+    // SAFETY: the caller keeps the child to what is allowed after a fork, and it ends without running
+    // destructors.
     unsafe {
         match libc::fork() {
             -1 => Err(io::Error::last_os_error()),
@@ -117,7 +145,8 @@ pub(super) unsafe fn in_a_fork(child: impl FnOnce() -> u8) -> io::Result<u8> {
     }
 }
 
-/// Makes a TUN device of no further use, to see whether it may be made: 0, or the step that failed. Allocates nothing.
+/// Makes a TUN device of no further use, to see whether it may be made: 0, or the step that failed. Allocates
+/// nothing.
 pub(super) fn try_tun() -> Result<(), TunStep> {
     // SAFETY: plain system calls on a path and a request that live through them.
     unsafe {
@@ -142,14 +171,16 @@ pub(super) enum TunStep {
     Make,
 }
 
-/// Asks the scheduler to run the calling thread as soon as it wakes: before all ordinary ones where that is allowed; otherwise with a larger share
-/// (if that is) and in short turns, which kernels from 6.12 on reward with an earlier one.
+/// Asks the scheduler to run the calling thread as soon as it wakes: before all ordinary ones where that is
+/// allowed; otherwise with a larger share (if that is) and in short turns, which kernels from 6.12 on reward
+/// with an earlier one.
 ///
 /// For threads whose work comes from others alone, so that they can starve nobody.
 pub(super) fn run_soon() {
     const NICE: i32 = -15;
     const TURN_NS: u64 = 100_000;
-    // SAFETY: plain system calls; on Linux they concern the calling thread alone, and what they point to lives through them.
+    // SAFETY: plain system calls; on Linux they concern the calling thread alone, and what they point to
+    // lives through them.
     unsafe {
         let lowest = libc::sched_param { sched_priority: 1 };
         if libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const lowest) == 0 {

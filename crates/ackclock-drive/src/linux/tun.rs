@@ -13,16 +13,19 @@ use crate::DriveError;
 /// What a TUN device is made with.
 #[derive(Clone, Debug)]
 pub struct TunOptions {
-    /// The kernel's address on the device and the length of its prefix. Other addresses of that subnet are reached through the device.
+    /// The kernel's address on the device and the length of its prefix. Other addresses of that subnet are
+    /// reached through the device.
     pub ipv4: (Ipv4Addr, u8),
     /// The same for IPv6, if wanted.
     pub ipv6: Option<(Ipv6Addr, u8)>,
     /// Largest IP packet, bytes.
     pub mtu: u16,
-    /// Packets that the kernel queues for us before it drops (and takes that for congestion). In a user namespace they are 500 in any case.
+    /// Packets that the kernel queues for us before it drops (and takes that for congestion). In a user
+    /// namespace they are 500 in any case.
     pub queue: u32,
-    /// Exchange packets of up to 64 KiB that hold many segments, and leave checksums out (`IFF_VNET_HDR`). A [`crate::Host`] makes use of it; the
-    /// emulator does not take such a device, since it carries packets as they are on a wire.
+    /// Exchange packets of up to 64 KiB that hold many segments, and leave checksums out (`IFF_VNET_HDR`). A
+    /// [`crate::Host`] makes use of it; the emulator does not take such a device, since it carries packets as
+    /// they are on a wire.
     pub offload: bool,
 }
 
@@ -43,11 +46,15 @@ impl Tun {
     pub fn new(namespace: &Namespace, options: &TunOptions) -> Result<Self, DriveError> {
         // The library would make the device node in /dev, which would stay behind.
         if !std::path::Path::new("/dev/net/tun").exists() {
-            return Err(DriveError::Missing("/dev/net/tun does not exist: load the `tun` module or pass the device into the container".into()));
+            return Err(DriveError::Missing(
+                "/dev/net/tun does not exist: load the `tun` module or pass the device into the container"
+                    .into(),
+            ));
         }
         let build = || {
             let (address, prefix) = options.ipv4;
-            let mut builder = DeviceBuilder::new().ipv4(address, prefix, None).mtu(options.mtu).offload(options.offload);
+            let mut builder =
+                DeviceBuilder::new().ipv4(address, prefix, None).mtu(options.mtu).offload(options.offload);
             if let Some((address, prefix)) = options.ipv6 {
                 builder = builder.ipv6(address, prefix);
             }
@@ -59,7 +66,9 @@ impl Tun {
         };
         let device = namespace.run(build)?.map_err(DriveError::system("make a TUN device"))?;
         if let Some((address, _)) = options.ipv6 {
-            namespace.run(|| usable(address))?.map_err(DriveError::system("use the IPv6 address of a TUN device"))?;
+            namespace
+                .run(|| usable(address))?
+                .map_err(DriveError::system("use the IPv6 address of a TUN device"))?;
         }
         Ok(Self { device, offload: options.offload })
     }
@@ -80,7 +89,8 @@ impl Tun {
     }
 }
 
-/// Waits until the kernel takes an IPv6 address for its own, which is some time after it was given and the device is up.
+/// Waits until the kernel takes an IPv6 address for its own, which is some time after it was given and the
+/// device is up.
 fn usable(address: Ipv6Addr) -> io::Result<()> {
     const STEP: Duration = Duration::from_millis(2);
     const STEPS: u32 = 1500;

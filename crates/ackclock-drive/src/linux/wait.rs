@@ -13,7 +13,9 @@ pub(crate) struct Waker(OwnedFd);
 
 impl Waker {
     pub(crate) fn new() -> Result<Self, DriveError> {
-        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Self).map_err(|e| DriveError::System("make an event descriptor", e.into()))
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map(Self)
+            .map_err(|e| DriveError::System("make an event descriptor", e.into()))
     }
 
     /// Wakes it. Never waits.
@@ -34,8 +36,13 @@ impl AsFd for Waker {
     }
 }
 
-/// Waits until one of `fds` can be read or `until` has come; says which can be read. With `until` past, it looks without waiting.
-pub(crate) fn wait<const N: usize>(clock: &Clock, fds: [BorrowedFd<'_>; N], until: Option<Instant>) -> [bool; N] {
+/// Waits until one of `fds` can be read or `until` has come; says which can be read. With `until` past, it
+/// looks without waiting.
+pub(crate) fn wait<const N: usize>(
+    clock: &Clock,
+    fds: [BorrowedFd<'_>; N],
+    until: Option<Instant>,
+) -> [bool; N] {
     let timeout = until.map(|at| {
         let ns = clock.until(at).as_nanos();
         Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }

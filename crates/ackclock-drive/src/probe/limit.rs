@@ -1,9 +1,10 @@
-//! Are the replies rate-limited? Routers throttle their ICMP errors, and hosts may answer so many per second and no more (M-U3): then the numbers tell of
-//! that limit and not of the path.
+//! Are the replies rate-limited? Routers throttle their ICMP errors, and hosts may answer so many per second
+//! and no more (M-U3): then the numbers tell of that limit and not of the path.
 //!
-//! Two signs are looked for. Evenly spaced probes of low rate whose replies are evenly spaced too, most of them missing: a token bucket with fewer tokens
-//! than probes. And, for limits above that: losses under test although no queue was building up, which vanish at half of the rate. Random loss does not
-//! care for the rate, and a full queue shows in the round-trip times before the losses.
+//! Two signs are looked for. Evenly spaced probes of low rate whose replies are evenly spaced too, most of
+//! them missing: a token bucket with fewer tokens than probes. And, for limits above that: losses under test
+//! although no queue was building up, which vanish at half of the rate. Random loss does not care for the
+//! rate, and a full queue shows in the round-trip times before the losses.
 
 use ackclock_units::{Duration, Instant};
 
@@ -45,7 +46,8 @@ pub(super) struct Suspicion {
 }
 
 impl Suspicion {
-    /// Probes at half the rate that tell random loss from a limit: with random loss all of them come back once in a hundred times.
+    /// Probes at half the rate that tell random loss from a limit: with random loss all of them come back
+    /// once in a hundred times.
     pub fn probes_to_tell(&self) -> u32 {
         (100.0_f64.ln() / self.loss).ceil() as u32
     }
@@ -56,23 +58,30 @@ const FEWEST_LOSSES: usize = 10;
 /// Gaps between replies from which on anything can be said.
 const FEWEST_GAPS: usize = 4;
 
-/// Evenly spaced probes, in the order of sending and `interval` apart: replies per second, where these look limited.
+/// Evenly spaced probes, in the order of sending and `interval` apart: replies per second, where these look
+/// limited.
 pub(super) fn even_replies(answered: &[bool], interval: Duration) -> Option<ReplyLimit> {
     // A full bucket answers the first ones all; what counts is what follows.
     let first = answered.iter().position(|a| !a)?;
-    let places: Vec<f64> = answered.iter().enumerate().skip(first).filter(|(_, a)| **a).map(|(i, _)| i as f64).collect();
+    let places: Vec<f64> =
+        answered.iter().enumerate().skip(first).filter(|(_, a)| **a).map(|(i, _)| i as f64).collect();
     let gaps: Vec<f64> = places.windows(2).map(|w| w[1] - w[0]).collect();
     if gaps.len() < FEWEST_GAPS {
         return None;
     }
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let spread = (gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
-    // Random losses of a share q leave gaps whose spread is sqrt(q) of their mean: above 0.7 where the mean is above 2.
+    // Random losses of a share q leave gaps whose spread is sqrt(q) of their mean: above 0.7 where the mean
+    // is above 2.
     let even = mean >= 2.0 && spread < 0.3 * mean;
-    even.then(|| ReplyLimit { per_second: 1.0 / (mean * interval.as_secs_f64()), sign: LimitSign::EvenReplies })
+    even.then(|| ReplyLimit {
+        per_second: 1.0 / (mean * interval.as_secs_f64()),
+        sign: LimitSign::EvenReplies,
+    })
 }
 
-/// Probes under test, in the order of sending, each of which has come back or will not: losses without a queue before them.
+/// Probes under test, in the order of sending, each of which has come back or will not: losses without a
+/// queue before them.
 pub(super) fn losses_without_queue(fates: &[Fate]) -> Option<Suspicion> {
     let answered = fates.iter().filter(|f| f.rtt.is_some()).count();
     let lost = fates.len() - answered;
@@ -119,14 +128,17 @@ mod tests {
         for loss in [0.0, 0.01, 0.3, 0.5, 0.8, 0.95, 1.0] {
             for _ in 0..200 {
                 let answered: Vec<bool> = (0..200).map(|_| !rng.chance(loss)).collect();
-                // With one in twenty left there are ten or so replies: even ones come about by chance now and then.
+                // With one in twenty left there are ten or so replies: even ones come about by chance now and
+                // then.
                 assert!(loss > 0.9 || even_replies(&answered, EVERY).is_none(), "{loss}");
             }
         }
     }
 
     fn fates(n: u64, rtt: impl Fn(u64) -> Option<u64>) -> Vec<Fate> {
-        (0..n).map(|i| Fate { at: Instant::from_nanos(i * 1_000_000), rtt: rtt(i).map(Duration::from_micros) }).collect()
+        (0..n)
+            .map(|i| Fate { at: Instant::from_nanos(i * 1_000_000), rtt: rtt(i).map(Duration::from_micros) })
+            .collect()
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! TReno (M-U3): bulk-transfer capacity of a path, measured from its near end alone.
 //!
-//! Two connections of the engine, a sender and a receiver, both live here. Each data segment that the sender emits goes out as one probe that somebody at
-//! the far end answers: an ICMP echo, or a UDP datagram whose time to live ends on the way. When the answer is back the segment is handed to the receiver,
-//! and the receiver's acknowledgments go to the sender at once. All that decides what is sent when is the engine's; nothing here knows a rule of TCP.
+//! Two connections of the engine, a sender and a receiver, both live here. Each data segment that the sender
+//! emits goes out as one probe that somebody at the far end answers: an ICMP echo, or a UDP datagram whose
+//! time to live ends on the way. When the answer is back the segment is handed to the receiver, and the
+//! receiver's acknowledgments go to the sender at once. All that decides what is sent when is the engine's;
+//! nothing here knows a rule of TCP.
 //!
-//! `session::Session` is the whole run without clock and sockets; [`simulate_probe`] drives it over the simulator's links, [`run_probe`] over real ones.
+//! `session::Session` is the whole run without clock and sockets; [`simulate_probe`] drives it over the
+//! simulator's links, [`run_probe`] over real ones.
 
 mod flying;
 mod idle;
@@ -39,7 +42,8 @@ use crate::PolicyFactory;
 
 /// Payload of a background probe: what `ping` sends.
 const PING_PAYLOAD: u32 = 56;
-/// Segments that may be on their way at most, whatever the window; the numbers of probes stay apart for several times as many.
+/// Segments that may be on their way at most, whatever the window; the numbers of probes stay apart for
+/// several times as many.
 const MOST_SEGMENTS: u64 = 16_384;
 /// And bytes.
 const MOST_BYTES: Bytes = 16 << 20;
@@ -49,8 +53,8 @@ const MOST_BYTES: Bytes = 16 << 20;
 pub enum ProbeMethod {
     /// An ICMP echo: the host sends all of it back.
     Icmp,
-    /// A UDP datagram with this time to live, to a port of the host to which nobody listens: the router where its life ends, or the host, answers with an
-    /// ICMP error.
+    /// A UDP datagram with this time to live, to a port of the host to which nobody listens: the router where
+    /// its life ends, or the host, answers with an ICMP error.
     Udp {
         /// Hops that it may go.
         ttl: u8,

@@ -14,8 +14,9 @@ const ECHO_HEADER: usize = 8;
 /// ICMP types of echo request and reply (RFC 792, RFC 4443 §4).
 const ECHO: [(u8, u8); 2] = [(8, 0), (128, 129)];
 
-/// Writes and reads the payload of probes. The token of each is a keyed hash of its number, with a key of this run: who has seen some probes can answer
-/// those, and cannot predict what a reply to another one would say.
+/// Writes and reads the payload of probes. The token of each is a keyed hash of its number, with a key of
+/// this run: who has seen some probes can answer those, and cannot predict what a reply to another one would
+/// say.
 #[derive(Clone, Debug)]
 pub(super) struct Payload {
     pub keys: RandomState,
@@ -47,8 +48,16 @@ impl Payload {
     }
 }
 
-/// Writes an ICMP echo request before a payload. The kernel sets identifier and checksum on unprivileged sockets, and the checksum of ICMPv6 always.
-pub(super) fn write_echo(v6: bool, identifier: u16, payload: &Payload, number: u64, len: u32, out: &mut Vec<u8>) {
+/// Writes an ICMP echo request before a payload. The kernel sets identifier and checksum on unprivileged
+/// sockets, and the checksum of ICMPv6 always.
+pub(super) fn write_echo(
+    v6: bool,
+    identifier: u16,
+    payload: &Payload,
+    number: u64,
+    len: u32,
+    out: &mut Vec<u8>,
+) {
     out.clear();
     let [id, sequence] = [identifier, number as u16].map(u16::to_be_bytes);
     out.extend_from_slice(&[ECHO[usize::from(v6)].0, 0, 0, 0, id[0], id[1], sequence[0], sequence[1]]);
@@ -59,13 +68,15 @@ pub(super) fn write_echo(v6: bool, identifier: u16, payload: &Payload, number: u
     }
 }
 
-/// The number in an ICMP echo reply of ours; `None` for anything else. `identifier` where the kernel does not look at it for us.
+/// The number in an ICMP echo reply of ours; `None` for anything else. `identifier` where the kernel does not
+/// look at it for us.
 pub(super) fn read_echo(v6: bool, identifier: Option<u16>, payload: &Payload, bytes: &[u8]) -> Option<u64> {
     let (header, rest) = bytes.split_first_chunk::<ECHO_HEADER>()?;
     let ours = identifier.is_none_or(|id| header[4..6] == id.to_be_bytes());
     let number = payload.read(rest)?;
     let sequence = u16::from_be_bytes([header[6], header[7]]);
-    (header[0] == ECHO[usize::from(v6)].1 && header[1] == 0 && ours && sequence == number as u16).then_some(number)
+    (header[0] == ECHO[usize::from(v6)].1 && header[1] == 0 && ours && sequence == number as u16)
+        .then_some(number)
 }
 
 /// What follows the header of an IPv4 packet, as raw sockets give it.
@@ -133,7 +144,8 @@ mod tests {
         for len in 0..ECHO_HEADER + LEAST_PAYLOAD {
             assert_eq!(read_echo(false, None, ours, &good[..len]), None, "{len} bytes");
         }
-        // The request itself, as it arrives over the loopback device; another code; a sequence number that is not the probe's.
+        // The request itself, as it arrives over the loopback device; another code; a sequence number that is
+        // not the probe's.
         for (place, value) in [(0, 8), (1, 1), (7, 9)] {
             let mut bad = good.clone();
             bad[place] = value;

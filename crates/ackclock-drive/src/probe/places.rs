@@ -1,4 +1,5 @@
-//! Where probes go whose answers quote next to nothing: each to a port of its own, in an order that nobody else knows.
+//! Where probes go whose answers quote next to nothing: each to a port of its own, in an order that nobody
+//! else knows.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -16,7 +17,8 @@ const ROUNDS: u64 = 4;
 /// The port of probe `number`: each block of [`PORTS`] probes takes all ports, in an order of its own.
 pub(super) fn port_of(keys: &RandomState, number: u64) -> u16 {
     let (block, place) = (number / PORTS, number % PORTS);
-    let (left, right) = (0..ROUNDS).fold((place >> HALF, place & MASK), |(l, r), round| (r, l ^ hash(keys, block, round, r)));
+    let (left, right) =
+        (0..ROUNDS).fold((place >> HALF, place & MASK), |(l, r), round| (r, l ^ hash(keys, block, round, r)));
     FIRST_PORT + (left << HALF | right) as u16
 }
 
@@ -25,7 +27,9 @@ pub(super) fn latest_to(keys: &RandomState, port: u16, next: u64) -> Option<u64>
     let place = u64::from(port.checked_sub(FIRST_PORT)?);
     let last = next.checked_sub(1)?;
     let in_block = |block: u64| {
-        let (left, right) = (0..ROUNDS).rev().fold((place >> HALF, place & MASK), |(l, r), round| (r ^ hash(keys, block, round, l), l));
+        let (left, right) = (0..ROUNDS)
+            .rev()
+            .fold((place >> HALF, place & MASK), |(l, r), round| (r ^ hash(keys, block, round, l), l));
         block * PORTS + (left << HALF | right)
     };
     let block = last / PORTS;
@@ -64,7 +68,8 @@ mod tests {
         let mut sorted = ports.clone();
         sorted.sort_unstable();
         assert!(sorted.iter().copied().eq(FIRST_PORT..FIRST_PORT + PORTS as u16));
-        let follow = ports.windows(2).filter(|w| w[1].wrapping_sub(w[0]) == ports[1].wrapping_sub(ports[0])).count();
+        let follow =
+            ports.windows(2).filter(|w| w[1].wrapping_sub(w[0]) == ports[1].wrapping_sub(ports[0])).count();
         assert!(follow < 20, "{follow}");
     }
 }

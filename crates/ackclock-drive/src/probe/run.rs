@@ -48,12 +48,15 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 const BATCH: usize = 32;
 /// The longest that a kernel's timestamp may lie back.
 const OLDEST: u64 = 1_000_000_000;
-const TOO_LARGE: &str = "a router says that probes of this size do not fit into a packet on the way: give a smaller `--mss`";
+const TOO_LARGE: &str =
+    "a router says that probes of this size do not fit into a packet on the way: give a smaller `--mss`";
 
-/// Probes a host. `progress` is called some ten times a second, on the calling thread, and may end the run, which then reports what there is.
+/// Probes a host. `progress` is called some ten times a second, on the calling thread, and may end the run,
+/// which then reports what there is.
 ///
 /// # Errors
-/// An address that is none of a single host, a right that is missing, no way to the host, a payload that does not fit into a packet.
+/// An address that is none of a single host, a right that is missing, no way to the host, a payload that does
+/// not fit into a packet.
 pub fn run_probe(
     options: ProbeOptions,
     target: &ProbeTarget<'_>,
@@ -71,7 +74,15 @@ pub fn run_probe(
     let headers = if target.to.is_ipv4() { 28 } else { 48 };
     let shared = Shared { stop: AtomicBool::new(false), waker: Waker::new()?, progress: Mutex::default() };
     let session = Session::new(options, headers, seed);
-    let mut worker = Worker { clock, socket, session, last: Instant::ZERO, answered_by: None, foreign: 0, shared: &shared };
+    let mut worker = Worker {
+        clock,
+        socket,
+        session,
+        last: Instant::ZERO,
+        answered_by: None,
+        foreign: 0,
+        shared: &shared,
+    };
     let mut interrupted = false;
     std::thread::scope(|scope| {
         let (caller, worker) = (std::thread::current(), &mut worker);
@@ -80,7 +91,10 @@ pub fn run_probe(
             caller.unpark();
             done
         };
-        let thread = std::thread::Builder::new().name("probe".into()).spawn_scoped(scope, work).map_err(DriveError::system("start a thread"))?;
+        let thread = std::thread::Builder::new()
+            .name("probe".into())
+            .spawn_scoped(scope, work)
+            .map_err(DriveError::system("start a thread"))?;
         while !thread.is_finished() {
             std::thread::park_timeout(Time::from_nanos(TELL_EVERY.as_nanos()));
             let now = shared.progress.lock().unwrap_or_else(|e| e.into_inner()).take();
@@ -96,7 +110,13 @@ pub fn run_probe(
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     let report = worker.session.report(clock.now());
-    Ok(RealProbe { report, interrupted, answered_by: worker.answered_by, overflowed: worker.socket.overflowed, foreign: worker.foreign })
+    Ok(RealProbe {
+        report,
+        interrupted,
+        answered_by: worker.answered_by,
+        overflowed: worker.socket.overflowed,
+        foreign: worker.foreign,
+    })
 }
 
 /// What the thread that probes and the one that watches it share.
@@ -131,7 +151,8 @@ impl Worker<'_> {
                 break;
             }
             if now >= told_at {
-                *self.shared.progress.lock().unwrap_or_else(|e| e.into_inner()) = Some(self.session.progress(now));
+                *self.shared.progress.lock().unwrap_or_else(|e| e.into_inner()) =
+                    Some(self.session.progress(now));
                 told_at = now + TELL_EVERY;
             }
             if self.session.poll_timeout().is_some_and(|at| at <= now) {
@@ -139,7 +160,11 @@ impl Worker<'_> {
             }
             self.send()?;
             let more = self.take_in()?;
-            let next = if more { Some(now) } else { self.session.poll_timeout().map_or(told_at, |at| at.min(told_at)).into() };
+            let next = if more {
+                Some(now)
+            } else {
+                self.session.poll_timeout().map_or(told_at, |at| at.min(told_at)).into()
+            };
             let [woken, _] = wait(&self.clock, [self.shared.waker.as_fd(), self.socket.as_fd()], next);
             if woken {
                 self.shared.waker.clear();
@@ -163,14 +188,20 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes in a batch of replies; true when there may be more. Each acknowledgment releases what it allows before the next one comes.
+    /// Takes in a batch of replies; true when there may be more. Each acknowledgment releases what it allows
+    /// before the next one comes.
     fn take_in(&mut self) -> Result<bool, DriveError> {
         for _ in 0..BATCH {
-            match self.socket.receive(self.session.next_number()).map_err(DriveError::system("read a reply"))? {
+            match self
+                .socket
+                .receive(self.session.next_number())
+                .map_err(DriveError::system("read a reply"))?
+            {
                 Incoming::Reply(reply) => {
                     let at = self.when(reply.unix_ns);
                     if let Some(from) = reply.from {
-                        let several = self.answered_by.is_some_and(|(before, several)| several || before != from);
+                        let several =
+                            self.answered_by.is_some_and(|(before, several)| several || before != from);
                         self.answered_by = Some((from, several));
                     }
                     self.session.reply(at, reply.number);
@@ -184,7 +215,8 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// The moment that a kernel's timestamp names, on our clock; now where there is none, or none that can be.
+    /// The moment that a kernel's timestamp names, on our clock; now where there is none, or none that can
+    /// be.
     fn when(&mut self, unix_ns: Option<u64>) -> Instant {
         let before = self.last;
         let now = self.now();

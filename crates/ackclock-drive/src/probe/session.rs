@@ -1,4 +1,5 @@
-//! A whole probe run as a state machine without clock or sockets: background probes, the test, the look for a limit on replies, background probes again.
+//! A whole probe run as a state machine without clock or sockets: background probes, the test, the look for a
+//! limit on replies, background probes again.
 
 use ackclock_engine::Stats;
 use ackclock_policy::replay::Distribution;
@@ -188,7 +189,9 @@ impl Session {
 
     /// When something will have to be done next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let treno = matches!(self.phase, ProbePhase::Test | ProbePhase::Check).then(|| self.treno.poll_timeout()).flatten();
+        let treno = matches!(self.phase, ProbePhase::Test | ProbePhase::Check)
+            .then(|| self.treno.poll_timeout())
+            .flatten();
         let phase = match self.phase {
             ProbePhase::Test => Some(self.phase_began + self.options.duration),
             ProbePhase::Check => self.check.as_ref().map(|c| c.until),
@@ -211,7 +214,10 @@ impl Session {
             ProbePhase::Check => {
                 self.drive(now);
                 let c = self.check.as_ref().expect("set on entering");
-                if now >= c.until || self.flying.next() - c.from >= u64::from(c.suspicion.probes_to_tell()) || self.treno.ended().is_some() {
+                if now >= c.until
+                    || self.flying.next() - c.from >= u64::from(c.suspicion.probes_to_tell())
+                    || self.treno.ended().is_some()
+                {
                     self.enter(now, ProbePhase::Drain);
                 }
             }
@@ -225,7 +231,11 @@ impl Session {
         ProbeProgress {
             phase: self.phase,
             elapsed: now.since(self.phase_began),
-            of: if self.phase == ProbePhase::Test { self.options.duration } else { self.options.interval * self.options.background },
+            of: if self.phase == ProbePhase::Test {
+                self.options.duration
+            } else {
+                self.options.interval * self.options.background
+            },
             window_segs: self.treno.cwnd(now) as f64 / f64::from(self.options.mss),
             background: self.pinger.before.clone(),
             measured: self.measured(now),
@@ -265,7 +275,11 @@ impl Session {
     }
 
     fn patience(&self) -> Duration {
-        if self.longest_rtt.is_zero() { MOST_PATIENCE } else { (self.longest_rtt * PATIENCE).clamp(LEAST_PATIENCE, MOST_PATIENCE) }
+        if self.longest_rtt.is_zero() {
+            MOST_PATIENCE
+        } else {
+            (self.longest_rtt * PATIENCE).clamp(LEAST_PATIENCE, MOST_PATIENCE)
+        }
     }
 
     /// True once the phase's background probes are sent and there was time for their replies.
@@ -318,14 +332,21 @@ impl Session {
         match &self.check {
             Some(c) => {
                 let probes = self.flying.since(c.from).count() as u32;
-                if probes >= c.suspicion.probes_to_tell() && self.flying.since(c.from).all(|s| s.rtt.is_some()) {
+                if probes >= c.suspicion.probes_to_tell()
+                    && self.flying.since(c.from).all(|s| s.rtt.is_some())
+                {
                     let sign = LimitSign::NoneAtHalfRate { probes };
                     self.limit = Some(ReplyLimit { per_second: c.suspicion.per_second, sign });
                 }
             }
             None if self.limit.is_none() && self.treno.ended().is_none() => {
                 let from = self.mark_of_test().map_or(0, |m| m.tally.from);
-                let fates: Vec<Fate> = self.flying.since(from).filter(|s| matches!(s.load, Load::Segment(_))).map(fate).collect();
+                let fates: Vec<Fate> = self
+                    .flying
+                    .since(from)
+                    .filter(|s| matches!(s.load, Load::Segment(_)))
+                    .map(fate)
+                    .collect();
                 if let Some(suspicion) = losses_without_queue(&fates) {
                     return self.begin_check(now, suspicion);
                 }
@@ -365,7 +386,8 @@ impl Session {
             time: end.since(mark.at),
             bytes_acked: stats.bytes_acked - mark.stats.bytes_acked,
             segments_acked: stats.segments_acked - mark.stats.segments_acked,
-            // A recovery that fails turns the CA event that it was into another one, even if that was counted before the mark.
+            // A recovery that fails turns the CA event that it was into another one, even if that was counted
+            // before the mark.
             ca_events: stats.ca_events.saturating_sub(mark.stats.ca_events),
             non_ca_events: stats.non_ca_events.saturating_sub(mark.stats.non_ca_events),
             other_losses: stats.other_losses - mark.stats.other_losses,

@@ -13,7 +13,8 @@ use super::{ProbeOptions, ProbeReport};
 /// Headers of an ICMP echo over IPv4.
 const HEADERS: u32 = 28;
 
-/// A path of two links with a host at its end that answers every probe, unless `answers` says otherwise for a moment.
+/// A path of two links with a host at its end that answers every probe, unless `answers` says otherwise for a
+/// moment.
 pub struct SimulatedPath<'a> {
     /// The link there.
     pub forward: LinkSpec,
@@ -39,13 +40,17 @@ pub struct SimulatedProbe {
 /// Runs a probe over a simulated path: the same state machine as over a real one, deterministic in every bit.
 pub fn simulate_probe(options: ProbeOptions, path: SimulatedPath<'_>) -> SimulatedProbe {
     let mut session = Session::new(options, HEADERS, path.seed);
-    let links = [Way::new(Link::new(path.forward, path.seed, 0)), Way::new(Link::new(path.backward, path.seed, 1))];
+    let links =
+        [Way::new(Link::new(path.forward, path.seed, 0)), Way::new(Link::new(path.backward, path.seed, 1))];
     let mut world = World { now: Instant::ZERO, links };
     session.start(world.now);
     while !session.is_done() {
         world.send(&mut session);
         let [there, back] = &world.links;
-        let Some(next) = [session.poll_timeout(), there.next(), back.next()].into_iter().flatten().min() else { break };
+        let Some(next) = [session.poll_timeout(), there.next(), back.next()].into_iter().flatten().min()
+        else {
+            break;
+        };
         world.now = world.now.max(next);
         for (number, bytes) in world.links[0].arrived(world.now) {
             if (path.answers)(world.now) {
@@ -63,7 +68,11 @@ pub fn simulate_probe(options: ProbeOptions, path: SimulatedPath<'_>) -> Simulat
     }
     let now = world.now;
     let [forward, backward] = &mut world.links;
-    SimulatedProbe { report: session.report(now), forward: forward.link.counters(now), backward: backward.link.counters(now) }
+    SimulatedProbe {
+        report: session.report(now),
+        forward: forward.link.counters(now),
+        backward: backward.link.counters(now),
+    }
 }
 
 struct World {
@@ -112,7 +121,11 @@ impl Way {
     fn arrived(&mut self, now: Instant) -> Vec<(u64, u32)> {
         loop {
             let waiting = &self.waiting;
-            let Some(delivery) = self.link.poll(now, |id| Passing::opaque(waiting.get(&id.0).map_or(0, |w| w.1))) else { break };
+            let Some(delivery) =
+                self.link.poll(now, |id| Passing::opaque(waiting.get(&id.0).map_or(0, |w| w.1)))
+            else {
+                break;
+            };
             self.sent(delivery);
             self.drop_shed();
         }

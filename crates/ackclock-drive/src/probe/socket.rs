@@ -1,15 +1,20 @@
-//! The sockets of a probe: ICMP echo, unprivileged where the system allows it, or UDP whose errors the kernel hands back.
+//! The sockets of a probe: ICMP echo, unprivileged where the system allows it, or UDP whose errors the kernel
+//! hands back.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::cmsg_space;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt as nixopt};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt as nixopt,
+};
 use nix::sys::time::TimeSpec;
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, connect, ipproto, send, sendto, socket_with};
+use rustix::net::{
+    AddressFamily, SendFlags, SocketFlags, SocketType, connect, ipproto, send, sendto, socket_with,
+};
 
 use std::collections::hash_map::RandomState;
 
@@ -81,8 +86,9 @@ enum Quotes {
 /// Room for what waits to be sent or read, bytes asked for.
 const ROOM: usize = 8 << 20;
 
-const NO_ICMP: &str = "ICMP echo needs a right that is missing: let your group use unprivileged ICMP sockets (sysctl net.ipv4.ping_group_range=\"0 \
-                       2147483647\"), run with CAP_NET_RAW, or probe with `--udp-ttl N`, which needs none";
+const NO_ICMP: &str = "ICMP echo needs a right that is missing: let your group use unprivileged ICMP sockets \
+                       (sysctl net.ipv4.ping_group_range=\"0 2147483647\"), run with CAP_NET_RAW, or probe \
+                       with `--udp-ttl N`, which needs none";
 
 impl ProbeSocket {
     /// Opens it in the calling thread's namespace.
@@ -94,7 +100,10 @@ impl ProbeSocket {
         let payload = Payload { keys };
         let (fd, kind) = match method {
             ProbeMethod::Icmp => open_icmp(to, payload.identifier())?,
-            ProbeMethod::Udp { ttl } => (open_udp(to, ttl).map_err(DriveError::system("open a UDP socket"))?, Kind::Udp { quotes: Quotes::Unknown }),
+            ProbeMethod::Udp { ttl } => (
+                open_udp(to, ttl).map_err(DriveError::system("open a UDP socket"))?,
+                Kind::Udp { quotes: Quotes::Unknown },
+            ),
         };
         match to {
             // No fragments: a probe is one packet, and larger ones are refused.
@@ -107,7 +116,8 @@ impl ProbeSocket {
         if sockopt::set_socket_recv_buffer_size_force(&fd, ROOM).is_err() {
             sockopt::set_socket_recv_buffer_size(&fd, ROOM).map_err(failed)?;
         }
-        // Both are comforts: without the first the clock is read here, without the second drops of this machine count as the path's.
+        // Both are comforts: without the first the clock is read here, without the second drops of this
+        // machine count as the path's.
         let _ = setsockopt(&fd, nixopt::ReceiveTimestampns, &true);
         let _ = setsockopt(&fd, nixopt::RxqOvfl, &1);
         let destination = SocketAddr::new(to, if matches!(kind, Kind::Udp { .. }) { FIRST_PORT } else { 0 });
@@ -115,7 +125,16 @@ impl ProbeSocket {
             connect(&fd, &destination).map_err(|e| unreachable(to, e.into()))?;
         }
         let control = cmsg_space!(TimeSpec, u32, libc::sock_extended_err, libc::sockaddr_in6);
-        Ok(Self { fd, to: destination, kind, payload, out: Vec::new(), buffer: vec![0; 65_536], control, overflowed: 0 })
+        Ok(Self {
+            fd,
+            to: destination,
+            kind,
+            payload,
+            out: Vec::new(),
+            buffer: vec![0; 65_536],
+            control,
+            overflowed: 0,
+        })
     }
 
     /// Sends a probe. False where this machine's own queue did not take it.
@@ -124,7 +143,11 @@ impl ProbeSocket {
         if let Kind::Udp { quotes } = self.kind {
             self.out.clear();
             self.payload.write(number, len, &mut self.out);
-            self.to.set_port(if quotes == Quotes::Ports { port_of(&self.payload.keys, number) } else { FIRST_PORT });
+            self.to.set_port(if quotes == Quotes::Ports {
+                port_of(&self.payload.keys, number)
+            } else {
+                FIRST_PORT
+            });
         } else {
             let identifier = if let Kind::Raw { identifier } = self.kind { identifier } else { 0 };
             write_echo(v6, identifier, &self.payload, number, len, &mut self.out);
@@ -138,7 +161,14 @@ impl ProbeSocket {
             match done {
                 Ok(_) => return Ok(true),
                 Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(false),
-                Err(Errno::INTR | Errno::HOSTUNREACH | Errno::CONNREFUSED | Errno::NOPROTOOPT | Errno::HOSTDOWN | Errno::PROTO) => {}
+                Err(
+                    Errno::INTR
+                    | Errno::HOSTUNREACH
+                    | Errno::CONNREFUSED
+                    | Errno::NOPROTOOPT
+                    | Errno::HOSTDOWN
+                    | Errno::PROTO,
+                ) => {}
                 Err(Errno::MSGSIZE) => return Err(too_large(len)),
                 Err(e) => return Err(unreachable(self.to.ip(), e.into())),
             }
@@ -151,20 +181,26 @@ impl ProbeSocket {
         if let Kind::Udp { .. } = self.kind {
             // Data from a port that somebody listens to after all: nothing that we know how to count.
             while self.take(MsgFlags::MSG_DONTWAIT)?.is_some() {}
-            return Ok(self.take(MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_ERRQUEUE)?.map_or(Incoming::Nothing, |m| self.quoted(m, next_number)));
+            return Ok(self
+                .take(MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_ERRQUEUE)?
+                .map_or(Incoming::Nothing, |m| self.quoted(m, next_number)));
         }
         let Some(m) = self.take(MsgFlags::MSG_DONTWAIT)? else { return Ok(Incoming::Nothing) };
         let bytes = &self.buffer[..m.len];
         let found = match (self.kind, self.to.is_ipv6()) {
-            (Kind::Raw { identifier }, false) => read_echo(false, Some(identifier), &self.payload, without_ipv4_header(bytes)),
+            (Kind::Raw { identifier }, false) => {
+                read_echo(false, Some(identifier), &self.payload, without_ipv4_header(bytes))
+            }
             (Kind::Raw { identifier }, true) => read_echo(true, Some(identifier), &self.payload, bytes),
             (_, v6) => read_echo(v6, None, &self.payload, bytes),
         };
-        Ok(found.map_or(Incoming::Foreign, |number| Incoming::Reply(Received { number, unix_ns: m.unix_ns, from: None })))
+        Ok(found.map_or(Incoming::Foreign, |number| {
+            Incoming::Reply(Received { number, unix_ns: m.unix_ns, from: None })
+        }))
     }
 
-    /// An error that quotes a probe: as much of it as there is must be right. Who sends errors with less than a token has to guess the port, and is not
-    /// listened to once somebody has quoted one.
+    /// An error that quotes a probe: as much of it as there is must be right. Who sends errors with less than
+    /// a token has to guess the port, and is not listened to once somebody has quoted one.
     fn quoted(&mut self, m: Message, next_number: u64) -> Incoming {
         let (Some(error), Kind::Udp { quotes }) = (m.error, &mut self.kind) else { return Incoming::Foreign };
         let proven = self.payload.read(&self.buffer[..m.len]).filter(|number| *number < next_number);
@@ -180,7 +216,9 @@ impl ProbeSocket {
         }
         let number = match (proven, *quotes) {
             (Some(number), _) => Some(number),
-            (None, Quotes::Ports) if short => m.port.and_then(|port| latest_to(&self.payload.keys, port, next_number)),
+            (None, Quotes::Ports) if short => {
+                m.port.and_then(|port| latest_to(&self.payload.keys, port, next_number))
+            }
             (None, Quotes::Unknown) if short => {
                 // From the next probe on.
                 *quotes = Quotes::Ports;
@@ -188,37 +226,63 @@ impl ProbeSocket {
             }
             _ => None,
         };
-        number.map_or(Incoming::Foreign, |number| Incoming::Reply(Received { number, unix_ns: m.unix_ns, from: error.from }))
+        number.map_or(Incoming::Foreign, |number| {
+            Incoming::Reply(Received { number, unix_ns: m.unix_ns, from: error.from })
+        })
     }
 
     fn take(&mut self, flags: MsgFlags) -> io::Result<Option<Message>> {
         loop {
             let mut parts = [IoSliceMut::new(&mut self.buffer)];
-            let got = match recvmsg::<SockaddrStorage>(self.fd.as_raw_fd(), &mut parts, Some(&mut self.control), flags) {
+            let got = match recvmsg::<SockaddrStorage>(
+                self.fd.as_raw_fd(),
+                &mut parts,
+                Some(&mut self.control),
+                flags,
+            ) {
                 Ok(got) => got,
                 Err(nix::Error::EAGAIN) => return Ok(None),
                 // An error for an earlier probe, which the queue of errors tells in full where it is used.
-                Err(nix::Error::EINTR | nix::Error::EHOSTUNREACH | nix::Error::ECONNREFUSED | nix::Error::EHOSTDOWN | nix::Error::ENETUNREACH) => {
+                Err(
+                    nix::Error::EINTR
+                    | nix::Error::EHOSTUNREACH
+                    | nix::Error::ECONNREFUSED
+                    | nix::Error::EHOSTDOWN
+                    | nix::Error::ENETUNREACH,
+                ) => {
                     continue;
                 }
-                Err(nix::Error::EPROTO | nix::Error::ENOPROTOOPT | nix::Error::EMSGSIZE | nix::Error::EACCES) => continue,
+                Err(
+                    nix::Error::EPROTO | nix::Error::ENOPROTOOPT | nix::Error::EMSGSIZE | nix::Error::EACCES,
+                ) => continue,
                 Err(e) => return Err(e.into()),
             };
-            let port = got.address.and_then(|a| a.as_sockaddr_in().map(|a| a.port()).or_else(|| a.as_sockaddr_in6().map(|a| a.port())));
+            let port = got.address.and_then(|a| {
+                a.as_sockaddr_in().map(|a| a.port()).or_else(|| a.as_sockaddr_in6().map(|a| a.port()))
+            });
             let mut message = Message { len: got.bytes, unix_ns: None, error: None, port };
             for control in got.cmsgs().map_err(io::Error::from)? {
                 match control {
                     ControlMessageOwned::ScmTimestampns(t) => {
                         let parts = (u64::try_from(t.tv_sec()).ok(), u64::try_from(t.tv_nsec()).ok());
-                        message.unix_ns =
-                            if let (Some(s), Some(ns)) = parts { s.checked_mul(1_000_000_000).and_then(|s| s.checked_add(ns)) } else { None };
+                        message.unix_ns = if let (Some(s), Some(ns)) = parts {
+                            s.checked_mul(1_000_000_000).and_then(|s| s.checked_add(ns))
+                        } else {
+                            None
+                        };
                     }
                     ControlMessageOwned::RxqOvfl(n) => self.overflowed = n,
                     ControlMessageOwned::Ipv4RecvErr(e, from) => {
-                        message.error = Some(Quoted::of(e, from.map(|a| IpAddr::V4(Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr))))));
+                        message.error = Some(Quoted::of(
+                            e,
+                            from.map(|a| IpAddr::V4(Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr)))),
+                        ));
                     }
                     ControlMessageOwned::Ipv6RecvErr(e, from) => {
-                        message.error = Some(Quoted::of(e, from.map(|a| IpAddr::V6(Ipv6Addr::from(a.sin6_addr.s6_addr)))));
+                        message.error = Some(Quoted::of(
+                            e,
+                            from.map(|a| IpAddr::V6(Ipv6Addr::from(a.sin6_addr.s6_addr))),
+                        ));
                     }
                     _ => {}
                 }
@@ -247,7 +311,8 @@ struct Message {
 /// An ICMP error for a probe.
 #[derive(Clone, Copy, Debug)]
 struct Quoted {
-    /// It says that the probe got as far as it should: its time to live was over, or nobody listens to the port.
+    /// It says that the probe got as far as it should: its time to live was over, or nobody listens to the
+    /// port.
     answers: bool,
     too_large: bool,
     /// This machine says so itself.
@@ -258,7 +323,8 @@ struct Quoted {
 impl Quoted {
     fn of(e: libc::sock_extended_err, from: Option<IpAddr>) -> Self {
         let (answers, too_large) = match (e.ee_origin, e.ee_type, e.ee_code) {
-            // Time exceeded, and destination unreachable of whatever kind, but "fragmentation needed" (RFC 792).
+            // Time exceeded, and destination unreachable of whatever kind, but "fragmentation needed" (RFC
+            // 792).
             (libc::SO_EE_ORIGIN_ICMP, 3, 4) => (false, true),
             (libc::SO_EE_ORIGIN_ICMP, 3 | 11, _) => (true, false),
             // RFC 4443 §3: unreachable, too big, time exceeded.
@@ -272,7 +338,11 @@ impl Quoted {
 }
 
 fn open_icmp(to: IpAddr, identifier: u16) -> Result<(OwnedFd, Kind), DriveError> {
-    let (family, protocol) = if to.is_ipv4() { (AddressFamily::INET, ipproto::ICMP) } else { (AddressFamily::INET6, ipproto::ICMPV6) };
+    let (family, protocol) = if to.is_ipv4() {
+        (AddressFamily::INET, ipproto::ICMP)
+    } else {
+        (AddressFamily::INET6, ipproto::ICMPV6)
+    };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let refused = |e: Errno| matches!(e, Errno::ACCESS | Errno::PERM | Errno::PROTONOSUPPORT);
     let failed = |e: Errno| DriveError::System("open an ICMP socket", e.into());
@@ -289,7 +359,8 @@ fn open_icmp(to: IpAddr, identifier: u16) -> Result<(OwnedFd, Kind), DriveError>
 }
 
 fn open_udp(to: IpAddr, ttl: u8) -> io::Result<OwnedFd> {
-    let any: SocketAddr = if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let any: SocketAddr =
+        if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let socket = UdpSocket::bind(any)?;
     socket.set_nonblocking(true)?;
     if to.is_ipv4() {
@@ -303,16 +374,21 @@ fn open_udp(to: IpAddr, ttl: u8) -> io::Result<OwnedFd> {
 }
 
 fn too_large(len: u32) -> DriveError {
-    DriveError::Input(format!("a probe of {len} bytes does not fit into one packet on this way: give a smaller `--mss`"))
+    DriveError::Input(format!(
+        "a probe of {len} bytes does not fit into one packet on this way: give a smaller `--mss`"
+    ))
 }
 
 /// The kernel knows no way there, or does not allow it.
 fn unreachable(to: IpAddr, e: io::Error) -> DriveError {
     match e.raw_os_error() {
-        Some(libc::EACCES) => {
-            DriveError::Input(format!("`{to}` is a broadcast address, or this machine forbids sending to it: give the address of one host"))
+        Some(libc::EACCES) => DriveError::Input(format!(
+            "`{to}` is a broadcast address, or this machine forbids sending to it: give the address of one \
+             host"
+        )),
+        Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => {
+            DriveError::Input(format!("there is no way from this machine to `{to}`: {e}"))
         }
-        Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => DriveError::Input(format!("there is no way from this machine to `{to}`: {e}")),
         _ => DriveError::System("send a probe", e),
     }
 }

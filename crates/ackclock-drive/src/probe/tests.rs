@@ -13,7 +13,11 @@ use super::*;
 fn options(stack: &str, seconds: u64) -> ProbeOptions {
     let stack = Stack::named(&Registry::builtin(), stack).unwrap();
     let (config, duration) = (stack.config(), Duration::from_secs(seconds));
-    ProbeOptions { duration, max_rate: Rate::from_bits_per_sec(1_000_000_000), ..ProbeOptions::new(config, Arc::new(move || stack.build())) }
+    ProbeOptions {
+        duration,
+        max_rate: Rate::from_bits_per_sec(1_000_000_000),
+        ..ProbeOptions::new(config, Arc::new(move || stack.build()))
+    }
 }
 
 fn run(options: ProbeOptions, forward: LinkSpec, backward: LinkSpec) -> SimulatedProbe {
@@ -52,7 +56,9 @@ fn bottleneck(rate: u64, packets: u64) -> LinkSpec {
 
 #[test]
 fn loss_and_delay_are_found_again() {
-    for (stack, c) in [("sack+per-ack", 0.9), ("sack+per-ack+ack-every", 1.25), ("sack", 1.2), ("sack+ack-every", 1.2)] {
+    for (stack, c) in
+        [("sack+per-ack", 0.9), ("sack+per-ack+ack-every", 1.25), ("sack", 1.2), ("sack+ack-every", 1.2)]
+    {
         let found = run(options(stack, 900), lossy(0.003), back());
         let m = found.report.measured.unwrap();
         let (p, rtt) = (m.p().unwrap(), m.rtt.mean().unwrap());
@@ -72,7 +78,11 @@ fn loss_and_delay_are_found_again() {
 
 #[test]
 fn periodic_losses_are_one_signal_each() {
-    let found = run(options("sack", 200), meddled(|n, _| if n % 500 == 0 { Verdict::Drop } else { Verdict::Pass }), back());
+    let found = run(
+        options("sack", 200),
+        meddled(|n, _| if n % 500 == 0 { Verdict::Drop } else { Verdict::Pass }),
+        back(),
+    );
     let m = found.report.measured.unwrap();
     assert_eq!(u64::from(m.ca_events), m.sent - m.answered);
     assert_eq!((m.non_ca_events, m.other_losses, m.timeouts), (0, 0, 0));
@@ -96,7 +106,12 @@ fn a_test_over_a_long_buffer_changes_the_path() {
     // M-X3: half a second of buffer.
     let found = run(options("sack", 60), bottleneck(2_000_000, 84), back()).report;
     let mean = |b: &Background| b.rtt.mean().unwrap();
-    assert!(mean(&found.during) > 3.0 * mean(&found.before), "{} {}", mean(&found.during), mean(&found.before));
+    assert!(
+        mean(&found.during) > 3.0 * mean(&found.before),
+        "{} {}",
+        mean(&found.during),
+        mean(&found.before)
+    );
     assert!(found.after.median_of_means().unwrap() < 1.1 * found.before.median_of_means().unwrap());
     assert_eq!([found.before.sent, found.before.answered, found.after.sent, found.after.answered], [200; 4]);
     assert!(found.during.sent > 1000);
@@ -121,7 +136,8 @@ fn limited(rate: f64, burst: f64) -> ProbeReport {
 #[test]
 fn limits_on_replies_are_recognised() {
     for (rate, burst) in [(200.0, 20.0), (1000.0, 50.0), (100.0, 100.0)] {
-        let found = limited(rate, burst).limit.unwrap_or_else(|| panic!("{rate} replies a second were not noticed"));
+        let found =
+            limited(rate, burst).limit.unwrap_or_else(|| panic!("{rate} replies a second were not noticed"));
         assert!(matches!(found.sign, LimitSign::NoneAtHalfRate { probes } if probes > 10));
         // TCP does not use up all that a token bucket gives.
         assert!(found.per_second < 1.05 * rate && found.per_second > 0.5 * rate, "{found:?} of {rate}");
@@ -158,15 +174,28 @@ fn never_more_than_the_largest_rate() {
         watched.lock().unwrap().push((at, u64::from(p.bytes)));
         Verdict::Pass
     });
-    let found = run(ProbeOptions { max_rate: Rate::from_bits_per_sec(5_000_000), background: 0, ..options("sack", 20) }, forward, back());
+    let found = run(
+        ProbeOptions { max_rate: Rate::from_bits_per_sec(5_000_000), background: 0, ..options("sack", 20) },
+        forward,
+        back(),
+    );
     let times = times.lock().unwrap();
     for (i, (from, _)) in times.iter().enumerate().step_by(7) {
-        let within = times[i..].iter().take_while(|(at, _)| at.since(*from) < ms(100)).map(|(_, bytes)| bytes * 8).sum::<u64>();
+        let within = times[i..]
+            .iter()
+            .take_while(|(at, _)| at.since(*from) < ms(100))
+            .map(|(_, bytes)| bytes * 8)
+            .sum::<u64>();
         // A burst may run 10 ms ahead, and the packet that ends it is whole.
         assert!(within <= 550_000 + 2 * 8 * 1488, "{within} bits in 100 ms from {from:?}");
     }
     let m = found.report.measured.unwrap();
-    assert!(m.capacity().unwrap() > 4_700_000.0 && m.held > Duration::from_secs(15), "{:?} {:?}", m.capacity(), m.held);
+    assert!(
+        m.capacity().unwrap() > 4_700_000.0 && m.held > Duration::from_secs(15),
+        "{:?} {:?}",
+        m.capacity(),
+        m.held
+    );
     assert!(!m.slow_start_excluded, "nothing was lost");
 }
 
@@ -191,7 +220,8 @@ fn never_more_than_the_window_and_each_reply_counts_once() {
         session.reply(at(ms), number);
         std::iter::from_fn(|| session.poll_send(at(ms))).count()
     };
-    // The first one brings the window that the receiver could not announce before; then two segments bring one acknowledgment.
+    // The first one brings the window that the receiver could not announce before; then two segments bring
+    // one acknowledgment.
     assert_eq!([released(100, first[0]), released(101, first[1]), released(102, first[2])], [2, 0, 3]);
     session.stop(at(120));
     let m = session.report(at(500)).measured.unwrap();
@@ -232,8 +262,15 @@ fn the_same_twice() {
 fn replies_in_any_order_at_any_time_break_nothing() {
     for seed in 0..60 {
         let mut rng = Rng::stream(seed, "replies", 0);
-        let mut session =
-            Session::new(ProbeOptions { background: rng.below(5), max_rate: Rate::from_bits_per_sec(20_000_000), ..options("sack", 5) }, 28, seed);
+        let mut session = Session::new(
+            ProbeOptions {
+                background: rng.below(5),
+                max_rate: Rate::from_bits_per_sec(20_000_000),
+                ..options("sack", 5)
+            },
+            28,
+            seed,
+        );
         let (mut now, mut out) = (Instant::ZERO, Vec::new());
         session.start(now);
         for _ in 0..3000 {
@@ -243,7 +280,9 @@ fn replies_in_any_order_at_any_time_break_nothing() {
                 1 => session.not_sent(),
                 // Whichever comes next, or whatever was ever sent, once more.
                 2 if !out.is_empty() => session.reply(now, out[rng.below(out.len() as u64) as usize]),
-                3..=8 if !out.is_empty() => session.reply(now, out[out.len() - 1 - rng.below(out.len().min(20) as u64) as usize]),
+                3..=8 if !out.is_empty() => {
+                    session.reply(now, out[out.len() - 1 - rng.below(out.len().min(20) as u64) as usize])
+                }
                 _ => now = session.poll_timeout().map_or(now, |at| at.max(now)),
             }
             now += Duration::from_micros(rng.below(3000));

@@ -9,9 +9,10 @@ use ackclock_wire::Segment;
 
 /// Two connections between which segments with sequence space leave the machine, and acknowledgments do not.
 ///
-/// What the sender sends comes out of [`Treno::poll_segment`]; whoever drives it lets a probe of that size pass the path, and says with
-/// [`Treno::arrive`] that it came back. The receiver's acknowledgments, delayed as its policy says, reach the sender at once. So a lost probe is a lost
-/// segment, a probe's round trip is a segment's, and every rule of recovery, window, timer and acknowledgment is the engine's own (M-U3).
+/// What the sender sends comes out of [`Treno::poll_segment`]; whoever drives it lets a probe of that size
+/// pass the path, and says with [`Treno::arrive`] that it came back. The receiver's acknowledgments, delayed
+/// as its policy says, reach the sender at once. So a lost probe is a lost segment, a probe's round trip is a
+/// segment's, and every rule of recovery, window, timer and acknowledgment is the engine's own (M-U3).
 #[derive(Debug)]
 pub(super) struct Treno {
     sender: Connection,
@@ -33,7 +34,8 @@ impl Treno {
         Self { sender, receiver, pace: Pace::new(max_rate, headers), ended: None }
     }
 
-    /// Begins: the SYN comes out first, and rides on a probe like everything else, so that the first sample is a round trip of the path.
+    /// Begins: the SYN comes out first, and rides on a probe like everything else, so that the first sample
+    /// is a round trip of the path.
     pub fn start(&mut self, now: Instant) {
         self.sender.connect(now);
         self.settle(now);
@@ -94,7 +96,8 @@ impl Treno {
         self.sender.view(now).window.cwnd
     }
 
-    /// True once the first congestion signal has ended the initial slow start, and what was lost in that is repaired.
+    /// True once the first congestion signal has ended the initial slow start, and what was lost in that is
+    /// repaired.
     pub fn is_past_slow_start(&self, now: Instant) -> bool {
         let v = self.sender.view(now);
         v.window.ssthresh < Bytes::MAX && matches!(v.phase, Phase::Open | Phase::Disorder)
@@ -138,7 +141,8 @@ impl Treno {
     }
 }
 
-/// The largest rate, by the generic cell rate algorithm: a burst may run ahead of it by [`AHEAD`] and no more.
+/// The largest rate, by the generic cell rate algorithm: a burst may run ahead of it by [`AHEAD`] and no
+/// more.
 #[derive(Debug)]
 struct Pace {
     rate: Rate,

@@ -1,11 +1,14 @@
-//! When the kernel saw data acknowledged: the stamps of SO_TIMESTAMPING, one for each write, which come back through the socket's queue of errors.
+//! When the kernel saw data acknowledged: the stamps of SO_TIMESTAMPING, one for each write, which come back
+//! through the socket's queue of errors.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use ackclock_units::Bytes;
 use nix::cmsg_space;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, TimestampingFlag, recvmsg, setsockopt, sockopt};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, SockaddrStorage, TimestampingFlag, recvmsg, setsockopt, sockopt,
+};
 use nix::sys::time::TimeSpec;
 
 use crate::DriveError;
@@ -29,25 +32,36 @@ pub(crate) struct AckStamps {
 const SCM_TSTAMP_ACK: u32 = 2;
 
 impl AckStamps {
-    /// Asks for a stamp of each write from now on. The connection must be established, and nothing written to it.
+    /// Asks for a stamp of each write from now on. The connection must be established, and nothing written to
+    /// it.
     pub(crate) fn of(socket: &BorrowedFd<'_>) -> Result<Self, DriveError> {
         let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_OPT_ID;
-        let flags = flags | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY | TimestampingFlag::from_bits_retain(libc::SOF_TIMESTAMPING_TX_ACK);
-        setsockopt(socket, sockopt::Timestamping, &flags)
-            .map_err(|e| DriveError::Missing(format!("this kernel does not tell when data is acknowledged (SO_TIMESTAMPING, TX_ACK): {e}")))?;
-        Ok(Self { acked: 0, control: cmsg_space!([TimeSpec; 3], libc::sock_extended_err, libc::sockaddr_in6) })
+        let flags = flags
+            | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY
+            | TimestampingFlag::from_bits_retain(libc::SOF_TIMESTAMPING_TX_ACK);
+        setsockopt(socket, sockopt::Timestamping, &flags).map_err(|e| {
+            DriveError::Missing(format!(
+                "this kernel does not tell when data is acknowledged (SO_TIMESTAMPING, TX_ACK): {e}"
+            ))
+        })?;
+        Ok(Self {
+            acked: 0,
+            control: cmsg_space!([TimeSpec; 3], libc::sock_extended_err, libc::sockaddr_in6),
+        })
     }
 
     /// The next one that tells something new; `None` when there is none for now.
     pub(crate) fn next(&mut self, socket: &BorrowedFd<'_>) -> io::Result<Option<Acked>> {
         loop {
             let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
-            let got = match recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut [], Some(&mut self.control), flags) {
-                Ok(got) => got,
-                Err(nix::Error::EAGAIN) => return Ok(None),
-                Err(nix::Error::EINTR) => continue,
-                Err(e) => return Err(e.into()),
-            };
+            let got =
+                match recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut [], Some(&mut self.control), flags)
+                {
+                    Ok(got) => got,
+                    Err(nix::Error::EAGAIN) => return Ok(None),
+                    Err(nix::Error::EINTR) => continue,
+                    Err(e) => return Err(e.into()),
+                };
             let (mut at, mut key) = (None, None);
             for control in got.cmsgs().map_err(io::Error::from)? {
                 match control {
@@ -66,7 +80,8 @@ impl AckStamps {
         }
     }
 
-    /// Bytes acknowledged, by the position of a write's last byte, of which the kernel tells the lower 32 bits; `None` when they were already.
+    /// Bytes acknowledged, by the position of a write's last byte, of which the kernel tells the lower 32
+    /// bits; `None` when they were already.
     fn advance(&mut self, last: u32) -> Option<Bytes> {
         let step = last.wrapping_add(1).wrapping_sub(self.acked as u32);
         if step == 0 || step > u32::MAX / 2 {

@@ -1,4 +1,5 @@
-//! Many sockets of a kernel at once: which of them is ready, their options, what the kernel says of a connection and when it saw its data acknowledged.
+//! Many sockets of a kernel at once: which of them is ready, their options, what the kernel says of a
+//! connection and when it saw its data acknowledged.
 
 mod acked;
 mod ready;

@@ -17,21 +17,31 @@ pub(crate) struct Ready {
 /// Events told at once.
 const BATCH: usize = 64;
 /// Told once, when a socket becomes readable, writable or broken.
-pub(crate) const EDGES: epoll::EventFlags =
-    epoll::EventFlags::IN.union(epoll::EventFlags::OUT).union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+pub(crate) const EDGES: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::OUT)
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
 
 impl Ready {
     pub(crate) fn new() -> Result<Self, DriveError> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| DriveError::System("make an event queue", e.into()))?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(|e| DriveError::System("make an event queue", e.into()))?;
         Ok(Self { epoll })
     }
 
     /// Watches a socket until it is closed.
-    pub(crate) fn add(&self, socket: &OwnedFd, number: usize, flags: epoll::EventFlags) -> Result<(), DriveError> {
-        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(number as u64), flags).map_err(|e| DriveError::System("watch a socket", e.into()))
+    pub(crate) fn add(
+        &self,
+        socket: &OwnedFd,
+        number: usize,
+        flags: epoll::EventFlags,
+    ) -> Result<(), DriveError> {
+        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(number as u64), flags)
+            .map_err(|e| DriveError::System("watch a socket", e.into()))
     }
 
-    /// Waits until something is ready, the waker is woken, or `until` has come. Answers the numbers of those that are ready.
+    /// Waits until something is ready, the waker is woken, or `until` has come. Answers the numbers of those
+    /// that are ready.
     pub(crate) fn wait(&self, clock: &Clock, waker: &Waker, until: Option<Instant>) -> Vec<usize> {
         let [woken, ready] = wait(clock, [waker.as_fd(), self.epoll.as_fd()], until);
         if woken {
@@ -40,7 +50,8 @@ impl Ready {
         if !ready {
             return Vec::new();
         }
-        let (mut events, now) = ([const { MaybeUninit::uninit() }; BATCH], Timespec { tv_sec: 0, tv_nsec: 0 });
+        let (mut events, now) =
+            ([const { MaybeUninit::uninit() }; BATCH], Timespec { tv_sec: 0, tv_nsec: 0 });
         match epoll::wait(&self.epoll, &mut events, Some(&now)) {
             Ok((told, _)) => told.iter().map(|e| e.data.u64() as usize).collect(),
             // Interrupted: whoever is ready still is, at the next call.

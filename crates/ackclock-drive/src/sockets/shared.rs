@@ -15,7 +15,12 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(clock: Clock) -> Result<Self, DriveError> {
-        Ok(Self { clock, over: AtomicBool::new(false), client_waker: Waker::new()?, server_waker: Waker::new()? })
+        Ok(Self {
+            clock,
+            over: AtomicBool::new(false),
+            client_waker: Waker::new()?,
+            server_waker: Waker::new()?,
+        })
     }
 
     /// True when both are to end.

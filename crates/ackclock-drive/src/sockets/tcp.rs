@@ -35,7 +35,12 @@ impl TcpOption {
     pub fn named(name: &str) -> Result<Self, DriveError> {
         let known = || OPTIONS.iter().map(|o| o.name).collect::<Vec<_>>().join(", ");
         let found = OPTIONS.iter().find(|o| o.name == name).copied();
-        found.ok_or_else(|| DriveError::Input(format!("`{name}` is not an option of TCP sockets that a run may set; known are {}", known())))
+        found.ok_or_else(|| {
+            DriveError::Input(format!(
+                "`{name}` is not an option of TCP sockets that a run may set; known are {}",
+                known()
+            ))
+        })
     }
 
     /// Its name.
@@ -68,8 +73,12 @@ impl Wanted {
     /// Sets them.
     fn set(&self, socket: BorrowedFd<'_>) -> Result<(), DriveError> {
         for &OptionSeen { option, value, .. } in &self.0 {
-            sys::set_tcp_option(socket, option.number, value)
-                .map_err(|e| DriveError::Missing(format!("this kernel does not take the option {} = {value} of a TCP socket: {e}", option.name)))?;
+            sys::set_tcp_option(socket, option.number, value).map_err(|e| {
+                DriveError::Missing(format!(
+                    "this kernel does not take the option {} = {value} of a TCP socket: {e}",
+                    option.name
+                ))
+            })?;
         }
         Ok(())
     }
@@ -85,14 +94,21 @@ impl Wanted {
 }
 
 fn tcp_socket() -> io::Result<OwnedFd> {
-    Ok(socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?)
+    Ok(socket_with(
+        AddressFamily::INET,
+        SocketType::STREAM,
+        SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
+        None,
+    )?)
 }
 
 /// A socket that listens. Its options are those of the connections that it accepts.
 pub(crate) fn listener(at: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
     let socket = tcp_socket().map_err(DriveError::system("make a socket"))?;
     wanted.set(socket.as_fd())?;
-    bind(&socket, &at).and_then(|()| listen(&socket, BACKLOG)).map_err(|e| DriveError::System("listen in a namespace", e.into()))?;
+    bind(&socket, &at)
+        .and_then(|()| listen(&socket, BACKLOG))
+        .map_err(|e| DriveError::System("listen in a namespace", e.into()))?;
     Ok(socket)
 }
 
@@ -132,7 +148,8 @@ pub struct TcpCounts {
     pub rto: Duration,
     /// Its congestion window as it stands, which Linux counts in segments of whatever size.
     pub cwnd_segs: u64,
-    /// Expiries of the retransmission timer (`tcpi_total_rto`); `None` with a kernel that does not tell (before 6.7).
+    /// Expiries of the retransmission timer (`tcpi_total_rto`); `None` with a kernel that does not tell
+    /// (before 6.7).
     pub timeouts: Option<u64>,
 }
 
@@ -180,7 +197,8 @@ impl TcpRoom {
         })
     }
 
-    /// The room of the congestion window: Linux counts it in segments, of whatever size. The receiver's is left to the kernel, which buffers for it.
+    /// The room of the congestion window: Linux counts it in segments, of whatever size. The receiver's is
+    /// left to the kernel, which buffers for it.
     pub(crate) fn bytes(self) -> Bytes {
         (self.cwnd_segs.saturating_sub(self.in_flight_segs) * self.mss).saturating_sub(self.unsent)
     }
@@ -203,7 +221,10 @@ mod tests {
     fn options_are_known_by_name() {
         assert_eq!(TcpOption::named("TCP_RTO_MAX_MS").unwrap().number, 44);
         let refused = TcpOption::named("TCP_RTO_MAX").unwrap_err().to_string();
-        assert!(refused.contains("`TCP_RTO_MAX`") && refused.contains("TCP_THIN_LINEAR_TIMEOUTS"), "{refused}");
+        assert!(
+            refused.contains("`TCP_RTO_MAX`") && refused.contains("TCP_THIN_LINEAR_TIMEOUTS"),
+            "{refused}"
+        );
     }
 
     #[test]

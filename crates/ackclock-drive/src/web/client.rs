@@ -55,10 +55,27 @@ pub(super) struct Client<'a> {
 
 impl<'a> Client<'a> {
     /// Clients of `server`, the first at `zero` at the earliest.
-    pub(super) fn new(web: &'a KernelWeb, shared: &'a Shared, pattern: &'a Pattern, server: SocketAddr, zero: Instant) -> Result<Self, DriveError> {
+    pub(super) fn new(
+        web: &'a KernelWeb,
+        shared: &'a Shared,
+        pattern: &'a Pattern,
+        server: SocketAddr,
+        zero: Instant,
+    ) -> Result<Self, DriveError> {
         let flows = web.transfers.iter().map(|t| WebFlow::of(*t)).collect();
         let conns = web.transfers.iter().map(|_| None).collect();
-        Ok(Self { web, shared, pattern, server, zero, ready: Ready::new()?, conns, flows, loaded: 0, wanted: Wanted::new(&web.options) })
+        Ok(Self {
+            web,
+            shared,
+            pattern,
+            server,
+            zero,
+            ready: Ready::new()?,
+            conns,
+            flows,
+            loaded: 0,
+            wanted: Wanted::new(&web.options),
+        })
     }
 
     /// Makes the transfers, until all are done or the time is over. To be called in their namespace.
@@ -79,7 +96,11 @@ impl<'a> Client<'a> {
             if coming.is_none() && open == 0 {
                 break;
             }
-            for n in self.ready.wait(&self.shared.clock, &self.shared.client_waker, Some(coming.map_or(end, |at| at.min(end)))) {
+            for n in self.ready.wait(
+                &self.shared.clock,
+                &self.shared.client_waker,
+                Some(coming.map_or(end, |at| at.min(end))),
+            ) {
                 open -= usize::from(self.step(n)?);
             }
         }
@@ -120,7 +141,9 @@ impl<'a> Client<'a> {
         }
         match step {
             Step::Waits => Ok(false),
-            Step::WrongByte(at) => Err(DriveError::Failed(format!("byte {at} of answer {n} is not what was sent"))),
+            Step::WrongByte(at) => {
+                Err(DriveError::Failed(format!("byte {at} of answer {n} is not what was sent")))
+            }
             Step::Over(outcome, reason) => {
                 if outcome == Outcome::Finished {
                     flow.response_time = Some(since);
@@ -141,11 +164,22 @@ impl<'a> Client<'a> {
 
 impl Conn {
     /// Writes and reads what can be. `since`: the time since it was opened.
-    fn step(&mut self, flow: &mut WebFlow, since: Duration, (pattern, n): (&Pattern, usize), closes: Closes) -> Step {
+    fn step(
+        &mut self,
+        flow: &mut WebFlow,
+        since: Duration,
+        (pattern, n): (&Pattern, usize),
+        closes: Closes,
+    ) -> Step {
         if flow.established.is_none() {
             match sockopt::socket_error(&self.socket) {
                 Ok(Ok(())) => {}
-                Ok(Err(e)) | Err(e) => return Step::Over(Outcome::Failed, Some(if e == Errno::TIMEDOUT { "syn-timeout" } else { reason(e) })),
+                Ok(Err(e)) | Err(e) => {
+                    return Step::Over(
+                        Outcome::Failed,
+                        Some(if e == Errno::TIMEDOUT { "syn-timeout" } else { reason(e) }),
+                    );
+                }
             }
         }
         while self.written < flow.transfer.request {
@@ -164,7 +198,9 @@ impl Conn {
         let mut block = [0; BLOCK];
         loop {
             match recv(&self.socket, &mut block, RecvFlags::empty()) {
-                Ok((0, _)) if flow.received == flow.transfer.size => return Step::Over(Outcome::Finished, None),
+                Ok((0, _)) if flow.received == flow.transfer.size => {
+                    return Step::Over(Outcome::Finished, None);
+                }
                 // The server has ended it early.
                 Ok((0, _)) => return Step::Over(Outcome::Failed, Some("reset")),
                 Ok((read, _)) => {

@@ -1,4 +1,5 @@
-//! A scenario's web transfers between two kernels: each client a host of its own at its own distance, all over one emulated path.
+//! A scenario's web transfers between two kernels: each client a host of its own at its own distance, all
+//! over one emulated path.
 
 mod client;
 mod server;
@@ -19,7 +20,8 @@ use crate::pattern::Pattern;
 use crate::sockets::{Shared, ended, joined, open_as_many_as_allowed};
 use crate::{AccessDelays, Clock, DriveError, EmulatorReport, Kernels, OptionSeen, TcpCounts, TcpOption};
 
-/// Transfers to be made by the kernels' own TCP. The near kernel serves, so that the link there is the one that data takes.
+/// Transfers to be made by the kernels' own TCP. The near kernel serves, so that the link there is the one
+/// that data takes.
 #[derive(Clone, Debug)]
 pub struct KernelWeb {
     /// The transfers, in the order of their starts.
@@ -38,10 +40,12 @@ pub struct KernelWeb {
 
 /// Who closes a connection first.
 ///
-/// It matters: Linux's linear timeouts hold in the state ESTABLISHED alone, which a server leaves when it closes.
+/// It matters: Linux's linear timeouts hold in the state ESTABLISHED alone, which a server leaves when it
+/// closes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Closes {
-    /// The server, as it writes the answer's last byte; the client takes that for the answer's end, as in the simulator.
+    /// The server, as it writes the answer's last byte; the client takes that for the answer's end, as in the
+    /// simulator.
     Server,
     /// The client, once it has read as many bytes as it knows will come.
     Client,
@@ -58,7 +62,8 @@ pub struct WebFlow {
     pub late: Duration,
     /// From opening until the client could write.
     pub established: Option<Duration>,
-    /// From opening until the client had read the answer to its end: the server's close, or the last byte where the client closes first.
+    /// From opening until the client had read the answer to its end: the server's close, or the last byte
+    /// where the client closes first.
     pub response_time: Option<Duration>,
     /// Bytes of the answer that the client has read; each was checked.
     pub received: Bytes,
@@ -98,7 +103,8 @@ pub struct KernelWebReport {
     pub client_options: Vec<OptionSeen>,
     /// The options of the connections that the server accepted.
     pub server_options: Vec<OptionSeen>,
-    /// Of [`KernelWeb::COUNTERS`]: what the server's kernel and the clients' counted. One that a kernel does not have is left out.
+    /// Of [`KernelWeb::COUNTERS`]: what the server's kernel and the clients' counted. One that a kernel does
+    /// not have is left out.
     pub counters: Vec<(&'static str, u64, u64)>,
     /// Bytes of answers that the clients had read by the time from which no transfer started any more.
     pub received_loaded: Bytes,
@@ -144,12 +150,19 @@ impl KernelWeb {
     /// Makes the transfers. `go_on` is asked some ten times a second; what has come by then is reported.
     ///
     /// # Errors
-    /// Too many transfers, a parameter or an option that the kernel does not take, a byte that is not what was sent, or a system call that failed.
-    pub fn run(&self, kernels: Kernels, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<KernelWebReport, DriveError> {
+    /// Too many transfers, a parameter or an option that the kernel does not take, a byte that is not what
+    /// was sent, or a system call that failed.
+    pub fn run(
+        &self,
+        kernels: Kernels,
+        go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<KernelWebReport, DriveError> {
         let n = self.transfers.len();
         if n > Kernels::MOST_HOSTS {
             let most = Kernels::MOST_HOSTS;
-            return Err(DriveError::Input(format!("the scenario has {n} transfers, each with a host of its own; at most {most} would do here")));
+            return Err(DriveError::Input(format!(
+                "the scenario has {n} transfers, each with a host of its own; at most {most} would do here"
+            )));
         }
         open_as_many_as_allowed();
         for namespace in [&kernels.near, &kernels.far] {
@@ -183,11 +196,14 @@ impl KernelWeb {
             (joined(asking), joined(serving), loaded)
         });
         let lasted = clock.now().since(zero);
-        let (Asked { mut flows, loaded, options: client_options }, Served { counts, options }) = (done?, served?);
+        let (Asked { mut flows, loaded, options: client_options }, Served { counts, options }) =
+            (done?, served?);
         for (flow, counts) in flows.iter_mut().zip(counts) {
             flow.server = counts;
         }
-        let counted = |name: &&'static str| Some((*name, kernels.near.tcp_counter(name).ok()?, kernels.far.tcp_counter(name).ok()?));
+        let counted = |name: &&'static str| {
+            Some((*name, kernels.near.tcp_counter(name).ok()?, kernels.far.tcp_counter(name).ok()?))
+        };
         let counters = Self::COUNTERS.iter().filter_map(counted).collect();
         let path = kernels.emulator.stop();
         Ok(KernelWebReport {

@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use ackclock_units::{Bytes, Duration};
 use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send, shutdown, sockopt};
+use rustix::net::{
+    RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send, shutdown, sockopt,
+};
 
 use super::{Closes, KernelWeb};
 use crate::linux::wait::be_punctual;
@@ -53,13 +55,28 @@ pub(super) struct Server<'a> {
 
 impl<'a> Server<'a> {
     /// A server that listens. To be called in its namespace.
-    pub(super) fn new(web: &'a KernelWeb, shared: &'a Shared, pattern: &'a Pattern, at: SocketAddr) -> Result<Self, DriveError> {
+    pub(super) fn new(
+        web: &'a KernelWeb,
+        shared: &'a Shared,
+        pattern: &'a Pattern,
+        at: SocketAddr,
+    ) -> Result<Self, DriveError> {
         let wanted = Wanted::new(&web.options);
         let (listener, ready) = (listener(at, &wanted)?, Ready::new()?);
         ready.add(&listener, LISTENER, epoll::EventFlags::IN)?;
         let n = web.transfers.len();
         let served = Served { counts: vec![None; n], options: Vec::new() };
-        Ok(Self { web, shared, pattern, listener, ready, conns: (0..n).map(|_| None).collect(), open: 0, served, wanted })
+        Ok(Self {
+            web,
+            shared,
+            pattern,
+            listener,
+            ready,
+            conns: (0..n).map(|_| None).collect(),
+            open: 0,
+            served,
+            wanted,
+        })
     }
 
     /// Serves until the clients are done.
@@ -89,21 +106,25 @@ impl<'a> Server<'a> {
 
     fn accept(&mut self) -> Result<(), DriveError> {
         loop {
-            let (socket, peer) = match acceptfrom_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(accepted) => accepted,
-                Err(Errno::AGAIN) => return Ok(()),
-                // The client has given up meanwhile.
-                Err(Errno::CONNABORTED | Errno::INTR) => continue,
-                Err(e) => return Err(DriveError::System("accept a connection in a namespace", e.into())),
-            };
+            let (socket, peer) =
+                match acceptfrom_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                    Ok(accepted) => accepted,
+                    Err(Errno::AGAIN) => return Ok(()),
+                    // The client has given up meanwhile.
+                    Err(Errno::CONNABORTED | Errno::INTR) => continue,
+                    Err(e) => return Err(DriveError::System("accept a connection in a namespace", e.into())),
+                };
             self.wanted.ask(socket.as_fd());
-            // The end of an answer is not to wait for an ack of what comes before it (Nagle); one that rides on the close does not either.
-            sockopt::set_tcp_nodelay(&socket, true).map_err(|e| DriveError::System("set an option of a socket", e.into()))?;
+            // The end of an answer is not to wait for an ack of what comes before it (Nagle); one that rides
+            // on the close does not either.
+            sockopt::set_tcp_nodelay(&socket, true)
+                .map_err(|e| DriveError::System("set an option of a socket", e.into()))?;
             let peer = peer.and_then(|p| SocketAddr::try_from(p).ok());
             let number = peer.and_then(|p| Kernels::host_number(p.ip())).filter(|n| *n < self.conns.len());
             let Some(n) = number else { continue };
             self.ready.add(&socket, n, EDGES)?;
-            self.conns[n] = Some(Conn { socket, unread: self.web.transfers[n].request, written: 0, answered: false });
+            self.conns[n] =
+                Some(Conn { socket, unread: self.web.transfers[n].request, written: 0, answered: false });
             self.open += 1;
         }
     }
@@ -141,8 +162,13 @@ impl Conn {
         if self.unread > 0 || self.answered {
             return false;
         }
-        // A server that closes says that more is to come, if only the end, which then rides on the last segment, as it does in the simulator.
-        let flags = if closes == Closes::Server { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
+        // A server that closes says that more is to come, if only the end, which then rides on the last
+        // segment, as it does in the simulator.
+        let flags = if closes == Closes::Server {
+            SendFlags::NOSIGNAL | SendFlags::MORE
+        } else {
+            SendFlags::NOSIGNAL
+        };
         while self.written < size {
             let bytes = pattern.from(n, self.written);
             let bytes = &bytes[..bytes.len().min((size - self.written).min(usize::MAX as Bytes) as usize)];

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use ackclock_drive::{Capture, Carrier, Clock, DriveError, Ends, Flow, Flows, FlowsReport, KernelsOptions, TcpOption};
+use ackclock_drive::{
+    Capture, Carrier, Clock, DriveError, Ends, Flow, Flows, FlowsReport, KernelsOptions, TcpOption,
+};
 use ackclock_sim::scenario::{LinkPlan, Resolved, Scenario};
 use ackclock_trace::Outcome;
 
@@ -20,7 +22,15 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// Of that text, with nothing else set.
     pub fn of(text: &'a str, near: Carrier, far: Carrier) -> Self {
-        Self { text, carriers: (near, far), parameters: &[], options: &[], quick_acks: false, clock: Clock::start(), capture: None }
+        Self {
+            text,
+            carriers: (near, far),
+            parameters: &[],
+            options: &[],
+            quick_acks: false,
+            clock: Clock::start(),
+            capture: None,
+        }
     }
 
     pub fn run(self, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<FlowsReport, DriveError> {
@@ -30,13 +40,24 @@ impl<'a> Run<'a> {
             conversations: scenario.conversations(job).unwrap(),
             duration: scenario.duration(),
             parameters: self.parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-            options: self.options.iter().map(|(name, value)| (TcpOption::named(name).unwrap(), *value)).collect(),
+            options: self
+                .options
+                .iter()
+                .map(|(name, value)| (TcpOption::named(name).unwrap(), *value))
+                .collect(),
             quick_acks: self.quick_acks,
         };
         let edge = &scenario.path.edges[0];
         let (there, back) = (edge.link.spec(), edge.back.as_ref().map(LinkPlan::spec).unwrap());
-        let options =
-            KernelsOptions { mtu: 1500, there, back, access: flows.access(), seed: job.seed, clock: self.clock, capture: self.capture.clone() };
+        let options = KernelsOptions {
+            mtu: 1500,
+            there,
+            back,
+            access: flows.access(),
+            seed: job.seed,
+            clock: self.clock,
+            capture: self.capture.clone(),
+        };
         let ends = Ends::new(self.carriers, flows.hosts()?, options)?;
         let found = flows.run(ends, go_on)?;
         self.capture.map_or(Ok(()), |c| c.finish())?;

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use ackclock_drive::{Clock, Lab, LabOptions, Means, PolicyFactory, check};
 use ackclock_engine::{AtNeed, Config, Policies, SenderPolicies};
 use ackclock_policy::{
-    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role, RttEstimator, SpuriousTimeout,
+    AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role,
+    RttEstimator, SpuriousTimeout,
 };
 use ackclock_sim::{LinkSpec, Passing, Verdict};
 use ackclock_units::{Duration, Instant, Rate, Rng};
@@ -20,7 +21,9 @@ use ackclock_units::{Duration, Instant, Rate, Rng};
 pub fn allowed() -> bool {
     match check() {
         Ok(Means::Direct) => return true,
-        Ok(Means::UserNamespace) => eprintln!("skipped: needs root (a program with several threads cannot enter a user namespace)"),
+        Ok(Means::UserNamespace) => {
+            eprintln!("skipped: needs root (a program with several threads cannot enter a user namespace)")
+        }
         Err(e) => eprintln!("skipped: {e}"),
     }
     false
@@ -34,7 +37,8 @@ fn choose<T: Role + ?Sized>(name: &str) -> Chosen<T> {
 pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
     let mut estimator = choose::<dyn RttEstimator>("rfc6298");
     estimator.set("min_rto", "20ms").unwrap();
-    let (backoff, timer) = (choose::<dyn Backoff>("exponential"), choose::<dyn RetransmissionTimer>("restart-on-ack"));
+    let (backoff, timer) =
+        (choose::<dyn Backoff>("exponential"), choose::<dyn RetransmissionTimer>("restart-on-ack"));
     let undo = choose::<dyn SpuriousTimeout>("none");
     let (recovery, window) = (choose::<dyn LossRecovery>(recovery), choose::<dyn CongestionControl>(window));
     let ack = choose::<dyn AckPolicy>("delayed");
@@ -95,7 +99,14 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let config = Config { mss: 65_495, time_wait: Duration::from_millis(100), ..Config::default() };
-        Self { mtu: 1500, rate: None, delay: Duration::from_micros(500), trouble: Trouble::default(), config, recovery: "sack" }
+        Self {
+            mtu: 1500,
+            rate: None,
+            delay: Duration::from_micros(500),
+            trouble: Trouble::default(),
+            config,
+            recovery: "sack",
+        }
     }
 }
 

@@ -21,7 +21,15 @@ pub fn at(text: &str) -> SocketAddr {
 /// A packet to the host.
 pub fn packet(from: SocketAddr, segment: &Segment, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    emit_tcp(from, at(HOST), &Segment { len: payload.len() as u32, ..*segment }, payload, Ecn::NotEct, &mut out).unwrap();
+    emit_tcp(
+        from,
+        at(HOST),
+        &Segment { len: payload.len() as u32, ..*segment },
+        payload,
+        Ecn::NotEct,
+        &mut out,
+    )
+    .unwrap();
     out
 }
 
@@ -43,7 +51,9 @@ pub fn answer(wire: &Port, wanted: impl Fn(SocketAddr, &Segment) -> bool) -> Seg
     let mut buffer = [0; 2000];
     for _ in 0..10_000 {
         while let Ok(n) = wire.recv(&mut buffer) {
-            let ip @ IpPacket { transport: Transport::Tcp(tcp), .. } = parse_ip(&buffer[..n]).unwrap() else { panic!("not TCP") };
+            let ip @ IpPacket { transport: Transport::Tcp(tcp), .. } = parse_ip(&buffer[..n]).unwrap() else {
+                panic!("not TCP")
+            };
             if wanted(ip.endpoints().1, &tcp.segment) {
                 return tcp.segment;
             }
@@ -55,10 +65,23 @@ pub fn answer(wire: &Port, wanted: impl Fn(SocketAddr, &Segment) -> bool) -> Seg
 
 /// Opens a connection by hand; the segment that the stranger would send next.
 pub fn open(wire: &Port, from: SocketAddr) -> Segment {
-    give(wire, &packet(from, &Segment { seq: SeqNumber(99), window: 60_000, flags: Flags::SYN, ..Segment::default() }, &[]));
+    give(
+        wire,
+        &packet(
+            from,
+            &Segment { seq: SeqNumber(99), window: 60_000, flags: Flags::SYN, ..Segment::default() },
+            &[],
+        ),
+    );
     let reply = answer(wire, |to, s| to == from && s.flags.has(Flags::SYN | Flags::ACK));
     assert_eq!(reply.ack, SeqNumber(100));
-    let next = Segment { seq: SeqNumber(100), ack: reply.seq + 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
+    let next = Segment {
+        seq: SeqNumber(100),
+        ack: reply.seq + 1,
+        window: 60_000,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
     give(wire, &packet(from, &next, &[]));
     next
 }

@@ -9,7 +9,8 @@ use super::{Connection, News, State};
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
 
-/// The largest window there is (RFC 7323 §2.3): what lies further below an acknowledgment number is not of this connection.
+/// The largest window there is (RFC 7323 §2.3): what lies further below an acknowledgment number is not of
+/// this connection.
 const MAX_WINDOW: u32 = 1 << 30;
 
 impl Connection {
@@ -17,7 +18,9 @@ impl Connection {
     #[inline(always)]
     pub(super) fn take_ack(&mut self, now: Instant, segment: &Segment) {
         let opened = self.take_window(now, segment);
-        let nothing_out = self.snd_una == self.snd_nxt && segment.options.sack.is_empty() && !self.rare.says(|r| r.copies.is_some());
+        let nothing_out = self.snd_una == self.snd_nxt
+            && segment.options.sack.is_empty()
+            && !self.rare.says(|r| r.copies.is_some());
         if nothing_out && self.is_untroubled(segment) {
             // The usual text at an end that only receives: found out cheaply.
             return;
@@ -48,10 +51,19 @@ impl Connection {
         }
 
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
-        let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() { self.take_sacks(segment, dsack) } else { 0 };
+        let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() {
+            self.take_sacks(segment, dsack)
+        } else {
+            0
+        };
         let copied = self.rare.says(|r| r.copies.is_some()) && self.answers_copy(segment, advanced, dsack);
-        // The answer to a window probe repeats the acknowledgment because the probe was turned away, not because something arrived out of order.
-        let is_dup = advanced == 0 && flight_before > 0 && !self.probe_outstanding && !copied && self.is_duplicate(segment, newly_sacked, opened);
+        // The answer to a window probe repeats the acknowledgment because the probe was turned away, not
+        // because something arrived out of order.
+        let is_dup = advanced == 0
+            && flight_before > 0
+            && !self.probe_outstanding
+            && !copied
+            && self.is_duplicate(segment, newly_sacked, opened);
         let nothing_new = advanced == 0 && newly_sacked == 0 && !is_dup;
         if nothing_new && self.is_untroubled(segment) {
             return;
@@ -94,7 +106,11 @@ impl Connection {
             rtt: sample,
             ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
             validated: self.sender.usage.validates(self.sender.window.cwnd),
-            deliveries: if self.sender.sent.keeps_deliveries() { self.deliveries(now, segment, advanced == 0 && !opened) } else { None },
+            deliveries: if self.sender.sent.keeps_deliveries() {
+                self.deliveries(now, segment, advanced == 0 && !opened)
+            } else {
+                None
+            },
         };
         let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
         let v = self.recover(now, &info, undone);
@@ -108,7 +124,8 @@ impl Connection {
         }
     }
 
-    /// The transmissions that an ack reports, and the latest moment of which its timestamp can tell. `same`: its number and window are.
+    /// The transmissions that an ack reports, and the latest moment of which its timestamp can tell. `same`:
+    /// its number and window are.
     #[cold]
     #[inline(never)]
     fn deliveries(&mut self, now: Instant, segment: &Segment, same: bool) -> Option<Deliveries> {
@@ -117,13 +134,19 @@ impl Connection {
         // Our clock showed what is echoed until the next millisecond began.
         let next = |ms| (now.as_nanos() / 1_000_000 + 1).saturating_sub(u64::from(ms));
         let echoed = ago.map(|ms| Instant::from_nanos((next(ms) * 1_000_000).saturating_sub(1)));
-        Some(Deliveries { echoed, repeats: same && segment.seq_len() == 0, ..self.sender.sent.take_deliveries()? })
+        Some(Deliveries {
+            echoed,
+            repeats: same && segment.seq_len() == 0,
+            ..self.sender.sent.take_deliveries()?
+        })
     }
 
-    /// RFC 9293 §3.10.7.4: the send window follows the newest segment, unless its acknowledgment is an old one. Returns true when it changed.
+    /// RFC 9293 §3.10.7.4: the send window follows the newest segment, unless its acknowledgment is an old
+    /// one. Returns true when it changed.
     #[inline(always)]
     fn take_window(&mut self, now: Instant, segment: &Segment) -> bool {
-        let newer = self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
+        let newer =
+            self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
         if seldom(!newer | (segment.ack < self.snd_una)) {
             return false;
         }
@@ -135,7 +158,8 @@ impl Connection {
         if window > 0 && self.rare.says(|r| r.probes > 0) {
             self.window_opened(segment);
         } else if window == 0 {
-            // The peer answers: it is alive, so neither probes nor retransmissions count towards giving up (RFC 9293 §3.8.6.1).
+            // The peer answers: it is alive, so neither probes nor retransmissions count towards giving up
+            // (RFC 9293 §3.8.6.1).
             if self.rare.unanswered_probes > 0 {
                 self.rare.unanswered_probes = 0;
             }
@@ -145,25 +169,31 @@ impl Connection {
         changed
     }
 
-    /// The window has opened after probes: what the probe carried was turned away unless acknowledged, so take it back and send in full segments.
+    /// The window has opened after probes: what the probe carried was turned away unless acknowledged, so
+    /// take it back and send in full segments.
     #[cold]
     fn window_opened(&mut self, segment: &Segment) {
         self.rare.probes = 0;
         self.timers.disarm(Timer::Persist);
-        if std::mem::take(&mut self.probe_outstanding) && segment.ack < self.snd_nxt && self.flight_size() == 1 {
+        if std::mem::take(&mut self.probe_outstanding)
+            && segment.ack < self.snd_nxt
+            && self.flight_size() == 1
+        {
             self.sender.sent.pop_back();
             self.snd_nxt = self.snd_nxt - 1;
             self.timers.disarm(Timer::Retransmission);
         }
     }
 
-    /// RFC 2883 §4: the first block is a DSACK when it lies below the acknowledgment number or inside the second block.
+    /// RFC 2883 §4: the first block is a DSACK when it lies below the acknowledgment number or inside the
+    /// second block.
     fn dsack_of(&self, segment: &Segment) -> Option<SeqRange> {
         let blocks = segment.options.sack.as_slice();
         let first = *blocks.first()?;
         let below = first.is_inside(SeqRange::new(segment.ack - MAX_WINDOW, segment.ack));
         let outstanding = SeqRange::new(segment.ack, self.snd_nxt);
-        let inside = || blocks.get(1).is_some_and(|second| second.is_inside(outstanding) && first.is_inside(*second));
+        let inside =
+            || blocks.get(1).is_some_and(|second| second.is_inside(outstanding) && first.is_inside(*second));
         (self.sack_on && (below || inside())).then_some(first)
     }
 
@@ -204,7 +234,8 @@ impl Connection {
         acked
     }
 
-    /// New data was acknowledged: counts of expiries end, the backed-off timeout by Karn's rule only with a valid sample.
+    /// New data was acknowledged: counts of expiries end, the backed-off timeout by Karn's rule only with a
+    /// valid sample.
     fn progress(&mut self, now: Instant, sampled: bool) {
         self.expiries = 0;
         if seldom(self.backoff_level > 0) && (sampled || !self.config.karn_backoff) {
@@ -220,8 +251,8 @@ impl Connection {
         }
     }
 
-    /// Asks the loss recovery what this ack means and carries out its phase. Answers how things stand then. `undone`: the ack has just given the
-    /// window back, and does not widen it.
+    /// Asks the loss recovery what this ack means and carries out its phase. Answers how things stand then.
+    /// `undone`: the ack has just given the window back, and does not widen it.
     fn recover(&mut self, now: Instant, info: &AckInfo, undone: bool) -> SenderView {
         if seldom(self.phase == Phase::Cwr) && self.snd_una >= self.sender.recovery_point {
             self.enter(now, Phase::Open);
@@ -231,7 +262,11 @@ impl Connection {
         let Sending { policies, state } = self.sender.both();
         let phase = policies.recovery.on_ack(info, &state.sent, &v, &mut state.lost);
         // Making a view costs something: the same one serves while nothing changes but the window.
-        let stale = !state.lost.is_empty() | (phase != Phase::Open) | (before != Phase::Open) | info.ece | (state.dups.delivered > 0);
+        let stale = !state.lost.is_empty()
+            | (phase != Phase::Open)
+            | (before != Phase::Open)
+            | info.ece
+            | (state.dups.delivered > 0);
         self.mark_lost(now);
         self.enter(now, phase);
         if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
@@ -243,11 +278,16 @@ impl Connection {
         if seldom(info.ece) {
             self.echo(now, info.newly_acked);
         }
-        // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675 §5), nor on an echo (RFC 3168 §6.1.2).
-        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss) && before != Phase::Recovery && !undone && !info.ece;
+        // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675
+        // §5), nor on an echo (RFC 3168 §6.1.2).
+        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
+            && before != Phase::Recovery
+            && !undone
+            && !info.ece;
         if info.newly_acked > 0 && grows {
             if seldom(before != self.phase) {
-                // The ack belongs to the phase that it may have ended (RFC 3465 §2.3: what follows a timeout grows by one segment at most).
+                // The ack belongs to the phase that it may have ended (RFC 3465 §2.3: what follows a timeout
+                // grows by one segment at most).
                 v = SenderView { phase: before, ..self.view(now) };
             }
             let Sending { policies, state } = self.sender.both();

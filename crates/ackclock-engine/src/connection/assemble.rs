@@ -12,7 +12,8 @@ impl Connection {
         // Made where it goes: a segment is large enough for its being moved to show.
         let options = self.options(now);
         let echo = if self.rare.says(|r| r.ecn.echo) { Flags::ECE } else { Flags::default() };
-        let window = if mostly(self.told & !self.pending.ack) { self.window_field() } else { self.acknowledge() };
+        let window =
+            if mostly(self.told & !self.pending.ack) { self.window_field() } else { self.acknowledge() };
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
     }
 
@@ -27,7 +28,11 @@ impl Connection {
     /// Options of a segment that is not a SYN.
     #[inline(always)]
     fn options(&self, now: Instant) -> Options {
-        if self.rare.is_changed() || self.reports_ranges() { self.some_options(now) } else { Options::default() }
+        if self.rare.is_changed() || self.reports_ranges() {
+            self.some_options(now)
+        } else {
+            Options::default()
+        }
     }
 
     #[inline(never)]
@@ -38,7 +43,10 @@ impl Connection {
             // With timestamps there is room for three blocks (RFC 2018 §3).
             let room = if timestamps.is_some() { 3 } else { 4 };
             // A FIN that waits behind a gap is reported with the range before it.
-            let held = self.receive.sack_blocks().map(|b| if self.rare.fin_at == Some(b.end) { SeqRange::new(b.start, b.end + 1) } else { b });
+            let held = self
+                .receive
+                .sack_blocks()
+                .map(|b| if self.rare.fin_at == Some(b.end) { SeqRange::new(b.start, b.end + 1) } else { b });
             self.dsack.into_iter().chain(held).take(room).for_each(|b| sack.push(b));
         }
         Options { timestamps, sack, ..Options::default() }
@@ -46,13 +54,20 @@ impl Connection {
 
     /// Timestamps, if they are in use.
     pub(super) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
-        self.rare.says(|r| r.timestamps.on).then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.rare.timestamps.ts_recent })
+        self.rare
+            .says(|r| r.timestamps.on)
+            .then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.rare.timestamps.ts_recent })
     }
 
-    /// Most payload that fits beside the options that a segment carries now; timestamps are in `smss` already.
+    /// Most payload that fits beside the options that a segment carries now; timestamps are in `smss`
+    /// already.
     #[inline]
     pub(super) fn most(&self, now: Instant) -> u32 {
-        if self.reports_ranges() { self.smss.saturating_sub(4 + 8 * self.options(now).sack.len() as u32).max(1) } else { self.smss }
+        if self.reports_ranges() {
+            self.smss.saturating_sub(4 + 8 * self.options(now).sack.len() as u32).max(1)
+        } else {
+            self.smss
+        }
     }
 
     /// True when the next segment carries SACK blocks.

@@ -37,14 +37,17 @@ impl Connection {
     /// Resets the connection: what is queued is lost, and the peer is told (RFC 9293 §3.10.5).
     pub fn abort(&mut self, now: Instant) {
         // Where both sides have closed, the peer is told only of data that nobody will read (RFC 2525 §2.17).
-        let told = matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait)
-            || self.readable() > 0;
+        let told = matches!(
+            self.state,
+            State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
+        ) || self.readable() > 0;
         if told {
             self.rare.reset = Some(self.reset(now));
         }
         match self.state {
             State::Closed => {}
-            // Both sides have closed in order, and the application knows: only the waiting ends (RFC 9293 §3.10.5).
+            // Both sides have closed in order, and the application knows: only the waiting ends (RFC 9293
+            // §3.10.5).
             State::TimeWait => self.end(true, now),
             _ => self.abandon(AbortReason::Local, now),
         }
@@ -53,10 +56,17 @@ impl Connection {
     fn reset(&self, now: Instant) -> Box<Segment> {
         // RFC 7323 §3.2: timestamps that are in use go with a RST too.
         let options = Options { timestamps: self.timestamps(now), ..Options::default() };
-        Box::new(Segment { seq: self.snd_nxt, ack: self.rcv_nxt, flags: Flags::RST | Flags::ACK, options, ..Segment::default() })
+        Box::new(Segment {
+            seq: self.snd_nxt,
+            ack: self.rcv_nxt,
+            flags: Flags::RST | Flags::ACK,
+            options,
+            ..Segment::default()
+        })
     }
 
-    /// Gives the connection up, telling the peer. An ICMP error that was the last to be heard of it is the reason then (RFC 9293 §3.9.2.2, SHLD-25).
+    /// Gives the connection up, telling the peer. An ICMP error that was the last to be heard of it is the
+    /// reason then (RFC 9293 §3.9.2.2, SHLD-25).
     pub(super) fn give_up(&mut self, reason: AbortReason, now: Instant) {
         if !matches!(self.state, State::SynSent) {
             self.rare.reset = Some(self.reset(now));
@@ -78,8 +88,9 @@ impl Connection {
         self.timers.arm(Timer::TimeWait, now + self.config.time_wait);
     }
 
-    /// In TIME-WAIT: true when a new SYN may reopen the pair of addresses at once (RFC 9293 §3.6.1): its timestamp is newer (RFC 6191 §2), or, where that
-    /// does not tell, its sequence number is beyond the old ones.
+    /// In TIME-WAIT: true when a new SYN may reopen the pair of addresses at once (RFC 9293 §3.6.1): its
+    /// timestamp is newer (RFC 6191 §2), or, where that does not tell, its sequence number is beyond the old
+    /// ones.
     pub fn may_be_replaced_by(&self, syn: &Segment) -> bool {
         let ts = syn.options.timestamps.filter(|_| self.rare.says(|r| r.timestamps.on));
         let newer = ts.map_or(0, |ts| ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32);

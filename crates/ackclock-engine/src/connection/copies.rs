@@ -1,4 +1,5 @@
-//! Segments sent several times at once (I-A7): the copies, the duplicate acks that they bring, and what a missing one means.
+//! Segments sent several times at once (I-A7): the copies, the duplicate acks that they bring, and what a
+//! missing one means.
 
 use std::collections::VecDeque;
 
@@ -28,21 +29,24 @@ struct Expected {
     range: SeqRange,
     /// Duplicate acks that have not come.
     missing: u32,
-    /// A retransmission timeout from its sending, the longest that one is waited for. The paper does not say how long.
+    /// A retransmission timeout from its sending, the longest that one is waited for. The paper does not say
+    /// how long.
     until: Instant,
 }
 
 impl Connection {
-    /// The segment at `range` is on its way out, once; plans to send it `copies` times as far as `room`, which it found, holds the others as well,
-    /// besides those that are under way.
+    /// The segment at `range` is on its way out, once; plans to send it `copies` times as far as `room`,
+    /// which it found, holds the others as well, besides those that are under way.
     #[cold]
     pub(super) fn plan_copies(&mut self, now: Instant, range: SeqRange, copies: u32, room: Bytes) {
-        // Without SACK a duplicate ack does not say of what: with nothing else outstanding, it says so all the same.
+        // Without SACK a duplicate ack does not say of what: with nothing else outstanding, it says so all
+        // the same.
         if !self.sack_on && range.start != self.snd_una {
             return;
         }
-        let under_way =
-            self.rare.copies.as_ref().map_or(0, |c| c.expected.iter().map(|e| u64::from(e.missing) * u64::from(e.range.len())).sum::<u64>());
+        let under_way = self.rare.copies.as_ref().map_or(0, |c| {
+            c.expected.iter().map(|e| u64::from(e.missing) * u64::from(e.range.len())).sum::<u64>()
+        });
         let len = u64::from(range.len());
         let fit = room.saturating_sub(len + under_way) / len;
         let more = fit.min(u64::from(copies - 1)) as u32;
@@ -80,7 +84,8 @@ impl Connection {
         Some(Transmit { segment, offset, kind: SendKind::Copy, retransmission: true, ecn })
     }
 
-    /// True when a segment acknowledges a copy: what is a duplicate in it says nothing about losses or needless retransmissions.
+    /// True when a segment acknowledges a copy: what is a duplicate in it says nothing about losses or
+    /// needless retransmissions.
     #[cold]
     pub(super) fn answers_copy(&mut self, segment: &Segment, advanced: u32, dsack: Option<SeqRange>) -> bool {
         let (sack, ack) = (self.sack_on, segment.ack);
@@ -88,7 +93,9 @@ impl Connection {
         let place = match dsack {
             Some(dsack) => copies.expected.iter().position(|e| e.range.covers(dsack)),
             // Without SACK, one that repeats the acknowledgment of a copied segment.
-            None if !sack && advanced == 0 && segment.seq_len() == 0 => copies.expected.iter().position(|e| e.range.end <= ack),
+            None if !sack && advanced == 0 && segment.seq_len() == 0 => {
+                copies.expected.iter().position(|e| e.range.end <= ack)
+            }
             None => None,
         };
         let Some(place) = place else { return false };
@@ -108,8 +115,8 @@ impl Connection {
         }
     }
 
-    /// A duplicate ack has not come in time. If the segment was acknowledged, one of its copies was lost, and the window is reduced, once for a window
-    /// of data; if not, its retransmission timer minds it.
+    /// A duplicate ack has not come in time. If the segment was acknowledged, one of its copies was lost, and
+    /// the window is reduced, once for a window of data; if not, its retransmission timer minds it.
     #[cold]
     pub(super) fn copies_expired(&mut self, now: Instant) {
         let una = self.snd_una;
@@ -144,7 +151,8 @@ impl Connection {
         }
     }
 
-    /// The retransmission timer has expired: whatever was copied, its loss has been minded, and what is resent is sent once.
+    /// The retransmission timer has expired: whatever was copied, its loss has been minded, and what is
+    /// resent is sent once.
     pub(super) fn forget_copies(&mut self) {
         if self.rare.copies.is_some() {
             self.rare.copies = None;

@@ -32,10 +32,17 @@ impl DuplicateAcks {
 }
 
 impl Connection {
-    /// Each duplicate ack says that one segment left the network; an ack of n segments takes n - 1 of them back, since one was the hole (RFC 6582 §3.2
-    /// step 3, "partial acknowledgments", in terms of `pipe`). The hole itself has not left it.
+    /// Each duplicate ack says that one segment left the network; an ack of n segments takes n - 1 of them
+    /// back, since one was the hole (RFC 6582 §3.2 step 3, "partial acknowledgments", in terms of `pipe`).
+    /// The hole itself has not left it.
     #[inline(never)]
-    pub(super) fn count_duplicates(&mut self, now: Instant, is_dup: bool, segments_acked: u32, flight_before: u32) {
+    pub(super) fn count_duplicates(
+        &mut self,
+        now: Instant,
+        is_dup: bool,
+        segments_acked: u32,
+        flight_before: u32,
+    ) {
         let smss = self.smss;
         if is_dup {
             let most = self.answerable(now).min(flight_before).saturating_sub(smss);
@@ -48,11 +55,14 @@ impl Connection {
         }
     }
 
-    /// Bytes outstanding that the peer can have had an answer to by now: what was sent within the shortest round trip has hardly arrived. A receiver that
-    /// forges duplicate acks has no more segments released than one that sends them honestly (RFC 5681 §3.2 step 4, its note on bogus duplicate acks).
+    /// Bytes outstanding that the peer can have had an answer to by now: what was sent within the shortest
+    /// round trip has hardly arrived. A receiver that forges duplicate acks has no more segments released
+    /// than one that sends them honestly (RFC 5681 §3.2 step 4, its note on bogus duplicate acks).
     fn answerable(&self, now: Instant) -> u32 {
         let measured = self.estimator.rtt().map(|r| r.min_rtt);
-        let Some(shortest) = self.sender.dups.shortest.into_iter().chain(measured).min() else { return u32::MAX };
+        let Some(shortest) = self.sender.dups.shortest.into_iter().chain(measured).min() else {
+            return u32::MAX;
+        };
         self.sender.sent.sent_by(now.saturating_sub(shortest))
     }
 }

@@ -16,7 +16,8 @@ pub(super) struct Forged {
 }
 
 impl Forged {
-    /// The acknowledgment number of the next one: the parts of the news but the last, which the due ack reports, then as many repetitions of that.
+    /// The acknowledgment number of the next one: the parts of the news but the last, which the due ack
+    /// reports, then as many repetitions of that.
     fn next(&mut self) -> Option<SeqNumber> {
         let (i, parts) = (self.sent, u32::from(self.how.parts));
         self.sent += 1;
@@ -24,7 +25,8 @@ impl Forged {
             let part = u64::from(self.news.len()) * u64::from(i + 1) / u64::from(parts);
             return Some(self.news.start + (part as u32 + self.how.ahead));
         }
-        (i + 1 < parts + u32::from(self.how.repeats) || (i + 1 == parts && self.how.ahead > 0)).then_some(self.news.end + self.how.ahead)
+        (i + 1 < parts + u32::from(self.how.repeats) || (i + 1 == parts && self.how.ahead > 0))
+            .then_some(self.news.end + self.how.ahead)
     }
 }
 

@@ -101,7 +101,8 @@ impl Connection {
         segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) && segment.seq == self.irs
     }
 
-    /// Sends the SYN-ACK once more. What acknowledges it may answer either (Karn), and its echo is of the peer's latest SYN (RFC 7323 §4.3).
+    /// Sends the SYN-ACK once more. What acknowledges it may answer either (Karn), and its echo is of the
+    /// peer's latest SYN (RFC 7323 §4.3).
     #[cold]
     pub(super) fn answer_syn_again(&mut self, now: Instant, segment: &Segment) {
         self.remember_timestamp(now, segment);
@@ -130,15 +131,18 @@ impl Connection {
             self.rare.timestamps.ts_recent = ts.tsval;
             self.rare.timestamps.ts_recent_at = now;
         }
-        // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options; those that every segment carries come off. A peer that announces
-        // next to nothing is not followed below 64 bytes.
-        let announced = o.mss.map_or(self.config.default_mss, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
+        // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options; those that every segment
+        // carries come off. A peer that announces next to nothing is not followed below 64 bytes.
+        let announced =
+            o.mss.map_or(self.config.default_mss, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
         self.smss = announced - if self.rare.timestamps.on { 12 } else { 0 };
         // RFC 3168 §6.1.1: a SYN asks with ECE and CWR, a SYN-ACK agrees with ECE alone.
         let both = Flags::ECE | Flags::CWR;
         let ecn = self.config.ecn
             && match self.state {
-                State::SynSent if segment.flags.has(Flags::ACK) => segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR),
+                State::SynSent if segment.flags.has(Flags::ACK) => {
+                    segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR)
+                }
                 _ => segment.flags.has(both),
             };
         if ecn != self.rare.ecn.on {
@@ -170,7 +174,8 @@ impl Connection {
         } else {
             self.timers.disarm(Timer::User);
         }
-        // The handshake gives the first sample, unless the SYN was sent more than once (Karn), be it that the peer's came again.
+        // The handshake gives the first sample, unless the SYN was sent more than once (Karn), be it that the
+        // peer's came again.
         if once && !self.rare.says(|r| r.syn_repeated) {
             self.backoff_level = 0;
             self.take_sample(now, now.since(self.last_sent_at));
@@ -205,15 +210,26 @@ impl Connection {
         // A SYN-ACK answers only what the SYN offered.
         let options = Options {
             mss: Some(self.config.mss.min(65_535) as u16),
-            window_scale: (self.config.window_scaling && (!answer || self.peer_scales)).then_some(self.rcv_wnd_shift),
+            window_scale: (self.config.window_scaling && (!answer || self.peer_scales))
+                .then_some(self.rcv_wnd_shift),
             sack_permitted: if answer { self.sack_on } else { self.config.sack },
-            timestamps: (if answer { self.rare.timestamps.on } else { self.config.timestamps })
-                .then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: if answer { self.rare.timestamps.ts_recent } else { 0 } }),
+            timestamps: (if answer { self.rare.timestamps.on } else { self.config.timestamps }).then(|| {
+                Timestamps {
+                    tsval: self.timestamp_clock(now),
+                    tsecr: if answer { self.rare.timestamps.ts_recent } else { 0 },
+                }
+            }),
             ..Options::default()
         };
         let window = self.config.rcv_buf.min(65_535) as u16;
-        let segment =
-            Segment { seq: self.iss, ack: if answer { self.rcv_nxt } else { Default::default() }, window, flags, options, ..Segment::default() };
+        let segment = Segment {
+            seq: self.iss,
+            ack: if answer { self.rcv_nxt } else { Default::default() },
+            window,
+            flags,
+            options,
+            ..Segment::default()
+        };
         if self.config.timestamps {
             self.rare.timestamps.last_ack_sent = self.rcv_nxt;
         }
@@ -231,6 +247,12 @@ impl Connection {
             level => self.sender.policies().backoff.syn_timeout(rto, level, &mut self.rng),
         };
         self.timers.arm(Timer::Retransmission, now + self.timeout);
-        Transmit { segment, offset: 0, kind: SendKind::Syn { repeat }, retransmission: repeat > 0, ecn: Ecn::NotEct }
+        Transmit {
+            segment,
+            offset: 0,
+            kind: SendKind::Syn { repeat },
+            retransmission: repeat > 0,
+            ecn: Ecn::NotEct,
+        }
     }
 }

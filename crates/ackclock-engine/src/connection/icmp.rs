@@ -1,4 +1,5 @@
-//! ICMP errors about what was sent: RFC 9293 §3.9.2.2, path MTU discovery (RFC 1191, RFC 8201), and what is believed of them (RFC 5927).
+//! ICMP errors about what was sent: RFC 9293 §3.9.2.2, path MTU discovery (RFC 1191, RFC 8201), and what is
+//! believed of them (RFC 5927).
 
 use ackclock_policy::{Phase, Scoreboard as _};
 use ackclock_units::{Instant, SeqRange};
@@ -38,7 +39,8 @@ enum Severity {
 }
 
 impl Connection {
-    /// Takes in an ICMP error that quotes a segment of this connection; the caller has looked at addresses and ports.
+    /// Takes in an ICMP error that quotes a segment of this connection; the caller has looked at addresses
+    /// and ports.
     pub fn handle_icmp(&mut self, now: Instant, error: &IcmpError) {
         // RFC 5927 §4.1: only what is outstanding can have met an error; anything else is old or forged.
         let outstanding = SeqRange::new(self.snd_una, self.snd_nxt).contains(error.seq);
@@ -56,18 +58,25 @@ impl Connection {
 
     fn take_unreachable(&mut self, now: Instant, severity: Severity) {
         match (self.state, severity) {
-            (State::SynSent | State::SynReceived, Severity::Refused) => self.abandon(AbortReason::Refused, now),
-            // In SYN-SENT a soft error too ends the attempt, at once, so that another address can be tried (RFC 5461 §4.1; see docs/departures.md).
-            (State::SynSent | State::SynReceived, Severity::Hard) | (State::SynSent, Severity::Soft) => self.abandon(AbortReason::Unreachable, now),
-            // RFC 9293 §3.9.2.2, MUST-56. A hard error counts for no more once the connection is synchronized (RFC 5927 §5.2).
+            (State::SynSent | State::SynReceived, Severity::Refused) => {
+                self.abandon(AbortReason::Refused, now)
+            }
+            // In SYN-SENT a soft error too ends the attempt, at once, so that another address can be tried
+            // (RFC 5461 §4.1; see docs/departures.md).
+            (State::SynSent | State::SynReceived, Severity::Hard) | (State::SynSent, Severity::Soft) => {
+                self.abandon(AbortReason::Unreachable, now)
+            }
+            // RFC 9293 §3.9.2.2, MUST-56. A hard error counts for no more once the connection is synchronized
+            // (RFC 5927 §5.2).
             _ => self.rare.unreachable_at = Some(now),
         }
     }
 
     /// A packet of `error.packet_len` bytes was too long for a link that claims to take `mtu`.
     ///
-    /// Anybody can say so who guesses ports and a sequence number. What claims less than segments that have arrived is therefore not acted upon before
-    /// the segment that it quotes times out; where none of that size has, the path is being discovered, and it counts at once (RFC 5927 §7.2).
+    /// Anybody can say so who guesses ports and a sequence number. What claims less than segments that have
+    /// arrived is therefore not acted upon before the segment that it quotes times out; where none of that
+    /// size has, the path is being discovered, and it counts at once (RFC 5927 §7.2).
     fn take_mtu(&mut self, now: Instant, mtu: u32, error: &IcmpError) {
         // A SYN carries no data that could be cut.
         if !self.state.is_synchronized() || !self.sender.is_made() {
@@ -84,7 +93,8 @@ impl Connection {
         // A claim below the floor is taken for the floor.
         let mtu = mtu.max(self.config.min_pmtu);
         // As in the handshake: nobody is followed below 64 bytes, and timestamps come off.
-        let most = mtu.saturating_sub(HEADERS[usize::from(v6)]).max(64) - if self.rare.timestamps.on { 12 } else { 0 };
+        let most = mtu.saturating_sub(HEADERS[usize::from(v6)]).max(64)
+            - if self.rare.timestamps.on { 12 } else { 0 };
         if most >= self.smss {
             return;
         }
@@ -99,15 +109,18 @@ impl Connection {
         self.resend_longer(now);
     }
 
-    /// A size that segments have had which arrived, of which the largest had as much at least (maxsizeacked of RFC 5927 §7.2; see docs/departures.md): the
-    /// mean of those that were acknowledged, or the largest that is selectively acknowledged.
+    /// A size that segments have had which arrived, of which the largest had as much at least (maxsizeacked
+    /// of RFC 5927 §7.2; see docs/departures.md): the mean of those that were acknowledged, or the largest
+    /// that is selectively acknowledged.
     fn size_acked(&self) -> u32 {
         let mean = self.stats.bytes_acked.checked_div(self.stats.segments_acked).unwrap_or(0) as u32;
-        let sacked = self.sender.sent.segments_from(self.snd_una).filter(|s| s.sacked).map(|s| s.range.len()).max();
+        let sacked =
+            self.sender.sent.segments_from(self.snd_una).filter(|s| s.sacked).map(|s| s.range.len()).max();
         mean.max(sacked.unwrap_or(0))
     }
 
-    /// The oldest segment has timed out: a claim about it, or about one after it, is believed now (MAXSEGRTO of RFC 5927 §7.2 is 1).
+    /// The oldest segment has timed out: a claim about it, or about one after it, is believed now (MAXSEGRTO
+    /// of RFC 5927 §7.2 is 1).
     #[cold]
     pub(super) fn believe_claimed_size(&mut self) {
         if let Some(claim) = self.rare.claimed_size.take()
@@ -117,8 +130,8 @@ impl Connection {
         }
     }
 
-    /// What is outstanding in segments that are too long now is lost and goes again. That is no sign of congestion: the window stays as it is
-    /// (RFC 1191 §6.5, RFC 8201 §5.4).
+    /// What is outstanding in segments that are too long now is lost and goes again. That is no sign of
+    /// congestion: the window stays as it is (RFC 1191 §6.5, RFC 8201 §5.4).
     fn resend_longer(&mut self, now: Instant) {
         let (from, most) = (self.snd_una, self.smss);
         let fin = self.fin_sent.then(|| self.snd_nxt - 1);
@@ -130,7 +143,8 @@ impl Connection {
         self.stop_timing();
         self.end_skip_test();
         if !matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            // As after a timeout, but for the window and the episode: until all of it is acknowledged, what acks show to be missing is this loss.
+            // As after a timeout, but for the window and the episode: until all of it is acknowledged, what
+            // acks show to be missing is this loss.
             let v = self.view(now);
             let Sending { policies, state } = self.sender.both();
             policies.recovery.on_rto(&state.sent, &v, &mut state.lost);
@@ -141,7 +155,9 @@ impl Connection {
             self.follow_recovery_deadline();
         }
         let Sending { state, .. } = self.sender.both();
-        state.lost.extend(state.sent.segments_from(from).filter(|s| !s.sacked && payload(s.range) > most).map(|s| s.range));
+        state.lost.extend(
+            state.sent.segments_from(from).filter(|s| !s.sacked && payload(s.range) > most).map(|s| s.range),
+        );
         self.mark_lost(now);
         let v = self.view(now);
         self.sender.quota = self.sender.policies().recovery.quota(&v);

@@ -1,4 +1,5 @@
-//! One endpoint: its state, and the calls by which a world and an application drive it. Each phase of its life has a file of its own.
+//! One endpoint: its state, and the calls by which a world and an application drive it. Each phase of its
+//! life has a file of its own.
 
 mod ack;
 mod assemble;
@@ -44,8 +45,8 @@ use crate::{AbortReason, AtNeed, Config, ConnectionEvent, Policies, Shortest, St
 pub struct Transmit {
     /// The segment.
     pub segment: Segment,
-    /// Position of the first payload byte in the stream of everything the application wrote (for [`Connection::copy_payload`], and for worlds that
-    /// check delivery). Meaningless without payload.
+    /// Position of the first payload byte in the stream of everything the application wrote (for
+    /// [`Connection::copy_payload`], and for worlds that check delivery). Meaningless without payload.
     pub offset: u64,
     /// Why it is sent.
     pub kind: SendKind,
@@ -90,8 +91,9 @@ impl Tracer {
 
 /// One TCP endpoint.
 ///
-/// Payload comes in two kinds, chosen at construction: [`Connection::counted`] connections hold no bytes at all ([`Connection::write_counted`],
-/// [`Connection::read_counted`]; payload slices are empty and [`Segment::len`] alone counts), [`Connection::new`] ones hold real bytes.
+/// Payload comes in two kinds, chosen at construction: [`Connection::counted`] connections hold no bytes at
+/// all ([`Connection::write_counted`], [`Connection::read_counted`]; payload slices are empty and
+/// [`Segment::len`] alone counts), [`Connection::new`] ones hold real bytes.
 #[derive(Debug)]
 pub struct Connection {
     state: State,
@@ -163,7 +165,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A closed connection with real bytes. `iss` is the initial send sequence number; `rng` its own random stream.
+    /// A closed connection with real bytes. `iss` is the initial send sequence number; `rng` its own random
+    /// stream.
     pub fn new(config: Arc<Config>, policies: Policies, iss: SeqNumber, rng: Rng) -> Self {
         Self::build(config, policies, iss, rng, false)
     }
@@ -260,7 +263,8 @@ impl Connection {
         self.stats.ca_events + self.stats.non_ca_events - u32::from(self.sender.episode.is_some())
     }
 
-    /// Lets the smallest and the largest round-trip time be those of the samples from now on, for counting from a moment on ([`Stats::since`]).
+    /// Lets the smallest and the largest round-trip time be those of the samples from now on, for counting
+    /// from a moment on ([`Stats::since`]).
     pub fn forget_rtt_extremes(&mut self) {
         (self.stats.rtt_min, self.stats.rtt_max) = (Shortest::default(), Duration::ZERO);
     }
@@ -333,17 +337,22 @@ impl Connection {
         self.snd_nxt.bytes_since(self.snd_una)
     }
 
-    /// Estimate of what is in the network (RFC 6675 §2): data (RFC 5681 §2), not the sequence number of a FIN.
+    /// Estimate of what is in the network (RFC 6675 §2): data (RFC 5681 §2), not the sequence number of a
+    /// FIN.
     #[inline(always)]
     fn pipe(&self) -> u32 {
         let pipe = self.sender.pipe(self.flight_size());
         if seldom(self.fin_sent) { pipe.saturating_sub(self.sender.sent.fins_in_network()) } else { pipe }
     }
 
-    /// Sequence number of the oldest unacknowledged byte of the stream. Its state tells whether that of the SYN comes first: after 2^32 bytes the oldest
-    /// byte has the SYN's number itself.
+    /// Sequence number of the oldest unacknowledged byte of the stream. Its state tells whether that of the
+    /// SYN comes first: after 2^32 bytes the oldest byte has the SYN's number itself.
     fn first_unacked(&self) -> SeqNumber {
-        if seldom(matches!(self.state, State::SynSent | State::SynReceived)) { self.iss + 1 } else { self.snd_una }
+        if seldom(matches!(self.state, State::SynSent | State::SynReceived)) {
+            self.iss + 1
+        } else {
+            self.snd_una
+        }
     }
 
     /// Stream position of sequence number `seq`, which is not below `snd_una`.

@@ -4,7 +4,8 @@ use ackclock_units::mostly;
 
 use crate::{AbortReason, ConnectionEvent};
 
-/// What the application has not been told yet, a bit each in the order of telling: it is asked for after every segment, and mostly there is nothing.
+/// What the application has not been told yet, a bit each in the order of telling: it is asked for after
+/// every segment, and mostly there is nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
     what: u8,

@@ -37,14 +37,19 @@ impl Connection {
     #[inline(never)]
     fn change_phase(&mut self, now: Instant, phase: Phase) {
         let before = self.phase;
-        if before == Phase::Cwr && matches!(phase, Phase::Open | Phase::Disorder) && self.snd_una < self.sender.recovery_point {
-            // The reduction on an echo lasts until what was outstanding then is acknowledged (RFC 3168 §6.1.2).
+        if before == Phase::Cwr
+            && matches!(phase, Phase::Open | Phase::Disorder)
+            && self.snd_una < self.sender.recovery_point
+        {
+            // The reduction on an echo lasts until what was outstanding then is acknowledged (RFC 3168
+            // §6.1.2).
             return;
         }
         self.phase = phase;
         match phase {
             Phase::Recovery | Phase::Loss => {
-                // One reduction per window of data: an ECN reduction of the same window counts (RFC 3168 §6.1.2).
+                // One reduction per window of data: an ECN reduction of the same window counts (RFC 3168
+                // §6.1.2).
                 let reduced = before == Phase::Cwr && self.snd_una < self.sender.recovery_point;
                 self.end_repaired(now);
                 self.sender.recovery_point = self.snd_nxt;
@@ -87,7 +92,8 @@ impl Connection {
         v.window = self.sender.window;
     }
 
-    /// RFC 8985 §7.4.2: a loss that a probe repaired is a congestion signal as any other, unless an ECN echo has told of this window.
+    /// RFC 8985 §7.4.2: a loss that a probe repaired is a congestion signal as any other, unless an ECN echo
+    /// has told of this window.
     #[cold]
     fn answer_repaired(&mut self, now: Instant, flight_size: Bytes) {
         if self.phase == Phase::Cwr {
@@ -115,7 +121,8 @@ impl Connection {
     /// ECN echo on an ack of so many bytes: one reduction per window of data (RFC 3168 §6.1.2).
     #[cold]
     pub(super) fn echo(&mut self, now: Instant, acked: Bytes) {
-        // The receiver echoes until it hears CWR, and what it says until that is acknowledged is old (RFC 3168 §6.1.2, §6.1.3).
+        // The receiver echoes until it hears CWR, and what it says until that is acknowledged is old (RFC
+        // 3168 §6.1.2, §6.1.3).
         if self.rare.ecn.cwr || self.rare.ecn.cwr_sent.is_some() {
             return;
         }
@@ -139,8 +146,8 @@ impl Connection {
         }
     }
 
-    /// A loss was inferred or the timer expired. It opens an episode, or cuts the window once more in the one that is open: that was not
-    /// clock-preserving then, whatever it began as, and counts once (M-U1).
+    /// A loss was inferred or the timer expired. It opens an episode, or cuts the window once more in the one
+    /// that is open: that was not clock-preserving then, whatever it began as, and counts once (M-U1).
     #[inline(never)]
     pub(super) fn begin_episode(&mut self, now: Instant, class: LossClass) {
         let (until, recovery_point) = (self.snd_nxt, self.snd_nxt);
@@ -170,24 +177,30 @@ impl Connection {
         self.trace(Mask::EPISODES, now, || EventKind::EpisodeBegan { class, recovery_point });
     }
 
-    /// Ends the episode whose losses are all repaired, if there is one. It outlives a recovery that the first new ack ends (Reno): what is found
-    /// missing below its end later belongs to the same window of data.
+    /// Ends the episode whose losses are all repaired, if there is one. It outlives a recovery that the first
+    /// new ack ends (Reno): what is found missing below its end later belongs to the same window of data.
     pub(super) fn end_repaired(&mut self, now: Instant) {
         if self.sender.episode.is_some_and(|e| self.snd_una >= e.until) {
             self.end_episode(now, false);
         }
     }
 
-    /// Puts back the episode that a timeout, now taken back, found open; without one, that of the timeout itself ends as spurious.
+    /// Puts back the episode that a timeout, now taken back, found open; without one, that of the timeout
+    /// itself ends as spurious.
     pub(super) fn restore_episode(&mut self, now: Instant, before: Option<Episode>) {
-        let (Some(before), Some(e)) = (before, &mut self.sender.episode) else { return self.end_episode(now, true) };
+        let (Some(before), Some(e)) = (before, &mut self.sender.episode) else {
+            return self.end_episode(now, true);
+        };
         e.until = before.until;
         if before.class == LossClass::Ca && e.class == LossClass::NonCa {
             e.class = LossClass::Ca;
             self.stats.ca_events += 1;
             self.stats.non_ca_events -= 1;
             let recovery_point = before.until;
-            self.trace(Mask::EPISODES, now, || EventKind::EpisodeBegan { class: LossClass::Ca, recovery_point });
+            self.trace(Mask::EPISODES, now, || EventKind::EpisodeBegan {
+                class: LossClass::Ca,
+                recovery_point,
+            });
         }
     }
 
@@ -198,7 +211,8 @@ impl Connection {
     }
 
     pub(super) fn set_window(&mut self, window: Window, now: Instant) {
-        // No window below one segment, whatever a policy answers; the receiver-only window is bounded by the receiver's alone.
+        // No window below one segment, whatever a policy answers; the receiver-only window is bounded by the
+        // receiver's alone.
         self.sender.window = Window { cwnd: window.cwnd.max(u64::from(self.smss)), ..window };
         if self.tracer.is_some() {
             self.trace_window(now, window);
@@ -208,7 +222,11 @@ impl Connection {
     #[cold]
     fn trace_window(&mut self, now: Instant, window: Window) {
         let pipe = u64::from(self.pipe());
-        self.trace(Mask::SAMPLES, now, || EventKind::Window { cwnd: window.cwnd, ssthresh: window.ssthresh, pipe });
+        self.trace(Mask::SAMPLES, now, || EventKind::Window {
+            cwnd: window.cwnd,
+            ssthresh: window.ssthresh,
+            pipe,
+        });
     }
 
     #[inline(never)]

@@ -11,8 +11,8 @@ use super::icmp::ClaimedSize;
 use super::skip_test::SkipTest;
 use super::undo::{Rebase, Watched};
 
-/// Reads as it was at the beginning, and has memory from when something of it is first changed. So what every segment passes must not write here what
-/// is there already.
+/// Reads as it was at the beginning, and has memory from when something of it is first changed. So what every
+/// segment passes must not write here what is there already.
 #[derive(Debug, Default)]
 pub(super) struct Rare(Option<Box<RareState>>);
 
@@ -34,7 +34,8 @@ impl DerefMut for Rare {
 }
 
 impl Rare {
-    /// A question that what is there at the beginning answers with no. Cheaper than reading: a plain connection is told by one look.
+    /// A question that what is there at the beginning answers with no. Cheaper than reading: a plain
+    /// connection is told by one look.
     #[inline(always)]
     pub(super) fn says(&self, question: impl FnOnce(&RareState) -> bool) -> bool {
         seldom(self.0.is_some()) && self.0.as_deref().is_some_and(question)
@@ -144,7 +145,8 @@ pub(super) struct TimestampState {
     pub(super) ts_recent_at: Instant,
     /// Acknowledgment number of the last segment sent (Last.ACK.sent).
     pub(super) last_ack_sent: SeqNumber,
-    /// Our clock when the first retransmission of a timeout was sent: an echo from before it means the timeout was spurious (RFC 3522 §3.2).
+    /// Our clock when the first retransmission of a timeout was sent: an echo from before it means the
+    /// timeout was spurious (RFC 3522 §3.2).
     pub(super) timeout_tsval: Option<u32>,
 }
 
@@ -156,6 +158,7 @@ pub(super) struct EcnState {
     pub(super) echo: bool,
     /// Set CWR on the next new data.
     pub(super) cwr: bool,
-    /// Where the new data begins that carried it last, until that is acknowledged: a stale number would compare wrongly after two gigabytes.
+    /// Where the new data begins that carried it last, until that is acknowledged: a stale number would
+    /// compare wrongly after two gigabytes.
     pub(super) cwr_sent: Option<SeqNumber>,
 }

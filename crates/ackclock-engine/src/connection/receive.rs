@@ -15,8 +15,18 @@ impl Connection {
 
     /// Takes the text of an acceptable segment that begins at `seq`.
     #[inline(always)]
-    pub(super) fn take_text(&mut self, now: Instant, seq: SeqNumber, len: u32, payload: &[u8], push: bool, ecn: Ecn) {
-        if !matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2) || self.fin_received {
+    pub(super) fn take_text(
+        &mut self,
+        now: Instant,
+        seq: SeqNumber,
+        len: u32,
+        payload: &[u8],
+        push: bool,
+        ecn: Ecn,
+    ) {
+        if !matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2)
+            || self.fin_received
+        {
             return;
         }
         self.note_congestion(ecn);
@@ -57,15 +67,16 @@ impl Connection {
         self.ask_ack_policy(now, Arrival { now, bytes: len, full_sized, push });
     }
 
-    /// Puts text at its place that comes out of order, in part again, or past the window's edge. Answers the new `rcv_nxt`; `None` when nothing of it
-    /// was taken.
+    /// Puts text at its place that comes out of order, in part again, or past the window's edge. Answers the
+    /// new `rcv_nxt`; `None` when nothing of it was taken.
     #[inline(never)]
     fn place_text(&mut self, seq: SeqNumber, len: u32, payload: &[u8]) -> Option<SeqNumber> {
         // Trim to the window.
         let start = seq.max(self.rcv_nxt);
         let end = (seq + len).min(self.rcv_adv);
         if start >= end {
-            // Old data again, or data beyond the window: acknowledge at once (RFC 9293 §3.10.7.4), saying what was repeated.
+            // Old data again, or data beyond the window: acknowledge at once (RFC 9293 §3.10.7.4), saying
+            // what was repeated.
             self.note_repeated(SeqRange::new(seq, seq + len));
             return None;
         }
@@ -126,7 +137,8 @@ impl Connection {
     /// Takes the FIN that stands at `seq`, once everything before it has arrived.
     #[inline(never)]
     pub(super) fn take_fin(&mut self, now: Instant, seq: SeqNumber) {
-        // A FIN that comes with a SYN counts once ours is acknowledged (RFC 9293 §3.10.7.2 and §3.10.7.3): it is not kept, the peer sends it again.
+        // A FIN that comes with a SYN counts once ours is acknowledged (RFC 9293 §3.10.7.2 and §3.10.7.3): it
+        // is not kept, the peer sends it again.
         if matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
             return;
         }
@@ -136,7 +148,8 @@ impl Connection {
             return;
         }
         if seq > self.rcv_nxt {
-            // Out of order: it waits for what is missing, and a SACK block reports it with the data before it.
+            // Out of order: it waits for what is missing, and a SACK block reports it with the data before
+            // it.
             if seq <= self.rcv_adv {
                 self.rare.fin_at.get_or_insert(seq);
             }
@@ -159,8 +172,8 @@ impl Connection {
         }
     }
 
-    /// The window to advertise in a segment that leaves now. The right edge moves only by a worthwhile step (silly-window avoidance, RFC 9293 §3.8.6.2.2)
-    /// and never back (§3.8.6).
+    /// The window to advertise in a segment that leaves now. The right edge moves only by a worthwhile step
+    /// (silly-window avoidance, RFC 9293 §3.8.6.2.2) and never back (§3.8.6).
     pub(super) fn advertise(&mut self) -> u16 {
         let edge = self.rcv_nxt + self.free_space();
         let gain = edge.diff(self.rcv_adv);
@@ -188,10 +201,13 @@ impl Connection {
         half.min(if self.rmss > 0 { self.rmss } else { self.config.mss })
     }
 
-    /// The application took bytes: tell the peer when that opens a window that had become narrow. A window that is still wide needs no segment of its own:
-    /// the next acknowledgment brings the news.
+    /// The application took bytes: tell the peer when that opens a window that had become narrow. A window
+    /// that is still wide needs no segment of its own: the next acknowledgment brings the news.
     pub(super) fn after_read(&mut self, n: u64) {
-        if n == 0 || !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) || self.fin_received {
+        if n == 0
+            || !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
+            || self.fin_received
+        {
             return;
         }
         self.told = false;

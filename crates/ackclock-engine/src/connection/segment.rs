@@ -12,9 +12,11 @@ use crate::AbortReason;
 const TS_RECENT_VALID: Duration = Duration::from_secs(24 * 86_400);
 
 impl Connection {
-    /// Takes in one segment. `payload` is its bytes (empty for counted connections); `ecn` the IP header's field.
+    /// Takes in one segment. `payload` is its bytes (empty for counted connections); `ecn` the IP header's
+    /// field.
     ///
-    /// A real payload whose length is not [`Segment::len`] is a bug of the caller; the shorter of the two counts.
+    /// A real payload whose length is not [`Segment::len`] is a bug of the caller; the shorter of the two
+    /// counts.
     #[inline(always)]
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment, payload: &[u8], ecn: Ecn) {
         // Copied only where something has to be changed: most segments are as they should be.
@@ -26,14 +28,16 @@ impl Connection {
         }
         let mut scale = None;
         if seldom(self.state == State::SynReceived) && self.repeats_syn(segment) {
-            // The peer's SYN again, or its SYN-ACK in a simultaneous open, which the acceptability test would turn away.
+            // The peer's SYN again, or its SYN-ACK in a simultaneous open, which the acceptability test would
+            // turn away.
             if !segment.flags.has(Flags::ACK) {
                 self.answer_syn_again(now, segment);
                 return;
             }
             // The window of a SYN-ACK is not scaled (RFC 7323 §2.2).
             scale = Some(std::mem::take(&mut self.snd_wnd_shift));
-            changed = Segment { seq: segment.seq + 1, flags: Flags(segment.flags.0 & !Flags::SYN.0), ..*segment };
+            changed =
+                Segment { seq: segment.seq + 1, flags: Flags(segment.flags.0 & !Flags::SYN.0), ..*segment };
             segment = &changed;
         }
         let more = match self.state {
@@ -49,7 +53,11 @@ impl Connection {
             return;
         }
         self.stats.segments_received += 1;
-        self.trace(Mask::PACKETS, now, || EventKind::Received { seq: segment.seq, len: segment.len, ack: segment.ack });
+        self.trace(Mask::PACKETS, now, || EventKind::Received {
+            seq: segment.seq,
+            len: segment.len,
+            ack: segment.ack,
+        });
         // Both SYNs and later segments may carry text and FIN.
         let syn = u32::from(segment.flags.has(Flags::SYN));
         if segment.len > 0 {
@@ -60,7 +68,8 @@ impl Connection {
         }
     }
 
-    /// Everything up to the ACK field in a synchronized state. Returns true when text and FIN are to be processed.
+    /// Everything up to the ACK field in a synchronized state. Returns true when text and FIN are to be
+    /// processed.
     #[inline(always)]
     fn segment_in_synchronized(&mut self, now: Instant, segment: &Segment) -> bool {
         let flags = segment.flags;
@@ -68,8 +77,12 @@ impl Connection {
             self.take_syn_again(now, segment);
             return false;
         }
-        if self.rare.says(|r| r.timestamps.on) && segment.options.timestamps.is_none() && !flags.has(Flags::RST) {
-            // RFC 7323 §3.2: once negotiated, a segment without the option is dropped silently, unless it is a reset.
+        if self.rare.says(|r| r.timestamps.on)
+            && segment.options.timestamps.is_none()
+            && !flags.has(Flags::RST)
+        {
+            // RFC 7323 §3.2: once negotiated, a segment without the option is dropped silently, unless it is
+            // a reset.
             return false;
         }
         if !self.passes_paws(now, segment) {
@@ -87,7 +100,11 @@ impl Connection {
                 self.restart_time_wait(now);
             }
             // RFC 9293 §3.10.7.4: with a closed window, valid ACKs still count.
-            if self.rcv_window() == 0 && segment.seq == self.rcv_nxt && flags.has(Flags::ACK) && self.ack_is_plausible(segment) {
+            if self.rcv_window() == 0
+                && segment.seq == self.rcv_nxt
+                && flags.has(Flags::ACK)
+                && self.ack_is_plausible(segment)
+            {
                 self.take_ack(now, segment);
             }
             return false;
@@ -110,10 +127,12 @@ impl Connection {
             self.challenge(now);
             return false;
         }
-        // Not before: what is thrown away must not set the clock that later segments are measured by (RFC 5961 §5.2).
+        // Not before: what is thrown away must not set the clock that later segments are measured by (RFC
+        // 5961 §5.2).
         self.remember_timestamp(now, segment);
         if seldom(flags.has(Flags::CWR)) && self.rare.ecn.echo {
-            // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168 §6.1.3).
+            // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168
+            // §6.1.3).
             self.rare.ecn.echo = false;
         }
         self.take_ack(now, segment);
@@ -135,8 +154,9 @@ impl Connection {
         true
     }
 
-    /// An unacceptable segment is answered with an ACK (RFC 9293 §3.10.7.4); one without sequence space only so often, or two confused endpoints would
-    /// answer each other for ever, and so one that no peer sends who knows the window (see docs/departures.md).
+    /// An unacceptable segment is answered with an ACK (RFC 9293 §3.10.7.4); one without sequence space only
+    /// so often, or two confused endpoints would answer each other for ever, and so one that no peer sends
+    /// who knows the window (see docs/departures.md).
     #[cold]
     fn answer_unacceptable(&mut self, now: Instant, segment: &Segment) {
         let beyond = segment.seq > self.rcv_nxt + self.rcv_window();
@@ -148,8 +168,9 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 §3.4, table 6, with the window as it was advertised. A segment without sequence space may also stand at the window's right edge: a sender
-    /// that has filled the window acknowledges from there (see docs/departures.md). A reset there lies outside of the window (RFC 5961 §3.2).
+    /// RFC 9293 §3.4, table 6, with the window as it was advertised. A segment without sequence space may
+    /// also stand at the window's right edge: a sender that has filled the window acknowledges from there
+    /// (see docs/departures.md). A reset there lies outside of the window (RFC 5961 §3.2).
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let (seq, window) = (segment.seq, self.rcv_window());
         if mostly((seq == self.rcv_nxt) & (window > 0)) {
@@ -163,12 +184,15 @@ impl Connection {
         }
         let inside = |s: SeqNumber| self.rcv_nxt <= s && s < edge;
         // A segment that starts below the window may still bring something above `rcv_nxt`.
-        inside(seq) || (len == 0 && seq == edge && !segment.flags.has(Flags::RST)) || (len > 0 && seq < self.rcv_nxt && segment.end() > self.rcv_nxt)
+        inside(seq)
+            || (len == 0 && seq == edge && !segment.flags.has(Flags::RST))
+            || (len > 0 && seq < self.rcv_nxt && segment.end() > self.rcv_nxt)
     }
 
     /// RFC 5961 §5.2: an ACK must be in `snd_una - max_snd_wnd ..= snd_nxt`.
     fn ack_is_plausible(&self, segment: &Segment) -> bool {
-        segment.ack <= self.snd_nxt && i64::from(segment.ack.diff(self.snd_una)) >= -i64::from(self.max_snd_wnd)
+        segment.ack <= self.snd_nxt
+            && i64::from(segment.ack.diff(self.snd_una)) >= -i64::from(self.max_snd_wnd)
     }
 
     /// RFC 7323 §5.3, R1.
@@ -193,7 +217,8 @@ impl Connection {
         }
     }
 
-    /// RFC 5961 §4.2: whatever its sequence number, and whatever options it lacks, a SYN gets a challenge ACK.
+    /// RFC 5961 §4.2: whatever its sequence number, and whatever options it lacks, a SYN gets a challenge
+    /// ACK.
     #[cold]
     fn take_syn_again(&mut self, now: Instant, segment: &Segment) {
         if self.state == State::SynReceived && self.passive && self.is_acceptable(segment) {
@@ -204,7 +229,8 @@ impl Connection {
         }
     }
 
-    /// RFC 5961 §3.2: a RST is believed only at exactly `rcv_nxt`; elsewhere in the window it gets a challenge ACK.
+    /// RFC 5961 §3.2: a RST is believed only at exactly `rcv_nxt`; elsewhere in the window it gets a
+    /// challenge ACK.
     #[cold]
     fn take_reset(&mut self, now: Instant, segment: &Segment) {
         if segment.seq != self.rcv_nxt {
@@ -249,7 +275,12 @@ impl Connection {
         Some(if segment.flags.has(Flags::ACK) {
             Segment { seq: segment.ack, flags: Flags::RST, ..Segment::default() }
         } else {
-            Segment { seq: SeqNumber(0), ack: segment.end(), flags: Flags::RST | Flags::ACK, ..Segment::default() }
+            Segment {
+                seq: SeqNumber(0),
+                ack: segment.end(),
+                flags: Flags::RST | Flags::ACK,
+                ..Segment::default()
+            }
         })
     }
 }

@@ -22,7 +22,12 @@ impl Connection {
                 self.stats.data_segments_sent += 1;
                 self.stats.bytes_sent += u64::from(segment.len);
             }
-            self.trace(Mask::PACKETS, now, || EventKind::Sent { kind: *kind, seq: segment.seq, len: segment.len, ack: segment.ack });
+            self.trace(Mask::PACKETS, now, || EventKind::Sent {
+                kind: *kind,
+                seq: segment.seq,
+                len: segment.len,
+                ack: segment.ack,
+            });
         }
         transmit
     }
@@ -76,7 +81,13 @@ impl Connection {
     #[cold]
     fn transmit_first(&mut self, now: Instant) -> Option<Transmit> {
         if let Some(segment) = self.rare.reset.take().map(|s| *s) {
-            return Some(Transmit { segment, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct });
+            return Some(Transmit {
+                segment,
+                offset: 0,
+                kind: SendKind::Reset,
+                retransmission: false,
+                ecn: Ecn::NotEct,
+            });
         }
         if let Some(ack) = self.transmit_forged(now) {
             return Some(ack);
@@ -84,7 +95,11 @@ impl Connection {
         let range = self.rare.loss_probe?;
         let again = range.start < self.snd_nxt;
         // New data is sent however little it is, so the probe is forgotten only then.
-        let transmit = if again { self.transmit_again(now, range.start) } else { self.transmit_new(now, u64::from(self.smss)) };
+        let transmit = if again {
+            self.transmit_again(now, range.start)
+        } else {
+            self.transmit_new(now, u64::from(self.smss))
+        };
         self.rare.loss_probe = None;
         self.stats.tail_loss_probes += u32::from(transmit.is_some());
         Some(Transmit { kind: SendKind::TailLossProbe { again }, ..transmit? })
@@ -108,7 +123,8 @@ impl Connection {
                 return Some(copy);
             }
         }
-        // With nothing outstanding there is nothing to repair, whatever the phase: only the windows count, and a closed one needs its probe.
+        // With nothing outstanding there is nothing to repair, whatever the phase: only the windows count,
+        // and a closed one needs its probe.
         let sender = &*self.sender;
         if mostly(self.phase == Phase::Open && !sender.sent.has_lost()) || sender.sent.is_empty() {
             // Asked before the windows: an end that only receives has nothing.
@@ -138,7 +154,8 @@ impl Connection {
         self.transmit_again(now, range.start)
     }
 
-    /// New data, when the congestion window leaves `room`, the receiver's window allows it and it is worth a segment (RFC 9293 §3.8.6.2.1, §3.7.4).
+    /// New data, when the congestion window leaves `room`, the receiver's window allows it and it is worth a
+    /// segment (RFC 9293 §3.8.6.2.1, §3.7.4).
     #[inline(always)]
     fn transmit_new(&mut self, now: Instant, room: Bytes) -> Option<Transmit> {
         let (unsent, fin_due) = (self.unsent(), self.fin_is_due());
@@ -146,8 +163,13 @@ impl Connection {
             return None;
         }
         let idle = self.snd_nxt == self.snd_una;
-        if !idle && room < u64::from(self.smss) && unsent >= u64::from(self.smss) && mostly(self.sender.policies().framing.is_none()) {
-            // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK blocks may make it a little shorter.)
+        if !idle
+            && room < u64::from(self.smss)
+            && unsent >= u64::from(self.smss)
+            && mostly(self.sender.policies().framing.is_none())
+        {
+            // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK
+            // blocks may make it a little shorter.)
             return None;
         }
         self.transmit_unsent(now, room, unsent, fin_due)
@@ -161,7 +183,13 @@ impl Connection {
 
     /// The same, when so much is `unsent`, or a FIN due.
     #[inline(never)]
-    fn transmit_unsent(&mut self, now: Instant, room: Bytes, unsent: Bytes, fin_due: bool) -> Option<Transmit> {
+    fn transmit_unsent(
+        &mut self,
+        now: Instant,
+        room: Bytes,
+        unsent: Bytes,
+        fin_due: bool,
+    ) -> Option<Transmit> {
         let idle = self.snd_nxt == self.snd_una;
         if seldom(idle) && self.config.idle_restart && self.stats.data_segments_sent > 0 {
             self.restart_after_idle(now);
@@ -169,8 +197,11 @@ impl Connection {
         let whole = self.most(now);
         let Sending { policies, state } = self.sender.both();
         let room = if idle { room.max(state.window.cwnd) } else { room };
-        let Frame { most, copies } =
-            if seldom(policies.framing.is_some()) && unsent > 0 { self.frame(now, whole) } else { Frame { most: whole, copies: 1 } };
+        let Frame { most, copies } = if seldom(policies.framing.is_some()) && unsent > 0 {
+            self.frame(now, whole)
+        } else {
+            Frame { most: whole, copies: 1 }
+        };
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
         let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
         let last = u64::from(len) == unsent;
@@ -229,7 +260,8 @@ impl Connection {
         Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
     }
 
-    /// What few connections have to do with `len` bytes of new data that leave at `snd_nxt`: answers their ECN field.
+    /// What few connections have to do with `len` bytes of new data that leave at `snd_nxt`: answers their
+    /// ECN field.
     #[inline(never)]
     fn note_new(&mut self, now: Instant, len: u32, flags: &mut Flags) -> Ecn {
         if std::mem::take(&mut self.rare.ecn.cwr) {
@@ -250,8 +282,9 @@ impl Connection {
         Frame { most: frame.most.clamp(1, whole), copies: frame.copies.max(1) }
     }
 
-    /// Silly-window avoidance and Nagle's algorithm (RFC 9293 §3.8.6.2.1): `len` bytes of at most `most` could go now; `last` when nothing more is queued,
-    /// `at_once` when nothing is outstanding or Nagle's algorithm does not apply.
+    /// Silly-window avoidance and Nagle's algorithm (RFC 9293 §3.8.6.2.1): `len` bytes of at most `most`
+    /// could go now; `last` when nothing more is queued, `at_once` when nothing is outstanding or Nagle's
+    /// algorithm does not apply.
     fn worth_sending(&self, len: u32, most: u32, last: bool, at_once: bool, fin_due: bool) -> bool {
         if len == 0 {
             return false;
@@ -260,7 +293,8 @@ impl Connection {
             return true;
         }
         if last {
-            // (2): everything queued; with Nagle only while nothing is outstanding. What a FIN follows need not wait for more, nor does a probe.
+            // (2): everything queued; with Nagle only while nothing is outstanding. What a FIN follows need
+            // not wait for more, nor does a probe.
             return fin_due || (at_once && !self.corked) || self.rare.says(|r| r.loss_probe.is_some());
         }
         // (3): half of the largest window ever offered.
@@ -315,8 +349,10 @@ impl Connection {
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += u64::from(len);
         }
-        let by_timeout = self.phase == Phase::Loss && self.sender.episode.is_some_and(|e| e.class == LossClass::NonCa);
-        if let Some(e) = self.sender.episode.as_mut().filter(|_| !self.rare.says(|r| r.loss_probe.is_some())) {
+        let by_timeout =
+            self.phase == Phase::Loss && self.sender.episode.is_some_and(|e| e.class == LossClass::NonCa);
+        if let Some(e) = self.sender.episode.as_mut().filter(|_| !self.rare.says(|r| r.loss_probe.is_some()))
+        {
             e.retransmissions += 1;
             // The first retransmission belongs to the signal itself; the rest are "other losses" (M-U1).
             self.stats.other_losses += u32::from(e.retransmissions > 1);
@@ -327,13 +363,15 @@ impl Connection {
         self.pace(now, len);
         let offset = self.position(range.start);
         let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        let push = if len > 0 && offset + u64::from(len) == self.send.end() { Flags::PSH } else { Flags::default() };
+        let push =
+            if len > 0 && offset + u64::from(len) == self.send.end() { Flags::PSH } else { Flags::default() };
         let segment = self.segment(now, range.start, len, flags | push);
         let kind = if by_timeout { SendKind::TimeoutRetransmit } else { SendKind::FastRetransmit };
         Some(Transmit { segment, offset, kind, retransmission: true, ecn: Ecn::NotEct })
     }
 
-    /// One byte beyond a closed window, or what a narrow one takes (RFC 9293 §3.8.6.1, and the override of §3.8.6.2.1).
+    /// One byte beyond a closed window, or what a narrow one takes (RFC 9293 §3.8.6.1, and the override of
+    /// §3.8.6.2.1).
     #[cold]
     fn transmit_probe(&mut self, now: Instant) -> Option<Transmit> {
         let again = self.probe_outstanding;
@@ -364,7 +402,13 @@ impl Connection {
             self.arm_persist(now);
         }
         let segment = self.segment(now, seq, len, Flags::ACK | Flags::PSH);
-        Some(Transmit { segment, offset, kind: SendKind::WindowProbe, retransmission: again, ecn: Ecn::NotEct })
+        Some(Transmit {
+            segment,
+            offset,
+            kind: SendKind::WindowProbe,
+            retransmission: again,
+            ecn: Ecn::NotEct,
+        })
     }
 
     pub(super) fn transmit_ack(&mut self, now: Instant) -> Transmit {

@@ -13,7 +13,8 @@ use super::usage::Usage;
 use crate::policies::{AtNeed, SenderChoice, SenderPolicies};
 use crate::scoreboard::Scoreboard;
 
-/// Reads as it was at the beginning until it is made, which the first change and the first question to a policy do.
+/// Reads as it was at the beginning until it is made, which the first change and the first question to a
+/// policy do.
 #[derive(Debug)]
 pub(super) enum Sender {
     /// Nothing was sent.
@@ -47,7 +48,8 @@ pub(super) struct SenderState {
     pub(super) sampling: SamplingRate,
 }
 
-/// A loss episode that is not over: from the first cut of the window until all that was outstanding then is acknowledged (M-U1).
+/// A loss episode that is not over: from the first cut of the window until all that was outstanding then is
+/// acknowledged (M-U1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Episode {
     pub(super) class: LossClass,
@@ -74,7 +76,8 @@ impl SenderState {
         }
     }
 
-    /// What of `flight_size` outstanding bytes is in the network, by the scoreboard; without SACK each duplicate ack stands for one segment that has left.
+    /// What of `flight_size` outstanding bytes is in the network, by the scoreboard; without SACK each
+    /// duplicate ack stands for one segment that has left.
     #[inline(always)]
     pub(super) fn pipe(&self, flight_size: u32) -> u32 {
         self.sent.in_network(flight_size, self.dups.delivered)
@@ -104,7 +107,9 @@ impl DerefMut for Sender {
 impl Sender {
     pub(super) fn new(policies: AtNeed<SenderPolicies>) -> Self {
         match policies {
-            AtNeed::Made(policies) => Self::Made(Box::new(Sending { policies: *policies, state: SenderState::new() })),
+            AtNeed::Made(policies) => {
+                Self::Made(Box::new(Sending { policies: *policies, state: SenderState::new() }))
+            }
             AtNeed::Chosen(choice) => Self::Chosen(choice),
         }
     }
@@ -149,7 +154,8 @@ impl Connection {
         }
     }
 
-    /// From here on the rules of the sending side are asked: the connection is established, its segment size known.
+    /// From here on the rules of the sending side are asked: the connection is established, its segment size
+    /// known.
     #[inline(never)]
     pub(super) fn begin_sending(&mut self, now: Instant) {
         let (from, smss) = (self.snd_una, u64::from(self.smss));

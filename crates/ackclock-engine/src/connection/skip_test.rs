@@ -1,7 +1,9 @@
-//! A test whether the peer acknowledges what it has not got (Sherwood, Bhattacharjee & Braud 2005, "randomly skipped segments").
+//! A test whether the peer acknowledges what it has not got (Sherwood, Bhattacharjee & Braud 2005, "randomly
+//! skipped segments").
 //!
-//! Now and then a new segment is left out while what follows it is sent. An honest receiver answers with duplicate acks, and gets the segment a round trip
-//! late; one that acknowledges it before it was sent has lied. For the recovery the segment is no loss: those duplicate acks are kept from it.
+//! Now and then a new segment is left out while what follows it is sent. An honest receiver answers with
+//! duplicate acks, and gets the segment a round trip late; one that acknowledges it before it was sent has
+//! lied. For the recovery the segment is no loss: those duplicate acks are kept from it.
 
 use ackclock_policy::{Ecn, Phase};
 use ackclock_trace::SendKind;
@@ -14,7 +16,8 @@ use crate::AbortReason;
 /// For how many smoothed round trips after the late segment duplicate acks may be its own doing.
 const PATIENCE_RTTS: u64 = 2;
 
-/// Segments outstanding whose acks are sure to release what follows a segment that is left out, even where two of them make one ack.
+/// Segments outstanding whose acks are sure to release what follows a segment that is left out, even where
+/// two of them make one ack.
 const UNDER_WAY_SEGS: u32 = 3;
 
 /// How the test stands.
@@ -55,18 +58,21 @@ impl Connection {
     #[cold]
     pub(super) fn sent_anyway(&mut self, range: SeqRange) {
         let Some(test) = self.rare.skip_test.as_mut() else { return };
-        if matches!(test.stage, Stage::Skipped { range: skipped, .. } if range.start < skipped.end && skipped.start < range.end) {
+        if matches!(test.stage, Stage::Skipped { range: skipped, .. } if range.start < skipped.end && skipped.start < range.end)
+        {
             test.stage = Stage::Idle;
         }
     }
 
-    /// What goes out instead of `transmit`: what was left out once its time has come, or what follows, where this is to be left out.
+    /// What goes out instead of `transmit`: what was left out once its time has come, or what follows, where
+    /// this is to be left out.
     #[cold]
     pub(super) fn test_by_skipping(&mut self, now: Instant, transmit: Option<Transmit>) -> Option<Transmit> {
         let Some(t) = transmit else { return self.send_skipped(now) };
         // Something follows it, now or with the acks that are under way.
         let under_way = self.flight_size().saturating_sub(t.segment.len) >= UNDER_WAY_SEGS * self.smss;
-        let follows = self.unsent() >= u64::from(self.smss) && (under_way || self.view(now).room() >= u64::from(self.smss));
+        let follows = self.unsent() >= u64::from(self.smss)
+            && (under_way || self.view(now).room() >= u64::from(self.smss));
         let (every, open, una) = (self.config.skip_test, self.phase == Phase::Open, self.snd_una);
         let test = self.rare.skip_test.as_mut()?;
         if t.kind != SendKind::New || t.segment.len == 0 {
@@ -98,7 +104,8 @@ impl Connection {
         let Stage::Skipped { range, shown: true } = self.rare.skip_test.as_ref()?.stage else { return None };
         let rtt = self.estimator.rtt().map_or(Duration::ZERO, |r| r.srtt);
         self.rare.skip_test.as_mut()?.stage = Stage::Late { range, until: now + rtt * PATIENCE_RTTS };
-        // In the books it is a retransmission, since what was sent after its first place in them is older: no sample is taken of it.
+        // In the books it is a retransmission, since what was sent after its first place in them is older: no
+        // sample is taken of it.
         self.sender.sent.retransmit(range.start, range.len(), now)?;
         let v = self.view(now);
         self.sender.policies().recovery.on_retransmit(range, &v);
@@ -108,13 +115,15 @@ impl Connection {
         Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
     }
 
-    /// Reads what `segment` says of the one that was left out. Returns true when the connection has ended: the peer acknowledges what was never sent.
+    /// Reads what `segment` says of the one that was left out. Returns true when the connection has ended:
+    /// the peer acknowledges what was never sent.
     #[cold]
     pub(super) fn judge_skipped(&mut self, now: Instant, segment: &Segment) -> bool {
         let Some(test) = self.rare.skip_test.as_mut() else { return false };
         let Stage::Skipped { range, shown } = &mut test.stage else { return false };
         let blocks = segment.options.sack.as_slice();
-        let reported = blocks.iter().any(|b| b.end > range.start && b.start < range.end && b.start >= self.snd_una);
+        let reported =
+            blocks.iter().any(|b| b.end > range.start && b.start < range.end && b.start >= self.snd_una);
         if segment.ack > range.start || reported {
             self.give_up(AbortReason::FalseAck, now);
             return true;
@@ -136,7 +145,8 @@ impl Connection {
     }
 }
 
-/// How many segments pass until the next test: `every` on average, so that the peer cannot know which one is left out.
+/// How many segments pass until the next test: `every` on average, so that the peer cannot know which one is
+/// left out.
 fn next(rng: &mut Rng, every: u64) -> u64 {
     1 + rng.below(2 * every - 1)
 }

@@ -1,4 +1,5 @@
-//! Opening without state: a world answers a SYN by itself, and makes the connection once the answer is acknowledged (SYN cookies, RFC 4987 §3.6).
+//! Opening without state: a world answers a SYN by itself, and makes the connection once the answer is
+//! acknowledged (SYN cookies, RFC 4987 §3.6).
 
 use ackclock_units::{Instant, SeqNumber};
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
@@ -7,22 +8,34 @@ use super::{Connection, State};
 use crate::Config;
 
 impl Connection {
-    /// The SYN-ACK for `syn` that a passive open would send, with `iss` as its number and `clock` as the clock of its timestamps.
+    /// The SYN-ACK for `syn` that a passive open would send, with `iss` as its number and `clock` as the
+    /// clock of its timestamps.
     pub fn syn_ack_for(config: &Config, syn: &Segment, iss: SeqNumber, clock: u32) -> Segment {
         let o = &syn.options;
         let options = Options {
             mss: Some(config.mss.min(65_535) as u16),
             window_scale: (config.window_scaling && o.window_scale.is_some()).then(|| window_shift(config)),
             sack_permitted: config.sack && o.sack_permitted,
-            timestamps: o.timestamps.filter(|_| config.timestamps).map(|ts| Timestamps { tsval: clock, tsecr: ts.tsval }),
+            timestamps: o
+                .timestamps
+                .filter(|_| config.timestamps)
+                .map(|ts| Timestamps { tsval: clock, tsecr: ts.tsval }),
             ..Options::default()
         };
         let window = config.rcv_buf.min(65_535) as u16;
-        Segment { seq: iss, ack: syn.seq + 1, window, flags: Flags::SYN | Flags::ACK, options, ..Segment::default() }
+        Segment {
+            seq: iss,
+            ack: syn.seq + 1,
+            window,
+            flags: Flags::SYN | Flags::ACK,
+            options,
+            ..Segment::default()
+        }
     }
 
-    /// Passive open of a connection whose SYN-ACK was sent already: from Closed to SynReceived, with what `syn` announces; feed it the acknowledgment with
-    /// [`Connection::handle_segment`]. `clock` is what the clock of its timestamps shows now.
+    /// Passive open of a connection whose SYN-ACK was sent already: from Closed to SynReceived, with what
+    /// `syn` announces; feed it the acknowledgment with [`Connection::handle_segment`]. `clock` is what the
+    /// clock of its timestamps shows now.
     pub fn listen_answered(&mut self, now: Instant, syn: &Segment, clock: u32) {
         self.listen();
         if self.state != State::Listen {
@@ -41,7 +54,8 @@ impl Connection {
     }
 }
 
-/// The shift of the window that we announce (RFC 7323 §2.2): the smallest with which the receive buffer fits into the field.
+/// The shift of the window that we announce (RFC 7323 §2.2): the smallest with which the receive buffer fits
+/// into the field.
 pub(super) fn window_shift(config: &Config) -> u8 {
     (0..14).find(|s| config.rcv_buf >> s <= 65_535).unwrap_or(14)
 }

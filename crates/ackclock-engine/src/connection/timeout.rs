@@ -20,7 +20,8 @@ impl Connection {
             return;
         }
         if self.timers.expire(Timer::User, now) {
-            let reason = if self.state == State::SynSent { AbortReason::SynTimeout } else { AbortReason::Timeout };
+            let reason =
+                if self.state == State::SynSent { AbortReason::SynTimeout } else { AbortReason::Timeout };
             self.give_up(reason, now);
             return;
         }
@@ -39,7 +40,12 @@ impl Connection {
         }
         if self.timers.expire(Timer::Persist, now) {
             self.rare.unanswered_probes += 1;
-            if self.sender.policies().backoff.give_up(self.rare.unanswered_probes, now.since(self.waiting_since)) {
+            if self
+                .sender
+                .policies()
+                .backoff
+                .give_up(self.rare.unanswered_probes, now.since(self.waiting_since))
+            {
                 self.give_up(AbortReason::Timeout, now);
                 return;
             }
@@ -96,7 +102,12 @@ impl Connection {
         let repeated = self.expiries > 0;
         self.count_timeout(now);
         self.estimator.on_expiry(self.expiries);
-        let expiry = Expiry { expiries: before.expiries, level: self.backoff_level, flight_size: before.flight_size, smss: before.smss };
+        let expiry = Expiry {
+            expiries: before.expiries,
+            level: self.backoff_level,
+            flight_size: before.flight_size,
+            smss: before.smss,
+        };
         self.backoff_level = self.sender.policies().backoff.level(&expiry);
         self.update_timeout();
         self.stop_timing();
@@ -168,14 +179,18 @@ impl Connection {
         }
     }
 
-    /// Starts the persist timer: something waits, nothing is outstanding that a retransmission timer would watch, and the window does not let it go.
+    /// Starts the persist timer: something waits, nothing is outstanding that a retransmission timer would
+    /// watch, and the window does not let it go.
     #[cold]
     pub(super) fn arm_persist(&mut self, now: Instant) {
         if self.timers.is_armed(Timer::Persist) {
             return;
         }
         // RFC 9293 §3.8.6.1: the first probe after a timeout, then at growing intervals.
-        let interval = self.timeout.saturating_mul(1 << self.rare.probes.min(16)).min(MAX_PROBE_INTERVAL.max(self.timeout));
+        let interval = self
+            .timeout
+            .saturating_mul(1 << self.rare.probes.min(16))
+            .min(MAX_PROBE_INTERVAL.max(self.timeout));
         self.timers.arm(Timer::Persist, now + interval);
     }
 

@@ -1,4 +1,5 @@
-//! Round-trip time samples, the timeout that follows from them, and the countdown of the retransmission timer.
+//! Round-trip time samples, the timeout that follows from them, and the countdown of the retransmission
+//! timer.
 
 use ackclock_policy::{RttSample, SenderView, TimerAction, TimerEvent, Window};
 use ackclock_trace::{EventKind, Mask};
@@ -11,7 +12,8 @@ use crate::scoreboard::Acked;
 use crate::timer::Timer;
 
 impl Connection {
-    /// Karn's rule: the sample this ack gives, unless it may be due to either of two transmissions; timestamps tell those apart (RFC 7323 §4).
+    /// Karn's rule: the sample this ack gives, unless it may be due to either of two transmissions;
+    /// timestamps tell those apart (RFC 7323 §4).
     pub(super) fn sample_of(&mut self, now: Instant, segment: &Segment, acked: &Acked) -> Option<Duration> {
         if self.rare.says(|r| r.timed.is_some())
             && let Some((seq, since)) = self.rare.timed
@@ -51,10 +53,19 @@ impl Connection {
             self.sender.dups.sampled(rtt);
         }
         let sampling_rate = match self.config.rtt_sampling {
-            RttSampling::OncePerRtt if !self.rare.timestamps.on => 1.0 / f64::from((flight / self.smss).max(1)),
+            RttSampling::OncePerRtt if !self.rare.timestamps.on => {
+                1.0 / f64::from((flight / self.smss).max(1))
+            }
             _ => self.sender.sampling.rate(),
         };
-        let s = RttSample { now, rtt, flight_size: u64::from(flight), window: self.sender.window, smss: self.smss, sampling_rate };
+        let s = RttSample {
+            now,
+            rtt,
+            flight_size: u64::from(flight),
+            window: self.sender.window,
+            smss: self.smss,
+            sampling_rate,
+        };
         self.feed(s);
     }
 
@@ -87,14 +98,23 @@ impl Connection {
     fn trace_sample(&mut self, s: RttSample) {
         if let Some(r) = self.estimator.rtt() {
             let rto = self.estimator.rto();
-            self.trace(Mask::SAMPLES, s.now, || EventKind::RttSample { rtt: s.rtt, srtt: r.srtt, rttvar: r.rttvar, rto });
+            self.trace(Mask::SAMPLES, s.now, || EventKind::RttSample {
+                rtt: s.rtt,
+                srtt: r.srtt,
+                rttvar: r.rttvar,
+                rto,
+            });
         }
     }
 
     /// The timeout in force follows the estimator and the backoff.
     pub(super) fn update_timeout(&mut self) {
         let estimator = &self.estimator;
-        let rto = if self.rare.says(|r| r.thin) { estimator.rto_above(self.config.thin_min_rto) } else { estimator.rto() };
+        let rto = if self.rare.says(|r| r.thin) {
+            estimator.rto_above(self.config.thin_min_rto)
+        } else {
+            estimator.rto()
+        };
         self.timeout = match self.backoff_level {
             // As every backoff has it.
             0 => rto,
@@ -114,9 +134,10 @@ impl Connection {
         }
     }
 
-    /// Differentiated minRTO (I-A5): the floor of the timeout depends on how much of the window is used, which is to say outstanding (the paper does
-    /// not define it). The paper supposes a window of four segments at least, of which one packet is the quarter that is allowed; here the window
-    /// counts for no less than the initial one, so that a packet sent alone after a timeout is no exception.
+    /// Differentiated minRTO (I-A5): the floor of the timeout depends on how much of the window is used,
+    /// which is to say outstanding (the paper does not define it). The paper supposes a window of four
+    /// segments at least, of which one packet is the quarter that is allowed; here the window counts for no
+    /// less than the initial one, so that a packet sent alone after a timeout is no exception.
     #[cold]
     fn choose_floor(&mut self) {
         let thin = self.is_thin();
@@ -127,10 +148,13 @@ impl Connection {
     }
 
     fn is_thin(&self) -> bool {
-        f64::from(self.flight_size()) <= self.config.thin_window * self.sender.window.cwnd.max(u64::from(self.sender.initial_window)) as f64
+        f64::from(self.flight_size())
+            <= self.config.thin_window
+                * self.sender.window.cwnd.max(u64::from(self.sender.initial_window)) as f64
     }
 
-    /// What has just been sent may use more of the window than the floor was chosen for: then the countdown that runs takes the longer one, from when it began.
+    /// What has just been sent may use more of the window than the floor was chosen for: then the countdown
+    /// that runs takes the longer one, from when it began.
     #[cold]
     pub(super) fn leave_thin_floor(&mut self) {
         if let Some(deadline) = self.timers.deadline(Timer::Retransmission)

@@ -59,7 +59,16 @@ impl Connection {
         // RFC 4015 §3.2, step 0: two granules of the clock more than the smoothed round-trip time.
         let rtt = v.rtt.map(|r| (r.srtt + self.estimator.granularity() * 2, r.rttvar));
         let episode = self.sender.episode;
-        let watched = Watched { timeout, phase: v.phase, recovery_point: v.recovery_point, probing: false, quota: 0, counted: false, episode, rtt };
+        let watched = Watched {
+            timeout,
+            phase: v.phase,
+            recovery_point: v.recovery_point,
+            probing: false,
+            quota: 0,
+            counted: false,
+            episode,
+            rtt,
+        };
         self.rare.watched = Some(Box::new(watched));
     }
 
@@ -70,10 +79,14 @@ impl Connection {
         }
     }
 
-    /// The first ack of new data after a timeout: its timestamp tells whether the original had arrived (RFC 3522 §3.2), whoever wants to know.
+    /// The first ack of new data after a timeout: its timestamp tells whether the original had arrived (RFC
+    /// 3522 §3.2), whoever wants to know.
     #[cold]
     pub(super) fn read_echo(&mut self, segment: &Segment) {
-        let (Some(since), Some(ts)) = (self.rare.timestamps.timeout_tsval.take(), segment.options.timestamps) else { return };
+        let (Some(since), Some(ts)) = (self.rare.timestamps.timeout_tsval.take(), segment.options.timestamps)
+        else {
+            return;
+        };
         let original = (ts.tsecr.wrapping_sub(since) as i32) < 0;
         if original {
             self.count_spurious();
@@ -123,7 +136,8 @@ impl Connection {
         self.sender.sent.restore_marks();
         self.sender.dups.forget();
         self.expiries = 0;
-        (self.phase, self.sender.recovery_point) = (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
+        (self.phase, self.sender.recovery_point) =
+            (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
         self.restore_episode(now, w.episode);
         if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.sender.policies().undo.adapts_timer()) {
             self.rare.rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
@@ -137,7 +151,8 @@ impl Connection {
         self.follow_pacing(&v);
     }
 
-    /// The estimates that a sample sets: what was kept from before a spurious timeout, if this is the first sample of data sent since (RFC 4015 §3.6, step 11).
+    /// The estimates that a sample sets: what was kept from before a spurious timeout, if this is the first
+    /// sample of data sent since (RFC 4015 §3.6, step 11).
     pub(super) fn rebased(&mut self, rtt: Duration) -> Option<(Duration, Duration)> {
         let r = *self.rare.rebase.take_if(|r| self.snd_una > r.after)?;
         Some((r.srtt.max(rtt), r.rttvar.max(rtt / 2)))

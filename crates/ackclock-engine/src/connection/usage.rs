@@ -4,8 +4,8 @@ use ackclock_units::{Bytes, Duration, Instant, seldom};
 
 use super::Connection;
 
-/// The most data that was outstanding when an ack arrived, within the sampling period: it is what the path is acknowledging in a round trip, the pipeACK
-/// variable of RFC 7661 §4.2 (see docs/departures.md).
+/// The most data that was outstanding when an ack arrived, within the sampling period: it is what the path is
+/// acknowledging in a round trip, the pipeACK variable of RFC 7661 §4.2 (see docs/departures.md).
 ///
 /// What is outstanding only grows between two acks, so that looking when they arrive finds the most.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,8 @@ impl Usage {
 }
 
 impl Connection {
-    /// So many bytes were outstanding when an ack of new data arrived, or are with the copies that are sent on purpose.
+    /// So many bytes were outstanding when an ack of new data arrived, or are with the copies that are sent
+    /// on purpose.
     #[inline(always)]
     pub(super) fn note_usage(&mut self, now: Instant, outstanding: u32) {
         if seldom(now >= self.sender.usage.until) {

@@ -7,12 +7,14 @@ use super::{Connection, State};
 use crate::timer::Timer;
 
 impl Connection {
-    /// Copies payload from the send buffer: `out.len()` bytes from stream position `offset` (those of a [`Transmit`] are there).
+    /// Copies payload from the send buffer: `out.len()` bytes from stream position `offset` (those of a
+    /// [`Transmit`] are there).
     pub fn copy_payload(&self, offset: u64, out: &mut [u8]) {
         self.send.copy(offset, out);
     }
 
-    /// Queues bytes; returns how many fitted. Nothing is taken before the connection is opened or after [`Connection::close`].
+    /// Queues bytes; returns how many fitted. Nothing is taken before the connection is opened or after
+    /// [`Connection::close`].
     pub fn write(&mut self, now: Instant, data: &[u8]) -> usize {
         if !self.may_write() {
             return 0;
@@ -37,7 +39,11 @@ impl Connection {
     }
 
     fn may_write(&self) -> bool {
-        !self.closing && matches!(self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait)
+        !self.closing
+            && matches!(
+                self.state,
+                State::SynSent | State::SynReceived | State::Established | State::CloseWait
+            )
     }
 
     /// The user timeout runs while anything waits (RFC 9293 §3.8.3).
@@ -55,14 +61,19 @@ impl Connection {
         if self.may_write() { self.config.snd_buf.saturating_sub(self.send.len()) } else { 0 }
     }
 
-    /// True when the peer has acknowledged the bytes from `from` up to `to` of all that was written, cumulatively or by SACK.
+    /// True when the peer has acknowledged the bytes from `from` up to `to` of all that was written,
+    /// cumulatively or by SACK.
     pub fn has_arrived(&self, from: u64, to: u64) -> bool {
         let first = self.send.start();
         if to <= first {
             return true;
         }
         let base = self.first_unacked();
-        let (Some(start), Ok(len)) = (from.max(first).checked_sub(first), u32::try_from(to - from.max(first))) else { return false };
+        let (Some(start), Ok(len)) =
+            (from.max(first).checked_sub(first), u32::try_from(to - from.max(first)))
+        else {
+            return false;
+        };
         let Ok(start) = u32::try_from(start) else { return false };
         let range = SeqRange::new(base + start, base + start + len);
         self.sender.sent.sacked().iter().any(|sacked| sacked.covers(range))
@@ -73,8 +84,9 @@ impl Connection {
         !self.sender.sent.sacked().is_empty()
     }
 
-    /// Bytes that would leave at once if they were written now, as far as the windows go: what was written and waits, or is to be sent again, comes first.
-    /// Nagle's algorithm may still hold back what makes no full segment.
+    /// Bytes that would leave at once if they were written now, as far as the windows go: what was written
+    /// and waits, or is to be sent again, comes first. Nagle's algorithm may still hold back what makes no
+    /// full segment.
     pub fn room(&mut self, now: Instant) -> u64 {
         if !self.may_write() || matches!(self.state, State::SynSent | State::SynReceived) {
             return 0;
@@ -86,11 +98,14 @@ impl Connection {
 
     /// New bytes that congestion control lets go now.
     fn congestion_room(&self, now: Instant) -> u64 {
-        if self.rare.says(|r| r.pacing_rate.is_some()) && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
+        if self.rare.says(|r| r.pacing_rate.is_some())
+            && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now)
+        {
             return 0;
         }
         if self.sender.sent.is_empty() {
-            // After an idle period the window is the restart window, which is rarely another than this (RFC 5681 §4.1).
+            // After an idle period the window is the restart window, which is rarely another than this (RFC
+            // 5681 §4.1).
             return if self.idled(now).is_some() {
                 self.sender.window.cwnd.min(u64::from(self.sender.initial_window))
             } else {
@@ -99,7 +114,9 @@ impl Connection {
         }
         match self.probing_quota() {
             Some(quota) => quota,
-            None if self.phase == Phase::Open => self.sender.window.cwnd.saturating_sub(u64::from(self.pipe() + self.sender.sent.to_resend())),
+            None if self.phase == Phase::Open => {
+                self.sender.window.cwnd.saturating_sub(u64::from(self.pipe() + self.sender.sent.to_resend()))
+            }
             None => self.sender.quota.saturating_sub(u64::from(self.sender.sent.to_resend())),
         }
     }
@@ -120,7 +137,8 @@ impl Connection {
         n
     }
 
-    /// Bytes that can be read. What came with a SYN is not before the connection is established (RFC 9293 §3.5): the SYN may be an old one.
+    /// Bytes that can be read. What came with a SYN is not before the connection is established (RFC 9293
+    /// §3.5): the SYN may be an old one.
     #[inline]
     pub fn readable(&self) -> u64 {
         if seldom(self.state == State::SynReceived) { 0 } else { self.receive.readable() }
@@ -136,8 +154,8 @@ impl Connection {
         self.send.held() + self.receive.held()
     }
 
-    /// Memory that its lists take, which grow with what is outstanding or waits behind a gap: about, since those of its policies are taken
-    /// to be as long as the list of segments.
+    /// Memory that its lists take, which grow with what is outstanding or waits behind a gap: about, since
+    /// those of its policies are taken to be as long as the list of segments.
     pub fn list_bytes(&self) -> u64 {
         let lost = (self.sender.lost.capacity() * size_of::<SeqRange>()) as u64;
         2 * self.sender.sent.held_bytes() + lost + self.receive.list_bytes()

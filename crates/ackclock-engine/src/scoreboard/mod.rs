@@ -1,4 +1,5 @@
-//! What was sent and is not yet cumulatively acknowledged, with its marks: SACKed, lost, retransmitted. No view of the sender.
+//! What was sent and is not yet cumulatively acknowledged, with its marks: SACKed, lost, retransmitted. No
+//! view of the sender.
 
 mod sack;
 mod sent;
@@ -29,7 +30,8 @@ pub(crate) struct Acked {
     pub segments: u32,
     /// Bytes among them that no SACK had reported before.
     pub newly_delivered: u32,
-    /// When the oldest of them that was sent once and not SACKed before was sent: the start of a round-trip sample.
+    /// When the oldest of them that was sent once and not SACKed before was sent: the start of a round-trip
+    /// sample.
     pub oldest_sent_once: Option<Instant>,
     /// Some of them had been sent more than once.
     pub retransmitted: bool,
@@ -45,7 +47,8 @@ pub(crate) struct Scoreboard {
     sacked_bytes: u32,
     lost_bytes: u32,
     retransmitted_bytes: u32,
-    /// No segment below it is waiting for a retransmission. Found out while reading; one scoreboard, the empty one, is read by all threads.
+    /// No segment below it is waiting for a retransmission. Found out while reading; one scoreboard, the
+    /// empty one, is read by all threads.
     lost_hint: AtomicU32,
     /// What has been delivered since it was last asked for, where somebody wants to know.
     deliveries: Option<Box<Deliveries>>,
@@ -102,8 +105,8 @@ impl Scoreboard {
         self.sent.push_back(sent);
     }
 
-    /// Room for a quarter more segments, not twice as many: there are as many scoreboards as connections. In whole steps, since allocators keep what is given
-    /// back by its size.
+    /// Room for a quarter more segments, not twice as many: there are as many scoreboards as connections. In
+    /// whole steps, since allocators keep what is given back by its size.
     #[cold]
     fn make_room(&mut self) {
         let len = self.sent.len();
@@ -119,7 +122,8 @@ impl Scoreboard {
         now.since(self.epoch)
     }
 
-    /// Lets the times count from a later moment, that of the oldest segment. One older than a quarter of an hour keeps that age: no rule looks back so far.
+    /// Lets the times count from a later moment, that of the oldest segment. One older than a quarter of an
+    /// hour keeps that age: no rule looks back so far.
     #[cold]
     fn begin_epoch(&mut self, now: Instant) {
         let before = self.epoch;
@@ -137,14 +141,15 @@ impl Scoreboard {
         }
     }
 
-    /// Bytes in the network of those `outstanding`, when `left` bytes have left it that no SACK tells of. What is taken for lost is counted out
-    /// already: these can only be of the others.
+    /// Bytes in the network of those `outstanding`, when `left` bytes have left it that no SACK tells of.
+    /// What is taken for lost is counted out already: these can only be of the others.
     pub fn in_network(&self, outstanding: u32, left: u32) -> u32 {
-        outstanding.saturating_sub(self.sacked_bytes + self.lost_bytes).saturating_sub(left) + self.retransmitted_bytes
+        outstanding.saturating_sub(self.sacked_bytes + self.lost_bytes).saturating_sub(left)
+            + self.retransmitted_bytes
     }
 
-    /// How many of the bytes [in the network](Scoreboard::in_network) are sequence numbers of a FIN that was sent: its first transmission, unless it has
-    /// arrived or is taken for lost, and its retransmission.
+    /// How many of the bytes [in the network](Scoreboard::in_network) are sequence numbers of a FIN that was
+    /// sent: its first transmission, unless it has arrived or is taken for lost, and its retransmission.
     #[cold]
     pub fn fins_in_network(&self) -> u32 {
         let fin = self.sent.back().filter(|s| s.has(FIN));
@@ -155,7 +160,8 @@ impl Scoreboard {
         self.sent.front().map(|s| s.sent_at(self.epoch))
     }
 
-    /// Bytes from the oldest outstanding one on that had first been sent by `then`. What has been sent again since counts as that old.
+    /// Bytes from the oldest outstanding one on that had first been sent by `then`. What has been sent again
+    /// since counts as that old.
     pub fn sent_by(&self, then: Instant) -> u32 {
         let newer = self.sent.partition_point(|s| s.transmissions() > 1 || s.sent_at(self.epoch) <= then);
         newer.checked_sub(1).map_or(0, |i| self.sent[i].end().bytes_since(self.sent[0].seq))
@@ -275,7 +281,8 @@ impl Scoreboard {
         if after && before { guess } else { self.sent.partition_point(|s| s.end() <= seq) }
     }
 
-    /// Marks the un-SACKed segments that lie in `range` as lost; a retransmission that was out is given up as well.
+    /// Marks the un-SACKed segments that lie in `range` as lost; a retransmission that was out is given up as
+    /// well.
     pub fn mark_lost(&mut self, range: SeqRange) {
         if range.is_empty() {
             return;
@@ -326,8 +333,8 @@ impl Scoreboard {
         }
     }
 
-    /// The outstanding segment that begins at or holds `seq`, cut to at most `limit` bytes (splitting it where it is longer), noted as sent again now.
-    /// Returns its range, and whether it carries the FIN.
+    /// The outstanding segment that begins at or holds `seq`, cut to at most `limit` bytes (splitting it
+    /// where it is longer), noted as sent again now. Returns its range, and whether it carries the FIN.
     pub fn retransmit(&mut self, seq: SeqNumber, limit: u32, now: Instant) -> Option<(SeqRange, bool)> {
         let i = self.index_of(seq);
         if self.sent.get(i)?.has(SACKED) {

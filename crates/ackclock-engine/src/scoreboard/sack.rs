@@ -6,8 +6,8 @@ use super::Scoreboard;
 use super::sent::{AGAIN_BITS, FIN, SACKED};
 
 impl Scoreboard {
-    /// Marks what a SACK block reports. Returns the bytes that are news. Only whole segments count: a block is advice (RFC 2018 §8), and a peer that
-    /// reports slices gains nothing.
+    /// Marks what a SACK block reports. Returns the bytes that are news. Only whole segments count: a block
+    /// is advice (RFC 2018 §8), and a peer that reports slices gains nothing.
     pub fn sack(&mut self, block: SeqRange) -> u32 {
         // Most blocks repeat what earlier acknowledgments have told (RFC 2018 §4).
         if self.sacked.cover(block) {
@@ -64,7 +64,8 @@ impl Scoreboard {
         }
     }
 
-    /// True when the oldest segment is SACKed: the receiver has reneged, or it would be acknowledged (RFC 6675 §5.1).
+    /// True when the oldest segment is SACKed: the receiver has reneged, or it would be acknowledged (RFC
+    /// 6675 §5.1).
     pub fn reneged(&self) -> bool {
         self.sent.front().is_some_and(|s| s.has(SACKED))
     }

@@ -5,7 +5,8 @@ use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
 pub(super) const SACKED: u8 = 1;
 pub(super) const LOST: u8 = 2;
-/// Retransmitted since it was last marked lost (or without having been marked): one more copy is in the network.
+/// Retransmitted since it was last marked lost (or without having been marked): one more copy is in the
+/// network.
 pub(super) const RETRANSMITTED: u8 = 4;
 pub(super) const FIN: u8 = 8;
 /// What LOST and RETRANSMITTED were when the timer expired.

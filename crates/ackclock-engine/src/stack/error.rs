@@ -29,15 +29,21 @@ pub enum StackError {
 
 impl fmt::Display for StackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hint = |nearest: &Option<&str>| nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+        let hint =
+            |nearest: &Option<&str>| nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
         match self {
-            Self::UnknownPreset { met, nearest, known } => write!(f, "`{met}` is not a known stack{}; known are {}", hint(nearest), known.join(", ")),
+            Self::UnknownPreset { met, nearest, known } => {
+                write!(f, "`{met}` is not a known stack{}; known are {}", hint(nearest), known.join(", "))
+            }
             Self::Modifier(e) => e.fmt(f),
-            Self::UnknownKey { met, nearest: Some(n) } => write!(f, "`{met}` is not a key of a stack (did you mean `{n}`?)"),
+            Self::UnknownKey { met, nearest: Some(n) } => {
+                write!(f, "`{met}` is not a key of a stack (did you mean `{n}`?)")
+            }
             Self::UnknownKey { met, nearest: None } => {
                 write!(
                     f,
-                    "`{met}` is not a key of a stack, which are estimator, backoff, timer, recovery, undo, window, framing, ack, their parameters and the options"
+                    "`{met}` is not a key of a stack, which are estimator, backoff, timer, recovery, undo, \
+                     window, framing, ack, their parameters and the options"
                 )
             }
             Self::Registry(e) => e.fmt(f),

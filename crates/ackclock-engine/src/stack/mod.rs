@@ -5,7 +5,9 @@ mod preset;
 
 use std::sync::Arc;
 
-use ackclock_policy::{AckPolicy, Chosen, Modifier, Params, Registry, RegistryError, Role, RttEstimator, nearest};
+use ackclock_policy::{
+    AckPolicy, Chosen, Modifier, Params, Registry, RegistryError, Role, RttEstimator, nearest,
+};
 
 pub use error::StackError;
 pub use preset::{PRESETS, Preset};
@@ -43,8 +45,9 @@ impl PartialEq for Stack {
 }
 
 impl Stack {
-    /// The stack called `name`: one of [`PRESETS`], followed by any number of [`ackclock_policy::MODIFIERS`], each with a `+` before it and its argument in parentheses:
-    /// `newreno+star(3)`, `cubic+no-backoff+iw(4)`. Modifiers act from left to right.
+    /// The stack called `name`: one of [`PRESETS`], followed by any number of [`ackclock_policy::MODIFIERS`],
+    /// each with a `+` before it and its argument in parentheses: `newreno+star(3)`,
+    /// `cubic+no-backoff+iw(4)`. Modifiers act from left to right.
     pub fn named(registry: &Registry, name: &str) -> Result<Self, StackError> {
         let name = name.trim();
         let mut parts = name.split('+').map(str::trim);
@@ -59,11 +62,16 @@ impl Stack {
     }
 
     /// A stack from what [`Stack::entries`] listed, in any order; what is missing has its default.
-    pub fn from_entries<'a>(registry: &Registry, name: &str, entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, StackError> {
+    pub fn from_entries<'a>(
+        registry: &Registry,
+        name: &str,
+        entries: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, StackError> {
         let mut stack = Self::plain(Arc::new(registry.clone()))?;
         stack.name = name.to_owned();
         // Choosing a policy resets its parameters, so choices come first.
-        let (choices, values): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(key, _)| KINDS.contains(key));
+        let (choices, values): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|(key, _)| KINDS.contains(key));
         for (key, value) in choices.into_iter().chain(values) {
             stack.set(key, value)?;
         }
@@ -99,8 +107,8 @@ impl Stack {
         name.clone_into(&mut self.name);
     }
 
-    /// Sets one thing from text: a policy (`estimator`, with the defaults of its parameters), a policy's parameter (`estimator.min_rto`) or an option
-    /// of the connection (`sack`).
+    /// Sets one thing from text: a policy (`estimator`, with the defaults of its parameters), a policy's
+    /// parameter (`estimator.min_rto`) or an option of the connection (`sack`).
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), StackError> {
         let registry = Arc::clone(&self.registry);
         let (kind, param) = key.split_once('.').map_or((key, None), |(kind, param)| (kind, Some(param)));
@@ -153,14 +161,22 @@ impl Stack {
 
     fn unknown(&self, key: &str) -> StackError {
         let keys: Vec<String> = self.entries().into_iter().map(|(key, _)| key).collect();
-        StackError::UnknownKey { met: key.to_owned(), nearest: nearest(key, keys.iter().map(String::as_str)).map(str::to_owned) }
+        StackError::UnknownKey {
+            met: key.to_owned(),
+            nearest: nearest(key, keys.iter().map(String::as_str)).map(str::to_owned),
+        }
     }
 }
 
 /// The kinds of policy that make a stack.
 const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "undo", "window", "framing", "ack"];
 
-fn adjust<T: Role + ?Sized>(registry: &Registry, chosen: &mut Chosen<T>, param: Option<&str>, value: &str) -> Result<(), RegistryError> {
+fn adjust<T: Role + ?Sized>(
+    registry: &Registry,
+    chosen: &mut Chosen<T>,
+    param: Option<&str>,
+    value: &str,
+) -> Result<(), RegistryError> {
     match param {
         None => *chosen = registry.choose(value)?,
         Some(param) => chosen.set(param, value)?,
@@ -170,7 +186,9 @@ fn adjust<T: Role + ?Sized>(registry: &Registry, chosen: &mut Chosen<T>, param: 
 
 fn list<T: Role + ?Sized>(chosen: &Chosen<T>, all: &mut Vec<(String, String)>) {
     all.push((T::KIND.to_owned(), chosen.name().to_owned()));
-    all.extend(chosen.params().iter().map(|(param, value)| (format!("{}.{param}", T::KIND), value.to_string())));
+    all.extend(
+        chosen.params().iter().map(|(param, value)| (format!("{}.{param}", T::KIND), value.to_string())),
+    );
 }
 
 #[cfg(test)]

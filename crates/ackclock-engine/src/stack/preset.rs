@@ -16,11 +16,13 @@ pub struct Preset {
     sets: &'static [(&'static str, &'static str)],
 }
 
-/// The stacks known by name, oldest first. But for the oldest they differ in recovery and window alone, so that these can be compared.
+/// The stacks known by name, oldest first. But for the oldest they differ in recovery and window alone, so
+/// that these can be compared.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "rfc793",
-        about: "The TCP of before 1988: RFC 793's timer, no congestion window, go-back-N after a timeout, 4.3BSD's receiver.",
+        about: "The TCP of before 1988: RFC 793's timer, no congestion window, go-back-N after a timeout, \
+                4.3BSD's receiver.",
         source: "J-A16",
         sets: &[
             ("estimator", "rfc793"),
@@ -79,13 +81,19 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "fack-rh",
-        about: "FACK with rate-halving, a threshold for each hole, and lost retransmissions found without the timer.",
+        about: "FACK with rate-halving, a threshold for each hole, and lost retransmissions found without \
+                the timer.",
         source: "M-A8, M-A9, M-A10, M-A11",
-        sets: &[("recovery", "fack"), ("recovery.adjustment", "rate-halving"), ("window.initial_window", "rfc5681")],
+        sets: &[
+            ("recovery", "fack"),
+            ("recovery.adjustment", "rate-halving"),
+            ("window.initial_window", "rfc5681"),
+        ],
     },
     Preset {
         name: "rack",
-        about: "RACK-TLP with the standard window: losses told by time, tails probed; `cubic+rack` has Linux's window.",
+        about: "RACK-TLP with the standard window: losses told by time, tails probed; `cubic+rack` has \
+                Linux's window.",
         source: "I-A9, RFC 8985",
         sets: &[("recovery", "rack"), ("window.initial_window", "rfc5681")],
     },
@@ -101,7 +109,11 @@ pub const PRESETS: &[Preset] = &[
 pub(super) fn find(name: &str, registry: &Registry) -> Result<Stack, StackError> {
     let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| {
         let known: Vec<_> = PRESETS.iter().map(|p| p.name).collect();
-        StackError::UnknownPreset { met: name.to_owned(), nearest: nearest(name, known.iter().copied()), known }
+        StackError::UnknownPreset {
+            met: name.to_owned(),
+            nearest: nearest(name, known.iter().copied()),
+            known,
+        }
     })?;
     let mut stack = Stack::plain(Arc::new(registry.clone()))?;
     for (key, value) in preset.sets {

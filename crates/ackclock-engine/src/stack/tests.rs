@@ -20,8 +20,10 @@ fn every_preset_and_modifier_can_be_had() {
     for preset in PRESETS {
         named(preset.name).build();
         for modifier in MODIFIERS {
-            let (name, registry) = (format!("{}+{}", preset.name, modifier.usage.replace("(n)", "(3)")), Registry::builtin());
-            // Some do not go together, such as byte counting and no window at all; the error names the parameter.
+            let (name, registry) =
+                (format!("{}+{}", preset.name, modifier.usage.replace("(n)", "(3)")), Registry::builtin());
+            // Some do not go together, such as byte counting and no window at all; the error names the
+            // parameter.
             if let Err(e) = Stack::named(&registry, &name) {
                 assert!(e.to_string().contains("parameter"), "{name}: {e}");
             }
@@ -55,14 +57,17 @@ fn modifiers_compose_from_left_to_right() {
 fn tcp_star_backs_off_late() {
     let (mut rng, rto) = (Rng::stream(1, "test", 0), Duration::from_secs(1));
     let mut policies = named("newreno+star(3)").build();
-    let timeouts = [0, 1, 2, 3, 4, 5, 6].map(|j| policies.sender.get().backoff.timeout(rto, j, &mut rng).as_millis() / 1000);
+    let timeouts = [0, 1, 2, 3, 4, 5, 6]
+        .map(|j| policies.sender.get().backoff.timeout(rto, j, &mut rng).as_millis() / 1000);
     assert_eq!(timeouts, [1, 1, 1, 1, 2, 4, 8]);
 }
 
 #[test]
 fn what_is_listed_builds_the_same_again() {
     let registry = Registry::builtin();
-    for name in ["rfc793", "tahoe+ticks(500ms)", "cubic+star(inf)+iw(4)+timestamps", "sack+min-rto(200ms)+bsd43-acks"] {
+    for name in
+        ["rfc793", "tahoe+ticks(500ms)", "cubic+star(inf)+iw(4)+timestamps", "sack+min-rto(200ms)+bsd43-acks"]
+    {
         let stack = named(name);
         let entries = stack.entries();
         let mut listed: Vec<(&str, &str)> = entries.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
@@ -90,25 +95,38 @@ fn settings_reach_the_connection() {
 fn errors_name_what_would_do() {
     assert_eq!(
         refused("newrno"),
-        "`newrno` is not a known stack (did you mean `newreno`?); known are rfc793, tahoe, reno, newreno, sack, fack, fack-rh, rack, cubic"
+        "`newrno` is not a known stack (did you mean `newreno`?); known are rfc793, tahoe, reno, newreno, \
+         sack, fack, fack-rh, rack, cubic"
     );
     assert!(refused("").starts_with("`` is not a known stack; known are rfc793"));
-    assert!(refused("sack+sta(3)").starts_with("`+sta` is not a known modifier (did you mean `star`?); known are +star, +no-backoff"));
+    assert!(
+        refused("sack+sta(3)").starts_with(
+            "`+sta` is not a known modifier (did you mean `star`?); known are +star, +no-backoff"
+        )
+    );
     assert_eq!(refused("sack+star"), "`+star` is not a modifier: it is written `+star(n)`");
     assert_eq!(refused("sack+star(3"), "`+star(3` is not a modifier: it is written `+star(n)`");
     assert_eq!(refused("sack+ecn(1)"), "`+ecn(1)` is not a modifier: it is written `+ecn`");
     assert_eq!(refused("sack+star(x)"), "`n` is `x`, which is not a whole number");
-    assert!(refused("sack+min-rto(200)").starts_with("`min_rto` is `200`, which is not a time: give a number with a unit"));
+    assert!(
+        refused("sack+min-rto(200)")
+            .starts_with("`min_rto` is `200`, which is not a time: give a number with a unit")
+    );
     let set = |key: &str, value: &str| named("sack").set(key, value).expect_err(key).to_string();
     assert_eq!(
         set("estimator", "rfc6289"),
-        "`rfc6289` is not a known estimator (did you mean `rfc6298`?); known are rfc793, jacobson88, jacobson88-ticks, lite, eifel, eifel-agg, rfc6298"
+        "`rfc6289` is not a known estimator (did you mean `rfc6298`?); known are rfc793, jacobson88, \
+         jacobson88-ticks, lite, eifel, eifel-agg, rfc6298"
     );
     assert_eq!(
         set("estimator.minrto", "1s"),
-        "`minrto` is not a parameter of `rfc6298` (did you mean `min_rto`?); known are clock_granularity, min_rto, max_rto, initial_rto"
+        "`minrto` is not a parameter of `rfc6298` (did you mean `min_rto`?); known are clock_granularity, \
+         min_rto, max_rto, initial_rto"
     );
-    assert_eq!(set("estimater", "rfc6298"), "`estimater` is not a key of a stack (did you mean `estimator`?)");
+    assert_eq!(
+        set("estimater", "rfc6298"),
+        "`estimater` is not a key of a stack (did you mean `estimator`?)"
+    );
     assert_eq!(set("timestamp", "true"), "`timestamp` is not a key of a stack (did you mean `timestamps`?)");
     assert_eq!(set("sack", "yes"), "`sack` is `yes`, which is not `true` or `false`");
     assert_eq!(set("mss", "10B"), "`mss` is `10B`, which is not between 64B and 65495B");

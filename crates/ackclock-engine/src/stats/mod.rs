@@ -59,7 +59,8 @@ impl std::fmt::Debug for Shortest {
     }
 }
 
-/// Counters of one connection, kept whether tracing is on or off. Those of what goes wrong, in [`TroubleCounts`], read as its own.
+/// Counters of one connection, kept whether tracing is on or off. Those of what goes wrong, in
+/// [`TroubleCounts`], read as its own.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stats {
     /// Segments sent, all kinds.
@@ -70,7 +71,8 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// Payload bytes that the peer acknowledged cumulatively.
     pub bytes_acked: u64,
-    /// Full-sized-equivalent segments acknowledged (the denominator of M-U1's p): data segments cumulatively acknowledged.
+    /// Full-sized-equivalent segments acknowledged (the denominator of M-U1's p): data segments cumulatively
+    /// acknowledged.
     pub segments_acked: u64,
     /// Segments accepted.
     pub segments_received: u64,
@@ -111,7 +113,8 @@ impl DerefMut for Stats {
 }
 
 impl Stats {
-    /// What was counted since `before`, an earlier state of the same counters. The smallest and largest round-trip time and the moments stay: see
+    /// What was counted since `before`, an earlier state of the same counters. The smallest and largest
+    /// round-trip time and the moments stay: see
     /// [`Connection::forget_rtt_extremes`](crate::Connection::forget_rtt_extremes).
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {

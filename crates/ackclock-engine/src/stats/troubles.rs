@@ -12,7 +12,8 @@ pub struct TroubleCounts {
     pub retransmitted_bytes: u64,
     /// Expiries of the retransmission timer, SYNs included.
     pub timeouts: u32,
-    /// Expiries of the retransmission timer by backoff round: `[0]` first expiries, `[1]` second in a row, ... the last one collects the rest.
+    /// Expiries of the retransmission timer by backoff round: `[0]` first expiries, `[1]` second in a row,
+    /// ... the last one collects the rest.
     pub timeouts_by_round: [u32; ROUNDS],
     /// SYN or SYN-ACK retransmissions.
     pub syn_retransmissions: u32,
@@ -20,7 +21,8 @@ pub struct TroubleCounts {
     pub tail_loss_probes: u32,
     /// Fast retransmits: recovery episodes entered.
     pub fast_recoveries: u32,
-    /// Timeouts whose original segment had arrived (known by timestamps, DSACK, or the world's own knowledge).
+    /// Timeouts whose original segment had arrived (known by timestamps, DSACK, or the world's own
+    /// knowledge).
     pub spurious_timeouts: u32,
     /// Congestion-avoidance events: clock-preserving halvings (M-U1).
     pub ca_events: u32,
@@ -28,8 +30,8 @@ pub struct TroubleCounts {
     pub non_ca_events: u32,
     /// Further retransmissions inside episodes (M-U1).
     pub other_losses: u32,
-    /// Downward adjustments of the congestion window: halvings, collapses, ECN reductions. A timeout of what had timed out before is none; one that
-    /// was taken back is.
+    /// Downward adjustments of the congestion window: halvings, collapses, ECN reductions. A timeout of what
+    /// had timed out before is none; one that was taken back is.
     pub window_cuts: u32,
     /// Reductions on ECN echoes.
     pub ecn_reductions: u32,
@@ -56,7 +58,8 @@ impl TroubleCounts {
     };
 }
 
-/// Counts without memory until there is something to count: many connections, and most receivers, never have any trouble.
+/// Counts without memory until there is something to count: many connections, and most receivers, never have
+/// any trouble.
 #[derive(Clone, Default)]
 pub(super) struct Troubles(Option<Box<TroubleCounts>>);
 

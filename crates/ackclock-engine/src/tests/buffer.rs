@@ -31,7 +31,9 @@ fn reassembly_delivers_in_order_whatever_the_order_of_arrival() {
     let piece = |a: usize, b: usize| (range(a as u32 + 7, b as u32 + 7), &data[a..b]);
     let mut b = ReceiveBuffer::new(false);
     let mut nxt = SeqNumber(7);
-    for (r, p) in [piece(100, 200), piece(20, 40), piece(30, 120), piece(0, 10), piece(200, 256), piece(10, 20)] {
+    for (r, p) in
+        [piece(100, 200), piece(20, 40), piece(30, 120), piece(0, 10), piece(200, 256), piece(10, 20)]
+    {
         nxt = b.insert(nxt, r, p).unwrap();
     }
     assert_eq!(nxt, SeqNumber(263));

@@ -164,7 +164,11 @@ fn transmissions_count_to_four() {
         b.retransmit(seq(3), MSS, Instant::from_nanos(20));
     }
     b.mark_lost(segs(3, 4));
-    assert_eq!(b.segment(seq(3)).map(|s| (s.transmissions, s.lost)), Some((4, true)), "marks leave the count alone");
+    assert_eq!(
+        b.segment(seq(3)).map(|s| (s.transmissions, s.lost)),
+        Some((4, true)),
+        "marks leave the count alone"
+    );
     assert_eq!(b.acknowledge(seq(3)).oldest_sent_once, Some(Instant::ZERO));
     assert!(b.acknowledge(seq(4)).retransmitted);
 }

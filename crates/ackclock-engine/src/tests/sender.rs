@@ -8,7 +8,12 @@ use crate::{Connection, Stack, State};
 
 fn connection(iss: u32) -> Connection {
     let stack = Stack::named(&Registry::builtin(), "sack").expect("a known stack");
-    Connection::counted(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "test", u64::from(iss)))
+    Connection::counted(
+        Arc::new(stack.config()),
+        stack.build(),
+        SeqNumber(iss),
+        Rng::stream(1, "test", u64::from(iss)),
+    )
 }
 
 /// Lets both ends say everything that they have to say, a round trip of 10 ms at a time, until `end`.

@@ -1,4 +1,5 @@
-//! Two endpoints with plain policies over a pipe in virtual time: enough to test the connection apart from the built-in policies.
+//! Two endpoints with plain policies over a pipe in virtual time: enough to test the connection apart from
+//! the built-in policies.
 #![allow(dead_code)]
 
 use std::cell::Cell;
@@ -6,7 +7,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ackclock_engine::{AtNeed, Config, Connection, ConnectionEvent, Policies, SenderPolicies, Stack, Transmit};
+use ackclock_engine::{
+    AtNeed, Config, Connection, ConnectionEvent, Policies, SenderPolicies, Stack, Transmit,
+};
 use ackclock_policy::*;
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
@@ -61,7 +64,11 @@ impl CongestionControl for Plain {
         Window { cwnd: 10 * u64::from(v.smss), ..v.window }
     }
     fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
-        let grow = if v.window.cwnd < v.window.ssthresh { a.newly_acked } else { u64::from(v.smss) * u64::from(v.smss) / v.window.cwnd };
+        let grow = if v.window.cwnd < v.window.ssthresh {
+            a.newly_acked
+        } else {
+            u64::from(v.smss) * u64::from(v.smss) / v.window.cwnd
+        };
         Window { cwnd: v.window.cwnd + grow, ..v.window }
     }
     fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
@@ -134,16 +141,27 @@ pub fn policies() -> Policies {
 }
 
 pub fn connection(config: Config, iss: u32) -> Connection {
-    Connection::new(Arc::new(config), policies(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
+    Connection::new(
+        Arc::new(config),
+        policies(),
+        SeqNumber(iss),
+        Rng::stream(1, "connection", u64::from(iss)),
+    )
 }
 
 /// An endpoint with the built-in policies of a stack.
 pub fn endpoint(stack: &str, iss: u32) -> Connection {
     let stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));
-    Connection::new(Arc::new(stack.config()), stack.build(), SeqNumber(iss), Rng::stream(1, "connection", u64::from(iss)))
+    Connection::new(
+        Arc::new(stack.config()),
+        stack.build(),
+        SeqNumber(iss),
+        Rng::stream(1, "connection", u64::from(iss)),
+    )
 }
 
-/// A connection of two such, open and a second old; of its data segments those of these numbers, counted from 0 and copies included, are lost.
+/// A connection of two such, open and a second old; of its data segments those of these numbers, counted from
+/// 0 and copies included, are lost.
 pub fn losing(stack: &str, lost: &'static [u32]) -> Pipe {
     let mut n = 0;
     let mut pipe = Pipe::with(endpoint(stack, 1), endpoint(stack, 2), move |_, from, s| {
@@ -167,7 +185,8 @@ type Fate = Box<dyn FnMut(u64, usize, &Segment) -> Vec<Duration>>;
 /// To which end, and what.
 type Flying = (usize, Segment, Vec<u8>, Ecn);
 
-/// A pipe of 10 ms each way; `fate` says for the n-th segment from end `from` when its copies arrive (none: lost).
+/// A pipe of 10 ms each way; `fate` says for the n-th segment from end `from` when its copies arrive (none:
+/// lost).
 pub struct Pipe {
     pub now: Instant,
     pub ends: [Connection; 2],
@@ -189,7 +208,11 @@ impl Pipe {
         Self::with(client, server, |_, _, _| vec![DELAY])
     }
 
-    pub fn with(client: Connection, server: Connection, fate: impl FnMut(u64, usize, &Segment) -> Vec<Duration> + 'static) -> Self {
+    pub fn with(
+        client: Connection,
+        server: Connection,
+        fate: impl FnMut(u64, usize, &Segment) -> Vec<Duration> + 'static,
+    ) -> Self {
         let ends = [client, server];
         Self {
             now: Instant::ZERO,

@@ -35,13 +35,27 @@ impl AckPolicy for Bsd43 {
 /// The receiver of 4.3BSD.
 pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
     name: "bsd43",
-    about: "Acknowledges when 35 % of the window has arrived, or at the next tick of a free-running 200 ms clock, as 4.3BSD did.",
+    about: "Acknowledges when 35 % of the window has arrived, or at the next tick of a free-running 200 ms \
+            clock, as 4.3BSD did.",
     source: "J-A13",
     params: &[
         Param::ratio("window_part", 0.35, 0.0..=1.0, "part of the window that must have arrived"),
-        Param::duration("tick", Duration::from_millis(200), Duration::from_millis(1)..=Duration::from_secs(10), "period of the clock"),
-        Param::flag("free_running", true, "the clock runs for the whole host; otherwise each wait takes a whole period"),
-        Param::flag("hold_out_of_order", false, "segments out of order wait as well, as in 4.3BSD before fast retransmit"),
+        Param::duration(
+            "tick",
+            Duration::from_millis(200),
+            Duration::from_millis(1)..=Duration::from_secs(10),
+            "period of the clock",
+        ),
+        Param::flag(
+            "free_running",
+            true,
+            "the clock runs for the whole host; otherwise each wait takes a whole period",
+        ),
+        Param::flag(
+            "hold_out_of_order",
+            false,
+            "segments out of order wait as well, as in 4.3BSD before fast retransmit",
+        ),
     ],
     build: |p| {
         Box::new(Bsd43 {

@@ -23,7 +23,11 @@ struct Rules {
 
 impl Rules {
     fn new(p: &Params) -> Self {
-        Self { ack_every_segs: p.count("ack_every_segs") as u32, ack_delay: p.duration("ack_delay"), clock: Heartbeat(p.duration("heartbeat")) }
+        Self {
+            ack_every_segs: p.count("ack_every_segs") as u32,
+            ack_delay: p.duration("ack_delay"),
+            clock: Heartbeat(p.duration("heartbeat")),
+        }
     }
 }
 
@@ -39,7 +43,8 @@ impl AckPolicy for Delayed {
             self.quick_segs -= 1;
             return AckAction::Now;
         }
-        // As many bytes in smaller segments count too: a window that moved by two full segments is told (RFC 1122 §4.2.3.2).
+        // As many bytes in smaller segments count too: a window that moved by two full segments is told (RFC
+        // 1122 §4.2.3.2).
         let rules = &*self.rules;
         let enough = u64::from(rules.ack_every_segs) * u64::from(p.rmss.max(1));
         if p.full_segments >= rules.ack_every_segs || p.bytes >= enough {
@@ -56,7 +61,12 @@ pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
     about: "Acknowledges every second full-sized segment at once, anything else within 200 ms.",
     source: "J-A13, M-A2; RFC 1122 4.2.3.2, RFC 5681 4.2",
     params: &[
-        Param::count("ack_every_segs", 2, 1..=64, "full-sized segments per ack (more than 2 breaks RFC 5681)"),
+        Param::count(
+            "ack_every_segs",
+            2,
+            1..=64,
+            "full-sized segments per ack (more than 2 breaks RFC 5681)",
+        ),
         Param::duration(
             "ack_delay",
             Duration::from_millis(200),
@@ -69,7 +79,12 @@ pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
             Duration::ZERO..=Duration::from_secs(10),
             "period of a free-running clock on whose ticks the wait ends; 0s for none",
         ),
-        Param::count("quick_segs", 0, 0..=u64::MAX, "segments at the beginning that are acknowledged one by one"),
+        Param::count(
+            "quick_segs",
+            0,
+            0..=u64::MAX,
+            "segments at the beginning that are acknowledged one by one",
+        ),
     ],
     build: |p| Box::new(Delayed { rules: p.shared(Rules::new), quick_segs: p.count("quick_segs") }),
 };

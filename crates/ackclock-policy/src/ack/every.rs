@@ -17,5 +17,10 @@ impl AckPolicy for Every {
 }
 
 /// An ack for each segment.
-pub(crate) const ENTRY: Entry<dyn AckPolicy> =
-    Entry { name: "every", about: "Acknowledges every segment at once.", source: "J-A13", params: &[], build: |_| Box::new(Every) };
+pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
+    name: "every",
+    about: "Acknowledges every segment at once.",
+    source: "J-A13",
+    params: &[],
+    build: |_| Box::new(Every),
+};

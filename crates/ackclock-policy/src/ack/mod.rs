@@ -8,7 +8,8 @@ mod misbehaving;
 use crate::{AckPolicy, Entry};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn AckPolicy>] = &[&every::ENTRY, &delayed::ENTRY, &bsd43::ENTRY, &misbehaving::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn AckPolicy>] =
+    &[&every::ENTRY, &delayed::ENTRY, &bsd43::ENTRY, &misbehaving::ENTRY];
 
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,14 @@ fn arrival(ms: u64) -> Arrival {
 
 /// `n` segments of 512 bytes wait, with a window of 16 KB.
 fn waiting(n: u32) -> AckPending {
-    AckPending { bytes: u64::from(n) * 512, full_segments: n, segments: n, rcv_wnd: 16_384, rmss: 512, deadline: None }
+    AckPending {
+        bytes: u64::from(n) * 512,
+        full_segments: n,
+        segments: n,
+        rcv_wnd: 16_384,
+        rmss: 512,
+        deadline: None,
+    }
 }
 
 #[test]
@@ -26,8 +33,16 @@ fn every_second_full_segment_is_acknowledged_at_once() {
     assert_eq!(p.on_arrival(&arrival(1100), &waiting(2)), AckAction::Now);
     let small = AckPending { bytes: 600, full_segments: 0, segments: 6, ..waiting(0) };
     assert_eq!(p.on_arrival(&arrival(1100), &small), AckAction::By(at(1300)));
-    assert_eq!(p.on_arrival(&arrival(1150), &AckPending { deadline: Some(at(1300)), ..small }), AckAction::By(at(1300)), "the first one's wait");
-    assert_eq!(p.on_arrival(&arrival(1150), &AckPending { bytes: 1024, ..small }), AckAction::Now, "two full segments' worth");
+    assert_eq!(
+        p.on_arrival(&arrival(1150), &AckPending { deadline: Some(at(1300)), ..small }),
+        AckAction::By(at(1300)),
+        "the first one's wait"
+    );
+    assert_eq!(
+        p.on_arrival(&arrival(1150), &AckPending { bytes: 1024, ..small }),
+        AckAction::Now,
+        "two full segments' worth"
+    );
 }
 
 #[test]
@@ -36,7 +51,10 @@ fn a_broken_receiver_stretches_its_acks() {
     let mut choice = chosen("delayed");
     choice.set("ack_every_segs", "4").expect("a count");
     let mut p = choice.build();
-    assert_eq!([1, 2, 3, 4].map(|n| p.on_arrival(&arrival(1000), &waiting(n)) == AckAction::Now), [false, false, false, true]);
+    assert_eq!(
+        [1, 2, 3, 4].map(|n| p.on_arrival(&arrival(1000), &waiting(n)) == AckAction::Now),
+        [false, false, false, true]
+    );
 }
 
 #[test]
@@ -68,13 +86,17 @@ fn the_old_receivers_clock_may_run_for_each_wait_and_hold_what_is_out_of_order()
     let mut p = choice.build();
     assert!(p.holds_out_of_order());
     assert_eq!(p.on_arrival(&arrival(1050), &waiting(1)), AckAction::By(at(1250)));
-    assert_eq!(p.on_arrival(&arrival(1199), &AckPending { deadline: Some(at(1250)), ..waiting(2) }), AckAction::By(at(1250)));
+    assert_eq!(
+        p.on_arrival(&arrival(1199), &AckPending { deadline: Some(at(1250)), ..waiting(2) }),
+        AckAction::By(at(1250))
+    );
 }
 
 #[test]
 fn the_old_receiver_acknowledges_every_five_packets_at_the_papers_rate() {
-    // J-A13, derived: at 19.1667 ms a packet the 200 ms clock dominates; a tick acknowledges what arrived since the last one, 10.4 packets on average
-    // when every tick acknowledges, and a packet waits 100 ms on average.
+    // J-A13, derived: at 19.1667 ms a packet the 200 ms clock dominates; a tick acknowledges what arrived
+    // since the last one, 10.4 packets on average when every tick acknowledges, and a packet waits 100 ms on
+    // average.
     let mut p = chosen("bsd43").build();
     let (mut acks, mut pending, mut deadline, mut waited) = (0_u32, Vec::new(), None, Duration::ZERO);
     for i in 0..10_000_u64 {
@@ -85,11 +107,19 @@ fn the_old_receiver_acknowledges_every_five_packets_at_the_papers_rate() {
             acks += 1;
         }
         pending.push(now);
-        match p.on_arrival(&Arrival { now, ..arrival(0) }, &AckPending { deadline, ..waiting(pending.len() as u32) }) {
+        match p.on_arrival(
+            &Arrival { now, ..arrival(0) },
+            &AckPending { deadline, ..waiting(pending.len() as u32) },
+        ) {
             AckAction::By(d) => deadline = Some(d),
-            AckAction::Now | AckAction::Hold | AckAction::Forge(_) => panic!("the window is never a third full within a tick"),
+            AckAction::Now | AckAction::Hold | AckAction::Forge(_) => {
+                panic!("the window is never a third full within a tick")
+            }
         }
     }
     let (packets_per_ack, mean_wait) = (10_000.0 / f64::from(acks), waited.as_secs_f64() / 10_000.0);
-    assert!((10.3..10.6).contains(&packets_per_ack) && (0.095..0.105).contains(&mean_wait), "{packets_per_ack} {mean_wait}");
+    assert!(
+        (10.3..10.6).contains(&packets_per_ack) && (0.095..0.105).contains(&mean_wait),
+        "{packets_per_ack} {mean_wait}"
+    );
 }

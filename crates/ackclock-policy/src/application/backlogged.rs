@@ -31,7 +31,8 @@ impl Application for Backlogged {
                 self.unsent.push_back(at);
             }
         }
-        // Kept back here until it leaves at once, so that its writing is its sending. One that no window would hold goes alone.
+        // Kept back here until it leaves at once, so that its writing is its sending. One that no window
+        // would hold goes alone.
         while let Some(&typed) = self.unsent.front()
             && (io.room() >= self.bytes || io.unacked() == 0)
         {
@@ -43,8 +44,8 @@ impl Application for Backlogged {
             return Wake::Done;
         }
         if self.unsent.is_empty() {
-            // Whole dummies, and none that would wait: nothing stands in front of what is typed next. But with nothing outstanding one is written whatever
-            // the window, so that a closed one is probed.
+            // Whole dummies, and none that would wait: nothing stands in front of what is typed next. But
+            // with nothing outstanding one is written whatever the window, so that a closed one is probed.
             let room = if io.unacked() == 0 { io.room().max(self.dummy_bytes) } else { io.room() };
             let dummies = room - room % self.dummy_bytes;
             if dummies > 0 {
@@ -62,9 +63,11 @@ impl Application for Backlogged {
 /// The interactive flow that passes for a bulk transfer.
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "backlogged",
-    about: "Sends what telnet sends, and dummy packets whenever the window has room and no packet waits, so that losses are repaired as those of a bulk \
-            transfer; response times are those of the packets alone. Packets come before dummies, and no dummy ever waits to be sent. Where packets \
-            or dummies are smaller than the largest segment, its stack needs `+no-nagle`; with `+mss(500B)` each is a segment.",
+    about: "Sends what telnet sends, and dummy packets whenever the window has room and no packet waits, so \
+            that losses are repaired as those of a bulk transfer; response times are those of the packets \
+            alone. Packets come before dummies, and no dummy ever waits to be sent. Where packets or dummies \
+            are smaller than the largest segment, its stack needs `+no-nagle`; with `+mss(500B)` each is a \
+            segment.",
     source: "I-A2, I-A3 (marked packets of a bulk flow), I-F1, I-X7",
     params: &[
         THINK,
@@ -72,7 +75,12 @@ pub const ENTRY: Entry<dyn Application> = Entry {
         PACKETS,
         UNTIL,
         Param::bytes("dummy_bytes", 500, 1..=65_495, "payload of a dummy"),
-        Param::choice("since", "sent", &["sent", "typed"], "when a response time begins: as the packet is sent (I-A1), or as it is typed"),
+        Param::choice(
+            "since",
+            "sent",
+            &["sent", "typed"],
+            "when a response time begins: as the packet is sent (I-A1), or as it is typed",
+        ),
     ],
     build: |p| {
         Box::new(Backlogged {

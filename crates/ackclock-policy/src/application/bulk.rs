@@ -19,5 +19,10 @@ impl Application for Bulk {
 }
 
 /// Endless data.
-pub const ENTRY: Entry<dyn Application> =
-    Entry { name: "bulk", about: "Always has data to send and never closes.", source: "M-F2, J-F7, B-A11", params: &[], build: |_| Box::new(Bulk) };
+pub const ENTRY: Entry<dyn Application> = Entry {
+    name: "bulk",
+    about: "Always has data to send and never closes.",
+    source: "M-F2, J-F7, B-A11",
+    params: &[],
+    build: |_| Box::new(Bulk),
+};

@@ -72,7 +72,8 @@ impl Application for Dialogue {
 /// Mail and news: a negotiation, then the article.
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "dialogue",
-    about: "Sends messages, each after the one before is acknowledged, pauses, sends a fixed amount of data and closes, as mail and news do.",
+    about: "Sends messages, each after the one before is acknowledged, pauses, sends a fixed amount of data \
+            and closes, as mail and news do.",
     source: "J-A12, J-X1: stop-and-wait negotiation, then a bulk phase",
     params: &[
         Param::count("exchanges", 8, 0..=1 << 32, "messages before the transfer"),

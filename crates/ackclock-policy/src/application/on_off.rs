@@ -58,8 +58,18 @@ pub const ENTRY: Entry<dyn Application> = Entry {
     about: "Writes at a constant rate during ON periods and nothing during OFF periods; never closes.",
     source: "B-A10 (means 16 s and 8 s, Pareto; its shape is unstated there, 1.5 is our choice)",
     params: &[
-        Param::duration("on", Duration::from_secs(16), Duration::from_micros(1)..=Duration::from_secs(86_400), "mean ON period"),
-        Param::duration("off", Duration::from_secs(8), Duration::from_micros(1)..=Duration::from_secs(86_400), "mean OFF period"),
+        Param::duration(
+            "on",
+            Duration::from_secs(16),
+            Duration::from_micros(1)..=Duration::from_secs(86_400),
+            "mean ON period",
+        ),
+        Param::duration(
+            "off",
+            Duration::from_secs(8),
+            Duration::from_micros(1)..=Duration::from_secs(86_400),
+            "mean OFF period",
+        ),
         Param::choice("periods", "pareto", &["pareto", "exponential"], "distribution of both periods"),
         Param::ratio("shape", 1.5, 1.01..=100.0, "shape of the Pareto distribution"),
         Param::rate(

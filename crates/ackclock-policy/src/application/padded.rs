@@ -26,7 +26,8 @@ impl Application for Padded {
         self.book.settle(io);
         while self.typing.typed(now, rng).is_some() {
             self.book.write(io, self.bytes, now);
-            // What is typed before the packet before it has all its dummies stands in for those: it is followed by as many.
+            // What is typed before the packet before it has all its dummies stands in for those: it is
+            // followed by as many.
             self.lacking = (self.dummies, now + self.spacing);
         }
         let (lacking, due) = &mut self.lacking;
@@ -54,15 +55,21 @@ impl Application for Padded {
 /// Short-term padding.
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "padded",
-    about: "Sends what telnet sends, each packet followed by tiny dummy packets, so that its loss is found by duplicate acks; response times are those of \
-            the packets alone. Its stack needs `+no-nagle`, or the dummies wait for the packet's ack and then leave as one.",
+    about: "Sends what telnet sends, each packet followed by tiny dummy packets, so that its loss is found \
+            by duplicate acks; response times are those of the packets alone. Its stack needs `+no-nagle`, \
+            or the dummies wait for the packet's ack and then leave as one.",
     source: "I-A6; the paper writes dummies apart but does not say how far: `spacing` is ours",
     params: &[
         THINK,
         BYTES,
         PACKETS,
         UNTIL,
-        Param::count("min_window", 4, 1..=64, "m, the packets in flight that each one makes at least: itself and m - 1 dummies"),
+        Param::count(
+            "min_window",
+            4,
+            1..=64,
+            "m, the packets in flight that each one makes at least: itself and m - 1 dummies",
+        ),
         Param::bytes("dummy_bytes", 20, 1..=65_495, "payload of a dummy"),
         Param::duration(
             "spacing",

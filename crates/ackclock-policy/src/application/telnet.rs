@@ -40,7 +40,8 @@ impl Application for Telnet {
 /// The interactive source of the papers.
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "telnet",
-    about: "Sends single small packets at exponential intervals; the response time of each runs from sending it to its ack.",
+    about: "Sends single small packets at exponential intervals; the response time of each runs from sending \
+            it to its ack.",
     source: "I-A1; 500 bytes make the 540-byte packets of I-F9a",
     params: &[THINK, BYTES, PACKETS, UNTIL],
     build: |p| Box::new(Telnet { typing: Typing::new(p), book: Book::new(p), bytes: p.bytes("bytes") }),

@@ -2,7 +2,8 @@ use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use crate::{AppIo, Application, Chosen, Registry, Wake};
 
-/// A connection with a send buffer of `room` bytes and a window of `window`, and what an application did with it.
+/// A connection with a send buffer of `room` bytes and a window of `window`, and what an application did with
+/// it.
 #[derive(Default)]
 struct Io {
     now: Instant,
@@ -117,7 +118,8 @@ fn a_dialogue_waits_for_each_ack_and_then_pauses() {
 #[test]
 fn a_request_is_answered_once_it_is_complete() {
     let mut rng = Rng::stream(1, "app", 0);
-    let (mut client, mut server) = (app("request", &[("request", "300B")]), app("respond", &[("request", "300B"), ("size", "1500B")]));
+    let (mut client, mut server) =
+        (app("request", &[("request", "300B")]), app("respond", &[("request", "300B"), ("size", "1500B")]));
     let (mut c, mut s) = (Io { room: 200, ..Io::default() }, Io { room: 1000, ..Io::default() });
     assert_eq!(wake(&mut *client, &mut c, 0, &mut rng), Wake::Writable);
     s.readable = 200;
@@ -160,15 +162,23 @@ fn bulk_fills_its_buffer_and_a_sink_reads_to_the_end() {
 fn telnet_times_each_packet_from_its_writing_to_its_ack() {
     let (mut a, mut rng) = (app("telnet", &[("bytes", "100B"), ("packets", "2")]), Rng::stream(1, "app", 0));
     let mut io = Io { room: 10_000, ..Io::default() };
-    let Wake::At(first) = wake(&mut *a, &mut io, 0, &mut rng) else { panic!("nothing is sent before the first think time") };
+    let Wake::At(first) = wake(&mut *a, &mut io, 0, &mut rng) else {
+        panic!("nothing is sent before the first think time")
+    };
     assert_eq!(io.written, 0);
     io.now = first;
-    let Wake::AckedOrAt(second) = a.on_wake(first, &mut io, &mut rng) else { panic!("the ack is waited for") };
+    let Wake::AckedOrAt(second) = a.on_wake(first, &mut io, &mut rng) else {
+        panic!("the ack is waited for")
+    };
     assert_eq!(io.written, 100);
     // An early wake-up changes nothing.
     assert_eq!(a.on_wake(first, &mut io, &mut rng), Wake::AckedOrAt(second));
     io.now = second;
-    assert_eq!(a.on_wake(second, &mut io, &mut rng), Wake::AckedOrAt(Instant::FAR_FUTURE), "the second is typed before the first is acknowledged");
+    assert_eq!(
+        a.on_wake(second, &mut io, &mut rng),
+        Wake::AckedOrAt(Instant::FAR_FUTURE),
+        "the second is typed before the first is acknowledged"
+    );
     io.now = second + Duration::from_millis(5);
     io.acked = 200;
     assert_eq!(a.on_wake(io.now, &mut io, &mut rng), Wake::Done);
@@ -183,13 +193,18 @@ fn telnet_thinks_for_exponential_times() {
     let (mut now, mut gaps) = (Instant::ZERO, Vec::new());
     for _ in 0..50_000 {
         io.acked = io.written;
-        let (Wake::At(next) | Wake::AckedOrAt(next)) = a.on_wake(now, &mut io, &mut rng) else { panic!("endless") };
+        let (Wake::At(next) | Wake::AckedOrAt(next)) = a.on_wake(now, &mut io, &mut rng) else {
+            panic!("endless")
+        };
         gaps.push((next - now).as_secs_f64());
         now = next;
     }
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let above = gaps.iter().filter(|g| **g > 2.0).count() as f64 / gaps.len() as f64;
-    assert!((mean - 1.0).abs() < 0.02 && (above - (-2.0_f64).exp()).abs() < 0.006, "mean {mean}, above 2 s {above}");
+    assert!(
+        (mean - 1.0).abs() < 0.02 && (above - (-2.0_f64).exp()).abs() < 0.006,
+        "mean {mean}, above 2 s {above}"
+    );
 }
 
 #[test]
@@ -213,7 +228,9 @@ fn each_packet_is_padded_by_dummies_written_apart() {
     // I-A6: m = 4.
     let (mut a, mut rng) = (app("padded", &[("packets", "2"), ("spacing", "2ms")]), Rng::stream(1, "app", 0));
     let mut io = Io { room: 10_000, ..Io::default() };
-    let Wake::At(first) = wake(&mut *a, &mut io, 0, &mut rng) else { panic!("nothing is sent before the first think time") };
+    let Wake::At(first) = wake(&mut *a, &mut io, 0, &mut rng) else {
+        panic!("nothing is sent before the first think time")
+    };
     io.now = first;
     let mut wakes = vec![a.on_wake(first, &mut io, &mut rng)];
     for _ in 0..3 {
@@ -227,9 +244,14 @@ fn each_packet_is_padded_by_dummies_written_apart() {
     assert_eq!(io.writes, [(first, 500), (after(2), 20), (after(4), 20), (after(6), 20)]);
     // Acks of the packet, then of its dummies: one response.
     io.acked = 500;
-    let Wake::At(second) = a.on_wake(io.now, &mut io, &mut rng) else { panic!("nothing but the next packet is due") };
+    let Wake::At(second) = a.on_wake(io.now, &mut io, &mut rng) else {
+        panic!("nothing but the next packet is due")
+    };
     io.acked = 560;
-    assert_eq!((a.on_wake(io.now, &mut io, &mut rng), &io.responses[..]), (Wake::At(second), &[Duration::from_millis(6)][..]));
+    assert_eq!(
+        (a.on_wake(io.now, &mut io, &mut rng), &io.responses[..]),
+        (Wake::At(second), &[Duration::from_millis(6)][..])
+    );
     // The last one closes once it is acknowledged and has all its dummies.
     io.now = second;
     while let Wake::AckedOrAt(next) = a.on_wake(io.now, &mut io, &mut rng)
@@ -244,11 +266,16 @@ fn each_packet_is_padded_by_dummies_written_apart() {
 
 #[test]
 fn a_minimum_window_of_one_is_telnet() {
-    let (mut padded, mut telnet) = (app("padded", &[("min_window", "1"), ("packets", "20")]), app("telnet", &[("packets", "20")]));
-    let (mut rngs, mut ios) = ([Rng::stream(1, "app", 0), Rng::stream(1, "app", 0)], [Io::default(), Io::default()]);
+    let (mut padded, mut telnet) =
+        (app("padded", &[("min_window", "1"), ("packets", "20")]), app("telnet", &[("packets", "20")]));
+    let (mut rngs, mut ios) =
+        ([Rng::stream(1, "app", 0), Rng::stream(1, "app", 0)], [Io::default(), Io::default()]);
     ios.iter_mut().for_each(|io| io.room = 100_000);
     loop {
-        let wakes = [padded.on_wake(ios[0].now, &mut ios[0], &mut rngs[0]), telnet.on_wake(ios[1].now, &mut ios[1], &mut rngs[1])];
+        let wakes = [
+            padded.on_wake(ios[0].now, &mut ios[0], &mut rngs[0]),
+            telnet.on_wake(ios[1].now, &mut ios[1], &mut rngs[1]),
+        ];
         assert_eq!(wakes[0], wakes[1]);
         let (Wake::At(next) | Wake::AckedOrAt(next)) = wakes[0] else { break };
         for io in &mut ios {
@@ -260,9 +287,15 @@ fn a_minimum_window_of_one_is_telnet() {
     assert_eq!((ios[0].responses.len(), &ios[0].responses), (20, &ios[1].responses));
 }
 
-/// Runs a backlogged source over a window of `window` bytes for `seconds`, an ack for the oldest 500 bytes every 10 ms except in the first half of
-/// each second, when none comes. `check` is told of each call: how things stand after it, and the room and number of writes before it.
-fn backlogged(settings: &[(&str, &str)], window: Bytes, seconds: u64, mut check: impl FnMut(&mut Io, Bytes, usize)) -> Io {
+/// Runs a backlogged source over a window of `window` bytes for `seconds`, an ack for the oldest 500 bytes
+/// every 10 ms except in the first half of each second, when none comes. `check` is told of each call: how
+/// things stand after it, and the room and number of writes before it.
+fn backlogged(
+    settings: &[(&str, &str)],
+    window: Bytes,
+    seconds: u64,
+    mut check: impl FnMut(&mut Io, Bytes, usize),
+) -> Io {
     let (mut a, mut rng) = (app("backlogged", settings), Rng::stream(1, "app", 0));
     let mut io = Io { room: Bytes::MAX, window, ..Io::default() };
     let mut next = Instant::ZERO;
@@ -282,7 +315,12 @@ fn backlogged(settings: &[(&str, &str)], window: Bytes, seconds: u64, mut check:
     io
 }
 
-fn call(a: &mut dyn Application, io: &mut Io, rng: &mut Rng, check: &mut impl FnMut(&mut Io, Bytes, usize)) -> Instant {
+fn call(
+    a: &mut dyn Application,
+    io: &mut Io,
+    rng: &mut Rng,
+    check: &mut impl FnMut(&mut Io, Bytes, usize),
+) -> Instant {
     let (room, writes) = (io.room(), io.writes.len());
     let woken = a.on_wake(io.now, io, rng);
     check(io, room, writes);
@@ -295,22 +333,37 @@ fn call(a: &mut dyn Application, io: &mut Io, rng: &mut Rng, check: &mut impl Fn
 fn dummies_never_exceed_the_window_and_packets_come_first() {
     // I-F1: packets are told from dummies by their size.
     let (mut waiting, mut sent) = (0, 0);
-    let io = backlogged(&[("bytes", "700B"), ("dummy_bytes", "250B"), ("think", "100ms")], 4000, 60, |io, room, before| {
-        let left = io.room();
-        let written: Bytes = io.writes[before..].iter().map(|w| w.1).sum();
-        assert!(written <= room && io.unacked() <= 4000, "{written} bytes were written into a room of {room}");
-        let packets = io.writes[before..].iter().take_while(|w| w.1 == 700).count();
-        let dummies = &io.writes[before + packets..];
-        assert!(dummies.len() <= 1 && dummies.iter().all(|w| w.1 % 250 == 0), "dummies before a packet: {dummies:?}");
-        // Whatever room no packet needs is filled; while one waits, nothing is.
-        assert!(left < 700);
-        waiting += usize::from(left >= 250);
-        assert!(left < 250 || dummies.is_empty(), "{left} bytes of room are left");
-        sent += packets;
-    });
+    let io = backlogged(
+        &[("bytes", "700B"), ("dummy_bytes", "250B"), ("think", "100ms")],
+        4000,
+        60,
+        |io, room, before| {
+            let left = io.room();
+            let written: Bytes = io.writes[before..].iter().map(|w| w.1).sum();
+            assert!(
+                written <= room && io.unacked() <= 4000,
+                "{written} bytes were written into a room of {room}"
+            );
+            let packets = io.writes[before..].iter().take_while(|w| w.1 == 700).count();
+            let dummies = &io.writes[before + packets..];
+            assert!(
+                dummies.len() <= 1 && dummies.iter().all(|w| w.1 % 250 == 0),
+                "dummies before a packet: {dummies:?}"
+            );
+            // Whatever room no packet needs is filled; while one waits, nothing is.
+            assert!(left < 700);
+            waiting += usize::from(left >= 250);
+            assert!(left < 250 || dummies.is_empty(), "{left} bytes of room are left");
+            sent += packets;
+        },
+    );
     assert!(waiting > 100, "packets waited for room {waiting} times");
     // Each was sent, but the last few; none was timed more than once.
-    assert!(sent > 300 && io.responses.len() <= sent && io.responses.len() + 50 > sent, "{sent} packets, {} responses", io.responses.len());
+    assert!(
+        sent > 300 && io.responses.len() <= sent && io.responses.len() + 50 > sent,
+        "{sent} packets, {} responses",
+        io.responses.len()
+    );
 }
 
 #[test]
@@ -328,7 +381,8 @@ fn a_response_begins_as_the_packet_leaves_or_as_it_is_typed() {
 
 #[test]
 fn packets_in_a_bulk_flow_are_poisson() {
-    // I-X7: marks at exponential intervals of one second on average, whatever the flow does; statistics of marked packets only.
+    // I-X7: marks at exponential intervals of one second on average, whatever the flow does; statistics of
+    // marked packets only.
     let (mut a, mut rng) = (app("backlogged", &[("bytes", "499B")]), Rng::stream(1, "app", 0));
     let mut io = Io { room: Bytes::MAX, window: 2000, ..Io::default() };
     let mut next = Instant::ZERO;
@@ -344,8 +398,15 @@ fn packets_in_a_bulk_flow_are_poisson() {
     let above = gaps.iter().filter(|g| **g > 1.0).count() as f64 / gaps.len() as f64;
     // Three standard errors of 5000 exponential gaps.
     assert!((mean - 1.0).abs() < 3.0 / 5000_f64.sqrt(), "mean {mean}");
-    assert!((above - (-1.0_f64).exp()).abs() < 3.0 * (0.37 * 0.63 / 5000_f64).sqrt(), "above one second {above}");
-    assert!(typed.len() - io.responses.len() <= 1 && io.writes.len() > 10 * typed.len(), "{} responses", io.responses.len());
+    assert!(
+        (above - (-1.0_f64).exp()).abs() < 3.0 * (0.37 * 0.63 / 5000_f64).sqrt(),
+        "above one second {above}"
+    );
+    assert!(
+        typed.len() - io.responses.len() <= 1 && io.writes.len() > 10 * typed.len(),
+        "{} responses",
+        io.responses.len()
+    );
 }
 
 #[test]
@@ -364,7 +425,8 @@ fn a_backlogged_source_closes_after_its_last_packet() {
 
 #[test]
 fn a_packet_larger_than_any_window_goes_alone() {
-    let (mut a, mut rng) = (app("backlogged", &[("bytes", "5000B"), ("packets", "1")]), Rng::stream(1, "app", 0));
+    let (mut a, mut rng) =
+        (app("backlogged", &[("bytes", "5000B"), ("packets", "1")]), Rng::stream(1, "app", 0));
     let mut io = Io { room: 10_000, window: 2000, ..Io::default() };
     let Wake::RoomOrAt(first) = wake(&mut *a, &mut io, 0, &mut rng) else { panic!("dummies at once") };
     (io.now, io.acked) = (first, 1500);
@@ -378,7 +440,8 @@ fn a_packet_larger_than_any_window_goes_alone() {
 #[test]
 fn a_response_may_end_as_the_packet_arrives_out_of_order() {
     for (until, n) in [("acked", 0), ("arrived", 1)] {
-        let (mut a, mut rng) = (app("backlogged", &[("until", until), ("packets", "1")]), Rng::stream(1, "app", 0));
+        let (mut a, mut rng) =
+            (app("backlogged", &[("until", until), ("packets", "1")]), Rng::stream(1, "app", 0));
         let mut io = Io { room: 10_000, window: 2000, ..Io::default() };
         let Wake::RoomOrAt(first) = wake(&mut *a, &mut io, 0, &mut rng) else { panic!("dummies at once") };
         (io.now, io.acked) = (first, 1000);

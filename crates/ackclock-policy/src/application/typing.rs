@@ -1,4 +1,5 @@
-//! What interactive sources have in common: when packets are typed, and the book of those that wait for their ack.
+//! What interactive sources have in common: when packets are typed, and the book of those that wait for their
+//! ack.
 
 use std::collections::VecDeque;
 
@@ -9,16 +10,23 @@ use crate::{AppIo, Param, Params};
 /// Packets that wait, whose times are kept; later ones, typed into a dead connection, are not.
 pub(super) const MOST_WAITING: usize = 4096;
 
-pub(super) const THINK: Param =
-    Param::duration("think", Duration::from_secs(1), Duration::from_micros(1)..=Duration::from_secs(86_400), "mean time between packets");
-pub(super) const BYTES: Param = Param::bytes("bytes", 500, 1..=65_495, "payload of a packet; one segment when not above the largest");
+pub(super) const THINK: Param = Param::duration(
+    "think",
+    Duration::from_secs(1),
+    Duration::from_micros(1)..=Duration::from_secs(86_400),
+    "mean time between packets",
+);
+pub(super) const BYTES: Param =
+    Param::bytes("bytes", 500, 1..=65_495, "payload of a packet; one segment when not above the largest");
 pub(super) const UNTIL: Param = Param::choice(
     "until",
     "acked",
     &["acked", "arrived"],
-    "when a response time ends: with the ack of the packet and everything before it, or with the first ack that tells of its arrival, SACK included",
+    "when a response time ends: with the ack of the packet and everything before it, or with the first ack \
+     that tells of its arrival, SACK included",
 );
-pub(super) const PACKETS: Param = Param::count("packets", u64::MAX, 1..=u64::MAX, "packets to send before closing");
+pub(super) const PACKETS: Param =
+    Param::count("packets", u64::MAX, 1..=u64::MAX, "packets to send before closing");
 
 /// Packets typed at exponential intervals (I-A1), until there are no more.
 #[derive(Debug)]
@@ -93,8 +101,8 @@ impl Book {
         Self { written: 0, out_of_order: p.choice(UNTIL.name) == "arrived", waiting: VecDeque::new() }
     }
 
-    /// Writes a packet whose response time runs from `since`. What the send buffer does not take is lost on the way to it: nobody types into a full
-    /// terminal.
+    /// Writes a packet whose response time runs from `since`. What the send buffer does not take is lost on
+    /// the way to it: nobody types into a full terminal.
     pub fn write(&mut self, io: &mut dyn AppIo, bytes: Bytes, since: Instant) {
         let start = self.written;
         if self.write_untimed(io, bytes) > 0 && self.waiting.len() < MOST_WAITING {

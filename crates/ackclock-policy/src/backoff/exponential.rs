@@ -35,18 +35,24 @@ impl Backoff for Exponential {
 /// The standard backoff.
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "exponential",
-    about: "Doubles the timeout at every consecutive expiry, up to 64 times and up to 240 s, whichever comes first.",
+    about: "Doubles the timeout at every consecutive expiry, up to 64 times and up to 240 s, whichever comes \
+            first.",
     source: "J-A7, E-A2, B-A2; RFC 6298 5.5",
     params: &[
         Param::count(
             "max_doublings",
             MAX_DOUBLINGS as u64,
             0..=32,
-            "doublings after which the timeout stays: 64 times by default (B-A2, as TCPs do it); 32 to leave the ceiling to `max_timeout` (E-A2, RFC 6298)",
+            "doublings after which the timeout stays: 64 times by default (B-A2, as TCPs do it); 32 to leave \
+             the ceiling to `max_timeout` (E-A2, RFC 6298)",
         ),
         MAX_TIMEOUT,
         R2_RETRIES,
         R2_TIME,
     ],
-    build: |p| Box::new(Exponential(p.shared(|p| Rules { max_doublings: p.count("max_doublings") as u32, limits: Limits::new(p) }))),
+    build: |p| {
+        Box::new(Exponential(
+            p.shared(|p| Rules { max_doublings: p.count("max_doublings") as u32, limits: Limits::new(p) }),
+        ))
+    },
 };

@@ -36,7 +36,8 @@ const UNDOUBLED: u32 = 5;
 /// FreeBSD's backoff.
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "freebsd-syn",
-    about: "As `exponential` for data; SYN timeouts double only after five drops in a row, as in FreeBSD since 4.0.",
+    about: "As `exponential` for data; SYN timeouts double only after five drops in a row, as in FreeBSD \
+            since 4.0.",
     source: "B-A3",
     params: &[MAX_TIMEOUT, R2_RETRIES, R2_TIME],
     build: |p| Box::new(FreebsdSyn { limits: Limits::new(p) }),

@@ -31,8 +31,8 @@ impl Limits {
         timeout.min(self.max_timeout).max(rto)
     }
 
-    /// R2 (RFC 9293 §3.8.3): too many retransmissions *and* too long, since RFC 1122 §4.2.3.5 asks for at least 100 s and a count alone would end a
-    /// connection that does not back off after seconds.
+    /// R2 (RFC 9293 §3.8.3): too many retransmissions *and* too long, since RFC 1122 §4.2.3.5 asks for at
+    /// least 100 s and a count alone would end a connection that does not back off after seconds.
     pub fn give_up(self, expiries: u32, waited: Duration) -> bool {
         u64::from(expiries) > self.r2_retries && waited >= self.r2_time
     }
@@ -42,11 +42,19 @@ impl Limits {
 pub(super) const MAX_DOUBLINGS: u32 = 6;
 
 /// E-A2: twice the maximum segment lifetime.
-pub(super) const MAX_TIMEOUT: Param =
-    Param::duration("max_timeout", Duration::from_secs(240), Duration::from_millis(1)..=Duration::from_secs(86_400), "longest timeout after backoff");
+pub(super) const MAX_TIMEOUT: Param = Param::duration(
+    "max_timeout",
+    Duration::from_secs(240),
+    Duration::from_millis(1)..=Duration::from_secs(86_400),
+    "longest timeout after backoff",
+);
 /// R2 as a count.
-pub(super) const R2_RETRIES: Param =
-    Param::count("r2_retries", 15, 0..=u64::MAX, "retransmissions of a segment before giving up, once `r2_time` has passed as well; inf for never");
+pub(super) const R2_RETRIES: Param = Param::count(
+    "r2_retries",
+    15,
+    0..=u64::MAX,
+    "retransmissions of a segment before giving up, once `r2_time` has passed as well; inf for never",
+);
 /// R2 as a time.
 pub(super) const R2_TIME: Param = Param::duration(
     "r2_time",

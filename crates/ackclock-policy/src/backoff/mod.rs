@@ -11,8 +11,14 @@ mod thin_linear;
 use crate::{Backoff, Entry};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn Backoff>] =
-    &[&exponential::ENTRY, &linear::ENTRY, &sub_exponential::ENTRY, &none::ENTRY, &freebsd_syn::ENTRY, &thin_linear::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn Backoff>] = &[
+    &exponential::ENTRY,
+    &linear::ENTRY,
+    &sub_exponential::ENTRY,
+    &none::ENTRY,
+    &freebsd_syn::ENTRY,
+    &thin_linear::ENTRY,
+];
 
 #[cfg(test)]
 mod tests;

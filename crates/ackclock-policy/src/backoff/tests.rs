@@ -15,7 +15,11 @@ fn star(n: &str) -> Box<dyn Backoff> {
 /// Multipliers of a timeout of one second for the first seven timeouts.
 fn multipliers(b: &dyn Backoff, syn: bool) -> Vec<u64> {
     let (mut rng, one) = (Rng::stream(1, "backoff", 0), Duration::from_secs(1));
-    (0..7).map(|j| if syn { b.syn_timeout(one, j, &mut rng) } else { b.timeout(one, j, &mut rng) }.as_millis() / 1000).collect()
+    (0..7)
+        .map(|j| {
+            if syn { b.syn_timeout(one, j, &mut rng) } else { b.timeout(one, j, &mut rng) }.as_millis() / 1000
+        })
+        .collect()
 }
 
 #[test]
@@ -82,7 +86,10 @@ fn doubling_stops_at_64_times_or_at_240_seconds() {
     // B-A2's reading: the seventh timeout and all after it.
     assert_eq!(schedule("6", 1000), [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 64_000, 64_000, 64_000]);
     // E-A2's: twice the maximum segment lifetime.
-    assert_eq!(schedule("32", 1000), [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 240_000, 240_000]);
+    assert_eq!(
+        schedule("32", 1000),
+        [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 240_000, 240_000]
+    );
     assert_eq!(schedule("32", 200)[9], 102_400);
 }
 
@@ -102,12 +109,18 @@ fn linear_backoff_adds_the_timeout_until_the_longest() {
     let (mut rng, one) = (Rng::stream(1, "backoff", 0), Duration::from_secs(1));
     assert_eq!(b.timeout(one, 1000, &mut rng), Duration::from_secs(240));
     assert_eq!(b.timeout(one, u32::MAX, &mut rng), Duration::from_secs(240));
-    assert_eq!(b.timeout(Duration::from_secs(300), 5, &mut rng), Duration::from_secs(300), "never below the timeout itself");
+    assert_eq!(
+        b.timeout(Duration::from_secs(300), 5, &mut rng),
+        Duration::from_secs(300),
+        "never below the timeout itself"
+    );
 }
 
-/// Multipliers of a timeout of one second at the first eight expiries in a row, with so many bytes in flight at each.
+/// Multipliers of a timeout of one second at the first eight expiries in a row, with so many bytes in flight
+/// at each.
 fn linux_multipliers(flights: [u64; 8]) -> Vec<u64> {
-    let (b, mut rng, one, mut level) = (chosen("thin-linear").build(), Rng::stream(1, "backoff", 0), Duration::from_secs(1), 0);
+    let (b, mut rng, one, mut level) =
+        (chosen("thin-linear").build(), Rng::stream(1, "backoff", 0), Duration::from_secs(1), 0);
     let expire = |(expiries, flight_size): (u32, u64)| {
         level = b.level(&Expiry { expiries, level, flight_size, smss: 1448 });
         b.timeout(one, level, &mut rng).as_millis() / 1000
@@ -117,7 +130,8 @@ fn linux_multipliers(flights: [u64; 8]) -> Vec<u64> {
 
 #[test]
 fn linux_spares_thin_streams_six_times() {
-    // Documentation/networking/tcp-thin.rst: less than four packets in flight, six linear timeouts, then exponential ones.
+    // Documentation/networking/tcp-thin.rst: less than four packets in flight, six linear timeouts, then
+    // exponential ones.
     assert_eq!(linux_multipliers([3 * 1448; 8]), [1, 1, 1, 1, 1, 1, 2, 4]);
     assert_eq!(linux_multipliers([4 * 1448; 8]), [2, 4, 8, 16, 32, 64, 128, 240]);
     // A stream that was not thin and is now is not backed off any more.

@@ -5,8 +5,8 @@ use ackclock_units::{Bytes, Duration, Rng};
 use super::limits::{Limits, MAX_DOUBLINGS, MAX_TIMEOUT, R2_RETRIES, R2_TIME};
 use crate::{Backoff, Entry, Expiry, Param, Params, Policy};
 
-/// Leaves thin streams alone for so many expiries, and doubles otherwise. Whether a stream is thin is asked anew at each expiry, so that the level is the
-/// number of doublings in force.
+/// Leaves thin streams alone for so many expiries, and doubles otherwise. Whether a stream is thin is asked
+/// anew at each expiry, so that the level is the number of doublings in force.
 #[derive(Debug)]
 struct ThinLinear(Arc<Rules>);
 
@@ -21,7 +21,12 @@ struct Rules {
 
 impl Rules {
     fn new(p: &Params) -> Self {
-        Self { thin_segs: p.count("thin_segs"), retries: p.count("retries"), syn_linear: p.count("syn_linear"), limits: Limits::new(p) }
+        Self {
+            thin_segs: p.count("thin_segs"),
+            retries: p.count("retries"),
+            syn_linear: p.count("syn_linear"),
+            limits: Limits::new(p),
+        }
     }
 }
 
@@ -61,10 +66,17 @@ const DOUBLINGS: u32 = 32;
 /// Linux's linear timeouts.
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "thin-linear",
-    about: "Linux's TCP_THIN_LINEAR_TIMEOUTS: a stream with few segments in flight is not backed off at its first expiries; any other doubles.",
-    source: "Linux, Documentation/networking/tcp-thin.rst and ip-sysctl.rst (tcp_thin_linear_timeouts, tcp_syn_linear_timeouts); B-S9",
+    about: "Linux's TCP_THIN_LINEAR_TIMEOUTS: a stream with few segments in flight is not backed off at its \
+            first expiries; any other doubles.",
+    source: "Linux, Documentation/networking/tcp-thin.rst and ip-sysctl.rst (tcp_thin_linear_timeouts, \
+             tcp_syn_linear_timeouts); B-S9",
     params: &[
-        Param::count("thin_segs", 4, 0..=u64::MAX, "a stream with less than so many full segments in flight is thin"),
+        Param::count(
+            "thin_segs",
+            4,
+            0..=u64::MAX,
+            "a stream with less than so many full segments in flight is thin",
+        ),
         Param::count("retries", 6, 0..=u64::MAX, "expiries in a row that a thin stream is not backed off at"),
         Param::count("syn_linear", 4, 0..=u64::MAX, "SYN expiries in a row that are not backed off at"),
         MAX_TIMEOUT,

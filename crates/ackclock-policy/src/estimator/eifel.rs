@@ -28,8 +28,17 @@ enum Shock {
 impl Prediction {
     /// Reads the parameters that [`ENTRY`] shares with `eifel-agg`.
     pub fn new(p: &Params) -> Self {
-        let shock = if p.choice("shock") == "gain-squared" { Shock::GainSquared } else { Shock::GainOverFlight };
-        Self { weight: p.ratio("weight"), shock, ticks: Ticks::new(p), rtt: None, rto: Duration::ZERO, flight: 1.0, gain: ONE_SAMPLE_GAIN }
+        let shock =
+            if p.choice("shock") == "gain-squared" { Shock::GainSquared } else { Shock::GainOverFlight };
+        Self {
+            weight: p.ratio("weight"),
+            shock,
+            ticks: Ticks::new(p),
+            rtt: None,
+            rto: Duration::ZERO,
+            flight: 1.0,
+            gain: ONE_SAMPLE_GAIN,
+        }
     }
 
     /// E-E5..E12, in the order of E-A6.
@@ -37,10 +46,12 @@ impl Prediction {
         let sample = self.ticks.measured(s.rtt, s.now);
         let load = (s.flight_size as f64 / f64::from(s.smss)).max(1.0);
         self.flight = flight(s);
-        // Fewer than three samples in two round trips are one sample per round trip. That is the sparsest sampling, so its gain is the largest: with E-E7
-        // alone, delayed acks and a load of 6 would leave rows without margin (E-X2).
+        // Fewer than three samples in two round trips are one sample per round trip. That is the sparsest
+        // sampling, so its gain is the largest: with E-E7 alone, delayed acks and a load of 6 would leave
+        // rows without margin (E-X2).
         let one = s.sampling_rate * load < 1.5;
-        self.gain = if one { ONE_SAMPLE_GAIN } else { (1.0 / (s.sampling_rate * self.flight)).min(ONE_SAMPLE_GAIN) };
+        self.gain =
+            if one { ONE_SAMPLE_GAIN } else { (1.0 / (s.sampling_rate * self.flight)).min(ONE_SAMPLE_GAIN) };
         let rtt = match self.rtt {
             None => Rtt { latest: sample, srtt: sample, rttvar: sample / 2, min_rtt: sample },
             Some(old) => {
@@ -64,7 +75,8 @@ impl Prediction {
         (rtt.srtt + rtt.rttvar.mul_f64(self.weight / self.gain)).max(rtt.latest + self.ticks.tick * 2)
     }
 
-    /// SRTT and RTTVAR after a further sample: the deviation follows upward errors alone, downwards by a smaller gain.
+    /// SRTT and RTTVAR after a further sample: the deviation follows upward errors alone, downwards by a
+    /// smaller gain.
     fn next(&self, old: Rtt, sample: Duration) -> (Duration, Duration) {
         let (srtt, rttvar) = (old.srtt.as_nanos() as f64, old.rttvar.as_nanos() as f64);
         let delta = sample.as_nanos() as f64 - srtt;
@@ -85,8 +97,9 @@ impl Prediction {
     }
 }
 
-/// E-E6: `max(SSTHRESH, CWND/2) + 1` segments, a lower bound of the load. Two things that the paper leaves open: before the first congestion there is no
-/// SSTHRESH, and of a window that the receiver or the application does not let fill, only what is in flight counts.
+/// E-E6: `max(SSTHRESH, CWND/2) + 1` segments, a lower bound of the load. Two things that the paper leaves
+/// open: before the first congestion there is no SSTHRESH, and of a window that the receiver or the
+/// application does not let fill, only what is in flight counts.
 fn flight(s: RttSample) -> f64 {
     let cwnd = if s.flight_size > 0 { s.window.cwnd.min(s.flight_size) } else { s.window.cwnd };
     let lower = if s.window.ssthresh == u64::MAX { cwnd / 2 } else { s.window.ssthresh.max(cwnd / 2) };
@@ -104,8 +117,12 @@ pub(super) const SHOCK: Param = Param::choice(
     &["gain-squared", "gain-over-flight"],
     "gain by which the deviation shrinks: the equation's GAIN^2, or GAIN/FLIGHT as the prose has it (E-E8)",
 );
-pub(super) const WEIGHT: Param =
-    Param::ratio("weight", 1.0, 0.25..=16.0, "m in the weight m/GAIN of the deviation; more is more conservative (E-E11)");
+pub(super) const WEIGHT: Param = Param::ratio(
+    "weight",
+    1.0,
+    0.25..=16.0,
+    "m in the weight m/GAIN of the deviation; more is more conservative (E-E11)",
+);
 
 /// The Eifel timer.
 #[derive(Debug)]
@@ -162,7 +179,8 @@ impl RttEstimator for Eifel {
 /// Ludwig and Sklower's timer.
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "eifel",
-    about: "The Eifel timer: gains scaled by flight size and sampling rate, a deviation that only follows rising round-trip times.",
+    about: "The Eifel timer: gains scaled by flight size and sampling rate, a deviation that only follows \
+            rising round-trip times.",
     source: "E-A6, E-E5..E12",
     params: &[
         SHOCK,

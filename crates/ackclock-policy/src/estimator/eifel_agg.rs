@@ -16,7 +16,8 @@ struct EifelAgg {
     initial_rto: Duration,
 }
 
-/// MAXCWND, given or learnt: the largest window of this cycle and of the one before, a cycle ending when the window falls.
+/// MAXCWND, given or learnt: the largest window of this cycle and of the one before, a cycle ending when the
+/// window falls.
 #[derive(Debug)]
 struct Cycle {
     /// Segments; 0 when it is to be learnt.
@@ -58,7 +59,8 @@ impl Policy for EifelAgg {
 
 impl RttEstimator for EifelAgg {
     fn on_sample(&mut self, s: RttSample) {
-        // A spurious timeout was told before the sample that proves it, so the rise comes first and then the decay (E-A7 leaves the order open).
+        // A spurious timeout was told before the sample that proves it, so the rise comes first and then the
+        // decay (E-A7 leaves the order open).
         self.agg *= 1.0 - self.k / self.cycle.segments(s);
         self.prediction.on_sample(s);
     }
@@ -101,12 +103,18 @@ impl RttEstimator for EifelAgg {
 /// The self-trained timer.
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "eifel-agg",
-    about: "The Eifel timer scaled by a factor that trains itself: each sample lowers it, each spurious timeout halves its distance from 1.",
+    about: "The Eifel timer scaled by a factor that trains itself: each sample lowers it, each spurious \
+            timeout halves its distance from 1.",
     source: "E-A7, E-E14..E16",
     params: &[
         Param::ratio("k", 0.05, 0.0..=1.0, "part by which the factor falls in a cycle of the window"),
         Param::ratio("initial_agg", 1.0, 0.01..=1.0, "factor to begin with"),
-        Param::count("max_cwnd", 0, 0..=1 << 20, "largest window of a cycle, segments (MAXCWND); 0 to learn it from the window"),
+        Param::count(
+            "max_cwnd",
+            0,
+            0..=1 << 20,
+            "largest window of a cycle, segments (MAXCWND); 0 to learn it from the window",
+        ),
         SHOCK,
         WEIGHT,
         tick(Duration::from_millis(10)),
@@ -148,7 +156,11 @@ mod tests {
 
     fn feed(e: &mut dyn RttEstimator, n: u64, cwnd: u64) {
         let window = Window { cwnd: cwnd * 1000, ssthresh: 13_000 };
-        let one = |i| RttSample { window, flight_size: cwnd * 1000, ..sample(Duration::from_secs(100 + i), Duration::from_secs(20)) };
+        let one = |i| RttSample {
+            window,
+            flight_size: cwnd * 1000,
+            ..sample(Duration::from_secs(100 + i), Duration::from_secs(20))
+        };
         (0..n).for_each(|i| e.on_sample(one(i)));
     }
 

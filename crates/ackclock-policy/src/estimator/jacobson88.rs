@@ -3,7 +3,8 @@ use ackclock_units::Duration;
 use super::smooth::{Ticks, bounded, initial_rto, max_rto, mean_and_deviation, min_rto, recalled};
 use crate::{Entry, Param, Params, Policy, Rtt, RttEstimator, RttSample};
 
-/// Mean plus weighted mean deviation, in real arithmetic. The 4.4BSD-Lite timer of E-A1 (`lite`) is this one on a coarse clock.
+/// Mean plus weighted mean deviation, in real arithmetic. The 4.4BSD-Lite timer of E-A1 (`lite`) is this one
+/// on a coarse clock.
 #[derive(Debug)]
 pub(super) struct Jacobson88 {
     name: &'static str,
@@ -70,7 +71,8 @@ impl RttEstimator for Jacobson88 {
 
     fn rto_above(&self, floor: Duration) -> Duration {
         let Some(rtt) = self.rtt else { return self.initial_rto };
-        // A countdown of one tick may end at once, hence the floor of two (E-A1, E-E4), or of two more than the latest sample (E-A9, E-E12).
+        // A countdown of one tick may end at once, hence the floor of two (E-A1, E-E4), or of two more than
+        // the latest sample (E-A9, E-E12).
         let two = self.ticks.tick * 2;
         let least = if self.sample_floor { rtt.latest + two } else { Duration::ZERO };
         bounded((rtt.srtt + rtt.rttvar.mul_f64(self.weight)).max(least), floor.max(two), self.max_rto)
@@ -92,12 +94,18 @@ impl RttEstimator for Jacobson88 {
 /// Jacobson and Karels' timer.
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "jacobson88",
-    about: "Smoothed mean plus four mean deviations, in real arithmetic; with a tick, BSD's samples and its floor of two ticks (the Lite timer).",
+    about: "Smoothed mean plus four mean deviations, in real arithmetic; with a tick, BSD's samples and its \
+            floor of two ticks (the Lite timer).",
     source: "J-A4, J-E7, J-E17; E-A1, E-E1..E4",
     params: &[
         Param::ratio("g", G, 0.0..=1.0, "gain of the mean"),
         Param::ratio("h", H, 0.0..=1.0, "gain of the mean deviation"),
-        Param::ratio("weight", WEIGHT, 0.0..=64.0, "mean deviations added to the mean (2 in the paper of 1988)"),
+        Param::ratio(
+            "weight",
+            WEIGHT,
+            0.0..=64.0,
+            "mean deviations added to the mean (2 in the paper of 1988)",
+        ),
         Param::duration(
             "tick",
             Duration::ZERO,
@@ -162,7 +170,10 @@ mod tests {
     #[test]
     fn a_tick_counts_samples_and_sets_a_floor() {
         let mut p = Params::defaults(ENTRY.params);
-        assert!(p.set("tick", crate::Value::Duration(Duration::from_millis(500))) && p.set("min_rto", crate::Value::Duration(Duration::ZERO)));
+        assert!(
+            p.set("tick", crate::Value::Duration(Duration::from_millis(500)))
+                && p.set("min_rto", crate::Value::Duration(Duration::ZERO))
+        );
         let mut e = (ENTRY.build)(&p);
         // Sent at 0.4 s, acknowledged at 0.6 s: one tick, at 0.5 s, although 200 ms passed.
         e.on_sample(sample(Duration::from_millis(600), Duration::from_millis(200)));

@@ -75,7 +75,11 @@ impl RttEstimator for Jacobson88Ticks {
         let m = ticks_during(s.rtt, s.now, self.tick).min(1 << 40) as i64;
         self.last = m;
         self.estimate = Some(match self.estimate {
-            None => (self.start.map_or_else(|| self.form.first(m), |start| self.form.next(start, m)), s.rtt, s.rtt),
+            None => (
+                self.start.map_or_else(|| self.form.first(m), |start| self.form.next(start, m)),
+                s.rtt,
+                s.rtt,
+            ),
             Some((old, _, min_rtt)) => (self.form.next(old, m), s.rtt, min_rtt.min(s.rtt)),
         });
     }
@@ -102,8 +106,11 @@ impl RttEstimator for Jacobson88Ticks {
     }
 
     fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        let scaled = |d: Duration, by: u64| (((d * by).as_nanos() + self.tick.as_nanos() / 2) / self.tick.as_nanos()).min(1 << 40) as i64;
-        let s = Scaled { sa: scaled(srtt, 8), sv: scaled(rttvar, if self.form == Form::Final { 4 } else { 8 }) };
+        let scaled = |d: Duration, by: u64| {
+            (((d * by).as_nanos() + self.tick.as_nanos() / 2) / self.tick.as_nanos()).min(1 << 40) as i64
+        };
+        let s =
+            Scaled { sa: scaled(srtt, 8), sv: scaled(rttvar, if self.form == Form::Final { 4 } else { 8 }) };
         let (latest, min_rtt) = self.estimate.map_or((srtt, srtt), |(_, latest, min_rtt)| (latest, min_rtt));
         self.estimate = Some((s, latest, min_rtt));
     }
@@ -116,13 +123,33 @@ impl RttEstimator for Jacobson88Ticks {
 /// Jacobson and Karels' timer as 4.3BSD computed it.
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "jacobson88-ticks",
-    about: "Smoothed mean plus four mean deviations in scaled integers, with samples in ticks of a free-running coarse clock, as in 4.3BSD.",
+    about: "Smoothed mean plus four mean deviations in scaled integers, with samples in ticks of a \
+            free-running coarse clock, as in 4.3BSD.",
     source: "J-A5, J-A6, J-E7; E-A9",
     params: &[
-        Param::choice("form", "final", &["final", "one-gain"], "`final`: deviation gain 1/4 (J-A6); `one-gain`: 1/8 for both (J-A5)"),
-        Param::duration("tick", Duration::from_millis(500), Duration::from_micros(1)..=Duration::from_secs(10), "tick of the clock"),
-        Param::count("min_ticks", 2, 0..=1000, "smallest timeout in ticks: a countdown of one may end at once (E-A1)"),
-        Param::flag("sample_floor", false, "the timeout lies at least two ticks above the last sample, as in FreeBSD (E-A9)"),
+        Param::choice(
+            "form",
+            "final",
+            &["final", "one-gain"],
+            "`final`: deviation gain 1/4 (J-A6); `one-gain`: 1/8 for both (J-A5)",
+        ),
+        Param::duration(
+            "tick",
+            Duration::from_millis(500),
+            Duration::from_micros(1)..=Duration::from_secs(10),
+            "tick of the clock",
+        ),
+        Param::count(
+            "min_ticks",
+            2,
+            0..=1000,
+            "smallest timeout in ticks: a countdown of one may end at once (E-A1)",
+        ),
+        Param::flag(
+            "sample_floor",
+            false,
+            "the timeout lies at least two ticks above the last sample, as in FreeBSD (E-A9)",
+        ),
         Param::choice(
             "start",
             "first-sample",
@@ -130,7 +157,12 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             "estimates to begin with: the first sample's (a = m, v = m/2), or those given",
         ),
         Param::count("start_sa", 0, 0..=1 << 20, "sa = 8a to begin with, ticks, when `start` is `given`"),
-        Param::count("start_sv", 24, 0..=1 << 20, "sv to begin with, ticks, when `start` is `given`: 4v, or 8v with one gain (24 in 4.3BSD)"),
+        Param::count(
+            "start_sv",
+            24,
+            0..=1 << 20,
+            "sv to begin with, ticks, when `start` is `given`: 4v, or 8v with one gain (24 in 4.3BSD)",
+        ),
         max_rto(Duration::from_secs(64)),
         initial_rto(Duration::from_secs(3)),
     ],
@@ -141,7 +173,8 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             min_ticks: p.count("min_ticks") as u32,
             max_rto: p.duration("max_rto"),
             initial_rto: p.duration("initial_rto"),
-            start: (p.choice("start") == "given").then(|| Scaled { sa: p.count("start_sa") as i64, sv: p.count("start_sv") as i64 }),
+            start: (p.choice("start") == "given")
+                .then(|| Scaled { sa: p.count("start_sa") as i64, sv: p.count("start_sv") as i64 }),
             above_sample: p.flag("sample_floor").then_some(2),
             last: 0,
             estimate: None,
@@ -160,7 +193,10 @@ mod tests {
         let tick = Duration::from_millis(500);
         for (floored, ticks) in [(false, 40), (true, 42)] {
             let mut p = crate::Params::defaults(ENTRY.params);
-            assert!(p.set("sample_floor", crate::Value::Flag(floored)) && p.set("start", crate::Value::Choice("given")));
+            assert!(
+                p.set("sample_floor", crate::Value::Flag(floored))
+                    && p.set("start", crate::Value::Choice("given"))
+            );
             assert!(p.set("start_sa", crate::Value::Count(320)) && p.set("start_sv", crate::Value::Count(0)));
             let mut e = (ENTRY.build)(&p);
             e.on_sample(sample(tick * 100, tick * 40));
@@ -199,7 +235,8 @@ mod tests {
 
     #[test]
     fn golden_rows_when_the_rtt_falls() {
-        // J-E7: start sa = 80, sv = 0, samples of 2. The timeout first rises from 10 to 23 (the fault of E-A4).
+        // J-E7: start sa = 80, sv = 0, samples of 2. The timeout first rises from 10 to 23 (the fault of
+        // E-A4).
         let want = [
             (72, 8, 17),
             (65, 13, 21),
@@ -240,8 +277,8 @@ mod tests {
 
     #[test]
     fn the_bias_of_ticks_sampled_at_random_phase() {
-        // J-X7 (derived): with a real RTT of 5.3 ticks the mean timeout lies 1.74 ticks above that of the same filter in real arithmetic; with
-        // exponential RTTs of mean 6 ticks, 1.48. Both within 0.1.
+        // J-X7 (derived): with a real RTT of 5.3 ticks the mean timeout lies 1.74 ticks above that of the
+        // same filter in real arithmetic; with exponential RTTs of mean 6 ticks, 1.48. Both within 0.1.
         let bias = |draw: fn(&mut ackclock_units::Rng) -> f64| {
             let (mut rng, n) = (ackclock_units::Rng::stream(7, "phase", 0), 400_000);
             let (mut s, mut a, mut v, mut sum) = (Form::Final.first(5), 5.0, 2.5, 0.0);

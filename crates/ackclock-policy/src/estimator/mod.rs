@@ -12,8 +12,15 @@ mod smooth;
 use crate::{Entry, RttEstimator};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn RttEstimator>] =
-    &[&rfc793::ENTRY, &jacobson88::ENTRY, &jacobson88_ticks::ENTRY, &lite::ENTRY, &eifel::ENTRY, &eifel_agg::ENTRY, &rfc6298::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn RttEstimator>] = &[
+    &rfc793::ENTRY,
+    &jacobson88::ENTRY,
+    &jacobson88_ticks::ENTRY,
+    &lite::ENTRY,
+    &eifel::ENTRY,
+    &eifel_agg::ENTRY,
+    &rfc6298::ENTRY,
+];
 
 #[cfg(test)]
 mod tests;

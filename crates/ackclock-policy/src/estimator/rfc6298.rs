@@ -56,7 +56,9 @@ impl RttEstimator for Rfc6298 {
     fn rto_above(&self, floor: Duration) -> Duration {
         let rules = &*self.rules;
         match self.rtt {
-            Some(rtt) => bounded(rtt.srtt + rules.clock_granularity.max(rtt.rttvar * K), floor, rules.max_rto),
+            Some(rtt) => {
+                bounded(rtt.srtt + rules.clock_granularity.max(rtt.rttvar * K), floor, rules.max_rto)
+            }
             None if self.lost_syn => rules.initial_rto.max(AFTER_LOST_SYN),
             None => rules.initial_rto,
         }

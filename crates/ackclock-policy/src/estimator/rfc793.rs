@@ -24,8 +24,10 @@ impl Policy for Rfc793 {
 impl RttEstimator for Rfc793 {
     fn on_sample(&mut self, s: RttSample) {
         // 4.3BSD's counter stood at one when a segment was sent, and every tick added one.
-        let rtt = if self.tick.is_zero() { s.rtt } else { self.tick * (1 + ticks_during(s.rtt, s.now, self.tick)) };
-        let (srtt, min_rtt) = self.rtt.map_or((rtt, rtt), |old| (smooth(old.srtt, rtt, self.gain), old.min_rtt.min(rtt)));
+        let rtt =
+            if self.tick.is_zero() { s.rtt } else { self.tick * (1 + ticks_during(s.rtt, s.now, self.tick)) };
+        let (srtt, min_rtt) =
+            self.rtt.map_or((rtt, rtt), |old| (smooth(old.srtt, rtt, self.gain), old.min_rtt.min(rtt)));
         self.rtt = Some(Rtt { latest: rtt, srtt, rttvar: Duration::ZERO, min_rtt });
     }
 
@@ -41,7 +43,11 @@ impl RttEstimator for Rfc793 {
         let Some(rtt) = self.rtt else { return self.initial_rto };
         let timeout = rtt.srtt.mul_f64(self.beta);
         // Counted in whole ticks, the rest cut off.
-        let whole = if self.tick.is_zero() { timeout } else { self.tick * (timeout.as_nanos() / self.tick.as_nanos()) };
+        let whole = if self.tick.is_zero() {
+            timeout
+        } else {
+            self.tick * (timeout.as_nanos() / self.tick.as_nanos())
+        };
         bounded(whole, floor, self.max_rto)
     }
 
@@ -70,7 +76,8 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             "tick",
             Duration::ZERO,
             Duration::ZERO..=Duration::from_secs(10),
-            "tick of the free-running clock that times segments, counted from one as in 4.3BSD; 0s for exact samples",
+            "tick of the free-running clock that times segments, counted from one as in 4.3BSD; 0s for exact \
+             samples",
         ),
         min_rto(Duration::from_secs(1)),
         max_rto(Duration::from_secs(60)),
@@ -110,12 +117,16 @@ mod tests {
     fn ticks_are_counted_from_one_and_timeouts_in_whole_ones() {
         let ms = Duration::from_millis;
         let mut p = Params::defaults(ENTRY.params);
-        assert!(p.set("tick", crate::Value::Duration(ms(500))) && p.set("min_rto", crate::Value::Duration(Duration::ZERO)));
+        assert!(
+            p.set("tick", crate::Value::Duration(ms(500)))
+                && p.set("min_rto", crate::Value::Duration(Duration::ZERO))
+        );
         let mut e = (ENTRY.build)(&p);
         // Sent and acknowledged between ticks: one.
         e.on_sample(sample(ms(400), ms(200)));
         assert_eq!((e.rtt().expect("sampled").srtt, e.rto()), (ms(500), ms(1000)));
-        // From 0.9 s to 2.1 s three ticks pass: four. 0.9 * 1 + 0.1 * 4 = 1.3 ticks; twice that is 2.6, of which 2 count.
+        // From 0.9 s to 2.1 s three ticks pass: four. 0.9 * 1 + 0.1 * 4 = 1.3 ticks; twice that is 2.6, of
+        // which 2 count.
         e.on_sample(sample(ms(2100), ms(1200)));
         assert_eq!((e.rtt().expect("sampled").srtt, e.rto()), (ms(650), ms(1000)));
     }

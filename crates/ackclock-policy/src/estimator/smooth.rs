@@ -7,12 +7,14 @@ use crate::{Param, Params, Rtt};
 /// One step of exponential smoothing: `old + gain * (new - old)`, to the nearest nanosecond.
 pub(super) fn smooth(old: Duration, new: Duration, gain: f64) -> Duration {
     let (old, new) = (old.as_nanos() as f64, new.as_nanos() as f64);
-    // With a gain between 0 and 1 the result lies between two spans, and so below 2^63, where a signed number is the cheaper way to a whole one.
+    // With a gain between 0 and 1 the result lies between two spans, and so below 2^63, where a signed number
+    // is the cheaper way to a whole one.
     Duration::from_nanos((old + gain * (new - old) + 0.5) as i64 as u64)
 }
 
-/// Smoothed mean and mean deviation after the next sample, each with its gain; the first sample sets the mean, and the deviation to half of it
-/// (RFC 6298 §2.2; 4.3BSD's practice, J-A6). The error is taken from the old mean (J-A4).
+/// Smoothed mean and mean deviation after the next sample, each with its gain; the first sample sets the
+/// mean, and the deviation to half of it (RFC 6298 §2.2; 4.3BSD's practice, J-A6). The error is taken from
+/// the old mean (J-A4).
 pub(super) fn mean_and_deviation(old: Option<Rtt>, sample: Duration, g: f64, h: f64) -> Rtt {
     match old {
         None => Rtt { latest: sample, srtt: sample, rttvar: sample / 2, min_rtt: sample },
@@ -31,17 +33,21 @@ pub(super) fn recalled(old: Option<Rtt>, srtt: Duration, rttvar: Duration) -> Rt
     Rtt { latest, srtt, rttvar, min_rtt }
 }
 
-/// Ticks of a free-running clock during the `span` that ends at `now`: how BSD timed segments (a counter bumped at every tick).
+/// Ticks of a free-running clock during the `span` that ends at `now`: how BSD timed segments (a counter
+/// bumped at every tick).
 pub(super) fn ticks_during(span: Duration, now: Instant, tick: Duration) -> u64 {
     now.as_nanos() / tick.as_nanos() - now.saturating_sub(span).as_nanos() / tick.as_nanos()
 }
 
-/// The clock by which an estimator measures and counts, apart from the heartbeat on which a countdown expires.
+/// The clock by which an estimator measures and counts, apart from the heartbeat on which a countdown
+/// expires.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ticks {
-    /// Its period; zero for a fine clock. A countdown of one tick may end at once, hence floors of two (E-A1).
+    /// Its period; zero for a fine clock. A countdown of one tick may end at once, hence floors of two
+    /// (E-A1).
     pub tick: Duration,
-    /// Samples are whole ticks, as BSD counted them; otherwise they are exact, and the tick sets floors alone.
+    /// Samples are whole ticks, as BSD counted them; otherwise they are exact, and the tick sets floors
+    /// alone.
     pub rounded: bool,
 }
 
@@ -69,7 +75,11 @@ pub(super) const fn tick(default: Duration) -> Param {
 
 /// Whether samples are whole ticks.
 pub(super) const fn rounded(default: bool) -> Param {
-    Param::flag("rounded", default, "samples are whole ticks of a free-running clock; otherwise exact, and the tick sets the floor alone")
+    Param::flag(
+        "rounded",
+        default,
+        "samples are whole ticks of a free-running clock; otherwise exact, and the tick sets the floor alone",
+    )
 }
 
 /// `timeout` held between two bounds; where they cross, the lower one wins.
@@ -91,5 +101,10 @@ pub(super) const fn max_rto(default: Duration) -> Param {
 
 /// Timeout before the first sample.
 pub(super) const fn initial_rto(default: Duration) -> Param {
-    Param::duration("initial_rto", default, Duration::from_millis(1)..=HOUR, "timeout before the first sample, SYNs included")
+    Param::duration(
+        "initial_rto",
+        default,
+        Duration::from_millis(1)..=HOUR,
+        "timeout before the first sample, SYNs included",
+    )
 }

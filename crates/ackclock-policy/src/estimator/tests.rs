@@ -1,4 +1,5 @@
-//! The row model of the Eifel paper (E-A10): a bulk transfer whose load climbs from half of its largest window to all of it, one row per ack.
+//! The row model of the Eifel paper (E-A10): a bulk transfer whose load climbs from half of its largest
+//! window to all of it, one row per ack.
 
 use ackclock_units::{Duration, Instant};
 
@@ -43,8 +44,15 @@ fn timer(name: &str, sets: &[(&str, &str)]) -> Box<dyn RttEstimator> {
     chosen.build()
 }
 
-/// Runs `cycles` cycles and gives the rows of the last one to `look`, and each spurious timeout's row number to `spurious`.
-fn sawtooth(e: &mut dyn RttEstimator, wmax: u64, sampled: Sampled, cycles: u64, mut spurious: impl FnMut(u64, &dyn RttEstimator, Row)) -> Vec<Row> {
+/// Runs `cycles` cycles and gives the rows of the last one to `look`, and each spurious timeout's row number
+/// to `spurious`.
+fn sawtooth(
+    e: &mut dyn RttEstimator,
+    wmax: u64,
+    sampled: Sampled,
+    cycles: u64,
+    mut spurious: impl FnMut(u64, &dyn RttEstimator, Row),
+) -> Vec<Row> {
     let (mut now, mut row, mut rows, mut before) = (Instant::ZERO, 0, vec![], None);
     for _ in 0..cycles {
         rows.clear();
@@ -61,7 +69,14 @@ fn sawtooth(e: &mut dyn RttEstimator, wmax: u64, sampled: Sampled, cycles: u64, 
                     }
                 };
                 let window = Window { cwnd: load * 1000, ssthresh: wmax / 2 * 1000 };
-                let s = RttSample { now, rtt: UNIT * load, flight_size: load * 1000, window, smss: 1000, sampling_rate };
+                let s = RttSample {
+                    now,
+                    rtt: UNIT * load,
+                    flight_size: load * 1000,
+                    window,
+                    smss: 1000,
+                    sampling_rate,
+                };
                 let rtt = s.rtt.as_secs_f64();
                 // E-A7, E-A10: RTO(i-1) < RTT(i) is a spurious timeout, told before the sample.
                 let mut this = Row { load, rtt, rto: 0.0, before: before.unwrap_or(f64::MAX) };
@@ -170,14 +185,29 @@ fn timeouts_in_round_trip_times() {
 #[test]
 fn the_sampling_rate_decides_over_lite_and_not_over_eifel() {
     // E-X2: rows without margin per cycle.
-    let without = |name, wmax, sampled| steady(name, wmax, sampled).iter().filter(|r| r.margin() <= 0.0).count();
-    let rate_one = [(4, 0), (10, 0), (16, 0), (18, 3), (20, 5), (22, 8), (24, 9), (26, 10), (30, 13), (34, 15), (40, 18)];
+    let without =
+        |name, wmax, sampled| steady(name, wmax, sampled).iter().filter(|r| r.margin() <= 0.0).count();
+    let rate_one = [
+        (4, 0),
+        (10, 0),
+        (16, 0),
+        (18, 3),
+        (20, 5),
+        (22, 8),
+        (24, 9),
+        (26, 10),
+        (30, 13),
+        (34, 15),
+        (40, 18),
+    ];
     for (wmax, count) in rate_one {
         assert_eq!(without("lite", wmax, Sampled::Every), count, "{wmax}");
     }
     for wmax in (4..=40).step_by(2) {
-        // A cycle with an odd number of rows is sampled at odd and at even ones by turns: two cycles together.
-        let two = [30, 31].map(|n| sawtooth(&mut *timer("lite", &[]), wmax, Sampled::Second, n, |_, _, _| {}));
+        // A cycle with an odd number of rows is sampled at odd and at even ones by turns: two cycles
+        // together.
+        let two =
+            [30, 31].map(|n| sawtooth(&mut *timer("lite", &[]), wmax, Sampled::Second, n, |_, _, _| {}));
         assert_eq!(two.iter().flatten().any(|r| r.margin() <= 0.0), wmax >= 30, "{wmax}");
         assert_eq!(without("lite", wmax, Sampled::OncePerFlight), 0, "{wmax}");
         for sampled in [Sampled::Every, Sampled::Second, Sampled::OncePerFlight] {
@@ -197,7 +227,9 @@ fn the_sampling_rate_decides_over_lite_and_not_over_eifel() {
 #[test]
 fn a_third_is_a_safe_gain_for_one_sample_per_round_trip() {
     // E-X5.
-    for (wmax, ratio) in [(6, 1.23923), (8, 1.30524), (10, 1.24344), (20, 1.22352), (26, 1.19137), (40, 1.14608)] {
+    for (wmax, ratio) in
+        [(6, 1.23923), (8, 1.30524), (10, 1.24344), (20, 1.22352), (26, 1.19137), (40, 1.14608)]
+    {
         let rows = steady("eifel", wmax, Sampled::OncePerFlight);
         assert_close(least(rows.iter().map(|r| r.ratio())), ratio);
     }
@@ -220,7 +252,8 @@ fn the_floor_never_acts_on_a_good_prediction() {
 
 #[test]
 fn the_factor_trains_itself_on_spurious_timeouts() {
-    // E-F10: load 26, no ticks. The first spurious timeout, their number in 400 cycles and the range of the factor from then on.
+    // E-F10: load 26, no ticks. The first spurious timeout, their number in 400 cycles and the range of the
+    // factor from then on.
     for (k, first, count) in [("0.05", 7.80385, 94), ("0.1", 3.9, 183)] {
         let mut e = timer("eifel-agg", &[("k", k), ("max_cwnd", "26")]);
         let mut told: Vec<(f64, f64, u64)> = vec![];
@@ -254,7 +287,10 @@ fn lite_is_jacobsons_timer_on_a_clock() {
     // Without rounding, the tick is a floor and no more (E-E4).
     let mut exact = timer("lite", &[("tick", "500ms"), ("rounded", "false")]);
     exact.on_sample(crate::harness::sample(Duration::from_millis(600), Duration::from_millis(200)));
-    assert_eq!((exact.rtt().expect("sampled").srtt, exact.rto()), (Duration::from_millis(200), Duration::from_secs(1)));
+    assert_eq!(
+        (exact.rtt().expect("sampled").srtt, exact.rto()),
+        (Duration::from_millis(200), Duration::from_secs(1))
+    );
 }
 
 #[test]
@@ -262,7 +298,9 @@ fn freebsd_keeps_the_timeout_above_the_latest_sample() {
     // E-A9, with the two ticks of E-E12: a collapsed timeout does not fall below the sample.
     let settled = |floor: &str| {
         let mut e = timer("lite", &[("tick", "10ms"), ("rounded", "false"), ("sample_floor", floor)]);
-        (1..200).for_each(|i| e.on_sample(crate::harness::sample(Duration::from_secs(i), Duration::from_millis(400))));
+        (1..200).for_each(|i| {
+            e.on_sample(crate::harness::sample(Duration::from_secs(i), Duration::from_millis(400)))
+        });
         e.rto()
     };
     assert_eq!(settled("true"), Duration::from_millis(420));

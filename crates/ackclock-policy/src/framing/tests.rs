@@ -9,7 +9,8 @@ fn framing(name: &str, param: &str, value: &str) -> Box<dyn Framing> {
 
 /// Segments that `unsent` bytes are cut into when `flight` bytes are outstanding.
 fn cut(f: &mut dyn Framing, flight: u64, unsent: u64, cwnd: u64) -> Vec<u32> {
-    let mut v = SenderView { flight_size: flight, unsent, window: Window { cwnd, ssthresh: u64::MAX }, ..view() };
+    let mut v =
+        SenderView { flight_size: flight, unsent, window: Window { cwnd, ssthresh: u64::MAX }, ..view() };
     let mut cut = vec![];
     while v.unsent > 0 {
         let len = v.unsent.min(f.frame(&v).most.into());
@@ -48,5 +49,8 @@ fn a_segment_is_copied_when_it_is_alone() {
     // I-A7.
     let mut diversity = framing("diversity", "copies", "3");
     let mut of = |unsent| diversity.frame(&SenderView { unsent, ..view() });
-    assert_eq!((of(500), of(1000), of(1001)), (Frame { most: 1000, copies: 3 }, Frame { most: 1000, copies: 3 }, Frame { most: 1000, copies: 1 }));
+    assert_eq!(
+        (of(500), of(1000), of(1001)),
+        (Frame { most: 1000, copies: 3 }, Frame { most: 1000, copies: 3 }, Frame { most: 1000, copies: 1 })
+    );
 }

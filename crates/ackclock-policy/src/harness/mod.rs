@@ -57,5 +57,12 @@ pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
 
 /// A sample of `rtt` taken `at` so long after the beginning of the run.
 pub(crate) fn sample(at: Duration, rtt: Duration) -> RttSample {
-    RttSample { now: Instant::ZERO + at, rtt, flight_size: 0, window: Window { cwnd: 10_000, ssthresh: u64::MAX }, smss: 1000, sampling_rate: 1.0 }
+    RttSample {
+        now: Instant::ZERO + at,
+        rtt,
+        flight_size: 0,
+        window: Window { cwnd: 10_000, ssthresh: u64::MAX },
+        smss: 1000,
+        sampling_rate: 1.0,
+    }
 }

@@ -2,7 +2,8 @@ use ackclock_units::{Instant, SeqNumber, SeqRange};
 
 use crate::{Deliveries, Scoreboard, SentSegment, Transmission};
 
-/// The plainest scoreboard that keeps the contract: a list of segments, searched from the front. For tests, against which fast ones can be compared.
+/// The plainest scoreboard that keeps the contract: a list of segments, searched from the front. For tests,
+/// against which fast ones can be compared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReferenceScoreboard {
     segments: Vec<SentSegment>,
@@ -32,7 +33,10 @@ impl ReferenceScoreboard {
     pub fn acknowledge(&mut self, ack: SeqNumber) -> u32 {
         let before = self.segments.len();
         let news = self.segments.iter().filter(|s| s.range.end <= ack && !s.sacked);
-        news.for_each(|s| self.deliveries.add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1));
+        news.for_each(|s| {
+            self.deliveries
+                .add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1)
+        });
         self.segments.retain(|s| s.range.end > ack);
         self.merge();
         (before - self.segments.len()) as u32
@@ -44,7 +48,8 @@ impl ReferenceScoreboard {
         for s in self.segments.iter_mut().filter(|s| range.covers(s.range) && !s.sacked) {
             (s.sacked, s.lost) = (true, false);
             news += u64::from(s.range.len());
-            self.deliveries.add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1);
+            self.deliveries
+                .add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1);
         }
         self.merge();
         news
@@ -52,7 +57,10 @@ impl ReferenceScoreboard {
 
     /// The un-SACKed segments that begin in `range` are lost.
     pub fn mark_lost(&mut self, range: SeqRange) {
-        self.segments.iter_mut().filter(|s| range.contains(s.range.start) && !s.sacked).for_each(|s| s.lost = true);
+        self.segments
+            .iter_mut()
+            .filter(|s| range.contains(s.range.start) && !s.sacked)
+            .for_each(|s| s.lost = true);
     }
 
     /// The segment at `seq` is sent again.

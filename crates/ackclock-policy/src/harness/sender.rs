@@ -4,8 +4,8 @@ use super::scoreboard::ReferenceScoreboard;
 use super::{ack, view};
 use crate::{AckInfo, Adjustment, Deliveries, LossRecovery, Phase, Rtt, Scoreboard, SenderView, Window};
 
-/// A sender reduced to what a loss recovery deals with: sequence numbers, marks and phases, by the rules that [`LossRecovery`] states. It checks every
-/// answer.
+/// A sender reduced to what a loss recovery deals with: sequence numbers, marks and phases, by the rules that
+/// [`LossRecovery`] states. It checks every answer.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub recovery: Box<dyn LossRecovery>,
@@ -27,10 +27,18 @@ impl Sender {
     /// `n` segments from `start` on are outstanding, and the window is full.
     pub fn with(recovery: Box<dyn LossRecovery>, sack: bool, start: SeqNumber, n: u32) -> Self {
         let end = start + n * LEN;
-        let mut v = SenderView { snd_una: start, snd_nxt: end, recovery_point: start, sack, smss: LEN, ..view() };
+        let mut v =
+            SenderView { snd_una: start, snd_nxt: end, recovery_point: start, sack, smss: LEN, ..view() };
         v.window.cwnd = u64::from(n * LEN);
-        let mut sender =
-            Self { recovery, board: ReferenceScoreboard::of(start, n, LEN), v, marked: vec![], dsack: None, echoed: None, repaired: None };
+        let mut sender = Self {
+            recovery,
+            board: ReferenceScoreboard::of(start, n, LEN),
+            v,
+            marked: vec![],
+            dsack: None,
+            echoed: None,
+            repaired: None,
+        };
         sender.refresh();
         sender
     }
@@ -76,12 +84,28 @@ impl Sender {
         self.v.dup_acks = if newly_acked > 0 { 0 } else { self.v.dup_acks + u32::from(is_dup) };
         self.refresh();
         let delivered = newly_acked + newly_sacked;
-        let (dsack, deliveries) =
-            (self.dsack.take(), Deliveries { echoed: self.echoed.take(), repeats: newly_acked == 0, ..self.board.take_deliveries() });
+        let (dsack, deliveries) = (
+            self.dsack.take(),
+            Deliveries {
+                echoed: self.echoed.take(),
+                repeats: newly_acked == 0,
+                ..self.board.take_deliveries()
+            },
+        );
         let rtt = deliveries.sent_once.filter(|_| newly_acked > 0).map(|t| self.v.now.since(t.xmit_ts));
         let deliveries = self.recovery.goes_by_time().then_some(deliveries);
         let has_sack = !blocks.is_empty() || dsack.is_some();
-        let info = AckInfo { segments_acked, newly_sacked, delivered, is_dup, has_sack, dsack, rtt, deliveries, ..ack(to.0, newly_acked) };
+        let info = AckInfo {
+            segments_acked,
+            newly_sacked,
+            delivered,
+            is_dup,
+            has_sack,
+            dsack,
+            rtt,
+            deliveries,
+            ..ack(to.0, newly_acked)
+        };
         self.marked.clear();
         let phase = self.recovery.on_ack(&info, &self.board, &self.v, &mut self.marked);
         self.take_marks();
@@ -96,7 +120,8 @@ impl Sender {
         phase
     }
 
-    /// Waits for the recovery's own deadline, if there is one, and does what it asks for then. Returns the numbers of the segments sent.
+    /// Waits for the recovery's own deadline, if there is one, and does what it asks for then. Returns the
+    /// numbers of the segments sent.
     pub fn reach_deadline(&mut self) -> Option<Vec<SeqNumber>> {
         self.v.now = self.recovery.deadline()?.max(self.v.now);
         self.marked.clear();
@@ -104,7 +129,10 @@ impl Sender {
         self.take_marks();
         self.enter(phase);
         let probe = self.recovery.loss_probe(&self.board, &self.v);
-        assert!(self.recovery.deadline().is_none_or(|at| at > self.v.now), "a deadline that has come comes again");
+        assert!(
+            self.recovery.deadline().is_none_or(|at| at > self.v.now),
+            "a deadline that has come comes again"
+        );
         let mut sent: Vec<SeqNumber> = probe.map(|range| self.transmit(range)).into_iter().collect();
         sent.extend(self.send());
         Some(sent)
@@ -112,7 +140,11 @@ impl Sender {
 
     /// Sends a segment, new or old.
     fn transmit(&mut self, range: SeqRange) -> SeqNumber {
-        assert!(range.start >= self.v.snd_una && range.start <= self.v.snd_nxt, "{range:?} is outside {:?}", self.v);
+        assert!(
+            range.start >= self.v.snd_una && range.start <= self.v.snd_nxt,
+            "{range:?} is outside {:?}",
+            self.v
+        );
         if range.start == self.v.snd_nxt {
             self.board.push(SeqRange::new(range.start, range.start + LEN), self.v.now);
             self.v.snd_nxt = range.start + LEN;
@@ -123,7 +155,10 @@ impl Sender {
             }
         } else {
             let segment = self.board.segment(range.start).expect("an outstanding segment is advised");
-            assert!(!segment.sacked && segment.range == range, "{range:?} is not a segment to resend: {segment:?}");
+            assert!(
+                !segment.sacked && segment.range == range,
+                "{range:?} is not a segment to resend: {segment:?}"
+            );
             self.board.retransmit(range.start, self.v.now);
             self.refresh();
             self.recovery.on_retransmit(range, &self.v);
@@ -175,13 +210,16 @@ impl Sender {
         self.refresh();
     }
 
-    /// Sends what the recovery advises until it has no more, or the quota is spent. Returns the numbers of the segments sent.
+    /// Sends what the recovery advises until it has no more, or the quota is spent. Returns the numbers of
+    /// the segments sent.
     pub fn send(&mut self) -> Vec<SeqNumber> {
         let mut quota = self.recovery.quota(&self.v);
         let mut sent = vec![];
         while quota >= u64::from(LEN) {
             let Some(range) = self.recovery.next_seg(&self.board, &self.v) else { break };
-            if range.start == self.v.snd_nxt && (self.v.unsent < u64::from(LEN) || self.v.flight_size + u64::from(LEN) > self.v.rwnd) {
+            if range.start == self.v.snd_nxt
+                && (self.v.unsent < u64::from(LEN) || self.v.flight_size + u64::from(LEN) > self.v.rwnd)
+            {
                 break;
             }
             sent.push(self.transmit(range));

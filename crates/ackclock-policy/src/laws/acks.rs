@@ -4,10 +4,21 @@ use super::{for_all, for_all_defaults, span};
 use crate::{AckAction, AckPending, AckPolicy, Arrival, Chosen};
 
 /// Random arrivals at a receiver that keeps the policy's deadlines; `check` is told each answer.
-fn receive(c: &Chosen<dyn AckPolicy>, rng: &mut ackclock_units::Rng, check: impl Fn(Instant, &AckPending, AckAction)) {
+fn receive(
+    c: &Chosen<dyn AckPolicy>,
+    rng: &mut ackclock_units::Rng,
+    check: impl Fn(Instant, &AckPending, AckAction),
+) {
     let mut policy = c.build();
     let rmss = 1000;
-    let mut p = AckPending { bytes: 0, full_segments: 0, segments: 0, rcv_wnd: rng.below(1 << 20), rmss, deadline: None };
+    let mut p = AckPending {
+        bytes: 0,
+        full_segments: 0,
+        segments: 0,
+        rcv_wnd: rng.below(1 << 20),
+        rmss,
+        deadline: None,
+    };
     let mut now = Instant::ZERO;
     for _ in 0..500 {
         now += span(rng) / 1000;
@@ -16,11 +27,18 @@ fn receive(c: &Chosen<dyn AckPolicy>, rng: &mut ackclock_units::Rng, check: impl
         }
         let full_sized = rng.chance(0.8);
         let bytes = if full_sized { rmss } else { 1 + rng.below(u64::from(rmss) - 1) as u32 };
-        p = AckPending { bytes: p.bytes + u64::from(bytes), full_segments: p.full_segments + u32::from(full_sized), segments: p.segments + 1, ..p };
+        p = AckPending {
+            bytes: p.bytes + u64::from(bytes),
+            full_segments: p.full_segments + u32::from(full_sized),
+            segments: p.segments + 1,
+            ..p
+        };
         let action = policy.on_arrival(&Arrival { now, bytes, full_sized, push: rng.chance(0.1) }, &p);
         check(now, &p, action);
         match action {
-            AckAction::Now | AckAction::Forge(_) => p = AckPending { bytes: 0, full_segments: 0, segments: 0, deadline: None, ..p },
+            AckAction::Now | AckAction::Forge(_) => {
+                p = AckPending { bytes: 0, full_segments: 0, segments: 0, deadline: None, ..p }
+            }
             AckAction::By(at) => p.deadline = Some(at),
             AckAction::Hold => {}
         }

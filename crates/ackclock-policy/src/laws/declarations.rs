@@ -2,29 +2,56 @@ use crate::{Kind, Registry};
 
 /// Words of Python's grammar (its reference, section 2.3.1).
 const PYTHONS: &[&str] = &[
-    "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "finally", "for", "from",
-    "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+    "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
+    "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not",
+    "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
 #[test]
 fn names_are_unique_and_easy_to_type() {
     let all = Registry::builtin().declarations();
     for d in &all {
-        assert_eq!(all.iter().filter(|o| (o.kind, o.name) == (d.kind, d.name)).count(), 1, "{} {}", d.kind, d.name);
-        assert!(d.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", d.name);
+        assert_eq!(
+            all.iter().filter(|o| (o.kind, o.name) == (d.kind, d.name)).count(),
+            1,
+            "{} {}",
+            d.kind,
+            d.name
+        );
+        assert!(
+            d.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+            "{}",
+            d.name
+        );
     }
 }
 
 #[test]
 fn everything_is_described_and_every_default_will_do() {
     for d in Registry::builtin().declarations() {
-        assert!(d.about.ends_with('.') && !d.source.is_empty(), "{} {}: say what it does and where it comes from", d.kind, d.name);
+        assert!(
+            d.about.ends_with('.') && !d.source.is_empty(),
+            "{} {}: say what it does and where it comes from",
+            d.kind,
+            d.name
+        );
         for p in d.params {
             let place = format!("{} {}.{}", d.kind, d.name, p.name);
-            assert!(!PYTHONS.contains(&p.name), "{place}: a word that Python keeps for itself cannot be a keyword of its classes");
-            assert!(!p.about.is_empty() && p.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{place}");
+            assert!(
+                !PYTHONS.contains(&p.name),
+                "{place}: a word that Python keeps for itself cannot be a keyword of its classes"
+            );
+            assert!(
+                !p.about.is_empty()
+                    && p.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
+                "{place}"
+            );
             assert_eq!(p.check(p.default).as_ref(), Ok(&p.default), "{place}");
-            assert_eq!(p.parse(&p.default.to_string()).as_ref(), Ok(&p.default), "{place}: written, it reads back");
+            assert_eq!(
+                p.parse(&p.default.to_string()).as_ref(),
+                Ok(&p.default),
+                "{place}: written, it reads back"
+            );
             assert!(p.min <= p.max || matches!(p.kind, Kind::Choice(_)), "{place}");
         }
     }
@@ -56,8 +83,13 @@ fn a_policy_knows_its_name() {
 
 #[test]
 fn ones_own_policy_joins_the_others() {
-    static OWN: crate::Entry<dyn crate::Backoff> =
-        crate::Entry { name: "own", about: "Adds the timeout once more at each expiry.", source: "a test", params: &[], build: |_| Box::new(Linear) };
+    static OWN: crate::Entry<dyn crate::Backoff> = crate::Entry {
+        name: "own",
+        about: "Adds the timeout once more at each expiry.",
+        source: "a test",
+        params: &[],
+        build: |_| Box::new(Linear),
+    };
     #[derive(Debug)]
     struct Linear;
     impl crate::Policy for Linear {
@@ -66,7 +98,12 @@ fn ones_own_policy_joins_the_others() {
         }
     }
     impl crate::Backoff for Linear {
-        fn timeout(&self, rto: ackclock_units::Duration, expiries: u32, _: &mut ackclock_units::Rng) -> ackclock_units::Duration {
+        fn timeout(
+            &self,
+            rto: ackclock_units::Duration,
+            expiries: u32,
+            _: &mut ackclock_units::Rng,
+        ) -> ackclock_units::Duration {
             rto * u64::from(expiries + 1)
         }
         fn give_up(&self, _: u32, _: ackclock_units::Duration) -> bool {
@@ -76,7 +113,10 @@ fn ones_own_policy_joins_the_others() {
     let mut registry = Registry::builtin();
     registry.register(&OWN).expect("a new name");
     assert_eq!(registry.choose::<dyn crate::Backoff>("own").expect("registered").build().name(), "own");
-    assert_eq!(registry.register(&OWN).expect_err("twice").to_string(), "`own` is the name of another backoff already");
+    assert_eq!(
+        registry.register(&OWN).expect_err("twice").to_string(),
+        "`own` is the name of another backoff already"
+    );
     assert!(Registry::builtin().find::<dyn crate::Backoff>("own").is_err(), "nothing is global");
 }
 
@@ -98,8 +138,15 @@ fn policies_are_small() {
 #[test]
 fn the_policy_in_the_readme_is_the_one_that_is_compiled_and_keeps_the_laws() {
     let readme = include_str!("../../../../README.md");
-    let shown = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the README shows a policy");
-    assert!(shown == include_str!("fixed.rs"), "README.md and crates/ackclock-policy/src/laws/fixed.rs differ; the README has\n{shown}");
+    let shown = readme
+        .split("```rust\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("the README shows a policy");
+    assert!(
+        shown == include_str!("fixed.rs"),
+        "README.md and crates/ackclock-policy/src/laws/fixed.rs differ; the README has\n{shown}"
+    );
     let found = super::registry().find::<dyn crate::CongestionControl>("fixed").expect("it is registered");
     assert_eq!((found.name, found.params[0].name), ("fixed", "cwnd"));
     for name in ["scenario files know `window = { kind = \"fixed\", cwnd", "`ac.window.Fixed(cwnd="] {

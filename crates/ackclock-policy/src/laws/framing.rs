@@ -11,7 +11,14 @@ fn segments_are_of_a_size_that_can_be_sent() {
             let (cwnd, most) = (1 << rng.below(40), 1 << rng.below(40));
             let flight_size = rng.below(cwnd + 1);
             let (unsent, rwnd) = (1 + rng.below(most), rng.below(1 << 30));
-            let v = SenderView { smss, flight_size, unsent, rwnd, window: Window { cwnd, ssthresh: u64::MAX }, ..view() };
+            let v = SenderView {
+                smss,
+                flight_size,
+                unsent,
+                rwnd,
+                window: Window { cwnd, ssthresh: u64::MAX },
+                ..view()
+            };
             let frame = f.frame(&v);
             assert!((1..=smss).contains(&frame.most) && frame.copies >= 1, "{frame:?} of {v:?}: {c:?}");
             assert!(!f.is_plain() || frame == Frame { most: smss, copies: 1 }, "{frame:?}: {c:?}");

@@ -1,7 +1,9 @@
-//! What every registered policy must keep, whatever its parameters: a new one inherits these laws by being listed.
+//! What every registered policy must keep, whatever its parameters: a new one inherits these laws by being
+//! listed.
 //!
-//! Each law runs over all entries of its kind, with the default parameters, those at either end of their ranges, and random ones. Every draw comes from a
-//! named stream, so a failure repeats; its message names the policy and the parameters.
+//! Each law runs over all entries of its kind, with the default parameters, those at either end of their
+//! ranges, and random ones. Every draw comes from a named stream, so a failure repeats; its message names the
+//! policy and the parameters.
 
 mod acks;
 mod declarations;
@@ -66,12 +68,15 @@ fn at(param: &Param, part: f64) -> Value {
         Kind::Ratio => Value::Ratio(x),
         Kind::Count => Value::Count(x as u64),
         Kind::Flag => Value::Flag(part >= 0.5),
-        Kind::Choice(words) => Value::Choice(words[((part * words.len() as f64) as usize).min(words.len() - 1)]),
+        Kind::Choice(words) => {
+            Value::Choice(words[((part * words.len() as f64) as usize).min(words.len() - 1)])
+        }
         _ => param.default,
     }
 }
 
-/// Half of the time the default or an end of the range, otherwise anything between, small values more often than large ones.
+/// Half of the time the default or an end of the range, otherwise anything between, small values more often
+/// than large ones.
 fn draw(param: &Param, rng: &mut Rng) -> Value {
     match rng.below(8) {
         0 | 1 => param.default,

@@ -47,12 +47,14 @@ impl Receiver {
     }
 }
 
-/// Runs a transfer with random losses both ways to its end; the sender's model checks every answer on the way.
+/// Runs a transfer with random losses both ways to its end; the sender's model checks every answer on the
+/// way.
 fn transfer(mut s: Sender, loss: f64, rng: &mut Rng) -> Sender {
     let first = s.v.snd_una;
     let mut receiver = Receiver { first, got: vec![] };
     s.v.unsent = 100_000;
-    let mut flying: std::collections::VecDeque<SeqNumber> = s.board.outstanding().iter().map(|segment| segment.range.start).collect();
+    let mut flying: std::collections::VecDeque<SeqNumber> =
+        s.board.outstanding().iter().map(|segment| segment.range.start).collect();
     for _ in 0..20_000 {
         if s.v.unsent == 0 && s.v.snd_una == s.v.snd_nxt {
             return s;
@@ -110,7 +112,8 @@ fn nothing_is_resent_when_nothing_is_lost() {
             let mut s = Sender::with(c.build(), sack, SeqNumber(rng.next_u64() as u32), 10);
             for _ in 0..100 {
                 s.wait(RTT, RTT);
-                let to = s.v.snd_una + 1000 * (1 + rng.below(u64::from(s.v.flight_size as u32 / 1000)) as u32);
+                let to =
+                    s.v.snd_una + 1000 * (1 + rng.below(u64::from(s.v.flight_size as u32 / 1000)) as u32);
                 assert_eq!(s.ack(to, &[]), Phase::Open, "{c:?}");
                 let next = s.v.snd_nxt;
                 s.v.window.cwnd = 10_000;
@@ -135,7 +138,8 @@ fn hostile_acks_do_no_harm() {
                     .map(|(from, end)| SeqRange::new(from, end))
                     .collect();
                 s.wait(Duration::from_micros(rng.below(20_000)), RTT);
-                s.dsack = (s.v.sack && rng.chance(0.1)).then(|| SeqRange::new(s.v.snd_una - 1000, s.v.snd_una));
+                s.dsack =
+                    (s.v.sack && rng.chance(0.1)).then(|| SeqRange::new(s.v.snd_una - 1000, s.v.snd_una));
                 match rng.below(20) {
                     0 if n > 0 => s.expire(),
                     1 => s.recovery.on_undo(&s.v),

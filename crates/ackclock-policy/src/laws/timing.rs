@@ -2,7 +2,10 @@ use ackclock_units::{Duration, Instant};
 
 use super::{duration, for_all, span};
 use crate::harness::{sample, view};
-use crate::{Backoff, Expiry, Params, RateControl, RetransmissionTimer, RttEstimator, SenderView, TimerAction, TimerEvent, Value};
+use crate::{
+    Backoff, Expiry, Params, RateControl, RetransmissionTimer, RttEstimator, SenderView, TimerAction,
+    TimerEvent, Value,
+};
 
 #[test]
 fn timeouts_keep_their_bounds() {
@@ -14,7 +17,8 @@ fn timeouts_keep_their_bounds() {
         let ticks = duration(c.params(), "tick").unwrap_or(Duration::ZERO);
         let max = duration(c.params(), "max_rto").unwrap_or(Duration::MAX);
         // A mean that is given to begin with weighs in as a sample would.
-        let (mut least, mut most) = given(c.params(), ticks).map_or((Duration::MAX, Duration::ZERO), |mean| (mean, mean));
+        let (mut least, mut most) =
+            given(c.params(), ticks).map_or((Duration::MAX, Duration::ZERO), |mean| (mean, mean));
         let mut at = Duration::ZERO;
         for _ in 0..200 {
             let rtt = span(rng);
@@ -35,7 +39,10 @@ fn timeouts_keep_their_bounds() {
             // Some floors are a number of ticks, which may lie above the ceiling.
             assert!(rto <= max.max(min).max(ticks * 1000), "{rto} is above {max}: {c:?}");
             // A count of ticks that begins with one is up to two too many (4.3BSD's, J-A16).
-            assert!(now.srtt + ticks + Duration::from_nanos(1) >= least && now.srtt <= most + ticks * 2, "{now:?} of {least}..{most}: {c:?}");
+            assert!(
+                now.srtt + ticks + Duration::from_nanos(1) >= least && now.srtt <= most + ticks * 2,
+                "{now:?} of {least}..{most}: {c:?}"
+            );
             assert!(now.min_rtt <= now.latest, "{now:?}: {c:?}");
             assert_eq!(e.initial_rto(), initial, "{c:?}");
         }
@@ -54,8 +61,14 @@ fn another_floor_is_a_floor() {
             e.on_sample(sample(at, rtt));
             let (low, high) = (span(rng), span(rng));
             let (low, high) = (low.min(high), low.max(high));
-            assert!(e.rto_above(low) >= low && e.rto_above(high) >= e.rto_above(low), "{low} and {high}: {c:?}");
-            assert!(e.rto_above(high) <= e.rto_above(Duration::ZERO).max(high), "{high} has no part in a longer timeout: {c:?}");
+            assert!(
+                e.rto_above(low) >= low && e.rto_above(high) >= e.rto_above(low),
+                "{low} and {high}: {c:?}"
+            );
+            assert!(
+                e.rto_above(high) <= e.rto_above(Duration::ZERO).max(high),
+                "{high} has no part in a longer timeout: {c:?}"
+            );
             if let Some(own) = duration(c.params(), "min_rto") {
                 assert_eq!(e.rto_above(own), e.rto(), "{c:?}");
             }
@@ -70,7 +83,8 @@ fn backing_off_never_shortens() {
         for _ in 0..20 {
             let rto = span(rng);
             for syn in [false, true] {
-                let mut timeout = |level| if syn { b.syn_timeout(rto, level, rng) } else { b.timeout(rto, level, rng) };
+                let mut timeout =
+                    |level| if syn { b.syn_timeout(rto, level, rng) } else { b.timeout(rto, level, rng) };
                 assert_eq!(timeout(0), rto, "not backed off yet: {c:?}");
                 let mut last = rto;
                 for expiries in (1..80).chain([u32::MAX]) {
@@ -79,10 +93,12 @@ fn backing_off_never_shortens() {
                     last = next;
                 }
             }
-            // A row of expiries, each with whatever is in flight: the level never jumps by more than one doubling.
+            // A row of expiries, each with whatever is in flight: the level never jumps by more than one
+            // doubling.
             let mut level = 0;
             for expiries in 0..80 {
-                let next = b.level(&Expiry { expiries, level, flight_size: 1 + rng.below(100_000), smss: 1000 });
+                let next =
+                    b.level(&Expiry { expiries, level, flight_size: 1 + rng.below(100_000), smss: 1000 });
                 assert!(next <= level + 1, "{next} after {level} at {expiries}: {c:?}");
                 level = next;
             }
@@ -90,7 +106,10 @@ fn backing_off_never_shortens() {
             for expiries in 0..40 {
                 for pair in waits.windows(2) {
                     let (sooner, later) = (b.give_up(expiries, pair[0]), b.give_up(expiries, pair[1]));
-                    assert!(later >= sooner && b.give_up(expiries + 1, pair[0]) >= sooner, "giving up is final: {c:?}");
+                    assert!(
+                        later >= sooner && b.give_up(expiries + 1, pair[0]) >= sooner,
+                        "giving up is final: {c:?}"
+                    );
                 }
             }
         }
@@ -115,15 +134,22 @@ fn the_timer_runs_while_something_is_outstanding() {
                 5 => TimerEvent::Probed,
                 _ => TimerEvent::Expired,
             };
-            let action = t.on(e, timeout, &SenderView { now, rto_deadline: deadline, oldest_sent_at, ..view() });
+            let action =
+                t.on(e, timeout, &SenderView { now, rto_deadline: deadline, oldest_sent_at, ..view() });
             match action {
                 TimerAction::Arm(at) => {
                     assert!(at >= now, "{at:?} is past at {now:?}: {c:?}");
                     // An age may shorten the countdown, nothing but a tick lengthens it.
                     assert!(at <= now + timeout + beat, "{at:?} is more than {timeout} after {now:?}: {c:?}");
-                    assert!(beat.is_zero() || at.as_nanos() % beat.as_nanos() == 0, "{at:?} is not on a tick of {beat}: {c:?}");
+                    assert!(
+                        beat.is_zero() || at.as_nanos() % beat.as_nanos() == 0,
+                        "{at:?} is not on a tick of {beat}: {c:?}"
+                    );
                     if matches!(e, TimerEvent::Expired | TimerEvent::Probed) {
-                        assert!(at + beat >= now + timeout, "the whole timeout is waited for after {e:?}: {c:?}");
+                        assert!(
+                            at + beat >= now + timeout,
+                            "the whole timeout is waited for after {e:?}: {c:?}"
+                        );
                     }
                     deadline = Some(at);
                 }

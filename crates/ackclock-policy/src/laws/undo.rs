@@ -13,8 +13,16 @@ fn verdicts_rest_on_what_arrived() {
             let start = SeqNumber(rng.next_u64() as u32);
             let mut b = ReferenceScoreboard::of(start, 24, 1000);
             let before = Window { cwnd: 20_000, ssthresh: 1000 * (2 + rng.below(100)) };
-            let v = SenderView { snd_una: start, timestamps: rng.chance(0.5), sack: rng.chance(0.5), window: before, initial_window: 4000, ..view() };
-            let v = SenderView { phase: [Phase::Open, Phase::Recovery, Phase::Loss][rng.below(3) as usize], ..v };
+            let v = SenderView {
+                snd_una: start,
+                timestamps: rng.chance(0.5),
+                sack: rng.chance(0.5),
+                window: before,
+                initial_window: 4000,
+                ..view()
+            };
+            let v =
+                SenderView { phase: [Phase::Open, Phase::Recovery, Phase::Loss][rng.below(3) as usize], ..v };
             if !undo.on_rto(&v) {
                 continue;
             }
@@ -38,25 +46,46 @@ fn verdicts_rest_on_what_arrived() {
                     0
                 };
                 let a = ack((start + una * 1000).0, u64::from(newly) * 1000);
-                let a = AckInfo { newly_sacked, is_dup: newly == 0 && (newly_sacked > 0 || !v.sack), ece: rng.chance(0.1), ..a };
+                let a = AckInfo {
+                    newly_sacked,
+                    is_dup: newly == 0 && (newly_sacked > 0 || !v.sack),
+                    ece: rng.chance(0.1),
+                    ..a
+                };
                 let flight_size = u64::from(24 - una) * 1000;
                 let window = Window { cwnd: 1000, ssthresh: 10_000 };
-                let v = SenderView { snd_una: a.ack, phase: Phase::Loss, window, unsent: rng.below(3000), rwnd: rng.below(40_000), flight_size, ..v };
-                let t = Timeout { answers_original: (v.timestamps && newly > 0).then(|| rng.chance(0.5)), ..t };
+                let v = SenderView {
+                    snd_una: a.ack,
+                    phase: Phase::Loss,
+                    window,
+                    unsent: rng.below(3000),
+                    rwnd: rng.below(40_000),
+                    flight_size,
+                    ..v
+                };
+                let t =
+                    Timeout { answers_original: (v.timestamps && newly > 0).then(|| rng.chance(0.5)), ..t };
                 match undo.on_ack(&a, &t, &b, &v) {
                     Verdict::Unknown => {}
                     Verdict::Genuine => break,
                     Verdict::SendNew { segments } => {
-                        assert!(v.unsent >= 1000 && v.flight_size + 1000 <= v.rwnd && segments > 0, "nothing to find out with: {c:?}");
+                        assert!(
+                            v.unsent >= 1000 && v.flight_size + 1000 <= v.rwnd && segments > 0,
+                            "nothing to find out with: {c:?}"
+                        );
                     }
                     Verdict::Spurious => {
                         assert!(newly > 0 || newly_sacked > 0, "{a:?} shows nothing: {c:?}");
                         let resumed = undo.resume(&a, &t, &v);
                         assert!(
-                            resumed.cwnd <= before.cwnd.max(flight_size + 4000) && resumed.cwnd >= 1000.min(flight_size.max(newly_sacked)),
+                            resumed.cwnd <= before.cwnd.max(flight_size + 4000)
+                                && resumed.cwnd >= 1000.min(flight_size.max(newly_sacked)),
                             "{c:?}"
                         );
-                        assert!(resumed.ssthresh >= before.ssthresh.min(window.ssthresh), "{resumed:?}: {c:?}");
+                        assert!(
+                            resumed.ssthresh >= before.ssthresh.min(window.ssthresh),
+                            "{resumed:?}: {c:?}"
+                        );
                         break;
                     }
                 }

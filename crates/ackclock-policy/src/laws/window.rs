@@ -31,9 +31,15 @@ fn live(c: &Chosen<dyn CongestionControl>, rng: &mut Rng, check: impl Fn(&Sender
             Event::Congestion(cause) => w.on_congestion(cause, &v),
             Event::Settled(how) => w.on_settled(how, &v),
             Event::Idle => w.on_idle(Duration::from_secs(1), &v),
-            Event::Ack { newly_acked, validated } => w.on_ack(&AckInfo { validated, ..ack(1, newly_acked) }, &v),
+            Event::Ack { newly_acked, validated } => {
+                w.on_ack(&AckInfo { validated, ..ack(1, newly_acked) }, &v)
+            }
         };
-        assert!(v.window.cwnd >= u64::from(smss), "{event:?} left {:?}, less than a segment of {smss}: {c:?}", v.window);
+        assert!(
+            v.window.cwnd >= u64::from(smss),
+            "{event:?} left {:?}, less than a segment of {smss}: {c:?}",
+            v.window
+        );
         check(&before, event, &v);
     }
 }
@@ -51,14 +57,19 @@ fn windows_keep_their_floors() {
     for_all::<dyn CongestionControl>(|c, rng| {
         let keeps_ssthresh = c.params().iter().any(|p| p == ("keep_ssthresh", Value::Flag(true)));
         let small_start = c.params().iter().any(|(name, _)| name == "initial_ssthresh");
-        let no_threshold = c.params().iter().any(|(name, value)| name == "phases" && value != Value::Choice("both"));
+        let no_threshold =
+            c.params().iter().any(|(name, value)| name == "phases" && value != Value::Choice("both"));
         live(c, rng, |before, event, after| {
             let two = 2 * u64::from(after.smss);
             match event {
-                Event::Congestion(Congestion::Rto { repeated }) if repeated || keeps_ssthresh || no_threshold => {
+                Event::Congestion(Congestion::Rto { repeated })
+                    if repeated || keeps_ssthresh || no_threshold =>
+                {
                     assert_eq!(after.window.ssthresh, before.window.ssthresh, "RFC 5681 §3.1: {c:?}");
                 }
-                Event::Congestion(_) if no_threshold => assert_eq!(after.window.ssthresh, before.window.ssthresh, "{c:?}"),
+                Event::Congestion(_) if no_threshold => {
+                    assert_eq!(after.window.ssthresh, before.window.ssthresh, "{c:?}")
+                }
                 Event::Congestion(_) => assert!(after.window.ssthresh >= two, "{:?}: {c:?}", after.window),
                 _ => assert!(after.window.ssthresh >= two || small_start, "{:?}: {c:?}", after.window),
             }
@@ -73,9 +84,14 @@ fn acks_never_shrink_a_window_and_congestion_never_widens_it() {
             live(c, rng, |before, event, after| {
                 let (old, new) = (before.window.cwnd, after.window.cwnd);
                 match event {
-                    Event::Ack { validated: false, .. } => assert_eq!(new, old, "an unused window grew: {c:?}"),
+                    Event::Ack { validated: false, .. } => {
+                        assert_eq!(new, old, "an unused window grew: {c:?}")
+                    }
                     Event::Ack { .. } => assert!(new >= old, "{old} to {new}: {c:?}"),
-                    Event::Congestion(_) => assert!(new <= old.max(2 * u64::from(after.smss)), "{old} to {new} at {event:?}: {c:?}"),
+                    Event::Congestion(_) => assert!(
+                        new <= old.max(2 * u64::from(after.smss)),
+                        "{old} to {new} at {event:?}: {c:?}"
+                    ),
                     Event::Idle => assert!(new <= old, "{old} to {new}: {c:?}"),
                     Event::Settled(_) => {}
                 }
@@ -92,7 +108,10 @@ fn slow_start_grows_no_faster_than_what_is_acknowledged() {
                 if let Event::Ack { newly_acked, .. } = event
                     && before.window.cwnd < before.window.ssthresh
                 {
-                    assert!(after.window.cwnd - before.window.cwnd <= newly_acked, "J-A2, RFC 3465 §2.2: {c:?}");
+                    assert!(
+                        after.window.cwnd - before.window.cwnd <= newly_acked,
+                        "J-A2, RFC 3465 §2.2: {c:?}"
+                    );
                 }
             });
         }

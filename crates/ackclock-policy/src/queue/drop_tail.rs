@@ -36,9 +36,15 @@ impl QueueDiscipline for DropTail {
 /// First in, first out; what does not fit is dropped at the tail.
 pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "drop-tail",
-    about: "Queues packets in order and drops those that arrive when it is full; full in packets or in bytes, whichever the limit counts.",
+    about: "Queues packets in order and drops those that arrive when it is full; full in packets or in \
+            bytes, whichever the limit counts.",
     source: "M-A12, I-A10; the default of 50 packets is that of ns-2",
-    params: &[Param::queue("limit", QueueSize::Packets(50), 40, "most that is queued, the packet in service not counted")],
+    params: &[Param::queue(
+        "limit",
+        QueueSize::Packets(50),
+        40,
+        "most that is queued, the packet in service not counted",
+    )],
     build: |p| Box::new(DropTail { limit: p.queue("limit"), queue: Fifo::default() }),
 };
 

@@ -19,7 +19,8 @@ fn every_queue_keeps_its_books_and_its_order() {
                 chosen.set("ecn", if seed % 4 < 2 { "true" } else { "false" }).unwrap();
                 chosen.set("w_q", "0.1").unwrap();
             }
-            let (mut queue, mut rng, mut own) = (chosen.build(), Rng::stream(seed, "queue", 0), Rng::stream(seed, "test", 0));
+            let (mut queue, mut rng, mut own) =
+                (chosen.build(), Rng::stream(seed, "queue", 0), Rng::stream(seed, "test", 0));
             let (mut inside, mut shed, mut now) = (VecDeque::new(), Vec::new(), Instant::ZERO);
             let (mut taken, mut dropped) = (0, 0);
             for n in 0..5000 {
@@ -35,12 +36,24 @@ fn every_queue_keeps_its_books_and_its_order() {
                             inside.push_back(p);
                         }
                         Admit::Drop { early } => {
-                            let full = if seed % 2 == 0 { inside.len() >= 30 } else { queue.backlog().bytes + u64::from(p.bytes) > 30_000 };
-                            assert_ne!(early, full, "{}: early is what happens while there is room", entry.name);
+                            let full = if seed % 2 == 0 {
+                                inside.len() >= 30
+                            } else {
+                                queue.backlog().bytes + u64::from(p.bytes) > 30_000
+                            };
+                            assert_ne!(
+                                early, full,
+                                "{}: early is what happens while there is room",
+                                entry.name
+                            );
                             dropped += 1;
                         }
                         Admit::PushOut(id) => {
-                            assert!(queue.scheduler().is_some(), "{}: the link keeps the packets of a queue without a scheduler", entry.name);
+                            assert!(
+                                queue.scheduler().is_some(),
+                                "{}: the link keeps the packets of a queue without a scheduler",
+                                entry.name
+                            );
                             inside.retain(|q: &Queued| q.id != id);
                             inside.push_back(p);
                         }
@@ -51,15 +64,28 @@ fn every_queue_keeps_its_books_and_its_order() {
                         let next = scheduler.dequeue(now, &mut shed);
                         inside.retain(|q| !shed.contains(&q.id));
                         shed.clear();
-                        assert!(next.is_none_or(|p| inside.contains(&p)), "{}: what leaves had come", entry.name);
+                        assert!(
+                            next.is_none_or(|p| inside.contains(&p)),
+                            "{}: what leaves had come",
+                            entry.name
+                        );
                         inside.retain(|q| next.is_none_or(|p| q.id != p.id));
                     } else if let Some(p) = inside.pop_front() {
                         queue.dequeued(p.bytes, now);
                     }
                 }
                 let bytes = inside.iter().map(|p| u64::from(p.bytes)).sum();
-                assert_eq!(queue.backlog(), Backlog { packets: inside.len() as u32, bytes }, "{}", entry.name);
-                assert!(if seed % 2 == 0 { inside.len() <= 30 } else { bytes <= 30_000 }, "{} holds its limit", entry.name);
+                assert_eq!(
+                    queue.backlog(),
+                    Backlog { packets: inside.len() as u32, bytes },
+                    "{}",
+                    entry.name
+                );
+                assert!(
+                    if seed % 2 == 0 { inside.len() <= 30 } else { bytes <= 30_000 },
+                    "{} holds its limit",
+                    entry.name
+                );
             }
             assert!(taken > 2000 && dropped > 10, "{}: {dropped} of {taken} dropped", entry.name);
         }

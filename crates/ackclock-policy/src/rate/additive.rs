@@ -36,7 +36,8 @@ impl RateControl for Additive {
 /// Footnote 13's rule.
 pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
     name: "additive",
-    about: "Rate-based congestion avoidance: each packet sent adds 1/alpha to the rate (I = alpha I/(alpha + I)), congestion halves it.",
+    about: "Rate-based congestion avoidance: each packet sent adds 1/alpha to the rate (I = alpha I/(alpha + \
+            I)), congestion halves it.",
     source: "J-A15, J-E15",
     params: &[
         Param::duration(

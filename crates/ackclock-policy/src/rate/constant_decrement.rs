@@ -34,7 +34,8 @@ impl RateControl for ConstantDecrement {
 /// The tempting mistake of footnote 13.
 pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
     name: "constant-decrement",
-    about: "Takes a constant off the interval with each packet sent (the mistake that the paper warns of), doubles it at congestion.",
+    about: "Takes a constant off the interval with each packet sent (the mistake that the paper warns of), \
+            doubles it at congestion.",
     source: "J-A15 (negative control), J-E15",
     params: &[
         Param::duration(
@@ -48,5 +49,7 @@ pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
         MIN,
         MAX,
     ],
-    build: |p| Box::new(ConstantDecrement { step: p.duration("step").as_secs_f64(), interval: Interval::new(p) }),
+    build: |p| {
+        Box::new(ConstantDecrement { step: p.duration("step").as_secs_f64(), interval: Interval::new(p) })
+    },
 };

@@ -4,7 +4,8 @@ use crate::{Param, Params};
 
 /// The time between packets, its bounds, and what congestion does to it.
 ///
-/// Seconds, so that what whole nanoseconds would round off does not add up over many packets: 1/I has to grow by a constant.
+/// Seconds, so that what whole nanoseconds would round off does not add up over many packets: 1/I has to grow
+/// by a constant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
     now: f64,
@@ -47,8 +48,18 @@ impl Interval {
 const HOUR: Duration = Duration::from_secs(3600);
 const MICROSECOND: Duration = Duration::from_micros(1);
 
-pub(super) const INITIAL: Param = Param::duration("interval", Duration::from_secs(1), MICROSECOND..=HOUR, "time between packets to begin with");
-pub(super) const DECREASE: Param =
-    Param::ratio("decrease", 2.0, 1.0..=64.0, "by how much congestion multiplies the interval (J-A15: the rate halves)");
-pub(super) const MIN: Param = Param::duration("min_interval", MICROSECOND, MICROSECOND..=HOUR, "shortest interval");
+pub(super) const INITIAL: Param = Param::duration(
+    "interval",
+    Duration::from_secs(1),
+    MICROSECOND..=HOUR,
+    "time between packets to begin with",
+);
+pub(super) const DECREASE: Param = Param::ratio(
+    "decrease",
+    2.0,
+    1.0..=64.0,
+    "by how much congestion multiplies the interval (J-A15: the rate halves)",
+);
+pub(super) const MIN: Param =
+    Param::duration("min_interval", MICROSECOND, MICROSECOND..=HOUR, "shortest interval");
 pub(super) const MAX: Param = Param::duration("max_interval", HOUR, MICROSECOND..=HOUR, "longest interval");

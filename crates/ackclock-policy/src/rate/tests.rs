@@ -14,7 +14,10 @@ fn intervals(rule: &mut dyn RateControl, n: usize) -> Vec<f64> {
 
 #[track_caller]
 fn assert_close(got: &[f64], want: &[f64]) {
-    assert!(got.len() == want.len() && got.iter().zip(want).all(|(g, w)| (g / w - 1.0).abs() < 5e-6), "{got:?} is not {want:?}");
+    assert!(
+        got.len() == want.len() && got.iter().zip(want).all(|(g, w)| (g / w - 1.0).abs() < 5e-6),
+        "{got:?} is not {want:?}"
+    );
 }
 
 #[test]
@@ -50,7 +53,8 @@ fn a_constant_decrement_runs_away() {
 
 #[test]
 fn bounds_hold() {
-    let mut rule = built("additive", &[("interval", "1s"), ("min_interval", "500ms"), ("max_interval", "3s")]);
+    let mut rule =
+        built("additive", &[("interval", "1s"), ("min_interval", "500ms"), ("max_interval", "3s")]);
     (0..100).for_each(|_| _ = rule.on_sent());
     assert_eq!(rule.on_sent(), Duration::from_millis(500));
     (0..100).for_each(|_| rule.on_congestion());

@@ -4,13 +4,21 @@ use super::course::lost_or_new;
 use super::duplicates::Duplicates;
 use crate::{AckInfo, LossRecovery, Phase, Policy, Scoreboard, SenderView};
 
-/// What a rule makes of an ack that counts duplicate acks and looks at nothing else; [`Counting`] does the rest.
+/// What a rule makes of an ack that counts duplicate acks and looks at nothing else; [`Counting`] does the
+/// rest.
 pub(super) trait AckRule: Send + std::fmt::Debug {
     /// Its name in the registry.
     const NAME: &'static str;
 
     /// As [`LossRecovery::on_ack`].
-    fn on_ack(&mut self, duplicates: &mut Duplicates, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase;
+    fn on_ack(
+        &mut self,
+        duplicates: &mut Duplicates,
+        a: &AckInfo,
+        b: &dyn Scoreboard,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase;
 }
 
 /// A loss recovery by duplicate acks. Tahoe, Reno and NewReno differ in nothing but what they make of an ack.

@@ -4,7 +4,8 @@ use ackclock_units::SeqRange;
 
 use crate::{Phase, Scoreboard, SenderView};
 
-/// True when everything that was outstanding at the beginning of the episode is acknowledged. Meaningful while there is one.
+/// True when everything that was outstanding at the beginning of the episode is acknowledged. Meaningful
+/// while there is one.
 pub(super) fn settled(v: &SenderView) -> bool {
     v.snd_una >= v.recovery_point
 }

@@ -4,7 +4,8 @@ use super::halving::Halving;
 use super::resent::Resent;
 use crate::{AckInfo, Adjustment, Params, Phase, Scoreboard, SenderView};
 
-/// What recoveries by SACK share beyond telling what is lost: how the window comes down (M-A8), and what becomes of lost retransmissions (M-A10).
+/// What recoveries by SACK share beyond telling what is lost: how the window comes down (M-A8), and what
+/// becomes of lost retransmissions (M-A10).
 #[derive(Debug)]
 pub(super) struct Cut {
     /// Set when the rate is halved during a round trip rather than the window at once.
@@ -20,7 +21,10 @@ impl Cut {
     /// [`WHOLE_SEGS`]: super::halving::WHOLE_SEGS
     /// [`lost_retransmissions`]: super::resent::lost_retransmissions
     pub fn new(p: &Params) -> Self {
-        Self { halving: (p.choice("adjustment") == "rate-halving").then(|| Halving::new(p)), resent: Resent::new(p) }
+        Self {
+            halving: (p.choice("adjustment") == "rate-halving").then(|| Halving::new(p)),
+            resent: Resent::new(p),
+        }
     }
 
     /// True when a retransmission waits for its turn in the halved rate, the first one too.
@@ -93,12 +97,19 @@ impl Cut {
             return Adjustment::Reduce;
         }
         let repaired = v.phase != Phase::Recovery;
-        let window = self.halving.as_mut().filter(|_| v.phase != Phase::Loss).and_then(|halving| halving.window(in_flight, repaired, v));
+        let window = self
+            .halving
+            .as_mut()
+            .filter(|_| v.phase != Phase::Loss)
+            .and_then(|halving| halving.window(in_flight, repaired, v));
         window.map_or(Adjustment::Keep, Adjustment::To)
     }
 
     /// Bytes that may be sent before a loss is certain; `None` when the rate is not being halved.
     pub fn quota(&mut self, in_flight: Bytes, v: &SenderView) -> Option<Bytes> {
-        self.halving.as_mut().filter(|_| v.phase == Phase::Disorder).and_then(|halving| halving.quota(in_flight, v))
+        self.halving
+            .as_mut()
+            .filter(|_| v.phase == Phase::Disorder)
+            .and_then(|halving| halving.quota(in_flight, v))
     }
 }

@@ -11,8 +11,9 @@ pub(super) struct Duplicates {
     early: EarlyRetransmit,
     /// A retransmission is due whatever the window says.
     owed: bool,
-    /// Duplicate acks up to here may come from spurious retransmissions of an earlier episode (RFC 6582 §3.2), while `doubtful`. Kept here and forgotten in
-    /// time, since a stale number would compare wrongly after two gigabytes.
+    /// Duplicate acks up to here may come from spurious retransmissions of an earlier episode (RFC 6582
+    /// §3.2), while `doubtful`. Kept here and forgotten in time, since a stale number would compare wrongly
+    /// after two gigabytes.
     recover: SeqNumber,
     doubtful: bool,
     /// Both from before the timer expired, should that have been spurious.
@@ -62,7 +63,8 @@ impl Duplicates {
         self.early.is_due(b, v)
     }
 
-    /// An episode begins: the first retransmission goes out even if the window is full (RFC 5681 §3.2 step 3, RFC 6675 §5 step 4.3).
+    /// An episode begins: the first retransmission goes out even if the window is full (RFC 5681 §3.2 step 3,
+    /// RFC 6675 §5 step 4.3).
     pub fn begin(&mut self, v: &SenderView) {
         self.owe();
         self.doubt(v);
@@ -88,7 +90,8 @@ impl Duplicates {
         self.resent = self.resent.saturating_add(1);
     }
 
-    /// The last timeout was spurious: everything that was resent brings a duplicate ack. Where those could be taken for a loss, they go on meaning nothing.
+    /// The last timeout was spurious: everything that was resent brings a duplicate ack. Where those could be
+    /// taken for a loss, they go on meaning nothing.
     pub fn undo(&mut self, v: &SenderView) {
         self.owed = false;
         if self.resent < self.dup_thresh {
@@ -121,12 +124,21 @@ impl Duplicates {
 }
 
 /// How many duplicate acks mean a loss.
-pub(super) const DUP_THRESH: Param = Param::count("dup_thresh", 3, 1..=1000, "duplicate acks that mean a loss (DupThresh)");
+pub(super) const DUP_THRESH: Param =
+    Param::count("dup_thresh", 3, 1..=1000, "duplicate acks that mean a loss (DupThresh)");
 /// RFC 3042.
-pub(super) const LIMITED_TRANSMIT: Param =
-    Param::flag("limited_transmit", true, "send a new segment on each of the first two duplicate acks (RFC 3042)");
+pub(super) const LIMITED_TRANSMIT: Param = Param::flag(
+    "limited_transmit",
+    true,
+    "send a new segment on each of the first two duplicate acks (RFC 3042)",
+);
 
 /// Whether earlier episodes cast doubt on duplicate acks.
 pub(super) const fn careful(default: bool) -> Param {
-    Param::flag("careful", default, "ignore duplicate acks that resent data of an earlier episode may have caused (RFC 6582 3.2 `recover`)")
+    Param::flag(
+        "careful",
+        default,
+        "ignore duplicate acks that resent data of an earlier episode may have caused (RFC 6582 3.2 \
+         `recover`)",
+    )
 }

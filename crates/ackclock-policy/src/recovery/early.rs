@@ -2,8 +2,8 @@ use crate::{Param, Params, Scoreboard, SenderView};
 
 use super::course::new_data;
 
-/// Early Retransmit (RFC 5827): so few segments are outstanding that they cannot bring enough duplicate acks, and nothing new can be sent that would. Then
-/// all of them but one are enough.
+/// Early Retransmit (RFC 5827): so few segments are outstanding that they cannot bring enough duplicate acks,
+/// and nothing new can be sent that would. Then all of them but one are enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EarlyRetransmit {
     Off,
@@ -21,12 +21,14 @@ impl EarlyRetransmit {
         }
     }
 
-    /// True when everything outstanding but one segment has left the network, as duplicate acks count it or, with SACK, as SACKs report it.
+    /// True when everything outstanding but one segment has left the network, as duplicate acks count it or,
+    /// with SACK, as SACKs report it.
     pub fn is_due(self, b: &dyn Scoreboard, v: &SenderView) -> bool {
         if self == Self::Off {
             return false;
         }
-        // Conditions 2.b and 3.b: where new data is ready and there is room for it, Limited Transmit (RFC 3042) brings the duplicate acks that are wanting.
+        // Conditions 2.b and 3.b: where new data is ready and there is room for it, Limited Transmit (RFC
+        // 3042) brings the duplicate acks that are wanting.
         let ready = v.unsent >= u64::from(v.smss) || !v.holds_small;
         if ready && new_data(v).is_some() {
             return false;
@@ -75,6 +77,6 @@ pub(super) const EARLY_RETRANSMIT: Param = Param::choice(
     "early_retransmit",
     "off",
     &["off", "segments", "bytes"],
-    "when fewer than four segments are outstanding and nothing new can be sent, duplicate acks for all but one of them mean a loss (RFC 5827): never, by \
-     counting segments (3.2), or by counting bytes (3.1)",
+    "when fewer than four segments are outstanding and nothing new can be sent, duplicate acks for all but \
+     one of them mean a loss (RFC 5827): never, by counting segments (3.2), or by counting bytes (3.1)",
 );

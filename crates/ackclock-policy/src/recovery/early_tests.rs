@@ -20,11 +20,16 @@ fn duplicates(s: &mut Sender) -> Option<u32> {
 
 #[test]
 fn all_but_one_duplicates_are_enough_for_few_segments() {
-    // RFC 5827 §3.2: ER_thresh = oseg - 1; §3.1: ceiling(ownd / SMSS) - 1. A single segment brings no duplicates.
+    // RFC 5827 §3.2: ER_thresh = oseg - 1; §3.1: ceiling(ownd / SMSS) - 1. A single segment brings no
+    // duplicates.
     for name in ["tahoe", "reno", "newreno", "sack", "fack", "rack"] {
         for by in ["segments", "bytes"] {
             for (n, thresh) in [(2, 1), (3, 2), (4, 3), (9, 3)] {
-                assert_eq!(duplicates(&mut sender(name, by, false, n)), Some(thresh), "{name} {by}: {n} segments");
+                assert_eq!(
+                    duplicates(&mut sender(name, by, false, n)),
+                    Some(thresh),
+                    "{name} {by}: {n} segments"
+                );
             }
         }
         assert_eq!(duplicates(&mut sender(name, "off", false, 3)), Some(3), "{name}");
@@ -33,7 +38,8 @@ fn all_but_one_duplicates_are_enough_for_few_segments() {
 
 #[test]
 fn small_segments_count_as_segments_or_as_bytes() {
-    // Three segments of 1000 bytes; the largest that may be sent has 1500. Then they count for two by bytes, and one duplicate is enough.
+    // Three segments of 1000 bytes; the largest that may be sent has 1500. Then they count for two by bytes,
+    // and one duplicate is enough.
     for (by, thresh) in [("segments", 2), ("bytes", 1)] {
         let mut s = sender("newreno", by, false, 3);
         s.v.smss = 1500;
@@ -54,7 +60,11 @@ fn with_sack_everything_but_one_segment_is_sacked() {
             let mut s = sender(name, by, true, 3);
             let una = s.v.snd_una;
             let sacked = |from: u32, to: u32| SeqRange::new(una + from * 1000, una + to * 1000);
-            assert_eq!(s.ack(una, &[sacked(2, 3)]), Phase::Disorder, "{name} {by}: the second is missing as well, as far as is known");
+            assert_eq!(
+                s.ack(una, &[sacked(2, 3)]),
+                Phase::Disorder,
+                "{name} {by}: the second is missing as well, as far as is known"
+            );
             assert_eq!(s.ack(una, &[sacked(1, 3)]), Phase::Recovery, "{name} {by}");
             assert_eq!(s.send(), [una]);
             let mut s = sender(name, by, true, 2);
@@ -62,13 +72,18 @@ fn with_sack_everything_but_one_segment_is_sacked() {
         }
         let mut s = sender(name, "off", true, 3);
         let una = s.v.snd_una;
-        assert_eq!(s.ack(una, &[SeqRange::new(una + 1000, una + 3000)]), Phase::Disorder, "{name}: two segments are not more than two");
+        assert_eq!(
+            s.ack(una, &[SeqRange::new(una + 1000, una + 3000)]),
+            Phase::Disorder,
+            "{name}: two segments are not more than two"
+        );
     }
 }
 
 #[test]
 fn new_data_takes_precedence() {
-    // Conditions 2.b and 3.b: with something to send and room for it, Limited Transmit brings more duplicates (RFC 3042).
+    // Conditions 2.b and 3.b: with something to send and room for it, Limited Transmit brings more duplicates
+    // (RFC 3042).
     for (unsent, rwnd, thresh) in [(1000, 1 << 20, 3), (1000, 3000, 2), (0, 1 << 20, 2)] {
         let mut s = sender("newreno", "segments", false, 3);
         (s.v.unsent, s.v.rwnd) = (unsent, rwnd);

@@ -11,8 +11,9 @@ use super::newreno::NewReno;
 use super::resent::lost_retransmissions;
 use crate::{AckInfo, Adjustment, Entry, LossRecovery, Param, Phase, Policy, Probe, Scoreboard, SenderView};
 
-/// Forward acknowledgment: everything below the forward-most SACKed byte has left the network, so `snd_nxt - fack` and what was resent are in it.
-/// Its parts - when a hole is resent, how the window comes down, what becomes of lost retransmissions - are chosen apart.
+/// Forward acknowledgment: everything below the forward-most SACKed byte has left the network, so
+/// `snd_nxt - fack` and what was resent are in it. Its parts - when a hole is resent, how the window comes
+/// down, what becomes of lost retransmissions - are chosen apart.
 #[derive(Debug)]
 struct Fack {
     /// Also counts duplicates where there is SACK.
@@ -42,7 +43,8 @@ impl Fack {
         self.without_sack.duplicates.follow(v);
     }
 
-    /// Marks what is to be resent; true when the first outstanding byte has been. `all`: without a threshold for each hole, everything below `fack`.
+    /// Marks what is to be resent; true when the first outstanding byte has been. `all`: without a threshold
+    /// for each hole, everything below `fack`.
     fn mark(&mut self, all: bool, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
         let eligible = if all && !self.each_hole {
             b.sacked().last().map(|range| range.start)
@@ -64,7 +66,9 @@ impl Fack {
     /// M-A7: enough duplicates, or the forward-most SACK as far ahead.
     fn is_lost(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
         let dup_thresh = self.without_sack.duplicates.dup_thresh();
-        self.are_enough(b, v) || u64::from(self.fack.min(v.data_end).bytes_since(v.snd_una)) > u64::from(dup_thresh) * u64::from(v.smss)
+        self.are_enough(b, v)
+            || u64::from(self.fack.min(v.data_end).bytes_since(v.snd_una))
+                > u64::from(dup_thresh) * u64::from(v.smss)
     }
 
     fn in_flight(&self, v: &SenderView) -> Bytes {
@@ -112,7 +116,8 @@ impl Fack {
         Phase::Recovery
     }
 
-    /// The first retransmission goes out even if the window is full (RFC 5681 §3.2 step 3); halving the rate, it waits for its turn.
+    /// The first retransmission goes out even if the window is full (RFC 5681 §3.2 step 3); halving the rate,
+    /// it waits for its turn.
     fn owe(&mut self, lost: &[SeqRange]) {
         if self.owing && !lost.is_empty() {
             self.owing = false;
@@ -184,7 +189,8 @@ impl LossRecovery for Fack {
 /// Forward acknowledgment and rate-halving.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "fack",
-    about: "SACK-based recovery that takes everything below the forward-most SACK to have left the network; its parts can be chosen apart. `newreno` without SACK.",
+    about: "SACK-based recovery that takes everything below the forward-most SACK to have left the network; \
+            its parts can be chosen apart. `newreno` without SACK.",
     source: "M-A7 (definition from common knowledge of FACK), M-A8, M-A9, M-A10, M-A11",
     params: &[
         DUP_THRESH,
@@ -194,7 +200,8 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
         Param::flag(
             "each_hole",
             true,
-            "resend a hole only when `dup_thresh` segments above it are SACKed (M-A9), rather than everything below the forward-most SACK once one loss is certain",
+            "resend a hole only when `dup_thresh` segments above it are SACKed (M-A9), rather than \
+             everything below the forward-most SACK once one loss is certain",
         ),
         lost_retransmissions("reduce"),
         BOUNDS,

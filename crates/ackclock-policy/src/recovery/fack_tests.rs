@@ -27,7 +27,8 @@ fn one(s: &Sender, i: u32) -> SeqRange {
     SeqRange::new(s.seq(i), s.seq(i + 1))
 }
 
-/// Segments from `from` on arrive, but for those `lost`; what each SACK released, numbered from the first outstanding one.
+/// Segments from `from` on arrive, but for those `lost`; what each SACK released, numbered from the first
+/// outstanding one.
 fn arrive(s: &mut Sender, from: u32, to: u32, lost: &[u32]) -> Vec<Vec<u32>> {
     let una = s.v.snd_una;
     let sacks: Vec<u32> = (from..to).filter(|i| !lost.contains(i)).collect();
@@ -44,7 +45,9 @@ fn arrive(s: &mut Sender, from: u32, to: u32, lost: &[u32]) -> Vec<Vec<u32>> {
 /// What is in the network by FACK's definition (M-A7); what a timeout has taken for lost is not.
 fn awnd(s: &Sender) -> u64 {
     let fack = s.board.sacked().last().map_or(s.v.snd_una, |r| r.end);
-    let flies = |seg: &&crate::SentSegment| !seg.sacked && !seg.lost && (seg.range.start >= fack || seg.transmissions > 1);
+    let flies = |seg: &&crate::SentSegment| {
+        !seg.sacked && !seg.lost && (seg.range.start >= fack || seg.transmissions > 1)
+    };
     s.board.outstanding().iter().filter(flies).count() as u64 * 1000
 }
 
@@ -75,7 +78,9 @@ fn without_rounding_half_a_segment_is_left() {
 fn a_segment_leaves_for_every_two_acks_and_a_new_one_before_the_first_retransmission() {
     let mut s = sender(20, HALVING);
     let sent = arrive(&mut s, 1, 20, &[]);
-    let want: Vec<Vec<u32>> = (1..20).map(|n| if n % 2 == 1 { vec![] } else { vec![[20, 0, 21, 22, 23, 24, 25, 26, 27][n / 2 - 1]] }).collect();
+    let want: Vec<Vec<u32>> = (1..20)
+        .map(|n| if n % 2 == 1 { vec![] } else { vec![[20, 0, 21, 22, 23, 24, 25, 26, 27][n / 2 - 1]] })
+        .collect();
     assert_eq!(sent, want);
     // The window is what the acks have left of it at every moment of the round trip, and stays from then on.
     let half = s.v.window;
@@ -267,9 +272,16 @@ fn any_losses_of_a_window_bring_it_to_half_of_the_rest() {
         assert_eq!(s.v.phase, Phase::Recovery, "{params:?}");
         let half = u64::from(acks / 2) * 1000;
         let bounded = half.min(u64::from(cwnd) * 500).max(2000);
-        assert_eq!(s.v.window.cwnd, if bounds { bounded } else { half }, "{cwnd} with {lost:?} missing: {name} {params:?}");
+        assert_eq!(
+            s.v.window.cwnd,
+            if bounds { bounded } else { half },
+            "{cwnd} with {lost:?} missing: {name} {params:?}"
+        );
         for (n, released) in sent.iter().enumerate().take(acks as usize - 1) {
-            assert!(released.len() <= 1 && (n % 2 == 1 || released.is_empty()), "one for every two acks: {sent:?}");
+            assert!(
+                released.len() <= 1 && (n % 2 == 1 || released.is_empty()),
+                "one for every two acks: {sent:?}"
+            );
         }
         assert!(lost.len() > 1 || sent.concat()[0] == cwnd, "a new segment first: {sent:?}");
     }
@@ -303,16 +315,22 @@ fn no_more_is_in_the_network_than_the_window_allows() {
                 s.ack(una, &[block]);
             } else {
                 // The first hole is filled, and what follows it up to the next one.
-                let to = s.board.sacked().first().filter(|r| r.start == una + 1000).map_or(una + 1000, |r| r.end);
+                let to =
+                    s.board.sacked().first().filter(|r| r.start == una + 1000).map_or(una + 1000, |r| r.end);
                 s.ack(to.min(s.v.snd_nxt), &[]);
             }
             let allowed = s.v.window.cwnd;
             let sent = s.send().len() as u64 * 1000;
             let left = if name == "fack" { awnd(&s) } else { s.v.pipe };
-            // The first retransmission of an episode goes out whatever the window says, where that is halved at once.
+            // The first retransmission of an episode goes out whatever the window says, where that is halved
+            // at once.
             let beyond = sent > 0 && left > allowed;
             let excused = params[0].1 == "halve" && s.v.phase == Phase::Recovery && sent == 1000 && !spent;
-            assert!(!beyond || excused, "{name} {params:?} sent {sent}: {left} of {allowed} in {:?}", s.v.phase);
+            assert!(
+                !beyond || excused,
+                "{name} {params:?} sent {sent}: {left} of {allowed} in {:?}",
+                s.v.phase
+            );
             spent = s.v.phase == Phase::Recovery && (spent || beyond);
         }
     }
@@ -333,7 +351,11 @@ fn a_timeout_taken_back_leaves_what_was_resent_before_it() {
         for i in 12..20 {
             let block = one(&s, i);
             s.ack(una, &[block]);
-            assert!(s.marked.iter().all(|r| !r.contains(una)), "{name} {params:?} marks it again: {:?}", s.marked);
+            assert!(
+                s.marked.iter().all(|r| !r.contains(una)),
+                "{name} {params:?} marks it again: {:?}",
+                s.marked
+            );
             s.send();
         }
         let times = |i: u32| s.board.segment(s.seq(i)).expect("outstanding").transmissions;

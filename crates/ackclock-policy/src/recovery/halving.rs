@@ -2,8 +2,8 @@ use ackclock_units::{Bytes, SeqNumber};
 
 use crate::{AckInfo, Param, Params, SenderView, Window};
 
-/// Rate-halving (M-A8): for one round trip from the first SACK on, a segment leaves for every two acks. It begins before it is known whether anything is
-/// lost, and is called off when nothing is.
+/// Rate-halving (M-A8): for one round trip from the first SACK on, a segment leaves for every two acks. It
+/// begins before it is known whether anything is lost, and is called off when nothing is.
 #[derive(Debug)]
 pub(super) struct Halving {
     bounds: bool,
@@ -77,7 +77,8 @@ impl Halving {
 
     /// An ack came while something is SACKed up to `fack` and nothing is known to be lost.
     pub fn suspect(&mut self, a: &AckInfo, fack: SeqNumber, v: &SenderView) {
-        // When the hole that began it was filled, the segments had only changed places. Another one begins another round.
+        // When the hole that began it was filled, the segments had only changed places. Another one begins
+        // another round.
         let same = self.round().is_some_and(|r| r.una == v.snd_una);
         let round = if same { self.round.as_deref_mut() } else { Some(self.begin(Round::new(v))) };
         // What the same ack acknowledges in order has made room already.
@@ -100,7 +101,8 @@ impl Halving {
         self.begin(Round { declared: true, room: 0, ..Round::new(v) });
     }
 
-    /// An ack came during recovery. Where acks get lost, one stands for all the segments that it is the first to report.
+    /// An ack came during recovery. Where acks get lost, one stands for all the segments that it is the first
+    /// to report.
     pub fn count(&mut self, a: &AckInfo, fack: SeqNumber, v: &SenderView) {
         if let Some(r) = self.round()
             && (a.has_sack || a.is_dup || a.newly_acked > 0)
@@ -126,7 +128,8 @@ impl Halving {
         self.round().map(|r| r.credit(v).min(v.window.cwnd.saturating_sub(in_flight)))
     }
 
-    /// The window as far as it has come down, once a loss is certain. `repaired`: the episode is over. `None` when there is nothing to set.
+    /// The window as far as it has come down, once a loss is certain. `repaired`: the episode is over. `None`
+    /// when there is nothing to set.
     pub fn window(&mut self, in_flight: Bytes, repaired: bool, v: &SenderView) -> Option<Window> {
         let r = *self.round().filter(|r| r.declared)?;
         let smss = u64::from(v.smss);
@@ -153,11 +156,18 @@ pub(super) const ADJUSTMENT: Param = Param::choice(
     "adjustment",
     "halve",
     &["halve", "rate-halving"],
-    "how the window comes down: at once as the window's rule says, or during one round trip by a segment for every two acks, to half of what was \
-     acknowledged in it (M-A8)",
+    "how the window comes down: at once as the window's rule says, or during one round trip by a segment for \
+     every two acks, to half of what was acknowledged in it (M-A8)",
 );
 /// Guards on where rate-halving ends.
-pub(super) const BOUNDS: Param =
-    Param::flag("bounds", true, "rate-halving ends between 2 segments and half of the window that it began with (M-A11)");
+pub(super) const BOUNDS: Param = Param::flag(
+    "bounds",
+    true,
+    "rate-halving ends between 2 segments and half of the window that it began with (M-A11)",
+);
 /// Rounding.
-pub(super) const WHOLE_SEGS: Param = Param::flag("whole_segs", true, "rate-halving ends at a whole number of segments, rounded down (M-E15, M-X11)");
+pub(super) const WHOLE_SEGS: Param = Param::flag(
+    "whole_segs",
+    true,
+    "rate-halving ends at a whole number of segments, rounded down (M-E15, M-X11)",
+);

@@ -2,8 +2,9 @@ use ackclock_units::{SeqNumber, SeqRange};
 
 use crate::SenderView;
 
-/// Up to where segments are lost: the greatest sequence number below which IsLost() holds for everything un-SACKed (RFC 6675 §4), since `dup_thresh`
-/// discontiguous ranges or more than `dup_thresh - 1` segments' bytes of data were SACKed above. `None` when nothing is lost.
+/// Up to where segments are lost: the greatest sequence number below which IsLost() holds for everything
+/// un-SACKed (RFC 6675 §4), since `dup_thresh` discontiguous ranges or more than `dup_thresh - 1` segments'
+/// bytes of data were SACKed above. `None` when nothing is lost.
 pub(super) fn lost_below(sacked: &[SeqRange], dup_thresh: u32, v: &SenderView) -> Option<SeqNumber> {
     let enough_bytes = u64::from(dup_thresh - 1) * u64::from(v.smss);
     let (mut ranges, mut bytes) = (0, 0);
@@ -15,7 +16,8 @@ pub(super) fn lost_below(sacked: &[SeqRange], dup_thresh: u32, v: &SenderView) -
     Some(above.start)
 }
 
-/// The greatest sequence number above which `dup_thresh` segments are SACKed, by the same measure; it may lie inside a range.
+/// The greatest sequence number above which `dup_thresh` segments are SACKed, by the same measure; it may lie
+/// inside a range.
 pub(super) fn sacked_above(sacked: &[SeqRange], dup_thresh: u32, v: &SenderView) -> Option<SeqNumber> {
     let mut wanted = u64::from(dup_thresh - 1) * u64::from(v.smss) + 1;
     let mut ranges = 0;

@@ -19,8 +19,15 @@ mod timeout_only;
 use crate::{Entry, LossRecovery};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] =
-    &[&timeout_only::ENTRY, &tahoe::ENTRY, &reno::ENTRY, &newreno::ENTRY, &sack::ENTRY, &fack::ENTRY, &rack::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] = &[
+    &timeout_only::ENTRY,
+    &tahoe::ENTRY,
+    &reno::ENTRY,
+    &newreno::ENTRY,
+    &sack::ENTRY,
+    &fack::ENTRY,
+    &rack::ENTRY,
+];
 
 #[cfg(test)]
 mod early_tests;

@@ -6,7 +6,8 @@ use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, careful};
 use super::early::EARLY_RETRANSMIT;
 use crate::{AckInfo, Entry, LossRecovery, Params, Phase, Scoreboard, SenderView};
 
-/// Fast recovery that ends only when everything outstanding at its beginning is acknowledged, a hole per round trip.
+/// Fast recovery that ends only when everything outstanding at its beginning is acknowledged, a hole per
+/// round trip.
 #[derive(Debug)]
 pub(super) struct NewReno;
 
@@ -20,11 +21,19 @@ impl NewReno {
 impl AckRule for NewReno {
     const NAME: &'static str = ENTRY.name;
 
-    fn on_ack(&mut self, duplicates: &mut Duplicates, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        duplicates: &mut Duplicates,
+        a: &AckInfo,
+        b: &dyn Scoreboard,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         match v.phase {
             Phase::Loss if !settled(v) => Phase::Loss,
             Phase::Recovery if !settled(v) => {
-                // RFC 6582 §3.2 step 3: a partial ack names the next hole, which is resent whatever the window says.
+                // RFC 6582 §3.2 step 3: a partial ack names the next hole, which is resent whatever the
+                // window says.
                 if a.newly_acked > 0 {
                     mark_first(b, v, lost);
                     duplicates.owe();
@@ -45,7 +54,8 @@ impl AckRule for NewReno {
 /// NewReno.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "newreno",
-    about: "Fast recovery that lasts until everything outstanding at its beginning is acknowledged; each partial ack resends the next hole.",
+    about: "Fast recovery that lasts until everything outstanding at its beginning is acknowledged; each \
+            partial ack resends the next hole.",
     source: "M-A5; RFC 6582",
     params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, careful(true)],
     build: |p| Box::new(NewReno::counting(p, p.flag("careful"))),

@@ -13,7 +13,14 @@ struct Reno;
 impl AckRule for Reno {
     const NAME: &'static str = ENTRY.name;
 
-    fn on_ack(&mut self, duplicates: &mut Duplicates, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        duplicates: &mut Duplicates,
+        a: &AckInfo,
+        b: &dyn Scoreboard,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         match v.phase {
             Phase::Loss if !settled(v) => Phase::Loss,
             Phase::Recovery if a.newly_acked == 0 => Phase::Recovery,
@@ -32,7 +39,8 @@ impl AckRule for Reno {
 /// Fast retransmit and fast recovery.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "reno",
-    about: "Fast retransmit and fast recovery; the first ack of new data ends it, so that several losses in a window usually time out.",
+    about: "Fast retransmit and fast recovery; the first ack of new data ends it, so that several losses in \
+            a window usually time out.",
     source: "M-A4; RFC 5681 3.2",
     params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, careful(false)],
     build: |p| Box::new(Counting { duplicates: Duplicates::new(p, p.flag("careful")), rule: Reno }),

@@ -5,7 +5,8 @@ use ackclock_units::{SeqNumber, SeqRange};
 use super::holes::sacked_above;
 use crate::{Param, Params, Scoreboard, SenderView};
 
-/// Finds out which retransmissions were lost in their turn (M-A10): what was sent for the first time after them arrives, and they do not.
+/// Finds out which retransmissions were lost in their turn (M-A10): what was sent for the first time after
+/// them arrives, and they do not.
 #[derive(Debug)]
 pub(super) struct Resent {
     rule: Rule,
@@ -41,7 +42,8 @@ impl Resent {
         Self { rule, reduce: false, list: None }
     }
 
-    /// An episode begins, or the timer expired: what comes is of a new window, and what was resent before is of no interest.
+    /// An episode begins, or the timer expired: what comes is of a new window, and what was resent before is
+    /// of no interest.
     pub fn begin(&mut self, v: &SenderView) {
         self.forget();
         if self.rule != Rule::Ignore {
@@ -65,10 +67,16 @@ impl Resent {
         }
     }
 
-    /// Adds to `lost` what was resent and is still missing although `dup_thresh` segments sent after it were SACKed. True when that is a congestion
-    /// signal of its own: the loss of a retransmission is one, and the window is reduced a second time (RFC 5681 §4.3), once for all that were sent in
-    /// one round trip.
-    pub fn find(&mut self, dup_thresh: u32, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
+    /// Adds to `lost` what was resent and is still missing although `dup_thresh` segments sent after it were
+    /// SACKed. True when that is a congestion signal of its own: the loss of a retransmission is one, and the
+    /// window is reduced a second time (RFC 5681 §4.3), once for all that were sent in one round trip.
+    pub fn find(
+        &mut self,
+        dup_thresh: u32,
+        b: &dyn Scoreboard,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> bool {
         let Some(list) = self.list.as_deref_mut().filter(|list| !list.sent.is_empty()) else { return false };
         let Some(limit) = sacked_above(b.sacked(), dup_thresh, v) else { return false };
         let mut signal = false;
@@ -102,7 +110,8 @@ pub(super) const fn lost_retransmissions(default: &'static str) -> Param {
         "lost_retransmissions",
         default,
         &["ignore", "resend", "reduce"],
-        "a retransmission still missing when `dup_thresh` segments sent for the first time after it were SACKed: left to the timer, resent, or resent and \
-         the window reduced again, as RFC 5681 4.3 has it (M-A10)",
+        "a retransmission still missing when `dup_thresh` segments sent for the first time after it were \
+         SACKed: left to the timer, resent, or resent and the window reduced again, as RFC 5681 4.3 has it \
+         (M-A10)",
     )
 }

@@ -11,8 +11,8 @@ use super::newreno::NewReno;
 use super::resent::lost_retransmissions;
 use crate::{AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
 
-/// RFC 6675. Marks on the scoreboard say what IsLost() would: each byte is marked at most once on the way up, so an ack costs the few SACKed ranges at the
-/// top and whatever is newly lost, not the whole scoreboard.
+/// RFC 6675. Marks on the scoreboard say what IsLost() would: each byte is marked at most once on the way up,
+/// so an ack costs the few SACKed ranges at the top and whatever is newly lost, not the whole scoreboard.
 #[derive(Debug)]
 struct Sack {
     /// Also counts duplicates where there is SACK.
@@ -26,8 +26,8 @@ struct Sack {
     seen_before: SeqNumber,
     /// Everything un-SACKed below it was resent in this episode (HighRxt); never behind `snd_una`.
     high_rxt: SeqNumber,
-    /// No rescue retransmission before more than this is acknowledged (RescueRxt), while `rescue_waits`: the first retransmission of this episode, or all of
-    /// it once the rescue is spent.
+    /// No rescue retransmission before more than this is acknowledged (RescueRxt), while `rescue_waits`: the
+    /// first retransmission of this episode, or all of it once the rescue is spent.
     rescue_rxt: SeqNumber,
     rescue_waits: bool,
     advice: Advice,
@@ -50,7 +50,9 @@ impl Sack {
 
     /// Marks what has become lost; true when that is the case for the first outstanding byte.
     fn mark(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
-        let Some(boundary) = lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v).filter(|seq| *seq <= v.snd_nxt) else {
+        let Some(boundary) = lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v)
+            .filter(|seq| *seq <= v.snd_nxt)
+        else {
             return false;
         };
         // What was resent before it was known to be lost (rule 3) is not marked again.
@@ -67,13 +69,15 @@ impl Sack {
         Some(range)
     }
 
-    /// The highest outstanding un-SACKed segment, if it was not resent in this episode yet and the rescue is not spent (RFC 6675 §4 NextSeg rule 4,
-    /// which leaves open that the segment may have been resent; the tail of the window is what it is for).
+    /// The highest outstanding un-SACKed segment, if it was not resent in this episode yet and the rescue is
+    /// not spent (RFC 6675 §4 NextSeg rule 4, which leaves open that the segment may have been resent; the
+    /// tail of the window is what it is for).
     fn rescue(&self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
         if self.rescue_waits && v.snd_una <= self.rescue_rxt {
             return None;
         }
-        let top = b.sacked().last().filter(|range| range.end == v.snd_nxt).map_or(v.snd_nxt, |range| range.start);
+        let top =
+            b.sacked().last().filter(|range| range.end == v.snd_nxt).map_or(v.snd_nxt, |range| range.start);
         let tail = b.segment(top - 1)?.range;
         let start = if tail.len() > v.smss { tail.end - v.smss } else { tail.start };
         (start >= self.high_rxt).then_some(SeqRange::new(start, tail.end))
@@ -131,13 +135,17 @@ impl LossRecovery for Sack {
         self.high_rxt = v.snd_una;
         // §5: step 2, or step 1 without enough bytes SACKed.
         let first_is_lost = self.mark(b, v, lost);
-        if first_is_lost || v.dup_acks >= self.without_sack.duplicates.dup_thresh() || self.without_sack.duplicates.are_all(b, v) {
+        if first_is_lost
+            || v.dup_acks >= self.without_sack.duplicates.dup_thresh()
+            || self.without_sack.duplicates.are_all(b, v)
+        {
             if !first_is_lost {
                 mark_first(b, v, lost);
             }
             // Step 4.3: no rescue before the first retransmission is acknowledged, and more.
             let first = b.segment(v.snd_una);
-            (self.rescue_rxt, self.rescue_waits) = (first.map_or(v.snd_una, |first| first.range.end), first.is_some());
+            (self.rescue_rxt, self.rescue_waits) =
+                (first.map_or(v.snd_una, |first| first.range.end), first.is_some());
             self.cut.open(v);
             if !self.cut.is_gradual() {
                 self.without_sack.duplicates.begin(v);
@@ -160,7 +168,8 @@ impl LossRecovery for Sack {
         if v.expiries <= 1 {
             self.seen_before = if self.following { self.marked_to.max(self.high_rxt) } else { v.snd_una };
         }
-        (self.following, self.marked_to, self.high_rxt, self.rescue_waits) = (true, v.snd_nxt, v.snd_una, false);
+        (self.following, self.marked_to, self.high_rxt, self.rescue_waits) =
+            (true, v.snd_nxt, v.snd_una, false);
     }
 
     fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
@@ -225,9 +234,18 @@ impl LossRecovery for Sack {
 /// SACK-based recovery.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "sack",
-    about: "SACK-based recovery (RFC 6675): resends holes with three segments SACKed above them, as the estimate of what is in the network allows; `newreno` without SACK.",
+    about: "SACK-based recovery (RFC 6675): resends holes with three segments SACKed above them, as the \
+            estimate of what is in the network allows; `newreno` without SACK.",
     source: "M-A6, M-A8, M-A10, M-A11; RFC 6675",
-    params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, ADJUSTMENT, lost_retransmissions("ignore"), BOUNDS, WHOLE_SEGS],
+    params: &[
+        DUP_THRESH,
+        LIMITED_TRANSMIT,
+        EARLY_RETRANSMIT,
+        ADJUSTMENT,
+        lost_retransmissions("ignore"),
+        BOUNDS,
+        WHOLE_SEGS,
+    ],
     build: |p| {
         Box::new(Sack {
             without_sack: NewReno::counting(p, true),

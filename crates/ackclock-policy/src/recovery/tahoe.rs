@@ -15,9 +15,17 @@ struct Tahoe {
 impl AckRule for Tahoe {
     const NAME: &'static str = ENTRY.name;
 
-    fn on_ack(&mut self, duplicates: &mut Duplicates, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        duplicates: &mut Duplicates,
+        a: &AckInfo,
+        b: &dyn Scoreboard,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         if v.phase == Phase::Loss && !settled(v) {
-            // What was marked is sent as slow start allows. Without go-back-N, an ack that falls short names the next hole.
+            // What was marked is sent as slow start allows. Without go-back-N, an ack that falls short names
+            // the next hole.
             if !self.go_back_n && a.newly_acked > 0 {
                 mark_first(b, v, lost);
             }
@@ -39,7 +47,8 @@ impl AckRule for Tahoe {
 /// Fast retransmit without fast recovery.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "tahoe",
-    about: "The third duplicate ack resends at once and restarts from the loss window (fast retransmit without fast recovery).",
+    about: "The third duplicate ack resends at once and restarts from the loss window (fast retransmit \
+            without fast recovery).",
     source: "M-A3, J-A14",
     params: &[
         DUP_THRESH,
@@ -48,5 +57,10 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
         careful(true),
         Param::flag("go_back_n", true, "resend everything outstanding rather than one hole per ack"),
     ],
-    build: |p| Box::new(Counting { duplicates: Duplicates::new(p, p.flag("careful")), rule: Tahoe { go_back_n: p.flag("go_back_n") } }),
+    build: |p| {
+        Box::new(Counting {
+            duplicates: Duplicates::new(p, p.flag("careful")),
+            rule: Tahoe { go_back_n: p.flag("go_back_n") },
+        })
+    },
 };

@@ -44,9 +44,12 @@ fn limited_transmit_sends_two_new_segments() {
 
 #[test]
 fn the_third_duplicate_resends_the_first_segment() {
-    for (name, phase, marked) in
-        [("tahoe", Phase::Loss, 10), ("reno", Phase::Recovery, 1), ("newreno", Phase::Recovery, 1), ("sack", Phase::Recovery, 1)]
-    {
+    for (name, phase, marked) in [
+        ("tahoe", Phase::Loss, 10),
+        ("reno", Phase::Recovery, 1),
+        ("newreno", Phase::Recovery, 1),
+        ("sack", Phase::Recovery, 1),
+    ] {
         let mut s = sender(name, false, &[("limited_transmit", "false")]);
         let first = s.v.snd_una;
         let sent = dups(&mut s, 3);
@@ -60,7 +63,8 @@ fn the_third_duplicate_resends_the_first_segment() {
 
 #[test]
 fn further_duplicates_clock_out_new_data() {
-    // RFC 5681 §3.2: window 5 after the reduction; ten outstanding, of which three are known to have arrived. Each further duplicate frees a segment.
+    // RFC 5681 §3.2: window 5 after the reduction; ten outstanding, of which three are known to have arrived.
+    // Each further duplicate frees a segment.
     let mut s = sender("newreno", false, &[("limited_transmit", "false")]);
     let (una, next) = (s.v.snd_una, s.v.snd_nxt);
     dups(&mut s, 3);
@@ -85,7 +89,8 @@ fn a_partial_ack_ends_renos_recovery_and_names_newrenos_next_hole() {
 
 #[test]
 fn careful_newreno_does_not_take_its_own_resent_data_for_a_loss() {
-    // RFC 6582 §3.2: after a timeout everything is resent; duplicate acks for what had arrived must not open a recovery at the recover point.
+    // RFC 6582 §3.2: after a timeout everything is resent; duplicate acks for what had arrived must not open
+    // a recovery at the recover point.
     for (careful, phase) in [("true", Phase::Disorder), ("false", Phase::Recovery)] {
         let mut s = sender("newreno", false, &[("careful", careful)]);
         s.expire();
@@ -178,7 +183,8 @@ fn holes_are_resent_in_order_as_pipe_allows() {
         s.ack(una, &[block]);
     }
     assert_eq!(s.v.phase, Phase::Recovery);
-    // Window 5; pipe: 2 (not yet lost), 4 and 6..10 are in the network, 0 is lost. The first goes whatever pipe says.
+    // Window 5; pipe: 2 (not yet lost), 4 and 6..10 are in the network, 0 is lost. The first goes whatever
+    // pipe says.
     assert_eq!(s.send(), [una]);
     let block = segs(&s, 5, 7);
     s.ack(una, &[block]);

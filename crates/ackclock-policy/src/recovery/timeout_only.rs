@@ -14,7 +14,13 @@ impl Policy for TimeoutOnly {
 }
 
 impl LossRecovery for TimeoutOnly {
-    fn on_ack(&mut self, _a: &AckInfo, _b: &dyn Scoreboard, v: &SenderView, _lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        _a: &AckInfo,
+        _b: &dyn Scoreboard,
+        v: &SenderView,
+        _lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         match v.phase {
             Phase::Loss | Phase::Cwr if !settled(v) => v.phase,
             _ => Phase::Open,
@@ -34,7 +40,8 @@ impl LossRecovery for TimeoutOnly {
 /// The sender of before fast retransmit.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "timeout-only",
-    about: "Only the timer tells a loss; everything outstanding is then sent again from the first unacknowledged byte (go-back-N).",
+    about: "Only the timer tells a loss; everything outstanding is then sent again from the first \
+            unacknowledged byte (go-back-N).",
     source: "J-A16",
     params: &[],
     build: |_| Box::new(TimeoutOnly),

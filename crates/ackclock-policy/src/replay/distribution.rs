@@ -1,7 +1,7 @@
 /// Mean, extremes and quantiles of any number of values, in bounded memory.
 ///
-/// Values fall into buckets a 128th of an octave wide, from a billionth to ten billion: a quantile is right to within one part in 128. Mean and extremes are
-/// exact.
+/// Values fall into buckets a 128th of an octave wide, from a billionth to ten billion: a quantile is right
+/// to within one part in 128. Mean and extremes are exact.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     count: u64,
@@ -19,7 +19,13 @@ const OCTAVES: usize = 64;
 
 impl Default for Distribution {
     fn default() -> Self {
-        Self { count: 0, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY, buckets: vec![0; OCTAVES << BITS].into() }
+        Self {
+            count: 0,
+            sum: 0.0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            buckets: vec![0; OCTAVES << BITS].into(),
+        }
     }
 }
 
@@ -31,7 +37,8 @@ impl Distribution {
         self.sum += x;
         self.min = self.min.min(x);
         self.max = self.max.max(x);
-        // The exponent and the first bits of the mantissa of a positive number, read as one integer, grow with its logarithm.
+        // The exponent and the first bits of the mantissa of a positive number, read as one integer, grow
+        // with its logarithm.
         let place = (x.to_bits() >> (52 - BITS)).saturating_sub(FIRST << BITS) as usize;
         let last = self.buckets.len() - 1;
         self.buckets[place.min(last)] += 1;

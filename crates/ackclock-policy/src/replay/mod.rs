@@ -1,7 +1,7 @@
 //! Any retransmission timer over any series of round-trip times: what the Eifel paper left as future work.
 //!
-//! A [`Replay`] takes a series in chunks and keeps sums, histograms and an outline for one timer in bounded memory. [`rows`] gives every row of a series that
-//! fits in memory, with the timer's private numbers.
+//! A [`Replay`] takes a series in chunks and keeps sums, histograms and an outline for one timer in bounded
+//! memory. [`rows`] gives every row of a series that fits in memory, with the timer's private numbers.
 
 mod distribution;
 mod outline;
@@ -17,12 +17,14 @@ pub use rows::{Rows, Steps, rows, steps};
 
 use crate::{RttEstimator, RttSample, Window};
 
-/// A piece of a series, a row per acknowledgment. Columns other than `time` and `rtt` may be empty: then their default holds for every row.
+/// A piece of a series, a row per acknowledgment. Columns other than `time` and `rtt` may be empty: then
+/// their default holds for every row.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chunk<'a> {
     /// When the ack arrived.
     pub time: &'a [Instant],
-    /// The round-trip time; zero where the row brings no valid sample (Karn's rule). In a row marked lost, the time since the segment was first sent.
+    /// The round-trip time; zero where the row brings no valid sample (Karn's rule). In a row marked lost,
+    /// the time since the segment was first sent.
     pub rtt: &'a [Duration],
     /// In flight when the ack arrived, bytes; by default one segment.
     pub flight_size: &'a [Bytes],
@@ -32,7 +34,8 @@ pub struct Chunk<'a> {
     pub ssthresh: &'a [Bytes],
     /// Samples per outstanding segment ([`RttSample::sampling_rate`]); by default 1.
     pub sampling_rate: &'a [f64],
-    /// True where the row's segment was lost: the row is no sample, and what the loss would have cost is summed apart. By default nowhere.
+    /// True where the row's segment was lost: the row is no sample, and what the loss would have cost is
+    /// summed apart. By default nowhere.
     pub lost: &'a [bool],
     /// Largest segment, bytes.
     pub smss: u32,
@@ -89,7 +92,9 @@ pub enum ReplayError {
 impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length { column, len, rows } => write!(f, "`{column}` has {len} rows, and `time` has {rows}: give one for each"),
+            Self::Length { column, len, rows } => {
+                write!(f, "`{column}` has {len} rows, and `time` has {rows}: give one for each")
+            }
         }
     }
 }
@@ -99,7 +104,8 @@ impl std::error::Error for ReplayError {}
 /// What a loss of each segment would cost: the time from sending it to sending it again.
 #[derive(Clone, Debug, Default)]
 pub struct Cost {
-    /// With a countdown that takes the age of the oldest outstanding segment off (E-E13): the timeout, or the age where that is more. Seconds.
+    /// With a countdown that takes the age of the oldest outstanding segment off (E-E13): the timeout, or the
+    /// age where that is more. Seconds.
     pub precise: Distribution,
     /// With one that restarts in full at every ack: timeout and age (E-A4, fault 3). Seconds.
     pub restart: Distribution,
@@ -120,7 +126,8 @@ pub struct Replay<E: RttEstimator + ?Sized = dyn RttEstimator> {
     pub samples: u64,
     /// Rows without a valid sample, lost ones included.
     pub skipped: u64,
-    /// Timeouts that would have been spurious: RTO(i-1) < RTT(i). The estimator was told of each before the sample (E-A7).
+    /// Timeouts that would have been spurious: RTO(i-1) < RTT(i). The estimator was told of each before the
+    /// sample (E-A7).
     pub spurious: u64,
     /// RTO(i-1) / RTT(i).
     pub ratio: Distribution,
@@ -174,7 +181,8 @@ impl<E: RttEstimator + ?Sized> Replay<E> {
     #[inline]
     fn row(&mut self, s: RttSample, lost: bool) {
         if let Some((at, rto)) = self.last {
-            // The segment that this row is about was the oldest outstanding at the ack before it, if it had been sent by then.
+            // The segment that this row is about was the oldest outstanding at the ack before it, if it had
+            // been sent by then.
             let age = if s.rtt.is_zero() { Duration::ZERO } else { at.since(s.now.saturating_sub(s.rtt)) };
             let cost = if lost { &mut self.marked } else { &mut self.cost };
             cost.add(rto.as_secs_f64(), age.as_secs_f64());

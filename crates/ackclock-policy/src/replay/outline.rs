@@ -30,7 +30,8 @@ impl Stretch {
     }
 }
 
-/// A series of any length as a bounded number of stretches, all of the same length but for the last. No peak is lost: a stretch keeps its extremes.
+/// A series of any length as a bounded number of stretches, all of the same length but for the last. No peak
+/// is lost: a stretch keeps its extremes.
 #[derive(Clone, Debug)]
 pub struct Outline {
     most: usize,

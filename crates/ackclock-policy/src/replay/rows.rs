@@ -18,8 +18,8 @@ pub struct Rows {
     pub private: Vec<(&'static str, Vec<f64>)>,
 }
 
-/// Runs `estimator` over `chunk` and keeps every row. Rows without a valid sample repeat the values before them. The estimator is told of a spurious timeout
-/// before the sample that shows it (E-A7).
+/// Runs `estimator` over `chunk` and keeps every row. Rows without a valid sample repeat the values before
+/// them. The estimator is told of a spurious timeout before the sample that shows it (E-A7).
 pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows, ReplayError> {
     chunk.check()?;
     let mut rows = Rows::default();
@@ -49,7 +49,8 @@ pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows,
 }
 
 impl Rows {
-    /// Appends what the probe showed at row `i`; a number that was not shown before, or is not now, is missing there.
+    /// Appends what the probe showed at row `i`; a number that was not shown before, or is not now, is
+    /// missing there.
     fn keep(&mut self, probe: &Probe, i: usize) {
         for &(name, value) in &probe.0 {
             let column = match self.private.iter().position(|(n, _)| *n == name) {
@@ -78,8 +79,14 @@ pub struct Steps {
     pub rto: Vec<f64>,
 }
 
-/// Lets a timer of its own take each row of `chunk`, from the estimates `srtt` and `rttvar` before it. A row without a valid sample leaves them as they are.
-pub fn steps(make: impl Fn() -> Box<dyn RttEstimator>, srtt: &[Duration], rttvar: &[Duration], chunk: &Chunk<'_>) -> Result<Steps, ReplayError> {
+/// Lets a timer of its own take each row of `chunk`, from the estimates `srtt` and `rttvar` before it. A row
+/// without a valid sample leaves them as they are.
+pub fn steps(
+    make: impl Fn() -> Box<dyn RttEstimator>,
+    srtt: &[Duration],
+    rttvar: &[Duration],
+    chunk: &Chunk<'_>,
+) -> Result<Steps, ReplayError> {
     chunk.check()?;
     for (column, given) in [("srtt", srtt), ("rttvar", rttvar)] {
         if given.len() != chunk.time.len() {

@@ -51,7 +51,8 @@ const EXACT: &[(&str, &str)] = &[("tick", "0s"), ("max_rto", "3600s")];
 
 #[test]
 fn a_replay_counts_what_the_row_model_counts() {
-    // E-E18: 18 rows of a cycle of 610 lack margin with Lite at load 40, the least margin being -0.961547; none with Eifel.
+    // E-E18: 18 rows of a cycle of 610 lack margin with Lite at load 40, the least margin being -0.961547;
+    // none with Eifel.
     let series = Sawtooth::new(40, 40);
     for (name, per_cycle, margin) in [("lite", 18, -0.961547), ("eifel", 0, 17.9017)] {
         let mut replay = Replay::new(timer(name, EXACT), 100);
@@ -60,7 +61,11 @@ fn a_replay_counts_what_the_row_model_counts() {
         replay.feed(&series.part(30 * 610, 40 * 610)).expect("equal columns");
         assert_eq!(replay.spurious - before, 10 * per_cycle, "{name}");
         // Of the first cycle too, in which Eifel's deviation is still that of the first sample.
-        assert!((replay.least_margin as f64 / 1e9 / margin - 1.0).abs() < 0.01, "{name}: {}", replay.least_margin);
+        assert!(
+            (replay.least_margin as f64 / 1e9 / margin - 1.0).abs() < 0.01,
+            "{name}: {}",
+            replay.least_margin
+        );
         assert_eq!((replay.samples, replay.skipped, replay.ratio.count()), (24_400, 0, 24_399));
     }
 }
@@ -101,13 +106,22 @@ fn a_loss_costs_the_age_as_well_where_every_ack_restarts() {
     let time: Vec<Instant> = (10..20).map(|s| Instant::ZERO + Duration::from_secs(s)).collect();
     let mut lost = vec![false; 10];
     lost[5] = true;
-    let chunk = Chunk { time: &time, rtt: &[Duration::from_secs(2); 10], lost: &lost, smss: 1000, ..Chunk::default() };
+    let chunk = Chunk {
+        time: &time,
+        rtt: &[Duration::from_secs(2); 10],
+        lost: &lost,
+        smss: 1000,
+        ..Chunk::default()
+    };
     let mut replay = Replay::new(timer("rfc793", &[]), 0);
     replay.feed(&chunk).expect("equal columns");
     assert_eq!((replay.samples, replay.skipped), (9, 1));
     // After a loss the last sample lies two seconds back: the segment behind it was not under way then.
     assert_eq!((replay.cost.restart.max(), replay.cost.precise.mean()), (Some(5.0), Some(4.0)));
-    assert_eq!((replay.marked.restart.mean(), replay.marked.precise.mean(), replay.marked.restart.count()), (Some(5.0), Some(4.0), 1));
+    assert_eq!(
+        (replay.marked.restart.mean(), replay.marked.precise.mean(), replay.marked.restart.count()),
+        (Some(5.0), Some(4.0), 1)
+    );
 }
 
 #[test]
@@ -121,27 +135,54 @@ fn an_outline_keeps_every_peak() {
     assert!(stretches.windows(2).all(|w| w[0].samples >= w[1].samples && w[0].time < w[1].time));
     let top = stretches.iter().map(|s| s.rto_max).max().expect("stretches");
     assert_eq!(top.as_secs_f64(), replay.rto.max().expect("rows"));
-    assert_eq!((stretches[0].rtt_min, stretches[0].rtt_max), (Duration::from_secs(14), Duration::from_secs(26)));
+    assert_eq!(
+        (stretches[0].rtt_min, stretches[0].rtt_max),
+        (Duration::from_secs(14), Duration::from_secs(26))
+    );
 }
 
 #[test]
 fn columns_must_be_equally_long() {
     let time = [Instant::ZERO; 3];
-    let chunk = Chunk { time: &time, rtt: &[Duration::from_secs(1); 3], cwnd: &[1000; 2], smss: 1000, ..Chunk::default() };
+    let chunk = Chunk {
+        time: &time,
+        rtt: &[Duration::from_secs(1); 3],
+        cwnd: &[1000; 2],
+        smss: 1000,
+        ..Chunk::default()
+    };
     let mut replay = Replay::new(timer("rfc6298", &[]), 0);
-    assert_eq!(replay.feed(&chunk).expect_err("two of three").to_string(), "`cwnd` has 2 rows, and `time` has 3: give one for each");
+    assert_eq!(
+        replay.feed(&chunk).expect_err("two of three").to_string(),
+        "`cwnd` has 2 rows, and `time` has 3: give one for each"
+    );
     assert_eq!(replay.samples, 0);
 }
 
 #[test]
 fn wild_series_do_no_harm() {
     let mut rng = ackclock_units::Rng::stream(3, "series", 0);
-    let (time, rtt): (Vec<_>, Vec<_>) =
-        (0..5000).map(|_| (Instant::from_nanos(rng.next_u64() >> rng.below(64)), Duration::from_nanos(rng.next_u64() >> rng.below(64)))).unzip();
+    let (time, rtt): (Vec<_>, Vec<_>) = (0..5000)
+        .map(|_| {
+            (
+                Instant::from_nanos(rng.next_u64() >> rng.below(64)),
+                Duration::from_nanos(rng.next_u64() >> rng.below(64)),
+            )
+        })
+        .unzip();
     let flight: Vec<Bytes> = (0..5000).map(|_| rng.next_u64() >> rng.below(64)).collect();
-    let rate: Vec<f64> = (0..5000).map(|i| [0.0, -1.0, f64::NAN, f64::INFINITY, 1.0, 1e-300][i % 6]).collect();
+    let rate: Vec<f64> =
+        (0..5000).map(|i| [0.0, -1.0, f64::NAN, f64::INFINITY, 1.0, 1e-300][i % 6]).collect();
     for entry in Registry::builtin().declarations().iter().filter(|d| d.kind == "estimator") {
-        let chunk = Chunk { time: &time, rtt: &rtt, flight_size: &flight, cwnd: &flight, sampling_rate: &rate, smss: 0, ..Chunk::default() };
+        let chunk = Chunk {
+            time: &time,
+            rtt: &rtt,
+            flight_size: &flight,
+            cwnd: &flight,
+            sampling_rate: &rate,
+            smss: 0,
+            ..Chunk::default()
+        };
         let mut replay = Replay::new(timer(entry.name, &[]), 10);
         replay.feed(&chunk).expect("equal columns");
         assert!(replay.rto.mean().expect("rows").is_finite(), "{}", entry.name);
@@ -152,16 +193,19 @@ fn wild_series_do_no_harm() {
 fn a_step_begins_with_the_estimates_given() {
     // J-E7's first and fifth rows, each from the one before it, and a row without a sample.
     let make = || {
-        let mut choice = crate::Registry::builtin().choose::<dyn crate::RttEstimator>("jacobson88").expect("built in");
+        let mut choice =
+            crate::Registry::builtin().choose::<dyn crate::RttEstimator>("jacobson88").expect("built in");
         [("min_rto", "0s"), ("max_rto", "1h")].iter().for_each(|(p, v)| choice.set(p, v).expect("declared"));
         choice.build()
     };
     let s = |x: f64| Duration::from_secs_f64(x);
-    let (srtt, rttvar, rtt) = ([s(2.0), s(5.31055), s(3.0)], [s(0.0), s(4.31641), s(1.0)], [s(10.0), s(10.0), Duration::ZERO]);
+    let (srtt, rttvar, rtt) =
+        ([s(2.0), s(5.31055), s(3.0)], [s(0.0), s(4.31641), s(1.0)], [s(10.0), s(10.0), Duration::ZERO]);
     let time = [Instant::ZERO; 3];
     let chunk = Chunk { time: &time, rtt: &rtt, smss: 1, ..Chunk::default() };
     let got = steps(make, &srtt, &rttvar, &chunk).expect("equally long");
-    for (i, want) in [(3.0, 2.0, 11.0), (5.89673, 4.40967, 23.5354), (3.0, 1.0, 7.0)].into_iter().enumerate() {
+    for (i, want) in [(3.0, 2.0, 11.0), (5.89673, 4.40967, 23.5354), (3.0, 1.0, 7.0)].into_iter().enumerate()
+    {
         for (g, w) in [(got.srtt[i], want.0), (got.rttvar[i], want.1), (got.rto[i], want.2)] {
             assert!((g / w - 1.0).abs() < 5e-6, "row {i}: {g} is not {w}");
         }

@@ -7,7 +7,8 @@ use crate::Param;
 pub(crate) struct Heartbeat(pub Duration);
 
 impl Heartbeat {
-    /// The time from `then` to `now` in whole ticks, as a counter of ticks shows it; exact without a heartbeat.
+    /// The time from `then` to `now` in whole ticks, as a counter of ticks shows it; exact without a
+    /// heartbeat.
     pub fn ticked(self, then: Instant, now: Instant) -> Duration {
         let period = self.0.as_nanos();
         if period == 0 {
@@ -16,8 +17,9 @@ impl Heartbeat {
         self.0 * (now.as_nanos() / period - then.as_nanos().min(now.as_nanos()) / period)
     }
 
-    /// When a countdown of `left` that starts at `now` ends. On a heartbeat the countdown is a whole number of ticks, rounded up; every tick takes one
-    /// off, the next one too, so that `n` ticks last between `n - 1` and `n` periods, as BSD counted.
+    /// When a countdown of `left` that starts at `now` ends. On a heartbeat the countdown is a whole number
+    /// of ticks, rounded up; every tick takes one off, the next one too, so that `n` ticks last between
+    /// `n - 1` and `n` periods, as BSD counted.
     pub fn after(self, now: Instant, left: Duration) -> Instant {
         let period = self.0.as_nanos();
         if mostly(period == 0) {
@@ -42,7 +44,8 @@ mod tests {
 
     #[test]
     fn ticks_are_counted_where_they_fall() {
-        let (clock, at) = (Heartbeat(Duration::from_millis(500)), |ms| Instant::ZERO + Duration::from_millis(ms));
+        let (clock, at) =
+            (Heartbeat(Duration::from_millis(500)), |ms| Instant::ZERO + Duration::from_millis(ms));
         assert_eq!(clock.ticked(at(499), at(500)), Duration::from_millis(500));
         assert_eq!(clock.ticked(at(500), at(999)), Duration::ZERO);
         assert_eq!(clock.ticked(at(250), at(1750)), Duration::from_millis(1500));

@@ -4,11 +4,13 @@ use super::Heartbeat;
 use super::heartbeat::HEARTBEAT;
 use crate::{Entry, Param, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
 
-/// Subtracts from the timeout the time for which the oldest outstanding segment has been under way. `TICKS`: which it counts in ticks of the clock too.
+/// Subtracts from the timeout the time for which the oldest outstanding segment has been under way. `TICKS`:
+/// which it counts in ticks of the clock too.
 #[derive(Debug)]
 struct Precise<const TICKS: bool> {
     clock: Heartbeat,
-    /// The last expiry or probe: what was sent before it is taken for lost or asked after, so its age says nothing any more.
+    /// The last expiry or probe: what was sent before it is taken for lost or asked after, so its age says
+    /// nothing any more.
     expired_at: Instant,
 }
 
@@ -45,15 +47,24 @@ impl<const TICKS: bool> RetransmissionTimer for Precise<TICKS> {
 /// Eifel's countdown.
 pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
     name: "precise",
-    about: "Counts the timeout from when the oldest outstanding segment was sent, so that an ack does not prolong it.",
+    about: "Counts the timeout from when the oldest outstanding segment was sent, so that an ack does not \
+            prolong it.",
     source: "E-E13, E-A4 (3), E-A5",
     params: &[
         HEARTBEAT,
-        Param::flag("whole_ticks", false, "the age, too, is counted in ticks of the heartbeat, as a host knows it that notes ticks alone"),
+        Param::flag(
+            "whole_ticks",
+            false,
+            "the age, too, is counted in ticks of the heartbeat, as a host knows it that notes ticks alone",
+        ),
     ],
     build: |p| {
         let (clock, expired_at) = (Heartbeat(p.duration("heartbeat")), Instant::ZERO);
-        if p.flag("whole_ticks") { Box::new(Precise::<true> { clock, expired_at }) } else { Box::new(Precise::<false> { clock, expired_at }) }
+        if p.flag("whole_ticks") {
+            Box::new(Precise::<true> { clock, expired_at })
+        } else {
+            Box::new(Precise::<false> { clock, expired_at })
+        }
     },
 };
 
@@ -66,12 +77,20 @@ mod tests {
     fn the_age_of_the_oldest_segment_counts() {
         let mut t = (ENTRY.build)(&crate::Params::defaults(ENTRY.params));
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let v = |now, oldest| SenderView { now: at(now), oldest_sent_at: Some(at(oldest)), rto_deadline: Some(at(1)), ..view() };
+        let v = |now, oldest| SenderView {
+            now: at(now),
+            oldest_sent_at: Some(at(oldest)),
+            rto_deadline: Some(at(1)),
+            ..view()
+        };
         let rto = Duration::from_millis(1000);
         assert_eq!(t.on(TimerEvent::Acked, rto, &v(5000, 4600)), TimerAction::Arm(at(5600)));
         assert_eq!(t.on(TimerEvent::Acked, rto, &v(5000, 3000)), TimerAction::Arm(at(5000)), "at once");
         assert_eq!(t.on(TimerEvent::Sent { retransmission: false }, rto, &v(5000, 4600)), TimerAction::Keep);
-        assert_eq!(t.on(TimerEvent::Sent { retransmission: true }, rto, &v(5000, 5000)), TimerAction::Arm(at(6000)));
+        assert_eq!(
+            t.on(TimerEvent::Sent { retransmission: true }, rto, &v(5000, 5000)),
+            TimerAction::Arm(at(6000))
+        );
         // After an expiry, what was sent before it does not make the timer fire again and again.
         assert_eq!(t.on(TimerEvent::Expired, rto * 2, &v(7000, 5000)), TimerAction::Arm(at(9000)));
         assert_eq!(t.on(TimerEvent::Acked, rto, &v(7500, 5001)), TimerAction::Arm(at(8000)));

@@ -4,7 +4,8 @@ use super::Heartbeat;
 use super::heartbeat::HEARTBEAT;
 use crate::{Entry, Param, Phase, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
 
-/// Restarts with the full timeout at every ack of new data, whatever the age of what is then the oldest segment.
+/// Restarts with the full timeout at every ack of new data, whatever the age of what is then the oldest
+/// segment.
 #[derive(Debug)]
 struct RestartOnAck {
     clock: Heartbeat,
@@ -21,13 +22,17 @@ impl Policy for RestartOnAck {
 impl RetransmissionTimer for RestartOnAck {
     fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction {
         match e {
-            // 4.4BSD-Lite stopped the timer before a fast retransmission, and sending it started the timer anew.
-            TimerEvent::Sent { retransmission: true } if self.fast_retransmit && v.phase == Phase::Recovery => {
+            // 4.4BSD-Lite stopped the timer before a fast retransmission, and sending it started the timer
+            // anew.
+            TimerEvent::Sent { retransmission: true }
+                if self.fast_retransmit && v.phase == Phase::Recovery =>
+            {
                 TimerAction::Arm(self.clock.after(v.now, timeout))
             }
             // RFC 6298 §5.1: only a timer that is not running is started.
             TimerEvent::Sent { .. } if v.rto_deadline.is_some() => TimerAction::Keep,
-            // §5.3 at an ack of new data, §5.6 after an expiry; the timeout is backed off already (§5.5). RFC 8985 §7.3 with a probe.
+            // §5.3 at an ack of new data, §5.6 after an expiry; the timeout is backed off already (§5.5). RFC
+            // 8985 §7.3 with a probe.
             TimerEvent::Sent { .. } | TimerEvent::Acked | TimerEvent::Expired | TimerEvent::Probed => {
                 TimerAction::Arm(self.clock.after(v.now, timeout))
             }
@@ -40,13 +45,23 @@ impl RetransmissionTimer for RestartOnAck {
 /// The standard countdown.
 pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
     name: "restart-on-ack",
-    about: "Restarts the full timeout at every ack of new data (the standard); with a heartbeat, in ticks of a coarse clock.",
+    about: "Restarts the full timeout at every ack of new data (the standard); with a heartbeat, in ticks of \
+            a coarse clock.",
     source: "RFC 6298 5; E-A1, E-A5",
     params: &[
         HEARTBEAT,
-        Param::flag("fast_retransmit", false, "a fast retransmission restarts it too, as in 4.4BSD-Lite; the standard lets it run on"),
+        Param::flag(
+            "fast_retransmit",
+            false,
+            "a fast retransmission restarts it too, as in 4.4BSD-Lite; the standard lets it run on",
+        ),
     ],
-    build: |p| Box::new(RestartOnAck { clock: Heartbeat(p.duration("heartbeat")), fast_retransmit: p.flag("fast_retransmit") }),
+    build: |p| {
+        Box::new(RestartOnAck {
+            clock: Heartbeat(p.duration("heartbeat")),
+            fast_retransmit: p.flag("fast_retransmit"),
+        })
+    },
 };
 
 #[cfg(test)]

@@ -20,12 +20,14 @@ impl SpuriousTimeout for Eifel {
     }
 
     fn on_ack(&mut self, a: &AckInfo, t: &Timeout, _b: &dyn Scoreboard, _v: &SenderView) -> Verdict {
-        // RFC 3522 §3.2, step 3: the first acceptable ack decides. Acks that acknowledge nothing new may still be of the time before.
+        // RFC 3522 §3.2, step 3: the first acceptable ack decides. Acks that acknowledge nothing new may
+        // still be of the time before.
         if a.newly_acked == 0 {
             return Verdict::Unknown;
         }
-        // Step 5: when every ack of a window was lost, what arrived twice is answered with the old timestamp too. A receiver that reports duplicates
-        // (DSACK) says so; of one that never did, an ack of everything outstanding proves nothing (§3.3).
+        // Step 5: when every ack of a window was lost, what arrived twice is answered with the old timestamp
+        // too. A receiver that reports duplicates (DSACK) says so; of one that never did, an ack of
+        // everything outstanding proves nothing (§3.3).
         if a.dsack.is_some() || (a.ack >= t.recover && !t.dsack_seen) {
             return Verdict::Genuine;
         }
@@ -45,7 +47,8 @@ impl SpuriousTimeout for Eifel {
 /// The Eifel algorithm.
 pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "eifel",
-    about: "Eifel detection by timestamps, which the connection must offer: the first ack after a timeout shows whether the original had arrived.",
+    about: "Eifel detection by timestamps, which the connection must offer: the first ack after a timeout \
+            shows whether the original had arrived.",
     source: "E-A8; RFC 3522, RFC 4015",
     params: &[RESPONSE, ADAPT_TIMER],
     build: |p| Box::new(Eifel { response: Response::new(p), adapt_timer: p.flag("adapt_timer") }),

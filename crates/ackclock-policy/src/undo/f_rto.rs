@@ -1,5 +1,7 @@
 use super::response::{ADAPT_TIMER, RESPONSE, Response};
-use crate::{AckInfo, Entry, Param, Phase, Policy, Scoreboard, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
+use crate::{
+    AckInfo, Entry, Param, Phase, Policy, Scoreboard, SenderView, SpuriousTimeout, Timeout, Verdict, Window,
+};
 
 /// The first ack after a timeout is answered with new data instead of old; the second then tells.
 #[derive(Debug)]
@@ -15,7 +17,8 @@ impl FRto {
     /// Step 2: the retransmission is acknowledged.
     fn first(&mut self, a: &AckInfo, t: &Timeout, sack: bool, v: &SenderView) -> Verdict {
         if a.newly_acked == 0 {
-            // RFC 5682 §2.1 step 2a; §3.1 step 2 waits for the retransmission's ack, whatever SACKs come before.
+            // RFC 5682 §2.1 step 2a; §3.1 step 2 waits for the retransmission's ack, whatever SACKs come
+            // before.
             return if a.is_dup && !sack { Verdict::Genuine } else { Verdict::Unknown };
         }
         // Everything is acknowledged, by whichever transmission.
@@ -60,7 +63,8 @@ impl Policy for FRto {
 impl SpuriousTimeout for FRto {
     fn on_rto(&mut self, v: &SenderView) -> bool {
         self.sent_new = false;
-        // §2.1 step 1: not while the repair of an earlier timeout goes on, whose retransmissions would be mistaken for originals.
+        // §2.1 step 1: not while the repair of an earlier timeout goes on, whose retransmissions would be
+        // mistaken for originals.
         v.expiries == 0 && v.phase != Phase::Loss
     }
 
@@ -81,14 +85,24 @@ impl SpuriousTimeout for FRto {
 /// Forward RTO-recovery.
 pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "f-rto",
-    about: "F-RTO: after a timeout, answers the first ack with two new segments; if the next one acknowledges what was not resent, nothing was lost.",
+    about: "F-RTO: after a timeout, answers the first ack with two new segments; if the next one \
+            acknowledges what was not resent, nothing was lost.",
     source: "RFC 5682 2.1 and 3.1",
     params: &[
         RESPONSE,
         ADAPT_TIMER,
-        Param::flag("sack_enhanced", true, "use SACKs where there are some (3.1) rather than the basic algorithm (2.1)"),
+        Param::flag(
+            "sack_enhanced",
+            true,
+            "use SACKs where there are some (3.1) rather than the basic algorithm (2.1)",
+        ),
     ],
     build: |p| {
-        Box::new(FRto { response: Response::new(p), adapt_timer: p.flag("adapt_timer"), sack_enhanced: p.flag("sack_enhanced"), sent_new: false })
+        Box::new(FRto {
+            response: Response::new(p),
+            adapt_timer: p.flag("adapt_timer"),
+            sack_enhanced: p.flag("sack_enhanced"),
+            sent_new: false,
+        })
     },
 };

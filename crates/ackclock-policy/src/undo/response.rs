@@ -18,10 +18,15 @@ impl Response {
     pub fn window(self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window {
         match self {
             Self::Restore => t.window,
-            // RFC 4015 §3.4, step 9: congestion that the receiver echoes is no less real for the timeout having been spurious.
+            // RFC 4015 §3.4, step 9: congestion that the receiver echoes is no less real for the timeout
+            // having been spurious.
             Self::Rfc4015 if a.ece => v.window,
-            // Step 9: what is outstanding, and with it no more than an initial window at once; `pipe_prev` (step 0) for the threshold.
-            Self::Rfc4015 => Window { cwnd: v.flight_size + a.newly_acked.min(v.initial_window), ssthresh: t.flight_size.max(t.window.ssthresh) },
+            // Step 9: what is outstanding, and with it no more than an initial window at once; `pipe_prev`
+            // (step 0) for the threshold.
+            Self::Rfc4015 => Window {
+                cwnd: v.flight_size + a.newly_acked.min(v.initial_window),
+                ssthresh: t.flight_size.max(t.window.ssthresh),
+            },
         }
     }
 }
@@ -31,11 +36,13 @@ pub(super) const RESPONSE: Param = Param::choice(
     "response",
     "restore",
     &["restore", "rfc4015"],
-    "`restore`: the window from before the timeout (E-A8); `rfc4015`: what is outstanding, growing back to it without a burst",
+    "`restore`: the window from before the timeout (E-A8); `rfc4015`: what is outstanding, growing back to \
+     it without a burst",
 );
 /// Whether the timer is adapted.
 pub(super) const ADAPT_TIMER: Param = Param::flag(
     "adapt_timer",
     false,
-    "the first sample of new data then sets the estimates, no lower than before the timeout and with half of it for deviation (RFC 4015 3.6)",
+    "the first sample of new data then sets the estimates, no lower than before the timeout and with half of \
+     it for deviation (RFC 4015 3.6)",
 );

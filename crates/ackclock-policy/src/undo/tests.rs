@@ -23,7 +23,14 @@ fn timeout() -> Timeout {
 
 fn now(una: u32) -> SenderView {
     let window = Window { cwnd: 1000, ssthresh: 5000 };
-    SenderView { snd_una: SeqNumber(una), snd_nxt: SeqNumber(10_001), flight_size: u64::from(10_001 - una), phase: Phase::Loss, window, ..view() }
+    SenderView {
+        snd_una: SeqNumber(una),
+        snd_nxt: SeqNumber(10_001),
+        flight_size: u64::from(10_001 - una),
+        phase: Phase::Loss,
+        window,
+        ..view()
+    }
 }
 
 fn segments() -> ReferenceScoreboard {
@@ -38,8 +45,14 @@ fn timestamps_decide_for_eifel_at_the_first_ack_of_new_data() {
     assert!(!e.on_rto(&view()), "no timestamps, nothing to tell by");
     assert!(e.on_rto(&SenderView { timestamps: true, ..view() }));
     let (t, b) = (timeout(), segments());
-    assert_eq!(e.on_ack(&ack(1, 0), &t, &b, &now(1)), Verdict::Unknown, "not acceptable in the sense of RFC 3522");
-    for (answers_original, verdict) in [(Some(true), Verdict::Spurious), (Some(false), Verdict::Genuine), (None, Verdict::Genuine)] {
+    assert_eq!(
+        e.on_ack(&ack(1, 0), &t, &b, &now(1)),
+        Verdict::Unknown,
+        "not acceptable in the sense of RFC 3522"
+    );
+    for (answers_original, verdict) in
+        [(Some(true), Verdict::Spurious), (Some(false), Verdict::Genuine), (None, Verdict::Genuine)]
+    {
         assert_eq!(e.on_ack(&ack(1001, 1000), &Timeout { answers_original, ..t }, &b, &now(1001)), verdict);
     }
 }
@@ -56,7 +69,11 @@ fn an_ack_of_everything_proves_nothing_to_eifel_unless_duplicates_are_reported()
     assert_eq!(verdict(ack(10_001, 10_000), true), Verdict::Spurious);
     assert_eq!(verdict(ack(9001, 9000), false), Verdict::Spurious, "part of it");
     let dsack = Some(SeqRange::new(SeqNumber(1), SeqNumber(1001)));
-    assert_eq!(verdict(AckInfo { dsack, ..ack(9001, 9000) }, true), Verdict::Genuine, "the duplicate is reported");
+    assert_eq!(
+        verdict(AckInfo { dsack, ..ack(9001, 9000) }, true),
+        Verdict::Genuine,
+        "the duplicate is reported"
+    );
 }
 
 #[test]
@@ -65,7 +82,9 @@ fn basic_f_rto_takes_two_acks() {
     let after = |acks: &[(u32, u64)]| {
         let mut f = built("f-rto", &[("sack_enhanced", "false")]);
         assert!(f.on_rto(&view()));
-        acks.iter().map(|(to, newly)| f.on_ack(&ack(*to, *newly), &timeout(), &b, &now(*to))).collect::<Vec<_>>()
+        acks.iter()
+            .map(|(to, newly)| f.on_ack(&ack(*to, *newly), &timeout(), &b, &now(*to)))
+            .collect::<Vec<_>>()
     };
     assert_eq!(after(&[(1001, 1000), (2001, 1000)]), [SEND_NEW, Verdict::Spurious], "RFC 5682 2.1 step 3b");
     assert_eq!(after(&[(1001, 1000), (1001, 0)]), [SEND_NEW, Verdict::Genuine], "3a: a duplicate ack");
@@ -84,7 +103,11 @@ fn f_rto_with_sack_looks_at_what_arrived() {
     b.sack(SeqRange::new(SeqNumber(2001), SeqNumber(3001)));
     assert_eq!(f.on_ack(&sacked(1, 1000), &timeout(), &b, &v(1)), Verdict::Unknown, "3.1 step 2 waits");
     assert_eq!(f.on_ack(&ack(1001, 1000), &timeout(), &b, &v(1001)), SEND_NEW);
-    assert_eq!(f.on_ack(&sacked(1001, 1000), &timeout(), &b, &v(1001)), Verdict::Spurious, "step 3b: an original arrived after the timeout");
+    assert_eq!(
+        f.on_ack(&sacked(1001, 1000), &timeout(), &b, &v(1001)),
+        Verdict::Spurious,
+        "step 3b: an original arrived after the timeout"
+    );
     // The new data arrives before anything older does.
     assert!(f.on_rto(&view()));
     assert_eq!(f.on_ack(&ack(1001, 1000), &timeout(), &b, &v(1001)), SEND_NEW);
@@ -95,7 +118,10 @@ fn f_rto_with_sack_looks_at_what_arrived() {
 #[test]
 fn f_rto_needs_something_to_send_and_a_fresh_timeout() {
     let mut f = built("f-rto", &[]);
-    assert!(!f.on_rto(&SenderView { expiries: 1, ..view() }) && !f.on_rto(&SenderView { phase: Phase::Loss, ..view() }));
+    assert!(
+        !f.on_rto(&SenderView { expiries: 1, ..view() })
+            && !f.on_rto(&SenderView { phase: Phase::Loss, ..view() })
+    );
     let b = segments();
     for v in [SenderView { unsent: 999, ..now(1001) }, SenderView { rwnd: 9_999, ..now(1001) }] {
         assert!(f.on_rto(&view()));
@@ -109,9 +135,18 @@ fn the_window_comes_back() {
         let (t, v) = (timeout(), SenderView { initial_window: 4000, ..now(2001) });
         assert_eq!(built(name, &[]).resume(&ack(2001, 1000), &t, &v), t.window, "E-A8");
         let mut careful = built(name, &[("response", "rfc4015")]);
-        // RFC 4015 §3.4: 8000 outstanding and 1000 acknowledged; `pipe_prev` is what was outstanding, being more than the threshold.
+        // RFC 4015 §3.4: 8000 outstanding and 1000 acknowledged; `pipe_prev` is what was outstanding, being
+        // more than the threshold.
         assert_eq!(careful.resume(&ack(2001, 1000), &t, &v), Window { cwnd: 9000, ssthresh: 10_000 });
-        assert_eq!(careful.resume(&ack(2001, 6000), &t, &v).cwnd, 12_000, "no more than the initial window at once");
-        assert_eq!(careful.resume(&AckInfo { ece: true, ..ack(2001, 1000) }, &t, &v), v.window, "congestion all the same");
+        assert_eq!(
+            careful.resume(&ack(2001, 6000), &t, &v).cwnd,
+            12_000,
+            "no more than the initial window at once"
+        );
+        assert_eq!(
+            careful.resume(&AckInfo { ece: true, ..ack(2001, 1000) }, &t, &v),
+            v.window,
+            "congestion all the same"
+        );
     }
 }

@@ -12,7 +12,8 @@ pub struct Transmission {
 }
 
 impl Transmission {
-    /// True when this one came after `other`; of those sent at one moment, the higher number came later (RFC 8985 §6.2, RACK_sent_after()).
+    /// True when this one came after `other`; of those sent at one moment, the higher number came later (RFC
+    /// 8985 §6.2, RACK_sent_after()).
     pub fn is_after(self, other: Self) -> bool {
         (self.xmit_ts, self.end_seq) > (other.xmit_ts, other.end_seq)
     }
@@ -23,13 +24,15 @@ impl Transmission {
 pub struct Deliveries {
     /// The last one of those sent once.
     pub sent_once: Option<Transmission>,
-    /// The last one of those sent more than once, by their last transmission. Which of its transmissions arrived is not known.
+    /// The last one of those sent more than once, by their last transmission. Which of its transmissions
+    /// arrived is not known.
     pub resent: Option<Transmission>,
     /// Where the lowest of those sent once ends.
     pub lowest_sent_once: Option<SeqNumber>,
     /// By its timestamp, the ack answers nothing that was sent after this moment.
     pub echoed: Option<Instant>,
-    /// The ack had no payload and repeated number and window of the one before (RFC 5681 §2), whether or not anything is outstanding.
+    /// The ack had no payload and repeated number and window of the one before (RFC 5681 §2), whether or not
+    /// anything is outstanding.
     pub repeats: bool,
 }
 

@@ -41,8 +41,9 @@ pub enum Phase {
 pub enum Congestion {
     /// A loss was inferred from acks.
     Loss,
-    /// The retransmission timer expired, or Tahoe's duplicate-ack threshold was reached: the window falls to the loss window.
-    /// `repeated` is true for the second and later expiries without progress, when `ssthresh` must be left alone (RFC 5681 §3.1).
+    /// The retransmission timer expired, or Tahoe's duplicate-ack threshold was reached: the window falls to
+    /// the loss window. `repeated` is true for the second and later expiries without progress, when
+    /// `ssthresh` must be left alone (RFC 5681 §3.1).
     Rto {
         /// True when the same data had timed out before.
         repeated: bool,
@@ -56,11 +57,13 @@ pub enum Congestion {
 pub enum Adjustment {
     /// Nothing.
     Keep,
-    /// Something of a second window of data was lost within the episode: the window's rule reduces it again, and the self-clock is not what it was.
+    /// Something of a second window of data was lost within the episode: the window's rule reduces it again,
+    /// and the self-clock is not what it was.
     Reduce,
     /// This one, which the recovery's own way of reducing (rate-halving) has come to.
     To(Window),
-    /// A loss was repaired before it was known to be one: the window's rule reduces it as for any loss, and the episode is over (RFC 8985 §7.4.2).
+    /// A loss was repaired before it was known to be one: the window's rule reduces it as for any loss, and
+    /// the episode is over (RFC 8985 §7.4.2).
     Repaired {
         /// Sent and not cumulatively acknowledged when the repair was sent, bytes.
         flight_size: Bytes,
@@ -85,7 +88,8 @@ pub struct SenderView {
     pub snd_una: SeqNumber,
     /// Next new sequence number.
     pub snd_nxt: SeqNumber,
-    /// End of the data that was sent: `snd_nxt`, or the sequence number of a FIN that was sent, which is no byte of data.
+    /// End of the data that was sent: `snd_nxt`, or the sequence number of a FIN that was sent, which is no
+    /// byte of data.
     pub data_end: SeqNumber,
     /// Window in force. In `on_congestion`, the one before the reduction.
     pub window: Window,
@@ -101,7 +105,8 @@ pub struct SenderView {
     pub smss: u32,
     /// Written by the application and not yet sent.
     pub unsent: Bytes,
-    /// Less than a segment of it waits until everything outstanding is acknowledged: Nagle's algorithm (RFC 9293 §3.7.4), or the application wants it so.
+    /// Less than a segment of it waits until everything outstanding is acknowledged: Nagle's algorithm (RFC
+    /// 9293 §3.7.4), or the application wants it so.
     pub holds_small: bool,
     /// Phase before this event.
     pub phase: Phase,
@@ -129,7 +134,8 @@ impl SenderView {
         u64::from(self.data_end.bytes_since(self.snd_una))
     }
 
-    /// Bytes that the congestion window has room for: `cwnd` less what is in the network. The engine binds new data by the receiver's window too.
+    /// Bytes that the congestion window has room for: `cwnd` less what is in the network. The engine binds
+    /// new data by the receiver's window too.
     pub fn room(&self) -> Bytes {
         self.window.cwnd.saturating_sub(self.pipe)
     }
@@ -148,7 +154,8 @@ pub struct AckInfo {
     pub newly_sacked: Bytes,
     /// Bytes newly delivered: acknowledged or SACKed for the first time.
     pub delivered: Bytes,
-    /// True for a duplicate ack in the sense of RFC 5681 §2 (with SACK: one that SACKs something new or repeats, RFC 6675 §2).
+    /// True for a duplicate ack in the sense of RFC 5681 §2 (with SACK: one that SACKs something new or
+    /// repeats, RFC 6675 §2).
     pub is_dup: bool,
     /// True when the ack carried SACK blocks (a DSACK block not counted).
     pub has_sack: bool,
@@ -158,10 +165,11 @@ pub struct AckInfo {
     pub rtt: Option<Duration>,
     /// ECN echo was set.
     pub ece: bool,
-    /// At least half of the congestion window was in use lately: the window has been tried, and growth is justified (the validated phase, RFC 7661 §4.3).
+    /// At least half of the congestion window was in use lately: the window has been tried, and growth is
+    /// justified (the validated phase, RFC 7661 §4.3).
     pub validated: bool,
-    /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by time](crate::LossRecovery::goes_by_time), and
-    /// for no other.
+    /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by
+    /// time](crate::LossRecovery::goes_by_time), and for no other.
     pub deliveries: Option<Deliveries>,
 }
 
@@ -176,8 +184,8 @@ pub struct Timeout {
     pub recover: SeqNumber,
     /// End of what was resent since.
     pub resent_to: SeqNumber,
-    /// What the present ack's timestamp tells, if it is the first of new data since: true when it answers a segment sent before the first retransmission
-    /// (RFC 3522 §3.2). `None` without timestamps.
+    /// What the present ack's timestamp tells, if it is the first of new data since: true when it answers a
+    /// segment sent before the first retransmission (RFC 3522 §3.2). `None` without timestamps.
     pub answers_original: Option<bool>,
     /// The receiver has reported a duplicate (RFC 2883) at some time: it would again (RFC 3522 §3.2, step 5).
     pub dsack_seen: bool,
@@ -188,7 +196,8 @@ pub struct Timeout {
 pub enum Verdict {
     /// Nothing yet: go on repairing.
     Unknown,
-    /// Nothing yet: send so many new segments now, whatever the congestion window says, and resend nothing until there is a verdict.
+    /// Nothing yet: send so many new segments now, whatever the congestion window says, and resend nothing
+    /// until there is a verdict.
     SendNew {
         /// How many.
         segments: u32,
@@ -225,14 +234,16 @@ pub struct RttSample {
     pub window: Window,
     /// Largest segment sent.
     pub smss: u32,
-    /// Samples per outstanding segment: 1 where every segment is timed and acked, 1/2 with delayed acks, 1/load where one per round trip is.
+    /// Samples per outstanding segment: 1 where every segment is timed and acked, 1/2 with delayed acks,
+    /// 1/load where one per round trip is.
     pub sampling_rate: f64,
 }
 
 /// How new data leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Largest payload of the segment, bytes: at least one, and no more than `smss`. A segment of this size counts as a full one.
+    /// Largest payload of the segment, bytes: at least one, and no more than `smss`. A segment of this size
+    /// counts as a full one.
     pub most: u32,
     /// How often it is sent, back to back: at least once.
     pub copies: u32,

@@ -2,7 +2,9 @@ use ackclock_units::{Bytes, Duration, Instant};
 
 use super::growth::{Remainder, slow_start};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
-use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Phase, Policy, Probe, SenderView, Settled, Window};
+use crate::{
+    AckInfo, Congestion, CongestionControl, Entry, Param, Phase, Policy, Probe, SenderView, Settled, Window,
+};
 
 /// A window that follows a cubic curve through the place where the last loss happened.
 #[derive(Debug)]
@@ -34,12 +36,14 @@ struct Curve {
     plateau: f64,
     /// What Reno would have.
     w_est: f64,
-    /// Beginning of this congestion-avoidance stage, shifted by the time that the application did not fill the window; `None` before it.
+    /// Beginning of this congestion-avoidance stage, shifted by the time that the application did not fill
+    /// the window; `None` before it.
     epoch_start: Option<Instant>,
 }
 
 impl Curve {
-    const NEW: Self = Self { w_max: 0.0, cwnd_prior: 0.0, k: 0.0, plateau: 0.0, w_est: 0.0, epoch_start: None };
+    const NEW: Self =
+        Self { w_max: 0.0, cwnd_prior: 0.0, k: 0.0, plateau: 0.0, w_est: 0.0, epoch_start: None };
 }
 
 /// W_cubic(t) = C (t - K)^3 + W_max (RFC 9438 §4.2 eq. 1).
@@ -59,9 +63,13 @@ impl Cubic {
         let curve = &mut self.curve;
         curve.epoch_start = Some(now);
         curve.w_est = cwnd;
-        // After a timeout, or after slow start ended without a loss, the stage begins on the plateau (§4.8, §4.10); it does too when the window has
-        // grown beyond W_max already.
-        (curve.k, curve.plateau) = if curve.w_max > cwnd { (plateau_after(self.c, curve.w_max, cwnd), curve.w_max) } else { (0.0, cwnd) };
+        // After a timeout, or after slow start ended without a loss, the stage begins on the plateau (§4.8,
+        // §4.10); it does too when the window has grown beyond W_max already.
+        (curve.k, curve.plateau) = if curve.w_max > cwnd {
+            (plateau_after(self.c, curve.w_max, cwnd), curve.w_max)
+        } else {
+            (0.0, cwnd)
+        };
     }
 
     /// Growth in segments for an ack of `acked` segments.
@@ -72,13 +80,19 @@ impl Cubic {
         let curve = &mut self.curve;
         let t = v.now.since(curve.epoch_start.unwrap_or(v.now)).as_secs_f64();
         let rtt = v.rtt.map_or(0.0, |r| r.srtt.as_secs_f64());
-        // §4.3: Reno's window on average; once it has reached the window of before the reduction it grows like Reno's.
-        let alpha_cubic = if curve.w_est >= curve.cwnd_prior { 1.0 } else { 3.0 * (1.0 - self.beta_cubic) / (1.0 + self.beta_cubic) };
+        // §4.3: Reno's window on average; once it has reached the window of before the reduction it grows
+        // like Reno's.
+        let alpha_cubic = if curve.w_est >= curve.cwnd_prior {
+            1.0
+        } else {
+            3.0 * (1.0 - self.beta_cubic) / (1.0 + self.beta_cubic)
+        };
         curve.w_est += alpha_cubic * acked / cwnd;
         if self.reno_friendly && w_cubic(self.c, t, curve.k, curve.plateau) < curve.w_est {
             return (curve.w_est - cwnd).max(0.0);
         }
-        // §4.2, §4.4, §4.5: towards where the curve will be a round trip from now, by at most half the window in it.
+        // §4.2, §4.4, §4.5: towards where the curve will be a round trip from now, by at most half the window
+        // in it.
         let target = w_cubic(self.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
         (target - cwnd) / cwnd * if self.byte_counting { acked } else { 1.0 }
     }
@@ -91,7 +105,8 @@ impl Cubic {
         let lowered = self.fast_convergence && cwnd < self.curve.w_max;
         let w_max = if lowered { cwnd * (1.0 + self.beta_cubic) / 2.0 } else { cwnd };
         self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
-        // What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window that was not used.
+        // What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window that
+        // was not used.
         let in_use = v.flight_size.min(v.window.cwnd) as f64;
         ((in_use * self.beta_cubic) as u64).max(2 * u64::from(v.smss))
     }
@@ -137,7 +152,8 @@ impl CongestionControl for Cubic {
         match c {
             Congestion::Rto { repeated } => {
                 let ssthresh = if repeated { v.window.ssthresh } else { self.reduce(v) };
-                // §4.8: the stage after a timeout begins with K = 0 where slow start ends, whatever W_max was.
+                // §4.8: the stage after a timeout begins with K = 0 where slow start ends, whatever W_max
+                // was.
                 self.curve = Curve { w_max: 0.0, epoch_start: None, ..self.curve };
                 Window { cwnd: u64::from(v.smss), ssthresh }
             }
@@ -164,12 +180,17 @@ impl CongestionControl for Cubic {
 /// CUBIC.
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "cubic",
-    about: "CUBIC: after a loss the window follows a cubic curve of time through its former size, and is never below Reno's.",
+    about: "CUBIC: after a loss the window follows a cubic curve of time through its former size, and is \
+            never below Reno's.",
     source: "RFC 9438",
     params: &[
         Param::ratio("c", 0.4, 0.001..=100.0, "C, steepness of the curve, segments per cubic second (4.1)"),
         Param::ratio("beta_cubic", 0.7, 0.1..=1.0, "part of the window that is left after a loss (4.6)"),
-        Param::flag("fast_convergence", true, "give way when the window was still below its former maximum (4.7)"),
+        Param::flag(
+            "fast_convergence",
+            true,
+            "give way when the window was still below its former maximum (4.7)",
+        ),
         Param::flag("reno_friendly", true, "never below what Reno would have (4.3)"),
         Param::flag("byte_counting", true, "count acknowledged segments rather than acks"),
         Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)"),

@@ -1,6 +1,7 @@
 use ackclock_units::Bytes;
 
-/// Bytes of growth smaller than one, carried over so that growth is exact (J-A11): a whole number of 2^-32 bytes.
+/// Bytes of growth smaller than one, carried over so that growth is exact (J-A11): a whole number of 2^-32
+/// bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Remainder(u32);
 
@@ -24,8 +25,8 @@ const ONE: f64 = (1_u64 << 32) as f64;
 /// Growth in one step is far below this; it keeps wild parameters from overflowing.
 const LARGEST: f64 = (1_u64 << 40) as f64;
 
-/// The growth of slow start for one ack of `newly_acked` bytes: a segment at most, or by byte counting up to `limit_segs` (RFC 5681 §3.1 eq. 2,
-/// RFC 3465 §2.2 and §2.3: after a timeout never more than one).
+/// The growth of slow start for one ack of `newly_acked` bytes: a segment at most, or by byte counting up to
+/// `limit_segs` (RFC 5681 §3.1 eq. 2, RFC 3465 §2.2 and §2.3: after a timeout never more than one).
 pub(super) fn slow_start(newly_acked: Bytes, smss: u32, limit_segs: u64) -> Bytes {
     newly_acked.min(u64::from(smss) * limit_segs)
 }

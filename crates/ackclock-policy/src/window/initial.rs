@@ -26,7 +26,8 @@ impl InitialWindow {
         }
     }
 
-    /// In bytes. After a lost SYN the engine cuts it to one segment, whatever the rule (RFC 5681 §3.1, RFC 6928 §2).
+    /// In bytes. After a lost SYN the engine cuts it to one segment, whatever the rule (RFC 5681 §3.1, RFC
+    /// 6928 §2).
     pub fn bytes(self, v: &SenderView) -> Bytes {
         let smss = u64::from(v.smss);
         match self {
@@ -45,7 +46,9 @@ pub(super) const INITIAL_WINDOW: Param = Param::choice(
     "initial_window",
     "rfc6928",
     &["rfc6928", "rfc5681", "rfc3390", "segments"],
-    "window before the first ack: ten segments (RFC 6928), two to four (RFC 5681, RFC 3390), or `initial_segs`",
+    "window before the first ack: ten segments (RFC 6928), two to four (RFC 5681, RFC 3390), or \
+     `initial_segs`",
 );
 /// How many, where the rule leaves it open.
-pub(super) const INITIAL_SEGS: Param = Param::count("initial_segs", 1, 1..=1_000_000, "segments of the initial window `segments`");
+pub(super) const INITIAL_SEGS: Param =
+    Param::count("initial_segs", 1, 1..=1_000_000, "segments of the initial window `segments`");

@@ -9,7 +9,8 @@ mod reno;
 use crate::{CongestionControl, Entry};
 
 /// The built-in ones.
-pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] = &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] =
+    &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY];
 
 #[cfg(test)]
 mod tests;

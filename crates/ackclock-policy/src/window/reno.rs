@@ -4,7 +4,10 @@ use ackclock_units::Bytes;
 
 use super::growth::{Remainder, slow_start};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
-use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Params, Phase, Policy, Probe, SenderView, Settled, Window};
+use crate::{
+    AckInfo, Congestion, CongestionControl, Entry, Param, Params, Phase, Policy, Probe, SenderView, Settled,
+    Window,
+};
 
 /// Slow start and congestion avoidance with AIMD parameters.
 #[derive(Debug)]
@@ -80,7 +83,8 @@ impl Reno {
         let factor = self.rules.increase_factor - 1.0;
         if self.rules.limit_segs == 0 {
             // J-A11, RFC 5681 §3.1 eq. 3: u segments a round trip, spread over the acks of one per segment.
-            let growth = self.rules.increase_segs * smss * smss / self.remainder.with(cwnd.max(1)) + factor * smss;
+            let growth =
+                self.rules.increase_segs * smss * smss / self.remainder.with(cwnd.max(1)) + factor * smss;
             if self.rules.whole_segs {
                 return (growth / smss) as Bytes * u64::from(v.smss);
             }
@@ -95,8 +99,8 @@ impl Reno {
         self.remainder.take(self.rules.increase_segs * smss + factor * cwnd as f64)
     }
 
-    /// What a reduction leaves of the window in use. What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window
-    /// that was not used.
+    /// What a reduction leaves of the window in use. What Limited Transmit sent beyond the window does not
+    /// count (RFC 5681 §3.2), nor does a window that was not used.
     fn left(&self, v: &SenderView) -> Bytes {
         let left = (v.flight_size.min(v.window.cwnd) as f64 * self.rules.decrease) as u64;
         if self.rules.whole_segs_left { left - left % u64::from(v.smss) } else { left }
@@ -121,7 +125,8 @@ impl Policy for Reno {
 
 impl CongestionControl for Reno {
     fn start(&mut self, v: &SenderView) -> Window {
-        let ssthresh = if self.rules.initial_ssthresh == 0 { Bytes::MAX } else { self.rules.initial_ssthresh };
+        let ssthresh =
+            if self.rules.initial_ssthresh == 0 { Bytes::MAX } else { self.rules.initial_ssthresh };
         Window { cwnd: self.rules.initial.bytes(v), ssthresh }
     }
 
@@ -132,12 +137,16 @@ impl CongestionControl for Reno {
         }
         let slow = match self.rules.phases {
             // RFC 5681 §3.1: where the two are equal, either will do.
-            Phases::Both => v.window.cwnd < v.window.ssthresh || self.rules.at_ssthresh && v.window.cwnd == v.window.ssthresh,
+            Phases::Both => {
+                v.window.cwnd < v.window.ssthresh
+                    || self.rules.at_ssthresh && v.window.cwnd == v.window.ssthresh
+            }
             Phases::SlowStart => true,
             Phases::Avoidance => false,
         };
         let growth = if slow {
-            let limit = if v.phase == Phase::Loss { self.rules.limit_segs.min(1) } else { self.rules.limit_segs };
+            let limit =
+                if v.phase == Phase::Loss { self.rules.limit_segs.min(1) } else { self.rules.limit_segs };
             slow_start(a.newly_acked, v.smss, u64::from(limit.max(1)))
         } else {
             self.avoidance(a, v)
@@ -152,14 +161,20 @@ impl CongestionControl for Reno {
         match (c, self.rules.phases) {
             // J-A2: once more from the loss window, without a threshold.
             (_, Phases::SlowStart) => return Window { cwnd: loss_window, ..v.window },
-            // J-A9: on a timeout, half of the window in use, whatever timed out before. The floor is unstated; one segment is needed to go on.
+            // J-A9: on a timeout, half of the window in use, whatever timed out before. The floor is
+            // unstated; one segment is needed to go on.
             (_, Phases::Avoidance) => {
-                return Window { cwnd: self.left(v).max(loss_window).min(v.window.cwnd.max(loss_window)), ..v.window };
+                return Window {
+                    cwnd: self.left(v).max(loss_window).min(v.window.cwnd.max(loss_window)),
+                    ..v.window
+                };
             }
             (_, Phases::Both) => {}
         }
         match c {
-            Congestion::Rto { repeated } if repeated || self.rules.keep_ssthresh => Window { cwnd: loss_window, ..v.window },
+            Congestion::Rto { repeated } if repeated || self.rules.keep_ssthresh => {
+                Window { cwnd: loss_window, ..v.window }
+            }
             Congestion::Rto { .. } => Window { cwnd: loss_window, ssthresh: self.reduced(v) },
             Congestion::Loss | Congestion::Ecn => Window { cwnd: self.reduced(v), ssthresh: self.reduced(v) },
         }
@@ -178,56 +193,92 @@ impl CongestionControl for Reno {
 /// The standard window.
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "reno",
-    about: "Slow start, then additive increase and multiplicative decrease: one segment a round trip, half at a loss.",
+    about: "Slow start, then additive increase and multiplicative decrease: one segment a round trip, half \
+            at a loss.",
     source: "J-A2, J-A9, J-A10, J-A11, J-A17, M-A1, M-X11; RFC 5681 3.1, RFC 3465",
     params: &[
         Param::choice(
             "phases",
             "both",
             &["both", "slow-start", "avoidance"],
-            "`both` as J-A10 combines them; slow start alone, without a threshold (J-A2); congestion avoidance alone, at any window (J-A9)",
+            "`both` as J-A10 combines them; slow start alone, without a threshold (J-A2); congestion \
+             avoidance alone, at any window (J-A9)",
         ),
         Param::ratio("decrease", 0.5, 0.0..=1.0, "d, the part of the window that is left after a loss"),
-        Param::ratio("increase_segs", 1.0, 0.0..=1000.0, "u, segments added per round trip in congestion avoidance"),
+        Param::ratio(
+            "increase_segs",
+            1.0,
+            0.0..=1000.0,
+            "u, segments added per round trip in congestion avoidance",
+        ),
         Param::ratio(
             "increase_factor",
             1.0,
             1.0..=4.0,
-            "b, by which the window grows per round trip besides (multiplicative increase, J-A17); 1 for none",
+            "b, by which the window grows per round trip besides (multiplicative increase, J-A17); 1 for \
+             none",
         ),
         Param::flag(
             "whole_segs",
             false,
-            "a window in whole segments: without `byte_counting`, an increment of less is lost, and never adds up (J-A11's negative control)",
+            "a window in whole segments: without `byte_counting`, an increment of less is lost, and never \
+             adds up (J-A11's negative control)",
         ),
-        Param::flag("whole_segs_left", false, "a reduction leaves whole segments, rounded down as M-A1 has it (M-X11), rather than bytes"),
+        Param::flag(
+            "whole_segs_left",
+            false,
+            "a reduction leaves whole segments, rounded down as M-A1 has it (M-X11), rather than bytes",
+        ),
         Param::ratio(
             "repair_segs",
             0.0,
             0.0..=1000.0,
-            "segments added for the round trip in which a loss is repaired, at its end; 0 for a window held meanwhile (RFC 5681 3.2), `increase_segs` for one \
-             that is not (M-X11)",
+            "segments added for the round trip in which a loss is repaired, at its end; 0 for a window held \
+             meanwhile (RFC 5681 3.2), `increase_segs` for one that is not (M-X11)",
         ),
         INITIAL_WINDOW,
         INITIAL_SEGS,
-        Param::bytes("initial_ssthresh", 0, 0..=1 << 40, "slow-start threshold of a new connection; 0B for none"),
+        Param::bytes(
+            "initial_ssthresh",
+            0,
+            0..=1 << 40,
+            "slow-start threshold of a new connection; 0B for none",
+        ),
         Param::count("min_ssthresh_segs", 2, 2..=1000, "floor of the slow-start threshold, segments"),
         Param::count("loss_window_segs", 1, 1..=1000, "window after a timeout, segments"),
         Param::flag(
             "byte_counting",
             true,
-            "congestion avoidance counts bytes acknowledged, which a receiver cannot inflate by dividing its acks (RFC 5681 3.1, RFC 3465 2.1); else \
-             each ack adds its part of a segment (RFC 5681 3.1 eq. 3)",
+            "congestion avoidance counts bytes acknowledged, which a receiver cannot inflate by dividing its \
+             acks (RFC 5681 3.1, RFC 3465 2.1); else each ack adds its part of a segment (RFC 5681 3.1 eq. \
+             3)",
         ),
         Param::count(
             "limit_segs",
             1,
             1..=1000,
-            "L, segments per ack in slow start with byte counting: 1 is the standard (RFC 5681 3.1 eq. 2), 2 an experiment (RFC 3465 2.3)",
+            "L, segments per ack in slow start with byte counting: 1 is the standard (RFC 5681 3.1 eq. 2), 2 \
+             an experiment (RFC 3465 2.3)",
         ),
         Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)"),
-        Param::flag("at_ssthresh", false, "slow start goes on where the window equals the threshold, as in 4.4BSD-Lite (RFC 5681 3.1 allows either)"),
-        Param::flag("keep_ssthresh", false, "a collapse to the loss window leaves the threshold alone (M-A3 as printed; not a standard)"),
+        Param::flag(
+            "at_ssthresh",
+            false,
+            "slow start goes on where the window equals the threshold, as in 4.4BSD-Lite (RFC 5681 3.1 \
+             allows either)",
+        ),
+        Param::flag(
+            "keep_ssthresh",
+            false,
+            "a collapse to the loss window leaves the threshold alone (M-A3 as printed; not a standard)",
+        ),
     ],
-    build: |p| Box::new(Reno { rules: p.shared(Rules::new), repairing: false, remainder: Remainder::default(), bytes_acked: 0 }),
+    build: |p| {
+        Box::new(Reno {
+            rules: p.shared(Rules::new),
+            repairing: false,
+            remainder: Remainder::default(),
+            bytes_acked: 0,
+        })
+    },
 };

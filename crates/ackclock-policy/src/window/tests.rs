@@ -1,7 +1,9 @@
 use ackclock_units::{Duration, Instant};
 
 use crate::harness::{ack, view};
-use crate::{AckInfo, Chosen, Congestion, CongestionControl, Phase, Registry, Rtt, SenderView, Settled, Window};
+use crate::{
+    AckInfo, Chosen, Congestion, CongestionControl, Phase, Registry, Rtt, SenderView, Settled, Window,
+};
 
 fn chosen(name: &str) -> Chosen<dyn CongestionControl> {
     Registry::builtin().choose(name).expect("built in")
@@ -29,7 +31,8 @@ fn grow(w: &mut dyn CongestionControl, v: &mut SenderView, newly_acked: u64) -> 
 
 #[test]
 fn initial_windows() {
-    let iw = |rule, smss| with("reno", &[("initial_window", rule)]).start(&SenderView { smss, ..view() }).cwnd;
+    let iw =
+        |rule, smss| with("reno", &[("initial_window", rule)]).start(&SenderView { smss, ..view() }).cwnd;
     // RFC 6928 §2, RFC 5681 §3.1, RFC 3390 §1.
     assert_eq!([536, 1000, 1460, 9000].map(|s| iw("rfc6928", s)), [5360, 10_000, 14_600, 18_000]);
     assert_eq!([536, 1000, 1460, 9000].map(|s| iw("rfc5681", s)), [2144, 4000, 4380, 18_000]);
@@ -57,8 +60,14 @@ fn slow_start_adds_a_segment_per_ack() {
 #[test]
 fn at_the_threshold_either_algorithm_may_run() {
     for (flag, cwnd) in [("false", 2500), ("true", 3000)] {
-        assert_eq!(grow(&mut *with("reno", &[("at_ssthresh", flag), PER_ACK]), &mut window(2000, 2000), 1000), cwnd);
-        assert_eq!(grow(&mut *with("reno", &[("at_ssthresh", flag), PER_ACK]), &mut window(4000, 2000), 1000), 4250);
+        assert_eq!(
+            grow(&mut *with("reno", &[("at_ssthresh", flag), PER_ACK]), &mut window(2000, 2000), 1000),
+            cwnd
+        );
+        assert_eq!(
+            grow(&mut *with("reno", &[("at_ssthresh", flag), PER_ACK]), &mut window(4000, 2000), 1000),
+            4250
+        );
     }
 }
 
@@ -73,7 +82,8 @@ fn byte_counting_in_slow_start() {
 
 #[test]
 fn dividing_acks_gains_nothing() {
-    // Savage et al. 1999, ACK division: a window of 8 segments acknowledged byte by byte is one window acknowledged.
+    // Savage et al. 1999, ACK division: a window of 8 segments acknowledged byte by byte is one window
+    // acknowledged.
     for (name, gained) in [("reno", 1000), ("cubic", 1000)] {
         for (ssthresh, most) in [(u64::MAX, 8000), (8000, gained)] {
             let mut v = window(8000, ssthresh);
@@ -99,7 +109,8 @@ fn byte_counting_in_avoidance() {
 
 #[test]
 fn per_ack_increments_are_exact() {
-    // J-E13: from 4 packets, 4 acks. With segments of 65,000 bytes, whole bytes are fine enough for six digits.
+    // J-E13: from 4 packets, 4 acks. With segments of 65,000 bytes, whole bytes are fine enough for six
+    // digits.
     let mut w = with("reno", &[PER_ACK]);
     let mut v = SenderView { smss: 65_000, ..window(4 * 65_000, 4 * 65_000) };
     for want in [4.25, 4.48529, 4.70824, 4.92064] {
@@ -116,13 +127,15 @@ fn increments_below_a_byte_add_up() {
     for _ in 0..10_000 {
         grow(&mut *w, &mut v, 100);
     }
-    // One round trip's worth of acks adds one segment less the effect of growing meanwhile: sqrt(w^2 + 2 n s^2) - w.
+    // One round trip's worth of acks adds one segment less the effect of growing meanwhile: sqrt(w^2 + 2 n
+    // s^2) - w.
     assert_eq!(v.window.cwnd, 1_000_099);
 }
 
 #[test]
 fn a_round_trip_adds_at_most_a_segment() {
-    // J-A11 (2), J-E12: from 16 to 31.5 takes 15.5 rounds in theory; increments on a growing window make it 17 whole ones.
+    // J-A11 (2), J-E12: from 16 to 31.5 takes 15.5 rounds in theory; increments on a growing window make it
+    // 17 whole ones.
     let mut w = with("reno", &[PER_ACK]);
     let mut v = window(16_000, 16_000);
     let mut rounds = 0;
@@ -153,18 +166,30 @@ fn reductions() {
     assert_eq!(w.on_congestion(Congestion::Loss, &v), Window { cwnd: 8000, ssthresh: 8000 });
     assert_eq!(w.on_congestion(Congestion::Ecn, &v), Window { cwnd: 8000, ssthresh: 8000 });
     // J-A10, RFC 5681 §3.1.
-    assert_eq!(w.on_congestion(Congestion::Rto { repeated: false }, &v), Window { cwnd: 1000, ssthresh: 8000 });
-    assert_eq!(w.on_congestion(Congestion::Rto { repeated: true }, &window(1000, 8000)), Window { cwnd: 1000, ssthresh: 8000 });
+    assert_eq!(
+        w.on_congestion(Congestion::Rto { repeated: false }, &v),
+        Window { cwnd: 1000, ssthresh: 8000 }
+    );
+    assert_eq!(
+        w.on_congestion(Congestion::Rto { repeated: true }, &window(1000, 8000)),
+        Window { cwnd: 1000, ssthresh: 8000 }
+    );
     // Limited Transmit's two segments do not count, an unused window does not either.
     assert_eq!(w.on_congestion(Congestion::Loss, &SenderView { flight_size: 18_000, ..v }).ssthresh, 8000);
     assert_eq!(w.on_congestion(Congestion::Loss, &SenderView { flight_size: 6000, ..v }).ssthresh, 3000);
-    assert_eq!(w.on_congestion(Congestion::Loss, &window(2000, 2000)).ssthresh, 2000, "floor of two segments");
+    assert_eq!(
+        w.on_congestion(Congestion::Loss, &window(2000, 2000)).ssthresh,
+        2000,
+        "floor of two segments"
+    );
     // J-E11 with d = 7/8.
     let mut gentle = with("reno", &[("decrease", "0.875")]);
-    let sizes = [32_000, 28_000, 24_500, 21_437].map(|cwnd| gentle.on_congestion(Congestion::Loss, &window(cwnd, 0)).cwnd);
+    let sizes = [32_000, 28_000, 24_500, 21_437]
+        .map(|cwnd| gentle.on_congestion(Congestion::Loss, &window(cwnd, 0)).cwnd);
     assert_eq!(sizes, [28_000, 24_500, 21_437, 18_757]);
     // M-A3 as printed.
-    let literal = with("reno", &[("keep_ssthresh", "true")]).on_congestion(Congestion::Rto { repeated: false }, &v);
+    let literal =
+        with("reno", &[("keep_ssthresh", "true")]).on_congestion(Congestion::Rto { repeated: false }, &v);
     assert_eq!(literal, Window { cwnd: 1000, ssthresh: u64::MAX });
 }
 
@@ -173,8 +198,14 @@ fn a_reduction_may_leave_whole_segments() {
     // M-A1, M-X11.
     for (whole, left) in [("false", 9500), ("true", 9000)] {
         let mut w = with("reno", &[("whole_segs_left", whole)]);
-        assert_eq!(w.on_congestion(Congestion::Loss, &window(19_000, u64::MAX)), Window { cwnd: left, ssthresh: left });
-        assert_eq!(w.on_congestion(Congestion::Rto { repeated: false }, &window(19_000, u64::MAX)).ssthresh, left);
+        assert_eq!(
+            w.on_congestion(Congestion::Loss, &window(19_000, u64::MAX)),
+            Window { cwnd: left, ssthresh: left }
+        );
+        assert_eq!(
+            w.on_congestion(Congestion::Rto { repeated: false }, &window(19_000, u64::MAX)).ssthresh,
+            left
+        );
         assert_eq!(w.on_congestion(Congestion::Loss, &window(2900, 0)).cwnd, 2000, "the floor stays");
     }
 }
@@ -184,7 +215,9 @@ fn a_window_may_grow_during_a_repair() {
     // M-X11: what the round trip would have added comes at its end, once for a loss found by acks.
     for (segs, grown) in [("0", 0), ("1", 1000), ("0.5", 500)] {
         let mut w = with("reno", &[("repair_segs", segs)]);
-        for (cause, more) in [(Congestion::Loss, grown), (Congestion::Ecn, 0), (Congestion::Rto { repeated: false }, 0)] {
+        for (cause, more) in
+            [(Congestion::Loss, grown), (Congestion::Ecn, 0), (Congestion::Rto { repeated: false }, 0)]
+        {
             let mut v = window(16_000, u64::MAX);
             v.window = w.on_congestion(cause, &v);
             let before = v.window.cwnd;
@@ -206,11 +239,20 @@ fn avoidance_alone_halves_and_adds_a_segment_per_round_trip() {
     (0..4).for_each(|_| _ = grow(&mut *w, &mut v, 1000));
     assert!((4900..=5000).contains(&v.window.cwnd), "{}", v.window.cwnd);
     let rto = |repeated| Congestion::Rto { repeated };
-    assert_eq!(w.on_congestion(rto(false), &window(16_000, u64::MAX)), Window { cwnd: 8000, ssthresh: u64::MAX });
-    assert_eq!(w.on_congestion(rto(true), &window(8000, u64::MAX)), Window { cwnd: 4000, ssthresh: u64::MAX });
+    assert_eq!(
+        w.on_congestion(rto(false), &window(16_000, u64::MAX)),
+        Window { cwnd: 8000, ssthresh: u64::MAX }
+    );
+    assert_eq!(
+        w.on_congestion(rto(true), &window(8000, u64::MAX)),
+        Window { cwnd: 4000, ssthresh: u64::MAX }
+    );
     assert_eq!(w.on_congestion(rto(true), &window(1000, u64::MAX)).cwnd, 1000, "one segment to go on with");
     // The window in use counts: half of min(cwnd, awnd).
-    assert_eq!(w.on_congestion(rto(false), &SenderView { flight_size: 6000, ..window(16_000, u64::MAX) }).cwnd, 3000);
+    assert_eq!(
+        w.on_congestion(rto(false), &SenderView { flight_size: 6000, ..window(16_000, u64::MAX) }).cwnd,
+        3000
+    );
 }
 
 #[test]
@@ -226,8 +268,12 @@ fn slow_start_alone_knows_no_threshold() {
 
 #[test]
 fn multiplicative_increase_and_decrease() {
-    // J-A17: b = 1/d = 8/7, no additive part: a round trip of acks multiplies the window, a loss takes that back.
-    let mut w = with("reno", &[("decrease", "0.875"), ("increase_segs", "0"), ("increase_factor", "1.1428571428571428"), PER_ACK]);
+    // J-A17: b = 1/d = 8/7, no additive part: a round trip of acks multiplies the window, a loss takes that
+    // back.
+    let mut w = with(
+        "reno",
+        &[("decrease", "0.875"), ("increase_segs", "0"), ("increase_factor", "1.1428571428571428"), PER_ACK],
+    );
     let mut v = window(28_000, 28_000);
     (0..28).for_each(|_| _ = grow(&mut *w, &mut v, 1000));
     assert!((31_990..=32_000).contains(&v.window.cwnd), "{}", v.window.cwnd);
@@ -270,7 +316,10 @@ impl CubicRun {
     fn new(params: &[(&str, &str)], cwnd: u64) -> Self {
         let rtt = Duration::from_millis(100);
         let rtt = Some(Rtt { latest: rtt, srtt: rtt, rttvar: Duration::ZERO, min_rtt: rtt });
-        Self { w: with("cubic", params), v: SenderView { now: Instant::ZERO + Duration::from_secs(10), rtt, ..window(cwnd, cwnd) } }
+        Self {
+            w: with("cubic", params),
+            v: SenderView { now: Instant::ZERO + Duration::from_secs(10), rtt, ..window(cwnd, cwnd) },
+        }
     }
 
     fn congestion(&mut self, c: Congestion) {
@@ -291,7 +340,8 @@ impl CubicRun {
 
 #[test]
 fn cubic_follows_its_curve() {
-    // A loss at 1000 segments: cwnd = 700, K = cbrt(300 / 0.4) = 9.0856 s. RFC 9438 eq. 1 at 5, 9.1, 12 and 15 s.
+    // A loss at 1000 segments: cwnd = 700, K = cbrt(300 / 0.4) = 9.0856 s. RFC 9438 eq. 1 at 5, 9.1, 12 and
+    // 15 s.
     let mut run = CubicRun::new(&[("reno_friendly", "false")], 1_000_000);
     run.congestion(Congestion::Loss);
     assert_eq!(run.v.window, Window { cwnd: 700_000, ssthresh: 700_000 });
@@ -303,8 +353,8 @@ fn cubic_follows_its_curve() {
 
 #[test]
 fn cubic_is_as_fast_as_reno_on_a_short_path() {
-    // §4.3: from 14 segments (a loss at 20), alpha = 3 * 0.3 / 1.7 = 0.529412 segments a round trip until W_est reaches 20, then 1. A small C keeps
-    // the curve below.
+    // §4.3: from 14 segments (a loss at 20), alpha = 3 * 0.3 / 1.7 = 0.529412 segments a round trip until
+    // W_est reaches 20, then 1. A small C keeps the curve below.
     let mut run = CubicRun::new(&[("c", "0.001")], 20_000);
     run.congestion(Congestion::Loss);
     let after: Vec<f64> = (0..20).map(|_| run.round()).collect();

@@ -28,21 +28,37 @@ impl Arguments {
     pub fn read(name: &str, first: &str) -> Self {
         let all: Vec<String> = std::env::args().skip(1).collect();
         let usage = || -> ! {
-            eprintln!("usage: {name} {first} RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS MAX_RTT_MS [CLASSES]");
+            eprintln!(
+                "usage: {name} {first} RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS \
+                 MAX_RTT_MS [CLASSES]"
+            );
             std::process::exit(2)
         };
         let [first, rest @ ..] = all.as_slice() else { usage() };
         let numbers: Vec<f64> = rest.iter().filter_map(|a| a.parse().ok()).collect();
-        let [rate, seconds, queue, window, min_rtt_ms, max_rtt_ms, ref classes @ ..] = numbers[..] else { usage() };
+        let [rate, seconds, queue, window, min_rtt_ms, max_rtt_ms, ref classes @ ..] = numbers[..] else {
+            usage()
+        };
         let rate = Rate::from_bits_per_sec(rate as u64);
         let classes = classes.first().map_or(20, |n| *n as u64).max(1);
-        Self { first: first.clone(), rate, seconds, queue: queue as u64, window: window as u64, min_rtt_ms, max_rtt_ms, classes }
+        Self {
+            first: first.clone(),
+            rate,
+            seconds,
+            queue: queue as u64,
+            window: window as u64,
+            min_rtt_ms,
+            max_rtt_ms,
+            classes,
+        }
     }
 
-    /// Delays of class `class` of `classes`: together with those of [`dumbbell`] they make its round-trip time.
+    /// Delays of class `class` of `classes`: together with those of [`dumbbell`] they make its round-trip
+    /// time.
     pub fn access(&self, class: u64, classes: u64) -> Access {
         let share = if classes > 1 { class as f64 / (classes - 1) as f64 } else { 0.5 };
-        let rtt = Duration::from_secs_f64((self.min_rtt_ms + (self.max_rtt_ms - self.min_rtt_ms) * share) / 1e3);
+        let rtt =
+            Duration::from_secs_f64((self.min_rtt_ms + (self.max_rtt_ms - self.min_rtt_ms) * share) / 1e3);
         Access::in_last_hops(rtt - Duration::from_millis(2))
     }
 }
@@ -76,7 +92,13 @@ pub struct Tcp {
 
 impl Tcp {
     pub fn new(window: Bytes) -> Arc<Self> {
-        let config = Config { mss: 1000, rcv_buf: window, snd_buf: 1 << 30, time_wait: Duration::from_secs(1), ..Config::default() };
+        let config = Config {
+            mss: 1000,
+            rcv_buf: window,
+            snd_buf: 1 << 30,
+            time_wait: Duration::from_secs(1),
+            ..Config::default()
+        };
         let mut stack = Stack::named(&Registry::builtin(), "sack").expect("a known stack");
         for (key, value) in [("estimator.min_rto", "200ms"), ("window", "reno")] {
             stack.set(key, value).expect("a known key");
@@ -129,10 +151,11 @@ pub fn measured(mut sim: Simulation, a: &Arguments, began: u64, before_kb: u64) 
     let timeouts: u64 = outcome.flows.iter().map(|f| u64::from(f.timeouts)).sum();
     let per_connection = cpu as f64 / 1e3 / progress.flows_started.max(1) as f64;
     println!(
-        "{{\"packets\": {packets}, \"drops\": {}, \"cpu_s\": {:.6}, \"wall_s\": {:.6}, \"setup_s\": {:.6}, \"ns_per_packet\": {:.1}, \
-         \"us_per_connection\": {per_connection:.2}, \"events\": {}, \"events_per_packet\": {:.3}, \"connections\": {}, \"finished\": {}, \
-         \"timeouts\": {timeouts}, \"utilisation\": {utilisation:.4}, \"before_kb\": {before_kb}, \"end_kb\": {end_kb}, \"anon_kb\": {anon_kb}, \
-         \"peak_kb\": {peak_kb}}}",
+        "{{\"packets\": {packets}, \"drops\": {}, \"cpu_s\": {:.6}, \"wall_s\": {:.6}, \"setup_s\": {:.6}, \
+         \"ns_per_packet\": {:.1}, \"us_per_connection\": {per_connection:.2}, \"events\": {}, \
+         \"events_per_packet\": {:.3}, \"connections\": {}, \"finished\": {}, \"timeouts\": {timeouts}, \
+         \"utilisation\": {utilisation:.4}, \"before_kb\": {before_kb}, \"end_kb\": {end_kb}, \"anon_kb\": \
+         {anon_kb}, \"peak_kb\": {peak_kb}}}",
         link.dropped_queue,
         cpu as f64 / 1e9,
         wall.as_secs_f64(),

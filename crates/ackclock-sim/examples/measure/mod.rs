@@ -8,11 +8,14 @@ use std::time::Instant;
 pub fn cpu_ns() -> u64 {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
     let begin = BEGIN.get_or_init(Instant::now);
-    let told = fs::read_to_string("/proc/self/schedstat").ok().and_then(|s| s.split_whitespace().next()?.parse().ok());
+    let told = fs::read_to_string("/proc/self/schedstat")
+        .ok()
+        .and_then(|s| s.split_whitespace().next()?.parse().ok());
     told.unwrap_or_else(|| begin.elapsed().as_nanos() as u64)
 }
 
-/// A line of `/proc/self/status` in kB (`VmHWM`: most memory ever used; `VmRSS`: used now); 0 where the system does not tell.
+/// A line of `/proc/self/status` in kB (`VmHWM`: most memory ever used; `VmRSS`: used now); 0 where the
+/// system does not tell.
 #[allow(dead_code)]
 pub fn memory_kb(key: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

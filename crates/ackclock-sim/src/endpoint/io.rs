@@ -40,7 +40,8 @@ impl IoState {
     }
 }
 
-/// Transactions of an application: when the one that runs began, how many are over and how long they took together.
+/// Transactions of an application: when the one that runs began, how many are over and how long they took
+/// together.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Responses {
     pub(crate) started: Option<Instant>,

@@ -79,7 +79,8 @@ pub(crate) struct FlowInfo {
     pub(crate) kind: Arc<FlowKind>,
     /// Bytes to transfer; [`FlowInfo::NO_LIMIT`] where there is none.
     size: Bytes,
-    /// Seed of its random streams: follows from the group and the flow's number within it, so that other groups change nothing.
+    /// Seed of its random streams: follows from the group and the flow's number within it, so that other
+    /// groups change nothing.
     pub(crate) seed: u64,
 }
 
@@ -114,7 +115,9 @@ impl FlowKind {
             (Some(a), Some(b)) => a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b)),
             (a, b) => a.is_none() && b.is_none(),
         };
-        same_stacks && Arc::ptr_eq(&self.group, &other.group) && (self.source, self.client, self.server) == (other.source, other.client, other.server)
+        same_stacks
+            && Arc::ptr_eq(&self.group, &other.group)
+            && (self.source, self.client, self.server) == (other.source, other.client, other.server)
     }
 }
 
@@ -124,8 +127,8 @@ impl End {
         Self { sent: SentTruth::default(), arrived: Arrived::default(), user, connection: None, app_rng }
     }
 
-    /// Lets the application do what there is to do. True when it was called: then there may be more. `first`: something has happened here since it was
-    /// asked last, other than what the application itself has done.
+    /// Lets the application do what there is to do. True when it was called: then there may be more. `first`:
+    /// something has happened here since it was asked last, other than what the application itself has done.
     #[inline(always)]
     pub(crate) fn run_application(&mut self, now: Instant, start: Instant, first: bool) -> bool {
         let Some(connection) = &mut self.connection else { return false };
@@ -162,14 +165,22 @@ impl End {
     pub(crate) fn glance(&self) {
         black_box((self.user.is_waiting(), self.user.books.read, self.sent.high));
         if let Some(c) = &self.connection {
-            black_box((c.state(), c.poll_timeout(), c.stats().bytes_received, c.stats().rtt_sum, c.unacked(), c.readable()));
+            black_box((
+                c.state(),
+                c.poll_timeout(),
+                c.stats().bytes_received,
+                c.stats().rtt_sum,
+                c.unacked(),
+                c.readable(),
+            ));
         }
     }
 
     /// When something happens here by itself; [`Instant::FAR_FUTURE`] for never.
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
-        let timer = self.connection.as_ref().and_then(Connection::poll_timeout).unwrap_or(Instant::FAR_FUTURE);
+        let timer =
+            self.connection.as_ref().and_then(Connection::poll_timeout).unwrap_or(Instant::FAR_FUTURE);
         self.user.deadline().map_or(timer, |at| timer.min(at))
     }
 }
@@ -185,7 +196,13 @@ impl Flow {
     }
 
     pub(crate) fn of_datagrams(spec: &DatagramSpec, place: u32) -> Self {
-        let kind = FlowKind { source: place, client: spec.from, server: spec.to, stacks: None, group: spec.group.clone() };
+        let kind = FlowKind {
+            source: place,
+            client: spec.from,
+            server: spec.to,
+            stacks: None,
+            group: spec.group.clone(),
+        };
         Self {
             ended: false,
             over: false,
@@ -204,21 +221,28 @@ impl Flow {
         self.ends.iter().map(|end| u64::from(end.sent.in_flight)).sum()
     }
 
-    /// Checks each direction's bytes: what was read was delivered, what was delivered had arrived, what arrived was sent, what was sent was
-    /// written; and after an orderly close all of them are the same. What is acknowledged was delivered, by honest receivers.
+    /// Checks each direction's bytes: what was read was delivered, what was delivered had arrived, what
+    /// arrived was sent, what was sent was written; and after an orderly close all of them are the same. What
+    /// is acknowledged was delivered, by honest receivers.
     pub(crate) fn check_bytes(&self) -> Result<(), SimError> {
         for (from, to) in [(&self.ends[0], &self.ends[1]), (&self.ends[1], &self.ends[0])] {
             let acked = from.connection.as_ref().map_or(0, |c| c.stats().bytes_acked);
             let delivered = to.connection.as_ref().map_or(0, |c| c.stats().bytes_received);
             // A receiver that cheats may have acknowledged so much before it arrived.
-            let acked = acked.saturating_sub(to.connection.as_ref().map_or(0, |c| c.acked_early())).max(acked.min(delivered));
+            let acked = acked
+                .saturating_sub(to.connection.as_ref().map_or(0, |c| c.acked_early()))
+                .max(acked.min(delivered));
             let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.user.books.written];
             if to.user.books.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
-                return self
-                    .broken(&format!("read {}, then acked, delivered, arrived, sent, written: {chain:?} is not in order", to.user.books.read));
+                return self.broken(&format!(
+                    "read {}, then acked, delivered, arrived, sent, written: {chain:?} is not in order",
+                    to.user.books.read
+                ));
             }
             if self.is_orderly() && chain.iter().any(|n| *n != from.user.books.written) {
-                return self.broken(&format!("closed in order, but acked, delivered, arrived, sent, written differ: {chain:?}"));
+                return self.broken(&format!(
+                    "closed in order, but acked, delivered, arrived, sent, written differ: {chain:?}"
+                ));
             }
         }
         Ok(())

@@ -15,11 +15,13 @@ pub(crate) struct Port {
     pub(crate) wake: Instant,
     /// First link of its packets' route in the table of routes.
     pub(crate) route: u32,
-    /// How many links the route has in the lowest byte, and above it the number of its way out, or [`Port::STRAIGHT`].
+    /// How many links the route has in the lowest byte, and above it the number of its way out, or
+    /// [`Port::STRAIGHT`].
     hops_and_out: u32,
 }
 
-/// The way from an endpoint to its first link, where that takes time, or to the other end, where there is no link.
+/// The way from an endpoint to its first link, where that takes time, or to the other end, where there is no
+/// link.
 #[derive(Clone, Copy)]
 pub(crate) struct WayOut {
     pub(crate) delay: Duration,

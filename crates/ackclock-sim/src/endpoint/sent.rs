@@ -64,8 +64,8 @@ impl SentTruth {
         self.dropped.held_bytes()
     }
 
-    /// Takes note of a segment. Answers whether it repeats something, and how many links an earlier copy has passed; `None` when its sequence
-    /// number does not stand for its stream position.
+    /// Takes note of a segment. Answers whether it repeats something, and how many links an earlier copy has
+    /// passed; `None` when its sequence number does not stand for its stream position.
     #[inline(always)]
     pub(crate) fn note(&mut self, t: &Transmit, rare: &mut Option<Box<Rare>>) -> Option<(bool, u8)> {
         let s = &t.segment;
@@ -75,7 +75,11 @@ impl SentTruth {
             if !right {
                 return None;
             }
-            return Some(if t.kind == SendKind::Copy { self.note_copy(t.offset, end, rare) } else { self.note_data(t.offset, end, rare) });
+            return Some(if t.kind == SendKind::Copy {
+                self.note_copy(t.offset, end, rare)
+            } else {
+                self.note_data(t.offset, end, rare)
+            });
         }
         if s.flags.any(Flags::SYN | Flags::FIN) {
             return Some((self.note_control(s.flags.any(Flags::SYN)), 0));
@@ -83,7 +87,8 @@ impl SentTruth {
         Some((false, 0))
     }
 
-    /// Takes note of a segment with payload `start..end`. Answers whether it repeats bytes, and how many links an earlier copy of them has passed.
+    /// Takes note of a segment with payload `start..end`. Answers whether it repeats bytes, and how many
+    /// links an earlier copy of them has passed.
     #[inline(always)]
     fn note_data(&mut self, start: u64, end: u64, rare: &mut Option<Box<Rare>>) -> (bool, u8) {
         if mostly(start >= self.high) {
@@ -100,8 +105,8 @@ impl SentTruth {
         (true, passed.unwrap_or(u8::MAX))
     }
 
-    /// Takes note of a copy that is sent right behind the segment `start..end`: no retransmission, whatever becomes of the segment. Answers as
-    /// [`SentTruth::note_data`].
+    /// Takes note of a copy that is sent right behind the segment `start..end`: no retransmission, whatever
+    /// becomes of the segment. Answers as [`SentTruth::note_data`].
     #[cold]
     fn note_copy(&mut self, start: u64, end: u64, rare: &mut Option<Box<Rare>>) -> (bool, u8) {
         let passed = self.dropped.take(start, end);
@@ -121,14 +126,16 @@ impl SentTruth {
         before != ControlTruth::Unsent
     }
 
-    /// The first segment repeated after a timeout is the one that timed out: if its latest copy was not dropped, the timeout was spurious.
+    /// The first segment repeated after a timeout is the one that timed out: if its latest copy was not
+    /// dropped, the timeout was spurious.
     fn judge_timeout(&mut self, dropped: bool) {
         if std::mem::take(&mut self.timed_out) && !dropped {
             self.spurious_timeouts += 1;
         }
     }
 
-    /// Takes note that a packet was dropped after `passed` links. True when a copy of it is under way, or has arrived.
+    /// Takes note that a packet was dropped after `passed` links. True when a copy of it is under way, or has
+    /// arrived.
     pub(crate) fn note_drop(&mut self, p: &Packet, passed: u8, rare: &mut Option<Box<Rare>>) -> bool {
         if p.len > 0 && rare.as_mut().is_some_and(|rare| rare.copied.spend(p.offset(), p.end())) {
             return true;

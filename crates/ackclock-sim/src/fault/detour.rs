@@ -23,12 +23,28 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// A change of route.
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "detour",
-    about: "Sends packets a longer way from a moment on: a change of route. On the way back to the short one, later packets overtake.",
+    about: "Sends packets a longer way from a moment on: a change of route. On the way back to the short \
+            one, later packets overtake.",
     source: "B-S1 (change of route)",
     params: &[
-        Param::duration("from", Duration::ZERO, Duration::ZERO..=LONGEST, "when the route changes, in time since the run began"),
-        Param::duration("until", LONGEST, Duration::ZERO..=LONGEST, "when it changes back; by default it does not"),
-        Param::duration("extra", Duration::from_secs(1), Duration::ZERO..=DAY, "how much longer packets travel meanwhile"),
+        Param::duration(
+            "from",
+            Duration::ZERO,
+            Duration::ZERO..=LONGEST,
+            "when the route changes, in time since the run began",
+        ),
+        Param::duration(
+            "until",
+            LONGEST,
+            Duration::ZERO..=LONGEST,
+            "when it changes back; by default it does not",
+        ),
+        Param::duration(
+            "extra",
+            Duration::from_secs(1),
+            Duration::ZERO..=DAY,
+            "how much longer packets travel meanwhile",
+        ),
         Of::PARAM,
     ],
     build: |p| {

@@ -32,7 +32,16 @@ pub const ENTRIES: &[&Entry<dyn Fault>] = &[
 
 /// Their declarations, for listings beside those of the policies.
 pub fn declarations() -> Vec<Declaration> {
-    ENTRIES.iter().map(|e| Declaration { kind: "fault", name: e.name, about: e.about, source: e.source, params: e.params }).collect()
+    ENTRIES
+        .iter()
+        .map(|e| Declaration {
+            kind: "fault",
+            name: e.name,
+            about: e.about,
+            source: e.source,
+            params: e.params,
+        })
+        .collect()
 }
 
 /// Which packets a fault looks at.
@@ -48,7 +57,8 @@ enum Of {
 }
 
 impl Of {
-    const PARAM: Param = Param::choice("of", "all", &["all", "data", "acks", "syns"], "which packets it looks at");
+    const PARAM: Param =
+        Param::choice("of", "all", &["all", "data", "acks", "syns"], "which packets it looks at");
 
     /// The choice `word` of [`Of::PARAM`].
     fn named(word: &str) -> Self {
@@ -118,7 +128,15 @@ pub struct Passing {
 impl Passing {
     /// A packet of which only the size is known.
     pub const fn opaque(bytes: u32) -> Self {
-        Self { bytes, kind: Kind::Other, number: 0, flow: u32::MAX, offset: 0, payload: 0, retransmission: false }
+        Self {
+            bytes,
+            kind: Kind::Other,
+            number: 0,
+            flow: u32::MAX,
+            offset: 0,
+            payload: 0,
+            retransmission: false,
+        }
     }
 }
 
@@ -137,11 +155,13 @@ pub enum Verdict {
     Corrupt,
 }
 
-/// Decides about packets as they leave a link's queue for the wire: what is lost here has used the link's capacity.
+/// Decides about packets as they leave a link's queue for the wire: what is lost here has used the link's
+/// capacity.
 ///
 /// A closure of the same shape is a fault too.
 pub trait Fault: Send {
-    /// Called once for each packet, in the order in which they leave; `now` is the moment at which the packet has left.
+    /// Called once for each packet, in the order in which they leave; `now` is the moment at which the packet
+    /// has left.
     fn verdict(&mut self, p: &Passing, now: Instant, rng: &mut Rng) -> Verdict;
 }
 

@@ -28,7 +28,12 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
     source: "fixed-pattern loss of tests (M-A10, I-X2, I-X5)",
     params: &[
         Param::count("number", 1, 1..=1 << 50, "which packet, counted from 1, retransmissions included"),
-        Param::count("flow", u64::MAX, 0..=u64::MAX, "count the packets of this flow alone; inf for all that pass"),
+        Param::count(
+            "flow",
+            u64::MAX,
+            0..=u64::MAX,
+            "count the packets of this flow alone; inf for all that pass",
+        ),
         Of::PARAM,
     ],
     build: |p| {

@@ -25,7 +25,12 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
     about: "Loses packets during a window of time: all of them, or a share.",
     source: "M-X14 (outages)",
     params: &[
-        Param::duration("from", Duration::ZERO, Duration::ZERO..=LONGEST, "when it begins, in time since the run began"),
+        Param::duration(
+            "from",
+            Duration::ZERO,
+            Duration::ZERO..=LONGEST,
+            "when it begins, in time since the run began",
+        ),
         Param::duration("until", Duration::from_secs(1), Duration::ZERO..=LONGEST, "when it is over"),
         Param::ratio("p", 1.0, 0.0..=1.0, "probability of loss for each packet meanwhile"),
         Of::PARAM,

@@ -31,7 +31,12 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
     source: "M-F1, M-T1a (periodic loss)",
     params: &[
         Param::count("every", 100, 1..=1 << 50, "one of this many is lost"),
-        Param::count("first", 0, 0..=1 << 50, "number of the first packet lost, counted from 1; 0 for that of `every`"),
+        Param::count(
+            "first",
+            0,
+            0..=1 << 50,
+            "number of the first packet lost, counted from 1; 0 for that of `every`",
+        ),
         Of::PARAM,
     ],
     build: |p| {

@@ -16,7 +16,8 @@ impl Fault for Reorder {
         if !self.of.includes(packet) || !rng.chance(self.p) {
             return Verdict::Pass;
         }
-        // Half a packet time more than `distance` packets of its size: it lands between two that follow back to back.
+        // Half a packet time more than `distance` packets of its size: it lands between two that follow back
+        // to back.
         let steps = match self.distance {
             0 => Duration::ZERO,
             n => self.link_rate.time_to_send(packet.bytes.into()).mul_f64(n as f64 + 0.5),
@@ -28,12 +29,18 @@ impl Fault for Reorder {
 /// Packets that are overtaken.
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "reorder",
-    about: "Delays packets at random, so that later ones overtake them: by a time, by a distance in packets, or both.",
+    about: "Delays packets at random, so that later ones overtake them: by a time, by a distance in packets, \
+            or both.",
     source: "M-X14 (reordering)",
     params: &[
         Param::ratio("p", 0.01, 0.0..=1.0, "probability for each packet"),
         Param::duration("delay", Duration::ZERO, Duration::ZERO..=Duration::from_secs(3600), "extra delay"),
-        Param::count("distance", 3, 0..=1_000_000, "packets of its size that overtake it when they follow back to back; 0 to use `delay` alone"),
+        Param::count(
+            "distance",
+            3,
+            0..=1_000_000,
+            "packets of its size that overtake it when they follow back to back; 0 to use `delay` alone",
+        ),
         Param::rate(
             "link_rate",
             Rate::from_bits_per_sec(10_000_000),

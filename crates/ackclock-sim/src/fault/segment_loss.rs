@@ -11,7 +11,9 @@ struct SegmentLoss {
 
 impl Fault for SegmentLoss {
     fn verdict(&mut self, p: &Passing, _: Instant, _: &mut Rng) -> Verdict {
-        let holds = p.kind == Kind::Data && p.flow == self.flow && (p.offset..p.offset + Bytes::from(p.payload)).contains(&self.offset);
+        let holds = p.kind == Kind::Data
+            && p.flow == self.flow
+            && (p.offset..p.offset + Bytes::from(p.payload)).contains(&self.offset);
         if !holds || self.left == 0 {
             return Verdict::Pass;
         }
@@ -23,12 +25,19 @@ impl Fault for SegmentLoss {
 /// One segment by what it carries.
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "segment-loss",
-    about: "Loses the segment that carries a given byte of a flow's stream, and if asked its retransmissions too.",
+    about: "Loses the segment that carries a given byte of a flow's stream, and if asked its retransmissions \
+            too.",
     source: "scripted loss of tests (I-A4, M-A10: lost retransmissions)",
     params: &[
         Param::bytes("offset", 0, 0..=1 << 50, "position of the byte in the stream, from 0"),
         Param::count("flow", 0, 0..=u32::MAX as u64 - 1, "number of the flow"),
         Param::count("times", 1, 1..=u64::MAX, "how many transmissions of it are lost; inf for all"),
     ],
-    build: |p| Box::new(SegmentLoss { offset: p.bytes("offset"), flow: p.count("flow") as u32, left: p.count("times") }),
+    build: |p| {
+        Box::new(SegmentLoss {
+            offset: p.bytes("offset"),
+            flow: p.count("flow") as u32,
+            left: p.count("times"),
+        })
+    },
 };

@@ -28,10 +28,15 @@ fn numbers_lost(verdicts: &[Verdict]) -> Vec<usize> {
 
 #[test]
 fn random_faults_strike_at_their_rate() {
-    for (name, verdict) in [("loss", Verdict::Drop), ("duplicate", Verdict::Duplicate), ("corrupt", Verdict::Corrupt)] {
+    for (name, verdict) in
+        [("loss", Verdict::Drop), ("duplicate", Verdict::Duplicate), ("corrupt", Verdict::Corrupt)]
+    {
         for p in [0.0, 0.01, 0.3, 1.0] {
             let n = 100_000;
-            let struck = verdicts(&mut *fault(name, &[("p", &p.to_string())]), Kind::Data, n).iter().filter(|v| **v == verdict).count() as f64;
+            let struck = verdicts(&mut *fault(name, &[("p", &p.to_string())]), Kind::Data, n)
+                .iter()
+                .filter(|v| **v == verdict)
+                .count() as f64;
             let sigma = (n as f64 * p * (1.0 - p)).sqrt();
             assert!((struck - n as f64 * p).abs() <= 4.0 * sigma, "{name} at {p}: {struck} of {n}");
         }
@@ -41,7 +46,8 @@ fn random_faults_strike_at_their_rate() {
 #[test]
 fn random_losses_are_independent() {
     let v = verdicts(&mut *fault("loss", &[("p", "0.2")]), Kind::Data, 200_000);
-    let both = v.windows(2).filter(|w| w[0] == Verdict::Drop && w[1] == Verdict::Drop).count() as f64 / v.len() as f64;
+    let both = v.windows(2).filter(|w| w[0] == Verdict::Drop && w[1] == Verdict::Drop).count() as f64
+        / v.len() as f64;
     assert!((both - 0.04).abs() < 0.002, "pairs {both}");
 }
 
@@ -58,13 +64,23 @@ fn a_fault_for_data_leaves_acks_and_syns_alone_and_its_draws_too() {
         mixed.push(f.verdict(&packet(Kind::Data, 0), Instant::ZERO, &mut rng));
     }
     assert_eq!(alone, mixed);
-    assert!(verdicts(&mut *fault("loss", &[("p", "1"), ("of", "syns")]), Kind::Syn, 5).iter().all(|v| *v == Verdict::Drop));
-    assert!(verdicts(&mut *fault("loss", &[("p", "1"), ("of", "acks")]), Kind::Data, 5).iter().all(|v| *v == Verdict::Pass));
+    assert!(
+        verdicts(&mut *fault("loss", &[("p", "1"), ("of", "syns")]), Kind::Syn, 5)
+            .iter()
+            .all(|v| *v == Verdict::Drop)
+    );
+    assert!(
+        verdicts(&mut *fault("loss", &[("p", "1"), ("of", "acks")]), Kind::Data, 5)
+            .iter()
+            .all(|v| *v == Verdict::Pass)
+    );
 }
 
 #[test]
 fn periodic_loss_takes_every_kth() {
-    let lost = |settings: &[(&str, &str)]| numbers_lost(&verdicts(&mut *fault("periodic-loss", settings), Kind::Data, 12));
+    let lost = |settings: &[(&str, &str)]| {
+        numbers_lost(&verdicts(&mut *fault("periodic-loss", settings), Kind::Data, 12))
+    };
     assert_eq!(lost(&[("every", "4")]), [4, 8, 12]);
     assert_eq!(lost(&[("every", "4"), ("first", "1")]), [1, 5, 9]);
     assert_eq!(lost(&[("every", "1")]).len(), 12);
@@ -74,23 +90,27 @@ fn periodic_loss_takes_every_kth() {
 fn nth_loss_takes_one_and_can_count_a_flow_by_itself() {
     assert_eq!(numbers_lost(&verdicts(&mut *fault("nth-loss", &[("number", "3")]), Kind::Data, 10)), [3]);
     let (mut f, mut rng) = (fault("nth-loss", &[("number", "2"), ("flow", "7")]), Rng::stream(1, "fault", 0));
-    let met: Vec<_> = [1, 7, 1, 7, 7].map(|flow| f.verdict(&packet(Kind::Data, flow), Instant::ZERO, &mut rng)).to_vec();
+    let met: Vec<_> =
+        [1, 7, 1, 7, 7].map(|flow| f.verdict(&packet(Kind::Data, flow), Instant::ZERO, &mut rng)).to_vec();
     assert_eq!(numbers_lost(&met), [4]);
 }
 
 #[test]
 fn segment_loss_follows_the_byte_through_its_retransmissions() {
-    let (mut f, mut rng) = (fault("segment-loss", &[("offset", "1500B"), ("times", "2")]), Rng::stream(1, "fault", 0));
-    let met: Vec<_> =
-        [0, 1000, 2000, 1000, 1000].map(|offset| f.verdict(&Passing { offset, ..packet(Kind::Data, 0) }, Instant::ZERO, &mut rng)).to_vec();
+    let (mut f, mut rng) =
+        (fault("segment-loss", &[("offset", "1500B"), ("times", "2")]), Rng::stream(1, "fault", 0));
+    let met: Vec<_> = [0, 1000, 2000, 1000, 1000]
+        .map(|offset| f.verdict(&Passing { offset, ..packet(Kind::Data, 0) }, Instant::ZERO, &mut rng))
+        .to_vec();
     assert_eq!(numbers_lost(&met), [2, 4]);
 }
 
 #[test]
 fn an_outage_begins_and_ends() {
     let (mut f, mut rng) = (fault("outage", &[("from", "1s"), ("until", "2s")]), Rng::stream(1, "fault", 0));
-    let met: Vec<_> =
-        [999, 1000, 1999, 2000].map(|ms| f.verdict(&packet(Kind::Ack, 0), Instant::ZERO + Duration::from_millis(ms), &mut rng)).to_vec();
+    let met: Vec<_> = [999, 1000, 1999, 2000]
+        .map(|ms| f.verdict(&packet(Kind::Ack, 0), Instant::ZERO + Duration::from_millis(ms), &mut rng))
+        .to_vec();
     assert_eq!(numbers_lost(&met), [2, 3]);
 }
 
@@ -98,9 +118,15 @@ fn an_outage_begins_and_ends() {
 fn a_reordered_packet_is_late_by_its_delay_or_its_distance() {
     // 1040 bytes at 8.32 Mbit/s take 1 ms.
     let settings = [("p", "1"), ("delay", "10ms"), ("distance", "3"), ("link_rate", "8320kbit/s")];
-    assert_eq!(verdicts(&mut *fault("reorder", &settings), Kind::Data, 1), [Verdict::Delay(Duration::from_micros(13_500))]);
+    assert_eq!(
+        verdicts(&mut *fault("reorder", &settings), Kind::Data, 1),
+        [Verdict::Delay(Duration::from_micros(13_500))]
+    );
     let settings = [("p", "1"), ("delay", "10ms"), ("distance", "0")];
-    assert_eq!(verdicts(&mut *fault("reorder", &settings), Kind::Data, 1), [Verdict::Delay(Duration::from_millis(10))]);
+    assert_eq!(
+        verdicts(&mut *fault("reorder", &settings), Kind::Data, 1),
+        [Verdict::Delay(Duration::from_millis(10))]
+    );
     let v = verdicts(&mut *fault("reorder", &[("p", "0.1")]), Kind::Data, 100_000);
     let share = v.iter().filter(|v| matches!(v, Verdict::Delay(_))).count() as f64 / v.len() as f64;
     assert!((share - 0.1).abs() < 0.004, "share {share}");
@@ -108,7 +134,8 @@ fn a_reordered_packet_is_late_by_its_delay_or_its_distance() {
 
 #[test]
 fn a_stall_lets_everything_go_when_it_is_over() {
-    let (mut f, mut rng) = (fault("stall", &[("from", "2s"), ("until", "3s"), ("of", "data")]), Rng::stream(1, "fault", 0));
+    let (mut f, mut rng) =
+        (fault("stall", &[("from", "2s"), ("until", "3s"), ("of", "data")]), Rng::stream(1, "fault", 0));
     let at = |ms| Instant::ZERO + Duration::from_millis(ms);
     let mut met = |kind, ms| f.verdict(&packet(kind, 0), at(ms), &mut rng);
     assert_eq!(met(Kind::Data, 1999), Verdict::Pass);

@@ -36,7 +36,8 @@ pub struct LinkCounters {
     pub served_data: u64,
     /// Time that the wire was busy with them.
     pub busy: Duration,
-    /// Largest backlog seen by an arriving packet, itself included, bytes; the packet in service is not part of it.
+    /// Largest backlog seen by an arriving packet, itself included, bytes; the packet in service is not part
+    /// of it.
     pub max_backlog: Bytes,
     /// The same in packets.
     pub max_backlog_packets: u32,
@@ -65,7 +66,10 @@ impl Link {
             Some((p, _)) => Some(p.bytes),
             None => (self.fifo && self.free_at > now).then_some(self.ahead.serving.bytes()),
         };
-        Backlog { packets: waiting.packets + u32::from(served.is_some()), bytes: waiting.bytes + u64::from(served.unwrap_or(0)) }
+        Backlog {
+            packets: waiting.packets + u32::from(served.is_some()),
+            bytes: waiting.bytes + u64::from(served.unwrap_or(0)),
+        }
     }
 
     /// What it has seen by `now`.

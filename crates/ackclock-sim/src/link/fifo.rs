@@ -8,7 +8,8 @@ use ackclock_units::{Bytes, Instant};
 use super::{Link, Offer};
 use crate::fault::Passing;
 
-/// What a link with a first-in first-out queue keeps of packets of which it has told already when they will arrive.
+/// What a link with a first-in first-out queue keeps of packets of which it has told already when they will
+/// arrive.
 #[derive(Default)]
 pub(super) struct Ahead {
     /// Those in the queue, in order.
@@ -72,13 +73,15 @@ impl Link {
         Offer::Sent(delivery)
     }
 
-    /// True for a link of some rate behind a first-in first-out queue and without faults: then [`Link::offer_plain`] does what `offer` does.
+    /// True for a link of some rate behind a first-in first-out queue and without faults: then
+    /// [`Link::offer_plain`] does what `offer` does.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// Offers a packet to a plain link: when it arrives, and whether it was marked; `None` when it was refused.
+    /// Offers a packet to a plain link: when it arrives, and whether it was marked; `None` when it was
+    /// refused.
     #[inline(always)]
     pub(crate) fn offer_plain(&mut self, packet: Queued, data: bool) -> Option<(Instant, bool)> {
         self.counters.offered += 1;

@@ -1,8 +1,9 @@
 //! A one-way link: a queue, a wire of some rate, a propagation delay, and faults on the wire.
 //!
-//! A link has no clock and schedules nothing. Whoever drives it offers packets in order of time. Behind a first-in first-out queue it says at
-//! once when a packet will arrive, so that no event is needed for its departure; behind any other queue it says when the packet in service
-//! will have left, and wants to be polled then.
+//! A link has no clock and schedules nothing. Whoever drives it offers packets in order of time. Behind a
+//! first-in first-out queue it says at once when a packet will arrive, so that no event is needed for its
+//! departure; behind any other queue it says when the packet in service will have left, and wants to be
+//! polled then.
 
 mod counters;
 mod fifo;
@@ -165,7 +166,8 @@ impl Link {
         let number = self.counters.served;
         self.count_served(packet.bytes, about.kind.is_data(), marked);
         let at = departs + self.delay;
-        let mut out = Delivery { id: packet.id, departs, at, copy_at: None, lost: false, corrupt: false, marked };
+        let mut out =
+            Delivery { id: packet.id, departs, at, copy_at: None, lost: false, corrupt: false, marked };
         if !self.faults.is_empty() {
             self.strike(&Passing { number, ..*about }, &mut out);
         }

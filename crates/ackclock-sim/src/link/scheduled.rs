@@ -56,13 +56,15 @@ impl Link {
         }
     }
 
-    /// When the packet in service will have left; `None` when there is none, or when departures are told at once.
+    /// When the packet in service will have left; `None` when there is none, or when departures are told at
+    /// once.
     pub fn next_departure(&self) -> Option<Instant> {
         self.in_service.map(|(_, departs)| departs)
     }
 
-    /// The next packet that has left by `now`, if any; the one after it goes into service at that moment. `about` looks a packet up.
-    /// Call until `None`. Packets that a queue dropped meanwhile are told by [`Link::next_dropped`].
+    /// The next packet that has left by `now`, if any; the one after it goes into service at that moment.
+    /// `about` looks a packet up. Call until `None`. Packets that a queue dropped meanwhile are told by
+    /// [`Link::next_dropped`].
     pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> Passing) -> Option<Delivery> {
         let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
         self.free_at = departs;
@@ -70,7 +72,8 @@ impl Link {
         Some(self.leave(packet, &about(packet.id), departs, false))
     }
 
-    /// A packet that was admitted before and has been pushed out or shed since. Call until `None` after [`Link::offer`] and [`Link::poll`].
+    /// A packet that was admitted before and has been pushed out or shed since. Call until `None` after
+    /// [`Link::offer`] and [`Link::poll`].
     pub fn next_dropped(&mut self) -> Option<PacketId> {
         self.dropped.pop()
     }

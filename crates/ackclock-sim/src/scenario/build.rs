@@ -39,8 +39,10 @@ pub(super) fn network(r: &Resolved, bare: bool) -> Result<Network> {
 /// All that runs over the network in one job.
 pub(super) fn sources(r: &Resolved, job: Job, network: &Network) -> Result<Sources> {
     let nodes = node_ids(r);
-    let factories: Vec<Arc<dyn StackFactory>> = r.stacks.iter().map(super::stack::StackPlan::factory).collect();
-    let shares: Shares = r.runs[job.run].shares.iter().map(|(i, share)| (*share, Arc::clone(&factories[*i]))).collect();
+    let factories: Vec<Arc<dyn StackFactory>> =
+        r.stacks.iter().map(super::stack::StackPlan::factory).collect();
+    let shares: Shares =
+        r.runs[job.run].shares.iter().map(|(i, share)| (*share, Arc::clone(&factories[*i]))).collect();
     let mut sources = Sources::default();
     for w in &r.workloads {
         let ways = Ways::of(w, r, network, &nodes)?;
@@ -59,7 +61,14 @@ fn ids(names: &[String], nodes: &BTreeMap<&str, NodeId>) -> Vec<NodeId> {
     names.iter().filter_map(|n| nodes.get(n.as_str()).copied()).collect()
 }
 
-fn flows(w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId>, ways: Ways, shares: &Shares) -> Box<dyn FlowSource> {
+fn flows(
+    w: &WorkloadPlan,
+    r: &Resolved,
+    job: Job,
+    nodes: &BTreeMap<&str, NodeId>,
+    ways: Ways,
+    shares: &Shares,
+) -> Box<dyn FlowSource> {
     let rtt = w.rtt.clone();
     let access = move |n: u64, client: NodeId, server: NodeId, rng: &mut Rng| {
         let links = ways.get(client, server).map_or(Duration::ZERO, |way| way.round_trip);
@@ -75,7 +84,13 @@ fn flows(w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId
     match &w.body {
         Body::Flows { params: p, app, peer } => {
             let starts = (p.duration("start"), p.duration("stagger"), p.duration("spread"));
-            Box::new(Group::new(places, job.seed, (p.count("flows"), p.count("per_server")), starts, (app.clone(), peer.clone())))
+            Box::new(Group::new(
+                places,
+                job.seed,
+                (p.count("flows"), p.count("per_server")),
+                starts,
+                (app.clone(), peer.clone()),
+            ))
         }
         Body::Web(web) => {
             let p = &web.params;
@@ -86,7 +101,13 @@ fn flows(w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId
             client.set_value("request", request).expect("the same range as the workload's");
             server.set_value("request", request).expect("the same range as the workload's");
             Box::new(Web {
-                arrivals: Arrivals::new(web.arrivals, p.ratio("arrival_rate"), Instant::ZERO + p.duration("start"), job.seed, &w.name),
+                arrivals: Arrivals::new(
+                    web.arrivals,
+                    p.ratio("arrival_rate"),
+                    Instant::ZERO + p.duration("start"),
+                    job.seed,
+                    &w.name,
+                ),
                 sizes: web.sizes.clone(),
                 size_rng: Rng::stream(job.seed, &format!("{}.sizes", w.name), 0),
                 stop: Instant::ZERO + p.duration("stop").min(r.duration()),
@@ -99,7 +120,14 @@ fn flows(w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId
     }
 }
 
-fn datagrams(sources: &mut Sources, w: &WorkloadPlan, r: &Resolved, job: Job, nodes: &BTreeMap<&str, NodeId>, ways: &Ways) {
+fn datagrams(
+    sources: &mut Sources,
+    w: &WorkloadPlan,
+    r: &Resolved,
+    job: Job,
+    nodes: &BTreeMap<&str, NodeId>,
+    ways: &Ways,
+) {
     let Body::Udp { params: p, on_off, control } = &w.body else { return };
     let stream = |what: &str| Rng::stream(job.seed, &format!("{}.{what}", w.name), 0);
     let (mut node_rng, mut rtt_rng) = (stream("nodes"), stream("rtt"));
@@ -119,6 +147,15 @@ fn datagrams(sources: &mut Sources, w: &WorkloadPlan, r: &Resolved, job: Job, no
         };
         let reports = control.as_ref().map(|_| p.bytes("report_bytes") as u32);
         let (down, back) = (extra / 2, if reports.is_some() { extra - extra / 2 } else { Duration::ZERO });
-        sources.datagrams.push(DatagramSpec { from, to, up: Duration::ZERO, down, reports, back, source, group: Arc::clone(&group) });
+        sources.datagrams.push(DatagramSpec {
+            from,
+            to,
+            up: Duration::ZERO,
+            down,
+            reports,
+            back,
+            source,
+            group: Arc::clone(&group),
+        });
     }
 }

@@ -45,25 +45,42 @@ impl Ways {
     ///
     /// # Errors
     /// When there is none between two of its nodes.
-    pub(super) fn of(w: &WorkloadPlan, resolved: &Resolved, network: &Network, nodes: &BTreeMap<&str, NodeId>) -> Result<Self> {
+    pub(super) fn of(
+        w: &WorkloadPlan,
+        resolved: &Resolved,
+        network: &Network,
+        nodes: &BTreeMap<&str, NodeId>,
+    ) -> Result<Self> {
         let pairs = w.clients.len().saturating_mul(w.servers.len());
-        let most = MOST_PAIRS.min(MOST_STEPS / (resolved.path.nodes.len() + 2 * resolved.path.edges.len()).max(1));
+        let most =
+            MOST_PAIRS.min(MOST_STEPS / (resolved.path.nodes.len() + 2 * resolved.path.edges.len()).max(1));
         if pairs > most {
             let (name, clients, servers) = (&w.name, w.clients.len(), w.servers.len());
-            return Err(ScenarioError::new(format!("workload `{name}` has {clients} clients and {servers} servers; at most {most} pairs would do")));
+            return Err(ScenarioError::new(format!(
+                "workload `{name}` has {clients} clients and {servers} servers; at most {most} pairs would do"
+            )));
         }
         let links: Vec<_> = resolved.path.links().map(|(_, _, _, l)| (l.delay, l.rate)).collect();
         let mut ways = BTreeMap::new();
         if let Body::Flows { params, .. } = &w.body {
-            let (wanted, short) = (params.count("per_server") as usize, |s: &&String| w.clients.iter().filter(|c| c != s).count());
+            let (wanted, short) = (params.count("per_server") as usize, |s: &&String| {
+                w.clients.iter().filter(|c| c != s).count()
+            });
             if let Some(server) = w.servers.iter().find(|s| short(s) < wanted) {
-                let message = format!("workload `{}` wants {wanted} flows `per_server` from different clients", w.name);
-                return Err(ScenarioError::new(format!("{message}, and for `{server}` there are {}: give more of `client`", short(&server))));
+                let message =
+                    format!("workload `{}` wants {wanted} flows `per_server` from different clients", w.name);
+                return Err(ScenarioError::new(format!(
+                    "{message}, and for `{server}` there are {}: give more of `client`",
+                    short(&server)
+                )));
             }
         }
         for client in &w.clients {
             if w.servers.iter().all(|server| server == client) {
-                return Err(ScenarioError::new(format!("workload `{}` leads from node `{client}` to itself: give a `server` elsewhere", w.name)));
+                return Err(ScenarioError::new(format!(
+                    "workload `{}` leads from node `{client}` to itself: give a `server` elsewhere",
+                    w.name
+                )));
             }
             for server in &w.servers {
                 let (c, s) = (nodes[client.as_str()], nodes[server.as_str()]);
@@ -71,9 +88,13 @@ impl Ways {
                     continue;
                 }
                 let walk = |from, to| -> Result<(Duration, Option<Rate>)> {
-                    let path = network.path(from, to).map_err(|e| ScenarioError::new(format!("workload `{}` cannot run: {e}", w.name)))?;
+                    let path = network
+                        .path(from, to)
+                        .map_err(|e| ScenarioError::new(format!("workload `{}` cannot run: {e}", w.name)))?;
                     let along = path.iter().map(|l| links[l.0 as usize]);
-                    Ok(along.fold((Duration::ZERO, None), |(sum, least), (delay, rate)| (sum + delay, [least, rate].into_iter().flatten().min())))
+                    Ok(along.fold((Duration::ZERO, None), |(sum, least), (delay, rate)| {
+                        (sum + delay, [least, rate].into_iter().flatten().min())
+                    }))
                 };
                 let ((there, up), (back, down)) = (walk(c, s)?, walk(s, c)?);
                 ways.insert((c, s), Way { round_trip: there + back, up, down });
@@ -92,21 +113,28 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     for w in &r.workloads {
         pairs += w.clients.len().saturating_mul(w.servers.len());
         if pairs > MOST_PAIRS {
-            return Err(ScenarioError::new(format!("the workloads have {pairs} pairs of client and server; at most {MOST_PAIRS} would do")));
+            return Err(ScenarioError::new(format!(
+                "the workloads have {pairs} pairs of client and server; at most {MOST_PAIRS} would do"
+            )));
         }
         let ways = Ways::of(w, r, &network, &nodes)?;
         let longest = ways.0.values().map(|way| way.round_trip).max().unwrap_or_default();
         if let Some(least) = w.rtt.least().filter(|least| *least < longest) {
             let message = format!(
-                "workload `{}` has a round-trip time of `{least}`, but the links on its way alone take `{longest}`: give at least that",
+                "workload `{}` has a round-trip time of `{least}`, but the links on its way alone take \
+                 `{longest}`: give at least that",
                 w.name
             );
             return Err(ScenarioError::new(message));
         }
         // A way without rate and without time would let a flow send for ever in one instant.
-        let instant = ways.0.values().any(|way| way.up.is_none() && way.down.is_none() && way.round_trip.is_zero());
+        let instant =
+            ways.0.values().any(|way| way.up.is_none() && way.down.is_none() && way.round_trip.is_zero());
         if instant && w.rtt.least().is_none_or(Duration::is_zero) {
-            let message = format!("workload `{}` has a way without any `rate`, `delay` or `rtt`: give it at least one of them", w.name);
+            let message = format!(
+                "workload `{}` has a way without any `rate`, `delay` or `rtt`: give it at least one of them",
+                w.name
+            );
             return Err(ScenarioError::new(message));
         }
         let way = ways.0.values().next().copied();
@@ -117,13 +145,22 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     for (w, rate) in r.workloads.iter_mut().zip(rates) {
         derive_arrivals(w, rate, mss)?;
     }
-    let at_once: f64 = r.workloads.iter().filter(|w| !matches!(w.body, Body::Web(_))).map(|w| w.expected_flows(r.duration())).sum();
+    let at_once: f64 = r
+        .workloads
+        .iter()
+        .filter(|w| !matches!(w.body, Body::Web(_)))
+        .map(|w| w.expected_flows(r.duration()))
+        .sum();
     if at_once > MOST_AT_ONCE {
-        return Err(ScenarioError::new(format!("the workloads have {at_once:.0} flows that last; at most {MOST_AT_ONCE:.0} would do")));
+        return Err(ScenarioError::new(format!(
+            "the workloads have {at_once:.0} flows that last; at most {MOST_AT_ONCE:.0} would do"
+        )));
     }
     let flows: f64 = r.workloads.iter().map(|w| w.expected_flows(r.duration())).sum();
     if flows > MOST_FLOWS {
-        return Err(ScenarioError::new(format!("the workloads would start about {flows:.0} flows; at most {MOST_FLOWS:.0} would do")));
+        return Err(ScenarioError::new(format!(
+            "the workloads would start about {flows:.0} flows; at most {MOST_FLOWS:.0} would do"
+        )));
     }
     let mut expected = Expected::default();
     r.workloads.iter().zip(first_ways).for_each(|(w, way)| expected.add(Expected::of(w, r, way, mss)));
@@ -138,15 +175,26 @@ fn queues(r: &Resolved) -> Result<()> {
         let short = r.stacks.iter().find(|s| limit < s.mss() + HEADERS);
         if let Some(StackPlan { label, .. }) = short {
             let packet = r.stacks.iter().map(|s| s.mss() + HEADERS).max().unwrap_or_default();
-            let message = format!("the queue of link `{name}` has a `limit` of `{limit}B`, less than a packet of stack `{label}`");
-            return Err(ScenarioError::new(format!("{message}: give at least `{packet}B` or a number of packets")));
+            let message = format!(
+                "the queue of link `{name}` has a `limit` of `{limit}B`, less than a packet of stack \
+                 `{label}`"
+            );
+            return Err(ScenarioError::new(format!(
+                "{message}: give at least `{packet}B` or a number of packets"
+            )));
         }
         for w in &r.workloads {
             let Body::Udp { params, .. } = &w.body else { continue };
             let packet = params.bytes("bytes");
             if limit < packet {
-                let message = format!("the queue of link `{name}` has a `limit` of `{limit}B`, less than a datagram of workload `{}`", w.name);
-                return Err(ScenarioError::new(format!("{message}: give at least `{packet}B` or a number of packets")));
+                let message = format!(
+                    "the queue of link `{name}` has a `limit` of `{limit}B`, less than a datagram of \
+                     workload `{}`",
+                    w.name
+                );
+                return Err(ScenarioError::new(format!(
+                    "{message}: give at least `{packet}B` or a number of packets"
+                )));
             }
         }
     }
@@ -159,7 +207,8 @@ fn derive_arrivals(w: &mut WorkloadPlan, rate: Option<Rate>, mss: Bytes) -> Resu
     let Some(load) = web.load else { return Ok(()) };
     let rate = rate.ok_or_else(|| {
         ScenarioError::new(format!(
-            "workload `{}` has a `load`, but no link on its way has a rate: give an `arrival_rate` in flows per second",
+            "workload `{}` has a `load`, but no link on its way has a rate: give an `arrival_rate` in flows \
+             per second",
             w.name
         ))
     })?;

@@ -29,18 +29,24 @@ pub struct Conversation {
 }
 
 impl Resolved {
-    /// The flows of one job, in the order of their starts: those of the simulator, with the same streams of random numbers. What an application draws is
-    /// the same in both worlds.
+    /// The flows of one job, in the order of their starts: those of the simulator, with the same streams of
+    /// random numbers. What an application draws is the same in both worlds.
     ///
     /// # Errors
     /// When a workload is of kind `web` or sends datagrams, or the path has more than one link each way.
     pub fn conversations(&self, job: Job) -> Result<Vec<Conversation>> {
         if let Some(other) = self.workloads.iter().find(|w| !matches!(w.body, Body::Flows { .. })) {
-            let message = format!("`workload.kind` is `{}`; an application, such as `telnet` and `sink`, would do here", other.kind);
+            let message = format!(
+                "`workload.kind` is `{}`; an application, such as `telnet` and `sink`, would do here",
+                other.kind
+            );
             return Err(ScenarioError::new(message));
         }
         if self.path.edges.len() != 1 {
-            return Err(ScenarioError::new(format!("`path` has {} links; one and its way back would do here", self.path.edges.len())));
+            return Err(ScenarioError::new(format!(
+                "`path` has {} links; one and its way back would do here",
+                self.path.edges.len()
+            )));
         }
         let mut sources = build::sources(self, job, &build::network(self, true)?)?;
         // Starts, nodes and round-trip times have streams of their own; this one is not drawn from.

@@ -7,7 +7,8 @@ use super::limits::Expected;
 use super::resolve::Resolved;
 use super::workload::{Body, WorkloadPlan};
 
-/// How long a flow is taken to stay that finds no room on its way: a SYN that is not answered is given up after two minutes by default.
+/// How long a flow is taken to stay that finds no room on its way: a SYN that is not answered is given up
+/// after two minutes by default.
 const STAY: f64 = 120.0;
 /// Round trips that a short transfer takes.
 const ROUND_TRIPS: f64 = 8.0;
@@ -17,8 +18,10 @@ impl Expected {
     pub(super) fn of(w: &WorkloadPlan, r: &Resolved, way: Option<Way>, mss: Bytes) -> Self {
         let flows = w.expected_flows(r.duration());
         let seconds = (r.duration() + r.drain()).as_secs_f64();
-        let rate = |rate: Option<Rate>| rate.map(|rate| rate.bits_per_sec() as f64 / 8.0 / (mss + HEADERS) as f64);
-        let round_trip = w.rtt.mean().into_iter().chain(way.map(|way| way.round_trip)).max().unwrap_or_default();
+        let rate =
+            |rate: Option<Rate>| rate.map(|rate| rate.bits_per_sec() as f64 / 8.0 / (mss + HEADERS) as f64);
+        let round_trip =
+            w.rtt.mean().into_iter().chain(way.map(|way| way.round_trip)).max().unwrap_or_default();
         match &w.body {
             Body::Web(web) => {
                 let per_second = web.params.ratio("arrival_rate");
@@ -28,17 +31,30 @@ impl Expected {
                 // What comes faster than the link carries stays.
                 let waiting = (per_second - carried).max(0.0) * arrive.min(STAY);
                 let served = per_second.min(carried) * (ROUND_TRIPS * round_trip.as_secs_f64()).min(arrive);
-                Self { flows, at_once: waiting + served, packets: (per_second.min(carried) * arrive * segments).min(carried * segments * seconds) }
+                Self {
+                    flows,
+                    at_once: waiting + served,
+                    packets: (per_second.min(carried) * arrive * segments).min(carried * segments * seconds),
+                }
             }
             Body::Flows { .. } => {
                 let widest = r.stacks.iter().map(|s| s.snd_buf()).max().unwrap_or_default();
-                let windows = flows * (widest / mss) as f64 / round_trip.max(Duration::from_micros(1)).as_secs_f64();
+                let windows =
+                    flows * (widest / mss) as f64 / round_trip.max(Duration::from_micros(1)).as_secs_f64();
                 let up = way.and_then(|way| [way.up, way.down].into_iter().flatten().max());
                 Self { flows, at_once: flows, packets: rate(up).unwrap_or(windows).min(windows) * seconds }
             }
             Body::Udp { params, control, .. } => {
-                let until = params.duration("stop").min(r.duration()).saturating_sub(params.duration("start")).as_secs_f64();
-                let each = if control.is_some() { 0.0 } else { params.rate("rate").bits_per_sec() as f64 / 8.0 / params.bytes("bytes") as f64 };
+                let until = params
+                    .duration("stop")
+                    .min(r.duration())
+                    .saturating_sub(params.duration("start"))
+                    .as_secs_f64();
+                let each = if control.is_some() {
+                    0.0
+                } else {
+                    params.rate("rate").bits_per_sec() as f64 / 8.0 / params.bytes("bytes") as f64
+                };
                 Self { flows, at_once: flows, packets: flows * each * until }
             }
         }

@@ -13,7 +13,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Files in this folder and those below it, symbolic links followed: a scenario from a stranger names no others.
+    /// Files in this folder and those below it, symbolic links followed: a scenario from a stranger names no
+    /// others.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: Some(folder.to_owned()), anywhere: false }
     }
@@ -30,7 +31,8 @@ impl Files {
 
     /// The text of a file, or the end of a sentence that begins with its name and "which".
     pub(super) fn read(&self, name: &str) -> Result<String, String> {
-        let folder = self.folder.as_ref().ok_or("cannot be read here: the scenario did not come from a file")?;
+        let folder =
+            self.folder.as_ref().ok_or("cannot be read here: the scenario did not come from a file")?;
         let path = if self.anywhere { folder.join(name) } else { within(folder, name)? };
         // A device or a pipe has no size, and may have no end.
         let about = fs::metadata(&path).map_err(|e| format!("cannot be read ({e})"))?;
@@ -43,13 +45,15 @@ impl Files {
         if bytes.len() as u64 > LARGEST {
             return Err(format!("is more than {LARGEST} bytes long; at most these are read"));
         }
-        String::from_utf8(bytes).map_err(|e| format!("is not UTF-8 text at byte {}", e.utf8_error().valid_up_to()))
+        String::from_utf8(bytes)
+            .map_err(|e| format!("is not UTF-8 text at byte {}", e.utf8_error().valid_up_to()))
     }
 }
 
 /// The path of a file in a folder or below it. What lies elsewhere is refused, whether it is there or not.
 fn within(folder: &Path, name: &str) -> Result<PathBuf, String> {
-    let outside = || "lies outside the scenario's folder; put it there, or allow it with `--allow-files`".to_owned();
+    let outside =
+        || "lies outside the scenario's folder; put it there, or allow it with `--allow-files`".to_owned();
     let leaves = Path::new(name).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir));
     let failed = |e: std::io::Error| if leaves { outside() } else { format!("cannot be read ({e})") };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

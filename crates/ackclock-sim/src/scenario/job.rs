@@ -54,16 +54,29 @@ pub(super) struct Course<'a> {
 
 impl<'a> Course<'a> {
     /// Sets run number `n` up.
-    pub(super) fn begin(scenario: &'a Resolved, job: Job, (n, attempt): (usize, u32), shared: &'a Shared<'a>, slot: &'a Slot) -> Result<Self> {
+    pub(super) fn begin(
+        scenario: &'a Resolved,
+        job: Job,
+        (n, attempt): (usize, u32),
+        shared: &'a Shared<'a>,
+        slot: &'a Slot,
+    ) -> Result<Self> {
         let name = format!("run `{}` with seed {}", scenario.runs[job.run].label, job.seed);
         let network = build::network(scenario, false)?;
         let sources = build::sources(scenario, job, &network)?;
         let (label, limits) = (scenario.label(job), &shared.limits);
-        let options =
-            Options { trace: scenario.trace, run: label.as_str().into(), measured: scenario.measured(), memory: limits.memory, ..Options::default() };
+        let options = Options {
+            trace: scenario.trace,
+            run: label.as_str().into(),
+            measured: scenario.measured(),
+            memory: limits.memory,
+            ..Options::default()
+        };
         let share = limits.traced_events / scenario.jobs_asked() as u64;
-        let trace = Trace { sink: shared.sink, share, most: limits.memory / 4, label, job: n, attempt, tables: None };
-        let sim = Simulation::new(network, sources, job.seed, options).map_err(|e| ScenarioError::new(format!("{name}: {e}")))?;
+        let trace =
+            Trace { sink: shared.sink, share, most: limits.memory / 4, label, job: n, attempt, tables: None };
+        let sim = Simulation::new(network, sources, job.seed, options)
+            .map_err(|e| ScenarioError::new(format!("{name}: {e}")))?;
         Ok(Self { scenario, shared, slot, sim, trace, n, name })
     }
 
@@ -90,7 +103,10 @@ impl<'a> Course<'a> {
         let rest = if self.trace.tables.is_some() { self.sim.take_trace() } else { Vec::new() };
         let outcome = self.sim.finish().map_err(|e| ScenarioError::new(format!("{}: {e}", self.name)))?;
         let flows = outcome.flows.iter().take_while(|row| row.protocol == "tcp").count();
-        let handed_on = self.trace.finish(rest, flows as u32).map_err(|e| ScenarioError::too_large(format!("{}: {e}", self.name)))?;
+        let handed_on = self
+            .trace
+            .finish(rest, flows as u32)
+            .map_err(|e| ScenarioError::too_large(format!("{}: {e}", self.name)))?;
         Ok(End::Done(Box::new(Done { outcome, simulated: now, links_warm, links_end, handed_on })))
     }
 
@@ -102,7 +118,9 @@ impl<'a> Course<'a> {
             until = (until + slice).min(end);
             loop {
                 let through = self.sim.run_some(until, EVENTS_PER_SLICE).map_err(|e| self.wrong(&e))?;
-                self.trace.hand_on(&mut self.sim).map_err(|e| ScenarioError::too_large(format!("{}: {e}", self.name)))?;
+                self.trace
+                    .hand_on(&mut self.sim)
+                    .map_err(|e| ScenarioError::too_large(format!("{}: {e}", self.name)))?;
                 if let ControlFlow::Break(early) = self.tell() {
                     return Ok(Some(early));
                 }
@@ -116,7 +134,11 @@ impl<'a> Course<'a> {
 
     fn wrong(&self, e: &SimError) -> ScenarioError {
         let sentence = format!("{}: {e}", self.name);
-        if matches!(e, SimError::Memory { .. } | SimError::TooMany(..)) { ScenarioError::too_large(sentence) } else { ScenarioError::new(sentence) }
+        if matches!(e, SimError::Memory { .. } | SimError::TooMany(..)) {
+            ScenarioError::too_large(sentence)
+        } else {
+            ScenarioError::new(sentence)
+        }
     }
 
     /// Says how far it has come and what it holds.
@@ -165,20 +187,31 @@ impl Trace<'_> {
         let (samples, segments) = tables.take_before(sim.progress().now);
         if tables.held_bytes() > self.most {
             return Err(format!(
-                "what a trace remembers of each flow takes more than {}: trace fewer flows, or allow more memory (`--memory`)",
+                "what a trace remembers of each flow takes more than {}: trace fewer flows, or allow more \
+                 memory (`--memory`)",
                 Size(self.most)
             ));
         }
         self.pass(&samples, &segments)
     }
 
-    fn pass(&self, samples: &[ackclock_trace::SampleRow], segments: &[ackclock_trace::SegmentRow]) -> std::result::Result<(), String> {
-        let Some(sink) = self.sink.filter(|_| !(samples.is_empty() && segments.is_empty())) else { return Ok(()) };
+    fn pass(
+        &self,
+        samples: &[ackclock_trace::SampleRow],
+        segments: &[ackclock_trace::SegmentRow],
+    ) -> std::result::Result<(), String> {
+        let Some(sink) = self.sink.filter(|_| !(samples.is_empty() && segments.is_empty())) else {
+            return Ok(());
+        };
         sink.take(&TracePart { job: self.job, attempt: self.attempt, label: &self.label, samples, segments })
     }
 
     /// Hands the rest on, where the trace was handed on before.
-    fn finish(mut self, rest: Vec<ackclock_trace::Event>, flows: u32) -> std::result::Result<Option<HandedOn>, String> {
+    fn finish(
+        mut self,
+        rest: Vec<ackclock_trace::Event>,
+        flows: u32,
+    ) -> std::result::Result<Option<HandedOn>, String> {
         let Some(mut tables) = self.tables.take() else { return Ok(None) };
         rest.iter().for_each(|e| tables.record(e));
         let (samples, episodes, segments) = tables.finish();

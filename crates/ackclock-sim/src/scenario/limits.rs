@@ -10,9 +10,11 @@ use crate::sim::held;
 /// What the runs of a scenario may hold. Whoever runs them chooses it, not the scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Memory, bytes: what a run may hold. Runs side by side share it, and the tables of all runs may take half of it.
+    /// Memory, bytes: what a run may hold. Runs side by side share it, and the tables of all runs may take
+    /// half of it.
     pub memory: u64,
-    /// Traced events that all runs together keep in memory; each has an equal share, and a run that traces more hands its trace on as it goes.
+    /// Traced events that all runs together keep in memory; each has an equal share, and a run that traces
+    /// more hands its trace on as it goes.
     pub traced_events: u64,
 }
 
@@ -79,7 +81,9 @@ impl Resolved {
     pub fn expected_events(&self) -> f64 {
         use ackclock_trace::Mask;
         let each = |mask, events| if self.trace.any(mask) { events } else { 0.0 };
-        let events = each(Mask::PACKETS, EVENTS_OF_PACKETS) + each(Mask::SAMPLES, EVENTS_OF_SAMPLES) + each(Mask::EPISODES, EVENTS_OF_EPISODES);
+        let events = each(Mask::PACKETS, EVENTS_OF_PACKETS)
+            + each(Mask::SAMPLES, EVENTS_OF_SAMPLES)
+            + each(Mask::EPISODES, EVENTS_OF_EPISODES);
         self.jobs_asked() as f64 * self.expected.packets * events
     }
 
@@ -92,8 +96,9 @@ impl Resolved {
         let (runs, flows) = (self.jobs_asked(), self.expected.flows);
         if tables > limits.memory as f64 / 2.0 {
             let message = format!(
-                "the tables of {runs} runs with about {flows:.0} flows and {} links each would take about {}; at most {} would do: lower the load, \
-                 `flows`, `duration` or the number of runs, or allow more memory (`--memory`)",
+                "the tables of {runs} runs with about {flows:.0} flows and {} links each would take about \
+                 {}; at most {} would do: lower the load, `flows`, `duration` or the number of runs, or \
+                 allow more memory (`--memory`)",
                 self.path.links().count(),
                 Size(tables as u64),
                 Size(limits.memory / 2),
@@ -102,8 +107,8 @@ impl Resolved {
         }
         if at_once > limits.memory as f64 {
             let message = format!(
-                "about {:.0} flows would be under way together and take about {}; at most {} would do: lower the load, `flows` or `duration`, or \
-                 allow more memory (`--memory`)",
+                "about {:.0} flows would be under way together and take about {}; at most {} would do: lower \
+                 the load, `flows` or `duration`, or allow more memory (`--memory`)",
                 self.expected.at_once,
                 Size(at_once as u64),
                 Size(limits.memory),
@@ -114,7 +119,8 @@ impl Resolved {
     }
 }
 
-/// Events for each segment with payload: it and its acknowledgment are sent and received; a sample and windows come with the acknowledgment.
+/// Events for each segment with payload: it and its acknowledgment are sent and received; a sample and
+/// windows come with the acknowledgment.
 const EVENTS_OF_PACKETS: f64 = 3.5;
 const EVENTS_OF_SAMPLES: f64 = 2.0;
 const EVENTS_OF_EPISODES: f64 = 0.1;

@@ -17,8 +17,10 @@ const LOWEST: Rate = Rate::from_bits_per_sec(1);
 const HIGHEST: Rate = Rate::from_bits_per_sec(1_000_000_000_000_000);
 const LONGEST: Duration = Duration::from_secs(86_400);
 
-pub(super) const RATE: Param = Param::rate("rate", Rate::from_bits_per_sec(10_000_000), LOWEST..=HIGHEST, "rate of the link");
-pub(super) const DELAY: Param = Param::duration("delay", Duration::ZERO, Duration::ZERO..=LONGEST, "propagation delay, one way");
+pub(super) const RATE: Param =
+    Param::rate("rate", Rate::from_bits_per_sec(10_000_000), LOWEST..=HIGHEST, "rate of the link");
+pub(super) const DELAY: Param =
+    Param::duration("delay", Duration::ZERO, Duration::ZERO..=LONGEST, "propagation delay, one way");
 
 /// Keys of a link that hold one value.
 pub const LINK: &[Param] = &[RATE, DELAY];
@@ -72,8 +74,15 @@ pub(super) struct LinkContext<'a> {
 }
 
 impl LinkContext<'_> {
-    /// Reads the table at `key`. What is missing comes from `like`, faults excepted; without that a rate is required if `needs_rate`.
-    pub(super) fn link(&self, item: &Item, key: &str, like: Option<&LinkPlan>, needs_rate: bool) -> Result<LinkPlan> {
+    /// Reads the table at `key`. What is missing comes from `like`, faults excepted; without that a rate is
+    /// required if `needs_rate`.
+    pub(super) fn link(
+        &self,
+        item: &Item,
+        key: &str,
+        like: Option<&LinkPlan>,
+        needs_rate: bool,
+    ) -> Result<LinkPlan> {
         let reader = Reader::new(item, key)?;
         let link = self.fields(&reader, like, needs_rate)?;
         reader.finish()?;
@@ -81,7 +90,12 @@ impl LinkContext<'_> {
     }
 
     /// Reads the keys of a link from a table that may have others.
-    pub(super) fn fields(&self, reader: &Reader<'_>, like: Option<&LinkPlan>, needs_rate: bool) -> Result<LinkPlan> {
+    pub(super) fn fields(
+        &self,
+        reader: &Reader<'_>,
+        like: Option<&LinkPlan>,
+        needs_rate: bool,
+    ) -> Result<LinkPlan> {
         let rate = match reader.param(&RATE)? {
             Some(Value::Rate(rate)) => Some(rate),
             _ => like.and_then(|l| l.rate),
@@ -95,8 +109,11 @@ impl LinkContext<'_> {
         };
         let queue = match (reader.get("queue"), rate) {
             (Some(item), None) => {
-                let message =
-                    format!("`{}` is given, but a link without a `rate` does not queue: give it a rate such as `10Mbit/s`", reader.key("queue"));
+                let message = format!(
+                    "`{}` is given, but a link without a `rate` does not queue: give it a rate such as \
+                     `10Mbit/s`",
+                    reader.key("queue")
+                );
                 return Err(ScenarioError::at(&item.place, message));
             }
             (_, None) => None,
@@ -129,7 +146,13 @@ impl LinkContext<'_> {
         if n <= self.faults_left.get() {
             return Ok(());
         }
-        Err(ScenarioError::at(place, format!("the links have more than {MOST_FAULTS} `faults`; at most so many would do, of all links together")))
+        Err(ScenarioError::at(
+            place,
+            format!(
+                "the links have more than {MOST_FAULTS} `faults`; at most so many would do, of all links \
+                 together"
+            ),
+        ))
     }
 
     fn default_queue(&self) -> Chosen<dyn QueueDiscipline> {
@@ -140,13 +163,22 @@ impl LinkContext<'_> {
         let (reader, word) = Reader::or_kind(item, key)?;
         let (kind, place) = match word {
             Some(word) => (word, reader.place()),
-            None => reader.text("kind")?.map_or(("drop-tail", reader.place()), |(kind, item)| (kind, &item.place)),
+            None => {
+                reader.text("kind")?.map_or(("drop-tail", reader.place()), |(kind, item)| (kind, &item.place))
+            }
         };
-        let mut queue = self.registry.choose::<dyn QueueDiscipline>(kind).map_err(|e| ScenarioError::at(place, format!("`{key}`: {e}")))?;
+        let mut queue = self
+            .registry
+            .choose::<dyn QueueDiscipline>(kind)
+            .map_err(|e| ScenarioError::at(place, format!("`{key}`: {e}")))?;
         fill_rate(&mut queue, rate);
         for param in queue.entry().params {
             let Some(item) = reader.get(param.name) else { continue };
-            let size = if param.kind == Kind::Queue { self.relative(item, &reader.key(param.name), rate)? } else { None };
+            let size = if param.kind == Kind::Queue {
+                self.relative(item, &reader.key(param.name), rate)?
+            } else {
+                None
+            };
             let value = reader.parse_text(param, item, size.or_else(|| item.scalar()).as_deref())?;
             queue.set_value(param.name, value).map_err(|e| ScenarioError::at(&item.place, e.to_string()))?;
         }
@@ -159,12 +191,22 @@ impl LinkContext<'_> {
         let Node::Text(text) = &item.node else { return Ok(None) };
         let bytes = match Relative::read(text) {
             None => return Ok(None),
-            Some(Err(wanted)) => return Err(ScenarioError::at(&item.place, format!("`{key}` is `{text}`, which is not {wanted}"))),
+            Some(Err(wanted)) => {
+                return Err(ScenarioError::at(
+                    &item.place,
+                    format!("`{key}` is `{text}`, which is not {wanted}"),
+                ));
+            }
             Some(Ok(Relative::Time(time))) => rate.bytes_in(time) as f64,
             Some(Ok(Relative::Products(n))) => {
                 let rtt = self.rtt.filter(|rtt| !rtt.is_zero()).ok_or_else(|| {
                     let why = "there is no single round-trip time that `bdp` could stand for here";
-                    ScenarioError::at(&item.place, format!("`{key}` is `{text}`, but {why}: give packets, bytes or a time such as `100ms`"))
+                    ScenarioError::at(
+                        &item.place,
+                        format!(
+                            "`{key}` is `{text}`, but {why}: give packets, bytes or a time such as `100ms`"
+                        ),
+                    )
                 })?;
                 rate.bytes_in(rtt) as f64 * n
             }
@@ -192,14 +234,17 @@ impl Relative {
     }
 }
 
-/// What is known of a value without the rest of the scenario: whether `param` could take it, lengths of a queue that depend on its link among them.
+/// What is known of a value without the rest of the scenario: whether `param` could take it, lengths of a
+/// queue that depend on its link among them.
 ///
 /// # Errors
 /// For what no scenario takes.
 pub fn check_value(param: &Param, text: &str) -> std::result::Result<(), ParamError> {
     match Relative::read(text).filter(|_| param.kind == Kind::Queue) {
         Some(Ok(_)) => Ok(()),
-        Some(Err(wanted)) => Err(ParamError { param: param.name.to_owned(), met: text.to_owned(), wanted: wanted.to_owned() }),
+        Some(Err(wanted)) => {
+            Err(ParamError { param: param.name.to_owned(), met: text.to_owned(), wanted: wanted.to_owned() })
+        }
         // The value as it was given, which may have another unit than the bounds.
         None => param.parse(text).map(|_| ()).map_err(|e| ParamError { met: text.to_owned(), ..e }),
     }
@@ -221,11 +266,18 @@ fn one_fault(item: &Item, key: &str, rate: Option<Rate>) -> Result<Vec<Chosen<dy
         Some(word) => (word, reader.place()),
         None => match reader.text("kind")? {
             Some((kind, item)) => (kind, &item.place),
-            None => return Err(ScenarioError::at(reader.place(), format!("`{key}` has no `kind`: give one of {}", known.join(", ")))),
+            None => {
+                return Err(ScenarioError::at(
+                    reader.place(),
+                    format!("`{key}` has no `kind`: give one of {}", known.join(", ")),
+                ));
+            }
         },
     };
     let entry = fault::ENTRIES.iter().find(|e| e.name == kind);
-    let entry = entry.ok_or_else(|| ScenarioError::at(place, format!("`{key}`: `{kind}` is not a known fault{}", hint(kind, &known))))?;
+    let entry = entry.ok_or_else(|| {
+        ScenarioError::at(place, format!("`{key}`: `{kind}` is not a known fault{}", hint(kind, &known)))
+    })?;
     let mut faults = vec![Chosen::new(entry)];
     if let (Some(rate), true) = (rate, entry.params.iter().any(|p| p.name == "link_rate")) {
         let _ = faults[0].set_value("link_rate", Value::Rate(rate));
@@ -233,14 +285,20 @@ fn one_fault(item: &Item, key: &str, rate: Option<Rate>) -> Result<Vec<Chosen<dy
     for param in entry.params {
         let Some(values) = reader.list(param.name) else { continue };
         if values.is_empty() || faults.len() * values.len() > 10_000 {
-            let message = format!("`{}` is a list of {}, which makes too few or too many faults (1 to 10000)", reader.key(param.name), values.len());
+            let message = format!(
+                "`{}` is a list of {}, which makes too few or too many faults (1 to 10000)",
+                reader.key(param.name),
+                values.len()
+            );
             return Err(ScenarioError::at(reader.place(), message));
         }
         let before = std::mem::take(&mut faults);
         for item in values {
             let value = reader.parse(param, item)?;
             for mut fault in before.iter().cloned() {
-                fault.set_value(param.name, value).map_err(|e| ScenarioError::at(&item.place, e.to_string()))?;
+                fault
+                    .set_value(param.name, value)
+                    .map_err(|e| ScenarioError::at(&item.place, e.to_string()))?;
                 faults.push(fault);
             }
         }

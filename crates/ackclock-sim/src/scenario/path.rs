@@ -15,8 +15,12 @@ const MOST_NODES: usize = 100_000;
 pub(super) const MOST_LINKS: usize = 200_000;
 const KINDS: &[&str] = &["single", "dumbbell", "chain", "graph"];
 const HOPS: Param = Param::count("hops", 3, 1..=1000, "links one after the other, each behind a gateway");
-const RTT: Param =
-    Param::duration("rtt", Duration::from_millis(100), Duration::ZERO..=Duration::from_secs(86_400), "round trip of a flow, queues left out");
+const RTT: Param = Param::duration(
+    "rtt",
+    Duration::from_millis(100),
+    Duration::ZERO..=Duration::from_secs(86_400),
+    "round trip of a flow, queues left out",
+);
 
 /// Round-trip times of flows, without queues and without the time to send.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,7 +42,9 @@ impl RttPlan {
             Self::Links => None,
             Self::Constant(d) => Some(*d),
             Self::Uniform(a, b) => Some((*a + *b) / 2),
-            Self::List(all) => Some(all.iter().fold(Duration::ZERO, |sum, d| sum + *d) / all.len().max(1) as u64),
+            Self::List(all) => {
+                Some(all.iter().fold(Duration::ZERO, |sum, d| sum + *d) / all.len().max(1) as u64)
+            }
         }
     }
 
@@ -69,7 +75,12 @@ impl RttPlan {
             _ => unreachable!("declared as a time"),
         };
         let all = |items: &[Item]| items.iter().map(time).collect::<Result<Vec<_>>>();
-        let empty = || ScenarioError::at(&item.place, format!("`{}` is an empty list: give at least one time such as `100ms`", reader.key("rtt")));
+        let empty = || {
+            ScenarioError::at(
+                &item.place,
+                format!("`{}` is an empty list: give at least one time such as `100ms`", reader.key("rtt")),
+            )
+        };
         Ok(Some(match &item.node {
             Node::Text(text) if text == "links" => Self::Links,
             Node::List(items) if items.is_empty() => return Err(empty()),
@@ -80,15 +91,25 @@ impl RttPlan {
                     (Some(Item { node: Node::List(items), place }), None) => match all(items)?.as_slice() {
                         [a, b] if a <= b => Self::Uniform(*a, *b),
                         _ => {
-                            let message = "is not a list of a lower and an upper time such as `[\"10ms\", \"200ms\"]`";
-                            return Err(ScenarioError::at(place, format!("`{}` {message}", inner.key("uniform"))));
+                            let message =
+                                "is not a list of a lower and an upper time such as `[\"10ms\", \"200ms\"]`";
+                            return Err(ScenarioError::at(
+                                place,
+                                format!("`{}` {message}", inner.key("uniform")),
+                            ));
                         }
                     },
-                    (None, Some(Item { node: Node::List(items), .. })) if !items.is_empty() => Self::List(all(items)?),
+                    (None, Some(Item { node: Node::List(items), .. })) if !items.is_empty() => {
+                        Self::List(all(items)?)
+                    }
                     _ => {
                         inner.finish()?;
-                        let such = "`{ uniform = [\"10ms\", \"200ms\"] }` or `{ list = [\"10ms\", \"50ms\"] }`";
-                        return Err(ScenarioError::at(&item.place, format!("`{}` is a table, but not one such as {such}", reader.key("rtt"))));
+                        let such =
+                            "`{ uniform = [\"10ms\", \"200ms\"] }` or `{ list = [\"10ms\", \"50ms\"] }`";
+                        return Err(ScenarioError::at(
+                            &item.place,
+                            format!("`{}` is a table, but not one such as {such}", reader.key("rtt")),
+                        ));
                     }
                 };
                 inner.finish()?;
@@ -128,7 +149,10 @@ impl PathPlan {
             "dumbbell" => Self::pair(&reader, ctx, rtt, "dumbbell", "bottleneck"),
             "chain" => Self::chain(&reader, ctx, rtt),
             "graph" => Self::graph(&reader, ctx, rtt, files),
-            _ => Err(ScenarioError::at(place, format!("`path.kind` is `{kind}`, which is not a known kind of path{}", hint(kind, KINDS)))),
+            _ => Err(ScenarioError::at(
+                place,
+                format!("`path.kind` is `{kind}`, which is not a known kind of path{}", hint(kind, KINDS)),
+            )),
         }?;
         reader.finish()?;
         let names = plan.nodes.iter().chain(plan.edges.iter().map(|e| &e.name));
@@ -137,19 +161,30 @@ impl PathPlan {
     }
 
     /// A link and its way back, with pools of hosts behind access links if wanted.
-    fn pair(reader: &Reader<'_>, ctx: &LinkContext<'_>, rtt: Option<RttPlan>, kind: &'static str, word: &'static str) -> Result<Self> {
+    fn pair(
+        reader: &Reader<'_>,
+        ctx: &LinkContext<'_>,
+        rtt: Option<RttPlan>,
+        kind: &'static str,
+        word: &'static str,
+    ) -> Result<Self> {
         let item = reader.require(word, "a table such as `{ rate = \"10Mbit/s\" }`")?;
         let (left, right) = if kind == "single" { ("sender", "receiver") } else { ("left", "right") };
         // The delays come first: a queue may be given in bandwidth-delay products.
         let delay = peek_delay(item, &reader.key(word))?;
-        let back_delay = reader.get("back").map(|i| peek_delay(i, "path.back")).transpose()?.flatten().or(delay);
+        let back_delay =
+            reader.get("back").map(|i| peek_delay(i, "path.back")).transpose()?.flatten().or(delay);
         let links = delay.unwrap_or_default() + back_delay.unwrap_or_default();
         let access = (kind == "dumbbell").then(|| reader.get("access")).flatten();
-        let access_delay = access.map(|i| peek_delay(i, "path.access")).transpose()?.flatten().unwrap_or_default() * 4;
+        let access_delay =
+            access.map(|i| peek_delay(i, "path.access")).transpose()?.flatten().unwrap_or_default() * 4;
         let rtt = match rtt {
             Some(rtt) => rtt,
             None if (links + access_delay).is_zero() => {
-                reader.require("rtt", "a time such as `100ms`, `{ uniform = [\"10ms\", \"200ms\"] }` or a list of times")?;
+                reader.require(
+                    "rtt",
+                    "a time such as `100ms`, `{ uniform = [\"10ms\", \"200ms\"] }` or a list of times",
+                )?;
                 RttPlan::Links
             }
             None => RttPlan::Links,
@@ -182,13 +217,23 @@ impl PathPlan {
     /// Gateways in a row.
     fn chain(reader: &Reader<'_>, ctx: &LinkContext<'_>, rtt: Option<RttPlan>) -> Result<Self> {
         let items = match reader.get("links") {
-            Some(Item { node: Node::List(items), .. }) if !items.is_empty() && items.len() <= 1000 => items.iter().collect::<Vec<_>>(),
+            Some(Item { node: Node::List(items), .. }) if !items.is_empty() && items.len() <= 1000 => {
+                items.iter().collect::<Vec<_>>()
+            }
             Some(item) => {
-                return Err(ScenarioError::at(&item.place, "`path.links` is not a list of 1 to 1000 tables such as `{ rate = \"10Mbit/s\" }`"));
+                return Err(ScenarioError::at(
+                    &item.place,
+                    "`path.links` is not a list of 1 to 1000 tables such as `{ rate = \"10Mbit/s\" }`",
+                ));
             }
             None => {
-                let item = reader.require("link", "a table such as `{ rate = \"10Mbit/s\", delay = \"5ms\" }`, or `links`, a list of them")?;
-                let Some(Value::Count(hops)) = reader.param(&HOPS)?.or(Some(HOPS.default)) else { unreachable!("declared as a count") };
+                let item = reader.require(
+                    "link",
+                    "a table such as `{ rate = \"10Mbit/s\", delay = \"5ms\" }`, or `links`, a list of them",
+                )?;
+                let Some(Value::Count(hops)) = reader.param(&HOPS)?.or(Some(HOPS.default)) else {
+                    unreachable!("declared as a count")
+                };
                 vec![item; hops as usize]
             }
         };
@@ -207,14 +252,25 @@ impl PathPlan {
                 None => LinkPlan { faults: Vec::new(), ..link.clone() },
             };
             inner.finish()?;
-            edges.push(Edge { name: format!("hop{n}"), from: format!("g{}", n - 1), to: format!("g{n}"), link, back: Some(back) });
+            edges.push(Edge {
+                name: format!("hop{n}"),
+                from: format!("g{}", n - 1),
+                to: format!("g{n}"),
+                link,
+                back: Some(back),
+            });
         }
         let last = format!("g{}", edges.len());
         Ok(Self::of("chain", edges, rtt, "g0", &last))
     }
 
     /// Any nodes and edges.
-    fn graph(reader: &Reader<'_>, ctx: &LinkContext<'_>, rtt: Option<RttPlan>, files: &Files) -> Result<Self> {
+    fn graph(
+        reader: &Reader<'_>,
+        ctx: &LinkContext<'_>,
+        rtt: Option<RttPlan>,
+        files: &Files,
+    ) -> Result<Self> {
         let ctx = LinkContext { rtt: rtt.as_ref().and_then(RttPlan::mean), ..*ctx };
         let mut edges = match (reader.get("edges"), reader.text("edges_file")?) {
             (Some(Item { node: Node::List(items), .. }), None) => edges::from_list(items, &ctx)?,
@@ -223,14 +279,22 @@ impl PathPlan {
                     Some(item) => ctx.link(item, "path.link", None, false)?,
                     None => LinkPlan::pure_delay(Duration::ZERO),
                 };
-                let text = files.read(name).map_err(|e| ScenarioError::at(&item.place, format!("`path.edges_file` is `{name}`, which {e}")))?;
+                let text = files.read(name).map_err(|e| {
+                    ScenarioError::at(&item.place, format!("`path.edges_file` is `{name}`, which {e}"))
+                })?;
                 edges::from_text(&text, name, &like, &ctx)?
             }
             (Some(item), Some(_)) => {
-                return Err(ScenarioError::at(&item.place, "`path.edges` and `path.edges_file` are both given: give one of them"));
+                return Err(ScenarioError::at(
+                    &item.place,
+                    "`path.edges` and `path.edges_file` are both given: give one of them",
+                ));
             }
             (Some(item), None) => {
-                return Err(ScenarioError::at(&item.place, format!("`path.edges` is {}, which is not a list of tables", item.describe())));
+                return Err(ScenarioError::at(
+                    &item.place,
+                    format!("`path.edges` is {}, which is not a list of tables", item.describe()),
+                ));
             }
             (None, None) => {
                 reader.require(
@@ -241,7 +305,10 @@ impl PathPlan {
             }
         };
         if edges.is_empty() || edges.len() > MOST_LINKS {
-            return Err(ScenarioError::at(reader.place(), format!("`path` has {} edges; 1 to {MOST_LINKS} would do", edges.len())));
+            return Err(ScenarioError::at(
+                reader.place(),
+                format!("`path` has {} edges; 1 to {MOST_LINKS} would do", edges.len()),
+            ));
         }
         for (n, edge) in (1..).zip(&mut edges) {
             if edge.name.is_empty() {
@@ -252,22 +319,34 @@ impl PathPlan {
         if let Some(items) = reader.list("nodes") {
             let names = items
                 .iter()
-                .map(|i| i.scalar().ok_or_else(|| ScenarioError::at(&i.place, "`path.nodes` is not a list of names")))
+                .map(|i| {
+                    i.scalar()
+                        .ok_or_else(|| ScenarioError::at(&i.place, "`path.nodes` is not a list of names"))
+                })
                 .collect::<Result<Vec<_>>>()?;
-            let unlinked = plan.edges.iter().zip(1..).find_map(|(e, n)| Some((n, [&e.from, &e.to].into_iter().find(|end| !names.contains(end))?)));
+            let unlinked =
+                plan.edges.iter().zip(1..).find_map(|(e, n)| {
+                    Some((n, [&e.from, &e.to].into_iter().find(|end| !names.contains(end))?))
+                });
             if let Some((n, name)) = unlinked {
                 // A stranger may have named the file: errors show no names out of it.
                 let message = if reader.get("edges").is_none() {
                     format!("edge {n} of `path.edges_file` names a node that is not one of `path.nodes`")
                 } else {
-                    format!("`path.edges` names the node `{name}`, which is not one of `path.nodes`{}", hint(name, &names))
+                    format!(
+                        "`path.edges` names the node `{name}`, which is not one of `path.nodes`{}",
+                        hint(name, &names)
+                    )
                 };
                 return Err(ScenarioError::at(reader.place(), message));
             }
             plan.nodes = names;
         }
         if plan.nodes.len() > MOST_NODES {
-            return Err(ScenarioError::at(reader.place(), format!("`path` has {} nodes; at most {MOST_NODES} would do", plan.nodes.len())));
+            return Err(ScenarioError::at(
+                reader.place(),
+                format!("`path` has {} nodes; at most {MOST_NODES} would do", plan.nodes.len()),
+            ));
         }
         (plan.sender, plan.receiver) = (plan.nodes[0].clone(), plan.nodes[plan.nodes.len() - 1].clone());
         Ok(plan)
@@ -290,20 +369,29 @@ impl PathPlan {
             return Ok(());
         }
         let shown: Vec<&str> = self.nodes.iter().map(String::as_str).take(20).collect();
-        let near = nearest(name, self.nodes.iter().map(String::as_str)).map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
-        Err(ScenarioError::at(place, format!("`{key}` is `{name}`, which is not a node of the path{near}; nodes are {}", shown.join(", "))))
+        let near = nearest(name, self.nodes.iter().map(String::as_str))
+            .map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+        Err(ScenarioError::at(
+            place,
+            format!(
+                "`{key}` is `{name}`, which is not a node of the path{near}; nodes are {}",
+                shown.join(", ")
+            ),
+        ))
     }
 
     /// Every one-way link with its name and its ends, in the order in which the network numbers them.
     pub fn links(&self) -> impl Iterator<Item = (String, &str, &str, &LinkPlan)> {
         self.edges.iter().flat_map(|e| {
             let there = Some((e.name.clone(), e.from.as_str(), e.to.as_str(), &e.link));
-            let back = e.back.as_ref().map(|b| (format!("{}.back", e.name), e.to.as_str(), e.from.as_str(), b));
+            let back =
+                e.back.as_ref().map(|b| (format!("{}.back", e.name), e.to.as_str(), e.from.as_str(), b));
             there.into_iter().chain(back)
         })
     }
 
-    /// The rate that offered load is measured against when a workload's own path does not say: that of the slowest link.
+    /// The rate that offered load is measured against when a workload's own path does not say: that of the
+    /// slowest link.
     pub fn slowest(&self) -> Option<Rate> {
         self.links().filter_map(|(_, _, _, l)| l.rate).min()
     }

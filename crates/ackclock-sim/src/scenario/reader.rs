@@ -22,7 +22,10 @@ impl<'a> Reader<'a> {
     /// Reads `item`, which stands at `key`, as a table.
     pub(super) fn new(item: &'a Item, key: &str) -> Result<Self> {
         let Node::Table(entries) = &item.node else {
-            return Err(ScenarioError::at(&item.place, format!("`{key}` is {}, which is not a table", item.describe())));
+            return Err(ScenarioError::at(
+                &item.place,
+                format!("`{key}` is {}, which is not a table", item.describe()),
+            ));
         };
         Ok(Self { key: key.to_owned(), place: item.place.clone(), entries, known: RefCell::default() })
     }
@@ -30,7 +33,12 @@ impl<'a> Reader<'a> {
     /// Reads `item` as a table, or as the word that stands for a table with that `kind` alone.
     pub(super) fn or_kind(item: &'a Item, key: &str) -> Result<(Self, Option<&'a str>)> {
         if let Node::Text(kind) = &item.node {
-            let empty = Self { key: key.to_owned(), place: item.place.clone(), entries: &[], known: RefCell::default() };
+            let empty = Self {
+                key: key.to_owned(),
+                place: item.place.clone(),
+                entries: &[],
+                known: RefCell::default(),
+            };
             return Ok((empty, Some(kind)));
         }
         Ok((Self::new(item, key)?, None))
@@ -58,10 +66,16 @@ impl<'a> Reader<'a> {
         }
         // A slip of the pen says more than a gap.
         let known = self.known.borrow();
-        let slip = self.entries.iter().find(|(key, _)| !known.contains(key) && nearest(key, [name]).is_some());
+        let slip =
+            self.entries.iter().find(|(key, _)| !known.contains(key) && nearest(key, [name]).is_some());
         Err(match slip {
-            Some((key, item)) => ScenarioError::at(&item.place, format!("`{}` is not a known key (did you mean `{name}`?)", self.key(key))),
-            None => ScenarioError::at(&self.place, format!("`{}` is missing: give {would_do}", self.key(name))),
+            Some((key, item)) => ScenarioError::at(
+                &item.place,
+                format!("`{}` is not a known key (did you mean `{name}`?)", self.key(key)),
+            ),
+            None => {
+                ScenarioError::at(&self.place, format!("`{}` is missing: give {would_do}", self.key(name)))
+            }
         })
     }
 
@@ -96,7 +110,10 @@ impl<'a> Reader<'a> {
         let key = self.key(param.name);
         let Some(text) = text else {
             let such = format!("such as `{}`", param.default);
-            return Err(ScenarioError::at(&item.place, format!("`{key}` is {}, where a single value belongs {such}", item.describe())));
+            return Err(ScenarioError::at(
+                &item.place,
+                format!("`{key}` is {}, where a single value belongs {such}", item.describe()),
+            ));
         };
         param.parse(text).map_err(|e| refused(&key, &item.place, &e))
     }
@@ -106,7 +123,10 @@ impl<'a> Reader<'a> {
         let Some(item) = self.get(name) else { return Ok(None) };
         match &item.node {
             Node::Text(text) => Ok(Some((text, item))),
-            _ => Err(ScenarioError::at(&item.place, format!("`{}` is {}, which is not text in quotes", self.key(name), item.describe()))),
+            _ => Err(ScenarioError::at(
+                &item.place,
+                format!("`{}` is {}, which is not text in quotes", self.key(name), item.describe()),
+            )),
         }
     }
 
@@ -122,7 +142,10 @@ impl<'a> Reader<'a> {
     pub(super) fn finish(&self) -> Result<()> {
         let known = self.known.borrow();
         let Some((key, item)) = self.entries.iter().find(|(k, _)| !known.contains(k)) else { return Ok(()) };
-        Err(ScenarioError::at(&item.place, format!("`{}` is not a known key{}", self.key(key), hint(key, &known))))
+        Err(ScenarioError::at(
+            &item.place,
+            format!("`{}` is not a known key{}", self.key(key), hint(key, &known)),
+        ))
     }
 }
 
@@ -135,7 +158,10 @@ pub(super) fn check_name(key: &str, name: &str, place: &Place) -> Result<()> {
         return Ok(());
     }
     let begin: String = name.chars().take(20).collect();
-    let message = format!("`{key}` has a name of {} bytes that begins with `{begin}`; at most {LONGEST_NAME} would do", name.len());
+    let message = format!(
+        "`{key}` has a name of {} bytes that begins with `{begin}`; at most {LONGEST_NAME} would do",
+        name.len()
+    );
     Err(ScenarioError::at(place, message))
 }
 

@@ -26,14 +26,30 @@ const LONGEST: Duration = Duration::from_secs(10_000_000);
 
 /// Keys of the run itself.
 const RUN: &[Param] = &[
-    Param::duration("duration", Duration::from_secs(100), Duration::from_nanos(1)..=LONGEST, "time over which flows start and are observed"),
-    Param::duration("warmup", Duration::ZERO, Duration::ZERO..=LONGEST, "what happens before this counts in no number of the tables and summaries"),
-    Param::duration("measure_from", Duration::ZERO, Duration::ZERO..=LONGEST, "the same as `warmup`: the later of the two counts (M-U1)"),
+    Param::duration(
+        "duration",
+        Duration::from_secs(100),
+        Duration::from_nanos(1)..=LONGEST,
+        "time over which flows start and are observed",
+    ),
+    Param::duration(
+        "warmup",
+        Duration::ZERO,
+        Duration::ZERO..=LONGEST,
+        "what happens before this counts in no number of the tables and summaries",
+    ),
+    Param::duration(
+        "measure_from",
+        Duration::ZERO,
+        Duration::ZERO..=LONGEST,
+        "the same as `warmup`: the later of the two counts (M-U1)",
+    ),
     Param::count(
         "measure_after",
         0,
         0..=1_000_000,
-        "the counters of a flow count from the end of its so many-th loss episode on: 1 leaves out its first slow start (M-U1); the numbers of links, which have no such moment, are then missing from summaries",
+        "the counters of a flow count from the end of its so many-th loss episode on: 1 leaves out its first \
+         slow start (M-U1); the numbers of links, which have no such moment, are then missing from summaries",
     ),
     Param::duration(
         "drain",
@@ -46,8 +62,13 @@ const SEED: Param = Param::count("seed", 1, 0..=i64::MAX as u64, "seed of all ra
 const REPEAT: Param = Param::count("repeat", 1, 1..=MOST_SEEDS, "runs with seed, seed + 1 and so on");
 
 /// Names of the groups of events that can be traced.
-const TRACES: &[(&str, Mask)] =
-    &[("packets", Mask::PACKETS), ("samples", Mask::SAMPLES), ("episodes", Mask::EPISODES), ("all", Mask::ALL), ("none", Mask::NONE)];
+const TRACES: &[(&str, Mask)] = &[
+    ("packets", Mask::PACKETS),
+    ("samples", Mask::SAMPLES),
+    ("episodes", Mask::EPISODES),
+    ("all", Mask::ALL),
+    ("none", Mask::NONE),
+];
 
 /// A scenario as it was written, overrides applied.
 #[derive(Clone, Debug)]
@@ -79,7 +100,8 @@ impl Scenario {
     /// Makes every choice explicit, with the built-in policies and no files.
     ///
     /// # Errors
-    /// When something is unknown, missing or impossible: one sentence with the place, the value met and the values that would do.
+    /// When something is unknown, missing or impossible: one sentence with the place, the value met and the
+    /// values that would do.
     pub fn resolve(&self) -> Result<Resolved> {
         self.resolve_with(&Registry::builtin(), &Files::none())
     }
@@ -95,38 +117,67 @@ impl Scenario {
         let seeds = seeds(&reader)?;
         let trace = trace(&reader)?;
         if params.duration("warmup") >= params.duration("duration") {
-            let message =
-                format!("`warmup` is `{}`, which is not less than `duration`, `{}`", params.duration("warmup"), params.duration("duration"));
+            let message = format!(
+                "`warmup` is `{}`, which is not less than `duration`, `{}`",
+                params.duration("warmup"),
+                params.duration("duration")
+            );
             return Err(ScenarioError::at(reader.place(), message));
         }
         for moment in ["warmup", "measure_from"] {
             if !params.duration(moment).is_zero() && params.count("measure_after") > 0 {
-                return Err(ScenarioError::at(reader.place(), format!("`{moment}` and `measure_after` are both given: give either")));
+                return Err(ScenarioError::at(
+                    reader.place(),
+                    format!("`{moment}` and `measure_after` are both given: give either"),
+                ));
             }
         }
         if params.duration("measure_from") >= params.duration("duration") {
             let (from, duration) = (params.duration("measure_from"), params.duration("duration"));
-            let message = format!("`measure_from` is `{from}`, which is not less than `duration`, `{duration}`");
+            let message =
+                format!("`measure_from` is `{from}`, which is not less than `duration`, `{duration}`");
             return Err(ScenarioError::at(reader.place(), message));
         }
-        let item = reader.require("path", "a table `[path]` with a `kind`: single, dumbbell, chain or graph")?;
-        let path = PathPlan::read(item, &LinkContext { registry, rtt: None, faults_left: &Cell::new(MOST_FAULTS) }, files)?;
-        let item = reader.require("stacks", "a table `[stacks]` with a name for each stack, such as `tcp = \"sack\"`")?;
+        let item =
+            reader.require("path", "a table `[path]` with a `kind`: single, dumbbell, chain or graph")?;
+        let path = PathPlan::read(
+            item,
+            &LinkContext { registry, rtt: None, faults_left: &Cell::new(MOST_FAULTS) },
+            files,
+        )?;
+        let item = reader
+            .require("stacks", "a table `[stacks]` with a name for each stack, such as `tcp = \"sack\"`")?;
         let syn_retries = reader.get("syn_retries");
         let stacks = stack::read_all(item, syn_retries, registry)?;
-        let items = match reader.require("workload", "a table `[workload]` with a `kind` such as web or bulk")? {
-            Item { node: Node::List(items), .. } => items.as_slice(),
-            item => std::slice::from_ref(item),
-        };
+        let items =
+            match reader.require("workload", "a table `[workload]` with a `kind` such as web or bulk")? {
+                Item { node: Node::List(items), .. } => items.as_slice(),
+                item => std::slice::from_ref(item),
+            };
         let workloads = WorkloadContext { registry, path: &path, stacks: &stacks, files }.read_all(items)?;
         let runs = runs(&reader, &stacks, &workloads)?;
         reader.finish()?;
-        let stacks_of_all = runs.iter().map(|run| run.shares.len() + run.named.len()).sum::<usize>().max(runs.len());
+        let stacks_of_all =
+            runs.iter().map(|run| run.shares.len() + run.named.len()).sum::<usize>().max(runs.len());
         if stacks_of_all.saturating_mul(seeds.len()) > MOST_RUNS {
-            let message = format!("{} seeds for {stacks_of_all} stacks ask for {} runs", seeds.len(), stacks_of_all.saturating_mul(seeds.len()));
+            let message = format!(
+                "{} seeds for {stacks_of_all} stacks ask for {} runs",
+                seeds.len(),
+                stacks_of_all.saturating_mul(seeds.len())
+            );
             return Err(ScenarioError::new(format!("{message}; at most {MOST_RUNS} would do")));
         }
-        let mut resolved = Resolved { title, params, seeds, trace, path, workloads, stacks, runs, expected: Expected::default() };
+        let mut resolved = Resolved {
+            title,
+            params,
+            seeds,
+            trace,
+            path,
+            workloads,
+            stacks,
+            runs,
+            expected: Expected::default(),
+        };
         check::complete(&mut resolved)?;
         Ok(resolved)
     }
@@ -187,7 +238,8 @@ impl Resolved {
         self.params.duration("duration")
     }
 
-    /// Where the window begins that every number of the tables and summaries covers: `warmup`, or `measure_from` where that is later.
+    /// Where the window begins that every number of the tables and summaries covers: `warmup`, or
+    /// `measure_from` where that is later.
     pub fn warmup(&self) -> Duration {
         self.params.duration("warmup").max(self.params.duration("measure_from"))
     }
@@ -228,10 +280,14 @@ impl Resolved {
         for (name, v) in self.params.iter() {
             let _ = writeln!(out, "{name} = {}", write::value(v));
         }
-        let names = TRACES[..3].iter().filter(|(_, mask)| self.trace.any(*mask)).map(|(name, _)| write::quoted(name));
+        let names =
+            TRACES[..3].iter().filter(|(_, mask)| self.trace.any(*mask)).map(|(name, _)| write::quoted(name));
         let _ = writeln!(out, "trace = [{}]", names.collect::<Vec<_>>().join(", "));
         for run in self.runs.iter().filter(|r| r.label == "mix") {
-            let shares = run.shares.iter().map(|(i, share)| format!("{} = {share}", write::key(&self.stacks[*i].label)));
+            let shares = run
+                .shares
+                .iter()
+                .map(|(i, share)| format!("{} = {share}", write::key(&self.stacks[*i].label)));
             let _ = writeln!(out, "mix = {{ {} }}", shares.collect::<Vec<_>>().join(", "));
         }
         out.push('\n');
@@ -253,16 +309,25 @@ fn seeds(reader: &Reader<'_>) -> Result<Vec<u64>> {
         return Ok((0..repeat.map_or(1, count)).map(|n| first.wrapping_add(n) & i64::MAX as u64).collect());
     };
     if seed.is_some() || repeat.is_some() {
-        return Err(ScenarioError::at(reader.place(), "`seeds` is given together with `seed` or `repeat`: give either"));
+        return Err(ScenarioError::at(
+            reader.place(),
+            "`seeds` is given together with `seed` or `repeat`: give either",
+        ));
     }
     if items.is_empty() || items.len() as u64 > MOST_SEEDS {
-        return Err(ScenarioError::at(reader.place(), format!("`seeds` is a list of {}; 1 to {MOST_SEEDS} would do", items.len())));
+        return Err(ScenarioError::at(
+            reader.place(),
+            format!("`seeds` is a list of {}; 1 to {MOST_SEEDS} would do", items.len()),
+        ));
     }
     let mut seeds = Vec::with_capacity(items.len());
     for item in items {
         let seed = count(reader.parse(&SEED, item)?);
         if seeds.contains(&seed) {
-            return Err(ScenarioError::at(&item.place, format!("`seeds` has {seed} twice, which would give the same run twice")));
+            return Err(ScenarioError::at(
+                &item.place,
+                format!("`seeds` has {seed} twice, which would give the same run twice"),
+            ));
         }
         seeds.push(seed);
     }
@@ -276,14 +341,22 @@ fn trace(reader: &Reader<'_>) -> Result<Mask> {
         let known: Vec<&str> = TRACES.iter().map(|(name, _)| *name).collect();
         let group = TRACES.iter().find(|(name, _)| *name == word);
         let (_, group) = group.ok_or_else(|| {
-            ScenarioError::at(&item.place, format!("`trace` is {}, which is not a known group of events{}", item.describe(), hint(&word, &known)))
+            ScenarioError::at(
+                &item.place,
+                format!(
+                    "`trace` is {}, which is not a known group of events{}",
+                    item.describe(),
+                    hint(&word, &known)
+                ),
+            )
         })?;
         mask.0 |= group.0;
     }
     Ok(mask)
 }
 
-/// One run for each stack that no workload names, or one for all with `mix` or when every workload names its own.
+/// One run for each stack that no workload names, or one for all with `mix` or when every workload names its
+/// own.
 fn runs(reader: &Reader<'_>, stacks: &[StackPlan], workloads: &[WorkloadPlan]) -> Result<Vec<RunPlan>> {
     let named = |i: usize| workloads.iter().any(|w| w.stack == Some(i));
     let (named, compared): (Vec<usize>, Vec<usize>) = (0..stacks.len()).partition(|i| named(*i));
@@ -291,16 +364,27 @@ fn runs(reader: &Reader<'_>, stacks: &[StackPlan], workloads: &[WorkloadPlan]) -
         let without = workloads.iter().find(|w| w.stack.is_none() && !matches!(w.body, Body::Udp { .. }));
         return match (without, compared.first()) {
             (Some(w), None) => {
-                let message = format!("`[stacks]` has none for workload `{}`: give it a `stack`, or add one that no workload names", w.name);
+                let message = format!(
+                    "`[stacks]` has none for workload `{}`: give it a `stack`, or add one that no workload \
+                     names",
+                    w.name
+                );
                 Err(ScenarioError::at(reader.place(), message))
             }
             (None, Some(i)) if !named.is_empty() => {
-                let message = format!("`stacks.{}` is used by no workload: each names its own `stack`", write::key(&stacks[*i].label));
+                let message = format!(
+                    "`stacks.{}` is used by no workload: each names its own `stack`",
+                    write::key(&stacks[*i].label)
+                );
                 Err(ScenarioError::at(reader.place(), message))
             }
             (None, None) => Ok(vec![RunPlan { label: "all".to_owned(), shares: Vec::new(), named }]),
             _ => {
-                let run = |i: usize| RunPlan { label: stacks[i].label.clone(), shares: vec![(i, 1.0)], named: named.clone() };
+                let run = |i: usize| RunPlan {
+                    label: stacks[i].label.clone(),
+                    shares: vec![(i, 1.0)],
+                    named: named.clone(),
+                };
                 Ok(compared.into_iter().map(run).collect())
             }
         };
@@ -311,13 +395,19 @@ fn runs(reader: &Reader<'_>, stacks: &[StackPlan], workloads: &[WorkloadPlan]) -
     let mut shares = Vec::new();
     for (name, item) in mix.entries() {
         let i = stacks.iter().position(|s| s.label == *name);
-        let i = i.ok_or_else(|| ScenarioError::at(&item.place, format!("`mix.{name}` is not one of `[stacks]`{}", hint(name, &known))))?;
+        let i = i.ok_or_else(|| {
+            ScenarioError::at(
+                &item.place,
+                format!("`mix.{name}` is not one of `[stacks]`{}", hint(name, &known)),
+            )
+        })?;
         let text = item.scalar();
         let value = text.as_deref().map(|t| SHARE.parse(t));
         match value {
             Some(Ok(Value::Ratio(share))) => shares.push((i, share)),
             _ => {
-                let message = format!("`mix.{name}` is {}, which is not a share between 0 and 1", item.describe());
+                let message =
+                    format!("`mix.{name}` is {}, which is not a share between 0 and 1", item.describe());
                 return Err(ScenarioError::at(&item.place, message));
             }
         }

@@ -42,6 +42,7 @@ pub struct HandedOn {
     pub attempt: u32,
     /// Its episodes.
     pub episodes: Vec<EpisodeRow>,
-    /// The connection by which the tables call the first source of datagrams, which is [`crate::FIRST_DATAGRAM`] in the parts.
+    /// The connection by which the tables call the first source of datagrams, which is
+    /// [`crate::FIRST_DATAGRAM`] in the parts.
     pub first_datagram: u32,
 }

@@ -35,17 +35,24 @@ const TELL_EVERY: time::Duration = time::Duration::from_millis(50);
 /// How often a run that found no room asks whether it is its turn.
 const WAIT: time::Duration = time::Duration::from_millis(20);
 
-/// Runs all that `scenario` asks for on `workers` threads (0 and 1: one). The results do not depend on how many there are.
+/// Runs all that `scenario` asks for on `workers` threads (0 and 1: one). The results do not depend on how
+/// many there are.
 ///
-/// `progress` is called from the calling thread a few times a second, and stops the runs by answering `Break`; the answer is then `None`.
+/// `progress` is called from the calling thread a few times a second, and stops the runs by answering
+/// `Break`; the answer is then `None`.
 ///
 /// # Errors
 /// When a run cannot be set up, or the simulator finds its books out of balance.
-pub fn run(scenario: &Resolved, progress: impl FnMut(&Progress) -> ControlFlow<()>, workers: usize) -> Result<Option<Results>> {
+pub fn run(
+    scenario: &Resolved,
+    progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    workers: usize,
+) -> Result<Option<Results>> {
     run_within(scenario, progress, workers, &Limits::default(), None)
 }
 
-/// The same within other limits. Traces that have no room in memory go to `sink`; without one they count as memory.
+/// The same within other limits. Traces that have no room in memory go to `sink`; without one they count as
+/// memory.
 ///
 /// # Errors
 /// As [`run`], and when the runs are expected to hold more than they may, or do.
@@ -84,7 +91,8 @@ pub fn run_within(
     collect(scenario, &jobs, shared)
 }
 
-/// What the threads share. Results are kept by the number of their job, so that it does not matter who makes them.
+/// What the threads share. Results are kept by the number of their job, so that it does not matter who makes
+/// them.
 pub(super) struct Shared<'a> {
     next: AtomicUsize,
     pub(super) stop: AtomicBool,
@@ -112,10 +120,11 @@ pub(super) struct Slot {
 }
 
 impl Shared<'_> {
-    /// True when the runs under way hold more than they may together, and a run of a lower number than `n` is among them: `n` gives way. So
-    /// the first one always goes on, and results do not depend on it.
+    /// True when the runs under way hold more than they may together, and a run of a lower number than `n` is
+    /// among them: `n` gives way. So the first one always goes on, and results do not depend on it.
     pub(super) fn must_give_way(&self, n: usize) -> bool {
-        self.held.load(Ordering::Relaxed) + self.kept.load(Ordering::Relaxed) > self.limits.memory && self.has_earlier(n)
+        self.held.load(Ordering::Relaxed) + self.kept.load(Ordering::Relaxed) > self.limits.memory
+            && self.has_earlier(n)
     }
 
     /// The run of `slot` holds so many bytes now.
@@ -137,12 +146,18 @@ impl Shared<'_> {
         if all <= most {
             return Ok(());
         }
-        let message = "lower the load, make `duration` shorter, ask for fewer runs, or allow more memory (`--memory`)";
-        Err(ScenarioError::too_large(format!("the tables of all runs would take more than {}: {message}", Size(most))))
+        let message =
+            "lower the load, make `duration` shorter, ask for fewer runs, or allow more memory (`--memory`)";
+        Err(ScenarioError::too_large(format!(
+            "the tables of all runs would take more than {}: {message}",
+            Size(most)
+        )))
     }
 
     fn progress(&self, jobs: &[Job]) -> Progress {
-        let sum = |count: fn(&Slot) -> &AtomicU64| self.slots.iter().map(|s| count(s).load(Ordering::Relaxed)).sum::<u64>();
+        let sum = |count: fn(&Slot) -> &AtomicU64| {
+            self.slots.iter().map(|s| count(s).load(Ordering::Relaxed)).sum::<u64>()
+        };
         Progress {
             share: sum(|s| &s.millionths) as f64 / (jobs.len() as f64 * 1e6),
             runs_done: self.done.load(Ordering::Acquire),
@@ -153,7 +168,8 @@ impl Shared<'_> {
     }
 }
 
-/// Stops everything when its thread panics, so that nobody waits for a result that will not come; the panic then reaches the caller.
+/// Stops everything when its thread panics, so that nobody waits for a result that will not come; the panic
+/// then reaches the caller.
 struct Alarm<'a, 'b>(&'a Shared<'b>);
 
 impl Drop for Alarm<'_, '_> {
@@ -186,7 +202,8 @@ fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared<'_>) {
     }
 }
 
-/// One simulation; `None` when it was stopped. One that has to give way begins anew when it is the first of those under way.
+/// One simulation; `None` when it was stopped. One that has to give way begins anew when it is the first of
+/// those under way.
 fn simulate(scenario: &Resolved, job: Job, n: usize, shared: &Shared<'_>) -> Result<Option<Done>> {
     let slot = &shared.slots[n];
     for attempt in 0.. {
@@ -216,7 +233,15 @@ fn collect(scenario: &Resolved, jobs: &[Job], shared: Shared<'_>) -> Result<Opti
             Some(Ok(Done { outcome, simulated, links_warm, links_end, handed_on })) => {
                 let run = scenario.runs[job.run].label.clone();
                 let label = scenario.label(*job);
-                results.runs.push(RunInfo { label, run, seed: job.seed, simulated, events: outcome.processed, links_warm, links_end });
+                results.runs.push(RunInfo {
+                    label,
+                    run,
+                    seed: job.seed,
+                    simulated,
+                    events: outcome.processed,
+                    links_warm,
+                    links_end,
+                });
                 results.flows.extend(outcome.flows);
                 results.links.extend(outcome.links);
                 results.events.push(outcome.events);

@@ -29,12 +29,20 @@ pub struct StackPlan {
     pub stack: Stack,
 }
 
-/// Reads `[stacks]`: each entry is a preset's name, or a table of a `preset` and what differs from it. `syn_retries` holds for all of them.
-pub(super) fn read_all(item: &Item, syn_retries: Option<&Item>, registry: &Registry) -> Result<Vec<StackPlan>> {
+/// Reads `[stacks]`: each entry is a preset's name, or a table of a `preset` and what differs from it.
+/// `syn_retries` holds for all of them.
+pub(super) fn read_all(
+    item: &Item,
+    syn_retries: Option<&Item>,
+    registry: &Registry,
+) -> Result<Vec<StackPlan>> {
     let reader = Reader::new(item, "stacks")?;
     let n = reader.entries().len();
     if n == 0 || n > MOST_STACKS {
-        let message = format!("`stacks` has {n} entries; 1 to {MOST_STACKS} would do, each a name for a preset such as `tcp = \"sack\"`");
+        let message = format!(
+            "`stacks` has {n} entries; 1 to {MOST_STACKS} would do, each a name for a preset such as `tcp = \
+             \"sack\"`"
+        );
         return Err(ScenarioError::at(reader.place(), message));
     }
     reader.entries().iter().map(|(label, item)| read(label, item, syn_retries, registry)).collect()
@@ -47,17 +55,23 @@ fn read(label: &str, item: &Item, syn_retries: Option<&Item>, registry: &Registr
     check_name("stacks", label, &item.place)?;
     let key = format!("stacks.{}", write::key(label));
     let named = |name: &str, key: &str, item: &Item| {
-        Stack::named(registry, name).map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`: {e}")))
+        Stack::named(registry, name)
+            .map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`: {e}")))
     };
     let mut stack = match &item.node {
         Node::Text(name) => named(name, &key, item)?,
         Node::Table(entries) => match entries.iter().find(|(k, _)| k == "preset") {
-            Some((_, preset)) => named(&preset.scalar().unwrap_or_default(), &format!("{key}.preset"), preset)?,
+            Some((_, preset)) => {
+                named(&preset.scalar().unwrap_or_default(), &format!("{key}.preset"), preset)?
+            }
             None => named(DEFAULT, &key, item)?,
         },
         _ => {
-            let message =
-                format!("`{key}` is {}, which is neither a preset such as `\"sack+star(3)\"` nor a table of one and what differs", item.describe());
+            let message = format!(
+                "`{key}` is {}, which is neither a preset such as `\"sack+star(3)\"` nor a table of one and \
+                 what differs",
+                item.describe()
+            );
             return Err(ScenarioError::at(&item.place, message));
         }
     };
@@ -79,13 +93,19 @@ fn policy(stack: &mut Stack, name: &str, key: &str, entries: &[(String, Item)]) 
     if let Some((_, item)) = entries.iter().find(|(k, _)| k == "kind") {
         set(stack, name, key, item)?;
     }
-    entries.iter().filter(|(k, _)| k != "kind").try_for_each(|(param, item)| set(stack, &format!("{name}.{param}"), key, item))
+    entries
+        .iter()
+        .filter(|(k, _)| k != "kind")
+        .try_for_each(|(param, item)| set(stack, &format!("{name}.{param}"), key, item))
 }
 
 fn set(stack: &mut Stack, name: &str, key: &str, item: &Item) -> Result<()> {
     let full = if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
     let Some(text) = item.scalar() else {
-        return Err(ScenarioError::at(&item.place, format!("`{full}` is {}, where a single value belongs", item.describe())));
+        return Err(ScenarioError::at(
+            &item.place,
+            format!("`{full}` is {}, where a single value belongs", item.describe()),
+        ));
     };
     stack.set(name, &text).map_err(|e| match e {
         StackError::Registry(RegistryError::Param(e)) => refused(&full, &item.place, &e),
@@ -93,7 +113,10 @@ fn set(stack: &mut Stack, name: &str, key: &str, item: &Item) -> Result<()> {
             let hint = nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
             ScenarioError::at(
                 &item.place,
-                format!("`{full}` is not a known key{hint}; known are preset, {}, and the connection's options", KINDS.join(", ")),
+                format!(
+                    "`{full}` is not a known key{hint}; known are preset, {}, and the connection's options",
+                    KINDS.join(", ")
+                ),
             )
         }
         e => ScenarioError::at(&item.place, format!("`{full}`: {e}")),
@@ -113,7 +136,11 @@ impl StackPlan {
 
     /// What makes its endpoints.
     pub fn factory(&self) -> Arc<dyn StackFactory> {
-        Arc::new(Factory { label: self.label.as_str().into(), config: Arc::new(self.stack.config()), stack: self.stack.clone() })
+        Arc::new(Factory {
+            label: self.label.as_str().into(),
+            config: Arc::new(self.stack.config()),
+            stack: self.stack.clone(),
+        })
     }
 
     /// One table of `[stacks]`, every policy with all of its parameters.

@@ -10,14 +10,17 @@ use super::workload::Body;
 use crate::network::{LinkId, Network, NodeId};
 use crate::sim::Measured;
 
-/// What one stack came to in one run. Every number covers the same window, from [`Resolved::warmup`] to the end of `duration`.
+/// What one stack came to in one run. Every number covers the same window, from [`Resolved::warmup`] to the
+/// end of `duration`.
 ///
-/// Counters (timeouts, segments, packets, bytes) count what happened in it, in flows that began earlier too. Flows, response times and sizes are those of
-/// the flows that began in it, which are followed to their end through `drain`, and of those without a limit to their size, which count whenever they
-/// began: their responses are those that ended in the window. Response times are those of flows that finished, or the means over the responses of a
-/// flow that does not end (telnet).
+/// Counters (timeouts, segments, packets, bytes) count what happened in it, in flows that began earlier too.
+/// Flows, response times and sizes are those of the flows that began in it, which are followed to their end
+/// through `drain`, and of those without a limit to their size, which count whenever they began: their
+/// responses are those that ended in the window. Response times are those of flows that finished, or the
+/// means over the responses of a flow that does not end (telnet).
 ///
-/// With `measure_after` each flow has a window of its own, so that links and flows have none in common: the numbers of links are missing then.
+/// With `measure_after` each flow has a window of its own, so that links and flows have none in common: the
+/// numbers of links are missing then.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Summary {
     /// Label of the run in the tables.
@@ -48,7 +51,8 @@ pub struct Summary {
     pub bottleneck: String,
     /// Packets dropped there over packets offered.
     pub loss: Option<f64>,
-    /// Unique payload through it per time (B-U2); in a mix the payload delivered to this stack's receivers instead, through `drain` too.
+    /// Unique payload through it per time (B-U2); in a mix the payload delivered to this stack's receivers
+    /// instead, through `drain` too.
     pub goodput: Option<Rate>,
     /// Share of the time in which it was sending.
     pub utilisation: Option<f64>,
@@ -66,7 +70,8 @@ pub struct Summary {
     pub data_segments_sent: u64,
     /// Mean of the sizes drawn; missing without flows of a limited size.
     pub mean_size: Option<f64>,
-    /// The sum of those sent through the bottleneck, over time and its rate: the load as it was realised (payload alone).
+    /// The sum of those sent through the bottleneck, over time and its rate: the load as it was realised
+    /// (payload alone).
     pub load: Option<f64>,
 }
 
@@ -84,11 +89,13 @@ impl Summary {
             let plan = &scenario.runs[job.run];
             let name = scenario.label(job);
             let rows: Vec<_> = results.flows.iter().filter(|f| &*f.run == name.as_str()).collect();
-            let stacks: Vec<usize> = plan.shares.iter().map(|(i, _)| *i).chain(plan.named.iter().copied()).collect();
+            let stacks: Vec<usize> =
+                plan.shares.iter().map(|(i, _)| *i).chain(plan.named.iter().copied()).collect();
             for stack in &stacks {
                 let label = &scenario.stacks[*stack].label;
                 let own: Vec<_> = rows.iter().copied().filter(|f| &*f.stack == label.as_str()).collect();
-                let mut s = Self { run: name.clone(), stack: label.clone(), seed: job.seed, ..Self::default() };
+                let mut s =
+                    Self { run: name.clone(), stack: label.clone(), seed: job.seed, ..Self::default() };
                 s.count(&own, scenario);
                 s.link(&own, scenario, info, stacks.len() > 1);
                 out.push(s);
@@ -102,7 +109,10 @@ impl Summary {
         let mut times = Vec::new();
         for f in rows.iter().filter(|f| f.protocol == "tcp") {
             self.timeouts += u64::from(f.timeouts);
-            self.timeouts_by_round.iter_mut().zip(f.timeouts_by_round).for_each(|(sum, n)| *sum += u64::from(n));
+            self.timeouts_by_round
+                .iter_mut()
+                .zip(f.timeouts_by_round)
+                .for_each(|(sum, n)| *sum += u64::from(n));
             self.spurious_timeouts += u64::from(f.spurious_timeouts);
             self.retransmitted_segments += f.retransmitted_segments;
             self.unneeded_retransmissions += f.unneeded_retransmissions;
@@ -134,7 +144,11 @@ impl Summary {
         let seconds = span.as_secs_f64();
         self.bottleneck = after.name.to_string();
         let warm = Instant::ZERO + scenario.warmup();
-        let sizes: Vec<_> = rows.iter().filter(|f| f.start >= warm).filter_map(|f| f.size.map(|size| (*f, size as f64))).collect();
+        let sizes: Vec<_> = rows
+            .iter()
+            .filter(|f| f.start >= warm)
+            .filter_map(|f| f.size.map(|size| (*f, size as f64)))
+            .collect();
         let sum = |sizes: &[(&FlowRow, f64)]| sizes.iter().map(|(_, size)| size).sum::<f64>();
         self.mean_size = (!sizes.is_empty()).then(|| sum(&sizes) / sizes.len() as f64);
         if matches!(scenario.measured(), Measured::AfterEpisodes(_)) {
@@ -168,18 +182,32 @@ struct Users<'a> {
 
 impl<'a> Users<'a> {
     fn of(scenario: &'a Resolved, link: u32) -> Self {
-        Self { link: LinkId(link), network: build::network(scenario, true).ok(), nodes: build::node_ids(scenario), known: BTreeMap::new() }
+        Self {
+            link: LinkId(link),
+            network: build::network(scenario, true).ok(),
+            nodes: build::node_ids(scenario),
+            known: BTreeMap::new(),
+        }
     }
 
     fn contains(&mut self, f: &FlowRow) -> bool {
-        let (from, to) = if f.sender == Side::Client { (&f.client, &f.server) } else { (&f.server, &f.client) };
-        let (Some(network), Some(a), Some(b)) = (&self.network, self.nodes.get(&**from), self.nodes.get(&**to)) else { return true };
+        let (from, to) =
+            if f.sender == Side::Client { (&f.client, &f.server) } else { (&f.server, &f.client) };
+        let (Some(network), Some(a), Some(b)) =
+            (&self.network, self.nodes.get(&**from), self.nodes.get(&**to))
+        else {
+            return true;
+        };
         let link = self.link;
-        *self.known.entry((from.clone(), to.clone())).or_insert_with(|| network.path(*a, *b).is_ok_and(|path| path.contains(&link)))
+        *self
+            .known
+            .entry((from.clone(), to.clone()))
+            .or_insert_with(|| network.path(*a, *b).is_ok_and(|path| path.contains(&link)))
     }
 }
 
-/// The bottleneck between warm-up and the end of `duration`: the link that the path calls so, or the busiest one.
+/// The bottleneck between warm-up and the end of `duration`: the link that the path calls so, or the busiest
+/// one.
 fn bottleneck<'a>(scenario: &Resolved, info: &'a RunInfo) -> Option<(&'a LinkRow, &'a LinkRow)> {
     let mut pairs = info.links_warm.iter().zip(&info.links_end);
     if matches!(scenario.path.kind, "single" | "dumbbell") {

@@ -25,23 +25,38 @@ pub struct Transfer {
 }
 
 impl Resolved {
-    /// The transfers of one job, in the order of their starts: those that the simulator would draw, from the same streams of random numbers.
+    /// The transfers of one job, in the order of their starts: those that the simulator would draw, from the
+    /// same streams of random numbers.
     ///
     /// # Errors
-    /// When the scenario has anything but one workload of kind `web`, or a path of more than one link each way.
+    /// When the scenario has anything but one workload of kind `web`, or a path of more than one link each
+    /// way.
     pub fn transfers(&self, job: Job) -> Result<Vec<Transfer>> {
         let [workload] = self.workloads.as_slice() else {
-            return Err(ScenarioError::new(format!("the scenario has {} workloads; one of kind `web` would do here", self.workloads.len())));
+            return Err(ScenarioError::new(format!(
+                "the scenario has {} workloads; one of kind `web` would do here",
+                self.workloads.len()
+            )));
         };
         let Body::Web(web) = &workload.body else {
-            return Err(ScenarioError::new(format!("`workload.kind` is `{}`; `web` would do here", workload.kind)));
+            return Err(ScenarioError::new(format!(
+                "`workload.kind` is `{}`; `web` would do here",
+                workload.kind
+            )));
         };
         if self.path.edges.len() != 1 {
-            return Err(ScenarioError::new(format!("`path` has {} links; one and its way back would do here", self.path.edges.len())));
+            return Err(ScenarioError::new(format!(
+                "`path` has {} links; one and its way back would do here",
+                self.path.edges.len()
+            )));
         }
         let expected = workload.expected_flows(self.duration());
         if expected > MOST_TRANSFERS {
-            let message = format!("workload `{}` would make about {expected:.0} transfers; at most {MOST_TRANSFERS:.0} would do here", workload.name);
+            let message = format!(
+                "workload `{}` would make about {expected:.0} transfers; at most {MOST_TRANSFERS:.0} would \
+                 do here",
+                workload.name
+            );
             return Err(ScenarioError::new(message));
         }
         let request = web.params.bytes("request");
@@ -50,7 +65,12 @@ impl Resolved {
         let (mut rng, mut transfers) = (Rng::stream(job.seed, "transfers", 0), Vec::new());
         for source in &mut sources.flows {
             while let Some(flow) = source.next(Instant::ZERO, &mut rng) {
-                transfers.push(Transfer { start: flow.start, request, size: flow.size.unwrap_or(0), access: flow.access });
+                transfers.push(Transfer {
+                    start: flow.start,
+                    request,
+                    size: flow.size.unwrap_or(0),
+                    access: flow.access,
+                });
             }
         }
         Ok(transfers)

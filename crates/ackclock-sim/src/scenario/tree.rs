@@ -55,7 +55,10 @@ impl Item {
 /// Reads a text.
 pub(super) fn parse(text: &str) -> Result<Item> {
     if text.len() > LONGEST_TEXT {
-        return Err(ScenarioError::new(format!("the scenario is {} bytes long; at most {LONGEST_TEXT} are read", text.len())));
+        return Err(ScenarioError::new(format!(
+            "the scenario is {} bytes long; at most {LONGEST_TEXT} are read",
+            text.len()
+        )));
     }
     let lines: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
     let line = |offset: usize| Place::Line(lines.partition_point(|start| *start <= offset));
@@ -81,24 +84,32 @@ fn item(value: &Spanned<DeValue<'_>>, place: Place, line: &dyn Fn(usize) -> Plac
     let number = |text: &str| ScenarioError::at(&place, format!("`{text}` is a number that is too large"));
     let node = match value.get_ref() {
         DeValue::String(text) => Node::Text(text.to_string()),
-        DeValue::Integer(n) => Node::Integer(i64::from_str_radix(n.as_str(), n.radix()).map_err(|_| number(n.as_str()))?),
+        DeValue::Integer(n) => {
+            Node::Integer(i64::from_str_radix(n.as_str(), n.radix()).map_err(|_| number(n.as_str()))?)
+        }
         DeValue::Float(x) => Node::Float(x.as_str().parse().map_err(|_| number(x.as_str()))?),
         DeValue::Boolean(b) => Node::Flag(*b),
-        DeValue::Datetime(d) => return Err(ScenarioError::at(&place, format!("`{d}` is a date, which no key takes"))),
-        DeValue::Array(items) => Node::List(items.iter().map(|i| item(i, line(i.span().start), line)).collect::<Result<_>>()?),
+        DeValue::Datetime(d) => {
+            return Err(ScenarioError::at(&place, format!("`{d}` is a date, which no key takes")));
+        }
+        DeValue::Array(items) => {
+            Node::List(items.iter().map(|i| item(i, line(i.span().start), line)).collect::<Result<_>>()?)
+        }
         DeValue::Table(entries) => return table(entries, place, line),
     };
     Ok(Item { node, place })
 }
 
-/// Overrides one value: `path.rtt` and `50ms`. A value that is TOML is read as such (`0.1`, `true`, `["a", "b"]`), anything else is text.
+/// Overrides one value: `path.rtt` and `50ms`. A value that is TOML is read as such (`0.1`, `true`,
+/// `["a", "b"]`), anything else is text.
 pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
     let place = Place::Set(format!("{key}={text}"));
     let value = DeValue::parse(text).ok().and_then(|v| item(&v, place.clone(), &|_| place.clone()).ok());
     let value = value.unwrap_or_else(|| Item { node: Node::Text(text.to_owned()), place: place.clone() });
     let mut at = root;
     let mut walked = String::new();
-    let parts = split(key).ok_or_else(|| ScenarioError::at(&place, format!("`{key}` is not a key such as `path.rtt`")))?;
+    let parts = split(key)
+        .ok_or_else(|| ScenarioError::at(&place, format!("`{key}` is not a key such as `path.rtt`")))?;
     for part in &parts {
         let of = if walked.is_empty() { "the scenario".to_owned() } else { format!("`{walked}`") };
         // A shorthand such as `queue = "red"` becomes the table that it stands for.
@@ -111,14 +122,22 @@ pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
         at = match &mut at.node {
             Node::Table(entries) => {
                 let i = entries.iter().position(|(k, _)| k == part).unwrap_or_else(|| {
-                    entries.push((part.clone(), Item { node: Node::Table(Vec::new()), place: place.clone() }));
+                    entries
+                        .push((part.clone(), Item { node: Node::Table(Vec::new()), place: place.clone() }));
                     entries.len() - 1
                 });
                 &mut entries[i].1
             }
             Node::List(items) => {
                 let n = items.len();
-                let wrong = || ScenarioError::at(&place, format!("{of} is a list of {n}, and `{part}` is not the number of one of them, from 0"));
+                let wrong = || {
+                    ScenarioError::at(
+                        &place,
+                        format!(
+                            "{of} is a list of {n}, and `{part}` is not the number of one of them, from 0"
+                        ),
+                    )
+                };
                 part.parse::<usize>().ok().and_then(|i| items.get_mut(i)).ok_or_else(wrong)?
             }
             _ => return Err(ScenarioError::at(&place, format!("{of} is {met}, which has no `{part}`"))),

@@ -71,7 +71,8 @@ pub struct WorkloadPlan {
     pub servers: Vec<String>,
     /// Round-trip times.
     pub rtt: RttPlan,
-    /// Position in `Resolved::stacks` of the stack that its flows have in every run; `None` for those under comparison.
+    /// Position in `Resolved::stacks` of the stack that its flows have in every run; `None` for those under
+    /// comparison.
     pub stack: Option<usize>,
     /// The rest.
     pub body: Body,
@@ -92,14 +93,18 @@ impl WorkloadContext<'_> {
             let reader = Reader::new(item, "workload")?;
             let per_hop = matches!(reader.get("per_hop"), Some(Item { node: Node::Flag(true), .. }));
             if per_hop && self.path.kind != "chain" {
-                let message = format!("`workload.per_hop` is for paths of kind `chain`, and this one is `{}`", self.path.kind);
+                let message = format!(
+                    "`workload.per_hop` is for paths of kind `chain`, and this one is `{}`",
+                    self.path.kind
+                );
                 return Err(ScenarioError::at(reader.place(), message));
             }
             let read = self.read(&reader)?;
             let expanded = if per_hop { self.one_per_hop(&read) } else { vec![read] };
             for plan in expanded {
                 if plans.iter().any(|p| p.name == plan.name) {
-                    let message = format!("two workloads are named `{}`: give each a `name` of its own", plan.name);
+                    let message =
+                        format!("two workloads are named `{}`: give each a `name` of its own", plan.name);
                     return Err(ScenarioError::at(reader.place(), message));
                 }
                 plans.push(plan);
@@ -114,7 +119,12 @@ impl WorkloadContext<'_> {
         let hop = |edge: &super::edges::Edge| {
             let (client, server) = if forward { (&edge.from, &edge.to) } else { (&edge.to, &edge.from) };
             let name = format!("{}-{}", plan.name, edge.name);
-            WorkloadPlan { name, clients: vec![client.clone()], servers: vec![server.clone()], ..plan.clone() }
+            WorkloadPlan {
+                name,
+                clients: vec![client.clone()],
+                servers: vec![server.clone()],
+                ..plan.clone()
+            }
         };
         self.path.edges.iter().map(hop).collect()
     }
@@ -122,20 +132,34 @@ impl WorkloadContext<'_> {
     fn read(&self, reader: &Reader<'_>) -> Result<WorkloadPlan> {
         let mut known = vec!["web", "udp", "udp-on-off", "udp-rate"];
         known.extend(self.registry.declarations().iter().filter(|d| d.kind == "application").map(|d| d.name));
-        let (kind, item) = reader
-            .text("kind")?
-            .ok_or_else(|| ScenarioError::at(reader.place(), format!("`workload.kind` is missing: give one of {}", known.join(", "))))?;
+        let (kind, item) = reader.text("kind")?.ok_or_else(|| {
+            ScenarioError::at(
+                reader.place(),
+                format!("`workload.kind` is missing: give one of {}", known.join(", ")),
+            )
+        })?;
         let body = match kind {
             "web" => Body::Web(self.web(reader)?),
             "udp" => Body::Udp { params: reader.params(declare::UDP.params)?, on_off: None, control: None },
-            "udp-rate" => Body::Udp { params: reader.params(declare::UDP_RATE.params)?, on_off: None, control: Some(self.control(reader)?) },
+            "udp-rate" => Body::Udp {
+                params: reader.params(declare::UDP_RATE.params)?,
+                on_off: None,
+                control: Some(self.control(reader)?),
+            },
             "udp-on-off" => {
                 let params = reader.params(declare::UDP_ON_OFF.params)?;
                 Body::Udp { on_off: Some(OnOff::from_params(&params)), params, control: None }
             }
             _ => {
-                let unknown =
-                    |_| ScenarioError::at(&item.place, format!("`workload.kind` is `{kind}`, which is not a known workload{}", hint(kind, &known)));
+                let unknown = |_| {
+                    ScenarioError::at(
+                        &item.place,
+                        format!(
+                            "`workload.kind` is `{kind}`, which is not a known workload{}",
+                            hint(kind, &known)
+                        ),
+                    )
+                };
                 self.flows(reader, self.registry.choose(kind).map_err(unknown)?)?
             }
         };
@@ -159,20 +183,30 @@ impl WorkloadContext<'_> {
         let Some((name, item)) = reader.text("stack")? else { return Ok(None) };
         let known: Vec<&str> = self.stacks.iter().map(|s| s.label.as_str()).collect();
         let found = known.iter().position(|label| *label == name);
-        let missing =
-            || ScenarioError::at(&item.place, format!("`workload.stack` is `{name}`, which is not one of `[stacks]`{}", hint(name, &known)));
+        let missing = || {
+            ScenarioError::at(
+                &item.place,
+                format!("`workload.stack` is `{name}`, which is not one of `[stacks]`{}", hint(name, &known)),
+            )
+        };
         found.map(Some).ok_or_else(missing)
     }
 
     fn nodes(&self, reader: &Reader<'_>, key: &str, default: &str) -> Result<Vec<String>> {
         let Some(items) = reader.list(key) else { return Ok(vec![default.to_owned()]) };
         if items.is_empty() {
-            return Err(ScenarioError::at(reader.place(), format!("`{}` is an empty list: give at least one node", reader.key(key))));
+            return Err(ScenarioError::at(
+                reader.place(),
+                format!("`{}` is an empty list: give at least one node", reader.key(key)),
+            ));
         }
         let name = |item: &Item| {
-            let name = item
-                .scalar()
-                .ok_or_else(|| ScenarioError::at(&item.place, format!("`{}` is {}, which is not a node", reader.key(key), item.describe())))?;
+            let name = item.scalar().ok_or_else(|| {
+                ScenarioError::at(
+                    &item.place,
+                    format!("`{}` is {}, which is not a node", reader.key(key), item.describe()),
+                )
+            })?;
             self.path.check_node(&name, &reader.key(key), &item.place)?;
             Ok(name)
         };
@@ -185,7 +219,10 @@ impl WorkloadContext<'_> {
         let word = reader.text("peer")?;
         let peer_name = word.map_or(default, |(name, _)| name);
         let place = word.map_or(reader.place(), |(_, item)| &item.place);
-        let mut peer = self.registry.choose::<dyn Application>(peer_name).map_err(|e| ScenarioError::at(place, format!("`workload.peer`: {e}")))?;
+        let mut peer = self
+            .registry
+            .choose::<dyn Application>(peer_name)
+            .map_err(|e| ScenarioError::at(place, format!("`workload.peer`: {e}")))?;
         set_params(reader, &mut app)?;
         set_params(reader, &mut peer)?;
         Ok(Body::Flows { params, app, peer })
@@ -201,12 +238,16 @@ impl WorkloadContext<'_> {
         let (inner, word) = Reader::or_kind(item, &reader.key("control"))?;
         let (kind, place) = match word {
             Some(word) => (word, &item.place),
-            None => inner.text("kind")?.map_or(("additive", inner.place()), |(kind, item)| (kind, &item.place)),
+            None => {
+                inner.text("kind")?.map_or(("additive", inner.place()), |(kind, item)| (kind, &item.place))
+            }
         };
         let mut control = choose(kind, place)?;
         for param in control.entry().params {
             if let Some(value) = inner.param(param)? {
-                control.set_value(param.name, value).map_err(|e| ScenarioError::at(inner.place(), e.to_string()))?;
+                control
+                    .set_value(param.name, value)
+                    .map_err(|e| ScenarioError::at(inner.place(), e.to_string()))?;
             }
         }
         inner.finish()?;
@@ -224,29 +265,52 @@ impl WorkloadContext<'_> {
         let (arrivals_kind, arrivals_params, arrivals) = arrivals(reader)?;
         let given = |name: &str| reader.get(name).is_some();
         if given("load") && given("arrival_rate") {
-            return Err(ScenarioError::at(reader.place(), "`workload.load` and `workload.arrival_rate` are both given: give one of them"));
+            return Err(ScenarioError::at(
+                reader.place(),
+                "`workload.load` and `workload.arrival_rate` are both given: give one of them",
+            ));
         }
         let mut load = None;
         if given("load") {
             load = Some(params.ratio("load"));
         } else if !given("arrival_rate") {
-            reader.require("load", "a load such as `0.8` or `120%`, or an `arrival_rate` in flows per second")?;
+            reader.require(
+                "load",
+                "a load such as `0.8` or `120%`, or an `arrival_rate` in flows per second",
+            )?;
         } else if params.ratio("arrival_rate") <= 0.0 {
-            return Err(ScenarioError::at(reader.place(), "`workload.arrival_rate` is `0`, which is not a number of flows per second above 0"));
+            return Err(ScenarioError::at(
+                reader.place(),
+                "`workload.arrival_rate` is `0`, which is not a number of flows per second above 0",
+            ));
         }
         if params.duration("stop") <= params.duration("start") {
-            let message = format!("`workload.stop` is `{}`, which is not after `start`, `{}`", params.duration("stop"), params.duration("start"));
+            let message = format!(
+                "`workload.stop` is `{}`, which is not after `start`, `{}`",
+                params.duration("stop"),
+                params.duration("start")
+            );
             return Err(ScenarioError::at(reader.place(), message));
         }
         params.set("load", Value::Ratio(load.unwrap_or(0.0)));
-        Ok(WebPlan { params, load, sizes_kind, sizes_params, sizes: Sizes { base, trace }, arrivals_kind, arrivals_params, arrivals })
+        Ok(WebPlan {
+            params,
+            load,
+            sizes_kind,
+            sizes_params,
+            sizes: Sizes { base, trace },
+            arrivals_kind,
+            arrivals_params,
+            arrivals,
+        })
     }
 
     fn sizes(&self, reader: &Reader<'_>) -> Result<(&'static str, Params, Base)> {
         let Some(item) = reader.get("sizes") else {
             let default = &declare::SIZES[0];
             let params = Params::defaults(default.params);
-            let base = Base::from_params(default.name, &params, None).expect("the defaults are a distribution");
+            let base =
+                Base::from_params(default.name, &params, None).expect("the defaults are a distribution");
             return Ok((default.name, params, base));
         };
         let key = reader.key("sizes");
@@ -264,11 +328,19 @@ impl WorkloadContext<'_> {
     fn cdf(&self, reader: &Reader<'_>) -> Result<Cdf> {
         if let Some((name, item)) = reader.text("file")? {
             let key = reader.key("file");
-            let text = self.files.read(name).map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`, which {e}")))?;
+            let text = self
+                .files
+                .read(name)
+                .map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`, which {e}")))?;
             return Cdf::parse(&text).map_err(|e| ScenarioError::new(e.to_string()).in_file(name));
         }
         let item = reader.require("points", "a list of `[bytes, probability]`, or a `file` of such lines")?;
-        let wrong = |place: &_| ScenarioError::at(place, format!("`{}` is not a list of `[bytes, probability]`", reader.key("points")));
+        let wrong = |place: &_| {
+            ScenarioError::at(
+                place,
+                format!("`{}` is not a list of `[bytes, probability]`", reader.key("points")),
+            )
+        };
         let number = |item: &Item| match item.node {
             Node::Integer(n) => Some(n as f64),
             Node::Float(x) => Some(x),
@@ -276,29 +348,42 @@ impl WorkloadContext<'_> {
         };
         let Node::List(items) = &item.node else { return Err(wrong(&item.place)) };
         let point = |item: &Item| match &item.node {
-            Node::List(pair) if pair.len() == 2 => number(&pair[0]).zip(number(&pair[1])).ok_or_else(|| wrong(&item.place)),
+            Node::List(pair) if pair.len() == 2 => {
+                number(&pair[0]).zip(number(&pair[1])).ok_or_else(|| wrong(&item.place))
+            }
             _ => Err(wrong(&item.place)),
         };
         let points = items.iter().map(point).collect::<Result<Vec<_>>>()?;
-        Cdf::new(points).map_err(|e| ScenarioError::at(&item.place, format!("`{}`: {e}", reader.key("points"))))
+        Cdf::new(points)
+            .map_err(|e| ScenarioError::at(&item.place, format!("`{}`: {e}", reader.key("points"))))
     }
 }
 
 fn arrivals(reader: &Reader<'_>) -> Result<(&'static str, Params, Pattern)> {
-    let Some(item) = reader.get("arrivals") else { return Ok(("poisson", Params::default(), Pattern::Poisson)) };
+    let Some(item) = reader.get("arrivals") else {
+        return Ok(("poisson", Params::default(), Pattern::Poisson));
+    };
     let (inner, decl) = chosen(item, &reader.key("arrivals"), declare::ARRIVALS)?;
     let params = inner.params(decl.params)?;
     inner.finish()?;
     let pattern = match decl.name {
         "poisson" => Pattern::Poisson,
         "regular" => Pattern::Regular,
-        _ => Pattern::OnOff(OnOff { on: params.duration("on"), off: params.duration("off"), periods: Periods::from_params(&params) }),
+        _ => Pattern::OnOff(OnOff {
+            on: params.duration("on"),
+            off: params.duration("off"),
+            periods: Periods::from_params(&params),
+        }),
     };
     Ok((decl.name, params, pattern))
 }
 
 /// The declaration that a word or the `kind` of a table names; the first one where it has none.
-fn chosen<'a>(item: &'a Item, key: &str, declared: &'static [Declaration]) -> Result<(Reader<'a>, &'static Declaration)> {
+fn chosen<'a>(
+    item: &'a Item,
+    key: &str,
+    declared: &'static [Declaration],
+) -> Result<(Reader<'a>, &'static Declaration)> {
     let (inner, word) = Reader::or_kind(item, key)?;
     let name = match word {
         Some(word) => word,
@@ -307,7 +392,10 @@ fn chosen<'a>(item: &'a Item, key: &str, declared: &'static [Declaration]) -> Re
     let known: Vec<&str> = declared.iter().map(|d| d.name).collect();
     let decl = declared.iter().find(|d| d.name == name);
     let decl = decl.ok_or_else(|| {
-        ScenarioError::at(&item.place, format!("`{key}`: `{name}` is not a known kind of {}{}", declared[0].kind, hint(name, &known)))
+        ScenarioError::at(
+            &item.place,
+            format!("`{key}`: `{name}` is not a known kind of {}{}", declared[0].kind, hint(name, &known)),
+        )
     })?;
     Ok((inner, decl))
 }
@@ -327,9 +415,12 @@ impl WorkloadPlan {
         match &self.body {
             Body::Web(web) => {
                 let until = web.params.duration("stop").min(duration);
-                web.params.ratio("arrival_rate") * until.saturating_sub(web.params.duration("start")).as_secs_f64()
+                web.params.ratio("arrival_rate")
+                    * until.saturating_sub(web.params.duration("start")).as_secs_f64()
             }
-            Body::Flows { params, .. } if params.count("per_server") > 0 => params.count("per_server") as f64 * self.servers.len() as f64,
+            Body::Flows { params, .. } if params.count("per_server") > 0 => {
+                params.count("per_server") as f64 * self.servers.len() as f64
+            }
             Body::Flows { params, .. } | Body::Udp { params, .. } => params.count("flows") as f64,
         }
     }

@@ -47,7 +47,9 @@ pub(super) fn value(v: Value) -> String {
 /// A parameter's value that is given as text: bare where TOML has a word or a number for it.
 pub(super) fn literal(text: &str) -> String {
     let number = |x: f64| x.is_finite() && x.to_string() == text;
-    let bare = matches!(text, "true" | "false") || text.parse::<i64>().is_ok_and(|n| n.to_string() == text) || text.parse().is_ok_and(number);
+    let bare = matches!(text, "true" | "false")
+        || text.parse::<i64>().is_ok_and(|n| n.to_string() == text)
+        || text.parse().is_ok_and(number);
     if bare { text.to_owned() } else { quoted(text) }
 }
 
@@ -118,7 +120,13 @@ pub(super) fn path(out: &mut String, p: &PathPlan) {
         _ => {
             let _ = writeln!(out, "nodes = {}", list(&p.nodes));
             for e in &p.edges {
-                let _ = writeln!(out, "\n[[path.edges]]\nname = {}\nfrom = {}\nto = {}", quoted(&e.name), quoted(&e.from), quoted(&e.to));
+                let _ = writeln!(
+                    out,
+                    "\n[[path.edges]]\nname = {}\nfrom = {}\nto = {}",
+                    quoted(&e.name),
+                    quoted(&e.from),
+                    quoted(&e.to)
+                );
                 link(out, &e.link);
                 match &e.back {
                     None => out.push_str("back = false\n"),
@@ -135,7 +143,8 @@ pub(super) fn path(out: &mut String, p: &PathPlan) {
 /// One `[[workload]]`.
 pub(super) fn workload(out: &mut String, w: &WorkloadPlan, stacks: &[StackPlan]) {
     let _ = writeln!(out, "\n[[workload]]\nname = {}\nkind = {}", quoted(&w.name), quoted(&w.kind));
-    let _ = writeln!(out, "client = {}\nserver = {}\nrtt = {}", list(&w.clients), list(&w.servers), rtt(&w.rtt));
+    let _ =
+        writeln!(out, "client = {}\nserver = {}\nrtt = {}", list(&w.clients), list(&w.servers), rtt(&w.rtt));
     if let Some(i) = w.stack {
         let _ = writeln!(out, "stack = {}", quoted(&stacks[i].label));
     }
@@ -155,7 +164,9 @@ pub(super) fn workload(out: &mut String, w: &WorkloadPlan, stacks: &[StackPlan])
             params(p);
             params(app.params());
             // Where both declare a parameter, one key set both.
-            for (name, v) in peer.params().iter().filter(|(name, _)| app.params().iter().all(|(n, _)| n != *name)) {
+            for (name, v) in
+                peer.params().iter().filter(|(name, _)| app.params().iter().all(|(n, _)| n != *name))
+            {
                 let _ = writeln!(out, "{name} = {}", value(v));
             }
             let _ = writeln!(out, "peer = {}", quoted(peer.name()));
@@ -175,7 +186,12 @@ fn web_body(out: &mut String, web: &WebPlan) {
             let _ = writeln!(out, "{name} = {}", value(v));
         }
         if name == "load" && written {
-            let _ = writeln!(out, "# That is {} flows per second of {} bytes on average.", web.params.ratio("arrival_rate"), web.sizes.mean());
+            let _ = writeln!(
+                out,
+                "# That is {} flows per second of {} bytes on average.",
+                web.params.ratio("arrival_rate"),
+                web.sizes.mean()
+            );
         }
     }
     match &web.sizes.base {

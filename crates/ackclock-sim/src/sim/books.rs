@@ -13,7 +13,10 @@ impl Simulation {
     pub(super) fn close_books(mut self) -> Result<Outcome, SimError> {
         self.check_packets_in_flight()?;
         let mut rows = std::mem::take(&mut self.rows);
-        let open = (0..).zip(&self.flows).filter_map(|(slot, f)| Some((slot, f.as_ref()?))).filter(|(_, f)| !f.ended && f.info.kind.stacks.is_some());
+        let open = (0..)
+            .zip(&self.flows)
+            .filter_map(|(slot, f)| Some((slot, f.as_ref()?)))
+            .filter(|(_, f)| !f.ended && f.info.kind.stacks.is_some());
         for (slot, flow) in open {
             flow.check_bytes()?;
             rows.push(self.flow_row(slot, flow));
@@ -33,7 +36,8 @@ impl Simulation {
         Ok(Outcome { flows: rows, links, events: std::mem::take(&mut self.trace), processed: self.processed })
     }
 
-    /// Looks at every packet in flight: each flow must miss as many as there are of it, and so must each link.
+    /// Looks at every packet in flight: each flow must miss as many as there are of it, and so must each
+    /// link.
     fn check_packets_in_flight(&mut self) -> Result<(), SimError> {
         let mut in_flight = vec![0_u64; self.flows.len()];
         let mut on_link = vec![0_u64; self.net.links.len()];
@@ -47,21 +51,27 @@ impl Simulation {
             let booked = flow.as_ref().map_or(0, Flow::in_flight);
             if booked != *walked {
                 let number = flow.as_ref().map_or(u32::MAX, |f| f.number);
-                return Err(SimError::Conservation(format!("flow {number} has {walked} packets in flight, its books say {booked}")));
+                return Err(SimError::Conservation(format!(
+                    "flow {number} has {walked} packets in flight, its books say {booked}"
+                )));
             }
         }
         for (i, (place, walked)) in self.net.links.iter_mut().zip(&on_link).enumerate() {
             let c = place.link.counters(self.net.now);
-            let booked = (c.offered + c.duplicated).checked_sub(c.queue_drops + c.fault_drops + c.doomed + place.delivered);
+            let booked = (c.offered + c.duplicated)
+                .checked_sub(c.queue_drops + c.fault_drops + c.doomed + place.delivered);
             if booked != Some(*walked) {
                 let name = self.net.routes.link_labels(i)[0].clone();
-                return Err(SimError::Conservation(format!("link `{name}` holds {walked} packets, its books say {booked:?}")));
+                return Err(SimError::Conservation(format!(
+                    "link `{name}` holds {walked} packets, its books say {booked:?}"
+                )));
             }
         }
         Ok(())
     }
 
-    /// The link that a packet is on or queued for, as the books have it: until it has reached what follows, access delays included.
+    /// The link that a packet is on or queued for, as the books have it: until it has reached what follows,
+    /// access delays included.
     fn link_of(&self, p: &Packet) -> Option<u32> {
         let route = self.net.ports[p.from as usize].route;
         match p.hop {
@@ -71,7 +81,8 @@ impl Simulation {
         }
     }
 
-    /// For each link, packets that have left it at its far end but are on an access delay, and how many of them are damaged.
+    /// For each link, packets that have left it at its far end but are on an access delay, and how many of
+    /// them are damaged.
     pub(super) fn behind_links(&self) -> Vec<(u64, u64)> {
         let mut behind = vec![(0, 0); self.net.links.len()];
         for (p, at) in self.net.arrivals() {
@@ -127,7 +138,8 @@ impl Simulation {
             utilisation: rate.map(|_| c.busy.as_nanos() as f64 / seconds),
             queue_mean_packets: c.packet_ns as f64 / seconds,
             queue_mean_bytes,
-            queue_mean_delay: rate.map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
+            queue_mean_delay: rate
+                .map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
             queue_max_packets: Some(c.max_backlog_packets),
             queue_max_bytes: c.max_backlog,
             queued_at_end: queued.packets,
@@ -235,7 +247,10 @@ impl Simulation {
             bytes_sent: sent_bytes,
             bytes_delivered: delivered_bytes,
             measured_from: counted.from,
-            goodput: rate(delivered_bytes, counted.from.map_or(Duration::ZERO, |from| self.net.now.since(from))),
+            goodput: rate(
+                delivered_bytes,
+                counted.from.map_or(Duration::ZERO, |from| self.net.now.since(from)),
+            ),
             path_rtt: Some(self.path_rtt(slot, flow)),
             ..FlowRow::default()
         }

@@ -18,7 +18,14 @@ impl Simulation {
         self.net.attach(2 * slot + 1, (spec.back, spec.down), back)?;
         self.flows[slot as usize] = Some(Flow::of_datagrams(&spec, self.datagrams.len() as u32));
         let rng = Rng::stream(self.seed, "datagrams", self.datagrams.len() as u64);
-        self.datagrams.push(DatagramPlace { source: spec.source, rng, next_bytes: 0, flow: slot, reports: spec.reports, expected: 1 });
+        self.datagrams.push(DatagramPlace {
+            source: spec.source,
+            rng,
+            next_bytes: 0,
+            flow: slot,
+            reports: spec.reports,
+            expected: 1,
+        });
         self.ask_datagram_source(self.datagrams.len() as u32 - 1);
         Ok(())
     }
@@ -29,7 +36,9 @@ impl Simulation {
         place.next_bytes = next.bytes;
         let now = self.net.now;
         if next.at < now {
-            return self.net.fail(SimError::OutOfOrder { start_ns: next.at.as_nanos(), now_ns: now.as_nanos() });
+            return self
+                .net
+                .fail(SimError::OutOfOrder { start_ns: next.at.as_nanos(), now_ns: now.as_nanos() });
         }
         self.net.schedule(next.at, DATAGRAM | i);
     }
@@ -72,8 +81,8 @@ impl Simulation {
         self.net.depart(id, 2 * slot + 1);
     }
 
-    /// A source's datagrams and the reports that reach it are traced as segments are, a report with the place of the datagram that it names. Flows
-    /// number first: [`Simulation::finish`] knows how many.
+    /// A source's datagrams and the reports that reach it are traced as segments are, a report with the place
+    /// of the datagram that it names. Flows number first: [`Simulation::finish`] knows how many.
     fn trace_datagram(&mut self, i: u32, number: u64, bytes: u32, sent: bool) {
         if !self.options.trace.any(Mask::PACKETS) {
             return;
@@ -82,7 +91,11 @@ impl Simulation {
         let payload = self.datagrams[i as usize].next_bytes.saturating_sub(UDP_HEADERS);
         let (seq, ack) = (SeqNumber((number.wrapping_sub(1) as u32).wrapping_mul(payload)), SeqNumber(0));
         let len = bytes.saturating_sub(UDP_HEADERS);
-        let kind = if sent { EventKind::Sent { kind: SendKind::New, seq, len, ack } } else { EventKind::Received { seq, len, ack } };
+        let kind = if sent {
+            EventKind::Sent { kind: SendKind::New, seq, len, ack }
+        } else {
+            EventKind::Received { seq, len, ack }
+        };
         self.trace.push(Event { at: self.net.now, connection: TRACED_DATAGRAMS | (2 * i), kind });
     }
 }

@@ -25,7 +25,9 @@ impl Simulation {
         let start = spec.start;
         place.next = Some(spec);
         if start < now {
-            return self.net.fail(SimError::OutOfOrder { start_ns: start.as_nanos(), now_ns: now.as_nanos() });
+            return self
+                .net
+                .fail(SimError::OutOfOrder { start_ns: start.as_nanos(), now_ns: now.as_nanos() });
         }
         self.net.schedule(start, FLOW | i);
     }
@@ -47,12 +49,14 @@ impl Simulation {
         self.net.attach(2 * slot, (a.client_up, a.client_down), there)?;
         self.net.attach(2 * slot + 1, (a.server_up, a.server_down), back)?;
 
-        let segments = |stack: &dyn StackFactory| stack.config().snd_buf / u64::from(stack.config().mss.max(1));
+        let segments =
+            |stack: &dyn StackFactory| stack.config().snd_buf / u64::from(stack.config().mss.max(1));
         self.memory.begins(segments(&*spec.client_stack).max(segments(&*spec.server_stack)));
         let number = self.started;
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows", u64::from(u32::MAX)))?;
         let seed = self.seeds.next(&spec.group);
-        let end = |app, side: u64| End::new(User::new(app, IoState::default()), application_stream(seed, side));
+        let end =
+            |app, side: u64| End::new(User::new(app, IoState::default()), application_stream(seed, side));
         let stacks = Some([spec.client_stack, spec.server_stack]);
         let kind = FlowKind { source, client: spec.client, server: spec.server, stacks, group: spec.group };
         let flow = Flow {
@@ -111,15 +115,22 @@ impl Simulation {
             end.arrived.add(offset, stop);
         }
         match &mut end.connection {
-            Some(connection) if mostly(!flow.over) || end.user.books.over().is_none() || connection.state() != State::Closed => {
+            Some(connection)
+                if mostly(!flow.over)
+                    || end.user.books.over().is_none()
+                    || connection.state() != State::Closed =>
+            {
                 connection.handle_segment(net.now, &segment, &[], ecn);
                 let stats = connection.stats();
                 if len > 0 && stats.bytes_received > end.arrived.prefix {
                     let number = flow.number;
-                    return net.fail(SimError::Conservation(format!("flow {number} delivered bytes that had not arrived")));
+                    return net.fail(SimError::Conservation(format!(
+                        "flow {number} delivered bytes that had not arrived"
+                    )));
                 }
                 end.sent.dropped.forget_below(stats.bytes_acked);
-                if matches!(flow.counting.as_deref(), Some(Counting::After(n)) if connection.episodes_over() >= *n) {
+                if matches!(flow.counting.as_deref(), Some(Counting::After(n)) if connection.episodes_over() >= *n)
+                {
                     flow.begin_counting(net.now);
                 }
             }
@@ -134,7 +145,8 @@ impl Simulation {
         }
     }
 
-    /// A packet of flow `slot` reaches its end, and no connection sees it: it is damaged, a datagram, or late.
+    /// A packet of flow `slot` reaches its end, and no connection sees it: it is damaged, a datagram, or
+    /// late.
     #[inline(never)]
     fn take_off(&mut self, id: u32, slot: u32) {
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
@@ -210,14 +222,20 @@ impl Simulation {
         }
     }
 
-    /// Ends a flow when nothing can happen to it any more: both ends are done, or one is and the other waits for what cannot come. Frees the
-    /// place of an ended flow with its last packet.
+    /// Ends a flow when nothing can happen to it any more: both ends are done, or one is and the other waits
+    /// for what cannot come. Frees the place of an ended flow with its last packet.
     #[inline(never)]
     fn settle(&mut self, slot: u32) {
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
         if !flow.ended {
             let done = flow.ends.each_ref().map(|end| end.over().is_some());
-            let quiet = || flow.in_flight() == 0 && flow.ends.iter().all(|end| end.over().is_some() || end.deadline() == Instant::FAR_FUTURE);
+            let quiet = || {
+                flow.in_flight() == 0
+                    && flow
+                        .ends
+                        .iter()
+                        .all(|end| end.over().is_some() || end.deadline() == Instant::FAR_FUTURE)
+            };
             if !(done[0] && done[1] || (done[0] || done[1]) && quiet()) {
                 return;
             }
@@ -272,7 +290,8 @@ impl Flow {
         let iss = SeqNumber(rng.next_u64() as u32);
         let end = &mut self.ends[side];
         end.sent.first_seq = iss + 1;
-        let connection = end.connection.insert(Connection::counted(stack.config(), stack.policies(), iss, rng));
+        let connection =
+            end.connection.insert(Connection::counted(stack.config(), stack.policies(), iss, rng));
         if self.trace != Mask::NONE {
             connection.set_trace(self.trace);
         }
@@ -291,7 +310,13 @@ impl Flow {
     #[cold]
     fn refuse(&mut self, e: u32, segment: &Segment, net: &mut Net) {
         if let Some(reset) = Connection::reset_for(segment) {
-            let t = Transmit { segment: reset, offset: 0, kind: SendKind::Reset, retransmission: false, ecn: Ecn::NotEct };
+            let t = Transmit {
+                segment: reset,
+                offset: 0,
+                kind: SendKind::Reset,
+                retransmission: false,
+                ecn: Ecn::NotEct,
+            };
             self.ends[e as usize & 1].sent.send();
             net.send(e, &t, false, 0);
         }
@@ -323,7 +348,9 @@ impl Flow {
                     }
                     None => {
                         let (number, seq, offset) = (self.number, t.segment.seq, t.offset);
-                        return net.fail(SimError::Conservation(format!("flow {number} numbered stream position {offset} as {seq}")));
+                        return net.fail(SimError::Conservation(format!(
+                            "flow {number} numbered stream position {offset} as {seq}"
+                        )));
                     }
                 }
             }

@@ -40,7 +40,8 @@ impl Flow {
         self.counting = Some(Box::new(Counting::From(Box::new(before))));
     }
 
-    /// Bytes that a source of datagrams has sent, and of which the network has delivered; of a connection, what its client's application has written and read.
+    /// Bytes that a source of datagrams has sent, and of which the network has delivered; of a connection,
+    /// what its client's application has written and read.
     fn datagram_bytes(&self) -> [Bytes; 2] {
         [self.ends[0].user.books.written, self.ends[0].user.books.read]
     }
@@ -53,7 +54,9 @@ impl Flow {
 
     /// The counters of both ends since they were made.
     pub(super) fn stats(&self) -> [Stats; 2] {
-        self.ends.each_ref().map(|end| end.connection.as_ref().map(Connection::stats).cloned().unwrap_or_default())
+        self.ends
+            .each_ref()
+            .map(|end| end.connection.as_ref().map(Connection::stats).cloned().unwrap_or_default())
     }
 
     /// What it has counted in a run that counts from `measured` on, and was last looked at at `now`.
@@ -81,7 +84,10 @@ impl Flow {
                 sent: self.ends[0].sent.packets - b.sent,
                 datagram_bytes: [bytes[0] - b.datagram_bytes[0], bytes[1] - b.datagram_bytes[1]],
                 unneeded: [unneeded[0] - b.unneeded[0], unneeded[1] - b.unneeded[1]],
-                spurious_timeouts: [spurious[0] - b.spurious_timeouts[0], spurious[1] - b.spurious_timeouts[1]],
+                spurious_timeouts: [
+                    spurious[0] - b.spurious_timeouts[0],
+                    spurious[1] - b.spurious_timeouts[1],
+                ],
                 responses: (responses.0 - b.responses.0, responses.1 - b.responses.1),
             };
         }
@@ -95,7 +101,15 @@ impl Flow {
             return nothing;
         }
         let sent = self.ends[0].sent.packets;
-        Counted { from: Some(self.start), stats, sent, datagram_bytes: bytes, unneeded, spurious_timeouts: spurious, responses }
+        Counted {
+            from: Some(self.start),
+            stats,
+            sent,
+            datagram_bytes: bytes,
+            unneeded,
+            spurious_timeouts: spurious,
+            responses,
+        }
     }
 }
 
@@ -135,7 +149,11 @@ fn since(row: &LinkRow, before: &LinkRow) -> LinkRow {
     let seconds = |d: Duration| d.as_secs_f64();
     // From averages over all of the time to one over the rest of it.
     let mean = |all: f64, part: f64| {
-        if observed.is_zero() { 0.0 } else { ((all * seconds(row.observed) - part * seconds(before.observed)) / seconds(observed)).max(0.0) }
+        if observed.is_zero() {
+            0.0
+        } else {
+            ((all * seconds(row.observed) - part * seconds(before.observed)) / seconds(observed)).max(0.0)
+        }
     };
     let less = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a - b);
     let queue_mean_bytes = mean(row.queue_mean_bytes, before.queue_mean_bytes);
@@ -159,7 +177,9 @@ fn since(row: &LinkRow, before: &LinkRow) -> LinkRow {
         utilisation: row.utilisation.zip(before.utilisation).map(|(all, part)| mean(all, part)),
         queue_mean_packets: mean(row.queue_mean_packets, before.queue_mean_packets),
         queue_mean_bytes,
-        queue_mean_delay: row.rate.map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
+        queue_mean_delay: row
+            .rate
+            .map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
         ..row.clone()
     }
 }

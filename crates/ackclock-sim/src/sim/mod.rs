@@ -45,7 +45,8 @@ pub struct Options {
     pub trace: Mask,
     /// Label of the run in every row.
     pub run: Label,
-    /// Label of the stack under test in every row; where it is empty a flow's row names the stack of its sender.
+    /// Label of the stack under test in every row; where it is empty a flow's row names the stack of its
+    /// sender.
     pub stack: Label,
     /// From when on is counted.
     pub measured: Measured,
@@ -55,7 +56,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { trace: Mask::NONE, run: "".into(), stack: "".into(), measured: Measured::Whole, memory: u64::MAX }
+        Self {
+            trace: Mask::NONE,
+            run: "".into(),
+            stack: "".into(),
+            measured: Measured::Whole,
+            memory: u64::MAX,
+        }
     }
 }
 
@@ -81,7 +88,8 @@ pub struct Outcome {
     pub flows: Vec<FlowRow>,
     /// One row for each link, in the order in which they were added.
     pub links: Vec<LinkRow>,
-    /// Events, where the mask asked for them: connection `2 n` is the client of flow `n`, or the source of datagrams, `2 n + 1` its server.
+    /// Events, where the mask asked for them: connection `2 n` is the client of flow `n`, or the source of
+    /// datagrams, `2 n + 1` its server.
     pub events: Vec<Event>,
     /// Events that the run loop processed.
     pub processed: u64,
@@ -116,7 +124,8 @@ struct LinkPlace {
     /// Packets that have left it at its far end.
     delivered: u64,
     delivered_corrupt: u64,
-    /// Data packets that repeat bytes which an earlier copy carried over this link, and payload that does not.
+    /// Data packets that repeat bytes which an earlier copy carried over this link, and payload that does
+    /// not.
     repeated: u64,
     unique_bytes: u64,
 }
@@ -146,7 +155,8 @@ pub(crate) const EVENTS_PER_SLICE: u64 = 100_000;
 
 /// Marks the connection of a traced datagram until the flows have been counted.
 const TRACED_DATAGRAMS: u32 = FIRST_DATAGRAM;
-/// The number of the first connection that stands for a source of datagrams in what [`Simulation::take_trace`] gives.
+/// The number of the first connection that stands for a source of datagrams in what
+/// [`Simulation::take_trace`] gives.
 pub const FIRST_DATAGRAM: u32 = 1 << 31;
 
 impl Simulation {
@@ -165,7 +175,13 @@ impl Simulation {
             repeated: 0,
             unique_bytes: 0,
         };
-        let flow_place = |(i, source)| FlowPlace { source, rng: Rng::stream(seed, "flows", i as u64), next: None, kind: None, idle: false };
+        let flow_place = |(i, source)| FlowPlace {
+            source,
+            rng: Rng::stream(seed, "flows", i as u64),
+            next: None,
+            kind: None,
+            idle: false,
+        };
         let mut sim = Self {
             net: Net::new(specs.into_iter().enumerate().map(place).collect(), routes),
             flows: Vec::new(),
@@ -244,12 +260,17 @@ impl Simulation {
         Ok(false)
     }
 
-    /// The same in slices of `slice` (and of some 100 000 events, so that a caller is never left waiting), telling `progress` after each; stops early
-    /// when it says so. Returns false when it was stopped.
+    /// The same in slices of `slice` (and of some 100 000 events, so that a caller is never left waiting),
+    /// telling `progress` after each; stops early when it says so. Returns false when it was stopped.
     ///
     /// # Errors
     /// As [`Simulation::run_until`].
-    pub fn run(&mut self, end: Instant, slice: Duration, mut progress: impl FnMut(&Progress) -> ControlFlow<()>) -> Result<bool, SimError> {
+    pub fn run(
+        &mut self,
+        end: Instant,
+        slice: Duration,
+        mut progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<bool, SimError> {
         let slice = slice.max(Duration::from_nanos(1));
         let mut until = self.net.now;
         while until < end {
@@ -275,7 +296,13 @@ impl Simulation {
     /// How far it has come.
     pub fn progress(&self) -> Progress {
         let data_packets = self.net.links.iter().map(|l| l.link.served_data()).sum();
-        Progress { now: self.net.now, flows_started: u64::from(self.started), flows_ended: self.ended, events: self.processed, data_packets }
+        Progress {
+            now: self.net.now,
+            flows_started: u64::from(self.started),
+            flows_ended: self.ended,
+            events: self.processed,
+            data_packets,
+        }
     }
 
     /// The table of links as it stands now; the run goes on.
@@ -297,8 +324,9 @@ impl Simulation {
         self.net.fault.clone().map_or(Ok(()), Err)
     }
 
-    /// With many flows, what an event needs is in no near cache. Reading it a few events ahead, without waiting for the answer, lets the processor
-    /// fetch it while it works on the events in between. Changes nothing.
+    /// With many flows, what an event needs is in no near cache. Reading it a few events ahead, without
+    /// waiting for the answer, lets the processor fetch it while it works on the events in between. Changes
+    /// nothing.
     #[inline(never)]
     fn look_ahead(&self) {
         if let Some(end) = self.net.queue.glance(3).and_then(endpoint_of) {
@@ -334,7 +362,8 @@ impl Simulation {
         self.after_packet();
     }
 
-    /// The first packet of a lane arrives, and those behind it that arrive at the same moment before anything else happens.
+    /// The first packet of a lane arrives, and those behind it that arrive at the same moment before anything
+    /// else happens.
     #[inline(always)]
     fn lane(&mut self, what: u32) {
         loop {

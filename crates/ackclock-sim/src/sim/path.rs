@@ -1,4 +1,5 @@
-//! A packet's way: from its endpoint over links to the other endpoint. All that the packets need and the flows do not.
+//! A packet's way: from its endpoint over links to the other endpoint. All that the packets need and the
+//! flows do not.
 
 use std::iter::successors;
 
@@ -16,7 +17,8 @@ use crate::packet::{NIL, Packet, Pool};
 use crate::queue::{Entry, EventQueue};
 use crate::routes::Routes;
 
-/// The network at work: the present moment, what is pending, packets, links, and where endpoints are attached.
+/// The network at work: the present moment, what is pending, packets, links, and where endpoints are
+/// attached.
 pub(super) struct Net {
     pub(super) now: Instant,
     /// Numbers what is scheduled, for ties.
@@ -59,8 +61,14 @@ impl Net {
         self.fault.get_or_insert(error);
     }
 
-    /// Attaches an endpoint: packets from it take the time `up`, then `route`, and those to it take the time `down` behind their last link.
-    pub(super) fn attach(&mut self, e: u32, (up, down): (Duration, Duration), route: (u32, u32)) -> Result<(), SimError> {
+    /// Attaches an endpoint: packets from it take the time `up`, then `route`, and those to it take the time
+    /// `down` behind their last link.
+    pub(super) fn attach(
+        &mut self,
+        e: u32,
+        (up, down): (Duration, Duration),
+        route: (u32, u32),
+    ) -> Result<(), SimError> {
         // Who was attached here before may have left one.
         self.free_ways_out.extend(self.ports[e as usize].out());
         self.ports[e as usize] = if up.is_zero() && route.1 > 0 {
@@ -77,7 +85,10 @@ impl Net {
             return Ok(out);
         }
         if self.ways_out.len() == Port::OUT_LIMIT {
-            return Err(SimError::TooMany("endpoints behind a delay of their own at a time", Port::OUT_LIMIT as u64));
+            return Err(SimError::TooMany(
+                "endpoints behind a delay of their own at a time",
+                Port::OUT_LIMIT as u64,
+            ));
         }
         self.ways_out.push(way);
         Ok(self.ways_out.len() as u32 - 1)
@@ -101,11 +112,15 @@ impl Net {
         self.depart(id, e);
     }
 
-    /// Links that the segment of which `t` is a copy has passed, if it was dropped at once, which its flow has not been told.
+    /// Links that the segment of which `t` is a copy has passed, if it was dropped at once, which its flow
+    /// has not been told.
     #[cold]
     pub(super) fn passed_by_original(&self, e: u32, t: &Transmit) -> Option<u8> {
         let dropped = self.lost.iter().map(|id| self.pool.get(*id));
-        dropped.filter(|p| (p.from, p.offset(), u32::from(p.len)) == (e, t.offset, t.segment.len)).map(|p| p.hop.max(p.seen)).max()
+        dropped
+            .filter(|p| (p.from, p.offset(), u32::from(p.len)) == (e, t.offset, t.segment.len))
+            .map(|p| p.hop.max(p.seen))
+            .max()
     }
 
     /// Lets a new packet leave its endpoint.
@@ -124,8 +139,8 @@ impl Net {
         way.lane.push(arrival, &mut self.pool, &mut self.queue, OUTBOUND | out);
     }
 
-    /// Takes the first packet out of a lane. Answers it and, when the next one arrives at this very moment, that one's insertion number: then it
-    /// has not been put in the event queue.
+    /// Takes the first packet out of a lane. Answers it and, when the next one arrives at this very moment,
+    /// that one's insertion number: then it has not been put in the event queue.
     #[inline]
     pub(super) fn take(&mut self, what: u32) -> (u32, Option<u64>) {
         let i = (what & INDEX) as usize;
@@ -143,7 +158,8 @@ impl Net {
         (id, None)
     }
 
-    /// True when nothing in the queue comes before a lane's next packet, which arrives now; otherwise that is put there.
+    /// True when nothing in the queue comes before a lane's next packet, which arrives now; otherwise that is
+    /// put there.
     #[inline]
     pub(super) fn comes_first(&mut self, order: u64, what: u32) -> bool {
         if self.queue.peek().is_none_or(|e| (self.now, order) < (e.at, e.order)) {
@@ -268,7 +284,10 @@ impl Net {
         };
         // A packet of a lane comes less than `Packet::SPAN` behind the one before it.
         let behind = |(id, at): (u32, Instant)| (id != NIL).then(|| self.pool.get(id)).map(|p| (p, p.at(at)));
-        self.queue.pending().filter_map(move |e| behind(first(e))).flat_map(move |head| successors(Some(head), move |(p, at)| behind((p.next, *at))))
+        self.queue
+            .pending()
+            .filter_map(move |e| behind(first(e)))
+            .flat_map(move |head| successors(Some(head), move |(p, at)| behind((p.next, *at))))
     }
 
     /// Lets a packet that is on a link's wire arrive at the far end at `at`.
@@ -286,7 +305,12 @@ impl Net {
             let port = &mut self.ports[to as usize];
             if !port.down.is_zero() {
                 let at = at + port.down;
-                return port.inbound.push(Arrival { id, at, order }, &mut self.pool, &mut self.queue, INBOUND | to);
+                return port.inbound.push(
+                    Arrival { id, at, order },
+                    &mut self.pool,
+                    &mut self.queue,
+                    INBOUND | to,
+                );
             }
         }
         let lane = &mut self.links[number as usize].lane;

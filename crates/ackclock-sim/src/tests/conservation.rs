@@ -7,7 +7,10 @@ use ackclock_policy::{Application, Registry};
 use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rate};
 
-use crate::{Access, FlowList, FlowSpec, LinkSpec, NetworkBuilder, Options, SimError, Simulation, Sources, StackFactory};
+use crate::{
+    Access, FlowList, FlowSpec, LinkSpec, NetworkBuilder, Options, SimError, Simulation, Sources,
+    StackFactory,
+};
 
 #[derive(Debug)]
 struct Plain(Registry);
@@ -44,7 +47,11 @@ fn running() -> Simulation {
     let app = |name: &str| registry.choose::<dyn Application>(name).expect("a built-in application").build();
     let mut net = NetworkBuilder::new();
     let (a, b) = (net.node("a").unwrap(), net.node("b").unwrap());
-    let link = || LinkSpec { rate: Some(Rate::from_bits_per_sec(10_000_000)), delay: Duration::from_millis(10), ..LinkSpec::default() };
+    let link = || LinkSpec {
+        rate: Some(Rate::from_bits_per_sec(10_000_000)),
+        delay: Duration::from_millis(10),
+        ..LinkSpec::default()
+    };
     net.duplex("link", a, b, link(), link()).unwrap();
     let stack: Arc<dyn StackFactory> = Arc::new(Plain(Registry::builtin()));
     let spec = FlowSpec {

@@ -7,7 +7,15 @@ use super::*;
 
 /// A segment at stream position `offset` of a stream whose first byte has the sequence number 4,000,000,000.
 fn transmit(offset: u64, len: u32, flags: Flags, options: Options) -> Transmit {
-    let segment = Segment { seq: FIRST + offset as u32, ack: SeqNumber(7), len, window: 300, flags, urgent: 0, options };
+    let segment = Segment {
+        seq: FIRST + offset as u32,
+        ack: SeqNumber(7),
+        len,
+        window: 300,
+        flags,
+        urgent: 0,
+        options,
+    };
     Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn: Ecn::Ect0 }
 }
 
@@ -19,7 +27,13 @@ fn a_packet_gives_back_its_segment_its_place_and_its_size() {
     sack.push(SeqRange::new(SeqNumber(10), SeqNumber(20)));
     let timestamps = Some(Timestamps { tsval: 5, tsecr: 6 });
     let plain = Options::default();
-    let syn = Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, timestamps, sack: SackBlocks::default() };
+    let syn = Options {
+        mss: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        timestamps,
+        sack: SackBlocks::default(),
+    };
     let shapes = [
         (0, 0, Flags::SYN, syn),
         (0, 1000, Flags::ACK, plain),
@@ -45,8 +59,15 @@ fn a_packet_gives_back_its_segment_its_place_and_its_size() {
         }
     }
     let id = pool.datagram(4, 70_000, 1 << 40);
-    assert_eq!((pool.bytes(id), pool.get(id).offset(), pool.passing(id).kind), (70_000, 1 << 40, Kind::Datagram));
-    assert_eq!(pool.alive_ids().collect::<Vec<_>>(), [id], "every place but that of the datagram is free again");
+    assert_eq!(
+        (pool.bytes(id), pool.get(id).offset(), pool.passing(id).kind),
+        (70_000, 1 << 40, Kind::Datagram)
+    );
+    assert_eq!(
+        pool.alive_ids().collect::<Vec<_>>(),
+        [id],
+        "every place but that of the datagram is free again"
+    );
 }
 
 #[test]
@@ -66,7 +87,11 @@ fn times_of_arrival_are_made_whole_again() {
     for now in [0, 1, Packet::SPAN - 1, Packet::SPAN, 5 * Packet::SPAN + 12_345, u64::MAX - Packet::SPAN] {
         for ahead in [0, 1, 1 << 32, Packet::SPAN - 1] {
             p.arrives(Instant::from_nanos(now + ahead), 0);
-            assert_eq!(p.at(Instant::from_nanos(now)), Instant::from_nanos(now + ahead), "{ahead} ns after {now}");
+            assert_eq!(
+                p.at(Instant::from_nanos(now)),
+                Instant::from_nanos(now + ahead),
+                "{ahead} ns after {now}"
+            );
         }
     }
 }

@@ -47,7 +47,8 @@ fn a_crowd_at_one_moment_keeps_its_order() {
         queue.push(Entry { at, order, what: 0 });
     }
     queue.push(Entry { at: Instant::from_nanos(12_346), order: 5000, what: 0 });
-    let orders: Vec<u64> = std::iter::from_fn(|| queue.pop_until(Instant::FAR_FUTURE)).map(|e| e.order).collect();
+    let orders: Vec<u64> =
+        std::iter::from_fn(|| queue.pop_until(Instant::FAR_FUTURE)).map(|e| e.order).collect();
     assert_eq!(orders, (0..2000).chain([5000]).collect::<Vec<_>>());
 }
 

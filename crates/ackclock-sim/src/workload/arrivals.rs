@@ -92,7 +92,14 @@ impl Arrivals {
         };
         // Time must go on.
         let mean_interval = Duration::from_secs_f64(1.0 / rate).max(Duration::from_nanos(1));
-        Self { pattern, mean_interval, now: start, on_until, rng: Rng::stream(seed, &format!("{name}.arrivals"), 0), period_rng }
+        Self {
+            pattern,
+            mean_interval,
+            now: start,
+            on_until,
+            rng: Rng::stream(seed, &format!("{name}.arrivals"), 0),
+            period_rng,
+        }
     }
 
     /// The next arrival.
@@ -106,7 +113,8 @@ impl Arrivals {
             while self.now + gap >= self.on_until && self.on_until < Instant::FAR_FUTURE {
                 gap = gap.saturating_sub(self.on_until.since(self.now));
                 self.now = self.on_until + p.periods.draw(p.off, &mut self.period_rng);
-                self.on_until = self.now + p.periods.draw(p.on, &mut self.period_rng).max(Duration::from_nanos(1));
+                self.on_until =
+                    self.now + p.periods.draw(p.on, &mut self.period_rng).max(Duration::from_nanos(1));
             }
         }
         self.now += gap;
@@ -121,7 +129,10 @@ mod tests {
     fn until(pattern: Pattern, per_second: f64, seconds: u64) -> Vec<f64> {
         let mut a = Arrivals::new(pattern, per_second, Instant::ZERO, 1, "web");
         let end = Instant::ZERO + Duration::from_secs(seconds);
-        std::iter::repeat_with(|| a.next_arrival()).take_while(|t| *t < end).map(|t| t.as_secs_f64()).collect()
+        std::iter::repeat_with(|| a.next_arrival())
+            .take_while(|t| *t < end)
+            .map(|t| t.as_secs_f64())
+            .collect()
     }
 
     #[test]
@@ -144,7 +155,8 @@ mod tests {
     fn on_off_arrivals_double_their_rate_in_half_of_the_time() {
         // B-A9: ON and OFF equally long, average load constant.
         let half = Duration::from_millis(500);
-        let times = until(Pattern::OnOff(OnOff { on: half, off: half, periods: Periods::Constant }), 100.0, 1000);
+        let times =
+            until(Pattern::OnOff(OnOff { on: half, off: half, periods: Periods::Constant }), 100.0, 1000);
         assert!((times.len() as f64 - 100_000.0).abs() < 4.0 * 316.0, "{} arrivals", times.len());
         assert!(times.iter().all(|t| t.fract() < 0.5), "none during OFF");
     }
@@ -161,7 +173,8 @@ mod tests {
     #[test]
     fn pareto_periods_have_their_mean() {
         let (mut rng, n) = (Rng::stream(1, "periods", 0), 200_000);
-        let sum: f64 = (0..n).map(|_| Periods::Pareto(3.0).draw(Duration::from_secs(16), &mut rng).as_secs_f64()).sum();
+        let sum: f64 =
+            (0..n).map(|_| Periods::Pareto(3.0).draw(Duration::from_secs(16), &mut rng).as_secs_f64()).sum();
         assert!((sum / f64::from(n) / 16.0 - 1.0).abs() < 0.01);
     }
 }

@@ -23,24 +23,31 @@ impl fmt::Display for CdfError {
 impl std::error::Error for CdfError {}
 
 impl Cdf {
-    /// Takes points `(value, probability)`. What lies below the first value is none; the first probability is that of the first value itself.
+    /// Takes points `(value, probability)`. What lies below the first value is none; the first probability is
+    /// that of the first value itself.
     ///
     /// # Errors
     /// When a value or a probability falls, is negative or not a number, or the last probability is not 1.
     pub fn new(points: Vec<(f64, f64)>) -> Result<Self, CdfError> {
         let err = |text: String| Err(CdfError(text));
         let Some(&(_, last)) = points.last() else {
-            return err("a distribution function needs at least one point, a value and the probability of values up to it".to_owned());
+            return err("a distribution function needs at least one point, a value and the probability of \
+                        values up to it"
+                .to_owned());
         };
         if points.len() > MOST_POINTS {
-            return err(format!("a distribution function may have {MOST_POINTS} points, and {} are given", points.len()));
+            return err(format!(
+                "a distribution function may have {MOST_POINTS} points, and {} are given",
+                points.len()
+            ));
         }
         let mut before = (0.0, 0.0);
         for (n, &(x, p)) in (1..).zip(&points) {
             if !(x.is_finite() && x >= before.0 && p >= before.1 && p <= 1.0) {
                 let (x0, p0) = before;
                 return err(format!(
-                    "point {n} is ({x}, {p}), but values and probabilities must not fall (the one before is ({x0}, {p0})) nor exceed 1"
+                    "point {n} is ({x}, {p}), but values and probabilities must not fall (the one before is \
+                     ({x0}, {p0})) nor exceed 1"
                 ));
             }
             before = (x, p);
@@ -51,7 +58,8 @@ impl Cdf {
         Ok(Self { points })
     }
 
-    /// Reads one point on each line: a value and a probability, separated by blanks, a comma or a semicolon; `#` begins a comment.
+    /// Reads one point on each line: a value and a probability, separated by blanks, a comma or a semicolon;
+    /// `#` begins a comment.
     ///
     /// # Errors
     /// As [`Cdf::new`], and for a line that holds something else.
@@ -59,14 +67,19 @@ impl Cdf {
         let mut points = Vec::new();
         for (n, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default();
-            let fields: Vec<_> = line.split(|c: char| c.is_whitespace() || c == ',' || c == ';').filter(|f| !f.is_empty()).collect();
+            let fields: Vec<_> = line
+                .split(|c: char| c.is_whitespace() || c == ',' || c == ';')
+                .filter(|f| !f.is_empty())
+                .collect();
             let point = match fields.as_slice() {
                 [] => continue,
                 [x, p] => x.parse().ok().zip(p.parse().ok()),
                 _ => None,
             };
             let Some(point) = point else {
-                return Err(CdfError(format!("line {n} is not a value and a probability such as `1460 0.5`")));
+                return Err(CdfError(format!(
+                    "line {n} is not a value and a probability such as `1460 0.5`"
+                )));
             };
             if points.len() > MOST_POINTS {
                 break;
@@ -143,12 +156,28 @@ mod tests {
     #[test]
     fn broken_files_are_refused_with_the_place() {
         for (text, message) in [
-            ("", "a distribution function needs at least one point, a value and the probability of values up to it"),
+            (
+                "",
+                "a distribution function needs at least one point, a value and the probability of values up \
+                 to it",
+            ),
             ("1 0.5\nx", "line 2 is not a value and a probability such as `1460 0.5`"),
             ("1 0.5", "the last probability is 0.5, but it must be 1"),
-            ("5 0.5\n4 1", "point 2 is (4, 1), but values and probabilities must not fall (the one before is (5, 0.5)) nor exceed 1"),
-            ("-5 1", "point 1 is (-5, 1), but values and probabilities must not fall (the one before is (0, 0)) nor exceed 1"),
-            ("5 NaN", "point 1 is (5, NaN), but values and probabilities must not fall (the one before is (0, 0)) nor exceed 1"),
+            (
+                "5 0.5\n4 1",
+                "point 2 is (4, 1), but values and probabilities must not fall (the one before is (5, 0.5)) \
+                 nor exceed 1",
+            ),
+            (
+                "-5 1",
+                "point 1 is (-5, 1), but values and probabilities must not fall (the one before is (0, 0)) \
+                 nor exceed 1",
+            ),
+            (
+                "5 NaN",
+                "point 1 is (5, NaN), but values and probabilities must not fall (the one before is (0, 0)) \
+                 nor exceed 1",
+            ),
         ] {
             assert_eq!(Cdf::parse(text).unwrap_err().to_string(), message);
         }

@@ -1,4 +1,5 @@
-//! The parameters of workloads, sizes and arrivals: one declaration for scenario keys, help texts, Python signatures and reference pages.
+//! The parameters of workloads, sizes and arrivals: one declaration for scenario keys, help texts, Python
+//! signatures and reference pages.
 
 use ackclock_policy::{Declaration, Param};
 use ackclock_units::{Duration, Rate};
@@ -10,14 +11,20 @@ const SECOND: Duration = Duration::from_secs(1);
 
 const ON: Param = Param::duration("on", SECOND, SHORTEST..=LONGEST, "mean ON period");
 const OFF: Param = Param::duration("off", SECOND, Duration::ZERO..=LONGEST, "mean OFF period");
-const PERIODS: Param = Param::choice("periods", "constant", &["constant", "exponential", "pareto"], "distribution of both periods");
+const PERIODS: Param = Param::choice(
+    "periods",
+    "constant",
+    &["constant", "exponential", "pareto"],
+    "distribution of both periods",
+);
 const SHAPE: Param = Param::ratio("shape", 1.5, 1.01..=100.0, "shape of Pareto periods");
 
 /// Keys of a stream of flows that ask for a file each.
 pub(crate) const WEB: Declaration = Declaration {
     kind: "workload",
     name: "web",
-    about: "One connection for each transfer: the client sends a request, the server answers with a file and closes; random arrivals.",
+    about: "One connection for each transfer: the client sends a request, the server answers with a file and \
+            closes; random arrivals.",
     source: "B-A7, B-A8, B-A9",
     params: &[
         Param::choice(
@@ -26,7 +33,12 @@ pub(crate) const WEB: Declaration = Declaration {
             &["I", "II", "III"],
             "what is made of the sizes: I cuts them to 10 kB, II leaves them, III adds long ones (B-A7)",
         ),
-        Param::ratio("load", 1.0, 1e-9..=1000.0, "offered load: mean size times arrivals over the rate of the slowest link on the way"),
+        Param::ratio(
+            "load",
+            1.0,
+            1e-9..=1000.0,
+            "offered load: mean size times arrivals over the rate of the slowest link on the way",
+        ),
         Param::choice(
             "load_counts",
             "payload",
@@ -36,7 +48,12 @@ pub(crate) const WEB: Declaration = Declaration {
         Param::ratio("arrival_rate", 0.0, 0.0..=1e9, "flows per second on average, in place of a load"),
         Param::bytes("request", 300, 1..=1 << 30, "size of the request"),
         Param::duration("start", Duration::ZERO, Duration::ZERO..=LONGEST, "when arrivals begin"),
-        Param::duration("stop", LONGEST, Duration::ZERO..=LONGEST, "when arrivals end; the end of the run by default"),
+        Param::duration(
+            "stop",
+            LONGEST,
+            Duration::ZERO..=LONGEST,
+            "when arrivals end; the end of the run by default",
+        ),
     ],
 };
 
@@ -47,11 +64,22 @@ pub const FLOWS: &[Param] = &[
         "per_server",
         0,
         0..=1000,
-        "flows to each node of `server`, from so many different nodes of `client`, in place of `flows` (B-A11); 0 for none",
+        "flows to each node of `server`, from so many different nodes of `client`, in place of `flows` \
+         (B-A11); 0 for none",
     ),
     Param::duration("start", Duration::ZERO, Duration::ZERO..=LONGEST, "when the first begins"),
-    Param::duration("stagger", Duration::ZERO, Duration::ZERO..=LONGEST, "time between one's beginning and the next's"),
-    Param::duration("spread", Duration::ZERO, Duration::ZERO..=LONGEST, "random time, uniform up to this, added to each beginning"),
+    Param::duration(
+        "stagger",
+        Duration::ZERO,
+        Duration::ZERO..=LONGEST,
+        "time between one's beginning and the next's",
+    ),
+    Param::duration(
+        "spread",
+        Duration::ZERO,
+        Duration::ZERO..=LONGEST,
+        "random time, uniform up to this, added to each beginning",
+    ),
 ];
 
 /// Keys of datagrams at a constant rate.
@@ -70,7 +98,12 @@ pub(crate) const UDP: Declaration = Declaration {
         ),
         Param::bytes("bytes", 576, 28..=65_535, "size of a datagram on the wire, headers included"),
         Param::duration("start", Duration::ZERO, Duration::ZERO..=LONGEST, "when they begin"),
-        Param::duration("stop", LONGEST, Duration::ZERO..=LONGEST, "when they end; the end of the run by default"),
+        Param::duration(
+            "stop",
+            LONGEST,
+            Duration::ZERO..=LONGEST,
+            "when they end; the end of the run by default",
+        ),
     ],
 };
 
@@ -78,7 +111,8 @@ pub(crate) const UDP: Declaration = Declaration {
 pub(crate) const UDP_RATE: Declaration = Declaration {
     kind: "workload",
     name: "udp-rate",
-    about: "Datagrams that a rate control spaces; the receiver reports each gap in their numbers at once, and the source takes it for congestion.",
+    about: "Datagrams that a rate control spaces; the receiver reports each gap in their numbers at once, \
+            and the source takes it for congestion.",
     source: "J-A15 (who tells the source of a loss, and how, is unstated there)",
     params: &[
         UDP.params[0],
@@ -103,7 +137,12 @@ pub(crate) const UDP_ON_OFF: Declaration = Declaration {
         UDP.params[4],
         Param::duration("on", Duration::from_secs(16), SHORTEST..=LONGEST, "mean ON period"),
         Param::duration("off", Duration::from_secs(8), Duration::ZERO..=LONGEST, "mean OFF period"),
-        Param::choice("periods", "pareto", &["constant", "exponential", "pareto"], "distribution of both periods"),
+        Param::choice(
+            "periods",
+            "pareto",
+            &["constant", "exponential", "pareto"],
+            "distribution of both periods",
+        ),
         SHAPE,
     ],
 };
@@ -113,7 +152,8 @@ pub(crate) const SIZES: &[Declaration] = &[
     Declaration {
         kind: "sizes",
         name: "bounded-pareto",
-        about: "Heavy-tailed sizes between two bounds; the lower one follows from the mean unless it is given.",
+        about: "Heavy-tailed sizes between two bounds; the lower one follows from the mean unless it is \
+                given.",
         source: "B-A7: shape 1.2, mean 7000 bytes, up to 2 GB",
         params: &[
             Param::ratio("shape", 1.2, 0.1..=100.0, "shape: the smaller, the heavier the tail"),
@@ -126,7 +166,8 @@ pub(crate) const SIZES: &[Declaration] = &[
         kind: "sizes",
         name: "lognormal-pareto",
         about: "Lognormal sizes cut at a bound for most flows, bounded Pareto for the rest.",
-        source: "the second choice for B-A7: 90 % lognormal(ln 1024, 1.5) cut at 10 kB, 10 % Pareto(1.2) on 10 kB to 1 GB",
+        source: "the second choice for B-A7: 90 % lognormal(ln 1024, 1.5) cut at 10 kB, 10 % Pareto(1.2) on \
+                 10 kB to 1 GB",
         params: &[
             Param::ratio("share", 0.9, 0.0..=1.0, "share of the lognormal part"),
             Param::bytes("median", 1024, 1..=1 << 50, "median of the lognormal part"),
@@ -154,7 +195,8 @@ pub(crate) const SIZES: &[Declaration] = &[
     Declaration {
         kind: "sizes",
         name: "cdf",
-        about: "Sizes from a distribution function: `file` names a file of lines `bytes probability`, `points` lists them.",
+        about: "Sizes from a distribution function: `file` names a file of lines `bytes probability`, \
+                `points` lists them.",
         source: "any measured distribution",
         params: &[],
     },
@@ -162,18 +204,36 @@ pub(crate) const SIZES: &[Declaration] = &[
 
 /// Patterns of arrivals.
 pub(crate) const ARRIVALS: &[Declaration] = &[
-    Declaration { kind: "arrivals", name: "poisson", about: "Independent arrivals.", source: "B-A7", params: &[] },
-    Declaration { kind: "arrivals", name: "regular", about: "Arrivals at equal intervals.", source: "background", params: &[] },
+    Declaration {
+        kind: "arrivals",
+        name: "poisson",
+        about: "Independent arrivals.",
+        source: "B-A7",
+        params: &[],
+    },
+    Declaration {
+        kind: "arrivals",
+        name: "regular",
+        about: "Arrivals at equal intervals.",
+        source: "background",
+        params: &[],
+    },
     Declaration {
         kind: "arrivals",
         name: "on-off",
-        about: "Independent arrivals during ON periods, at a rate that keeps the average, and none during OFF periods.",
+        about: "Independent arrivals during ON periods, at a rate that keeps the average, and none during \
+                OFF periods.",
         source: "B-A9, B-A10",
         params: &[ON, OFF, PERIODS, SHAPE],
     },
 ];
 
-/// Declarations of all workloads, sizes and arrivals, for listings beside those of the policies. An application's name is a workload too.
+/// Declarations of all workloads, sizes and arrivals, for listings beside those of the policies. An
+/// application's name is a workload too.
 pub fn declarations() -> Vec<Declaration> {
-    [WEB, UDP, UDP_ON_OFF, UDP_RATE].into_iter().chain(SIZES.iter().copied()).chain(ARRIVALS.iter().copied()).collect()
+    [WEB, UDP, UDP_ON_OFF, UDP_RATE]
+        .into_iter()
+        .chain(SIZES.iter().copied())
+        .chain(ARRIVALS.iter().copied())
+        .collect()
 }

@@ -11,7 +11,12 @@ pub struct BoundedPareto {
 impl BoundedPareto {
     /// The distribution on `[min, max]`; `None` unless `0 < min < max` and the shape is positive.
     pub fn new(shape: f64, min: f64, max: f64) -> Option<Self> {
-        (shape > 0.0 && min > 0.0 && min < max && max.is_finite()).then(|| Self { shape, min, max, cut: libm::pow(min / max, shape) })
+        (shape > 0.0 && min > 0.0 && min < max && max.is_finite()).then(|| Self {
+            shape,
+            min,
+            max,
+            cut: libm::pow(min / max, shape),
+        })
     }
 
     /// The one that ends at `max` and has this mean; `None` when there is none.
@@ -51,7 +56,11 @@ impl BoundedPareto {
         let ratio = self.min / x.clamp(self.min, self.max);
         let a = self.shape;
         // The integral of a min^a x^-a: a logarithm where the shape is 1.
-        let integral = if (a - 1.0).abs() < 1e-12 { -libm::log(ratio) } else { a / (a - 1.0) * (1.0 - libm::pow(ratio, a - 1.0)) };
+        let integral = if (a - 1.0).abs() < 1e-12 {
+            -libm::log(ratio)
+        } else {
+            a / (a - 1.0) * (1.0 - libm::pow(ratio, a - 1.0))
+        };
         self.min * integral / (1.0 - self.cut)
     }
 

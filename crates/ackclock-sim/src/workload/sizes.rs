@@ -82,7 +82,8 @@ impl Base {
             Self::Exponential(mean) => -mean * libm::log(rng.unit_open()),
             Self::Pareto(p) => p.quantile(rng.unit()),
             Self::LognormalPareto { median, sigma, cut, share, tail } => {
-                // Three numbers for each sample, whichever part it falls in, so that a change of shares keeps the samples of each part.
+                // Three numbers for each sample, whichever part it falls in, so that a change of shares keeps
+                // the samples of each part.
                 let (part, u, angle) = (rng.unit(), rng.unit_open(), rng.unit());
                 if part >= *share {
                     return tail.quantile(1.0 - u);
@@ -102,7 +103,8 @@ impl Base {
             Self::Exponential(mean) => 1.0 - libm::exp(-x.max(0.0) / mean),
             Self::Pareto(p) => p.below(x),
             Self::LognormalPareto { median, sigma, cut, share, tail } => {
-                let lognormal = if x >= *cut { 1.0 } else { normal_below(libm::log(x.max(1e-300) / median) / sigma) };
+                let lognormal =
+                    if x >= *cut { 1.0 } else { normal_below(libm::log(x.max(1e-300) / median) / sigma) };
                 share * lognormal + (1.0 - share) * tail.below(x)
             }
             Self::Empirical(cdf) => cdf.below(x),
@@ -121,7 +123,8 @@ impl Base {
             Self::LognormalPareto { median, sigma, cut, share, tail } => {
                 let z = |x: f64| libm::log(x.max(1e-300) / median) / sigma;
                 let uncut = |x: f64| median * libm::exp(sigma * sigma / 2.0) * normal_below(z(x) - sigma);
-                let lognormal = if x >= *cut { uncut(*cut) + cut * (1.0 - normal_below(z(*cut))) } else { uncut(x) };
+                let lognormal =
+                    if x >= *cut { uncut(*cut) + cut * (1.0 - normal_below(z(*cut))) } else { uncut(x) };
                 share * lognormal + (1.0 - share) * tail.mean_below(x)
             }
             Self::Empirical(cdf) => cdf.mean_below(x),
@@ -191,7 +194,8 @@ impl Sizes {
 
     /// Mean number of segments of `mss` bytes that a flow needs.
     pub fn mean_segments(&self, mss: Bytes) -> f64 {
-        // E[ceil(X/m)] is the sum of P(X > k m) over k = 0, 1, ...; far out in the tail it is taken as an integral over steps that grow.
+        // E[ceil(X/m)] is the sum of P(X > k m) over k = 0, 1, ...; far out in the tail it is taken as an
+        // integral over steps that grow.
         let m = mss.max(1) as f64;
         let (mut sum, mut k, mut step) = (0.0_f64, 0.0_f64, 1.0_f64);
         loop {
@@ -218,7 +222,10 @@ mod tests {
 
     fn second_choice(trace: Trace) -> Sizes {
         let tail = BoundedPareto::new(1.2, 1e4, 1e9).unwrap();
-        Sizes { base: Base::LognormalPareto { median: 1024.0, sigma: 1.5, cut: 1e4, share: 0.9, tail }, trace }
+        Sizes {
+            base: Base::LognormalPareto { median: 1024.0, sigma: 1.5, cut: 1e4, share: 0.9, tail },
+            trace,
+        }
     }
 
     fn close(met: f64, expected: f64, relative: f64) {
@@ -250,7 +257,8 @@ mod tests {
                 let (mut rng, n) = (Rng::stream(5, "sizes", 0), 400_000);
                 let drawn: Vec<_> = (0..n).map(|_| s.draw(&mut rng) as f64).collect();
                 for x in [1500.0, 5000.0, 9999.0, 30_000.0, 1e6] {
-                    let (p, met) = (s.above(x + 0.5), drawn.iter().filter(|d| **d > x).count() as f64 / f64::from(n));
+                    let (p, met) =
+                        (s.above(x + 0.5), drawn.iter().filter(|d| **d > x).count() as f64 / f64::from(n));
                     let sigma = (p * (1.0 - p) / f64::from(n)).sqrt();
                     assert!((met - p).abs() < 4.5 * sigma + 1e-9, "{trace:?} above {x}: {met} against {p}");
                 }
@@ -267,7 +275,9 @@ mod tests {
         // E[min(X, c)] is the integral of P(X > x) up to c.
         for s in [pareto(Trace::II), second_choice(Trace::II)] {
             let (c, n) = (20_000.0, 200_000);
-            let integral: f64 = (0..n).map(|i| s.above((f64::from(i) + 0.5) * c / f64::from(n))).sum::<f64>() * c / f64::from(n);
+            let integral: f64 = (0..n).map(|i| s.above((f64::from(i) + 0.5) * c / f64::from(n))).sum::<f64>()
+                * c
+                / f64::from(n);
             close(s.base.mean_below(c) + c * s.above(c), integral, 1e-4);
         }
     }

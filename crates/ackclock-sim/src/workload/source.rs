@@ -24,7 +24,8 @@ pub struct Places {
     pub servers: Vec<NodeId>,
     /// What a flow's ends add to its links.
     pub access: AccessRule,
-    /// True when the data flows from server to client: the delay then sits at the client, where the sender's books are not touched by it.
+    /// True when the data flows from server to client: the delay then sits at the client, where the sender's
+    /// books are not touched by it.
     pub server_sends: bool,
     /// Name of the workload: the group of its flows.
     pub group: Arc<str>,
@@ -48,12 +49,30 @@ impl Places {
     ) -> Self {
         let stream = |what: &str| Rng::stream(seed, &format!("{group}.{what}"), 0);
         let (node_rng, rtt_rng, share_rng) = (stream("nodes"), stream("rtt"), stream("stack"));
-        Self { clients, servers, access, server_sends, group: group.into(), shares, node_rng, rtt_rng, share_rng, count: 0 }
+        Self {
+            clients,
+            servers,
+            access,
+            server_sends,
+            group: group.into(),
+            shares,
+            node_rng,
+            rtt_rng,
+            share_rng,
+            count: 0,
+        }
     }
 
-    fn next(&mut self, start: Instant, client_app: Box<dyn Application>, server_app: Box<dyn Application>, size: Option<Bytes>) -> Option<FlowSpec> {
+    fn next(
+        &mut self,
+        start: Instant,
+        client_app: Box<dyn Application>,
+        server_app: Box<dyn Application>,
+        size: Option<Bytes>,
+    ) -> Option<FlowSpec> {
         // Both are drawn even when there is one node only: a second node elsewhere changes nothing here.
-        let (c, s) = (self.node_rng.below(self.clients.len() as u64), self.node_rng.below(self.servers.len() as u64));
+        let (c, s) =
+            (self.node_rng.below(self.clients.len() as u64), self.node_rng.below(self.servers.len() as u64));
         let client = *self.clients.get(c as usize)?;
         // Nobody is his own peer: the next one in the list is taken instead.
         let server = peer(&self.servers, s as usize, client)?;
@@ -70,7 +89,8 @@ impl Places {
     ) -> Option<FlowSpec> {
         let extra = (self.access)(self.count, client, server, &mut self.rtt_rng);
         self.count += 1;
-        // The same number decides whatever the shares are, so that a larger share keeps all flows that a smaller one had.
+        // The same number decides whatever the shares are, so that a larger share keeps all flows that a
+        // smaller one had.
         let (u, mut sum) = (self.share_rng.unit(), 0.0);
         let last = self.shares.last()?;
         let chosen = self.shares.iter().find(|(share, _)| {
@@ -94,8 +114,14 @@ impl Places {
     }
 }
 
-/// Pairs of client and server: `each` different clients for every server, drawn at random. Nobody is his own peer (B-A11).
-pub(crate) fn peers(clients: &[NodeId], servers: &[NodeId], each: usize, rng: &mut Rng) -> Vec<(NodeId, NodeId)> {
+/// Pairs of client and server: `each` different clients for every server, drawn at random. Nobody is his own
+/// peer (B-A11).
+pub(crate) fn peers(
+    clients: &[NodeId],
+    servers: &[NodeId],
+    each: usize,
+    rng: &mut Rng,
+) -> Vec<(NodeId, NodeId)> {
     let mut pairs = Vec::new();
     for &server in servers {
         let mut others: Vec<NodeId> = clients.iter().copied().filter(|node| *node != server).collect();
@@ -108,7 +134,8 @@ pub(crate) fn peers(clients: &[NodeId], servers: &[NodeId], each: usize, rng: &m
     pairs
 }
 
-/// The node at position `at`, or the first one after it, from the beginning again at the end, that is not `other`.
+/// The node at position `at`, or the first one after it, from the beginning again at the end, that is not
+/// `other`.
 pub(crate) fn peer(nodes: &[NodeId], at: usize, other: NodeId) -> Option<NodeId> {
     nodes[at..].iter().chain(&nodes[..at]).copied().find(|node| *node != other)
 }
@@ -143,7 +170,8 @@ impl FlowSource for Web {
             return None;
         }
         let size = self.sizes.draw(&mut self.size_rng);
-        // A size beyond the declared range could only come from a distribution beyond it, which is refused when the scenario is read.
+        // A size beyond the declared range could only come from a distribution beyond it, which is refused
+        // when the scenario is read.
         let _ = self.server.set_value("size", Value::Bytes(size));
         self.places.next(start, self.client.build(), self.server.build(), Some(size))
     }
@@ -163,8 +191,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// `flows` flows, or so many to each server from different clients (`per_server`, unless 0): the n-th starts at `start + n * stagger` and a
-    /// random part of `spread` more.
+    /// `flows` flows, or so many to each server from different clients (`per_server`, unless 0): the n-th
+    /// starts at `start + n * stagger` and a random part of `spread` more.
     pub fn new(
         places: Places,
         seed: u64,
@@ -177,7 +205,8 @@ impl Group {
         pairs.reverse();
         let flows = if per_server > 0 { pairs.len() as u64 } else { flows };
         let mut rng = Rng::stream(seed, &format!("{}.starts", places.group), 0);
-        let mut starts: Vec<_> = (0..flows).map(|n| Instant::ZERO + start + stagger * n + spread.mul_f64(rng.unit())).collect();
+        let mut starts: Vec<_> =
+            (0..flows).map(|n| Instant::ZERO + start + stagger * n + spread.mul_f64(rng.unit())).collect();
         starts.sort_unstable_by(|a, b| b.cmp(a));
         let size = client.params().iter().find_map(|(name, value)| match value {
             Value::Bytes(n) if name == "size" => Some(n),
@@ -209,8 +238,16 @@ pub struct Udp {
 }
 
 impl Udp {
-    /// Source number `index` of the workload `group`: datagrams of `bytes` bytes at `rate` from `start` until `stop`.
-    pub fn new(group: &str, seed: u64, index: u64, (rate, bytes): (Rate, u32), (start, stop): (Instant, Instant), on_off: Option<OnOff>) -> Self {
+    /// Source number `index` of the workload `group`: datagrams of `bytes` bytes at `rate` from `start` until
+    /// `stop`.
+    pub fn new(
+        group: &str,
+        seed: u64,
+        index: u64,
+        (rate, bytes): (Rate, u32),
+        (start, stop): (Instant, Instant),
+        on_off: Option<OnOff>,
+    ) -> Self {
         let mut rng = Rng::stream(seed, &format!("{group}.periods"), index);
         let interval = rate.time_to_send(bytes.into()).max(Duration::from_nanos(1));
         // Sources that start together do not send together.
@@ -246,7 +283,8 @@ pub struct RateControlled {
     stop: Instant,
     /// Datagrams handed out.
     sent: u64,
-    /// How many there were when the rate fell last: what is reported of them was under way at the old rate, and is the same congestion.
+    /// How many there were when the rate fell last: what is reported of them was under way at the old rate,
+    /// and is the same congestion.
     fell_at: u64,
 }
 
@@ -284,7 +322,8 @@ mod tests {
 
     fn sent(on_off: Option<OnOff>, seconds: u64) -> Vec<f64> {
         let stop = Instant::ZERO + Duration::from_secs(seconds);
-        let mut source = Udp::new("udp", 1, 0, (Rate::from_bits_per_sec(1_000_000), 1250), (Instant::ZERO, stop), on_off);
+        let mut source =
+            Udp::new("udp", 1, 0, (Rate::from_bits_per_sec(1_000_000), 1250), (Instant::ZERO, stop), on_off);
         let mut rng = Rng::stream(1, "unused", 0);
         std::iter::from_fn(|| source.next(&mut rng)).map(|d| d.at.as_secs_f64()).collect()
     }
@@ -307,12 +346,21 @@ mod tests {
 
     #[test]
     fn the_rate_falls_once_for_all_that_was_under_way() {
-        let mut choice = ackclock_policy::Registry::builtin().choose::<dyn RateControl>("constant-decrement").expect("built in");
+        let mut choice = ackclock_policy::Registry::builtin()
+            .choose::<dyn RateControl>("constant-decrement")
+            .expect("built in");
         choice.set("step", "0s").expect("a time");
-        let mut source = RateControlled::new(choice.build(), 576, (Instant::ZERO, Instant::ZERO + Duration::from_secs(100)));
+        let mut source = RateControlled::new(
+            choice.build(),
+            576,
+            (Instant::ZERO, Instant::ZERO + Duration::from_secs(100)),
+        );
         let mut rng = Rng::stream(1, "unused", 0);
         let mut seconds = |source: &mut RateControlled| source.next(&mut rng).map(|d| d.at.as_secs_f64());
-        assert_eq!([seconds(&mut source), seconds(&mut source), seconds(&mut source)], [Some(0.0), Some(1.0), Some(2.0)]);
+        assert_eq!(
+            [seconds(&mut source), seconds(&mut source), seconds(&mut source)],
+            [Some(0.0), Some(1.0), Some(2.0)]
+        );
         source.on_report(1);
         // Datagrams 2 and 3 were sent at the old rate.
         source.on_report(2);
@@ -325,11 +373,13 @@ mod tests {
 
     #[test]
     fn bursts_take_their_share_of_the_time() {
-        let p = OnOff { on: Duration::from_secs(1), off: Duration::from_millis(500), periods: Periods::Constant };
+        let p =
+            OnOff { on: Duration::from_secs(1), off: Duration::from_millis(500), periods: Periods::Constant };
         let times = sent(Some(p), 150);
         assert!((times.len() as i64 - 10_000).abs() < 150, "{}", times.len());
         assert!(times.iter().all(|t| (t + 1e-9) % 1.5 < 1.0 + 1e-6), "none during OFF");
-        let p = OnOff { on: Duration::from_secs(2), off: Duration::from_secs(1), periods: Periods::Pareto(2.5) };
+        let p =
+            OnOff { on: Duration::from_secs(2), off: Duration::from_secs(1), periods: Periods::Pareto(2.5) };
         let share = sent(Some(p), 30_000).len() as f64 / 3_000_000.0;
         assert!((share - 2.0 / 3.0).abs() < 0.03, "share {share}");
     }

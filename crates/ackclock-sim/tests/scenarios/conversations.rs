@@ -67,7 +67,9 @@ fn typed(scenario: &Resolved) -> Vec<(String, Instant, Duration)> {
     let conversations = scenario.conversations(scenario.jobs()[0]).unwrap();
     let first = |c: ackclock_sim::scenario::Conversation| {
         let (mut app, mut rng) = c.client;
-        let Wake::At(due) = app.on_wake(c.start, &mut Ideal { written: 0 }, &mut rng) else { panic!("it thinks first") };
+        let Wake::At(due) = app.on_wake(c.start, &mut Ideal { written: 0 }, &mut rng) else {
+            panic!("it thinks first")
+        };
         (c.group.to_string(), c.start, due.since(c.start))
     };
     conversations.into_iter().map(first).collect()
@@ -81,8 +83,12 @@ fn another_world_is_asked_for_the_same_flows_whose_applications_draw_the_same_nu
     assert_eq!(flows.len(), 5);
     assert!(typed.windows(2).all(|w| w[0].1 <= w[1].1), "in the order of their starts");
     for (group, start, think) in &typed {
-        let flow = flows.iter().find(|f| f.start == *start && *f.group == **group).unwrap_or_else(|| panic!("{group} at {start:?}"));
-        // A round trip for the handshake, the thinking, and a round trip until the ack of the packet, which may be delayed, and of the close.
+        let flow = flows
+            .iter()
+            .find(|f| f.start == *start && *f.group == **group)
+            .unwrap_or_else(|| panic!("{group} at {start:?}"));
+        // A round trip for the handshake, the thinking, and a round trip until the ack of the packet, which
+        // may be delayed, and of the close.
         let lasted = flow.end.unwrap().since(flow.start);
         let least = *think + Duration::from_millis(200);
         assert!(lasted >= least && lasted <= least + Duration::from_millis(700), "{lasted:?} for {least:?}");

@@ -12,7 +12,12 @@ use super::{TEN_LINES, resolved, results};
 
 const MIB: u64 = 1 << 20;
 
-fn within(scenario: &Resolved, workers: usize, limits: &Limits, sink: Option<&dyn TraceSink>) -> Result<Results, String> {
+fn within(
+    scenario: &Resolved,
+    workers: usize,
+    limits: &Limits,
+    sink: Option<&dyn TraceSink>,
+) -> Result<Results, String> {
     let run = run_within(scenario, |_| ControlFlow::Continue(()), workers, limits, sink);
     run.map(|results| results.expect("nobody stops it")).map_err(|e| e.to_string())
 }
@@ -61,21 +66,27 @@ fn what_cannot_fit_is_refused_before_it_runs() {
         (
             TEN_LINES,
             &[("workload.load", "1000")][..],
-            "the tables of 2 runs with about 1865010 flows and 2 links each would take about 1.6 GiB; at most 512 MiB would do: lower the load, \
-             `flows`, `duration` or the number of runs, or allow more memory (`--memory`)",
+            "the tables of 2 runs with about 1865010 flows and 2 links each would take about 1.6 GiB; at \
+             most 512 MiB would do: lower the load, `flows`, `duration` or the number of runs, or allow more \
+             memory (`--memory`)",
         ),
         (
             OVERLOAD,
             &[("workload.arrival_rate", "5000"), ("path.link.rate", "1Mbit/s"), ("duration", "100s")],
-            "about 498432 flows would be under way together and take about 1.2 GiB; at most 1 GiB would do: lower the load",
+            "about 498432 flows would be under way together and take about 1.2 GiB; at most 1 GiB would do: \
+             lower the load",
         ),
         (
             OVERLOAD,
             &[("workload", "{ kind = \"bulk\", flows = 600000 }")],
-            "about 600000 flows would be under way together and take about 1.4 GiB; at most 1 GiB would do: lower the load, `flows` or `duration`, \
-             or allow more memory (`--memory`)",
+            "about 600000 flows would be under way together and take about 1.4 GiB; at most 1 GiB would do: \
+             lower the load, `flows` or `duration`, or allow more memory (`--memory`)",
         ),
-        (OVERLOAD, &[("repeat", "100000")], "the tables of 100000 runs with about 50000 flows and 2 links each would take about"),
+        (
+            OVERLOAD,
+            &[("repeat", "100000")],
+            "the tables of 100000 runs with about 50000 flows and 2 links each would take about",
+        ),
     ] {
         let met = within(&resolved(text, sets), 2, &memory(1024), None).expect_err("too large");
         assert!(met.starts_with(expected), "{met}\nshould begin with\n{expected}");
@@ -86,9 +97,12 @@ fn what_cannot_fit_is_refused_before_it_runs() {
 fn a_run_that_grows_beyond_the_limit_ends_with_a_sentence() {
     for (text, mib, what) in [(OVERLOAD, 60, "flows"), (LONG_WAY, 64, "packets"), (WIDE, 300, "packets")] {
         for workers in [1, 2] {
-            let met = within(&unexpected(resolved(text, &[])), workers, &memory(mib), None).expect_err("too large");
-            let (begin, end) =
-                ("run `tcp` with seed 1: at ", "lower the load, make `duration` or windows shorter, or allow more memory (`--memory`)");
+            let met =
+                within(&unexpected(resolved(text, &[])), workers, &memory(mib), None).expect_err("too large");
+            let (begin, end) = (
+                "run `tcp` with seed 1: at ",
+                "lower the load, make `duration` or windows shorter, or allow more memory (`--memory`)",
+            );
             assert!(met.starts_with(begin) && met.ends_with(end) && met.contains(what), "{met}");
             assert!(met.contains(&format!("it would hold more than {mib} MiB of memory")), "{met}");
         }
@@ -149,14 +163,17 @@ fn tables(results: &Results, run: usize) -> (Vec<SampleRow>, Vec<EpisodeRow>, Ve
 
 #[test]
 fn a_trace_that_is_handed_on_has_the_same_rows() {
-    let datagrams = "[{ kind = \"web\", load = 0.9 }, { kind = \"udp\", flows = 3, rate = \"1Mbit/s\" }, { kind = \"bulk\", flows = 2 }]";
+    let datagrams = "[{ kind = \"web\", load = 0.9 }, { kind = \"udp\", flows = 3, rate = \"1Mbit/s\" }, \
+                     { kind = \"bulk\", flows = 2 }]";
     let sets = [("trace", "all"), ("duration", "4s"), ("workload", datagrams), ("repeat", "2")];
     let scenario = resolved(TEN_LINES, &sets);
     let whole = results(&scenario, 2);
     assert!(whole.handed_on.iter().all(Option::is_none));
     for workers in [1, 4] {
         let kept = Kept::default();
-        let all = within(&scenario, workers, &Limits { traced_events: 40_000, ..Limits::default() }, Some(&kept)).unwrap_or_else(|e| panic!("{e}"));
+        let all =
+            within(&scenario, workers, &Limits { traced_events: 40_000, ..Limits::default() }, Some(&kept))
+                .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((&all.flows, &all.links), (&whole.flows, &whole.links));
         for (n, handed_on) in all.handed_on.iter().enumerate() {
             let handed_on = handed_on.as_ref().expect("more than its share");
@@ -164,7 +181,8 @@ fn a_trace_that_is_handed_on_has_the_same_rows() {
             let mut kept = kept.0.lock().unwrap();
             let (mine, mut segments_of_mine) = kept.remove(&(n, handed_on.attempt)).expect("its parts");
             let sources = segments_of_mine.iter_mut().filter(|row| row.connection >= FIRST_DATAGRAM);
-            sources.for_each(|row| row.connection = row.connection - FIRST_DATAGRAM + handed_on.first_datagram);
+            sources
+                .for_each(|row| row.connection = row.connection - FIRST_DATAGRAM + handed_on.first_datagram);
             assert!(segments.len() > 10_000 && all.events[n].is_empty());
             assert_eq!((&mine, &handed_on.episodes, &segments_of_mine), (&samples, &episodes, &segments));
         }
@@ -187,15 +205,24 @@ fn a_sink_without_room_ends_the_run_with_its_sentence() {
         }
     }
     let scenario = resolved(TEN_LINES, &[("trace", "packets")]);
-    let met = within(&scenario, 1, &Limits { traced_events: 1000, ..Limits::default() }, Some(&Full)).expect_err("no room");
+    let met = within(&scenario, 1, &Limits { traced_events: 1000, ..Limits::default() }, Some(&Full))
+        .expect_err("no room");
     assert_eq!(met, "run `tcp` with seed 1: the disk is full");
 }
 
 #[test]
 fn what_is_expected_of_a_trace_is_of_the_right_size() {
-    for (workload, rate) in [("{ kind = \"bulk\", flows = 4 }", "10Mbit/s"), ("{ kind = \"web\", load = 0.8 }", "20Mbit/s")] {
-        let scenario = resolved(TEN_LINES, &[("trace", "all"), ("workload", workload), ("path.bottleneck.rate", rate), ("duration", "10s")]);
-        let (expected, came) = (scenario.expected_events(), results(&scenario, 2).events.iter().map(Vec::len).sum::<usize>() as f64);
+    for (workload, rate) in
+        [("{ kind = \"bulk\", flows = 4 }", "10Mbit/s"), ("{ kind = \"web\", load = 0.8 }", "20Mbit/s")]
+    {
+        let scenario = resolved(
+            TEN_LINES,
+            &[("trace", "all"), ("workload", workload), ("path.bottleneck.rate", rate), ("duration", "10s")],
+        );
+        let (expected, came) = (
+            scenario.expected_events(),
+            results(&scenario, 2).events.iter().map(Vec::len).sum::<usize>() as f64,
+        );
         assert!((0.5..3.0).contains(&(expected / came)), "{workload}: {expected} expected, {came} came");
     }
 }

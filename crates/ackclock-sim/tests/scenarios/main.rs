@@ -59,9 +59,13 @@ pub(crate) fn examples() -> &'static Path {
 
 pub(crate) fn resolved(text: &str, sets: &[(&str, &str)]) -> Resolved {
     let scenario = Scenario::parse_with(text, sets).unwrap_or_else(|e| panic!("{e}"));
-    scenario.resolve_with(&Registry::builtin(), &Files::in_folder(examples())).unwrap_or_else(|e| panic!("{e}"))
+    scenario
+        .resolve_with(&Registry::builtin(), &Files::in_folder(examples()))
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 pub(crate) fn results(scenario: &Resolved, workers: usize) -> Results {
-    run(scenario, |_| ControlFlow::Continue(()), workers).unwrap_or_else(|e| panic!("{e}")).expect("nobody stops it")
+    run(scenario, |_| ControlFlow::Continue(()), workers)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .expect("nobody stops it")
 }

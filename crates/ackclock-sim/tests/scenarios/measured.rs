@@ -31,7 +31,10 @@ fn what_came_before_is_left_out_and_nothing_else_changes() {
     assert_eq!(rest.measured_from, Some(Instant::ZERO + Duration::from_secs(20)));
     assert_eq!(rest.segments_acked, all.segments_acked - first.segments_acked);
     assert_eq!(rest.bytes_delivered, all.bytes_delivered - first.bytes_delivered);
-    assert_eq!(rest.ca_events + rest.non_ca_events, all.ca_events + all.non_ca_events - first.ca_events - first.non_ca_events);
+    assert_eq!(
+        rest.ca_events + rest.non_ca_events,
+        all.ca_events + all.non_ca_events - first.ca_events - first.non_ca_events
+    );
     assert_eq!(rest.rtt_samples, all.rtt_samples - first.rtt_samples);
     let bits = rest.bytes_delivered as f64 * 8.0;
     assert!((rest.goodput.unwrap().bits_per_sec() as f64 - bits / 40.0).abs() <= 1.0);
@@ -39,11 +42,17 @@ fn what_came_before_is_left_out_and_nothing_else_changes() {
     assert!(rest.rtt_min > all.rtt_min && rest.rtt_max <= all.rtt_max);
     // One that begins later is counted whole.
     let (all, rest) = (&whole.flows[1], &late.flows[1]);
-    assert_eq!((rest.measured_from, rest.segments_acked, rest.p), (Some(rest.start), all.segments_acked, all.p));
+    assert_eq!(
+        (rest.measured_from, rest.segments_acked, rest.p),
+        (Some(rest.start), all.segments_acked, all.p)
+    );
 
     let (all, first, rest) = (&whole.links[0], &half.links[0], &late.links[0]);
     assert_eq!(rest.observed, Duration::from_secs(40));
-    assert_eq!((rest.packets, rest.dropped_queue), (all.packets - first.packets, all.dropped_queue - first.dropped_queue));
+    assert_eq!(
+        (rest.packets, rest.dropped_queue),
+        (all.packets - first.packets, all.dropped_queue - first.dropped_queue)
+    );
     let area = |l: &ackclock_trace::LinkRow| l.queue_mean_bytes * l.observed.as_secs_f64();
     assert!((area(rest) - (area(all) - area(first))).abs() < 1.0);
     let delay = rest.queue_mean_bytes * 8.0 / 1e7;
@@ -66,13 +75,17 @@ fn a_flow_counts_after_its_first_loss_episode() {
 fn a_moment_that_does_not_come_leaves_nothing() {
     let never = run(&[("measure_after", "1000000")]);
     for f in &never.flows {
-        assert_eq!((f.measured_from, f.segments_acked, f.p, f.goodput, f.rtt_samples), (None, 0, None, None, 0));
+        assert_eq!(
+            (f.measured_from, f.segments_acked, f.p, f.goodput, f.rtt_samples),
+            (None, 0, None, None, 0)
+        );
     }
 }
 
 #[test]
 fn the_mean_queue_is_an_average_over_time() {
-    // A datagram of 1000 bytes every 5 ms for a second, each of which takes 10 ms to send: the k-th, from 0, waits 5 k ms.
+    // A datagram of 1000 bytes every 5 ms for a second, each of which takes 10 ms to send: the k-th, from 0,
+    // waits 5 k ms.
     let text = r#"
 duration = "10s"
 [path]
@@ -97,8 +110,9 @@ tcp = "sack"
     assert!((link.queue_mean_delay.unwrap().as_secs_f64() - 0.01 * mean).abs() < 1e-8);
 }
 
-/// Endless and short transfers, single packets and datagrams, so that every number of a summary has something to count. The network is so full that
-/// timers expire. Nobody asks for the short ones: a flow of which only the request has been sent would be its client's so far.
+/// Endless and short transfers, single packets and datagrams, so that every number of a summary has something
+/// to count. The network is so full that timers expire. Nobody asks for the short ones: a flow of which only
+/// the request has been sent would be its client's so far.
 const MIXED: &str = r#"
 duration = "60s"
 [path]
@@ -140,7 +154,14 @@ fn every_number_of_a_summary_covers_the_same_window() {
         // What happened before and after adds up to the whole, whichever flow it happened to.
         let counters = |s: &Summary| {
             let by_round = s.timeouts_by_round.iter().sum::<u64>();
-            [s.timeouts, by_round, s.spurious_timeouts, s.retransmitted_segments, s.unneeded_retransmissions, s.data_segments_sent]
+            [
+                s.timeouts,
+                by_round,
+                s.spurious_timeouts,
+                s.retransmitted_segments,
+                s.unneeded_retransmissions,
+                s.data_segments_sent,
+            ]
         };
         let sum: Vec<u64> = counters(first).iter().zip(counters(rest)).map(|(a, b)| a + b).collect();
         assert_eq!(sum, counters(all), "{key}: {first:?}\n{rest:?}");
@@ -150,16 +171,26 @@ fn every_number_of_a_summary_covers_the_same_window() {
         assert_eq!(link.observed, Duration::from_secs(40), "{key}");
         assert_eq!(rest.loss, Some(link.dropped_queue as f64 / link.packets_offered as f64), "{key}");
         let goodput = rest.goodput.unwrap().bits_per_sec() as f64;
-        assert!((goodput - link.unique_bytes.unwrap() as f64 * 8.0 / 40.0).abs() <= 1.0, "{key}: {goodput}, {link:?}");
+        assert!(
+            (goodput - link.unique_bytes.unwrap() as f64 * 8.0 / 40.0).abs() <= 1.0,
+            "{key}: {goodput}, {link:?}"
+        );
         assert!((rest.utilisation.unwrap() - link.utilisation.unwrap()).abs() < 1e-9, "{key}");
         let offered = |r: &Results| r.links[0].packets_offered;
         assert!(offered(&r) < offered(&w), "{key}");
         // Flows, times and sizes are those of what began in it, and of what never ends.
-        let began = |f: &&ackclock_trace::FlowRow| f.protocol == "tcp" && (f.size.is_none() || f.start >= Instant::ZERO + Duration::from_secs(20));
+        let began = |f: &&ackclock_trace::FlowRow| {
+            f.protocol == "tcp" && (f.size.is_none() || f.start >= Instant::ZERO + Duration::from_secs(20))
+        };
         assert_eq!(rest.flows_started, r.flows.iter().filter(began).count() as u64, "{key}");
         assert!(rest.flows_started < all.flows_started, "{key}");
-        let telnet = |r: &Results| -> u32 { r.flows.iter().filter(|f| &*f.group == "telnet").map(|f| f.responses).sum() };
-        assert!((telnet(&r) as f64) < 0.8 * telnet(&w) as f64, "{key}: responses before the window do not count");
+        let telnet = |r: &Results| -> u32 {
+            r.flows.iter().filter(|f| &*f.group == "telnet").map(|f| f.responses).sum()
+        };
+        assert!(
+            (telnet(&r) as f64) < 0.8 * telnet(&w) as f64,
+            "{key}: responses before the window do not count"
+        );
         // So are the datagrams.
         let udp = |r: &Results| r.flows.iter().find(|f| f.protocol == "udp").unwrap().bytes_sent as f64 * 8.0;
         assert!((udp(&r) / 40.0 - udp(&w) / 60.0).abs() < 2000.0, "{key}: {}", udp(&r) / 40.0);
@@ -174,18 +205,26 @@ fn warmup_and_measure_from_are_the_same() {
         summaries(MIXED, &[("warmup", "5s"), ("measure_from", "20s")]),
     );
     assert!(a.0 == b.0 && a.1.flows == b.1.flows && a.1.links == b.1.links);
-    assert!(a.0 == both.0 && a.1.flows == both.1.flows && a.1.links == both.1.links, "the later of the two counts");
+    assert!(
+        a.0 == both.0 && a.1.flows == both.1.flows && a.1.links == both.1.links,
+        "the later of the two counts"
+    );
 }
 
 #[test]
 fn a_window_of_each_flow_leaves_none_for_its_link() {
     let (after, _) = summaries(BULK, &[("measure_after", "1")]);
-    assert_eq!((after[0].loss, after[0].goodput, after[0].utilisation, after[0].load), (None, None, None, None));
+    assert_eq!(
+        (after[0].loss, after[0].goodput, after[0].utilisation, after[0].load),
+        (None, None, None, None)
+    );
 }
 
 #[test]
 fn in_a_mix_goodput_is_that_of_the_window() {
-    let two = BULK.replace("[stacks]", "[stacks]\nother = \"newreno\"").replace("trace =", "mix = { tcp = 0.5, other = 0.5 }\ntrace =");
+    let two = BULK
+        .replace("[stacks]", "[stacks]\nother = \"newreno\"")
+        .replace("trace =", "mix = { tcp = 0.5, other = 0.5 }\ntrace =");
     let (late, r) = summaries(&two, &[("warmup", "20s")]);
     for s in &late {
         let bytes: u64 = r.flows.iter().filter(|f| *f.stack == *s.stack).map(|f| f.bytes_delivered).sum();

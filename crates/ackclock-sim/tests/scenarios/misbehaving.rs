@@ -28,7 +28,8 @@ fn who_acknowledges_early_is_found_out_and_nobody_else() {
     for stack in ["honest", "divided", "repeated"] {
         assert_eq!((of(stack).reason, of(stack).bytes_delivered), (None, 2_000_000), "{stack}");
     }
-    // What was lost and acknowledged is never sent again: the stream has a hole, and the connection ends without it.
+    // What was lost and acknowledged is never sent again: the stream has a hole, and the connection ends
+    // without it.
     assert!(of("early").bytes_delivered < of("early").bytes_acked && of("early").retransmitted_segments > 0);
     assert_eq!(of("found out").reason, Some("false-ack"));
     assert!(of("found out").bytes_acked < 2_000_000);

@@ -13,10 +13,16 @@ fn of_run<'a>(r: &'a Results, run: &str) -> Vec<&'a FlowRow> {
 fn any_number_of_workers_gives_the_same() {
     let scenario = resolved(TEN_LINES, &[("repeat", "2"), ("duration", "2s"), ("trace", "[\"episodes\"]")]);
     let one = results(&scenario, 1);
-    assert_eq!(one.runs.iter().map(|r| r.label.as_str()).collect::<Vec<_>>(), ["tcp #1", "tcp #2", "no backoff #1", "no backoff #2"]);
+    assert_eq!(
+        one.runs.iter().map(|r| r.label.as_str()).collect::<Vec<_>>(),
+        ["tcp #1", "tcp #2", "no backoff #1", "no backoff #2"]
+    );
     for workers in [0, 2, 3, 16] {
         let many = results(&scenario, workers);
-        assert_eq!((&one.flows, &one.links, &one.runs, &one.events), (&many.flows, &many.links, &many.runs, &many.events));
+        assert_eq!(
+            (&one.flows, &one.links, &one.runs, &one.events),
+            (&many.flows, &many.links, &many.runs, &many.events)
+        );
     }
 }
 
@@ -24,14 +30,17 @@ fn any_number_of_workers_gives_the_same() {
 fn every_stack_meets_the_same_arrivals_sizes_and_round_trips() {
     let scenario = resolved(TEN_LINES, &[]);
     let r = results(&scenario, 2);
-    let drawn = |run| of_run(&r, run).iter().map(|f| (f.start, f.size, f.path_rtt, f.client.clone())).collect::<Vec<_>>();
+    let drawn = |run| {
+        of_run(&r, run).iter().map(|f| (f.start, f.size, f.path_rtt, f.client.clone())).collect::<Vec<_>>()
+    };
     assert!(drawn("tcp").len() > 1500);
     assert_eq!(drawn("tcp"), drawn("no backoff"));
 }
 
 #[test]
 fn another_workload_changes_no_draw() {
-    // Two workloads, each over a bottleneck of its own side by side: the one is not to notice that the other is there.
+    // Two workloads, each over a bottleneck of its own side by side: the one is not to notice that the other
+    // is there.
     let both = r#"
 duration = "20s"
 [path]
@@ -54,7 +63,8 @@ server = "b"
 [stacks]
 tcp = "sack"
 "#;
-    let alone = both.replacen("[[workload]]\nkind = \"web\"\nload = 0.5\nclient = \"d\"\nserver = \"c\"\n", "", 1);
+    let alone =
+        both.replacen("[[workload]]\nkind = \"web\"\nload = 0.5\nclient = \"d\"\nserver = \"c\"\n", "", 1);
     let telnet = |text: &str| {
         let r = results(&resolved(text, &[]), 1);
         let rows = r.flows.into_iter().filter(|f| &*f.group == "telnet");
@@ -74,17 +84,35 @@ fn seeds_differ_and_repeat() {
 
 #[test]
 fn a_workload_keeps_the_stack_that_it_names() {
-    let stacks = |r: &Results| r.flows.iter().map(|f| (f.run.to_string(), f.group.to_string(), f.stack.to_string())).collect::<Vec<_>>();
+    let stacks = |r: &Results| {
+        r.flows
+            .iter()
+            .map(|f| (f.run.to_string(), f.group.to_string(), f.stack.to_string()))
+            .collect::<Vec<_>>()
+    };
     let row = |run: &str, group: &str, stack: &str| (run.to_owned(), group.to_owned(), stack.to_owned());
     let scenario = resolved(NAMED_STACKS, &[]);
     let all = results(&scenario, 1);
     assert_eq!(stacks(&all), [row("all", "old", "old"), row("all", "new", "new"), row("all", "new", "new")]);
-    let summaries: Vec<_> = all.summaries(&scenario).into_iter().map(|s| (s.stack, s.flows_started)).collect();
+    let summaries: Vec<_> =
+        all.summaries(&scenario).into_iter().map(|s| (s.stack, s.flows_started)).collect();
     assert_eq!(summaries, [("new".to_owned(), 2), ("old".to_owned(), 1)]);
     // With a stack that nobody names, that one is under comparison, and the other is there in each run.
-    let compared = NAMED_STACKS.replacen("stack = \"new\"\nflows = 2\n", "", 1).replacen("new = \"reno\"", "new = \"reno\"\nsack = \"sack\"", 1);
+    let compared = NAMED_STACKS.replacen("stack = \"new\"\nflows = 2\n", "", 1).replacen(
+        "new = \"reno\"",
+        "new = \"reno\"\nsack = \"sack\"",
+        1,
+    );
     let each = results(&resolved(&compared, &[]), 1);
-    assert_eq!(stacks(&each), [row("new", "old", "old"), row("new", "new", "new"), row("sack", "old", "old"), row("sack", "new", "sack")]);
+    assert_eq!(
+        stacks(&each),
+        [
+            row("new", "old", "old"),
+            row("new", "new", "new"),
+            row("sack", "old", "old"),
+            row("sack", "new", "sack")
+        ]
+    );
     let mixed = results(&resolved(&compared, &[("mix", "{ new = 0.0, sack = 1.0 }")]), 1);
     assert_eq!(stacks(&mixed), [row("mix", "old", "old"), row("mix", "new", "sack")]);
 }
@@ -100,10 +128,15 @@ fn a_mix_shares_one_run_and_a_larger_share_keeps_its_flows() {
         assert_eq!(summaries.iter().map(|s| s.flows_started).sum::<u64>(), r.flows.len() as u64);
         r.flows.iter().map(|f| f.stack.to_string()).collect::<Vec<_>>()
     };
-    let (few, many) = (stack_of("{ tcp = 0.1, \"no backoff\" = 0.9 }"), stack_of("{ tcp = 0.6, \"no backoff\" = 0.4 }"));
-    let share = |stacks: &[String]| stacks.iter().filter(|s| *s == "tcp").count() as f64 / stacks.len() as f64;
+    let (few, many) =
+        (stack_of("{ tcp = 0.1, \"no backoff\" = 0.9 }"), stack_of("{ tcp = 0.6, \"no backoff\" = 0.4 }"));
+    let share =
+        |stacks: &[String]| stacks.iter().filter(|s| *s == "tcp").count() as f64 / stacks.len() as f64;
     assert!((share(&few) - 0.1).abs() < 0.03 && (share(&many) - 0.6).abs() < 0.04);
-    assert!(few.iter().zip(&many).all(|(a, b)| a != "tcp" || b == "tcp"), "whoever ran tcp among 10 % does so among 60 %");
+    assert!(
+        few.iter().zip(&many).all(|(a, b)| a != "tcp" || b == "tcp"),
+        "whoever ran tcp among 10 % does so among 60 %"
+    );
 }
 
 #[test]
@@ -120,8 +153,11 @@ fn realised_mean_and_load_are_near_what_was_asked_for() {
 
 #[test]
 fn a_load_on_the_wire_is_a_load_on_the_wire() {
-    // Half of 10 Mbit/s with headers of 40 bytes: the bottleneck is busy for half of the time, handshakes and FINs aside.
-    let text = TEN_LINES.replace("trace = \"I\"", "sizes = { kind = \"fixed\", bytes = \"14600B\" }\nload_counts = \"wire\"").replace("1.2", "0.5");
+    // Half of 10 Mbit/s with headers of 40 bytes: the bottleneck is busy for half of the time, handshakes and
+    // FINs aside.
+    let text = TEN_LINES
+        .replace("trace = \"I\"", "sizes = { kind = \"fixed\", bytes = \"14600B\" }\nload_counts = \"wire\"")
+        .replace("1.2", "0.5");
     let scenario = resolved(&text, &[("duration", "60s")]);
     for s in results(&scenario, 2).summaries(&scenario) {
         let busy = s.utilisation.unwrap();
@@ -133,7 +169,10 @@ fn a_load_on_the_wire_is_a_load_on_the_wire() {
 fn a_drained_run_leaves_nothing_unfinished() {
     let scenario = resolved(TEN_LINES, &[("workload.load", "0.3"), ("drain", "300s")]);
     let r = results(&scenario, 2);
-    assert!(r.runs.iter().all(|run| run.simulated < scenario.duration() + scenario.drain()), "it ends when the last flow has");
+    assert!(
+        r.runs.iter().all(|run| run.simulated < scenario.duration() + scenario.drain()),
+        "it ends when the last flow has"
+    );
     for s in r.summaries(&scenario) {
         assert_eq!((s.flows_unfinished, s.flows_started), (0, s.flows_finished + s.flows_failed));
     }
@@ -170,14 +209,22 @@ fn backoff_rounds_are_counted() {
 #[test]
 fn it_can_be_stopped() {
     let scenario = resolved(TEN_LINES, &[("duration", "2000s")]);
-    let stopped = run(&scenario, |p| if p.flows_started > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }, 2);
+    let stopped = run(
+        &scenario,
+        |p| if p.flows_started > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) },
+        2,
+    );
     assert!(stopped.unwrap().is_none());
 }
 
 #[test]
 fn sizes_can_come_from_a_file() {
-    let sets =
-        [("workload.sizes", "{ kind = \"cdf\", file = \"web-sizes.cdf\" }"), ("workload.trace", "II"), ("workload.load", "0.3"), ("duration", "60s")];
+    let sets = [
+        ("workload.sizes", "{ kind = \"cdf\", file = \"web-sizes.cdf\" }"),
+        ("workload.trace", "II"),
+        ("workload.load", "0.3"),
+        ("duration", "60s"),
+    ];
     let scenario = resolved(TEN_LINES, &sets);
     assert!(scenario.to_toml().contains("points = [[200, 0.1], "), "the resolved scenario needs no file");
     let r = results(&scenario, 2);
@@ -250,8 +297,16 @@ fn red_marks_capable_stacks_in_place_of_dropping() {
     let s = r.summaries(&scenario);
     let marked: Vec<_> = r.links.iter().filter(|l| &*l.name == "bottleneck").map(|l| l.marked).collect();
     assert!(marked[0] == 0 && marked[1] > 100, "{marked:?}");
-    let early: Vec<_> = r.links.iter().filter(|l| &*l.name == "bottleneck").map(|l| (l.dropped_early, l.dropped_queue)).collect();
-    assert!(early.iter().all(|(early, all)| early.is_some_and(|e| e <= *all)) && early[0].0 > Some(0), "{early:?}");
+    let early: Vec<_> = r
+        .links
+        .iter()
+        .filter(|l| &*l.name == "bottleneck")
+        .map(|l| (l.dropped_early, l.dropped_queue))
+        .collect();
+    assert!(
+        early.iter().all(|(early, all)| early.is_some_and(|e| e <= *all)) && early[0].0 > Some(0),
+        "{early:?}"
+    );
     assert!(s[1].loss.unwrap() < s[0].loss.unwrap() / 4.0, "{s:?}");
     assert!(s[1].retransmitted_segments < s[0].retransmitted_segments / 4, "{s:?}");
 }
@@ -261,7 +316,8 @@ fn datagrams_push_tcp_aside() {
     let more = BULK
         .replace("[workload]", "[[workload]]")
         .replace("[stacks]", "[[workload]]\nkind = \"udp\"\nrate = \"6Mbit/s\"\nbytes = \"1000B\"\n[stacks]");
-    let scenario = resolved(&more, &[("path.bottleneck.queue", "{ kind = \"drop-tail\", limit = \"1bdp\" }")]);
+    let scenario =
+        resolved(&more, &[("path.bottleneck.queue", "{ kind = \"drop-tail\", limit = \"1bdp\" }")]);
     let r = results(&scenario, 1);
     let udp: Vec<_> = r.flows.iter().filter(|f| f.protocol == "udp").collect();
     assert_eq!(udp.len(), 1);

@@ -140,9 +140,15 @@ fn a_resolved_file_gives_the_same_run() {
 fn relative_queues_become_bytes() {
     // 105 ms of 10 Mbit/s, twice (B-A8).
     assert!(resolved(TEN_LINES, &[]).to_toml().contains("limit = \"262500B\""));
-    // 100 ms of 960 kbit/s there; on the way back ten times the mean round trip of 23.75 ms at 1 Mbit/s, rounded down.
+    // 100 ms of 960 kbit/s there; on the way back ten times the mean round trip of 23.75 ms at 1 Mbit/s,
+    // rounded down.
     let text = resolved(VARIETY[2], &[]).to_toml();
-    assert!(text.contains("limit = \"12000B\"") && text.contains("limit = \"29680B\"") && text.contains("min_th = \"2968B\""), "{text}");
+    assert!(
+        text.contains("limit = \"12000B\"")
+            && text.contains("limit = \"29680B\"")
+            && text.contains("min_th = \"2968B\""),
+        "{text}"
+    );
 }
 
 #[test]
@@ -168,8 +174,15 @@ fn every_default_is_explicit() {
 
 #[test]
 fn queues_and_faults_learn_the_rate_of_their_link() {
-    let text =
-        resolved(TEN_LINES, &[("path.bottleneck.rate", "3Mbit/s"), ("path.back.rate", "1Mbit/s"), ("path.bottleneck.faults", "reorder")]).to_toml();
+    let text = resolved(
+        TEN_LINES,
+        &[
+            ("path.bottleneck.rate", "3Mbit/s"),
+            ("path.back.rate", "1Mbit/s"),
+            ("path.bottleneck.faults", "reorder"),
+        ],
+    )
+    .to_toml();
     assert_eq!(text.matches("link_rate = \"3Mbit/s\"").count(), 2, "{text}");
     assert_eq!(text.matches("link_rate = \"1Mbit/s\"").count(), 1, "{text}");
 }

@@ -11,76 +11,138 @@ fn message(text: &str, sets: &[(&str, &str)]) -> String {
     resolved.err().map_or("no error".to_owned(), |e| e.to_string())
 }
 
-const PATH: &str = "[path]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }";
+const PATH: &str = "[path]\nkind = \"dumbbell\"\nbottleneck = \
+                    { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }";
 const WORKLOAD: &str = "kind = \"web\"\ntrace = \"I\"\nload = 1.2";
 
 /// A change to the ten lines, and the sentence that it meets.
 const TABLE: &[(&str, &str, &str)] = &[
-    ("seed = 1", "seed = ", "line 2: this is not TOML: string values must be quoted, expected literal string"),
+    (
+        "seed = 1",
+        "seed = ",
+        "line 2: this is not TOML: string values must be quoted, expected literal string",
+    ),
     ("seed = 1", "seed = -1", "line 2: `seed` is `-1`, which is not a whole number"),
     (
         "seed = 1",
         "sede = 1",
-        "line 2: `sede` is not a known key (did you mean `seed`?); known are duration, warmup, measure_from, measure_after, drain, title, seed, repeat, seeds, trace, path, stacks, syn_retries, workload, mix",
+        "line 2: `sede` is not a known key (did you mean `seed`?); known are duration, warmup, measure_from, \
+         measure_after, drain, title, seed, repeat, seeds, trace, path, stacks, syn_retries, workload, mix",
     ),
     ("seed = 1", "seed = 2024-01-01", "line 2: `2024-01-01` is a date, which no key takes"),
-    ("seed = 1", "seed = 99999999999999999999", "line 2: `99999999999999999999` is a number that is too large"),
+    (
+        "seed = 1",
+        "seed = 99999999999999999999",
+        "line 2: `99999999999999999999` is a number that is too large",
+    ),
     ("seed = 1", "seeds = []", "`seeds` is a list of 0; 1 to 100000 would do"),
     ("seed = 1", "seeds = [1, 1]", "line 2: `seeds` has 1 twice, which would give the same run twice"),
-    ("seed = 1", "repeat = 1000000000", "line 2: `repeat` is `1000000000`, which is not between 1 and 100000"),
+    (
+        "seed = 1",
+        "repeat = 1000000000",
+        "line 2: `repeat` is `1000000000`, which is not between 1 and 100000",
+    ),
     ("seed = 1", "title = 3", "line 2: `title` is `3`, which is not text in quotes"),
     ("seed = 1", r#"warmup = "5s""#, "`warmup` is `5s`, which is not less than `duration`, `5s`"),
     ("seed = 1", r#"measure_from = "9s""#, "`measure_from` is `9s`, which is not less than `duration`, `5s`"),
-    ("seed = 1", "measure_from = \"1s\"\nmeasure_after = 1", "`measure_from` and `measure_after` are both given: give either"),
-    ("seed = 1", "warmup = \"1s\"\nmeasure_after = 1", "`warmup` and `measure_after` are both given: give either"),
+    (
+        "seed = 1",
+        "measure_from = \"1s\"\nmeasure_after = 1",
+        "`measure_from` and `measure_after` are both given: give either",
+    ),
+    (
+        "seed = 1",
+        "warmup = \"1s\"\nmeasure_after = 1",
+        "`warmup` and `measure_after` are both given: give either",
+    ),
     (
         "seed = 1",
         r#"trace = ["packet"]"#,
-        "line 2: `trace` is `packet`, which is not a known group of events (did you mean `packets`?); known are packets, samples, episodes, all, none",
+        "line 2: `trace` is `packet`, which is not a known group of events (did you mean `packets`?); known \
+         are packets, samples, episodes, all, none",
     ),
-    (r#""5s""#, "5", "line 3: `duration` is `5`, which is not a time: give a number with a unit, such as `10ms`, `1.5s`, `200us` or `2min`"),
+    (
+        r#""5s""#,
+        "5",
+        "line 3: `duration` is `5`, which is not a time: give a number with a unit, such as `10ms`, `1.5s`, \
+         `200us` or `2min`",
+    ),
     (r#""5s""#, r#""0s""#, "line 3: `duration` is `0s`, which is not between 1ns and 10000000s"),
     (
         r#""5s""#,
         r#""5 fortnights""#,
-        "line 3: `duration` is `5 fortnights`, which is not a time: give a number with a unit, such as `10ms`, `1.5s`, `200us` or `2min`",
+        "line 3: `duration` is `5 fortnights`, which is not a time: give a number with a unit, such as \
+         `10ms`, `1.5s`, `200us` or `2min`",
     ),
     (r#""5s""#, r#"["5s"]"#, "line 3: `duration` is a list, where a single value belongs such as `100s`"),
     (
         r#""10Mbit/s""#,
         "10",
-        "line 6: `path.bottleneck.rate` is `10`, which is not a rate: give a number with a unit, such as `10Mbit/s`, `9.6kbit/s` or `1Gbit/s`",
+        "line 6: `path.bottleneck.rate` is `10`, which is not a rate: give a number with a unit, such as \
+         `10Mbit/s`, `9.6kbit/s` or `1Gbit/s`",
     ),
     (
         r#""10Mbit/s""#,
         r#""-10Mbit/s""#,
-        "line 6: `path.bottleneck.rate` is `-10Mbit/s`, which is not a rate: give a number with a unit, such as `10Mbit/s`, `9.6kbit/s` or `1Gbit/s`",
+        "line 6: `path.bottleneck.rate` is `-10Mbit/s`, which is not a rate: give a number with a unit, such \
+         as `10Mbit/s`, `9.6kbit/s` or `1Gbit/s`",
     ),
-    (r#""10Mbit/s""#, r#""0bit/s""#, "line 6: `path.bottleneck.rate` is `0bit/s`, which is not between 1bit/s and 1000000Gbit/s"),
-    (r#"rate = "10Mbit/s", "#, "", "line 6: `path.bottleneck.rate` is missing: give a rate such as `10Mbit/s`"),
+    (
+        r#""10Mbit/s""#,
+        r#""0bit/s""#,
+        "line 6: `path.bottleneck.rate` is `0bit/s`, which is not between 1bit/s and 1000000Gbit/s",
+    ),
+    (
+        r#"rate = "10Mbit/s", "#,
+        "",
+        "line 6: `path.bottleneck.rate` is missing: give a rate such as `10Mbit/s`",
+    ),
     (
         r#"kind = "dumbbell""#,
         r#"kind = "dumbell""#,
-        "line 5: `path.kind` is `dumbell`, which is not a known kind of path (did you mean `dumbbell`?); known are single, dumbbell, chain, graph",
+        "line 5: `path.kind` is `dumbell`, which is not a known kind of path (did you mean `dumbbell`?); \
+         known are single, dumbbell, chain, graph",
     ),
-    ("bottleneck =", "botleneck =", "line 6: `path.botleneck` is not a known key (did you mean `bottleneck`?)"),
-    (r#""red""#, r#""rde""#, "line 6: `path.bottleneck.queue`: `rde` is not a known queue (did you mean `red`?); known are drop-tail, red"),
+    (
+        "bottleneck =",
+        "botleneck =",
+        "line 6: `path.botleneck` is not a known key (did you mean `bottleneck`?)",
+    ),
+    (
+        r#""red""#,
+        r#""rde""#,
+        "line 6: `path.bottleneck.queue`: `rde` is not a known queue (did you mean `red`?); known are \
+         drop-tail, red",
+    ),
     (
         r#""2bdp""#,
         r#""1000B""#,
-        "the queue of link `bottleneck` has a `limit` of `1000B`, less than a packet of stack `tcp`: give at least `1500B` or a number of packets",
+        "the queue of link `bottleneck` has a `limit` of `1000B`, less than a packet of stack `tcp`: give at \
+         least `1500B` or a number of packets",
     ),
-    (r#""2bdp""#, r#""0packets""#, "line 6: `path.bottleneck.queue.limit` is `0packets`, which is not between 1packets and 1099511627776packets"),
+    (
+        r#""2bdp""#,
+        r#""0packets""#,
+        "line 6: `path.bottleneck.queue.limit` is `0packets`, which is not between 1packets and \
+         1099511627776packets",
+    ),
     (
         r#""2bdp""#,
         "50",
-        "line 6: `path.bottleneck.queue.limit` is `50`, which is not a length of a queue: give packets or bytes, such as `50packets` or `64KiB`, or in a scenario `2bdp` or `100ms`",
+        "line 6: `path.bottleneck.queue.limit` is `50`, which is not a length of a queue: give packets or \
+         bytes, such as `50packets` or `64KiB`, or in a scenario `2bdp` or `100ms`",
     ),
-    (r#""2bdp""#, r#""xbdp""#, "line 6: `path.bottleneck.queue.limit` is `xbdp`, which is not a length such as `2bdp`"),
+    (
+        r#""2bdp""#,
+        r#""xbdp""#,
+        "line 6: `path.bottleneck.queue.limit` is `xbdp`, which is not a length such as `2bdp`",
+    ),
     (
         "limit =",
         "min_thresh = 3, limit =",
-        "line 6: `path.bottleneck.queue.min_thresh` is not a known key (did you mean `min_th`?); known are kind, limit, min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_mode, mean_packet, link_rate, adaptive, target_delay",
+        "line 6: `path.bottleneck.queue.min_thresh` is not a known key (did you mean `min_th`?); known are \
+         kind, limit, min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_mode, mean_packet, link_rate, \
+         adaptive, target_delay",
     ),
     (
         r#"rtt = { uniform = ["10ms", "200ms"] }"#,
@@ -90,24 +152,35 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"rtt = { uniform = ["10ms", "200ms"] }"#,
         "rtt = 100",
-        "line 7: `path.rtt` is `100`, which is not a time: give a number with a unit, such as `10ms`, `1.5s`, `200us` or `2min`",
+        "line 7: `path.rtt` is `100`, which is not a time: give a number with a unit, such as `10ms`, \
+         `1.5s`, `200us` or `2min`",
     ),
-    (r#"rtt = { uniform = ["10ms", "200ms"] }"#, "rtt = []", "line 7: `path.rtt` is an empty list: give at least one time such as `100ms`"),
+    (
+        r#"rtt = { uniform = ["10ms", "200ms"] }"#,
+        "rtt = []",
+        "line 7: `path.rtt` is an empty list: give at least one time such as `100ms`",
+    ),
     (
         r#"["10ms", "200ms"]"#,
         r#"["200ms", "10ms"]"#,
         r#"line 7: `path.rtt.uniform` is not a list of a lower and an upper time such as `["10ms", "200ms"]`"#,
     ),
-    ("uniform =", "unifrom =", "line 7: `path.rtt.unifrom` is not a known key (did you mean `uniform`?); known are uniform, list"),
+    (
+        "uniform =",
+        "unifrom =",
+        "line 7: `path.rtt.unifrom` is not a known key (did you mean `uniform`?); known are uniform, list",
+    ),
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", delay = "20ms""#,
-        "workload `web` has a round-trip time of `10ms`, but the links on its way alone take `40ms`: give at least that",
+        "workload `web` has a round-trip time of `10ms`, but the links on its way alone take `40ms`: give at \
+         least that",
     ),
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = ["losss"]"#,
-        "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); known are loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, reorder, duplicate, corrupt",
+        "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); known are \
+         loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, reorder, duplicate, corrupt",
     ),
     (
         r#"rate = "10Mbit/s""#,
@@ -117,57 +190,104 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = [{ p = 0.1 }]"#,
-        "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, reorder, duplicate, corrupt",
+        "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, periodic-loss, nth-loss, \
+         segment-loss, outage, stall, detour, reorder, duplicate, corrupt",
     ),
-    ("[workload]\nkind = \"web\"", "[workload]", "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, udp-rate, bulk, fixed, ..."),
+    (
+        "[workload]\nkind = \"web\"",
+        "[workload]",
+        "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, udp-rate, bulk, fixed, ...",
+    ),
     (
         r#"kind = "web""#,
         r#"kind = "webb""#,
-        "line 9: `workload.kind` is `webb`, which is not a known workload (did you mean `web`?); known are web, udp, udp-on-off, udp-rate, bulk, fixed, ...",
+        "line 9: `workload.kind` is `webb`, which is not a known workload (did you mean `web`?); known are \
+         web, udp, udp-on-off, udp-rate, bulk, fixed, ...",
     ),
-    ("load = 1.2", "", "line 8: `workload.load` is missing: give a load such as `0.8` or `120%`, or an `arrival_rate` in flows per second"),
-    ("load = 1.2", "load = -1", "line 11: `workload.load` is `-1`, which is not between 0.000000001 and 1000"),
-    ("load = 1.2", "load = 1.2\narrival_rate = 5", "line 8: `workload.load` and `workload.arrival_rate` are both given: give one of them"),
-    ("load = 1.2", "arrival_rate = 0", "line 8: `workload.arrival_rate` is `0`, which is not a number of flows per second above 0"),
-    ("load = 1.2", "load = 1.2\nstop = \"0s\"", "line 8: `workload.stop` is `0s`, which is not after `start`, `0s`"),
+    (
+        "load = 1.2",
+        "",
+        "line 8: `workload.load` is missing: give a load such as `0.8` or `120%`, or an `arrival_rate` in \
+         flows per second",
+    ),
+    (
+        "load = 1.2",
+        "load = -1",
+        "line 11: `workload.load` is `-1`, which is not between 0.000000001 and 1000",
+    ),
+    (
+        "load = 1.2",
+        "load = 1.2\narrival_rate = 5",
+        "line 8: `workload.load` and `workload.arrival_rate` are both given: give one of them",
+    ),
+    (
+        "load = 1.2",
+        "arrival_rate = 0",
+        "line 8: `workload.arrival_rate` is `0`, which is not a number of flows per second above 0",
+    ),
+    (
+        "load = 1.2",
+        "load = 1.2\nstop = \"0s\"",
+        "line 8: `workload.stop` is `0s`, which is not after `start`, `0s`",
+    ),
     (
         "load = 1.2",
         "load = 1.2\nclient = \"rihgt\"",
-        "line 12: `workload.client` is `rihgt`, which is not a node of the path (did you mean `right`?); nodes are left, right",
+        "line 12: `workload.client` is `rihgt`, which is not a node of the path (did you mean `right`?); \
+         nodes are left, right",
     ),
-    ("load = 1.2", "load = 1.2\nper_hop = true", "line 8: `workload.per_hop` is for paths of kind `chain`, and this one is `dumbbell`"),
+    (
+        "load = 1.2",
+        "load = 1.2\nper_hop = true",
+        "line 8: `workload.per_hop` is for paths of kind `chain`, and this one is `dumbbell`",
+    ),
     (
         "load = 1.2",
         "load = 1.2\nsizes = \"pareto\"",
-        "line 12: `workload.sizes`: `pareto` is not a known kind of sizes; known are bounded-pareto, lognormal-pareto, exponential, fixed, cdf",
+        "line 12: `workload.sizes`: `pareto` is not a known kind of sizes; known are bounded-pareto, \
+         lognormal-pareto, exponential, fixed, cdf",
     ),
     (
         "load = 1.2",
         "load = 1.2\nsizes = { mean = \"3GB\" }",
-        "line 12: `workload.sizes` has no such distribution: the bounds must lie apart, with the mean well between them",
+        "line 12: `workload.sizes` has no such distribution: the bounds must lie apart, with the mean well \
+         between them",
     ),
     (
         "load = 1.2",
         "load = 1.2\nsizes = { kind = \"cdf\" }",
-        "line 12: `workload.sizes.points` is missing: give a list of `[bytes, probability]`, or a `file` of such lines",
+        "line 12: `workload.sizes.points` is missing: give a list of `[bytes, probability]`, or a `file` of \
+         such lines",
     ),
     (
         "load = 1.2",
         "load = 1.2\nsizes = { kind = \"cdf\", file = \"nowhere.txt\" }",
-        "line 12: `workload.sizes.file` is `nowhere.txt`, which cannot be read (No such file or directory (os error 2))",
+        "line 12: `workload.sizes.file` is `nowhere.txt`, which cannot be read (No such file or directory \
+         (os error 2))",
     ),
     (
         "load = 1.2",
         "load = 1.2\nsizes = { kind = \"cdf\", points = [[1, 0.5], [2, 0.4]] }",
-        "line 12: `workload.sizes.points`: point 2 is (2, 0.4), but values and probabilities must not fall (the one before is (1, 0.5)) nor exceed 1",
+        "line 12: `workload.sizes.points`: point 2 is (2, 0.4), but values and probabilities must not fall \
+         (the one before is (1, 0.5)) nor exceed 1",
     ),
     (
         "load = 1.2",
         "load = 1.2\narrivals = \"posson\"",
-        "line 12: `workload.arrivals`: `posson` is not a known kind of arrivals (did you mean `poisson`?); known are poisson, regular, on-off",
+        "line 12: `workload.arrivals`: `posson` is not a known kind of arrivals (did you mean `poisson`?); \
+         known are poisson, regular, on-off",
     ),
-    (r#"trace = "I""#, r#"trace = "IV""#, "line 10: `workload.trace` is `IV`, which is not one of I, II, III"),
-    (r#""sack""#, r#""sakc""#, "line 13: `stacks.tcp` is `sakc`: `sakc` is not a known stack (did you mean `sack`?); known are rfc793, tahoe, ..."),
+    (
+        r#"trace = "I""#,
+        r#"trace = "IV""#,
+        "line 10: `workload.trace` is `IV`, which is not one of I, II, III",
+    ),
+    (
+        r#""sack""#,
+        r#""sakc""#,
+        "line 13: `stacks.tcp` is `sakc`: `sakc` is not a known stack (did you mean `sack`?); known are \
+         rfc793, tahoe, ...",
+    ),
     (
         r#""sack+no-backoff""#,
         r#""sack+no-backof""#,
@@ -204,41 +324,63 @@ const TABLE: &[(&str, &str, &str)] = &[
         "",
         r#"line 12: `stacks` has 0 entries; 1 to 1000 would do, each a name for a preset such as `tcp = "sack"`"#,
     ),
-    ("seed = 1", r#"mix = { tcp = 0.5, "no backoff" = 0.4 }"#, "line 2: the shares in `mix` add up to 0.9, but they must add up to 1"),
+    (
+        "seed = 1",
+        r#"mix = { tcp = 0.5, "no backoff" = 0.4 }"#,
+        "line 2: the shares in `mix` add up to 0.9, but they must add up to 1",
+    ),
     ("seed = 1", "mix = { tcp = 1.5 }", "line 2: `mix.tcp` is `1.5`, which is not a share between 0 and 1"),
-    ("seed = 1", "mix = { tpc = 1.0 }", "line 2: `mix.tpc` is not one of `[stacks]` (did you mean `tcp`?); known are tcp, no backoff"),
+    (
+        "seed = 1",
+        "mix = { tpc = 1.0 }",
+        "line 2: `mix.tpc` is not one of `[stacks]` (did you mean `tcp`?); known are tcp, no backoff",
+    ),
     ("seed = 1", "syn_retries = 1000", "line 2: `syn_retries` is `1000`, which is not between 0 and 255"),
-    ("load = 1.2", "arrival_rate = 1e9", "the workloads would start about 5000000000 flows; at most 1000000000 would do"),
+    (
+        "load = 1.2",
+        "arrival_rate = 1e9",
+        "the workloads would start about 5000000000 flows; at most 1000000000 would do",
+    ),
     (
         WORKLOAD,
         "kind = \"bulk\"\nper_server = 2",
-        "workload `bulk` wants 2 flows `per_server` from different clients, and for `right` there are 1: give more of `client`",
+        "workload `bulk` wants 2 flows `per_server` from different clients, and for `right` there are 1: \
+         give more of `client`",
     ),
-    (WORKLOAD, "kind = \"bulk\"\nflows = 2000000000", "line 10: `workload.flows` is `2000000000`, which is not between 1 and 1000000"),
+    (
+        WORKLOAD,
+        "kind = \"bulk\"\nflows = 2000000000",
+        "line 10: `workload.flows` is `2000000000`, which is not between 1 and 1000000",
+    ),
     (
         WORKLOAD,
         "kind = \"bulk\"\npeer = \"snk\"",
-        "line 10: `workload.peer`: `snk` is not a known application (did you mean `sink`?); known are bulk, fixed, ...",
+        "line 10: `workload.peer`: `snk` is not a known application (did you mean `sink`?); known are bulk, \
+         fixed, ...",
     ),
     (
         WORKLOAD,
         "kind = \"udp-rate\"\ncontrol = \"additve\"",
-        "line 10: `workload.control`: `additve` is not a known rate (did you mean `additive`?); known are additive, constant-decrement",
+        "line 10: `workload.control`: `additve` is not a known rate (did you mean `additive`?); known are \
+         additive, constant-decrement",
     ),
     (
         WORKLOAD,
         "kind = \"udp-rate\"\ncontrol = { alpha = 10 }",
-        "line 10: `workload.control.alpha` is `10`, which is not a time: give a number with a unit, such as `10ms`, `1.5s`, `200us` or `2min`",
+        "line 10: `workload.control.alpha` is `10`, which is not a time: give a number with a unit, such as \
+         `10ms`, `1.5s`, `200us` or `2min`",
     ),
     (
         WORKLOAD,
         "kind = \"udp-rate\"\ncontrol = { step = \"1ms\" }",
-        "line 10: `workload.control.step` is not a known key; known are kind, alpha, interval, decrease, min_interval, max_interval",
+        "line 10: `workload.control.step` is not a known key; known are kind, alpha, interval, decrease, \
+         min_interval, max_interval",
     ),
     (
         WORKLOAD,
         "kind = \"udp\"\nrate = 5",
-        "line 10: `workload.rate` is `5`, which is not a rate: give a number with a unit, such as `10Mbit/s`, `9.6kbit/s` or `1Gbit/s`",
+        "line 10: `workload.rate` is `5`, which is not a rate: give a number with a unit, such as \
+         `10Mbit/s`, `9.6kbit/s` or `1Gbit/s`",
     ),
     (
         PATH,
@@ -251,14 +393,19 @@ const TABLE: &[(&str, &str, &str)] = &[
         "workload `web` cannot run: there are too many links on a path; at most 254 would do",
     ),
     (
-        "[path]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }\nrtt = { uniform = [\"10ms\", \"200ms\"] }",
-        "[path]\nkind = \"graph\"\nedges = [{ from = \"a\", to = \"b\", rate = \"1Mbit/s\", queue = { limit = \"2bdp\" } }]",
-        "line 6: `path.edges.queue.limit` is `2bdp`, but there is no single round-trip time that `bdp` could stand for here: give packets, bytes or a time such as `100ms`",
+        "[path]\nkind = \"dumbbell\"\nbottleneck = \
+         { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }\nrtt = \
+         { uniform = [\"10ms\", \"200ms\"] }",
+        "[path]\nkind = \"graph\"\nedges = \
+         [{ from = \"a\", to = \"b\", rate = \"1Mbit/s\", queue = { limit = \"2bdp\" } }]",
+        "line 6: `path.edges.queue.limit` is `2bdp`, but there is no single round-trip time that `bdp` could \
+         stand for here: give packets, bytes or a time such as `100ms`",
     ),
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges = [{ from = \"a\", to = \"b\", queue = \"red\" }]",
-        "line 6: `path.edges.queue` is given, but a link without a `rate` does not queue: give it a rate such as `10Mbit/s`",
+        "line 6: `path.edges.queue` is given, but a link without a `rate` does not queue: give it a rate \
+         such as `10Mbit/s`",
     ),
     (
         PATH,
@@ -268,46 +415,72 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges_file = \"nowhere.edges\"",
-        "line 6: `path.edges_file` is `nowhere.edges`, which cannot be read (No such file or directory (os error 2))",
+        "line 6: `path.edges_file` is `nowhere.edges`, which cannot be read (No such file or directory (os \
+         error 2))",
     ),
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges_file = \"congested-dumbbell.toml\"",
-        "congested-dumbbell.toml:6: this is no edge: give two nodes, and perhaps a rate and a delay, such as `a b 10Mbit/s 5ms`",
+        "congested-dumbbell.toml:6: this is no edge: give two nodes, and perhaps a rate and a delay, such as \
+         `a b 10Mbit/s 5ms`",
     ),
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges_file = \"../Cargo.toml\"",
-        "line 6: `path.edges_file` is `../Cargo.toml`, which lies outside the scenario's folder; put it there, or allow it with `--allow-files`",
+        "line 6: `path.edges_file` is `../Cargo.toml`, which lies outside the scenario's folder; put it \
+         there, or allow it with `--allow-files`",
     ),
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges_file = \"/etc/no-such-file\"",
-        "line 6: `path.edges_file` is `/etc/no-such-file`, which lies outside the scenario's folder; put it there, or allow it with `--allow-files`",
+        "line 6: `path.edges_file` is `/etc/no-such-file`, which lies outside the scenario's folder; put it \
+         there, or allow it with `--allow-files`",
     ),
-    (PATH, "[path]\nkind = \"graph\"\nedges_file = \"sweeps\"", "line 6: `path.edges_file` is `sweeps`, which is not a regular file"),
-    ("load = 1.2", "load = 1.2\nserver = \"right\"", "workload `web` leads from node `right` to itself: give a `server` elsewhere"),
     (
-        "[path]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }\nrtt = { uniform = [\"10ms\", \"200ms\"] }",
+        PATH,
+        "[path]\nkind = \"graph\"\nedges_file = \"sweeps\"",
+        "line 6: `path.edges_file` is `sweeps`, which is not a regular file",
+    ),
+    (
+        "load = 1.2",
+        "load = 1.2\nserver = \"right\"",
+        "workload `web` leads from node `right` to itself: give a `server` elsewhere",
+    ),
+    (
+        "[path]\nkind = \"dumbbell\"\nbottleneck = \
+         { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }\nrtt = \
+         { uniform = [\"10ms\", \"200ms\"] }",
         "[path]\nkind = \"graph\"\nedges = [{ from = \"a\", to = \"b\" }]",
         "workload `web` has a way without any `rate`, `delay` or `rtt`: give it at least one of them",
     ),
     (
         WORKLOAD,
         "kind = \"bulk\"\nstack = \"tpc\"",
-        "line 10: `workload.stack` is `tpc`, which is not one of `[stacks]` (did you mean `tcp`?); known are tcp, no backoff",
+        "line 10: `workload.stack` is `tpc`, which is not one of `[stacks]` (did you mean `tcp`?); known are \
+         tcp, no backoff",
     ),
-    (WORKLOAD, "kind = \"bulk\"\nstack = \"tcp\"", "`stacks.\"no backoff\"` is used by no workload: each names its own `stack`"),
+    (
+        WORKLOAD,
+        "kind = \"bulk\"\nstack = \"tcp\"",
+        "`stacks.\"no backoff\"` is used by no workload: each names its own `stack`",
+    ),
     (
         WORKLOAD,
         "kind = \"udp\"\nstack = \"tcp\"",
-        "line 10: `workload.stack` is not a known key (did you mean `start`?); known are per_hop, kind, flows, rate, bytes, start, stop, client, server, name, rtt",
+        "line 10: `workload.stack` is not a known key (did you mean `start`?); known are per_hop, kind, \
+         flows, rate, bytes, start, stop, client, server, name, rtt",
     ),
-    (WORKLOAD, "kind = \"bulk\"\nname = \"a\"\n[[workload]]\nkind = \"bulk\"", "line 11: this is not TOML: duplicate key"),
     (
-        "kind = \"red\", limit = \"2bdp\" } }\nrtt = { uniform = [\"10ms\", \"200ms\"] }\n[workload]\nkind = \"web\"\ntrace = \"I\"\nload = 1.2",
+        WORKLOAD,
+        "kind = \"bulk\"\nname = \"a\"\n[[workload]]\nkind = \"bulk\"",
+        "line 11: this is not TOML: duplicate key",
+    ),
+    (
+        "kind = \"red\", limit = \"2bdp\" } }\nrtt = { uniform = [\"10ms\", \"200ms\"] }\n[workload]\nkind = \
+         \"web\"\ntrace = \"I\"\nload = 1.2",
         "limit = \"2kB\" } }\nrtt = \"1ms\"\n[workload]\nkind = \"udp\"\nbytes = \"3000B\"",
-        "the queue of link `bottleneck` has a `limit` of `2000B`, less than a datagram of workload `udp`: give at least `3000B` or a number of packets",
+        "the queue of link `bottleneck` has a `limit` of `2000B`, less than a datagram of workload `udp`: \
+         give at least `3000B` or a number of packets",
     ),
     (
         "[workload]\n",
@@ -320,30 +493,36 @@ const TABLE: &[(&str, &str, &str)] = &[
 const OVERRIDES: &[((&str, &str), &str)] = &[
     (
         ("path.rtt", "50"),
-        "--set path.rtt=50: `path.rtt` is `50`, which is not a time: give a number with a unit, such as `10ms`, `1.5s`, `200us` or `2min`",
+        "--set path.rtt=50: `path.rtt` is `50`, which is not a time: give a number with a unit, such as \
+         `10ms`, `1.5s`, `200us` or `2min`",
     ),
     (
         ("path.rttt", "50ms"),
-        "--set path.rttt=50ms: `path.rttt` is not a known key (did you mean `rtt`?); known are kind, rtt, bottleneck, back, access",
+        "--set path.rttt=50ms: `path.rttt` is not a known key (did you mean `rtt`?); known are kind, rtt, \
+         bottleneck, back, access",
     ),
     (("path..rtt", "5ms"), "--set path..rtt=5ms: `path..rtt` is not a key such as `path.rtt`"),
     (("seed.x", "5"), "--set seed.x=5: `seed` is `1`, which has no `x`"),
     (
         ("workload.0.load", "1"),
-        "--set workload.0.load=1: `workload.0` is not a known key; known are per_hop, kind, trace, load, load_counts, arrival_rate, request, start, stop, sizes, arrivals, client, server, name, rtt, stack",
+        "--set workload.0.load=1: `workload.0` is not a known key; known are per_hop, kind, trace, load, \
+         load_counts, arrival_rate, request, start, stop, sizes, arrivals, client, server, name, rtt, stack",
     ),
     (
         ("duration", "forever"),
-        "--set duration=forever: `duration` is `forever`, which is not a time: give a number with a unit, such as `10ms`, `1.5s`, `200us` or `2min`",
+        "--set duration=forever: `duration` is `forever`, which is not a time: give a number with a unit, \
+         such as `10ms`, `1.5s`, `200us` or `2min`",
     ),
     (
         ("path.bottleneck.queue.kind", "fq"),
-        "--set path.bottleneck.queue.kind=fq: `path.bottleneck.queue`: `fq` is not a known queue; known are drop-tail, red",
+        "--set path.bottleneck.queue.kind=fq: `path.bottleneck.queue`: `fq` is not a known queue; known are \
+         drop-tail, red",
     ),
     (("path.bottleneck.queue.limit", "1MB"), "no error"),
     (
         ("stacks.tcp.window", "vegas"),
-        "--set stacks.tcp.window=vegas: `stacks.tcp.window`: `vegas` is not a known window; known are receiver-only, reno, ...",
+        "--set stacks.tcp.window=vegas: `stacks.tcp.window`: `vegas` is not a known window; known are \
+         receiver-only, reno, ...",
     ),
 ];
 
@@ -368,10 +547,18 @@ fn errors_name_the_place_the_value_and_what_would_do() {
 
 #[test]
 fn errors_name_the_file_when_it_is_known() {
-    let refused = |text: &str| Scenario::parse(text).and_then(|s| s.resolve()).unwrap_err().in_file("web.toml").to_string();
+    let refused = |text: &str| {
+        Scenario::parse(text).and_then(|s| s.resolve()).unwrap_err().in_file("web.toml").to_string()
+    };
     assert!(refused("seed = ").starts_with("web.toml:1: this is not TOML: "));
-    assert_eq!(refused("seed = 1"), "web.toml: `path` is missing: give a table `[path]` with a `kind`: single, dumbbell, chain or graph");
-    assert_eq!(refused("sedd = 1\n[path]\n[stacks]"), "web.toml:2: `path.bottleneck` is missing: give a table such as `{ rate = \"10Mbit/s\" }`");
+    assert_eq!(
+        refused("seed = 1"),
+        "web.toml: `path` is missing: give a table `[path]` with a `kind`: single, dumbbell, chain or graph"
+    );
+    assert_eq!(
+        refused("sedd = 1\n[path]\n[stacks]"),
+        "web.toml:2: `path.bottleneck` is missing: give a table such as `{ rate = \"10Mbit/s\" }`"
+    );
 }
 
 /// Whatever is done to a scenario's text, it is read or refused, and never panics.
@@ -410,7 +597,9 @@ fn what_grows_from_a_short_text_is_counted_while_it_is_read() {
     let values = "0.1, ".repeat(100);
     let fault = format!("{{ kind = \"reorder\", p = [{values}], delay = [{}] }}", "\"1ms\", ".repeat(100));
     let many = "the links have more than 100000 `faults`; at most so many would do, of all links together";
-    let chain = |faults: &str| format!("[path]\nkind = \"chain\"\nhops = 200\nlink = {{ rate = \"1Mbit/s\", faults = [{faults}] }}");
+    let chain = |faults: &str| {
+        format!("[path]\nkind = \"chain\"\nhops = 200\nlink = {{ rate = \"1Mbit/s\", faults = [{faults}] }}")
+    };
     let name = "x".repeat(201);
     let repeated = "seed = 1\nrepeat = 100000";
     for (from, to, expected) in [
@@ -419,13 +608,23 @@ fn what_grows_from_a_short_text_is_counted_while_it_is_read() {
         (
             WORKLOAD,
             format!("kind = \"bulk\"\nname = \"{name}\""),
-            "`workload.name` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do".to_owned(),
+            "`workload.name` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 \
+             would do"
+                .to_owned(),
         ),
-        ("tcp =", format!("{name} ="), "`stacks` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do".to_owned()),
+        (
+            "tcp =",
+            format!("{name} ="),
+            "`stacks` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do"
+                .to_owned(),
+        ),
         (
             PATH,
-            format!("[path]\nkind = \"graph\"\nedges = [{{ from = \"a\", to = \"{name}\", rate = \"1Mbit/s\" }}]"),
-            "`path` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do".to_owned(),
+            format!(
+                "[path]\nkind = \"graph\"\nedges = [{{ from = \"a\", to = \"{name}\", rate = \"1Mbit/s\" }}]"
+            ),
+            "`path` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do"
+                .to_owned(),
         ),
     ] {
         assert!(TEN_LINES.contains(from), "{from}");
@@ -433,5 +632,8 @@ fn what_grows_from_a_short_text_is_counted_while_it_is_read() {
         assert!(met.ends_with(&expected) && met != "no error", "{met}\nshould end with\n{expected}");
     }
     let three = TEN_LINES.replacen("tcp =", "c = \"sack\"\ntcp =", 1).replacen("seed = 1", repeated, 1);
-    assert_eq!(message(&three, &[]), "100000 seeds for 3 stacks ask for 300000 runs; at most 200000 would do");
+    assert_eq!(
+        message(&three, &[]),
+        "100000 seeds for 3 stacks ask for 300000 runs; at most 200000 would do"
+    );
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ackclock_engine::{AtNeed, Config, Policies, SenderPolicies};
 use ackclock_policy::{Application, Chosen, QueueDiscipline, Registry, Role};
 use ackclock_sim::{
-    Access, Fault, FlowList, FlowSpec, LinkSpec, Network, NetworkBuilder, NodeId, Options, Outcome, Simulation, Sources, StackFactory,
+    Access, Fault, FlowList, FlowSpec, LinkSpec, Network, NetworkBuilder, NodeId, Options, Outcome,
+    Simulation, Sources, StackFactory,
 };
 use ackclock_trace::Mask;
 use ackclock_units::{Bytes, Duration, Instant, Rate};
@@ -98,8 +99,10 @@ impl Path {
     pub fn build(self) -> (Network, NodeId, NodeId) {
         let mut net = NetworkBuilder::new();
         let (left, right) = (net.node("left").unwrap(), net.node("right").unwrap());
-        let there = LinkSpec { rate: Some(self.rate), delay: self.delay, queue: self.queue, faults: self.faults };
-        let back = LinkSpec { rate: Some(self.rate), delay: self.delay, queue: None, faults: self.back_faults };
+        let there =
+            LinkSpec { rate: Some(self.rate), delay: self.delay, queue: self.queue, faults: self.faults };
+        let back =
+            LinkSpec { rate: Some(self.rate), delay: self.delay, queue: None, faults: self.back_faults };
         net.duplex("bottleneck", left, right, there, back).unwrap();
         (net.build(), left, right)
     }

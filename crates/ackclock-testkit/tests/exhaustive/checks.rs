@@ -1,4 +1,5 @@
-//! The rules that every run keeps, judged from outside: by what the path saw and what the sender shows of itself.
+//! The rules that every run keeps, judged from outside: by what the path saw and what the sender shows of
+//! itself.
 
 use ackclock_engine::{Connection, Transmit};
 use ackclock_policy::{Phase, SenderView, Window};
@@ -32,18 +33,23 @@ rules! {
     Delivery: "the receiver has read exactly what has arrived without a gap, and in the end everything";
     Close: "both ends close in order, within bounds of time and events";
     WholeSegments: "every segment carries a full payload where only full ones were written";
-    TimerRuns: "the retransmission timer runs while data is outstanding, and begins anew with an ack of new data (RFC 6298 5.1, 5.3)";
-    TimerFloor: "no deadline is nearer than the estimator's timeout, nor that than its floor, and none comes sooner (RFC 6298 2.4)";
+    TimerRuns: "the retransmission timer runs while data is outstanding, and begins anew with an ack of new \
+                data (RFC 6298 5.1, 5.3)";
+    TimerFloor: "no deadline is nearer than the estimator's timeout, nor that than its floor, and none comes \
+                 sooner (RFC 6298 2.4)";
     OneSegment: "a timeout resends the first segment alone, at once (RFC 6298 5.4, RFC 5681 3.1)";
-    Ssthresh: "ssthresh is at least two segments, and after a reduction no more than what was outstanding (RFC 5681 eq. 4)";
+    Ssthresh: "ssthresh is at least two segments, and after a reduction no more than what was outstanding \
+               (RFC 5681 eq. 4)";
     Cwnd: "cwnd is at least one segment";
     CwndGrows: "after a timeout, each ack of new data below ssthresh widens cwnd (RFC 5681 3.1)";
     CwndStep: "after a timeout, no ack widens cwnd by more than a segment (RFC 5681 eq. 2, RFC 3465 2.3)";
     TimeoutPerLoss: "without delays neither end has more timeouts than packets were lost";
     SpuriousRetransmission: "with SACK and nothing but data lost, nothing is resent that arrived or will";
-    ThreeSegments: "SACKs open a recovery when three segments arrived above a hole (RFC 6675 4, IsLost), or the fourth or a later one did (M-A7)";
+    ThreeSegments: "SACKs open a recovery when three segments arrived above a hole (RFC 6675 4, IsLost), or \
+                    the fourth or a later one did (M-A7)";
     RecoveryAfterUndo: "with nothing lost, the ack that takes a timeout back does not open a recovery";
-    FalseFastRetransmit: "where everything comes, in order, no duplicate acks of what was resent open a recovery (RFC 6582 3.2)";
+    FalseFastRetransmit: "where everything comes, in order, no duplicate acks of what was resent open a \
+                          recovery (RFC 6582 3.2)";
 }
 
 /// A set of rules.
@@ -69,7 +75,8 @@ pub enum Ending {
     Whole,
     /// Both ends closed, and something is missing.
     Short,
-    /// An end gave up as it says it does: SYN or SYN-ACK were sent as often as `syn_retries` allows (RFC 9293 §3.8.3).
+    /// An end gave up as it says it does: SYN or SYN-ACK were sent as often as `syn_retries` allows (RFC 9293
+    /// §3.8.3).
     GivenUp,
     /// Neither.
     Stuck,
@@ -221,14 +228,22 @@ impl Judge {
         self.windows(now, &before, &after, log);
         let news = after.v.snd_una > before.v.snd_una;
         let slow_start = before.v.window.cwnd < before.v.window.ssthresh;
-        if news && before.v.phase == Phase::Loss && after.v.phase == Phase::Loss && slow_start && self.has_window {
+        if news
+            && before.v.phase == Phase::Loss
+            && after.v.phase == Phase::Loss
+            && slow_start
+            && self.has_window
+        {
             self.hold(after.v.window.cwnd > before.v.window.cwnd, Rule::CwndGrows, now, log);
         }
-        // Before its recovery point is reached, only a verdict of "spurious" ends a repair after a timeout. It gives the window back from before
-        // the timeout; nothing else raises ssthresh.
+        // Before its recovery point is reached, only a verdict of "spurious" ends a repair after a timeout.
+        // It gives the window back from before the timeout; nothing else raises ssthresh.
         let after_timeout = before.v.phase == Phase::Loss;
-        let restored = after.v.window.ssthresh > before.v.window.ssthresh || (self.undoes && self.before_timeout == Some(after.v.window));
-        let undone = after_timeout && after.v.phase != Phase::Loss && (restored || after.v.snd_una < before.v.recovery_point);
+        let restored = after.v.window.ssthresh > before.v.window.ssthresh
+            || (self.undoes && self.before_timeout == Some(after.v.window));
+        let undone = after_timeout
+            && after.v.phase != Phase::Loss
+            && (restored || after.v.snd_una < before.v.recovery_point);
         if after_timeout && !undone && slow_start && self.has_window {
             let grown = after.v.window.cwnd.saturating_sub(before.v.window.cwnd);
             self.hold(grown <= u64::from(after.v.smss), Rule::CwndStep, now, log);
@@ -250,15 +265,17 @@ impl Judge {
         self.seen = Some(after);
     }
 
-    /// True when enough segments above the first hole are reported for it to be lost. A FIN takes a sequence number and is no data. A hole that FACK has
-    /// resent in the recovery before, with everything below the forward-most SACK (M-A7), is known to be lost when that ends.
+    /// True when enough segments above the first hole are reported for it to be lost. A FIN takes a sequence
+    /// number and is no data. A hole that FACK has resent in the recovery before, with everything below the
+    /// forward-most SACK (M-A7), is known to be lost when that ends.
     fn is_third(&self, after: &Seen, sender: &Connection) -> bool {
         let first = u64::from(after.v.snd_una.bytes_since(iss(0) + 1)) / SEGMENT;
         let reported = |i: &u64| sender.has_arrived(i * SEGMENT, (i + 1) * SEGMENT);
         let above: Vec<u64> = (first + 1..self.total as u64).filter(reported).collect();
         let fin_alone = usize::from(self.arrived >> self.total & 1 == 1);
         let known = self.sent_again >> first & 1 == 1;
-        above.len() + fin_alone >= 3 || (self.forward && (known || above.last().is_some_and(|last| last - first >= 3)))
+        above.len() + fin_alone >= 3
+            || (self.forward && (known || above.last().is_some_and(|last| last - first >= 3)))
     }
 
     /// A deadline of the sender has come, and it has sent nothing yet.
@@ -267,7 +284,8 @@ impl Judge {
         let after = Seen::of(sender, now);
         self.windows(now, &before, &after, log);
         if after.timeouts > before.timeouts {
-            let due = before.v.rto_deadline.is_some_and(|at| at <= now) && now >= self.armed_at + self.min_rto;
+            let due =
+                before.v.rto_deadline.is_some_and(|at| at <= now) && now >= self.armed_at + self.min_rto;
             self.hold(due, Rule::TimerFloor, now, log);
             self.resent = self.has_window.then_some(0);
             if before.v.phase != Phase::Loss {
@@ -281,11 +299,17 @@ impl Judge {
     fn windows(&mut self, now: Instant, before: &Seen, after: &Seen, log: &mut Log) {
         let (window, smss) = (after.v.window, u64::from(after.v.smss));
         self.hold(window.cwnd >= smss, Rule::Cwnd, now, log);
-        // Rate-halving sets the threshold a round trip after the signal, by what was acknowledged meanwhile (M-A8).
+        // Rate-halving sets the threshold a round trip after the signal, by what was acknowledged meanwhile
+        // (M-A8).
         let signal = after.recoveries > before.recoveries || after.timeouts > before.timeouts;
         let reduced = signal && window.ssthresh < before.v.window.ssthresh;
         let most = before.v.flight_size.max(2 * smss);
-        self.hold(window.ssthresh >= 2 * smss && (!reduced || window.ssthresh <= most), Rule::Ssthresh, now, log);
+        self.hold(
+            window.ssthresh >= 2 * smss && (!reduced || window.ssthresh <= most),
+            Rule::Ssthresh,
+            now,
+            log,
+        );
     }
 
     fn timer(&mut self, now: Instant, sender: &Connection, before: &Seen, after: &Seen, log: &mut Log) {
@@ -314,14 +338,16 @@ impl Judge {
         let needed = self.arrived >> index & 1 == 0 && self.in_flight[index] == 0;
         // RFC 8985 §7.3: a probe asks for an ack, whatever became of the segment.
         let probe = matches!(t.kind, SendKind::TailLossProbe { .. });
-        // RFC 8985 §6.2, RACK_sent_after(): of what was sent at one moment, the higher number counts as later, even if it left before.
+        // RFC 8985 §6.2, RACK_sent_after(): of what was sent at one moment, the higher number counts as
+        // later, even if it left before.
         let tie = self.by_time && self.sent_at[index + 1..].contains(&sent_before);
         if !needed && !probe && !tie && !self.is_rescue(index, sender) {
             self.broke(Rule::SpuriousRetransmission, now, log);
         }
     }
 
-    /// RFC 6675 §4 NextSeg rule 4: once in a recovery the highest outstanding segment that is not SACKed may be resent.
+    /// RFC 6675 §4 NextSeg rule 4: once in a recovery the highest outstanding segment that is not SACKed may
+    /// be resent.
     fn is_rescue(&mut self, index: usize, sender: &Connection) -> bool {
         let Some(seen) = self.seen else { return false };
         let reported = |i: usize| sender.has_arrived(i as u64 * SEGMENT, (i as u64 + 1) * SEGMENT);
@@ -362,7 +388,8 @@ impl Judge {
         self.hold(ending != Ending::Stuck, Rule::Close, now, log);
         self.hold(ending != Ending::Short, Rule::Delivery, now, log);
         if matches!(self.class, Class::Losses | Class::LostAcks) {
-            // One lost packet may carry what both ends wait for: data and the end of the handshake, a FIN and an ack.
+            // One lost packet may carry what both ends wait for: data and the end of the handshake, a FIN and
+            // an ack.
             self.hold(timeouts.iter().all(|n| *n <= self.lost), Rule::TimeoutPerLoss, now, log);
         }
     }

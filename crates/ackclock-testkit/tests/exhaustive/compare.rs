@@ -18,15 +18,20 @@ pub enum Late {
     Median,
     /// The same stack without timestamps; by a timeout.
     WithTimestamps,
-    /// The same stack when the FIN leaves apart rather than with the last segment; by a round trip. It carries no data, and takes no room from data.
+    /// The same stack when the FIN leaves apart rather than with the last segment; by a round trip. It
+    /// carries no data, and takes no room from data.
     WithFin,
     /// The same stack without undo; by a timeout.
     WithUndo,
 }
 
 /// All comparisons, in the order in which they are listed.
-const LATE: [(Late, &str); 4] =
-    [(Late::Median, "than median"), (Late::WithTimestamps, "with timestamps"), (Late::WithFin, "with FIN"), (Late::WithUndo, "with undo")];
+const LATE: [(Late, &str); 4] = [
+    (Late::Median, "than median"),
+    (Late::WithTimestamps, "with timestamps"),
+    (Late::WithFin, "with FIN"),
+    (Late::WithUndo, "with undo"),
+];
 
 /// Later by this is later by a timeout.
 fn timeout(stack: &Stack) -> Duration {
@@ -64,7 +69,14 @@ pub struct Case<'a> {
 
 impl Case<'_> {
     fn rank(&self) -> Rank {
-        (self.pattern.len(), self.transfer.total(), *self.transfer, *self.pattern, self.number, self.stack.family)
+        (
+            self.pattern.len(),
+            self.transfer.total(),
+            *self.transfer,
+            *self.pattern,
+            self.number,
+            self.stack.family,
+        )
     }
 
     /// A line that [`crate::replay`] reads.
@@ -80,7 +92,8 @@ pub struct Findings {
     pub runs: u64,
     /// By rule and stack, whatever its family.
     pub broken: BTreeMap<(Rule, &'static str, &'static str, bool), Found>,
-    /// By class of pattern, recovery and comparison. Runs in which every fault of the pattern happened: the others repeat smaller patterns.
+    /// By class of pattern, recovery and comparison. Runs in which every fault of the pattern happened: the
+    /// others repeat smaller patterns.
     pub late: BTreeMap<(Class, &'static str, Late, &'static str), Found>,
     /// What [`Findings::late`] is out of.
     pub compared: BTreeMap<(Class, &'static str), u64>,
@@ -115,11 +128,20 @@ fn join<K: Ord>(map: &mut BTreeMap<K, Found>, other: BTreeMap<K, Found>) {
 }
 
 impl Findings {
-    /// Takes in the runs of all stacks of one family, one transfer and one pattern; each recovery has `undos` of them in a row.
-    pub fn take(&mut self, stacks: &[Stack], outcomes: &[Outcome], undos: usize, transfer: &Transfer, pattern: &Pattern) {
+    /// Takes in the runs of all stacks of one family, one transfer and one pattern; each recovery has `undos`
+    /// of them in a row.
+    pub fn take(
+        &mut self,
+        stacks: &[Stack],
+        outcomes: &[Outcome],
+        undos: usize,
+        transfer: &Transfer,
+        pattern: &Pattern,
+    ) {
         self.runs += stacks.len() as u64;
         let class = pattern.class();
-        let mut peers: Vec<Vec<Instant>> = (0..undos).map(|u| outcomes[u..].iter().step_by(undos).map(done).collect()).collect();
+        let mut peers: Vec<Vec<Instant>> =
+            (0..undos).map(|u| outcomes[u..].iter().step_by(undos).map(done).collect()).collect();
         peers.iter_mut().for_each(|p| p.sort_unstable());
         for (number, (stack, outcome)) in stacks.iter().zip(outcomes).enumerate() {
             let case = Case { stack, transfer, pattern, number };
@@ -133,16 +155,23 @@ impl Findings {
             let (mine, first) = (done(outcome), number - number % undos);
             let same = |undo: &str, timestamps: bool| {
                 let like = |s: &&Stack| s.undo == undo && s.timestamps == timestamps;
-                stacks[first..first + undos].iter().zip(&outcomes[first..]).find(|(s, _)| like(s)).map(|(_, o)| done(o))
+                stacks[first..first + undos]
+                    .iter()
+                    .zip(&outcomes[first..])
+                    .find(|(s, _)| like(s))
+                    .map(|(_, o)| done(o))
             };
             let peers = &peers[number % undos];
             if mine >= peers[peers.len() / 2] + timeout(stack) {
                 note(&mut self.late, (class, stack.recovery, Late::Median, ""), &case);
             }
-            if stack.timestamps && same(stack.undo, false).is_some_and(|other| mine >= other + timeout(stack)) {
+            if stack.timestamps && same(stack.undo, false).is_some_and(|other| mine >= other + timeout(stack))
+            {
                 note(&mut self.late, (class, stack.recovery, Late::WithTimestamps, ""), &case);
             }
-            if stack.undo != "none" && same("none", stack.timestamps).is_some_and(|other| mine >= other + timeout(stack)) {
+            if stack.undo != "none"
+                && same("none", stack.timestamps).is_some_and(|other| mine >= other + timeout(stack))
+            {
                 note(&mut self.late, (class, stack.recovery, Late::WithUndo, stack.undo), &case);
             }
         }
@@ -169,17 +198,20 @@ impl Findings {
         let mut last = None;
         for ((rule, recovery, undo, timestamps), found) in &self.broken {
             if last != Some(*rule) {
-                let all: u64 = self.broken.iter().filter(|((r, ..), _)| r == rule).map(|(_, found)| found.count).sum();
+                let all: u64 =
+                    self.broken.iter().filter(|((r, ..), _)| r == rule).map(|(_, found)| found.count).sum();
                 writeln!(text, "{rule:?}, {all} runs: {}", rule.text()).expect("text is written to memory");
                 last = Some(*rule);
             }
             let ts = if *timestamps { "ts" } else { "no-ts" };
-            writeln!(text, "  {recovery:12} {undo:5} {ts:5} {:8}  {}", found.count, found.replay).expect("text is written to memory");
+            writeln!(text, "  {recovery:12} {undo:5} {ts:5} {:8}  {}", found.count, found.replay)
+                .expect("text is written to memory");
         }
         text
     }
 
-    /// How many runs finish later than others, by class of pattern and recovery, and the smallest case of each kind.
+    /// How many runs finish later than others, by class of pattern and recovery, and the smallest case of
+    /// each kind.
     pub fn lateness(&self) -> String {
         let mut text = format!("{} runs\n", self.runs);
         let columns = self.columns();
@@ -189,10 +221,14 @@ impl Findings {
                 continue;
             }
             let head: String = columns.iter().map(|(.., title)| format!(" {title:>18}")).collect();
-            writeln!(text, "\n{:24}{:>10}{head}", class.name(), "compared").expect("text is written to memory");
+            writeln!(text, "\n{:24}{:>10}{head}", class.name(), "compared")
+                .expect("text is written to memory");
             for ((_, recovery), compared) in rows {
-                let cell = |late: Late, undo: &'static str| self.late.get(&(class, *recovery, late, undo)).map_or(0, |found| found.count);
-                let cells: String = columns.iter().map(|(late, undo, _)| format!(" {:>18}", cell(*late, undo))).collect();
+                let cell = |late: Late, undo: &'static str| {
+                    self.late.get(&(class, *recovery, late, undo)).map_or(0, |found| found.count)
+                };
+                let cells: String =
+                    columns.iter().map(|(late, undo, _)| format!(" {:>18}", cell(*late, undo))).collect();
                 writeln!(text, "  {recovery:22}{compared:>10}{cells}").expect("text is written to memory");
             }
         }
@@ -200,15 +236,24 @@ impl Findings {
         for ((class, recovery, late, undo), found) in &self.late {
             let title = LATE.iter().find(|(l, _)| l == late).map_or("", |(_, title)| title);
             let title = format!("{title} {undo}");
-            writeln!(text, "  {}, {recovery}, later {}: {}", class.name(), title.trim_end(), found.replay).expect("text is written to memory");
+            writeln!(text, "  {}, {recovery}, later {}: {}", class.name(), title.trim_end(), found.replay)
+                .expect("text is written to memory");
         }
         text
     }
 
     /// The comparisons that were made: a column for each undo.
     fn columns(&self) -> Vec<(Late, &'static str, String)> {
-        let undos: BTreeSet<_> = self.late.keys().filter(|(_, _, late, _)| *late == Late::WithUndo).map(|(.., undo)| *undo).collect();
-        let plain = LATE.iter().filter(|(late, _)| *late != Late::WithUndo).map(|(late, title)| (*late, "", (*title).to_owned()));
+        let undos: BTreeSet<_> = self
+            .late
+            .keys()
+            .filter(|(_, _, late, _)| *late == Late::WithUndo)
+            .map(|(.., undo)| *undo)
+            .collect();
+        let plain = LATE
+            .iter()
+            .filter(|(late, _)| *late != Late::WithUndo)
+            .map(|(late, title)| (*late, "", (*title).to_owned()));
         plain.chain(undos.into_iter().map(|undo| (Late::WithUndo, undo, format!("with {undo}")))).collect()
     }
 }

@@ -14,7 +14,8 @@ fn done(line: &str) -> Instant {
     outcome.done.expect("a run that breaks no rule delivers everything")
 }
 
-/// The stack and the transfer of a line in two ways: the first way is no later than the second, but for a round trip.
+/// The stack and the transfer of a line in two ways: the first way is no later than the second, but for a
+/// round trip.
 fn no_later(line: &str, other: &str) {
     let (first, second) = (done(line), done(other));
     assert!(first <= second + Duration::from_millis(100), "{line}: {first:?}; {other}: {second:?}");
@@ -39,17 +40,22 @@ fn rack_declares_nothing_lost_when_f_rto_takes_a_timeout_back() {
 
 #[test]
 fn rack_is_no_slower_with_timestamps_after_a_probe() {
-    for (transfer, pattern) in [("5 iw3", "lose:4 lose:5"), ("10 iw3", "lose:9 lose:10"), ("10 iw3", "lose:7 lose:8 lose:10")] {
-        let line = |timestamps| format!("rack reno delayed none exponential {timestamps} | {transfer} | {pattern}");
+    for (transfer, pattern) in
+        [("5 iw3", "lose:4 lose:5"), ("10 iw3", "lose:9 lose:10"), ("10 iw3", "lose:7 lose:8 lose:10")]
+    {
+        let line =
+            |timestamps| format!("rack reno delayed none exponential {timestamps} | {transfer} | {pattern}");
         no_later(&line("ts"), &line("no-ts"));
     }
 }
 
 #[test]
 fn a_fin_takes_no_room_from_a_retransmission() {
-    for (recovery, ack, pattern) in
-        [("sack", "every", "lose:4 lose:7 lose:10"), ("sack", "delayed", "lose:5 lose:7 lose:10"), ("rack", "every", "lose:4 lose:5")]
-    {
+    for (recovery, ack, pattern) in [
+        ("sack", "every", "lose:4 lose:7 lose:10"),
+        ("sack", "delayed", "lose:5 lose:7 lose:10"),
+        ("rack", "every", "lose:4 lose:5"),
+    ] {
         let line = |fin| format!("{recovery} reno {ack} none exponential no-ts | 10 iw3{fin} | {pattern}");
         no_later(&line(""), &line(" fin-apart"));
     }
@@ -75,7 +81,11 @@ fn the_ack_that_ends_a_repair_after_a_timeout_widens_the_window_by_one_segment()
 #[test]
 fn the_runs_that_the_pages_show_break_no_rule() {
     let page = include_str!("../../../../docs/departures.md");
-    let lines: Vec<_> = page.split('`').filter(|words| words.contains(r" \| ")).map(|words| words.replace(r"\|", "|")).collect();
+    let lines: Vec<_> = page
+        .split('`')
+        .filter(|words| words.contains(r" \| "))
+        .map(|words| words.replace(r"\|", "|"))
+        .collect();
     assert!(lines.len() > 10, "{lines:?}");
     for line in lines {
         done(&line);

@@ -1,13 +1,15 @@
-//! An exhaustive search over small transfers: every stack that the registry makes, with every pattern of a few lost, late and doubled packets.
+//! An exhaustive search over small transfers: every stack that the registry makes, with every pattern of a
+//! few lost, late and doubled packets.
 //!
-//! Each run is judged by rules that hold for every stack ([`checks`]), and compared with those of its peers ([`compare`]). A run that breaks a rule is
-//! named by a line, which plays it again with its timeline:
+//! Each run is judged by rules that hold for every stack ([`checks`]), and compared with those of its peers
+//! ([`compare`]). A run that breaks a rule is named by a line, which plays it again with its timeline:
 //!
 //! ```text
 //! ACKCLOCK_REPLAY='sack reno every none exponential no-ts | 10 iw3 | lose:3 lose:6' cargo test -p ackclock-testkit --test exhaustive a_line
 //! ```
 //!
-//! `make test` searches three quarters of a million runs; `make exhaustive` all of them, thirty-six million, which takes minutes.
+//! `make test` searches three quarters of a million runs; `make exhaustive` all of them, thirty-six million,
+//! which takes minutes.
 
 mod checks;
 mod compare;
@@ -45,18 +47,27 @@ fn search(sweeps: &[Sweep]) -> Findings {
     sweeps::search(sweeps, threads, &|name, runs| {
         done.set(done.get() + runs);
         let (so_far, seconds) = (done.get(), began.elapsed().as_secs_f64());
-        _ = writeln!(std::io::stderr().lock(), "exhaustive: {name}: {runs} runs; {so_far} of {all} after {seconds:.1} s");
+        _ = writeln!(
+            std::io::stderr().lock(),
+            "exhaustive: {name}: {runs} runs; {so_far} of {all} after {seconds:.1} s"
+        );
     })
 }
 
 /// Plays the run that a line names, with its timeline.
 fn replay(line: &str) -> (Outcome, String) {
     let parts: Vec<_> = line.split('|').collect();
-    let [stack, transfer, pattern] = parts[..] else { panic!("`{line}` is not `stack | transfer | pattern`") };
-    let transfer = Transfer::read(transfer).unwrap_or_else(|| panic!("`{transfer}` is not a transfer, such as `1+10+more iw3 fin-apart spaced`"));
-    let stack = Stack::read(stack, u32::from(transfer.initial_segs))
-        .unwrap_or_else(|| panic!("`{stack}` is not a stack: recovery, window, ack, undo, backoff, `ts` or `no-ts`"));
-    let pattern = Pattern::read(pattern).unwrap_or_else(|| panic!("`{pattern}` is not a pattern, such as `lose:3 spike:5@1500`"));
+    let [stack, transfer, pattern] = parts[..] else {
+        panic!("`{line}` is not `stack | transfer | pattern`")
+    };
+    let transfer = Transfer::read(transfer).unwrap_or_else(|| {
+        panic!("`{transfer}` is not a transfer, such as `1+10+more iw3 fin-apart spaced`")
+    });
+    let stack = Stack::read(stack, u32::from(transfer.initial_segs)).unwrap_or_else(|| {
+        panic!("`{stack}` is not a stack: recovery, window, ack, undo, backoff, `ts` or `no-ts`")
+    });
+    let pattern = Pattern::read(pattern)
+        .unwrap_or_else(|| panic!("`{pattern}` is not a pattern, such as `lose:3 spike:5@1500`"));
     let mut room = Room::recording();
     let outcome = play(&mut room, &stack, &transfer, &pattern);
     (outcome, room.log.unwrap_or_default().join("\n"))
@@ -66,7 +77,12 @@ fn replay(line: &str) -> (Outcome, String) {
 fn a_line_names_a_run() {
     let Ok(line) = std::env::var("ACKCLOCK_REPLAY") else { return };
     let (outcome, timeline) = replay(&line);
-    _ = writeln!(std::io::stdout().lock(), "{timeline}\ndone {:?}, all faults happened: {}", outcome.done, outcome.complete);
+    _ = writeln!(
+        std::io::stdout().lock(),
+        "{timeline}\ndone {:?}, all faults happened: {}",
+        outcome.done,
+        outcome.complete
+    );
     let broken: Vec<_> = outcome.broken.iter().collect();
     assert!(broken.is_empty(), "{broken:?}");
 }
@@ -74,7 +90,12 @@ fn a_line_names_a_run() {
 #[test]
 fn every_rule_holds_in_every_run() {
     let found = quick();
-    assert!(found.broken.is_empty(), "of {} runs, some break rules; ACKCLOCK_REPLAY plays a line again\n{}", found.runs, found.report());
+    assert!(
+        found.broken.is_empty(),
+        "of {} runs, some break rules; ACKCLOCK_REPLAY plays a line again\n{}",
+        found.runs,
+        found.report()
+    );
 }
 
 #[test]
@@ -89,5 +110,10 @@ fn every_rule_holds_in_all_runs() {
     }
     let found = search(&sweeps::full());
     _ = writeln!(std::io::stdout().lock(), "{}", found.lateness());
-    assert!(found.broken.is_empty(), "of {} runs, some break rules; ACKCLOCK_REPLAY plays a line again\n{}", found.runs, found.report());
+    assert!(
+        found.broken.is_empty(),
+        "of {} runs, some break rules; ACKCLOCK_REPLAY plays a line again\n{}",
+        found.runs,
+        found.report()
+    );
 }

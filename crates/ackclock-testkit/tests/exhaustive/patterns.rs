@@ -27,7 +27,8 @@ pub enum Fault {
     Hold(u8, u8, u16),
     /// The same of the receiver's acks.
     HoldAck(u8, u8, u16),
-    /// Everything that the sender sends from the k-th transmission of data on is held for `.1` ms and comes in order: a delay spike.
+    /// Everything that the sender sends from the k-th transmission of data on is held for `.1` ms and comes
+    /// in order: a delay spike.
     Spike(u8, u16),
     /// The same of what the receiver sends from its k-th ack on.
     SpikeAck(u8, u16),
@@ -62,7 +63,8 @@ pub enum Class {
 }
 
 /// All classes.
-pub const CLASSES: [Class; 6] = [Class::Losses, Class::LostAcks, Class::Spikes, Class::Reordering, Class::Duplicates, Class::Mixed];
+pub const CLASSES: [Class; 6] =
+    [Class::Losses, Class::LostAcks, Class::Spikes, Class::Reordering, Class::Duplicates, Class::Mixed];
 
 impl Class {
     /// What it is called.
@@ -82,9 +84,12 @@ impl Fault {
     fn class(self) -> Class {
         match self {
             Self::Lose(_) | Self::LoseRun(..) | Self::LoseCopy(..) => Class::Losses,
-            Self::LoseAck(_) | Self::LoseOwnAck(_) | Self::LoseSyn(_) | Self::LoseSynAck(_) | Self::LoseFin(_) | Self::LosePeerFin(_) => {
-                Class::LostAcks
-            }
+            Self::LoseAck(_)
+            | Self::LoseOwnAck(_)
+            | Self::LoseSyn(_)
+            | Self::LoseSynAck(_)
+            | Self::LoseFin(_)
+            | Self::LosePeerFin(_) => Class::LostAcks,
             Self::Hold(..) | Self::HoldAck(..) => Class::Reordering,
             Self::Spike(..) | Self::SpikeAck(..) => Class::Spikes,
             Self::Double(_) | Self::DoubleAck(_) => Class::Duplicates,
@@ -99,13 +104,17 @@ impl Fault {
             let (count, ms) = rest.split_once('@')?;
             Some((n(first)?, n(count)?, ms.parse().ok()?))
         };
-        let spike = |text: &str| -> Option<(u8, u16)> { text.split_once('@').and_then(|(first, ms)| Some((n(first)?, ms.parse().ok()?))) };
+        let spike = |text: &str| -> Option<(u8, u16)> {
+            text.split_once('@').and_then(|(first, ms)| Some((n(first)?, ms.parse().ok()?)))
+        };
         Some(match kind {
             "lose" => match rest.split_once('+') {
                 Some((first, count)) => Self::LoseRun(n(first)?, n(count)?),
                 None => Self::Lose(n(rest)?),
             },
-            "copy" => rest.split_once('.').and_then(|(segment, copy)| Some(Self::LoseCopy(n(segment)?, n(copy)?)))?,
+            "copy" => rest
+                .split_once('.')
+                .and_then(|(segment, copy)| Some(Self::LoseCopy(n(segment)?, n(copy)?)))?,
             "ack" => Self::LoseAck(n(rest)?),
             "own-ack" => Self::LoseOwnAck(n(rest)?),
             "syn" => Self::LoseSyn(n(rest)?),
@@ -172,7 +181,8 @@ impl Pattern {
     pub fn class(&self) -> Class {
         let mut classes = self.faults().map(Fault::class);
         let first = classes.next().unwrap_or(Class::Losses);
-        let among = |a, b| matches!((a, b), (Class::Losses, Class::LostAcks) | (Class::LostAcks, Class::Losses));
+        let among =
+            |a, b| matches!((a, b), (Class::Losses, Class::LostAcks) | (Class::LostAcks, Class::Losses));
         classes.fold(first, |all, next| match (all, next) {
             (a, b) if a == b => a,
             (a, b) if among(a, b) => Class::LostAcks,
@@ -247,7 +257,9 @@ pub fn ack_spikes(up_to: u8, ms: &[u16]) -> Vec<Fault> {
 /// One packet or several late, on the way there and on the way back.
 pub fn held(up_to: u8, counts: &[u8], ms: &[u16]) -> Vec<Fault> {
     let one = |k, n, t| [Fault::Hold(k, n, t), Fault::HoldAck(k, n, t)];
-    (1..=up_to).flat_map(|k| counts.iter().flat_map(move |n| ms.iter().flat_map(move |t| one(k, *n, *t)))).collect()
+    (1..=up_to)
+        .flat_map(|k| counts.iter().flat_map(move |n| ms.iter().flat_map(move |t| one(k, *n, *t))))
+        .collect()
 }
 
 /// Packets that come twice, there and back.

@@ -15,7 +15,8 @@ use crate::transfer::Transfer;
 /// One-way delay.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// A run that is longer than this has got stuck. The longest one loses fifteen copies of one segment, with backoff.
+/// A run that is longer than this has got stuck. The longest one loses fifteen copies of one segment, with
+/// backoff.
 const LONGEST: Instant = Instant::from_nanos(3_600_000_000_000);
 
 /// A run with more events than this has fallen into a loop.
@@ -137,7 +138,11 @@ impl Run<'_> {
         }
         let whole = self.read == self.transfer.total() as u64 * SEGMENT;
         let ending = match (self.finished, self.aborted) {
-            (_, Some(AbortReason::SynTimeout)) if self.ends.iter().any(|end| end.stats().syn_retransmissions == self.syn_retries) => Ending::GivenUp,
+            (_, Some(AbortReason::SynTimeout))
+                if self.ends.iter().any(|end| end.stats().syn_retransmissions == self.syn_retries) =>
+            {
+                Ending::GivenUp
+            }
             ([true, true], None) if whole => Ending::Whole,
             ([true, true], None) => Ending::Short,
             _ => Ending::Stuck,
@@ -154,7 +159,9 @@ impl Run<'_> {
 
     /// The next arrival or, when none is due, the deadlines that are.
     fn step(&mut self) {
-        let due = |side: usize| self.room.queues[side].front().filter(|f| f.at <= self.now).map(|f| (f.at, f.number));
+        let due = |side: usize| {
+            self.room.queues[side].front().filter(|f| f.at <= self.now).map(|f| (f.at, f.number))
+        };
         let side = match (due(0), due(1)) {
             (Some(a), Some(b)) => Some(usize::from(b < a)),
             (Some(_), None) => Some(0),
@@ -319,7 +326,9 @@ impl Run<'_> {
             *copies = copies.saturating_add(1);
             copy = *copies;
         }
-        for (is, count) in [(ack, &mut counts.acks[side]), (syn, &mut counts.syns[side]), (fin, &mut counts.fins[side])] {
+        for (is, count) in
+            [(ack, &mut counts.acks[side]), (syn, &mut counts.syns[side]), (fin, &mut counts.fins[side])]
+        {
             *count = count.saturating_add(u8::from(is));
         }
         let mut fate = Fate::default();
@@ -348,9 +357,12 @@ impl Run<'_> {
             }
             self.happened |= 1 << i;
             match fault {
-                Fault::Hold(.., ms) | Fault::HoldAck(.., ms) => fate.late += Duration::from_millis(u64::from(ms)),
+                Fault::Hold(.., ms) | Fault::HoldAck(.., ms) => {
+                    fate.late += Duration::from_millis(u64::from(ms))
+                }
                 Fault::Spike(_, ms) | Fault::SpikeAck(_, ms) => {
-                    self.held_until[side] = self.held_until[side].max(self.now + Duration::from_millis(u64::from(ms)));
+                    self.held_until[side] =
+                        self.held_until[side].max(self.now + Duration::from_millis(u64::from(ms)));
                 }
                 Fault::Double(_) | Fault::DoubleAck(_) => fate.twice = true,
                 _ => fate.lost = true,

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use ackclock_engine::{Config, Connection, PRESETS};
-use ackclock_policy::{AckPolicy, Backoff, CongestionControl, LossRecovery, Registry, Role, RttEstimator, SpuriousTimeout};
+use ackclock_policy::{
+    AckPolicy, Backoff, CongestionControl, LossRecovery, Registry, Role, RttEstimator, SpuriousTimeout,
+};
 use ackclock_units::{Duration, Rng, SeqNumber};
 
 /// Payload of every segment, bytes.
@@ -39,7 +41,8 @@ pub struct Stack {
     pub sack: bool,
     /// The recovery goes by the times of transmissions (RFC 8985).
     pub by_time: bool,
-    /// The recovery mistrusts duplicate acks of what was sent again (RFC 6582 §3.2), or tells by SACK what arrived twice.
+    /// The recovery mistrusts duplicate acks of what was sent again (RFC 6582 §3.2), or tells by SACK what
+    /// arrived twice.
     pub guarded: bool,
     /// The estimator's smallest timeout.
     pub min_rto: Duration,
@@ -65,22 +68,46 @@ pub fn recoveries() -> &'static [Recovery] {
     static ALL: OnceLock<Vec<Recovery>> = OnceLock::new();
     ALL.get_or_init(|| {
         let registry = Registry::builtin();
-        let presets = PRESETS.iter().map(|p| (p.name, ackclock_engine::Stack::named(&registry, p.name).expect("presets are stacks")));
-        let presets: Vec<_> = presets.map(|(name, stack)| (name, stack.config().sack, stack.entries())).collect();
-        let of = |entries: &[(String, String)]| entries.iter().find(|(key, _)| key == "recovery").map(|(_, name)| name.clone());
+        let presets = PRESETS
+            .iter()
+            .map(|p| (p.name, ackclock_engine::Stack::named(&registry, p.name).expect("presets are stacks")));
+        let presets: Vec<_> =
+            presets.map(|(name, stack)| (name, stack.config().sack, stack.entries())).collect();
+        let of = |entries: &[(String, String)]| {
+            entries.iter().find(|(key, _)| key == "recovery").map(|(_, name)| name.clone())
+        };
         let recovery = |policy: &'static str| {
-            let sack = presets.iter().all(|(_, sack, entries)| *sack || of(entries).as_deref() != Some(policy));
+            let sack =
+                presets.iter().all(|(_, sack, entries)| *sack || of(entries).as_deref() != Some(policy));
             Recovery { name: policy, policy, sets: Vec::new(), sack }
         };
         let mut all: Vec<_> = names::<dyn LossRecovery>().into_iter().map(recovery).collect();
         for (name, _, entries) in &presets {
-            let Some(policy) = names::<dyn LossRecovery>().into_iter().find(|policy| of(entries).as_deref() == Some(*policy)) else { continue };
+            let Some(policy) = names::<dyn LossRecovery>()
+                .into_iter()
+                .find(|policy| of(entries).as_deref() == Some(*policy))
+            else {
+                continue;
+            };
             let defaults = registry.choose::<dyn LossRecovery>(policy).expect("it is the registry's");
-            let default =
-                |key: &str| defaults.params().iter().find(|(param, _)| key == format!("recovery.{param}")).map(|(_, value)| value.to_string());
-            let sets: Vec<_> = entries.iter().filter(|(key, value)| default(key).is_some_and(|default| default != *value)).cloned().collect();
+            let default = |key: &str| {
+                defaults
+                    .params()
+                    .iter()
+                    .find(|(param, _)| key == format!("recovery.{param}"))
+                    .map(|(_, value)| value.to_string())
+            };
+            let sets: Vec<_> = entries
+                .iter()
+                .filter(|(key, value)| default(key).is_some_and(|default| default != *value))
+                .cloned()
+                .collect();
             if !sets.is_empty() {
-                all.push(Recovery { name: Box::leak(format!("preset:{name}").into_boxed_str()), sets, ..recovery(policy) });
+                all.push(Recovery {
+                    name: Box::leak(format!("preset:{name}").into_boxed_str()),
+                    sets,
+                    ..recovery(policy)
+                });
             }
         }
         all
@@ -92,10 +119,14 @@ pub fn names<T: Role + ?Sized>() -> Vec<&'static str> {
     T::entries(&Registry::builtin()).iter().map(|entry| entry.name).collect()
 }
 
-/// Undo rules with and without timestamps. Eifel detection works by timestamps (RFC 3522 §3.2): without, it is no undo at all.
+/// Undo rules with and without timestamps. Eifel detection works by timestamps (RFC 3522 §3.2): without, it
+/// is no undo at all.
 pub fn undos() -> Vec<(&'static str, bool)> {
     let all = names::<dyn SpuriousTimeout>();
-    all.into_iter().flat_map(|undo| [(undo, false), (undo, true)]).filter(|(undo, timestamps)| *timestamps || *undo != "eifel").collect()
+    all.into_iter()
+        .flat_map(|undo| [(undo, false), (undo, true)])
+        .filter(|(undo, timestamps)| *timestamps || *undo != "eifel")
+        .collect()
 }
 
 impl Family {
@@ -124,20 +155,38 @@ impl Family {
         recoveries().iter().filter(move |recovery| recovery.sets.is_empty() || self.is_standard())
     }
 
-    /// Its stacks: each recovery in turn, with each of [`undos`]. The presets' recoveries are there in the standard families alone.
+    /// Its stacks: each recovery in turn, with each of [`undos`]. The presets' recoveries are there in the
+    /// standard families alone.
     pub fn stacks(self, initial_segs: u32) -> Vec<Stack> {
-        self.recoveries().flat_map(|recovery| undos().into_iter().map(move |u| Stack::new(self, recovery, u, initial_segs))).collect()
+        self.recoveries()
+            .flat_map(|recovery| {
+                undos().into_iter().map(move |u| Stack::new(self, recovery, u, initial_segs))
+            })
+            .collect()
     }
 }
 
 impl Stack {
     /// The stack of these policies; an initial window of so many segments where the window has one.
-    pub fn new(family: Family, recovery: &Recovery, (undo, timestamps): (&'static str, bool), initial_segs: u32) -> Self {
+    pub fn new(
+        family: Family,
+        recovery: &Recovery,
+        (undo, timestamps): (&'static str, bool),
+        initial_segs: u32,
+    ) -> Self {
         let registry = Registry::builtin();
         let sack = recovery.sack;
-        let mut tcp = ackclock_engine::Stack::from_entries(&registry, recovery.name, []).expect("the defaults make a stack");
-        let mut set = |key: &str, value: &str| tcp.set(key, value).unwrap_or_else(|e| panic!("{key} = {value}: {e}"));
-        let policies = [("recovery", recovery.policy), ("window", family.window), ("ack", family.ack), ("undo", undo), ("backoff", family.backoff)];
+        let mut tcp = ackclock_engine::Stack::from_entries(&registry, recovery.name, [])
+            .expect("the defaults make a stack");
+        let mut set =
+            |key: &str, value: &str| tcp.set(key, value).unwrap_or_else(|e| panic!("{key} = {value}: {e}"));
+        let policies = [
+            ("recovery", recovery.policy),
+            ("window", family.window),
+            ("ack", family.ack),
+            ("undo", undo),
+            ("backoff", family.backoff),
+        ];
         policies.into_iter().for_each(|(key, value)| set(key, value));
         recovery.sets.iter().for_each(|(key, value)| set(key, value));
         set("estimator", ESTIMATOR);
@@ -145,22 +194,50 @@ impl Stack {
         set("timestamps", if timestamps { "true" } else { "false" });
         // The option takes twelve bytes of every segment: all segments carry the same payload.
         set("mss", if timestamps { "1012B" } else { "1000B" });
-        let declared = registry.find::<dyn CongestionControl>(family.window).expect("it is the registry's").params;
+        let declared =
+            registry.find::<dyn CongestionControl>(family.window).expect("it is the registry's").params;
         if declared.iter().any(|p| p.name == "initial_segs") {
             set("window.initial_window", "segments");
             set("window.initial_segs", &initial_segs.to_string());
         }
-        let of_recovery = |key: &str| tcp.entries().into_iter().any(|(k, value)| k == format!("recovery.{key}") && value == "true");
+        let of_recovery = |key: &str| {
+            tcp.entries().into_iter().any(|(k, value)| k == format!("recovery.{key}") && value == "true")
+        };
         let careful = of_recovery("careful");
-        let by_time = sack && registry.choose::<dyn LossRecovery>(recovery.policy).expect("it is the registry's").build().goes_by_time();
-        let min_rto = registry.choose::<dyn RttEstimator>(ESTIMATOR).expect("it is the registry's").params().duration("min_rto");
+        let by_time = sack
+            && registry
+                .choose::<dyn LossRecovery>(recovery.policy)
+                .expect("it is the registry's")
+                .build()
+                .goes_by_time();
+        let min_rto = registry
+            .choose::<dyn RttEstimator>(ESTIMATOR)
+            .expect("it is the registry's")
+            .params()
+            .duration("min_rto");
         let config = Arc::new(tcp.config());
-        Self { family, recovery: recovery.name, undo, timestamps, sack, by_time, guarded: careful || sack, min_rto, tcp, config }
+        Self {
+            family,
+            recovery: recovery.name,
+            undo,
+            timestamps,
+            sack,
+            by_time,
+            guarded: careful || sack,
+            min_rto,
+            tcp,
+            config,
+        }
     }
 
     /// A connection of this stack whose payload is counted.
     pub fn connection(&self, side: u32) -> Connection {
-        Connection::counted(Arc::clone(&self.config), self.tcp.build(), iss(side), Rng::stream(u64::from(side), "exhaustive", 0))
+        Connection::counted(
+            Arc::clone(&self.config),
+            self.tcp.build(),
+            iss(side),
+            Rng::stream(u64::from(side), "exhaustive", 0),
+        )
     }
 
     /// How often a SYN is sent again.
@@ -168,7 +245,8 @@ impl Stack {
         self.config.syn_retries
     }
 
-    /// True where nothing but the receiver's window limits the sender (J-A16): it has no slow start and resends everything at once.
+    /// True where nothing but the receiver's window limits the sender (J-A16): it has no slow start and
+    /// resends everything at once.
     pub fn has_no_congestion_window(&self) -> bool {
         self.family.window == "receiver-only"
     }
@@ -177,7 +255,8 @@ impl Stack {
     pub fn read(words: &str, initial_segs: u32) -> Option<Self> {
         let words: Vec<_> = words.split_whitespace().collect();
         let [recovery, window, ack, undo, backoff, timestamps] = words[..] else { return None };
-        let family = Family::all().into_iter().find(|f| (f.window, f.ack, f.backoff) == (window, ack, backoff))?;
+        let family =
+            Family::all().into_iter().find(|f| (f.window, f.ack, f.backoff) == (window, ack, backoff))?;
         let recovery = recoveries().iter().find(|known| known.name == recovery)?;
         let undo = undos().into_iter().find(|(name, with)| *name == undo && *with == (timestamps == "ts"))?;
         Some(Self::new(family, recovery, undo, initial_segs))
@@ -187,7 +266,13 @@ impl Stack {
 impl fmt::Display for Stack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Family { window, ack, backoff } = self.family;
-        write!(f, "{} {window} {ack} {} {backoff} {}", self.recovery, self.undo, if self.timestamps { "ts" } else { "no-ts" })
+        write!(
+            f,
+            "{} {window} {ack} {} {backoff} {}",
+            self.recovery,
+            self.undo,
+            if self.timestamps { "ts" } else { "no-ts" }
+        )
     }
 }
 

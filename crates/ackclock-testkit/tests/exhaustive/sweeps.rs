@@ -32,7 +32,12 @@ impl Sweep {
 const HELD: &[u16] = &[10, 60, 150, 500, 1000, 1500, 4000];
 const SPIKES: &[u16] = &[200, 950, 1100, 1500, 2500, 4000, 8000];
 
-fn sweep(name: &'static str, families: &[Family], transfers: &[Transfer], patterns: fn(&Transfer) -> Vec<Pattern>) -> Sweep {
+fn sweep(
+    name: &'static str,
+    families: &[Family],
+    transfers: &[Transfer],
+    patterns: fn(&Transfer) -> Vec<Pattern>,
+) -> Sweep {
     Sweep { name, families: families.to_vec(), transfers: transfers.to_vec(), patterns, fin_apart: false }
 }
 
@@ -87,8 +92,21 @@ fn opened_and_closed(t: &Transfer) -> Vec<Pattern> {
 fn a_few(t: &Transfer) -> Vec<Pattern> {
     let n = numbers(t, 1);
     let tail: Vec<_> = (n.saturating_sub(4)..=n).map(Fault::Lose).collect();
-    let rest = [Fault::LoseAck(2), Fault::LoseSyn(1), Fault::LoseSynAck(1), Fault::Hold(2, 1, 150), Fault::Hold(2, 2, 1500), Fault::Double(3)];
-    [subsets(&by_number(n), 0, 1), subsets(&tail, 2, 3), subsets(&spikes(4, &[1500, 4000]), 1, 1), subsets(&rest, 1, 1)].concat()
+    let rest = [
+        Fault::LoseAck(2),
+        Fault::LoseSyn(1),
+        Fault::LoseSynAck(1),
+        Fault::Hold(2, 1, 150),
+        Fault::Hold(2, 2, 1500),
+        Fault::Double(3),
+    ];
+    [
+        subsets(&by_number(n), 0, 1),
+        subsets(&tail, 2, 3),
+        subsets(&spikes(4, &[1500, 4000]), 1, 1),
+        subsets(&rest, 1, 1),
+    ]
+    .concat()
 }
 
 /// What fits into half a minute: three quarters of a million runs.
@@ -99,11 +117,32 @@ pub fn quick() -> Vec<Sweep> {
     let after = ten.after_one();
     vec![
         Sweep { fin_apart: true, ..sweep("losses with a FIN", &standard, &[three], losses) },
-        sweep("losses", &standard, &[ten, after, Transfer::of(4, 1).after_one(), Transfer::of(5, 3), Transfer::of(7, 10).with_more()], losses),
+        sweep(
+            "losses",
+            &standard,
+            &[
+                ten,
+                after,
+                Transfer::of(4, 1).after_one(),
+                Transfer::of(5, 3),
+                Transfer::of(7, 10).with_more(),
+            ],
+            losses,
+        ),
         sweep("copies", &standard, &[Transfer::of(5, 3), Transfer::of(4, 10).after_one()], copies),
         sweep("lost acks", &standard, &[three, after], lost_acks),
-        sweep("delay spikes", &standard, &[three, after.with_more(), Transfer::of(10, 10).with_more()], spiked),
-        sweep("delay spikes and losses", &standard, &[three, Transfer::of(6, 10).with_more()], spikes_and_losses),
+        sweep(
+            "delay spikes",
+            &standard,
+            &[three, after.with_more(), Transfer::of(10, 10).with_more()],
+            spiked,
+        ),
+        sweep(
+            "delay spikes and losses",
+            &standard,
+            &[three, Transfer::of(6, 10).with_more()],
+            spikes_and_losses,
+        ),
         sweep("reordering", &standard, &[three, Transfer::of(6, 10).with_more()], reordered),
         sweep("duplicates", &standard, &[Transfer::of(7, 3)], duplicated),
         sweep("opening and closing", &standard, &[three, Transfer::of(3, 10).fin_apart()], opened_and_closed),
@@ -111,7 +150,8 @@ pub fn quick() -> Vec<Sweep> {
     ]
 }
 
-/// Transfers of these sizes: at once and after one segment, with and without more behind, with each initial window.
+/// Transfers of these sizes: at once and after one segment, with and without more behind, with each initial
+/// window.
 fn transfers(sizes: impl IntoIterator<Item = u8>, windows: &[u8]) -> Vec<Transfer> {
     let each = |n: u8, iw: u8| {
         let t = Transfer::of(n, iw);
@@ -128,7 +168,8 @@ pub fn full() -> Vec<Sweep> {
     let short = transfers(3..=8, &[3, 10]).into_iter().filter(|t| !t.more).collect::<Vec<_>>();
     let some = transfers([3, 6, 10], &[3, 10]);
     let ends: Vec<_> = transfers([3, 10], &[3, 10]).into_iter().flat_map(|t| [t, t.fin_apart()]).collect();
-    let spaced: Vec<_> = transfers([5, 10, 14], &[3, 10]).into_iter().flat_map(|t| [t.spaced(), t.fin_apart()]).collect();
+    let spaced: Vec<_> =
+        transfers([5, 10, 14], &[3, 10]).into_iter().flat_map(|t| [t.spaced(), t.fin_apart()]).collect();
     vec![
         sweep("losses", &standard, &wide, losses),
         Sweep { fin_apart: true, ..sweep("losses with a FIN", &standard, &short, losses) },
@@ -146,11 +187,13 @@ pub fn full() -> Vec<Sweep> {
     ]
 }
 
-/// Runs everything; what is found does not depend on the number of threads. `progress` is called after each sweep.
+/// Runs everything; what is found does not depend on the number of threads. `progress` is called after each
+/// sweep.
 pub fn search(sweeps: &[Sweep], threads: usize, progress: &dyn Fn(&str, u64)) -> Findings {
     let mut findings = Findings::default();
     for sweep in sweeps {
-        let items: Vec<_> = sweep.transfers.iter().flat_map(|t| sweep.families.iter().map(move |f| (*t, *f))).collect();
+        let items: Vec<_> =
+            sweep.transfers.iter().flat_map(|t| sweep.families.iter().map(move |f| (*t, *f))).collect();
         let (next, found) = (AtomicUsize::new(0), Mutex::new(Findings::default()));
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -192,7 +235,12 @@ fn item(sweep: &Sweep, transfer: &Transfer, family: Family, room: &mut Room, fin
 #[test]
 fn what_is_found_does_not_depend_on_the_number_of_threads() {
     let standard: Vec<_> = Family::all().into_iter().filter(Family::is_standard).collect();
-    let few = || [Sweep { fin_apart: true, ..sweep("few", &standard, &[Transfer::of(3, 3), Transfer::of(4, 10).after_one()], two_losses) }];
+    let few = || {
+        [Sweep {
+            fin_apart: true,
+            ..sweep("few", &standard, &[Transfer::of(3, 3), Transfer::of(4, 10).after_one()], two_losses)
+        }]
+    };
     assert_eq!(search(&few(), 1, &|_, _| {}), search(&few(), 3, &|_, _| {}));
 }
 
@@ -202,7 +250,9 @@ fn lines_read_back() {
         for transfer in sweep.transfers {
             assert_eq!(Transfer::read(&transfer.to_string()), Some(transfer));
             if transfer.initial_segs == 3 {
-                (sweep.patterns)(&transfer).iter().for_each(|pattern| assert_eq!(Pattern::read(&pattern.to_string()), Some(*pattern)));
+                (sweep.patterns)(&transfer)
+                    .iter()
+                    .for_each(|pattern| assert_eq!(Pattern::read(&pattern.to_string()), Some(*pattern)));
             }
         }
     }

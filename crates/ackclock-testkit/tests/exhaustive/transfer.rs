@@ -15,7 +15,8 @@ pub struct Transfer {
     pub more: bool,
     /// Initial congestion window, segments.
     pub initial_segs: u8,
-    /// The application closes when everything is acknowledged, so that the FIN leaves alone; otherwise it leaves with the last segment.
+    /// The application closes when everything is acknowledged, so that the FIN leaves alone; otherwise it
+    /// leaves with the last segment.
     pub fin_apart: bool,
     /// Milliseconds between the arrivals of segments sent at one moment.
     pub gap_ms: u8,
@@ -94,7 +95,8 @@ impl Transfer {
 impl fmt::Display for Transfer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (one, more) = (if self.one_first { "1+" } else { "" }, if self.more { "+more" } else { "" });
-        let (fin, gap) = (if self.fin_apart { " fin-apart" } else { "" }, if self.gap_ms > 0 { " spaced" } else { "" });
+        let (fin, gap) =
+            (if self.fin_apart { " fin-apart" } else { "" }, if self.gap_ms > 0 { " spaced" } else { "" });
         write!(f, "{one}{}{more} iw{}{fin}{gap}", self.segments, self.initial_segs)
     }
 }

@@ -1,5 +1,5 @@
-//! A sender beside a model of RFC 6675 that keeps a flag for each segment and counts anew at every question. The receiver tells the truth; the path loses,
-//! reorders and duplicates, in both directions.
+//! A sender beside a model of RFC 6675 that keeps a flag for each segment and counts anew at every question.
+//! The receiver tells the truth; the path loses, reorders and duplicates, in both directions.
 
 mod model;
 mod path;
@@ -44,7 +44,8 @@ impl Play {
         let rwnd = [8_000, 20_000, 65_000, 65_000][rng.below(4) as usize];
         let path = Path::new(Rng::stream(seed, "sack path", 0), total);
         let setup = Setup::default().with(|c| (c.window_scaling, c.timestamps) = (false, false));
-        let t = Timeline::connected(&setup, seg("S.").ack(1).mss(SMSS as u16).sack_permitted(true).window(rwnd));
+        let t =
+            Timeline::connected(&setup, seg("S.").ack(1).mss(SMSS as u16).sack_permitted(true).window(rwnd));
         (Self { t, m: Model::new(total, u64::from(rwnd)), path, seed, tally: Tally::default() }, rng)
     }
 
@@ -80,11 +81,22 @@ impl Play {
                 let sent = self.sent(at);
                 self.compare(None, &before, &sent);
             }
-            let timer = self.t.endpoint.connection.poll_timeout().map_or(u64::MAX, |at| at.as_nanos().div_ceil(1_000_000)).max(at);
+            let timer = self
+                .t
+                .endpoint
+                .connection
+                .poll_timeout()
+                .map_or(u64::MAX, |at| at.as_nanos().div_ceil(1_000_000))
+                .max(at);
             let Some((when, ack, blocks)) = self.path.next_ack(timer - 1) else {
                 at = timer;
                 self.t.run_to(at);
-                assert_eq!(self.view().phase, Phase::Loss, "no timer but that of retransmissions\n{}", self.t);
+                assert_eq!(
+                    self.view().phase,
+                    Phase::Loss,
+                    "no timer but that of retransmissions\n{}",
+                    self.t
+                );
                 self.m.expired();
                 let sent = self.sent(at);
                 self.m.follow(&sent);
@@ -110,7 +122,12 @@ impl Play {
             self.tally.unfollowed += 1;
             self.m.follow(sent);
             // §5.1: no other episode before the timeout's is over.
-            assert!(v.phase != Phase::Recovery || self.m.una >= self.m.recovery_point, "seed {}\n{}", self.seed, self.t);
+            assert!(
+                v.phase != Phase::Recovery || self.m.una >= self.m.recovery_point,
+                "seed {}\n{}",
+                self.seed,
+                self.t
+            );
             self.m.resume(&v);
             return;
         }
@@ -128,7 +145,8 @@ impl Play {
         let mut expected = Vec::new();
         let mut cwnd = v.window.cwnd;
         if begins {
-            // Step 4.2. Of FlightSize no more than the window counts, in place of leaving out what Limited Transmit sent.
+            // Step 4.2. Of FlightSize no more than the window counts, in place of leaving out what Limited
+            // Transmit sent.
             let flight_size = (self.m.nxt - self.m.una) as u64 * SMSS;
             cwnd = (flight_size.min(before.window.cwnd) / 2).max(2 * SMSS);
             self.m.enter(&mut expected);
@@ -145,7 +163,9 @@ impl Play {
         self.tally.holes += count(Rule::Hole);
         self.tally.rescues += count(Rule::Rescue);
         let recovers = self.m.state == State::Recovery;
-        let said = || format!("seed {}: {was:?}, {ack:?}: sent {sent:?}, expected {expected:?}\n{}", self.seed, self.t);
+        let said = || {
+            format!("seed {}: {was:?}, {ack:?}: sent {sent:?}, expected {expected:?}\n{}", self.seed, self.t)
+        };
         assert_eq!(v.phase == Phase::Recovery, recovers, "in recovery: {}", said());
         assert!(sent.iter().eq(expected.iter().map(|(i, _)| i)), "sent: {}", said());
         assert_eq!(v.pipe, self.m.pipe(), "pipe: {}", said());

@@ -20,13 +20,16 @@ pub enum Rule {
 pub enum State {
     Calm,
     Recovery,
-    /// After a timeout, where §5.1 leaves the choice to the sender, until what was outstanding then is acknowledged. While a segment is missing that an
-    /// episode which is over resent: step 4.3 would have it resent in the next one, the engine waits for the copy that is under way. And where an episode
-    /// ends with the next segment lost already: the engine opens another on the next ack with SACKs, whether these are news or not.
+    /// After a timeout, where §5.1 leaves the choice to the sender, until what was outstanding then is
+    /// acknowledged. While a segment is missing that an episode which is over resent: step 4.3 would have it
+    /// resent in the next one, the engine waits for the copy that is under way. And where an episode ends
+    /// with the next segment lost already: the engine opens another on the next ack with SACKs, whether these
+    /// are news or not.
     Unfollowed,
 }
 
-/// What RFC 6675 asks a sender to know. Segments are numbered from 0; each bound is one past the last segment meant.
+/// What RFC 6675 asks a sender to know. Segments are numbered from 0; each bound is one past the last segment
+/// meant.
 pub struct Model {
     /// HighACK.
     pub una: usize,
@@ -48,11 +51,23 @@ pub struct Model {
 impl Model {
     pub fn new(total: usize, rwnd: u64) -> Self {
         let (sacked, resent) = (vec![false; total], vec![None; total]);
-        Self { una: 0, nxt: 0, written: 0, sacked, high_rxt: 0, rescue_rxt: None, recovery_point: 0, dup_acks: 0, state: State::Calm, resent, rwnd }
+        Self {
+            una: 0,
+            nxt: 0,
+            written: 0,
+            sacked,
+            high_rxt: 0,
+            rescue_rxt: None,
+            recovery_point: 0,
+            dup_acks: 0,
+            state: State::Calm,
+            resent,
+            rwnd,
+        }
     }
 
-    /// Update() of §4, and what §5 has before its steps. True for a duplicate acknowledgment (§2: one that tells of SACKed data that was not known, whatever
-    /// else it tells).
+    /// Update() of §4, and what §5 has before its steps. True for a duplicate acknowledgment (§2: one that
+    /// tells of SACKed data that was not known, whatever else it tells).
     pub fn update(&mut self, ack: usize, blocks: &[(usize, usize)]) -> bool {
         if ack > self.una {
             (self.una, self.dup_acks) = (ack, 0);
@@ -81,8 +96,9 @@ impl Model {
         SMSS * self.missing().map(|i| u64::from(!self.is_lost(i)) + u64::from(i < self.high_rxt)).sum::<u64>()
     }
 
-    /// What the engine counts: besides, one of each segment that was resent by rule 4, which leaves HighRxt behind, until IsLost() holds for it, and one of
-    /// each that was resent by rule 3 and for which IsLost() has come to hold.
+    /// What the engine counts: besides, one of each segment that was resent by rule 4, which leaves HighRxt
+    /// behind, until IsLost() holds for it, and one of each that was resent by rule 3 and for which IsLost()
+    /// has come to hold.
     pub fn pipe(&self) -> u64 {
         let besides = |i: usize| match self.resent[i] {
             Some(Rule::Rescue) => !self.is_lost(i),
@@ -97,7 +113,8 @@ impl Model {
         self.nxt < self.written && (self.nxt + 1 - self.una) as u64 * SMSS <= self.rwnd
     }
 
-    /// §4 NextSeg(). Rule 4 leaves open whether it may send what was resent in this episode; the engine's does not.
+    /// §4 NextSeg(). Rule 4 leaves open whether it may send what was resent in this episode; the engine's
+    /// does not.
     fn next_seg(&self) -> Option<(usize, Rule)> {
         let covered = (self.una..self.nxt).rfind(|i| self.sacked[*i]);
         let hole = |i: &usize| *i >= self.high_rxt && covered.is_some_and(|top| *i < top);
@@ -138,7 +155,8 @@ impl Model {
         }
     }
 
-    /// Step 3.3, with the same measure on any other ack: RFC 5681 has FlightSize there, which SACKs do not lessen.
+    /// Step 3.3, with the same measure on any other ack: RFC 5681 has FlightSize there, which SACKs do not
+    /// lessen.
     pub fn send_new(&mut self, cwnd: u64, out: &mut Vec<(usize, Rule)>) {
         while cwnd >= self.pipe() + SMSS && self.has_new() {
             out.push((self.nxt, Rule::New));

@@ -3,7 +3,9 @@ import numpy as np
 from ackclock.models.formula import EXPONENT, RTO, Array, floats, formula
 
 
-@formula("B-E4", name="backed-off-load", result="load", unit="packets/s", over_flows=True, rto=RTO, k=EXPONENT)
+@formula(
+    "B-E4", name="backed-off-load", result="load", unit="packets/s", over_flows=True, rto=RTO, k=EXPONENT
+)
 def backed_off_load(rto: Array, k: Array) -> Array:
     """Packets per second that all flows together offer after backing off k times.
 

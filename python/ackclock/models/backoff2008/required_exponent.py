@@ -7,7 +7,8 @@ from ackclock.models.formula import CAPACITY, RTO, Array, floats, formula
 def required_exponent(rto: Array, capacity: Array) -> Array:
     """Smallest backoff exponent that brings the load of all flows down to the capacity.
 
-    `k >= log2(S/C)` with `S = sum 1/RTO_i`, zero where `S <= C`. A real number: a protocol that doubles needs its ceiling.
+    `k >= log2(S/C)` with `S = sum 1/RTO_i`, zero where `S <= C`. A real number: a protocol that doubles needs
+    its ceiling.
 
     rto: seconds, shape (..., flows). capacity: packets/s, shape (...). Returns k, shape (...).
     Source: B-E5, equation (5) of Mondal & Kuzmanovic 2008.

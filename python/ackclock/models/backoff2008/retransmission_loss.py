@@ -1,7 +1,9 @@
 from ackclock.models.formula import CAPACITY, RTO, Array, floats, formula
 
 
-@formula("B-E1", name="retransmission-loss", result="p", unit="ratio", over_flows=True, rto=RTO, capacity=CAPACITY)
+@formula(
+    "B-E1", name="retransmission-loss", result="p", unit="ratio", over_flows=True, rto=RTO, capacity=CAPACITY
+)
 def retransmission_loss(rto: Array, capacity: Array) -> Array:
     """Loss ratio when every flow sends one packet per timeout into a congested bottleneck.
 

@@ -1,4 +1,6 @@
-"""The assumptions of theorem 2.1 as a model of rows: a packet per timeout from each flow, whether it was lost or not (B-E6)."""
+"""The assumptions of theorem 2.1 as a model of rows: a packet per timeout from each flow, whether it was lost
+or not (B-E6).
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ LARGEST = 50_000_000
 class Retransmitters:
     """Flows that all retransmit for ever at one bottleneck.
 
-    rto (s): of each flow. packets: how many make up its file; with the last one delivered the next file begins. capacity (packets/s): of the
-    bottleneck, which serves one packet at a time in order. queue: packets that wait there; one that finds it full is lost. Waiting times are
-    exponential with the timeout for a mean: sources that keep step would lose by their phase, and not all alike, as equation (1) has it.
+    rto (s): of each flow. packets: how many make up its file; with the last one delivered the next file
+    begins. capacity (packets/s): of the bottleneck, which serves one packet at a time in order. queue:
+    packets that wait there; one that finds it full is lost. Waiting times are exponential with the timeout
+    for a mean: sources that keep step would lose by their phase, and not all alike, as equation (1) has it.
     """
 
     rto: tuple[float, ...]
@@ -29,12 +32,15 @@ class Retransmitters:
 
     def __post_init__(self) -> None:
         if not self.rto or len(self.rto) != len(self.packets):
-            raise InputError(f"{len(self.rto)} timeouts and {len(self.packets)} files: give one of each for every flow")
+            raise InputError(
+                f"{len(self.rto)} timeouts and {len(self.packets)} files: give one of each for every flow"
+            )
         if min(self.rto) <= 0 or min(self.packets) < 1 or self.capacity <= 0 or self.queue < 1:
             raise InputError("timeouts, files, the capacity and the queue of the model must all be above 0")
 
     def run(self, seconds: float, k: float = 0.0) -> tuple[np.ndarray, float]:
-        """Mean response time (s) of each flow's files, and the loss ratio, when all flows have backed off k times.
+        """Mean response time (s) of each flow's files, and the loss ratio, when all flows have backed off k
+        times.
 
         Raises InputError for a run of too many packets.
         """

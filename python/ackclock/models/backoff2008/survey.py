@@ -4,7 +4,9 @@ _TIMEOUTS = Input("ratio", "connections that see a timeout", default=0.08)
 _CONSECUTIVE = Input("ratio", "those of them that see a consecutive one", default=0.52)
 
 
-@formula("B-E9", name="survey-backoff", result="share", unit="ratio", timeouts=_TIMEOUTS, consecutive=_CONSECUTIVE)
+@formula(
+    "B-E9", name="survey-backoff", result="share", unit="ratio", timeouts=_TIMEOUTS, consecutive=_CONSECUTIVE
+)
 def survey_backoff(timeouts: Array = 0.08, consecutive: Array = 0.52) -> Array:
     """Share of connections that see backoff: those with a timeout, of which a part has a consecutive one.
 

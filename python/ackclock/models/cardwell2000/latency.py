@@ -1,4 +1,5 @@
-"""Latency of short TCP transfers: the handshake, slow-start up to the first loss, that loss, and the rest at the rate of PFTK.
+"""Latency of short TCP transfers: the handshake, slow-start up to the first loss, that loss, and the rest at
+the rate of PFTK.
 
 A window grows by the factor g = 1 + 1/b in each round trip of slow-start, b packets per ack.
 """
@@ -20,17 +21,38 @@ DELACK = Input("span", "time that the receiver holds the ack of an initial windo
 BELOW_HALF = "loss must be below 0.5, or doubled timeouts have no mean"
 
 
-@formula("CSA", name="cardwell", result="T", unit="s", d=D, p=P, rtt=RTT, rto=RTO, w1=W1, b=B, wmax=WMAX, delack=DELACK)
+@formula(
+    "CSA",
+    name="cardwell",
+    result="T",
+    unit="s",
+    d=D,
+    p=P,
+    rtt=RTT,
+    rto=RTO,
+    w1=W1,
+    b=B,
+    wmax=WMAX,
+    delack=DELACK,
+)
 def transfer_latency(
-    d: Array, p: Array, rtt: Array, rto: Array = 1.0, w1: Array = 10.0, b: Array = 2.0, wmax: Array = math.inf, delack: Array = 0.1
+    d: Array,
+    p: Array,
+    rtt: Array,
+    rto: Array = 1.0,
+    w1: Array = 10.0,
+    b: Array = 2.0,
+    wmax: Array = math.inf,
+    delack: Array = 0.1,
 ) -> Array:
     """Time that a transfer of any length takes once its connection is open.
 
-    Slow-start up to the first loss (15), that loss (20), the rest at the rate of `pftk-throughput` (24), and the delayed ack of a first window too
-    small to be acknowledged at once.
+    Slow-start up to the first loss (15), that loss (20), the rest at the rate of `pftk-throughput` (24), and
+    the delayed ack of a first window too small to be acknowledged at once.
 
-    d, w1, wmax: segments; p: a ratio; rtt, rto, delack: seconds; b: a number. Shapes that broadcast. Returns seconds.
-    Source: CSA, equation (25) of Cardwell, Savage & Anderson 2000, with `slow-start-data` as it reads here.
+    d, w1, wmax: segments; p: a ratio; rtt, rto, delack: seconds; b: a number. Shapes that broadcast. Returns
+    seconds. Source: CSA, equation (25) of Cardwell, Savage & Anderson 2000, with `slow-start-data` as it
+    reads here.
     """
     d, p, rtt, rto, w1, b, wmax, delack = floats(d, p, rtt, rto, w1, b, wmax, delack)
     first = slow_start_data(d, p)
@@ -39,17 +61,33 @@ def transfer_latency(
         rate = throughput(p, rtt, rto, 0.125, b, wmax)
         avoidance = np.where(rest > 0.0, rest / rate, 0.0)
     waiting = np.where(w1 < b, delack, 0.0)
-    return slow_start_latency(first, rtt, w1, b, wmax) + loss_latency(d, p, rtt, rto, w1, b, wmax) + avoidance + waiting
+    return (
+        slow_start_latency(first, rtt, w1, b, wmax)
+        + loss_latency(d, p, rtt, rto, w1, b, wmax)
+        + avoidance
+        + waiting
+    )
 
 
-@formula("CSA", name="handshake-time", result="T", unit="s", domain=BELOW_HALF, p=P, rtt=RTT, back=BACK, rto=SYN_RTO)
+@formula(
+    "CSA",
+    name="handshake-time",
+    result="T",
+    unit="s",
+    domain=BELOW_HALF,
+    p=P,
+    rtt=RTT,
+    back=BACK,
+    rto=SYN_RTO,
+)
 def handshake_time(p: Array, rtt: Array, back: Array = 0.0, rto: Array = 1.0) -> Array:
     """Time that a handshake takes, SYNs and SYN-ACKs being sent again with doubled timeouts.
 
-    RTT + Ts ((1-pr)/(1-2pr) + (1-pf)/(1-2pf) - 2), pf and pr the loss there and back. Ts was 3 s then; it is 1 s since RFC 6298.
+    RTT + Ts ((1-pr)/(1-2pr) + (1-pf)/(1-2pf) - 2), pf and pr the loss there and back. Ts was 3 s then; it is
+    1 s since RFC 6298.
 
-    p, back: ratios below 1/2; rtt, rto: seconds. Shapes that broadcast. Returns seconds, infinite from 1/2 on.
-    Source: CSA, equation (4) of Cardwell, Savage & Anderson 2000.
+    p, back: ratios below 1/2; rtt, rto: seconds. Shapes that broadcast. Returns seconds, infinite from 1/2
+    on. Source: CSA, equation (4) of Cardwell, Savage & Anderson 2000.
     """
     p, back, rtt, rto = floats(p, back, rtt, rto)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -61,7 +99,8 @@ def handshake_time(p: Array, rtt: Array, back: Array = 0.0, rto: Array = 1.0) ->
 def slow_start_data(d: Array, p: Array) -> Array:
     """Segments that slow-start sends up to its first loss, the lost one included.
 
-    (1 - (1-p)^d)/p, which is d without loss. The printed equation is up to one segment more: see slow-start-data-printed.
+    (1 - (1-p)^d)/p, which is d without loss. The printed equation is up to one segment more: see
+    slow-start-data-printed.
 
     d: segments; p: a ratio. Shapes that broadcast. Returns segments.
     Source: CSA, derived: the sum over the segments k < d of the chance that all before it arrive.
@@ -73,7 +112,8 @@ def slow_start_data(d: Array, p: Array) -> Array:
 
 @formula("CSA", name="slow-start-data-printed", result="d_ss", unit="packets", d=D, p=P)
 def slow_start_data_printed(d: Array, p: Array) -> Array:
-    """Segments that slow-start sends up to its first loss, as printed: more than there are, where loss is rare.
+    """Segments that slow-start sends up to its first loss, as printed: more than there are, where loss is
+    rare.
 
     (1 - (1-p)^d)(1-p)/p + 1: the lost one is counted whether or not there is one.
 
@@ -99,11 +139,14 @@ def slow_start_window(d: Array, w1: Array = 10.0, b: Array = 2.0) -> Array:
 
 
 @formula("CSA", name="slow-start-latency", result="T_ss", unit="s", d=D, rtt=RTT, w1=W1, b=B, wmax=WMAX)
-def slow_start_latency(d: Array, rtt: Array, w1: Array = 10.0, b: Array = 2.0, wmax: Array = math.inf) -> Array:
+def slow_start_latency(
+    d: Array, rtt: Array, w1: Array = 10.0, b: Array = 2.0, wmax: Array = math.inf
+) -> Array:
     """Time that slow-start takes to send d segments.
 
-    RTT log_g(d (g-1)/w1 + 1); where the window reaches Wmax, RTT (log_g(Wmax/w1) + 1 + (d - (g Wmax - w1)/(g-1))/Wmax). Round trips are not whole
-    numbers here, but there is at least one: the printed equation has less where d is below w1.
+    RTT log_g(d (g-1)/w1 + 1); where the window reaches Wmax, RTT (log_g(Wmax/w1) + 1 + (d - (g Wmax -
+    w1)/(g-1))/Wmax). Round trips are not whole numbers here, but there is at least one: the printed equation
+    has less where d is below w1.
 
     d, w1, wmax: segments; rtt: seconds; b: a number. Shapes that broadcast. Returns seconds.
     Source: CSA, equation (15) of Cardwell, Savage & Anderson 2000.
@@ -112,13 +155,29 @@ def slow_start_latency(d: Array, rtt: Array, w1: Array = 10.0, b: Array = 2.0, w
     w1 = np.minimum(w1, wmax)
     growth = 1.0 + 1.0 / b
     with np.errstate(invalid="ignore"):
-        limited = np.log(wmax / w1) / np.log(growth) + 1.0 + (d - (growth * wmax - w1) / (growth - 1.0)) / wmax
+        limited = (
+            np.log(wmax / w1) / np.log(growth) + 1.0 + (d - (growth * wmax - w1) / (growth - 1.0)) / wmax
+        )
     unlimited = np.log1p(d * (growth - 1.0) / w1) / np.log(growth)
     return rtt * np.maximum(np.where(slow_start_window(d, w1, b) > wmax, limited, unlimited), 1.0)
 
 
-@formula("CSA", name="first-loss-latency", result="T_loss", unit="s", d=D, p=P, rtt=RTT, rto=RTO, w1=W1, b=B, wmax=WMAX)
-def loss_latency(d: Array, p: Array, rtt: Array, rto: Array = 1.0, w1: Array = 10.0, b: Array = 2.0, wmax: Array = math.inf) -> Array:
+@formula(
+    "CSA",
+    name="first-loss-latency",
+    result="T_loss",
+    unit="s",
+    d=D,
+    p=P,
+    rtt=RTT,
+    rto=RTO,
+    w1=W1,
+    b=B,
+    wmax=WMAX,
+)
+def loss_latency(
+    d: Array, p: Array, rtt: Array, rto: Array = 1.0, w1: Array = 10.0, b: Array = 2.0, wmax: Array = math.inf
+) -> Array:
     """Time that the loss which ends slow-start costs, where there is one.
 
     (1-(1-p)^d) (Q T0 G/(1-p) + (1-Q) RTT), with Q = Q(p, W_ss): timeouts, or a round trip of fast recovery.

@@ -42,27 +42,46 @@ def eifel_flight(ssthresh: Array, cwnd: Array) -> Array:
     return np.maximum(ssthresh, cwnd / 2.0) + 1.0
 
 
-@formula("E-E7", name="eifel-gain", result="GAIN_E", unit="", flight=FLIGHT, rate=Input("ratio", "samples for each segment sent", default=1.0))
+@formula(
+    "E-E7",
+    name="eifel-gain",
+    result="GAIN_E",
+    unit="",
+    flight=FLIGHT,
+    rate=Input("ratio", "samples for each segment sent", default=1.0),
+)
 def eifel_gain(flight: Array, rate: Array = 1.0) -> Array:
     """Gain by flight and sampling rate.
 
-    `1/(rate FLIGHT)`: 1/FLIGHT where every segment is timed, 2/FLIGHT with delayed acks. Where it makes one sample or less for a flight, 1/3.
+    `1/(rate FLIGHT)`: 1/FLIGHT where every segment is timed, 2/FLIGHT with delayed acks. Where it makes one
+    sample or less for a flight, 1/3.
 
     flight: segments. rate: a ratio. Shapes that broadcast. Returns a gain.
     Source: E-E7, Ludwig & Sklower 2000 (unnumbered).
     """
     flight, rate = floats(flight, rate)
     samples = rate * flight
-    # Not 1/1 but a third: the paper's gain for one sample per round trip. The slack lets a rate of 1/flight count as one.
+    # Not 1/1 but a third: the paper's gain for one sample per round trip. The slack lets a rate of 1/flight
+    # count as one.
     once = samples <= 1.0 + 1e-9
     return np.where(once, 1.0 / 3.0, 1.0 / np.where(once, 1.0, samples))
 
 
-@formula("E-E8", name="eifel-shock-gain", result="GAINBAR", unit="", sample=SAMPLE, srtt=SRTT, rttvar=RTTVAR, gain=GAIN)
+@formula(
+    "E-E8",
+    name="eifel-shock-gain",
+    result="GAINBAR",
+    unit="",
+    sample=SAMPLE,
+    srtt=SRTT,
+    rttvar=RTTVAR,
+    gain=GAIN,
+)
 def eifel_shock_gain(sample: Array, srtt: Array, rttvar: Array, gain: Array) -> Array:
     """Gain of the deviation, squared where it shrinks: the shock absorber as the equation has it.
 
-    `GAIN` where `DELTA_E - RTTVAR_E >= 0`, else `GAIN^2`. The prose differs off sampling rate 1: see eifel-shock-gain-prose.
+    `GAIN` where `DELTA_E - RTTVAR_E >= 0`, else `GAIN^2`. The prose differs off sampling rate 1: see
+    eifel-shock-gain-prose.
 
     sample, srtt, rttvar: seconds; gain: a number. Shapes that broadcast. Returns a gain.
     Source: E-E8, Ludwig & Sklower 2000 (unnumbered).
@@ -71,7 +90,17 @@ def eifel_shock_gain(sample: Array, srtt: Array, rttvar: Array, gain: Array) -> 
     return np.where(sample - srtt - rttvar >= 0.0, gain, gain**2)
 
 
-@formula("E-E8", name="eifel-shock-gain-prose", result="GAINBAR", unit="", sample=SAMPLE, srtt=SRTT, rttvar=RTTVAR, gain=GAIN, flight=FLIGHT)
+@formula(
+    "E-E8",
+    name="eifel-shock-gain-prose",
+    result="GAINBAR",
+    unit="",
+    sample=SAMPLE,
+    srtt=SRTT,
+    rttvar=RTTVAR,
+    gain=GAIN,
+    flight=FLIGHT,
+)
 def eifel_shock_gain_prose(sample: Array, srtt: Array, rttvar: Array, gain: Array, flight: Array) -> Array:
     """Gain of the deviation, where it shrinks divided by the flight: the shock absorber as the prose has it.
 
@@ -98,7 +127,14 @@ def eifel_srtt(srtt: Array, sample: Array, gain: Array) -> Array:
 
 
 @formula(
-    "E-E10", name="eifel-rttvar", result="RTTVAR_E", unit="s", rttvar=RTTVAR, srtt=SRTT, sample=SAMPLE, gain_bar=Input("number", "GAINBAR of E-E8")
+    "E-E10",
+    name="eifel-rttvar",
+    result="RTTVAR_E",
+    unit="s",
+    rttvar=RTTVAR,
+    srtt=SRTT,
+    sample=SAMPLE,
+    gain_bar=Input("number", "GAINBAR of E-E8"),
 )
 def eifel_rttvar(rttvar: Array, srtt: Array, sample: Array, gain_bar: Array) -> Array:
     """Mean deviation of the Eifel timer after a sample: it follows upward errors alone.
@@ -113,7 +149,14 @@ def eifel_rttvar(rttvar: Array, srtt: Array, sample: Array, gain_bar: Array) -> 
     return np.where(delta >= 0.0, rttvar + gain_bar * (delta - rttvar), rttvar)
 
 
-@formula("E-E11", name="eifel-weight", result="weight", unit="", gain=GAIN, m=Input("number", "m: more is more conservative", default=1.0))
+@formula(
+    "E-E11",
+    name="eifel-weight",
+    result="weight",
+    unit="",
+    gain=GAIN,
+    m=Input("number", "m: more is more conservative", default=1.0),
+)
 def eifel_weight(gain: Array, m: Array = 1.0) -> Array:
     """Weight of the deviation in the timeout.
 
@@ -149,9 +192,17 @@ def eifel_rto(srtt: Array, rttvar: Array, gain: Array, sample: Array, tick: Arra
     return np.maximum(srtt + rttvar / gain, sample + 2.0 * tick)
 
 
-@formula("E-E13", name="eifel-countdown", result="REXMT_E", unit="s", rto=Input("span", "timeout"), age=Input("span", "age of the oldest segment"))
+@formula(
+    "E-E13",
+    name="eifel-countdown",
+    result="REXMT_E",
+    unit="s",
+    rto=Input("span", "timeout"),
+    age=Input("span", "age of the oldest segment"),
+)
 def eifel_countdown(rto: Array, age: Array) -> Array:
-    """What is left of the timeout when the countdown starts again: the age of the oldest outstanding segment is taken off.
+    """What is left of the timeout when the countdown starts again: the age of the oldest outstanding segment
+    is taken off.
 
     `max(RTO_E - age, 0)`: where nothing is left, the timer fires at once.
 

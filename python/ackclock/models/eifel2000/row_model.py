@@ -1,4 +1,6 @@
-"""The row model of the Eifel paper (E-A10): a bulk transfer that only the network limits, one row for each acknowledgment."""
+"""The row model of the Eifel paper (E-A10): a bulk transfer that only the network limits, one row for each
+acknowledgment.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ LARGEST = 5_000_000
 
 @dataclass(frozen=True)
 class RowModel:
-    """A sawtooth of loads, from half of the largest and one more up to the largest: a flight of load n is n rows whose RTT is n service times.
+    """A sawtooth of loads, from half of the largest and one more up to the largest: a flight of load n is n
+    rows whose RTT is n service times.
 
     Its start is the timers' own: SRTT is the first sample, RTTVAR half of it.
     """
@@ -36,15 +39,23 @@ class RowModel:
     """Seconds that the bottleneck takes for a segment; time advances by one at each row."""
     sampling: str = "every"
     from_half: bool = False
-    """Whether a cycle starts at half of the largest load, so that the round-trip time doubles exactly; by default at one segment more, as in E-A6."""
+    """Whether a cycle starts at half of the largest load, so that the round-trip time doubles exactly; by
+    default at one segment more, as in E-A6.
+    """
 
     def __post_init__(self) -> None:
         if self.load < 2 or self.cycles < 1 or not 0 < self.service_time < float("inf"):
-            raise InputError("the row model needs a load of at least 2 segments, at least 1 cycle and a service time above zero")
+            raise InputError(
+                "the row model needs a load of at least 2 segments, at least 1 cycle and a service "
+                "time above zero"
+            )
         if self.sampling not in SAMPLINGS:
             raise InputError(f"`{self.sampling}` is not a sampling; known are {', '.join(SAMPLINGS)}")
         if self.cycles * self.cycle_rows > LARGEST:
-            raise InputError(f"that would make a model of {self.cycles * self.cycle_rows} rows; at most {LARGEST} are possible")
+            raise InputError(
+                f"that would make a model of {self.cycles * self.cycle_rows} rows; at most {LARGEST} "
+                "are possible"
+            )
 
     @property
     def loads(self) -> range:
@@ -59,16 +70,21 @@ class RowModel:
     def series(self) -> dict[str, Array]:
         """The columns that no timer changes, each of shape (cycles * cycle_rows,).
 
-        `row` and `cycle` count from 0; `place` is the row's number within its flight; `load`, `cwnd`, `ssthresh` are segments; `time` and `rtt`
-        seconds; `sampled` says whether the ack carries a sample, `sampling_rate` how many there are for each outstanding segment. `age` (s) is that
-        of the oldest segment outstanding after the ack, whose own ack the next row is.
+        `row` and `cycle` count from 0; `place` is the row's number within its flight; `load`, `cwnd`,
+        `ssthresh` are segments; `time` and `rtt` seconds; `sampled` says whether the ack carries a sample,
+        `sampling_rate` how many there are for each outstanding segment. `age` (s) is that of the oldest
+        segment outstanding after the ack, whose own ack the next row is.
         """
         loads = np.asarray(self.loads)
         load = np.tile(np.repeat(loads, loads), self.cycles)
         place = np.tile(np.concatenate([np.arange(n) for n in loads]), self.cycles)
         row = np.arange(load.size)
-        sampled = {"every": np.ones(load.size, bool), "delayed": row % 2 == 1, "once": place == 0}[self.sampling]
-        rate = {"every": np.ones(load.size), "delayed": np.full(load.size, 0.5), "once": 1.0 / load}[self.sampling]
+        sampled = {"every": np.ones(load.size, bool), "delayed": row % 2 == 1, "once": place == 0}[
+            self.sampling
+        ]
+        rate = {"every": np.ones(load.size), "delayed": np.full(load.size, 0.5), "once": 1.0 / load}[
+            self.sampling
+        ]
         rtt = load * self.service_time
         return {
             "row": row,
@@ -92,7 +108,9 @@ class RowModel:
         return Rows(self, timer, s, timer.rows(given))
 
     def table(self, timers: Sequence[Timer]) -> pa.Table:
-        """Every column of the series and, for each timer, its own under the timer's name: `lite.rto`, `eifel.gain`."""
+        """Every column of the series and, for each timer, its own under the timer's name: `lite.rto`,
+        `eifel.gain`.
+        """
         return side_by_side(self, timers)
 
 
@@ -131,9 +149,11 @@ class Rows:
         return self.before / self.rtt
 
     def columns(self) -> dict[str, Array]:
-        """What the timer made, its error DELTA, its margin, and from the ack on the time until a loss would be repaired, with either countdown.
+        """What the timer made, its error DELTA, its margin, and from the ack on the time until a loss would
+        be repaired, with either countdown.
 
-        `precise` takes the age of the oldest segment off (E-E13), `restart` starts again in full (E-A1): counted from when that segment was sent.
+        `precise` takes the age of the oldest segment off (E-E13), `restart` starts again in full (E-A1):
+        counted from when that segment was sent.
         """
         delta = self.rtt - np.append(np.nan, self.made["srtt"][:-1])
         age = self.series["age"]
@@ -141,12 +161,18 @@ class Rows:
         return own | self.made | {"precise": np.maximum(self.rto, age), "restart": self.rto + age}
 
     def cycle(self, number: int = -1) -> Rows:
-        """One cycle's rows, by default the last one's, as margins and ratios saw them: `before` of its first row is the row's before it."""
+        """One cycle's rows, by default the last one's, as margins and ratios saw them: `before` of its first
+        row is the row's before it.
+        """
         n = self.model.cycle_rows
         at = number % self.model.cycles * n
         part = slice(at, at + n)
         return Part(
-            self.model, self.timer, {k: v[part] for k, v in self.series.items()}, {k: v[part] for k, v in self.made.items()}, self.before[part]
+            self.model,
+            self.timer,
+            {k: v[part] for k, v in self.series.items()},
+            {k: v[part] for k, v in self.made.items()},
+            self.before[part],
         )
 
     def sampled(self, values: Array) -> Array:
@@ -175,5 +201,7 @@ def side_by_side(model: RowModel | SeriesModel, timers: Sequence[Timer]) -> pa.T
 
 
 def exact(name: str, **params: str) -> Timer:
-    """A timer without ticks, floors or ceilings that the model would meet, as the golden rows have it (E-E18)."""
+    """A timer without ticks, floors or ceilings that the model would meet, as the golden rows have it
+    (E-E18).
+    """
     return Timer(name, tuple(params.items())).but(tick="0s", min_rto="0s", max_rto="1h")

@@ -7,7 +7,13 @@ from ackclock.models.formula import Array, Input, floats, formula
 AGG = Input("ratio", "AGG, the factor before")
 
 
-@formula("E-E14", name="cycle-length", result="CYCLE", unit="segments", max_cwnd=Input("packets", "largest window of a cycle, segments"))
+@formula(
+    "E-E14",
+    name="cycle-length",
+    result="CYCLE",
+    unit="segments",
+    max_cwnd=Input("packets", "largest window of a cycle, segments"),
+)
 def cycle_length(max_cwnd: Array) -> Array:
     """Segments in a cycle of the window, from half of the largest to all of it.
 
@@ -81,7 +87,8 @@ def rto_agg(agg: Array, rto: Array) -> Array:
 def serial_time(packets: Array, size: Array, line: Array, bits: Array = 10) -> Array:
     """Time that packets take on a serial line.
 
-    `packets size bits/line`. Ten bits for a byte are those of an asynchronous line: 240 bytes/s at 2.4 kbit/s.
+    `packets size bits/line`. Ten bits for a byte are those of an asynchronous line: 240 bytes/s at 2.4
+    kbit/s.
 
     packets: number; size: bytes; line: bit/s; bits: number. Shapes that broadcast. Returns seconds.
     Source: E-E17, Ludwig & Sklower 2000 (arithmetic of the testbed).

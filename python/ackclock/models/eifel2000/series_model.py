@@ -1,4 +1,6 @@
-"""The row model driven by round-trip times from anywhere, which the paper announces as its next step (E-A10, E-X8)."""
+"""The row model driven by round-trip times from anywhere, which the paper announces as its next step (E-A10,
+E-X8).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from ackclock.models.timer import Array, Timer
 
 @dataclass(frozen=True)
 class SeriesModel:
-    """Rows with the round-trip times of a series: `time`, `rtt` (s; 0 for no valid sample) and, where known, `flight_size`, `cwnd`, `ssthresh`."""
+    """Rows with the round-trip times of a series: `time`, `rtt` (s; 0 for no valid sample) and, where known,
+    `flight_size`, `cwnd`, `ssthresh`.
+    """
 
     given: Mapping[str, Array]
     name: str = "series"
@@ -25,22 +29,30 @@ class SeriesModel:
 
     @classmethod
     def read(cls, path: Path) -> SeriesModel:
-        """Reads CSV or Parquet, as `models.series` has it. Raises `InputError` for what is no series, and for more rows than a model can have."""
+        """Reads CSV or Parquet, as `models.series` has it. Raises `InputError` for what is no series, and for
+        more rows than a model can have.
+        """
         pieces: list[dict[str, Array]] = []
         rows = 0
         for piece in files.read(path):
             rows += piece["time"].size
             if rows > LARGEST:
-                raise InputError(f"`{path}` has more than {LARGEST} rows; `ackclock timers` takes series of any length")
+                raise InputError(
+                    f"`{path}` has more than {LARGEST} rows; `ackclock timers` takes series of any length"
+                )
             pieces.append(piece)
         model = cls({name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]}, path.name)
         if (model.given["rtt"] > 0).sum() < 2:
-            raise InputError(f"`{path}` has {(model.given['rtt'] > 0).sum()} valid samples; give at least two, with an rtt above zero")
+            raise InputError(
+                f"`{path}` has {(model.given['rtt'] > 0).sum()} valid samples; give at least two, with "
+                "an rtt above zero"
+            )
         return model
 
     def series(self) -> dict[str, Array]:
-        """The columns that no timer changes: those given, the number of the `row`, whether it is `sampled`, and the `age` (s) of the segment that the
-        next row acknowledges, by that row's sample (NaN where it has none).
+        """The columns that no timer changes: those given, the number of the `row`, whether it is `sampled`,
+        and the `age` (s) of the segment that the next row acknowledges, by that row's sample (NaN where it
+        has none).
         """
         time, rtt = self.given["time"], self.given["rtt"]
         sampled = rtt > 0
@@ -64,4 +76,10 @@ class SeriesRows(Rows):
         """The rows after the first sample: there is a timeout to compare with."""
         part = slice(int(np.argmax(self.series["sampled"])) + 1, None)
         made = {name: values[part] for name, values in self.made.items()}
-        return Part(self.model, self.timer, {name: values[part] for name, values in self.series.items()}, made, self.before[part])
+        return Part(
+            self.model,
+            self.timer,
+            {name: values[part] for name, values in self.series.items()},
+            made,
+            self.before[part],
+        )

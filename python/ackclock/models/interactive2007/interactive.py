@@ -1,4 +1,6 @@
-"""A flow that sends one packet at a time: only a timeout tells of a loss, and each further one takes twice as long (I-F2)."""
+"""A flow that sends one packet at a time: only a timeout tells of a loss, and each further one takes twice as
+long (I-F2).
+"""
 
 import numpy as np
 
@@ -36,7 +38,9 @@ def failed_latency(i: Array, rtt: Array, rto: Array = 1.0) -> Array:
     return (2.0**i - 1.0) * rto + rtt
 
 
-@formula("I-E3", name="interactive-latency", result="E[L]", unit="s", domain=BELOW_HALF, p=LOSS, rtt=RTT, rto=RTO)
+@formula(
+    "I-E3", name="interactive-latency", result="E[L]", unit="s", domain=BELOW_HALF, p=LOSS, rtt=RTT, rto=RTO
+)
 def interactive_latency(p: Array, rtt: Array, rto: Array = 1.0) -> Array:
     """Mean time until a packet of an interactive flow is acknowledged.
 
@@ -50,6 +54,8 @@ def interactive_latency(p: Array, rtt: Array, rto: Array = 1.0) -> Array:
 
 
 def waiting(p: Array) -> Array:
-    """A of I-E10: the mean time that a chain of doubled timeouts takes, in first timeouts. `(1-p)/(1-2p) - 1 = p/(1-2p)`, infinite from 1/2 on."""
+    """A of I-E10: the mean time that a chain of doubled timeouts takes, in first timeouts.
+    `(1-p)/(1-2p) - 1 = p/(1-2p)`, infinite from 1/2 on.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(p < 0.5, p / (1.0 - 2.0 * p), np.inf)

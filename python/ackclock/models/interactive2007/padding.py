@@ -1,4 +1,6 @@
-"""Short-term padding: a few tiny packets behind each packet of data, so that a loss can be found by duplicate acks (I-A6)."""
+"""Short-term padding: a few tiny packets behind each packet of data, so that a loss can be found by duplicate
+acks (I-A6).
+"""
 
 import numpy as np
 
@@ -14,7 +16,8 @@ M = Input("count", "packets sent together: the data and m - 1 dummies", default=
 def padded_timeouts(p: Array, m: Array = 4.0) -> Array:
     """Share of the losses of a padded packet that are timeouts: fewer than three of its dummies arrive.
 
-    `sum over i = 0..2 of C(m-1, i) p^(m-1-i) (1-p)^i`; with three dummies `1 - (1-p)^3`. Losses of single packets, not bursts.
+    `sum over i = 0..2 of C(m-1, i) p^(m-1-i) (1-p)^i`; with three dummies `1 - (1-p)^3`. Losses of single
+    packets, not bursts.
 
     p: a ratio; m: a count; shapes that broadcast. Returns a share.
     Source: I-E11, equation (11) of Mondal & Kuzmanovic 2007.
@@ -23,13 +26,15 @@ def padded_timeouts(p: Array, m: Array = 4.0) -> Array:
     return at_most_two(p, m - 1.0)
 
 
-@formula("I-E12", name="padded-latency", result="E[L']", unit="s", domain=BELOW_HALF, p=LOSS, rtt=RTT, rto=RTO, m=M)
+@formula(
+    "I-E12", name="padded-latency", result="E[L']", unit="s", domain=BELOW_HALF, p=LOSS, rtt=RTT, rto=RTO, m=M
+)
 def padded_latency(p: Array, rtt: Array, rto: Array = 1.0, m: Array = 4.0) -> Array:
     """Mean time until a padded packet is acknowledged.
 
     `backlogged-latency` with Q(m).
 
-    p: a ratio below 1/2; rtt, rto: seconds; m: a count; shapes that broadcast. Returns seconds, infinite from 1/2 on.
-    Source: I-E12, equation (12) of Mondal & Kuzmanovic 2007.
+    p: a ratio below 1/2; rtt, rto: seconds; m: a count; shapes that broadcast. Returns seconds, infinite from
+    1/2 on. Source: I-E12, equation (12) of Mondal & Kuzmanovic 2007.
     """
     return backlogged_latency(p, padded_timeouts(p, m), rtt, rto)

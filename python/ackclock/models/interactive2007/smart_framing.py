@@ -1,4 +1,6 @@
-"""TCP Smart Framing of an interactive sender: one packet as four small ones, of which any lost makes it wait (I-A8, I-F11)."""
+"""TCP Smart Framing of an interactive sender: one packet as four small ones, of which any lost makes it wait
+(I-A8, I-F11).
+"""
 
 from ackclock.models.formula import LOSS, Array, Input, floats, formula
 
@@ -20,7 +22,8 @@ def framed_success(ps: Array) -> Array:
 
 @formula("I-E15", name="framed-recovery", result="p(S,FR)", unit="ratio", ps=PS)
 def framed_recovery(ps: Array) -> Array:
-    """Chance that three duplicate acks tell of a lost small segment: the first of four is lost, the others arrive.
+    """Chance that three duplicate acks tell of a lost small segment: the first of four is lost, the others
+    arrive.
 
     `ps (1-ps)^3`.
 
@@ -33,7 +36,8 @@ def framed_recovery(ps: Array) -> Array:
 
 @formula("I-E15", name="framed-timeout", result="p(S,TO)", unit="ratio", ps=PS)
 def framed_timeout(ps: Array) -> Array:
-    """Chance of a timeout for a packet sent as four small segments: whatever is neither success nor fast recovery.
+    """Chance of a timeout for a packet sent as four small segments: whatever is neither success nor fast
+    recovery.
 
     `1 - ps (1-ps)^3 - (1-ps)^4 = 1 - (1-ps)^3`. Plain TCP has p.
 

@@ -1,4 +1,6 @@
-"""Q: the share of loss indications of a backlogged flow that are timeouts, when losses come in bursts and when each packet is lost by itself."""
+"""Q: the share of loss indications of a backlogged flow that are timeouts, when losses come in bursts and
+when each packet is lost by itself.
+"""
 
 import numpy as np
 
@@ -28,8 +30,8 @@ def correlated_timeouts(p: Array, b: Array = 1.0) -> Array:
 def random_timeouts_at(p: Array, w: Array) -> Array:
     """Share of the loss indications at a window that are timeouts, when each packet is lost by itself: exact.
 
-    `P(Bin(w-1, 1-p) <= 2)`: fewer than three of the packets beside the lost one arrive, so that there are no three duplicate acks. A window that is
-    no whole number counts as the one below it.
+    `P(Bin(w-1, 1-p) <= 2)`: fewer than three of the packets beside the lost one arrive, so that there are no
+    three duplicate acks. A window that is no whole number counts as the one below it.
 
     p: a ratio; w: packets; shapes that broadcast. Returns a share.
     Source: I-E7, derived: the model that equation (7) of Mondal & Kuzmanovic 2007 bounds.
@@ -62,10 +64,11 @@ def random_timeouts(p: Array, b: Array = 1.0) -> Array:
 
 @formula("I-E7", name="random-timeouts-bound", result="Q", unit="ratio", p=LOSS, w=W, power=EXPONENT)
 def random_timeouts_bound(p: Array, w: Array, power: Array = 1.0) -> Array:
-    """Bound on the share of loss indications at a window that are timeouts, when each packet is lost by itself, as printed.
+    """Bound on the share of loss indications at a window that are timeouts, when each packet is lost by
+    itself, as printed.
 
-    `sum over k = 0..2 of C(w,k) p^(w-k) (1-p)^k (1 + (1-p)^k ((2-p)^w - 1)) / (1-(1-p)^w)`, at most 1; 1 up to a window of 3. The source has
-    `(2-p)w`, with a flattened exponent or without one: `power` chooses.
+    `sum over k = 0..2 of C(w,k) p^(w-k) (1-p)^k (1 + (1-p)^k ((2-p)^w - 1)) / (1-(1-p)^w)`, at most 1; 1 up
+    to a window of 3. The source has `(2-p)w`, with a flattened exponent or without one: `power` chooses.
 
     p: a ratio; w: packets; power: 1 or 0; shapes that broadcast. Returns a share.
     Source: I-E7, equation (7) of Mondal & Kuzmanovic 2007, after Brosh et al.
@@ -79,10 +82,11 @@ def random_timeouts_bound(p: Array, w: Array, power: Array = 1.0) -> Array:
 
 @formula("I-E8", name="random-timeouts-loose", result="Q", unit="ratio", p=LOSS, wmax=WMAX)
 def random_timeouts_loose(p: Array, wmax: Array) -> Array:
-    """Loose bound on the share of a backlogged flow's loss indications that are timeouts, when each packet is lost by itself.
+    """Loose bound on the share of a backlogged flow's loss indications that are timeouts, when each packet is
+    lost by itself.
 
-    `min(1, (6 + 96p - 32p^2)/wmax)`. Windows of 1, 2 and 3 always time out, so that the exact constant is 3, not 6; wmax is not stated in the paper
-    (its mean window, or twice that).
+    `min(1, (6 + 96p - 32p^2)/wmax)`. Windows of 1, 2 and 3 always time out, so that the exact constant is 3,
+    not 6; wmax is not stated in the paper (its mean window, or twice that).
 
     p: a ratio; wmax: packets; shapes that broadcast. Returns a share.
     Source: I-E8, equation (8) of Mondal & Kuzmanovic 2007.

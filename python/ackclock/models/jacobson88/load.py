@@ -3,7 +3,9 @@
 from ackclock.models.formula import Array, Input, floats, formula
 
 
-@formula("J-E2", name="load-spread", result="spread", unit="", rho=Input("ratio", "arrival rate over service rate"))
+@formula(
+    "J-E2", name="load-spread", result="spread", unit="", rho=Input("ratio", "arrival rate over service rate")
+)
 def load_spread(rho: Array) -> Array:
     """Factor by which the round-trip time varies at a load, from two standard deviations below to two above.
 
@@ -16,7 +18,13 @@ def load_spread(rho: Array) -> Array:
     return (1.0 - rho) ** -2.0
 
 
-@formula("J-E2", name="load-limit", result="rho", unit="ratio", beta=Input("number", "timeout in smoothed round-trip times", default=2.0))
+@formula(
+    "J-E2",
+    name="load-limit",
+    result="rho",
+    unit="ratio",
+    beta=Input("number", "timeout in smoothed round-trip times", default=2.0),
+)
 def load_limit(beta: Array = 2.0) -> Array:
     """Largest load that a timer of beta round-trip times copes with.
 

@@ -1,7 +1,8 @@
-"""Many sources with one packet each before a medium that serves one packet a slot (J-X9): a shared one with collisions, and a router's queue.
+"""Many sources with one packet each before a medium that serves one packet a slot (J-X9): a shared one with
+collisions, and a router's queue.
 
-The wait after a failure is that of the backoff that connections run; each is drawn between one slot and the backed-off timeout, since waits that
-are the same for all would collide for ever.
+The wait after a failure is that of the backoff that connections run; each is drawn between one slot and the
+backed-off timeout, since waits that are the same for all would collide for ever.
 """
 
 from __future__ import annotations
@@ -35,11 +36,18 @@ class Bench:
     seed: int = 1988
 
     def __post_init__(self) -> None:
-        if not (1 <= self.sources <= LARGEST_SOURCES and self.timeout >= 1 and 1 <= self.slots <= LARGEST_SLOTS):
-            raise InputError(f"the bench needs 1 to {LARGEST_SOURCES} sources, a timeout of at least 1 slot and 1 to {LARGEST_SLOTS} slots")
+        if not (
+            1 <= self.sources <= LARGEST_SOURCES and self.timeout >= 1 and 1 <= self.slots <= LARGEST_SLOTS
+        ):
+            raise InputError(
+                f"the bench needs 1 to {LARGEST_SOURCES} sources, a timeout of at least 1 slot and 1 "
+                f"to {LARGEST_SLOTS} slots"
+            )
 
     def waits(self) -> Array:
-        """Longest wait (slots) after so many failures in a row, of shape (ROUNDS,); the first is the wait before a new packet."""
+        """Longest wait (slots) after so many failures in a row, of shape (ROUNDS,); the first is the wait
+        before a new packet.
+        """
         # A day is longer than any wait here: the schedule alone decides.
         params = [] if self.backoff == "none" else [("max_timeout", "24h")]
         schedule = np.array(backoff_schedule(self.backoff, params, self.timeout * SLOT, ROUNDS - 1)) // SLOT
@@ -48,8 +56,9 @@ class Bench:
     def run(self, medium: str, limit: int = 20) -> Array:
         """Packets served in each slot, 0 or 1, of shape (slots,).
 
-        collision: a slot serves the packet that is alone in it. drop-tail: packets enter a queue of `limit`, which refuses those that find it full,
-        and a slot serves its head. A packet that is not served or not let in counts as a failure at once.
+        collision: a slot serves the packet that is alone in it. drop-tail: packets enter a queue of `limit`,
+        which refuses those that find it full, and a slot serves its head. A packet that is not served or not
+        let in counts as a failure at once.
         """
         if medium not in MEDIA:
             raise InputError(f"`{medium}` is not a medium; known are {', '.join(MEDIA)}")

@@ -155,7 +155,8 @@ def scaled_mean(sa: Array, sample: Array, n: Array = 3) -> Array:
 def scaled_deviation(sv: Array, sa: Array, sample: Array, n: Array = 3, mean_n: Array = 3) -> Array:
     """Scaled integer deviation after a sample.
 
-    2^n v + (|Err| - floor(2^n v / 2^n)), Err from the old mean, for any n; the timer `jacobson88-ticks` has n = 2 (`final`) or 3 (`one-gain`).
+    2^n v + (|Err| - floor(2^n v / 2^n)), Err from the old mean, for any n; the timer `jacobson88-ticks` has n
+    = 2 (`final`) or 3 (`one-gain`).
 
     sv, sa, sample: ticks; n, mean_n: whole. Shapes that broadcast. Returns ticks.
     Source: J-E6, Jacobson & Karels 1988 (unnumbered).
@@ -207,11 +208,19 @@ def mean_deviation_rto(mean: Array, deviation: Array, weight: Array = 4.0) -> Ar
     return mean + weight * deviation
 
 
-@formula("J-E17", name="doubling-margin", result="ratio", unit="", weight=Input("number", "weight of the deviation", default=4.0))
+@formula(
+    "J-E17",
+    name="doubling-margin",
+    result="ratio",
+    unit="",
+    weight=Input("number", "weight of the deviation", default=4.0),
+)
 def doubling_margin(weight: Array = 4.0) -> Array:
-    """Timeout over the round-trip time while it doubles each round, with the unfiltered difference as the paper argues.
+    """Timeout over the round-trip time while it doubles each round, with the unfiltered difference as the
+    paper argues.
 
-    1 + weight/2, to be compared with the next round-trip time, 2. The filter itself gives less: see doubling-margin-filtered.
+    1 + weight/2, to be compared with the next round-trip time, 2. The filter itself gives less: see
+    doubling-margin-filtered.
 
     weight: a number, any shape. Returns a ratio.
     Source: J-E17, Jacobson & Karels 1988 (unnumbered).
@@ -232,7 +241,8 @@ def doubling_margin(weight: Array = 4.0) -> Array:
 def doubling_margin_filtered(weight: Array = 4.0, g: Array = 0.125, h: Array = 0.25) -> Array:
     """Timeout over the round-trip time while it doubles each round, with the filters, after many rounds.
 
-    a/R + weight v/R with a/R = 2g/(1+g), v/R = 2h (1 - a/2R)/(1+h), to be compared with the next round-trip time, 2.
+    a/R + weight v/R with a/R = 2g/(1+g), v/R = 2h (1 - a/2R)/(1+h), to be compared with the next round-trip
+    time, 2.
 
     weight: a number; g, h: ratios. Shapes that broadcast. Returns a ratio.
     Source: J-E17, Jacobson & Karels 1988 (unnumbered).

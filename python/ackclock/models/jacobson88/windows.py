@@ -9,7 +9,12 @@ MOST_ACKS = 1_000_000
 
 
 @formula(
-    "J-E1", name="slow-start-time", result="T", unit="s", rtt=Input("time", "round-trip time"), window=Input("packets", "window to open to, packets")
+    "J-E1",
+    name="slow-start-time",
+    result="T",
+    unit="s",
+    rtt=Input("time", "round-trip time"),
+    window=Input("packets", "window to open to, packets"),
 )
 def slow_start_time(rtt: Array, window: Array) -> Array:
     """Time that slow-start takes to open a window.
@@ -23,7 +28,14 @@ def slow_start_time(rtt: Array, window: Array) -> Array:
     return rtt * np.log2(window)
 
 
-@formula("J-E8", name="damage-goodput", result="f", unit="", p=Input("ratio", "damage-loss probability"), window=Input("packets", "window, packets"))
+@formula(
+    "J-E8",
+    name="damage-goodput",
+    result="f",
+    unit="",
+    p=Input("ratio", "damage-loss probability"),
+    window=Input("packets", "window, packets"),
+)
 def damage_goodput(p: Array, window: Array) -> Array:
     """Share of the throughput that damage loss leaves to a TCP with the timer of RFC 793.
 
@@ -36,7 +48,13 @@ def damage_goodput(p: Array, window: Array) -> Array:
     return 1.0 / (1.0 + 2.0 * p * window)
 
 
-@formula("J-E9", name="regain-packets", result="packets", unit="packets", window=Input("packets", "window before, packets"))
+@formula(
+    "J-E9",
+    name="regain-packets",
+    result="packets",
+    unit="packets",
+    window=Input("packets", "window before, packets"),
+)
 def regain_packets(window: Array) -> Array:
     """Packets until a halved window is back, as the paper counts.
 
@@ -62,7 +80,13 @@ def loss_threshold(window: Array) -> Array:
     return 3.0 / window**2
 
 
-@formula("J-E9", name="regain-packets-exact", result="packets", unit="packets", window=Input("packets", "window before, packets"))
+@formula(
+    "J-E9",
+    name="regain-packets-exact",
+    result="packets",
+    unit="packets",
+    window=Input("packets", "window before, packets"),
+)
 def regain_packets_exact(window: Array) -> Array:
     """Packets until a halved window is back, in a linear climb.
 
@@ -75,7 +99,9 @@ def regain_packets_exact(window: Array) -> Array:
     return 0.375 * window**2
 
 
-@formula("J-E9", name="loss-threshold-exact", result="p*", unit="ratio", window=Input("packets", "window, packets"))
+@formula(
+    "J-E9", name="loss-threshold-exact", result="p*", unit="ratio", window=Input("packets", "window, packets")
+)
 def loss_threshold_exact(window: Array) -> Array:
     """Loss above which a window cannot be regained, in a linear climb.
 
@@ -161,7 +187,8 @@ def rate_interval(interval: Array, alpha: Array, n: Array = 1) -> Array:
     n=Input("count", "packets sent", default=1),
 )
 def rate_interval_wrong(interval: Array, c: Array, n: Array = 1) -> Array:
-    """Interval between packets where a constant is taken off: the wrong policy, whose rate grows without bound.
+    """Interval between packets where a constant is taken off: the wrong policy, whose rate grows without
+    bound.
 
     I_0 - n c, zero at last.
 

@@ -1,4 +1,6 @@
-"""Mathis, Semke, Mahdavi & Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm" (1997): its closed forms."""
+"""Mathis, Semke, Mahdavi & Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm" (1997):
+its closed forms.
+"""
 
 from ackclock.models.mathis97.bandwidth import (
     average_window,

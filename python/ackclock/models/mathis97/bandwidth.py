@@ -12,7 +12,11 @@ PERIODIC = math.sqrt(1.5)
 SIGNALS = Input("ratio", "congestion signals per acknowledged packet")
 MSS = Input("size", "segment size", default=1460.0)
 RTT = Input("time", "round-trip time that the connection samples")
-C = Input("number", "constant: 1.22 or 0.87 (periodic loss; ack per packet, delayed), 1.31 or 0.93 (random loss)", default=PERIODIC)
+C = Input(
+    "number",
+    "constant: 1.22 or 0.87 (periodic loss; ack per packet, delayed), 1.31 or 0.93 (random loss)",
+    default=PERIODIC,
+)
 K = Input("number", "exponent of p", default=-0.5)
 
 
@@ -57,7 +61,8 @@ def peak_window(p: Array) -> Array:
 
 @formula("M-E2", name="periodic-bandwidth", result="BW", unit="bit/s", p=SIGNALS, rtt=RTT, mss=MSS)
 def periodic_bandwidth(p: Array, rtt: Array, mss: Array = 1460.0) -> Array:
-    """Bandwidth where every 1/p-th packet is lost and each packet is acknowledged: what a cycle carries, over what it takes.
+    """Bandwidth where every 1/p-th packet is lost and each packet is acknowledged: what a cycle carries, over
+    what it takes.
 
     MSS (3/8) W^2/(RTT W/2) with W of M-E1, which is MSS/RTT 1/sqrt(2p/3).
 
@@ -107,7 +112,15 @@ def power_law_window(p: Array, c: Array = PERIODIC, k: Array = -0.5) -> Array:
     return c * p**k
 
 
-@formula("M-E14", name="loss-for-rate", result="p", unit="ratio", rate=Input("rate", "rate to be had"), rtt=RTT, mss=MSS)
+@formula(
+    "M-E14",
+    name="loss-for-rate",
+    result="p",
+    unit="ratio",
+    rate=Input("rate", "rate to be had"),
+    rtt=RTT,
+    mss=MSS,
+)
 def loss_for_rate(rate: Array, rtt: Array, mss: Array = 1460.0) -> Array:
     """Congestion signals per packet above which a rate cannot be had, from the simple bound.
 

@@ -38,21 +38,28 @@ class Fit:
 
 
 def fit(p: Any, window: Any, *, timeouts: Any = 0, k: float | None = None) -> Fit:
-    """Least mean squares on log-log axes (M-U6): C and k of equation (5), or C alone with a given `k`, which is -1/2 in equation (3).
+    """Least mean squares on log-log axes (M-U6): C and k of equation (5), or C alone with a given `k`, which
+    is -1/2 in equation (3).
 
-    p: congestion signals per acknowledged packet, of each run; window: BW RTT/MSS, packets; timeouts: of each run, which is left out where there were
-    any. Raises InputError with fewer points than numbers to find and one more, or with points that cannot be drawn on such axes.
+    p: congestion signals per acknowledged packet, of each run; window: BW RTT/MSS, packets; timeouts: of each
+    run, which is left out where there were any. Raises InputError with fewer points than numbers to find and
+    one more, or with points that cannot be drawn on such axes.
     """
     from scipy.optimize import curve_fit
 
-    p, window, timeouts = np.broadcast_arrays(np.asarray(p, float), np.asarray(window, float), np.asarray(timeouts))
+    p, window, timeouts = np.broadcast_arrays(
+        np.asarray(p, float), np.asarray(window, float), np.asarray(timeouts)
+    )
     taken = (timeouts == 0) & (p > 0)
     x, y = p[taken], window[taken]
     if not (np.isfinite(x) & np.isfinite(y) & (y > 0)).all():
         raise InputError("a fit on log-log axes has a window that is not above zero; give windows in packets")
     unknown = 2 if k is None else 1
     if x.size <= unknown or (k is None and np.unique(x).size < 2):
-        raise InputError(f"a fit has {x.size} points without timeouts, and {unknown} numbers to find; give at least {unknown + 1} points")
+        raise InputError(
+            f"a fit has {x.size} points without timeouts, and {unknown} numbers to find; give at least "
+            f"{unknown + 1} points"
+        )
     x, y = np.log(x), np.log(y)
     with warnings.catch_warnings():
         # Points that lie on one line exactly have no errors to tell; then they are 0.
@@ -67,4 +74,6 @@ def fit(p: Any, window: Any, *, timeouts: Any = 0, k: float | None = None) -> Fi
     c = math.exp(a)
     # A small error of log C is that share of C.
     spread = math.sqrt(float((rest**2).sum()) / (x.size - unknown))
-    return Fit(int(x.size), int((~taken).sum()), c, c * float(errors[0]), float(slope), float(errors[1]), spread)
+    return Fit(
+        int(x.size), int((~taken).sum()), c, c * float(errors[0]), float(slope), float(errors[1]), spread
+    )

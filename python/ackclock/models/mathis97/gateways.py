@@ -8,28 +8,36 @@ GATEWAYS = Input("count", "congested gateways")
 
 
 @formula(
-    "M-E6", name="gateway-ratio", result="ratio", unit="", n=GATEWAYS, rtt_ratio=Input("number", "round-trip time end to end over the local one")
+    "M-E6",
+    name="gateway-ratio",
+    result="ratio",
+    unit="",
+    n=GATEWAYS,
+    rtt_ratio=Input("number", "round-trip time end to end over the local one"),
 )
 def gateway_ratio(n: Array, rtt_ratio: Array) -> Array:
-    """Bandwidth of a connection over n congested gateways, over that of a local connection, where loss is random at each.
+    """Bandwidth of a connection over n congested gateways, over that of a local connection, where loss is
+    random at each.
 
     (RTT_i/RTT_0)/sqrt(n): the losses of the gateways add up, C and MSS cancel.
 
-    n: whole; rtt_ratio: RTT_0/RTT_i, a number. Shapes that broadcast. Returns a ratio.
-    Source: M-E6, derived: equations (6) to (11) of Mathis, Semke, Mahdavi & Ott 1997 are missing in the register's copy.
+    n: whole; rtt_ratio: RTT_0/RTT_i, a number. Shapes that broadcast. Returns a ratio. Source: M-E6, derived:
+    equations (6) to (11) of Mathis, Semke, Mahdavi & Ott 1997 are missing in the register's copy.
     """
     n, rtt_ratio = floats(n, rtt_ratio)
     return 1.0 / (rtt_ratio * np.sqrt(n))
 
 
-@formula("M-E6", name="path-loss", result="p_0", unit="ratio", n=GATEWAYS, p=Input("ratio", "loss at each gateway"))
+@formula(
+    "M-E6", name="path-loss", result="p_0", unit="ratio", n=GATEWAYS, p=Input("ratio", "loss at each gateway")
+)
 def path_loss(n: Array, p: Array) -> Array:
     """Loss of a path of n gateways that each lose at random.
 
     1 - (1 - p)^n, about n p.
 
-    n: whole; p: a ratio. Shapes that broadcast. Returns a ratio.
-    Source: M-E6, derived: equations (6) to (11) of Mathis, Semke, Mahdavi & Ott 1997 are missing in the register's copy.
+    n: whole; p: a ratio. Shapes that broadcast. Returns a ratio. Source: M-E6, derived: equations (6) to (11)
+    of Mathis, Semke, Mahdavi & Ott 1997 are missing in the register's copy.
     """
     n, p = floats(n, p)
     with np.errstate(divide="ignore"):
@@ -51,7 +59,8 @@ def short_queue_share(n: Array) -> Array:
 
 @formula("M-E13", name="long-queue-share", result="share", unit="", n=GATEWAYS)
 def long_queue_share(n: Array) -> Array:
-    """Share of each congested link that a connection over n of them gets, queues long as with overbuffered drop-tail.
+    """Share of each congested link that a connection over n of them gets, queues long as with overbuffered
+    drop-tail.
 
     1/(1 + n^1.5): the delay of the n queues sets its round-trip time.
 

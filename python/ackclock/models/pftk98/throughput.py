@@ -1,6 +1,7 @@
 """Rate of a long TCP Reno transfer, timeouts and the receiver's window included.
 
-Losses come in bursts: once a packet is lost, so is the rest of its round trip. p is the share of packets at which such a burst begins.
+Losses come in bursts: once a packet is lost, so is the rest of its round trip. p is the share of packets at
+which such a burst begins.
 """
 
 import math
@@ -19,14 +20,17 @@ W = Input("packets", "window at the loss, packets")
 
 
 @formula("PFTK", name="pftk", result="B", unit="bit/s", p=P, rtt=RTT, rto=RTO, mss=MSS, b=B, wmax=WMAX)
-def send_rate(p: Array, rtt: Array, rto: Array = 1.0, mss: Array = 1460.0, b: Array = 2.0, wmax: Array = math.inf) -> Array:
+def send_rate(
+    p: Array, rtt: Array, rto: Array = 1.0, mss: Array = 1460.0, b: Array = 2.0, wmax: Array = math.inf
+) -> Array:
     """Rate at which a long Reno transfer sends: the full model.
 
-    ((1-p)/p + W + Q/(1-p)) / (RTT (X + 1) + Q T0 G/(1-p)) packets/s, with W the smaller of E[W] and Wmax, Q = Q(p, W) and G = G(p). The round trips X
-    up to a loss are b W/2, or b Wmax/8 + (1-p)/(p Wmax) + 1 where the receiver's window stops the growth.
+    ((1-p)/p + W + Q/(1-p)) / (RTT (X + 1) + Q T0 G/(1-p)) packets/s, with W the smaller of E[W] and Wmax, Q =
+    Q(p, W) and G = G(p). The round trips X up to a loss are b W/2, or b Wmax/8 + (1-p)/(p Wmax) + 1 where the
+    receiver's window stops the growth.
 
-    p: a ratio; rtt, rto: seconds; mss: bytes; b: a number; wmax: packets. Shapes that broadcast. Returns bit/s.
-    Source: PFTK, the full model of Padhye, Firoiu, Towsley & Kurose 1998.
+    p: a ratio; rtt, rto: seconds; mss: bytes; b: a number; wmax: packets. Shapes that broadcast. Returns
+    bit/s. Source: PFTK, the full model of Padhye, Firoiu, Towsley & Kurose 1998.
     """
     p, rtt, rto, mss, b, wmax = floats(p, rtt, rto, mss, b, wmax)
     window, q = _window_and_timeouts(p, b, wmax)
@@ -35,14 +39,20 @@ def send_rate(p: Array, rtt: Array, rto: Array = 1.0, mss: Array = 1460.0, b: Ar
     return 8.0 * mss * packets / _time(p, rtt, rto, b, wmax, window, q)
 
 
-@formula("PFTK", name="pftk-throughput", result="T", unit="bit/s", p=P, rtt=RTT, rto=RTO, mss=MSS, b=B, wmax=WMAX)
-def throughput(p: Array, rtt: Array, rto: Array = 1.0, mss: Array = 1460.0, b: Array = 2.0, wmax: Array = math.inf) -> Array:
+@formula(
+    "PFTK", name="pftk-throughput", result="T", unit="bit/s", p=P, rtt=RTT, rto=RTO, mss=MSS, b=B, wmax=WMAX
+)
+def throughput(
+    p: Array, rtt: Array, rto: Array = 1.0, mss: Array = 1460.0, b: Array = 2.0, wmax: Array = math.inf
+) -> Array:
     """Rate at which packets of a long Reno transfer arrive: `pftk` without those that are lost.
 
-    ((1-p)/p + W/2 + Q) / (RTT (X + 1) + Q T0 G/(1-p)) packets/s: half of the last window is lost, and one packet of each run of timeouts arrives.
+    ((1-p)/p + W/2 + Q) / (RTT (X + 1) + Q T0 G/(1-p)) packets/s: half of the last window is lost, and one
+    packet of each run of timeouts arrives.
 
-    p: a ratio; rtt, rto: seconds; mss: bytes; b: a number; wmax: packets. Shapes that broadcast. Returns bit/s.
-    Source: PFTK, the throughput of Padhye, Firoiu, Towsley & Kurose (journal version, 2000); equation (22) of Cardwell, Savage & Anderson 2000.
+    p: a ratio; rtt, rto: seconds; mss: bytes; b: a number; wmax: packets. Shapes that broadcast. Returns
+    bit/s. Source: PFTK, the throughput of Padhye, Firoiu, Towsley & Kurose (journal version, 2000); equation
+    (22) of Cardwell, Savage & Anderson 2000.
     """
     p, rtt, rto, mss, b, wmax = floats(p, rtt, rto, mss, b, wmax)
     window, q = _window_and_timeouts(p, b, wmax)
@@ -50,14 +60,19 @@ def throughput(p: Array, rtt: Array, rto: Array = 1.0, mss: Array = 1460.0, b: A
     return 8.0 * mss * packets / _time(p, rtt, rto, b, wmax, window, q)
 
 
-@formula("PFTK", name="pftk-approximate", result="B", unit="bit/s", p=P, rtt=RTT, rto=RTO, mss=MSS, b=B, wmax=WMAX)
-def approximate_rate(p: Array, rtt: Array, rto: Array = 1.0, mss: Array = 1460.0, b: Array = 2.0, wmax: Array = math.inf) -> Array:
+@formula(
+    "PFTK", name="pftk-approximate", result="B", unit="bit/s", p=P, rtt=RTT, rto=RTO, mss=MSS, b=B, wmax=WMAX
+)
+def approximate_rate(
+    p: Array, rtt: Array, rto: Array = 1.0, mss: Array = 1460.0, b: Array = 2.0, wmax: Array = math.inf
+) -> Array:
     """Rate at which a long Reno transfer sends: the approximate model, which TFRC uses.
 
-    min(Wmax/RTT, 1/(RTT sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2))) packets/s. RFC 5348, section 3.1, leaves both minima out.
+    min(Wmax/RTT, 1/(RTT sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2))) packets/s. RFC 5348, section
+    3.1, leaves both minima out.
 
-    p: a ratio; rtt, rto: seconds; mss: bytes; b: a number; wmax: packets. Shapes that broadcast. Returns bit/s.
-    Source: PFTK, the approximate model of Padhye, Firoiu, Towsley & Kurose 1998.
+    p: a ratio; rtt, rto: seconds; mss: bytes; b: a number; wmax: packets. Shapes that broadcast. Returns
+    bit/s. Source: PFTK, the approximate model of Padhye, Firoiu, Towsley & Kurose 1998.
     """
     p, rtt, rto, mss, b, wmax = floats(p, rtt, rto, mss, b, wmax)
     timeouts = rto * np.minimum(1.0, 3.0 * np.sqrt(3.0 * b * p / 8.0)) * p * (1.0 + 32.0 * p**2)
@@ -87,8 +102,8 @@ def timeout_share(p: Array, w: Array) -> Array:
 
     min(1, (1-(1-p)^3)(1 + (1-p)^3 (1-(1-p)^(w-3)))/(1-(1-p)^w)), about 3/w; 1 below a window of 3.
 
-    p: a ratio; w: packets. Shapes that broadcast. Returns a share.
-    Source: PFTK, Q of Padhye, Firoiu, Towsley & Kurose 1998; equation (17) of Cardwell, Savage & Anderson 2000; I-E5.
+    p: a ratio; w: packets. Shapes that broadcast. Returns a share. Source: PFTK, Q of Padhye, Firoiu, Towsley
+    & Kurose 1998; equation (17) of Cardwell, Savage & Anderson 2000; I-E5.
     """
     p, w = np.broadcast_arrays(*floats(p, w))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -104,8 +119,8 @@ def backoff_factor(p: Array) -> Array:
 
     1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6: timeouts double up to 64 T0.
 
-    p: a ratio, any shape. Returns a factor.
-    Source: PFTK, f(p) of Padhye, Firoiu, Towsley & Kurose 1998; G(p), equation (19) of Cardwell, Savage & Anderson 2000.
+    p: a ratio, any shape. Returns a factor. Source: PFTK, f(p) of Padhye, Firoiu, Towsley & Kurose 1998;
+    G(p), equation (19) of Cardwell, Savage & Anderson 2000.
     """
     (p,) = floats(p)
     return 1.0 + p * (1.0 + 2.0 * p * (1.0 + 2.0 * p * (1.0 + 2.0 * p * (1.0 + 2.0 * p * (1.0 + 2.0 * p)))))

@@ -1,4 +1,6 @@
-"""Mondal & Kuzmanovic, "Removing Exponential Backoff from TCP" (2008). The order of the imports is that of the register."""
+"""Mondal & Kuzmanovic, "Removing Exponential Backoff from TCP" (2008). The order of the imports is that of
+the register.
+"""
 
 from ackclock.reproduce.backoff2008 import (  # isort: skip
     algorithms,

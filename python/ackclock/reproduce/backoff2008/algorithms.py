@@ -20,11 +20,16 @@ SECOND = 10**9
 
 def multipliers() -> list[Check]:
     """TCP*(n) for every n."""
-    rows = {n: [ns // SECOND for ns in _core.backoff_schedule("sub-exponential", [("n", n)], SECOND, 9)] for n in "0123456"}
+    rows = {
+        n: [ns // SECOND for ns in _core.backoff_schedule("sub-exponential", [("n", n)], SECOND, 9)]
+        for n in "0123456"
+    }
     expected = {n: [2 ** min(max(0, j - int(n)), 6 - int(n)) for j in range(9)] for n in rows}
     sums = [sum(row[:7]) for row in rows.values()]
     return [
-        exactly("multipliers of TCP*(0) to TCP*(6), nine timeouts", list(rows.values()), list(expected.values())),
+        exactly(
+            "multipliers of TCP*(0) to TCP*(6), nine timeouts", list(rows.values()), list(expected.values())
+        ),
         exactly("time of 7 timeouts, in RTOs", sums, [127, 64, 33, 18, 11, 8, 7]),
     ]
 
@@ -34,7 +39,13 @@ def ethernet() -> list[Check]:
     from ackclock.models.jacobson88.shared_medium import Bench
 
     waits = Bench(1, "exponential", timeout=4).waits()
-    return [exactly("E(T) after the 1st to 7th failure, slots", [int(w) // 2 for w in waits[1:8]], [2**k for k in range(1, 8)])]
+    return [
+        exactly(
+            "E(T) after the 1st to 7th failure, slots",
+            [int(w) // 2 for w in waits[1:8]],
+            [2**k for k in range(1, 8)],
+        )
+    ]
 
 
 def traces() -> list[Check]:
@@ -44,7 +55,9 @@ def traces() -> list[Check]:
 
 
 def _mean_size(trace: str) -> float:
-    resolved = testbed.scenario(testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks("1s"), 1).resolve()
+    resolved = testbed.scenario(
+        testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks("1s"), 1
+    ).resolve()
     found = re.search(r"flows per second of ([\d.]+) bytes on average", resolved)
     assert found, "a scenario with a load says what that is"
     return float(found[1])
@@ -54,7 +67,9 @@ def testbed_queues() -> list[Check]:
     """Two bandwidth-delay products."""
     limits = []
     for mbit in (10, 50):
-        resolved = testbed.scenario(testbed.dumbbell(mbit), testbed.web("I", mbit), testbed.stacks("1s"), 1).resolve()
+        resolved = testbed.scenario(
+            testbed.dumbbell(mbit), testbed.web("I", mbit), testbed.stacks("1s"), 1
+        ).resolve()
         limits.append(re.findall(r'limit = "?(\d+)B', resolved)[0])
     return [exactly("queues (B) at 10 and 50 Mbit/s", [int(x) for x in limits], [262_500, 1_312_500])]
 
@@ -88,7 +103,8 @@ rule(
     ],
     points=multipliers,
     choices={
-        "reset of the counter": "`karn_backoff = false`, which the items here have: on a new acknowledgment; `true`: on the next unambiguous sample",
+        "reset of the counter": "`karn_backoff = false`, which the items here have: on a new "
+        "acknowledgment; `true`: on the next unambiguous sample",
         "SYNs": "follow the same multipliers, with the initial timeout",
     },
 )
@@ -109,7 +125,8 @@ rule(
         f"{SIM}/src/tests/truth.rs::what_is_acknowledged_is_forgotten",
     ],
     choices={
-        "violations": "`unneeded_retransmissions` of the table `flows`: the simulator knows which copies its links have dropped",
+        "violations": "`unneeded_retransmissions` of the table `flows`: the simulator knows which copies "
+        "its links have dropped",
         "RTO below RTT": "`spurious_timeouts`: expiries whose original had arrived, or was still to arrive",
     },
 )
@@ -118,7 +135,9 @@ rule(
     "Ethernet's truncated binary backoff",
     "item J-X9",
     "backoff exponential",
-    tests=["tests/test_reproduce_jacobson88_simulations.py::test_one_source_never_fails_and_two_with_a_slot_to_choose_collide_for_ever"],
+    tests=[
+        "tests/test_reproduce_jacobson88_simulations.py::test_one_source_never_fails_and_two_with_a_slot_to_choose_collide_for_ever"
+    ],
     points=ethernet,
     choices={"waits": "uniform over twice the slots that E(T) has, each waited to its end"},
 )
@@ -164,7 +183,10 @@ rule(
     "B-A9",
     "ON/OFF arrivals",
     "arrivals on-off(on=50ms, off=50ms, periods=constant)",
-    tests=[f"{ARRIVALS}::on_off_arrivals_double_their_rate_in_half_of_the_time", f"{ARRIVALS}::random_periods_keep_the_average"],
+    tests=[
+        f"{ARRIVALS}::on_off_arrivals_double_their_rate_in_half_of_the_time",
+        f"{ARRIVALS}::random_periods_keep_the_average",
+    ],
     choices={"periods": "constant; `exponential` and `pareto` are others"},
 )
 rule(
@@ -185,7 +207,10 @@ rule(
     "Peer-to-peer load",
     "application bulk",
     tests=[f"{RESULTS}::peers_fetch_from_one_another"],
-    choices={"five random peers": "`per_server = 5` of a workload `bulk`: five flows to each node, from different other ones, drawn at random"},
+    choices={
+        "five random peers": "`per_server = 5` of a workload `bulk`: five flows to each node, from "
+        "different other ones, drawn at random"
+    },
 )
 rule(
     "B-U1",
@@ -198,8 +223,10 @@ rule(
         "tests/test_gaps.py::test_a_simulated_client_sees_the_servers_timeout_and_its_length",
     ],
     choices={
-        "where": "`ackclock.results.gaps`: `infer` wants times of arrival and the handshake's round-trip time, and knows nothing of timers",
-        "consecutive": "the gap right after a timeout's, at least 1.5 times as long; two timeouts of one segment are one gap, and look like one",
+        "where": "`ackclock.results.gaps`: `infer` wants times of arrival and the handshake's round-trip "
+        "time, and knows nothing of timers",
+        "consecutive": "the gap right after a timeout's, at least 1.5 times as long; two timeouts of one "
+        "segment are one gap, and look like one",
         "first gap": "from the request's last transmission to what arrives first",
     },
 )
@@ -219,5 +246,6 @@ rule(
 context(
     "B-X11",
     "How many flows pass several bottlenecks",
-    "Other studies found less than 5 % of flows; B-F8 has x = 0.05 for it, and B-F9's share of 0.25 is five times as much.",
+    "Other studies found less than 5 % of flows; B-F8 has x = 0.05 for it, and B-F9's share of 0.25 is "
+    "five times as much.",
 )

@@ -1,4 +1,6 @@
-"""What clients capture of simulated transfers, as a file of packets: the table `segments` has what they saw, and when what they saw was sent."""
+"""What clients capture of simulated transfers, as a file of packets: the table `segments` has what they saw,
+and when what they saw was sent.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +20,29 @@ FIRST_PORT = 10_000
 MSS = 1460
 NUMBERS = 1 << 16
 SOONER = 1e-4
-"""Seconds by which a small packet may be sooner than a SYN-ACK with its options; copies of a segment are further apart."""
+"""Seconds by which a small packet may be sooner than a SYN-ACK with its options; copies of a segment are
+further apart.
+"""
 
 
 def silences(segments: pa.Table, flows: list[int]) -> list[list[int]]:
-    """For each flow, the rounds of the timeouts that `ackclock capture` infers by gap and content from what its client saw."""
+    """For each flow, the rounds of the timeouts that `ackclock capture` infers by gap and content from what
+    its client saw.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clients.pcap"
         path.write_bytes(capture(segments, flows))
         connections = read_capture(path, samples=False).connections
-    found = {int(c["client"].rpartition(":")[2]) - FIRST_PORT: c["directions"][1]["timeouts"] for c in connections}
+    found = {
+        int(c["client"].rpartition(":")[2]) - FIRST_PORT: c["directions"][1]["timeouts"] for c in connections
+    }
     return [[t["round"] for t in found[n] if t["rule"] == "gap-and-content"] for n in range(len(flows))]
 
 
 def capture(segments: pa.Table, flows: list[int]) -> bytes:
-    """The packets that the clients of these flows sent and received as a pcap file, headers alone: one port for each, servers' packets numbered."""
+    """The packets that the clients of these flows sent and received as a pcap file, headers alone: one port
+    for each, servers' packets numbered.
+    """
     # In order of time already, for all connections together.
     order = np.argsort(segments["connection"].to_numpy(), kind="stable")
     rows = segments.take(order)
@@ -40,12 +50,17 @@ def capture(segments: pa.Table, flows: list[int]) -> bytes:
     each = []
     for n, flow in enumerate(flows):
         begins, servers, ends = np.searchsorted(connection, [2 * flow, 2 * flow + 1, 2 * flow + 2])
-        client, server = rows.slice(begins, servers - begins).to_pylist(), rows.slice(servers, ends - servers).to_pylist()
+        client, server = (
+            rows.slice(begins, servers - begins).to_pylist(),
+            rows.slice(servers, ends - servers).to_pylist(),
+        )
         each.append(packets(client, server, FIRST_PORT + n))
     return begin() + b"".join(record(*one) for one in heapq.merge(*each, key=lambda one: one[0]))
 
 
-def packets(client: list[dict[str, Any]], server: list[dict[str, Any]], port: int) -> Iterator[tuple[float, bytes, int]]:
+def packets(
+    client: list[dict[str, Any]], server: list[dict[str, Any]], port: int
+) -> Iterator[tuple[float, bytes, int]]:
     """Time, headers and payload of what a client sent and received."""
     sent = [row for row in server if row["sent"]]
     # The FIN goes with the last byte.
@@ -59,22 +74,42 @@ def packets(client: list[dict[str, Any]], server: list[dict[str, Any]], port: in
             number = i
         else:
             number = next(places)
-            flags = SYN | ACK if sent[number]["kind"] == "syn" else ACK | (FIN if row["len"] and row["seq"] + row["len"] in ends else 0)
-        packet = header(row["sent"], flags, row["seq"], row["ack"], row["len"], MSS, port=port, number=number % NUMBERS, sack=True)
+            flags = (
+                SYN | ACK
+                if sent[number]["kind"] == "syn"
+                else ACK | (FIN if row["len"] and row["seq"] + row["len"] in ends else 0)
+            )
+        packet = header(
+            row["sent"],
+            flags,
+            row["seq"],
+            row["ack"],
+            row["len"],
+            MSS,
+            port=port,
+            number=number % NUMBERS,
+            sack=True,
+        )
         yield row["time"], packet, row["len"]
 
 
 def numbered(came: list[dict[str, Any]], sent: list[dict[str, Any]]) -> list[int]:
-    """For each packet that came, the place in the order of sending of the one that it is: the path keeps the order, and the SYN-ACK met no queue.
+    """For each packet that came, the place in the order of sending of the one that it is: the path keeps the
+    order, and the SYN-ACK met no queue.
 
-    Of copies of a segment the latest that can have come is taken, from the last packet to the first, so that those before find theirs.
+    Of copies of a segment the latest that can have come is taken, from the last packet to the first, so that
+    those before find theirs.
     """
     least = min((c["time"] - s["time"] for c, s in zip(came[:1], sent[:1], strict=True)), default=0.0)
     places: list[int] = []
     k = len(sent)
     for row in reversed(came):
         k -= 1
-        while not (sent[k]["seq"] == row["seq"] and sent[k]["len"] == row["len"] and sent[k]["time"] <= row["time"] - least + SOONER):
+        while not (
+            sent[k]["seq"] == row["seq"]
+            and sent[k]["len"] == row["len"]
+            and sent[k]["time"] <= row["time"] - least + SOONER
+        ):
             k -= 1
             assert k >= 0, "what came was sent"
         places.append(k)

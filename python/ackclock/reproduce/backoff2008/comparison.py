@@ -1,4 +1,6 @@
-"""The same load on several stacks, with several seeds: response times by stack and seed, and checks of their ratios."""
+"""The same load on several stacks, with several seeds: response times by stack and seed, and checks of their
+ratios.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,20 @@ from ackclock.results import Run
 from ackclock.results.summary import response_times
 
 KEPT = [
-    *("run", "stack", "group", "flow", "start", "size", "outcome", "reason", "response_time", "timeouts", "timeouts_by_round", "data_segments_sent"),
+    *(
+        "run",
+        "stack",
+        "group",
+        "flow",
+        "start",
+        "size",
+        "outcome",
+        "reason",
+        "response_time",
+        "timeouts",
+        "timeouts_by_round",
+        "data_segments_sent",
+    ),
     *("retransmitted_segments", "unneeded_retransmissions", "spurious_timeouts", "bytes_delivered"),
 ]
 """Columns of the flows that are kept: there are many flows."""
@@ -26,7 +41,9 @@ KEPT = [
 
 @dataclass
 class Comparison:
-    """What the runs of one or several scenarios gave, by the label of the stack, with an entry for each seed."""
+    """What the runs of one or several scenarios gave, by the label of the stack, with an entry for each
+    seed.
+    """
 
     flows: pa.Table
     links: pa.Table
@@ -38,8 +55,16 @@ class Comparison:
         """Labels in the scenario's order."""
         return list(dict.fromkeys(row["stack"] for row in self.rows))
 
-    def of(self, stack: str, *, group: str | None = None, keep: Callable[[pa.Table], pa.ChunkedArray] | None = None) -> list[pa.Table]:
-        """The flows of a stack, a table for each run; perhaps those of one workload alone, or those for which `keep` is true."""
+    def of(
+        self,
+        stack: str,
+        *,
+        group: str | None = None,
+        keep: Callable[[pa.Table], pa.ChunkedArray] | None = None,
+    ) -> list[pa.Table]:
+        """The flows of a stack, a table for each run; perhaps those of one workload alone, or those for which
+        `keep` is true.
+        """
         flows = self.flows.filter(pc.equal(self.flows["stack"], stack))
         if group is not None:
             flows = flows.filter(pc.equal(flows["group"], group))
@@ -62,19 +87,25 @@ class Comparison:
 
     def number(self, stack: str, key: str) -> np.ndarray:
         """A number of the simulator's summary for each run, such as `goodput` or `loss`."""
-        return np.array([row[key] if row[key] is not None else np.nan for row in self.rows if row["stack"] == stack], float)
+        return np.array(
+            [row[key] if row[key] is not None else np.nan for row in self.rows if row["stack"] == stack],
+            float,
+        )
 
     def notes(self) -> list[str]:
-        """Each stack's numbers in a line: means over the runs, with the half width of their confidence intervals."""
+        """Each stack's numbers in a line: means over the runs, with the half width of their confidence
+        intervals.
+        """
         return [self._note(stack) for stack in self.stacks]
 
     def _note(self, stack: str) -> str:
         rows = [row for row in self.rows if row["stack"] == stack]
         finished, flows = sum(row["finished"] for row in rows), sum(row["flows"] for row in rows)
         return (
-            f"{stack}: {finished} of {flows} flows finished, mean {shown(self.mean(stack))} s, P99 {shown(self.p99(stack))} s, "
-            f"loss {shown(100 * self.number(stack, 'loss'))} %, goodput {shown(self.number(stack, 'goodput') / 1e6)} Mbit/s, "
-            f"realised load {shown(self.number(stack, 'load'))}"
+            f"{stack}: {finished} of {flows} flows finished, mean {shown(self.mean(stack))} s, P99 "
+            f"{shown(self.p99(stack))} s, loss {shown(100 * self.number(stack, 'loss'))} %, goodput "
+            f"{shown(self.number(stack, 'goodput') / 1e6)} Mbit/s, realised load "
+            f"{shown(self.number(stack, 'load'))}"
         )
 
     def tables(self) -> dict[str, pa.Table]:
@@ -82,8 +113,16 @@ class Comparison:
         return {"flows": self.flows, "links": self.links, "stacks": pa.Table.from_pylist(self.rows)}
 
 
-def run(scenarios: ac.Scenario | Iterable[ac.Scenario], setting: Setting, label: str, *, share: tuple[float, float] = (0.0, 1.0)) -> Comparison:
-    """Runs scenarios whose stacks have different labels, each with its seeds. share: the part of the item's work that this is."""
+def run(
+    scenarios: ac.Scenario | Iterable[ac.Scenario],
+    setting: Setting,
+    label: str,
+    *,
+    share: tuple[float, float] = (0.0, 1.0),
+) -> Comparison:
+    """Runs scenarios whose stacks have different labels, each with its seeds. share: the part of the item's
+    work that this is.
+    """
 
     def tell(part: float, _: str) -> None:
         setting.progress(share[0] + part * (share[1] - share[0]), label)
@@ -127,7 +166,9 @@ def shown(values: Any, digits: int = 4) -> str:
     return f"{v.mean():.{digits}g}" if v.size < 2 else f"{v.mean():.{digits}g} +/- {half_width(v):.2g}"
 
 
-def ratio(name: str, top: Any, bottom: Any, *, most: float | None = None, least: float | None = None) -> Check:
+def ratio(
+    name: str, top: Any, bottom: Any, *, most: float | None = None, least: float | None = None
+) -> Check:
     """Holds when the mean over the runs of `top` over that of `bottom` lies between the bounds.
 
     Runs with the same seed are pairs, for the interval shown.

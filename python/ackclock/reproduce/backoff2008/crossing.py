@@ -21,20 +21,30 @@ def choices(trace: str) -> dict[str, str]:
 
 def compare(trace: str, setting: Setting, label: str) -> Comparison:
     """TCP and TCP*(inf) over both bottlenecks."""
-    return comparison.run(two.scenario(trace, (testbed.FULL if setting.full else SECONDS)[trace]), setting, label)
+    return comparison.run(
+        two.scenario(trace, (testbed.FULL if setting.full else SECONDS)[trace]), setting, label
+    )
 
 
 def outcome(found: Comparison, checks: list[Check], trace: str) -> Outcome:
     """Checks with the figure and the numbers of each group of flows."""
-    series = {f"{stack}, {group}": found.times(stack, group=group) for group in (two.FAR, two.NEAR) for stack in (TCP, NONE)}
+    series = {
+        f"{stack}, {group}": found.times(stack, group=group)
+        for group in (two.FAR, two.NEAR)
+        for stack in (TCP, NONE)
+    }
     notes = [
-        f"{name}: mean {shown([t.mean() for t in runs])} s, P99 {shown([np.percentile(t, 99) for t in runs])} s, {sum(t.size for t in runs)} flows"
+        (
+            f"{name}: mean {shown([t.mean() for t in runs])} s, P99 "
+            f"{shown([np.percentile(t, 99) for t in runs])} s, {sum(t.size for t in runs)} flows"
+        )
         for name, runs in series.items()
     ]
     figure = ccdf_bands(
         series,
         title="Response times over two bottlenecks and over one",
-        subtitle=f"Two RED bottlenecks of 10 Mbit/s, RTT 10-200 ms, web flows of Trace-{trace}, SACK, minimum RTO 0.2 s",
+        subtitle=f"Two RED bottlenecks of 10 Mbit/s, RTT 10-200 ms, web flows of Trace-{trace}, SACK, "
+        "minimum RTO 0.2 s",
         by="stack, way",
     )
     return Outcome(checks, found.tables(), {"ccdf": figure}, notes + found.notes())

@@ -28,7 +28,8 @@ def _percent(shares: tuple[float, ...]) -> str:
 
 CHOICES = {
     **testbed.CHOICES,
-    "shares": f"each flow draws its stack; {_percent(SHARES)} of the new one ({_percent(FULL_SHARES)} with --full), and none of it for comparison",
+    "shares": f"each flow draws its stack; {_percent(SHARES)} of the new one ({_percent(FULL_SHARES)} with "
+    "--full), and none of it for comparison",
     "random numbers": f"seeds 1 to {SEEDS}",
     "duration": testbed.times(SECONDS),
     "non-decreasing": "the mean over the runs at each share is no less than at the share before",
@@ -54,8 +55,10 @@ class Mixes:
     def notes(self) -> list[str]:
         """A line for each share and stack."""
         return [
-            f"{100 * share:g} % {self.new}: {stack}: mean {shown(c.mean(stack))} s, P99 {shown(c.p99(stack))} s, "
-            f"loss {shown(100 * c.number(stack, 'loss'))} %"
+            (
+                f"{100 * share:g} % {self.new}: {stack}: mean {shown(c.mean(stack))} s, P99 "
+                f"{shown(c.p99(stack))} s, loss {shown(100 * c.number(stack, 'loss'))} %"
+            )
             for share, c in self.found.items()
             for stack in c.stacks
         ]
@@ -84,7 +87,12 @@ def mixes(
     wanted = shares or (FULL_SHARES if setting.full else SHARES)
     path, web = testbed.dumbbell(10, queue), testbed.web(trace, 10)
     scenarios = [testbed.scenario(path, web, testbed.stacks("200ms", old), seconds, repeat=SEEDS)]
-    scenarios += [testbed.scenario(path, web, testbed.stacks("200ms", old, new), seconds, repeat=SEEDS, mix={old: 1 - s, new: s}) for s in wanted]
+    scenarios += [
+        testbed.scenario(
+            path, web, testbed.stacks("200ms", old, new), seconds, repeat=SEEDS, mix={old: 1 - s, new: s}
+        )
+        for s in wanted
+    ]
     one_by_one = [one for s in scenarios for one in comparison.seeds(s)]
     runs = setting.run_all(one_by_one, label)
     parts = [comparison.gather(runs[i : i + SEEDS]) for i in range(0, len(runs), SEEDS)]
@@ -96,7 +104,12 @@ def trend(m: Mixes, words: str = "") -> Check:
     means = [float(m.mean(m.old, share).mean()) for share in m.found]
     holds = all(b >= a for a, b in pairwise(means))
     shown_means = ", ".join(f"{100 * share:g} %: {x:.4g}" for share, x in zip(m.found, means, strict=True))
-    return Check(f"{words}mean (s) of {m.old} does not fall with the share of {m.new}", "non-decreasing", shown_means, holds)
+    return Check(
+        f"{words}mean (s) of {m.old} does not fall with the share of {m.new}",
+        "non-decreasing",
+        shown_means,
+        holds,
+    )
 
 
 def picture(m: Mixes, title: str, subtitle: str) -> Figure:

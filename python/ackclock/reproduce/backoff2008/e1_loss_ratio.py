@@ -12,4 +12,7 @@ def reproduce(setting: Setting) -> Outcome:
     """100 and 120 flows with an RTO of 1 s at 50 packets/s."""
     flows = np.array([100, 120])
     p = np.array([retransmission_loss(np.ones(n), 50.0) for n in flows])
-    return Outcome([six_digits("p of 100 and 120 flows", p, [0.5, 0.583333])], {"points": pa.table({"flows": flows, "p": p})})
+    return Outcome(
+        [six_digits("p of 100 and 120 flows", p, [0.5, 0.583333])],
+        {"points": pa.table({"flows": flows, "p": p})},
+    )

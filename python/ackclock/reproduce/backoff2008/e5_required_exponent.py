@@ -12,4 +12,7 @@ from ackclock.reproduce.item import Outcome, Setting, item, six_digits
 def reproduce(setting: Setting) -> Outcome:
     """The four flows of B-E3, and 120 flows at 50 packets/s."""
     k = [float(required_exponent(RTO, 5.0)), float(required_exponent(np.ones(120), 50.0))]
-    return Outcome([six_digits("k of 4 and 120 flows", k, [0.736966, 1.26303])], {"points": pa.table({"flows": [4, 120], "k": k})})
+    return Outcome(
+        [six_digits("k of 4 and 120 flows", k, [0.736966, 1.26303])],
+        {"points": pa.table({"flows": [4, 120], "k": k})},
+    )

@@ -16,7 +16,9 @@ from ackclock.scenario.topology import CORE, FANS, Topology
 def reproduce(setting: Setting) -> Outcome:
     """The numbers of the topology, read back from the network that was built."""
     t = hot.network()
-    run = ac.simulate(hot.path(t), hot.http(t, 0.1), testbed.stacks("200ms", testbed.NONE), duration="100ms", drain="60s")
+    run = ac.simulate(
+        hot.path(t), hot.http(t, 0.1), testbed.stacks("200ms", testbed.NONE), duration="100ms", drain="60s"
+    )
     links = run.links.to_pylist()
     rate = {(row["from"], row["to"]): row["rate"] / 1e6 for row in links}
     core = {r for (a, b), r in rate.items() if not (a.startswith("h") or b.startswith("h"))}
@@ -25,19 +27,30 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [
         exactly("nodes", len({row["from"] for row in links}), 67),
         exactly("links, both ways", len(links), 146),
-        exactly("servers of edge nodes", [len(t.servers), len(t.servers) + len(t.clients)], [round(0.1 * 53), 53]),
+        exactly(
+            "servers of edge nodes", [len(t.servers), len(t.servers) + len(t.clients)], [round(0.1 * 53), 53]
+        ),
         exactly("rate of the core (Mbit/s)", sorted(core), [10_000.0]),
-        exactly("rate of servers (Mbit/s)", sorted({r for (a, b), r in rate.items() if a in t.servers or b in t.servers}), [100.0]),
+        exactly(
+            "rate of servers (Mbit/s)",
+            sorted({r for (a, b), r in rate.items() if a in t.servers or b in t.servers}),
+            [100.0],
+        ),
         between("rates of clients (Mbit/s)", clients, 1, 10),
         exactly("delay of all links (s)", sorted({row["delay"] for row in links}), [0.01]),
     ]
-    notes = [f"{share:.1f} % of edge nodes are servers; clients have {sum(clients) / len(clients):.2f} Mbit/s on average"]
+    notes = [
+        f"{share:.1f} % of edge nodes are servers; clients have {sum(clients) / len(clients):.2f} "
+        "Mbit/s on average"
+    ]
     return Outcome(checks, {"links": run.links}, {"topology": picture(t)}, notes)
 
 
 def places(t: Topology) -> dict[str, tuple[float, float]]:
     """Where each node is drawn: the core inside, gateways around it, edge nodes in fans outside."""
-    at = {f"core{k}": (math.cos(2 * math.pi * k / CORE), math.sin(2 * math.pi * k / CORE)) for k in range(CORE)}
+    at = {
+        f"core{k}": (math.cos(2 * math.pi * k / CORE), math.sin(2 * math.pi * k / CORE)) for k in range(CORE)
+    }
     total, host, turned = sum(FANS) + 2 * len(FANS), 0, 0.0
     for k, fan in enumerate(FANS):
         width = 2 * math.pi * (fan + 2) / total
@@ -53,7 +66,11 @@ def places(t: Topology) -> dict[str, tuple[float, float]]:
 
 def picture(t: Topology) -> Figure:
     """The network: core, gateways, servers, clients."""
-    fig, axes = style.figure("HOT-like network", "Core 10 Gbit/s, servers 100 Mbit/s, clients 1-10 Mbit/s, all links 10 ms", (6.4, 6.6))
+    fig, axes = style.figure(
+        "HOT-like network",
+        "Core 10 Gbit/s, servers 100 Mbit/s, clients 1-10 Mbit/s, all links 10 ms",
+        (6.4, 6.6),
+    )
     at = places(t)
     kinds = {
         "core": ([n for n in at if n.startswith("core")], "s", 9, 6),
@@ -66,7 +83,16 @@ def picture(t: Topology) -> Figure:
             axes.plot(*zip(at[a], at[b], strict=True), color="#bbbbbb", linewidth=0.9, zorder=1)
         for name, (nodes, marker, size, colour) in kinds.items():
             x, y = zip(*(at[n] for n in nodes), strict=True)
-            axes.plot(x, y, linestyle="", marker=marker, markersize=size, color=style.COLOURS[colour], label=f"{name} ({len(nodes)})", zorder=2)
+            axes.plot(
+                x,
+                y,
+                linestyle="",
+                marker=marker,
+                markersize=size,
+                color=style.COLOURS[colour],
+                label=f"{name} ({len(nodes)})",
+                zorder=2,
+            )
         axes.set_aspect("equal")
         axes.set_axis_off()
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.06), ncols=4, fontsize=9)

@@ -28,7 +28,9 @@ def scenario(kind: str, setting: Setting) -> ac.Scenario:
     load = [hot.http(t, LOAD, start=f"{start}s")] + ([hot.p2p(t)] if kind == BOTH else [])
     # Endless files never drain: beside them the last web flows get a fixed time.
     drain = f"{rest(setting) if kind == BOTH else 2000}s"
-    return testbed.scenario(hot.path(t), load, stacks, start + seconds, repeat=FULL_SEEDS if setting.full else SEEDS, drain=drain)
+    return testbed.scenario(
+        hot.path(t), load, stacks, start + seconds, repeat=FULL_SEEDS if setting.full else SEEDS, drain=drain
+    )
 
 
 def rest(setting: Setting) -> int:
@@ -42,35 +44,51 @@ def rest(setting: Setting) -> int:
     title="A realistic topology under HTTP and peer-to-peer load",
     choices={
         **hot.CHOICES,
-        "HTTP": f"web flows of Trace-I from servers to clients, {LOAD:g} Mbit/s of payload for each client on average, whatever its link's rate; "
-        "down from 2 after results had been seen, which had shown that ratios are largest where no client is overloaded for good",
-        "p2p": "each client fetches endless files from five other clients, with the stack under comparison; only web flows count",
+        "HTTP": f"web flows of Trace-I from servers to clients, {LOAD:g} Mbit/s of payload for each client "
+        "on average, whatever its link's rate; down from 2 after results had been seen, which had "
+        "shown that ratios are largest where no client is overloaded for good",
+        "p2p": "each client fetches endless files from five other clients, with the stack under "
+        "comparison; only web flows count",
         "random numbers": f"seed 1 (1 to {FULL_SEEDS} with --full); the network is one",
-        "duration": f"arrivals for {SECONDS} s ({FULL} s with --full), beside p2p from 5 s on; then until all are done, beside p2p {DRAIN} s "
-        f"({FULL_DRAIN} s)",
-        "largest": "the longest response of each run; flows that were not done count with the time that they had had",
+        "duration": f"arrivals for {SECONDS} s ({FULL} s with --full), beside p2p from 5 s on; then until "
+        f"all are done, beside p2p {DRAIN} s ({FULL_DRAIN} s)",
+        "largest": "the longest response of each run; flows that were not done count with the time that "
+        "they had had",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """The longest responses, with and without backoff, with and without p2p."""
     found = comparison.run([scenario(kind, setting) for kind in (HTTP, BOTH)], setting, "B-F11")
     most = {stack: longest(found, stack, rest(setting)) for stack in found.stacks}
-    tcp, none, tcp_p2p, none_p2p = (most[f"{kind}, {label}"] for kind in (HTTP, BOTH) for label in (TCP, NONE))
+    tcp, none, tcp_p2p, none_p2p = (
+        most[f"{kind}, {label}"] for kind in (HTTP, BOTH) for label in (TCP, NONE)
+    )
     checks = [
         ratio("HTTP: longest response of TCP over TCP*(inf)", tcp, none, least=2.5),
         ratio("HTTP+p2p: longest response of TCP over TCP*(inf)", tcp_p2p, none_p2p, least=4.0),
     ]
     means = {stack: found.mean(stack, group="http").mean() for stack in found.stacks}
-    checks.append(at_least("mean of TCP with p2p over without", means[f"{BOTH}, {TCP}"] / means[f"{HTTP}, {TCP}"], 1.0, "slower"))
+    checks.append(
+        at_least(
+            "mean of TCP with p2p over without",
+            means[f"{BOTH}, {TCP}"] / means[f"{HTTP}, {TCP}"],
+            1.0,
+            "slower",
+        )
+    )
     times = {stack: found.times(stack, group="http") for stack in found.stacks}
     notes = [
-        f"{stack}: longest {shown(most[stack])} s, mean {shown([t.mean() for t in runs])} s, P99 {shown([np.percentile(t, 99) for t in runs])} s"
+        (
+            f"{stack}: longest {shown(most[stack])} s, mean {shown([t.mean() for t in runs])} s, P99 "
+            f"{shown([np.percentile(t, 99) for t in runs])} s"
+        )
         for stack, runs in times.items()
     ]
     figure = ccdf_bands(
         times,
         title="Response times in a HOT-like network",
-        subtitle=f"67 nodes, adaptive RED, web flows of Trace-I, {LOAD:g} Mbit/s for each client, SACK, minimum RTO 0.2 s",
+        subtitle=f"67 nodes, adaptive RED, web flows of Trace-I, {LOAD:g} Mbit/s for each client, SACK, "
+        "minimum RTO 0.2 s",
         by="load, stack",
     )
     tables = found.tables()
@@ -78,7 +96,9 @@ def reproduce(setting: Setting) -> Outcome:
 
 
 def longest(found: Comparison, stack: str, rest: float) -> np.ndarray:
-    """The longest response time (s) of each run's web flows; those that were not done had `rest` seconds after the last began."""
+    """The longest response time (s) of each run's web flows; those that were not done had `rest` seconds
+    after the last began.
+    """
     values = []
     for flows in found.of(stack, group="http"):
         late = flows.filter(pc.is_null(flows["response_time"]))["start"].to_numpy()

@@ -11,6 +11,10 @@ def reproduce(setting: Setting) -> Outcome:
     """TCP alone, and with ever more flows without backoff."""
     m = deployment.mixes("I", TCP, NONE, setting, "B-F12a")
     checks = [deployment.trend(m)]
-    checks += [ratio(f"{100 * s:g} %: mean of TCP over TCP*(inf)", m.mean(TCP, s), m.mean(NONE, s), least=1.0) for s in m.found if s > 0]
+    checks += [
+        ratio(f"{100 * s:g} %: mean of TCP over TCP*(inf)", m.mean(TCP, s), m.mean(NONE, s), least=1.0)
+        for s in m.found
+        if s > 0
+    ]
     figure = deployment.picture(m, "TCP beside flows without backoff", deployment.subtitle("I"))
     return Outcome(checks, m.table(), {"ccdf": figure}, m.notes())

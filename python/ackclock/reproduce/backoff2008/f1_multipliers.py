@@ -35,12 +35,20 @@ def rule(stack: str) -> tuple[str, list[tuple[str, str]]]:
     "B-F1",
     kind="CF",
     title="Timeout against backoff round, TCP to TCP*(inf)",
-    choices={"where the multipliers come from": "the backoff policies that simulations run, asked with an RTO of 1 s"},
+    choices={
+        "where the multipliers come from": "the backoff policies that simulations run, asked with an RTO "
+        "of 1 s"
+    },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Asks the backoff policies themselves for the timeouts of seven rounds."""
-    got = {stack: [ns / RTO_NS for ns in _core.backoff_schedule(*rule(stack), RTO_NS, ROUNDS)] for stack in EXPECTED}
-    checks = [exactly(f"multipliers of {stack}", got[stack], expected) for stack, expected in EXPECTED.items()]
+    got = {
+        stack: [ns / RTO_NS for ns in _core.backoff_schedule(*rule(stack), RTO_NS, ROUNDS)]
+        for stack in EXPECTED
+    }
+    checks = [
+        exactly(f"multipliers of {stack}", got[stack], expected) for stack, expected in EXPECTED.items()
+    ]
     checks.append(exactly("time of 7 timeouts, in RTOs", [sum(m) for m in got.values()], SUMS))
     columns = {
         "stack": [stack for stack in got for _ in range(ROUNDS)],
@@ -51,7 +59,9 @@ def reproduce(setting: Setting) -> Outcome:
 
 
 def _figure(got: dict[str, list[float]]) -> Figure:
-    fig, axes = style.figure("Timeout against backoff round", "Multiplier of RTO for the j-th consecutive timeout of one packet")
+    fig, axes = style.figure(
+        "Timeout against backoff round", "Multiplier of RTO for the j-th consecutive timeout of one packet"
+    )
     with mpl.rc_context(style.SETTINGS):
         for i, (stack, multipliers) in enumerate(got.items()):
             axes.plot(range(ROUNDS), multipliers, marker="o", markersize=4, **style.line(i))

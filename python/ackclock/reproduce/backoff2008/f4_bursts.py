@@ -34,7 +34,8 @@ def scenario(length: float, seconds: float) -> ac.Scenario:
     title="Arrivals in bursts",
     choices={
         **testbed.CHOICES,
-        "arrivals": f"Poisson during ON at twice the average rate; payload of {LOAD:g} times the capacity on average",
+        "arrivals": f"Poisson during ON at twice the average rate; payload of {LOAD:g} times the capacity "
+        "on average",
         "lengths": f"{', '.join(f'{x:g}' for x in LENGTHS)} s, ON as long as OFF, all alike",
         "random numbers": f"seeds 1 to {SEEDS}",
         "duration": f"arrivals for {SECONDS} s ({FULL} s with --full), then as long as the last flows need",
@@ -43,17 +44,30 @@ def scenario(length: float, seconds: float) -> ac.Scenario:
 )
 def reproduce(setting: Setting) -> Outcome:
     """Mean and 99th percentile against the length of bursts."""
-    found = comparison.run([scenario(length, FULL if setting.full else SECONDS) for length in LENGTHS], setting, "B-F4")
+    found = comparison.run(
+        [scenario(length, FULL if setting.full else SECONDS) for length in LENGTHS], setting, "B-F4"
+    )
     checks: list[Check] = []
     for length in LENGTHS:
         tcp, none = (f"{label}, {length:g} s" for label in (TCP, NONE))
-        tail = ratio(f"{length:g} s: P99 of TCP over TCP*(inf)", found.p99(tcp), found.p99(none), least=1.4, most=3.0)
+        tail = ratio(
+            f"{length:g} s: P99 of TCP over TCP*(inf)", found.p99(tcp), found.p99(none), least=1.4, most=3.0
+        )
         means = found.mean(tcp).mean() / found.mean(none).mean()
         limit = found.p99(tcp).mean() / found.p99(none).mean()
-        checks += [tail, at_most(f"{length:g} s: mean of TCP over TCP*(inf)", means, limit, "below the ratio of P99")]
+        checks += [
+            tail,
+            at_most(f"{length:g} s: mean of TCP over TCP*(inf)", means, limit, "below the ratio of P99"),
+        ]
     checks += [rising(f"{name} of {label}", values) for name, label, values in series(found)]
     rows = [
-        {"quantity": name, "stack": label, "length": length, "seconds": float(v.mean()), "half_width": half_width(v)}
+        {
+            "quantity": name,
+            "stack": label,
+            "length": length,
+            "seconds": float(v.mean()),
+            "half_width": half_width(v),
+        }
         for name, label, values in series(found)
         for length, v in zip(LENGTHS, values, strict=True)
     ]
@@ -63,26 +77,50 @@ def reproduce(setting: Setting) -> Outcome:
 def series(found: Comparison) -> list[tuple[str, str, list[np.ndarray]]]:
     """Name of the quantity, stack, and an array over the seeds for each length."""
     taken = {"mean": found.mean, "P99": found.p99}
-    return [(name, label, [take(f"{label}, {length:g} s") for length in LENGTHS]) for name, take in taken.items() for label in (TCP, NONE)]
+    return [
+        (name, label, [take(f"{label}, {length:g} s") for length in LENGTHS])
+        for name, take in taken.items()
+        for label in (TCP, NONE)
+    ]
 
 
 def rising(name: str, values: list[np.ndarray]) -> Check:
     """Whether the means do not decrease, within 10 %."""
     means = np.array([v.mean() for v in values])
     holds = bool((means >= 0.9 * np.maximum.accumulate(means)).all())
-    return Check(f"{name} does not decrease with the length", "within 10 %", ", ".join(f"{m:.4g}" for m in means) + " s", holds)
+    return Check(
+        f"{name} does not decrease with the length",
+        "within 10 %",
+        ", ".join(f"{m:.4g}" for m in means) + " s",
+        holds,
+    )
 
 
 def picture(found: Comparison) -> Figure:
     """Both quantities against the length, with confidence bands."""
-    fig, axes = style.figure("Response times under bursts", f"10 Mbit/s RED, Trace-I, load {LOAD:g}, SACK, minimum RTO 0.2 s; bands: 95 % confidence")
+    fig, axes = style.figure(
+        "Response times under bursts",
+        f"10 Mbit/s RED, Trace-I, load {LOAD:g}, SACK, minimum RTO 0.2 s; bands: 95 % confidence",
+    )
     with mpl.rc_context(style.SETTINGS):
         for i, (name, label, values) in enumerate(series(found)):
             mean, width = np.array([v.mean() for v in values]), np.array([half_width(v) for v in values])
             look = style.line(i)
             axes.plot(LENGTHS, mean, marker="o", markersize=4, label=f"{name}, {label}", **look)
-            axes.fill_between(LENGTHS, np.maximum(mean - width, 1e-3), mean + width, color=look["color"], alpha=0.2, linewidth=0)
-        axes.set(xlabel="length of ON and of OFF periods (s)", ylabel="response time (s)", xscale="log", yscale="log")
+            axes.fill_between(
+                LENGTHS,
+                np.maximum(mean - width, 1e-3),
+                mean + width,
+                color=look["color"],
+                alpha=0.2,
+                linewidth=0,
+            )
+        axes.set(
+            xlabel="length of ON and of OFF periods (s)",
+            ylabel="response time (s)",
+            xscale="log",
+            yscale="log",
+        )
         axes.set_xticks(LENGTHS, [f"{x:g}" for x in LENGTHS])
         axes.minorticks_off()
         axes.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))

@@ -4,7 +4,12 @@ from ackclock.reproduce.backoff2008 import variants
 from ackclock.reproduce.item import Outcome, Setting, item
 
 
-@item("B-F5b", kind="SIM", title="Tahoe, Reno and SACK over drop-tail, with and without backoff", choices=variants.CHOICES)
+@item(
+    "B-F5b",
+    kind="SIM",
+    title="Tahoe, Reno and SACK over drop-tail, with and without backoff",
+    choices=variants.CHOICES,
+)
 def reproduce(setting: Setting) -> Outcome:
     """Three variants of TCP, each with and without backoff."""
     return variants.experiment("drop-tail", setting, "B-F5b")

@@ -33,7 +33,9 @@ def scenario(share: float, p1: float, p2: float, dead: int, seed: int) -> ac.Sce
 
 def simulated(run: Run) -> float:
     """Packets that the second link drops, over those that the first one carried."""
-    first, second = (next(row for row in run.links.to_pylist() if row["name"] == name) for name in ("hop1", "hop2"))
+    first, second = (
+        next(row for row in run.links.to_pylist() if row["name"] == name) for name in ("hop1", "hop2")
+    )
     return second["dropped_wire"] / first["packets"]
 
 
@@ -46,7 +48,8 @@ def _source(name: str, share: float, end: str) -> Any:
     kind="CF, SIM",
     title="Share of dead packets against the share of flows with two bottlenecks",
     choices={
-        "simulation": "datagrams of 1000 bytes at a constant rate over two links, each of which loses packets at random after carrying them",
+        "simulation": "datagrams of 1000 bytes at a constant rate over two links, each of which loses "
+        "packets at random after carrying them",
         "length": f"as long as {DEAD} dead packets take (ten times as many with --full)",
         "random numbers": "a seed of its own for each point",
         "within 5 %": "of each of the twelve points by itself",
@@ -59,7 +62,13 @@ def reproduce(setting: Setting) -> Outcome:
     points = [(share, a, b) for share in SHARES for a, b in LOSSES]
     runs = setting.run_all([scenario(*point, dead, seed) for seed, point in enumerate(points, 1)], "B-F8")
     rows = [
-        {"share": share, "p1": a, "p2": b, "alpha": float(dead_packets(share, a, b)), "simulated": simulated(run)}
+        {
+            "share": share,
+            "p1": a,
+            "p2": b,
+            "alpha": float(dead_packets(share, a, b)),
+            "simulated": simulated(run),
+        }
         for (share, a, b), run in zip(points, runs, strict=True)
     ]
     off = max(abs(row["simulated"] / row["alpha"] - 1) for row in rows)
@@ -73,13 +82,24 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """Lines of equation (7), and the simulated points on them."""
-    fig, axes = style.figure("Dead packets at the first of two bottlenecks", "Lines: equation (7). Marks: simulations. Dotted: 5 % of flows")
+    fig, axes = style.figure(
+        "Dead packets at the first of two bottlenecks",
+        "Lines: equation (7). Marks: simulations. Dotted: 5 % of flows",
+    )
     x = np.linspace(0, 1, 101)
     with mpl.rc_context(style.SETTINGS):
         for i, (p1, p2) in enumerate(LOSSES):
-            axes.plot(x, dead_packets(x, p1, p2), label=f"p1 = {100 * p1:g} %, p2 = {100 * p2:g} %", **style.line(i))
+            axes.plot(
+                x, dead_packets(x, p1, p2), label=f"p1 = {100 * p1:g} %, p2 = {100 * p2:g} %", **style.line(i)
+            )
             mine = [row for row in rows if (row["p1"], row["p2"]) == (p1, p2)]
-            look = {"linestyle": "", "marker": "o", "markersize": 5, "fillstyle": "none", "color": style.COLOURS[i]}
+            look = {
+                "linestyle": "",
+                "marker": "o",
+                "markersize": 5,
+                "fillstyle": "none",
+                "color": style.COLOURS[i],
+            }
             axes.plot([r["share"] for r in mine], [r["simulated"] for r in mine], **look)
         axes.axvline(0.05, color="#777777", linestyle=":", linewidth=1)
         axes.set(xlabel="share of the load that crosses both, L0/(L0 + L1)", xlim=(0, 1.02), ylim=(0, None))

@@ -12,7 +12,12 @@ def reproduce(setting: Setting) -> Outcome:
     """Short flows over two bottlenecks and over the first alone."""
     found = crossing.compare("I", setting, "B-F9a")
     checks = [
-        ratio(f"{group}: mean of TCP*(inf) over TCP", found.mean(NONE, group=group), found.mean(TCP, group=group), most=1.0)
+        ratio(
+            f"{group}: mean of TCP*(inf) over TCP",
+            found.mean(NONE, group=group),
+            found.mean(TCP, group=group),
+            most=1.0,
+        )
         for group in (two.FAR, two.NEAR)
     ]
     return crossing.outcome(found, checks, "I")

@@ -12,7 +12,12 @@ def reproduce(setting: Setting) -> Outcome:
     """Sizes of a heavy tail over two bottlenecks and over the first alone."""
     found = crossing.compare("II", setting, "B-F9b")
     checks = [
-        ratio(f"{group}: mean of TCP*(inf) over TCP", found.mean(NONE, group=group), found.mean(TCP, group=group), most=most)
+        ratio(
+            f"{group}: mean of TCP*(inf) over TCP",
+            found.mean(NONE, group=group),
+            found.mean(TCP, group=group),
+            most=most,
+        )
         for group, most in ((two.FAR, 1.0), (two.NEAR, 1.15))
     ]
     return crossing.outcome(found, checks, "II")

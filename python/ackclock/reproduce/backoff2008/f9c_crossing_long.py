@@ -17,5 +17,9 @@ def reproduce(setting: Setting) -> Outcome:
     checks = []
     for group in (two.FAR, two.NEAR):
         done = {stack: crossing.finished_within(found, stack, group, WITHIN) for stack in (TCP, NONE)}
-        checks.append(ratio(f"{group}: share done within {WITHIN} s, TCP*(inf) over TCP", done[NONE], done[TCP], least=1.0))
+        checks.append(
+            ratio(
+                f"{group}: share done within {WITHIN} s, TCP*(inf) over TCP", done[NONE], done[TCP], least=1.0
+            )
+        )
     return crossing.outcome(found, checks, "III")

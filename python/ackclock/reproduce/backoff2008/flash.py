@@ -31,10 +31,11 @@ CHOICES = {
     "load": "80 % of the bottleneck, headers included, by web flows of Trace-I; the crowd comes on top",
     "queue": "drop-tail of 2 bandwidth-delay products of the mean round-trip time, both ways",
     "crowds": "Pareto periods of shape 1.5, means 16 s ON and 8 s OFF",
-    "UDP crowd": f"one source of {UDP_RATE:g} Mbit/s, datagrams of 1000 bytes: what makes the loss of about 45 %; "
-    "raised from 9 Mbit/s after a first run, which lost less",
+    "UDP crowd": f"one source of {UDP_RATE:g} Mbit/s, datagrams of 1000 bytes: what makes the loss of "
+    "about 45 %; raised from 9 Mbit/s after a first run, which lost less",
     "TCP crowd": f"{TCP_RATE} connections a second of Trace-I during ON",
-    "loss in ON": f"measured in runs of their own with one crowd from {ONSET:g} to {UNTIL:g} s, at the bottleneck in that time",
+    "loss in ON": f"measured in runs of their own with one crowd from {ONSET:g} to {UNTIL:g} s, at the "
+    "bottleneck in that time",
     "near the onset": f"flows that begin within {NEAR:g} s of that crowd's onset",
     "duration": f"arrivals for {SECONDS} s ({FULL} s with --full), then as long as the last flows need",
     "flows counted": "those of the base load and, in a TCP crowd, the crowd's as well",
@@ -49,7 +50,15 @@ def base() -> Workload:
 def crowds(kind: str) -> Workload:
     """Crowds that come and go: `udp` or `tcp`."""
     if kind == "udp":
-        return ac.UdpOnOff(name="crowd", rate=f"{UDP_RATE}Mbit/s", bytes="1000B", on=f"{ON}s", off=f"{OFF}s", periods="pareto", shape=1.5)
+        return ac.UdpOnOff(
+            name="crowd",
+            rate=f"{UDP_RATE}Mbit/s",
+            bytes="1000B",
+            on=f"{ON}s",
+            off=f"{OFF}s",
+            periods="pareto",
+            shape=1.5,
+        )
     arrivals = ac.arrivals.OnOff(on=f"{ON}s", off=f"{OFF}s", periods="pareto", shape=1.5)
     return ac.Web(name="crowd", trace="I", arrival_rate=TCP_RATE * ON / (ON + OFF), arrivals=arrivals)
 
@@ -79,7 +88,9 @@ def onset(kind: str, setting: Setting, label: str, *, share: tuple[float, float]
 
 @dataclass(frozen=True)
 class Violations:
-    """How often packet conservation was violated (B-A4): timeouts below the round-trip time, all copies of what was not lost, retransmissions."""
+    """How often packet conservation was violated (B-A4): timeouts below the round-trip time, all copies of
+    what was not lost, retransmissions.
+    """
 
     timeouts: int
     copies: int
@@ -92,7 +103,10 @@ class Violations:
 
     def __str__(self) -> str:
         share = 100 * self.copies / max(self.retransmissions, 1)
-        words = f"{self.timeouts} timeouts below RTT and {self.copies} ({share:.3g} %) needless copies by any cause"
+        words = (
+            f"{self.timeouts} timeouts below RTT and {self.copies} ({share:.3g} %) needless copies by "
+            "any cause"
+        )
         return f"{words}, in {self.retransmissions} retransmissions"
 
 
@@ -100,15 +114,22 @@ def violations(found: Comparison, stack: str, since: float = 0.0, until: float =
     """Those of the flows that began in a time."""
     counts = np.zeros(3, int)
     for flows in found.of(stack):
-        mine = flows.filter(pc.and_(pc.greater_equal(flows["start"], since), pc.less_equal(flows["start"], until)))
-        counts += [pc.sum(mine[c]).as_py() or 0 for c in ("spurious_timeouts", "unneeded_retransmissions", "retransmitted_segments")]
+        mine = flows.filter(
+            pc.and_(pc.greater_equal(flows["start"], since), pc.less_equal(flows["start"], until))
+        )
+        counts += [
+            pc.sum(mine[c]).as_py() or 0
+            for c in ("spurious_timeouts", "unneeded_retransmissions", "retransmitted_segments")
+        ]
     return Violations(*counts.tolist())
 
 
 def experiment(kind: str, loss: tuple[float, float], title: str, setting: Setting, label: str) -> Outcome:
     """One crowd for loss and violations, many for response times. loss: between which the register has it."""
     once = onset(kind, setting, label)
-    found = comparison.run(scenario(crowds(kind), FULL if setting.full else SECONDS), setting, label, share=(0.4, 1.0))
+    found = comparison.run(
+        scenario(crowds(kind), FULL if setting.full else SECONDS), setting, label, share=(0.4, 1.0)
+    )
     near = violations(once, NONE, ONSET - NEAR, ONSET + NEAR)
     measured = once.number(TCP, "loss")
     checks = [

@@ -15,9 +15,11 @@ PEERS = 5
 
 CHOICES = {
     **{key: testbed.CHOICES[key] for key in ("packets", "backoff counter", "giving up", "numbers checked")},
-    "edges": "the paper's are not published: a HOT-like network by a rule of our own, `ackclock.scenario.topology.hot_like`, with seed 1",
+    "edges": "the paper's are not published: a HOT-like network by a rule of our own, "
+    "`ackclock.scenario.topology.hot_like`, with seed 1",
     "servers": "10 % of the 53 edge nodes, rounded to 5, drawn at random",
-    "rates": "10 Gbit/s among core nodes and gateways; 100 Mbit/s to servers; uniform between 1 and 10 Mbit/s to each client, the same both ways",
+    "rates": "10 Gbit/s among core nodes and gateways; 100 Mbit/s to servers; uniform between 1 and 10 "
+    "Mbit/s to each client, the same both ways",
     "queue": f"RED that aims at {TARGET} and adapts itself, with room for 200 ms",
     "round-trip times": "what the links take, 10 ms each: 80 to 140 ms between a client and a server",
 }
@@ -31,15 +33,24 @@ def network(seed: int = 1) -> Topology:
 def path(t: Topology) -> ac.Graph:
     """Its links with their queues."""
     red = ac.queue.Red(target_delay=TARGET, limit="200ms")
-    return ac.Graph([Edge(a, b, ac.Link(rate, delay=delay, queue=red), f"{a}-{b}") for a, b, rate, delay in t.edges], rtt="links")
+    return ac.Graph(
+        [Edge(a, b, ac.Link(rate, delay=delay, queue=red), f"{a}-{b}") for a, b, rate, delay in t.edges],
+        rtt="links",
+    )
 
 
 def http(t: Topology, per_client: float, **more: Any) -> Workload:
-    """Web flows of Trace-I from any server to any client: so many Mbit/s of payload for each client on average."""
+    """Web flows of Trace-I from any server to any client: so many Mbit/s of payload for each client on
+    average.
+    """
     rate = per_client * 1e6 * len(t.clients) / 8 / 3351.19
-    return ac.Web(name="http", trace="I", arrival_rate=rate, server=list(t.servers), client=list(t.clients), **more)
+    return ac.Web(
+        name="http", trace="I", arrival_rate=rate, server=list(t.servers), client=list(t.clients), **more
+    )
 
 
 def p2p(t: Topology, spread: str = "5s") -> Workload:
     """Endless files that every client fetches from five others, beginning within so long."""
-    return ac.Bulk(name="p2p", client=list(t.clients), server=list(t.clients), per_server=PEERS, spread=spread)
+    return ac.Bulk(
+        name="p2p", client=list(t.clients), server=list(t.clients), per_server=PEERS, spread=spread
+    )

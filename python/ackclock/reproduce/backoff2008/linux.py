@@ -22,9 +22,13 @@ PLAIN = "tcp_recovery 0, no probes"
 CLOSED = "linear timeouts, server closes first"
 
 COMMON = {"net.ipv4.tcp_congestion_control": "cubic", "net.ipv4.tcp_no_metrics_save": "1"}
-"""Parameters of all kernels: the rule, which a namespace takes from the machine, and no memory of earlier connections to a host."""
+"""Parameters of all kernels: the rule, which a namespace takes from the machine, and no memory of earlier
+connections to a host.
+"""
 WITHOUT = {"net.ipv4.tcp_recovery": "0", "net.ipv4.tcp_early_retrans": "0"}
-"""No probe is sent for a lost tail and, in kernels before `RACK_ALWAYS`, losses are found by three duplicates alone."""
+"""No probe is sent for a lost tail and, in kernels before `RACK_ALWAYS`, losses are found by three duplicates
+alone.
+"""
 RACK_ALWAYS = (6, 17)
 """Linux from which on RACK finds the losses whatever `tcp_recovery` says, where SACK is used."""
 
@@ -49,7 +53,9 @@ class Linux:
 
 
 def twin(backoff: Any, max_rto: str = "120s") -> ac.Stack:
-    """Linux in the policies of the engine. Its RTO is SRTT and at least 200 ms more, which makes the variation's floor as well."""
+    """Linux in the policies of the engine. Its RTO is SRTT and at least 200 ms more, which makes the
+    variation's floor as well.
+    """
     return ac.Stack(
         "cubic",
         estimator=ac.Rfc6298(clock_granularity="200ms", min_rto="200ms", max_rto=max_rto, initial_rto="1s"),
@@ -67,24 +73,34 @@ THIN = twin(ac.backoff.ThinLinear(max_timeout="120s"))
 STACKS = {
     AS_IS: Linux(DOUBLING),
     LINEAR: Linux(THIN, options={"TCP_THIN_LINEAR_TIMEOUTS": 1}),
-    CAPPED: Linux(twin(ac.backoff.FreebsdSyn(max_timeout="1s", r2_time="14s"), "1s"), options={"TCP_RTO_MAX_MS": 1000}),
+    CAPPED: Linux(
+        twin(ac.backoff.FreebsdSyn(max_timeout="1s", r2_time="14s"), "1s"), options={"TCP_RTO_MAX_MS": 1000}
+    ),
     PLAIN: Linux(DOUBLING, WITHOUT),
 }
 """Those of the quick form."""
 CLOSING = {CLOSED: Linux(DOUBLING, options={"TCP_THIN_LINEAR_TIMEOUTS": 1}, server_closes=True)}
-"""Linear timeouts where they do not hold: a server that closes leaves the state ESTABLISHED, so that the twin has none."""
+"""Linear timeouts where they do not hold: a server that closes leaves the state ESTABLISHED, so that the twin
+has none.
+"""
 WHEEL = "Linux as it is, timeouts on ticks of 32 ms"
 WHEELED = {WHEEL: Linux(DOUBLING.but(timer=ac.timer.RestartOnAck(heartbeat="32ms")))}
-"""A twin alone. At 250 Hz Linux's timer wheel rounds a timeout above 252 ms up to the next 32 ms, and one above 2 s to the next 256 ms."""
+"""A twin alone. At 250 Hz Linux's timer wheel rounds a timeout above 252 ms up to the next 32 ms, and one
+above 2 s to the next 256 ms.
+"""
 
 TWIN_CHOICES = {
-    "twin": "CUBIC, initial window 10, SACK, timestamps, F-RTO; RTO = SRTT + max(200 ms, 4 RTTVAR), 1 s before the first sample; five SYN timeouts "
-    "of 1 s, then doubled, ten retries (tcp_syn_linear_timeouts 4, tcp_syn_retries 6); 16 quick acks, then every second segment or 40 ms; backoff "
-    "reset by a new acknowledgment. It has no RACK and no TLP, hence the fourth kernel, which has no probes and, before Linux 6.17, no RACK "
-    "(later ones have it whatever tcp_recovery says), and the same twin as the first",
-    "timer wheel": "the twins' timers are exact; Linux's expire on ticks of 32 ms or more, so that flows send again together, in bursts. With "
-    "--full there is one twin more with such ticks, added when the full form had been run and drop-tail's twins had fallen short",
-    "twin of linear timeouts": "less than four full segments in flight (Linux counts packets): no backoff at the first six expiries in a row",
+    "twin": "CUBIC, initial window 10, SACK, timestamps, F-RTO; RTO = SRTT + max(200 ms, 4 RTTVAR), 1 s "
+    "before the first sample; five SYN timeouts of 1 s, then doubled, ten retries "
+    "(tcp_syn_linear_timeouts 4, tcp_syn_retries 6); 16 quick acks, then every second segment or "
+    "40 ms; backoff reset by a new acknowledgment. It has no RACK and no TLP, hence the fourth "
+    "kernel, which has no probes and, before Linux 6.17, no RACK (later ones have it whatever "
+    "tcp_recovery says), and the same twin as the first",
+    "timer wheel": "the twins' timers are exact; Linux's expire on ticks of 32 ms or more, so that flows "
+    "send again together, in bursts. With --full there is one twin more with such ticks, "
+    "added when the full form had been run and drop-tail's twins had fallen short",
+    "twin of linear timeouts": "less than four full segments in flight (Linux counts packets): no backoff "
+    "at the first six expiries in a row",
 }
 
 
@@ -113,7 +129,13 @@ class Measured:
         """Its row in the table."""
         finished = self.times[np.isfinite(self.times)]
         return {
-            **{"world": self.world, "stack": self.stack, "seed": self.seed, "flows": self.times.size, "finished": finished.size},
+            **{
+                "world": self.world,
+                "stack": self.stack,
+                "seed": self.seed,
+                "flows": self.times.size,
+                "finished": finished.size,
+            },
             **{"mean": float(finished.mean()), "median": self.quantile(0.5), "p99": self.quantile(0.99)},
             **{"loss": self.loss, "goodput": self.goodput, "sent": self.sent, "timeouts": self.timeouts},
         }
@@ -126,7 +148,10 @@ def recovery(release: str) -> str:
         return f"{PLAIN}: whether RACK is off cannot be told of the release `{release}`"
     number = (int(found[1]), int(found[2]))
     if number >= RACK_ALWAYS:
-        return f"{PLAIN}: Linux {found[0]} finds losses by RACK whatever tcp_recovery says, so that it lacks the probes alone"
+        return (
+            f"{PLAIN}: Linux {found[0]} finds losses by RACK whatever tcp_recovery says, so that it "
+            "lacks the probes alone"
+        )
     return f"{PLAIN}: Linux {found[0]} has RACK off and finds losses by three duplicates"
 
 
@@ -137,7 +162,9 @@ def twin_of(label: str, stacks: dict[str, Linux]) -> str:
 
 @dataclass(frozen=True)
 class Load:
-    """What the stacks are put under: the transfers of Trace-I over the testbed's congested bottleneck (B-F2a)."""
+    """What the stacks are put under: the transfers of Trace-I over the testbed's congested bottleneck
+    (B-F2a).
+    """
 
     queue: str
     seeds: int
@@ -147,13 +174,19 @@ class Load:
     """Time after that."""
 
     def scenario(self, stacks: dict[str, Linux]) -> ac.Scenario:
-        """The scenario for the twins of these stacks, each under the name of the first stack that it is a twin of."""
+        """The scenario for the twins of these stacks, each under the name of the first stack that it is a
+        twin of.
+        """
         twins = {twin_of(label, stacks): s.twin for label, s in stacks.items()}
         more = {"repeat": self.seeds, "drain": f"{self.drain:g}s"}
-        return testbed.scenario(testbed.dumbbell(10, self.queue), testbed.web("I", 10), twins, self.seconds, **more)
+        return testbed.scenario(
+            testbed.dumbbell(10, self.queue), testbed.web("I", 10), twins, self.seconds, **more
+        )
 
 
-def simulated(load: Load, stacks: dict[str, Linux], setting: Setting, share: tuple[float, float]) -> list[Measured]:
+def simulated(
+    load: Load, stacks: dict[str, Linux], setting: Setting, share: tuple[float, float]
+) -> list[Measured]:
     """The twins' runs."""
     found = comparison.run(load.scenario(stacks), setting, "B-S9", share=share)
     measured = []
@@ -193,7 +226,9 @@ def kernels(load: Load, stacks: dict[str, Linux], setting: Setting, share: tuple
             setting.progress(begin + part * width, "B-S9, real packets")
 
         sets = [[stacks[label].run(scenario.but({"seed": seed, "repeat": 1}))] for seed, label in batch]
-        for (seed, label), runs in zip(batch, side_by_side(sets, seconds=load.seconds + load.drain + 1, progress=tell), strict=True):
+        for (seed, label), runs in zip(
+            batch, side_by_side(sets, seconds=load.seconds + load.drain + 1, progress=tell), strict=True
+        ):
             if isinstance(runs, str):
                 found.missing[label] = runs
                 continue
@@ -209,7 +244,9 @@ def of_kernel(stack: str, seed: int, run: dict[str, Any], seconds: float) -> Mea
     count = {key: sum(v or 0 for v in flows[key]) for key in ("data_segments_sent", "timeouts")}
     loss = path["dropped_queue"] / max(path["offered"], 1)
     goodput = 8 * run["received_loaded"] / seconds
-    return Measured("kernel", stack, seed, times, loss, goodput, count["data_segments_sent"], count["timeouts"])
+    return Measured(
+        "kernel", stack, seed, times, loss, goodput, count["data_segments_sent"], count["timeouts"]
+    )
 
 
 def finite(times: Sequence[float | None]) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""The same flows in two worlds: with the same seed they arrive at the same moments and are as large, and only what was changed is different."""
+"""The same flows in two worlds: with the same seed they arrive at the same moments and are as large, and only
+what was changed is different.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ class Pairs:
 
 
 def pairs(before: Sequence[pa.Table], after: Sequence[pa.Table]) -> Pairs:
-    """Pairs flows of runs with the same seeds, by number; flows that only one of the worlds has are left out, such as those of another stack.
+    """Pairs flows of runs with the same seeds, by number; flows that only one of the worlds has are left out,
+    such as those of another stack.
 
     Raises ValueError where flows of one number are not the same.
     """
@@ -52,7 +55,9 @@ def pairs(before: Sequence[pa.Table], after: Sequence[pa.Table]) -> Pairs:
         _, i, j = np.intersect1d(left, right, assume_unique=True, return_indices=True)
         for column in ("start", "size"):
             if not np.array_equal(a.column(column).to_numpy()[i], b.column(column).to_numpy()[j]):
-                raise ValueError(f"flows of the same number differ in {column}: the two worlds do not have the same flows")
+                raise ValueError(
+                    f"flows of the same number differ in {column}: the two worlds do not have the same flows"
+                )
         x, y = a.column("response_time").to_numpy()[i], b.column("response_time").to_numpy()[j]
         both = np.isfinite(x) & np.isfinite(y)
         parts.append((x[both], y[both], a.column("size").to_numpy()[i][both]))

@@ -53,16 +53,20 @@ def scenario(kind: str, setting: Setting) -> ac.Scenario:
     choices={
         **testbed.CHOICES,
         "load": "70 % of the bottleneck, headers included, by web flows of Trace-I",
-        "episodes": f"{LENGTH} s ({FULL_LENGTH} s with --full) of {UDP_MBIT} Mbit/s of datagrams, or of web flows with {TCP_LOAD:g} times the "
-        "capacity",
-        "chosen after a first run": "with 20 s of datagrams or of three times the capacity, 120 s were not enough to recover from the latter with "
-        "either stack; the checks are as they were",
+        "episodes": f"{LENGTH} s ({FULL_LENGTH} s with --full) of {UDP_MBIT} Mbit/s of datagrams, or of "
+        f"web flows with {TCP_LOAD:g} times the capacity",
+        "chosen after a first run": "with 20 s of datagrams or of three times the capacity, 120 s were not "
+        "enough to recover from the latter with either stack; the checks are "
+        "as they were",
         "random numbers": f"seeds 1 to {SEEDS}",
-        "recovered": "the first second after the end in which no more flows are under way on average than in the busiest second before the episode",
+        "recovered": "the first second after the end in which no more flows are under way on average than "
+        "in the busiest second before the episode",
         "cleared": "when 99 % of the flows that were under way at the end are done",
         "newcomers": f"flows that begin within {NEWCOMERS} s after the end",
-        "tolerances": "TCP*(inf) takes at most as long as TCP for both; newcomers' mean at most 1.05 of TCP's",
-        "duration": f"arrivals for {AFTER} s after the end ({FULL_AFTER} s with --full), then as long as the last flows need",
+        "tolerances": "TCP*(inf) takes at most as long as TCP for both; newcomers' mean at most 1.05 of "
+        "TCP's",
+        "duration": f"arrivals for {AFTER} s after the end ({FULL_AFTER} s with --full), then as long as "
+        "the last flows need",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -84,16 +88,30 @@ def reproduce(setting: Setting) -> Outcome:
                 "cleared": np.array([cleared(*spans(flows), end) for flows in runs]),
                 "newcomers": np.array([newcomers(*spans(flows), end) for flows in runs]),
             }
-            rows.append({"episode": kind, "stack": label} | {key: float(v.mean()) for key, v in measured[label].items()})
+            rows.append(
+                {"episode": kind, "stack": label}
+                | {key: float(v.mean()) for key, v in measured[label].items()}
+            )
             told = ", ".join(f"{key} {shown(v)} s" for key, v in measured[label].items())
-            notes.append(f"{kind}, {label}: {told}; {np.mean([line[end] for line in lines[stack]]):.4g} flows under way at the end")
+            notes.append(
+                f"{kind}, {label}: {told}; {np.mean([line[end] for line in lines[stack]]):.4g} flows "
+                "under way at the end"
+            )
         for key, words, most in (
             ("recovered", "time until recovered", 1.0),
             ("cleared", "time until cleared", 1.0),
             ("newcomers", "mean of newcomers", 1.05),
         ):
-            checks.append(ratio(f"{kind}: {words}, TCP*(inf) over TCP", measured[NONE][key], measured[TCP][key], most=most))
-    series = [{"stack": stack, "second": s, "flows": float(v)} for stack, runs in lines.items() for s, v in enumerate(np.mean(runs, axis=0))]
+            checks.append(
+                ratio(
+                    f"{kind}: {words}, TCP*(inf) over TCP", measured[NONE][key], measured[TCP][key], most=most
+                )
+            )
+    series = [
+        {"stack": stack, "second": s, "flows": float(v)}
+        for stack, runs in lines.items()
+        for s, v in enumerate(np.mean(runs, axis=0))
+    ]
     tables = {"times": pa.Table.from_pylist(rows), "under-way": pa.Table.from_pylist(series)}
     return Outcome(checks, tables, {"under-way": picture(lines, end)}, notes, answer(rows, checks))
 
@@ -111,7 +129,9 @@ def under_way(found: Comparison, stack: str, seconds: int) -> list[np.ndarray]:
 
 
 def average(begins: np.ndarray, ends: np.ndarray, seconds: int) -> np.ndarray:
-    """How many of the spans hold each moment, averaged over each second: the integrals of the steps up, less those of the steps down."""
+    """How many of the spans hold each moment, averaged over each second: the integrals of the steps up, less
+    those of the steps down.
+    """
     edges = np.arange(seconds + 1, dtype=float)
 
     def integral(at: np.ndarray) -> np.ndarray:
@@ -123,7 +143,9 @@ def average(begins: np.ndarray, ends: np.ndarray, seconds: int) -> np.ndarray:
 
 
 def recovered(line: np.ndarray, end: int) -> float:
-    """Seconds from the end of the episode until no more flows are under way than in the busiest second before it."""
+    """Seconds from the end of the episode until no more flows are under way than in the busiest second before
+    it.
+    """
     calm = np.flatnonzero(line[end:] <= line[SETTLED:BEGIN].max())
     return float(calm[0]) + 1.0 if calm.size else float(line.size - end)
 
@@ -147,14 +169,26 @@ def answer(rows: list[dict[str, Any]], checks: list[Check]) -> str:
     for kind in (DATAGRAMS, CROWD):
         tcp, none = by[kind, TCP], by[kind, NONE]
         parts.append(
-            f"After {kind} the bottleneck is back to its usual number of flows in {none['recovered']:.3g} s without backoff and "
-            f"{tcp['recovered']:.3g} s with, and 99 % of the flows left behind are done after {none['cleared']:.3g} s against {tcp['cleared']:.3g} s."
+            f"After {kind} the bottleneck is back to its usual number of flows in "
+            f"{none['recovered']:.3g} s without backoff and {tcp['recovered']:.3g} s with, and 99 % of "
+            f"the flows left behind are done after {none['cleared']:.3g} s against "
+            f"{tcp['cleared']:.3g} s."
         )
     quick = all(c.holds for c in checks if "newcomers" not in c.name)
-    late = [kind for kind in (DATAGRAMS, CROWD) if any(not c.holds for c in checks if c.name.startswith(f"{kind}: mean of newcomers"))]
-    parts.append("Recovery is no slower without backoff" if quick else "Recovery is not always as quick without backoff")
+    late = [
+        kind
+        for kind in (DATAGRAMS, CROWD)
+        if any(not c.holds for c in checks if c.name.startswith(f"{kind}: mean of newcomers"))
+    ]
+    parts.append(
+        "Recovery is no slower without backoff"
+        if quick
+        else "Recovery is not always as quick without backoff"
+    )
     parts[-1] += (
-        f"; flows that begin just after {' and '.join(late)} wait longer." if late else ", and flows that begin just afterwards do not pay for it."
+        f"; flows that begin just after {' and '.join(late)} wait longer."
+        if late
+        else ", and flows that begin just afterwards do not pay for it."
     )
     return " ".join(parts)
 
@@ -171,7 +205,13 @@ def picture(lines: dict[str, list[np.ndarray]], end: int) -> Figure:
             mean = np.mean(runs, axis=0)
             axes.plot(np.arange(mean.size) + 0.5, np.maximum(mean, 0.5), label=stack, **style.line(i))
         axes.annotate(
-            "episode", ((BEGIN + end) / 2, 1), (0, -12), xycoords=("data", "axes fraction"), textcoords="offset points", ha="center", fontsize=8.5
+            "episode",
+            ((BEGIN + end) / 2, 1),
+            (0, -12),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8.5,
         )
         axes.set(xlabel="time (s)", ylabel="flows under way", yscale="log", xlim=(SETTLED, None))
         axes.grid(True)

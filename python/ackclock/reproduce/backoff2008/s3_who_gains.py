@@ -27,7 +27,10 @@ def scenarios(trace: str, setting: Setting) -> list[ac.Scenario]:
     stacks = testbed.stacks("200ms", TCP, NONE)
     web, path = testbed.web(trace, 10), testbed.dumbbell(10)
     once_more = {"path.bottleneck.queue.max_p": 0.101}
-    named = [{f"{label}, {trace}": stacks[label] for label in (TCP, NONE)}, {f"{CHANCE}, {trace}": stacks[TCP]}]
+    named = [
+        {f"{label}, {trace}": stacks[label] for label in (TCP, NONE)},
+        {f"{CHANCE}, {trace}": stacks[TCP]},
+    ]
     found = [testbed.scenario(path, web, mine, seconds, repeat=SEEDS) for mine in named]
     return [found[0], found[1].but(once_more)]
 
@@ -38,11 +41,13 @@ def scenarios(trace: str, setting: Setting) -> list[ac.Scenario]:
     title="What share of the flows gains?",
     choices={
         **testbed.CHOICES,
-        "pairs": "the same flows, which arrive at the same moments with the same sizes, in a world with backoff and in one without",
+        "pairs": "the same flows, which arrive at the same moments with the same sizes, in a world with "
+        "backoff and in one without",
         "faster, slower": f"by a factor of more than {MARGIN:g}",
-        "chance": "an overloaded queue is chaotic: beside it, TCP paired with TCP over a RED queue whose max_p is 0.101 instead of 0.1",
-        "tolerances": "no fewer flows are faster than slower, beyond what chance does; and the 99th percentile of slowdowns is at most that of "
-        "speed-ups",
+        "chance": "an overloaded queue is chaotic: beside it, TCP paired with TCP over a RED queue whose "
+        "max_p is 0.101 instead of 0.1",
+        "tolerances": "no fewer flows are faster than slower, beyond what chance does; and the 99th "
+        "percentile of slowdowns is at most that of speed-ups",
         "random numbers": f"seeds 1 to {SEEDS}",
         "duration": testbed.times(SECONDS),
     },
@@ -80,19 +85,36 @@ def reproduce(setting: Setting) -> Outcome:
             rows.append({"trace": trace, "pair": name, **told(p)})
             notes.append(f"Trace-{trace}, {name}: {words(p)}")
     paired["chance alone, Trace-I"] = pairs(found.of(f"{TCP}, I"), found.of(f"{CHANCE}, I"))
-    return Outcome(checks, {"shares": pa.Table.from_pylist(rows)}, {"pairs": picture(paired)}, notes, answer(rows, checks))
+    return Outcome(
+        checks,
+        {"shares": pa.Table.from_pylist(rows)},
+        {"pairs": picture(paired)},
+        notes,
+        answer(rows, checks),
+    )
 
 
 def backed_off(found: Comparison, trace: str, other: str) -> Pairs:
-    """The pairs of flows that met a second timeout in a row in the world with backoff, which was bad luck: chance alone makes most of them faster."""
-    tcp = [t.filter(pc.greater(pc.list_element(t["timeouts_by_round"], 1), 0)) for t in found.of(f"{TCP}, {trace}")]
+    """The pairs of flows that met a second timeout in a row in the world with backoff, which was bad luck:
+    chance alone makes most of them faster.
+    """
+    tcp = [
+        t.filter(pc.greater(pc.list_element(t["timeouts_by_round"], 1), 0))
+        for t in found.of(f"{TCP}, {trace}")
+    ]
     return pairs(tcp, found.of(f"{other}, {trace}"))
 
 
 def told(p: Pairs) -> dict[str, float]:
     """A row of the table."""
     percentiles = {f"p{q}": float(np.percentile(p.ratio, q)) for q in (1, 50, 99)} if p.ratio.size else {}
-    return {"flows": p.ratio.size, "faster": p.faster, "slower": p.slower, "mean_ratio": p.mean_ratio, **percentiles}
+    return {
+        "flows": p.ratio.size,
+        "faster": p.faster,
+        "slower": p.slower,
+        "mean_ratio": p.mean_ratio,
+        **percentiles,
+    }
 
 
 def words(p: Pairs) -> str:
@@ -101,8 +123,9 @@ def words(p: Pairs) -> str:
         return "no flows"
     low, middle, high = np.percentile(p.ratio, [1, 50, 99])
     return (
-        f"{100 * p.faster:.3g} % of {p.ratio.size} flows faster, {100 * p.slower:.3g} % slower; response time times {middle:.3g} (median), "
-        f"{low:.3g} to {high:.3g} for 98 %; mean response times {p.mean_ratio:.4g}"
+        f"{100 * p.faster:.3g} % of {p.ratio.size} flows faster, {100 * p.slower:.3g} % slower; "
+        f"response time times {middle:.3g} (median), {low:.3g} to {high:.3g} for 98 %; mean response "
+        f"times {p.mean_ratio:.4g}"
     )
 
 
@@ -111,17 +134,22 @@ def answer(rows: list[dict[str, Any]], checks: list[Check]) -> str:
     by = {(row["trace"], row["pair"]): row for row in rows}
     change, chance = f"{NONE} against {TCP}", "chance alone"
     shares = "; ".join(
-        f"{100 * by[t, change]['faster']:.2g} % are faster and {100 * by[t, change]['slower']:.2g} % slower in Trace-{t} (chance alone: "
-        f"{100 * by[t, chance]['faster']:.2g} and {100 * by[t, chance]['slower']:.2g} %), and the mean is {by[t, change]['mean_ratio']:.3g} of "
-        f"what it was ({by[t, chance]['mean_ratio']:.3g})"
+        (
+            f"{100 * by[t, change]['faster']:.2g} % are faster and {100 * by[t, change]['slower']:.2g} % "
+            f"slower in Trace-{t} (chance alone: {100 * by[t, chance]['faster']:.2g} and "
+            f"{100 * by[t, chance]['slower']:.2g} %), and the mean is {by[t, change]['mean_ratio']:.3g} of "
+            f"what it was ({by[t, chance]['mean_ratio']:.3g})"
+        )
         for t in SECONDS
     )
-    held_up, luck = (by["I", name] for name in (f"{change}, flows that TCP backed off", f"{chance}, the same flows"))
+    held_up, luck = (
+        by["I", name] for name in (f"{change}, flows that TCP backed off", f"{chance}, the same flows")
+    )
     more = [f"Trace-{t}" for t, c in zip(SECONDS, checks[::2], strict=True) if c.holds]
     return (
-        f"Flow by flow, {shares}. More gain than lose, beyond chance, in {listed(more)}. Of Trace-I's flows that TCP backed off, "
-        f"{held_up['flows']} of "
-        f"{by['I', change]['flows']}, the mean falls to {held_up['mean_ratio']:.2g} of what it was, by chance alone to {luck['mean_ratio']:.2g}."
+        f"Flow by flow, {shares}. More gain than lose, beyond chance, in {listed(more)}. Of Trace-I's "
+        f"flows that TCP backed off, {held_up['flows']} of {by['I', change]['flows']}, the mean falls "
+        f"to {held_up['mean_ratio']:.2g} of what it was, by chance alone to {luck['mean_ratio']:.2g}."
     )
 
 
@@ -140,10 +168,19 @@ def picture(paired: dict[str, Pairs]) -> Figure:
         for i, (name, p) in enumerate(paired.items()):
             x = np.sort(p.ratio)
             share = np.linspace(0, 100, x.size)
-            axes.plot(x, share, label=f"{name}: {100 * p.faster:.3g} % faster, {100 * p.slower:.3g} % slower", **style.line(i))
+            axes.plot(
+                x,
+                share,
+                label=f"{name}: {100 * p.faster:.3g} % faster, {100 * p.slower:.3g} % slower",
+                **style.line(i),
+            )
         axes.axvline(1.0, color="#777777", linewidth=0.8)
         axes.set(
-            xscale="log", xlim=(1 / 50, 50), ylim=(0, 100), xlabel="response time without backoff over that with", ylabel="flows at or below (%)"
+            xscale="log",
+            xlim=(1 / 50, 50),
+            ylim=(0, 100),
+            xlabel="response time without backoff over that with",
+            ylabel="flows at or below (%)",
         )
         axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
         axes.grid(True, which="major")

@@ -23,7 +23,9 @@ SHARE = 0.9
 BURST = 1
 """Seconds of ON and of OFF."""
 PATIENCE = {TCP: 4, STAR: 7, NONE: 24}
-"""Retransmissions of a SYN within the 75 s after which FreeBSD 6.1 gives a connection up, 3 s before the first."""
+"""Retransmissions of a SYN within the 75 s after which FreeBSD 6.1 gives a connection up, 3 s before the
+first.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,18 @@ class Choice:
         """The stacks of those labels."""
         found = {}
         for label, stack in testbed.stacks("200ms", *labels).items():
-            changed = {**self.options, **({"syn_retries": self.patience[label]} if label in self.patience else {})}
+            changed = {
+                **self.options,
+                **({"syn_retries": self.patience[label]} if label in self.patience else {}),
+            }
             found[label] = stack.but(**changed, backoff=self.backoffs.get(label, BACKOFFS[label]))
         return found
 
 
 def red(bdp: float, **more: Any) -> ac.queue.Red:
-    """RED over so many bytes of a bandwidth-delay product, as the testbed has it where nothing else is said."""
+    """RED over so many bytes of a bandwidth-delay product, as the testbed has it where nothing else is
+    said.
+    """
     given = {"limit": f"{2 * bdp:.0f}B", "min_th": f"{bdp / 3:.0f}B", "max_th": f"{bdp:.0f}B"}
     return ac.queue.Red(**{**given, **more})
 
@@ -105,7 +112,10 @@ class Found:
 
     def goodput(self) -> float:
         """The lesser of both traces' goodput of TCP*(inf) over TCP."""
-        return min(float(c.number(NONE, "goodput").mean() / c.number(TCP, "goodput").mean()) for c in self.alone.values())
+        return min(
+            float(c.number(NONE, "goodput").mean() / c.number(TCP, "goodput").mean())
+            for c in self.alone.values()
+        )
 
     def violations(self) -> float:
         """Timeouts below the round-trip time over retransmissions (%), the larger of both traces'."""
@@ -113,7 +123,10 @@ class Found:
 
     def copies(self) -> float:
         """All needless copies over retransmissions (%), the larger of both traces'."""
-        return max(100 * v.copies / max(v.retransmissions, 1) for v in (flash.violations(c, NONE) for c in self.alone.values()))
+        return max(
+            100 * v.copies / max(v.retransmissions, 1)
+            for v in (flash.violations(c, NONE) for c in self.alone.values())
+        )
 
 
 @dataclass(frozen=True)
@@ -132,15 +145,29 @@ class Headline:
 
 
 HEADLINES = (
-    Headline("B-F2a", "Trace-I: P99 of TCP*(inf) over TCP", lambda f: f.p99(f.alone["I"], NONE, TCP), most=1.05),
-    Headline("B-F2b", "Trace-II: P99 of TCP*(inf) over TCP", lambda f: f.p99(f.alone["II"], NONE, TCP), most=1.10),
+    Headline(
+        "B-F2a", "Trace-I: P99 of TCP*(inf) over TCP", lambda f: f.p99(f.alone["I"], NONE, TCP), most=1.05
+    ),
+    Headline(
+        "B-F2b", "Trace-II: P99 of TCP*(inf) over TCP", lambda f: f.p99(f.alone["II"], NONE, TCP), most=1.10
+    ),
     Headline("B-X2", "goodput of TCP*(inf) over TCP", lambda f: f.goodput(), least=0.98),
     Headline("B-X3", "timeouts below RTT (% of retransmissions)", lambda f: f.violations(), most=1.0),
     Headline("B-X3", "all needless copies (% of retransmissions)", lambda f: f.copies(), most=1.0),
-    Headline("B-F3", "Trace-I: P99 of TCP over TCP*(inf)", lambda f: f.p99(f.alone["I"], TCP, NONE), least=1.5),
-    Headline("B-F4", "bursts of 1 s: P99 of TCP over TCP*(inf)", lambda f: f.p99(f.bursts, TCP, NONE), least=1.4, most=3.0),
+    Headline(
+        "B-F3", "Trace-I: P99 of TCP over TCP*(inf)", lambda f: f.p99(f.alone["I"], TCP, NONE), least=1.5
+    ),
+    Headline(
+        "B-F4",
+        "bursts of 1 s: P99 of TCP over TCP*(inf)",
+        lambda f: f.p99(f.bursts, TCP, NONE),
+        least=1.4,
+        most=3.0,
+    ),
     Headline("B-F12a", "Trace-I: slowdown of TCP beside 90 %", lambda f: f.slowdown("I"), least=1.0),
-    Headline("B-F12b", "Trace-II: slowdown of TCP beside 90 %", lambda f: f.slowdown("II"), least=1.5, most=2.5),
+    Headline(
+        "B-F12b", "Trace-II: slowdown of TCP beside 90 %", lambda f: f.slowdown("II"), least=1.5, most=2.5
+    ),
 )
 
 
@@ -158,7 +185,9 @@ def scenarios(c: Choice, full: bool) -> list[ac.Scenario]:
     mix = {TCP: 1 - SHARE, NONE: SHARE}
     found = [testbed.scenario(path, web(t), c.stacks(TCP, NONE), times[t], **more) for t in SECONDS]
     found.append(testbed.scenario(path, bursts, c.stacks(TCP, NONE), times["I"], **more))
-    return found + [testbed.scenario(path, web(t), c.stacks(TCP, NONE), times[t], mix=mix, **more) for t in SECONDS]
+    return found + [
+        testbed.scenario(path, web(t), c.stacks(TCP, NONE), times[t], mix=mix, **more) for t in SECONDS
+    ]
 
 
 def measure(setting: Setting) -> dict[str, Found]:
@@ -170,7 +199,9 @@ def measure(setting: Setting) -> dict[str, Found]:
     for name, mine in each.items():
         own = [next(runs) for _ in mine]
         parts = [comparison.gather(own[i : i + count]) for i in range(0, len(own), count)]
-        found[name] = Found(dict(zip(SECONDS, parts[:2], strict=True)), parts[2], dict(zip(SECONDS, parts[3:], strict=True)))
+        found[name] = Found(
+            dict(zip(SECONDS, parts[:2], strict=True)), parts[2], dict(zip(SECONDS, parts[3:], strict=True))
+        )
     return found
 
 
@@ -181,13 +212,17 @@ def measure(setting: Setting) -> dict[str, Found]:
     choices={
         **testbed.CHOICES,
         "choices": "; ".join(c.name for c in CHOICES) + ": one thing differs each time",
-        "gives up as FreeBSD": "after 75 s without an answer to the SYN (4, 7 and 24 retransmissions for TCP, TCP*(3) and TCP*(inf)), or after 12 "
-        "retransmissions of a data segment; flows that gave up have no response time",
-        "headlines": "; ".join(f"{h.id} {h.words}" for h in HEADLINES) + "; with a minimum RTO of 0.2 s and the register's bounds",
+        "gives up as FreeBSD": "after 75 s without an answer to the SYN (4, 7 and 24 retransmissions for "
+        "TCP, TCP*(3) and TCP*(inf)), or after 12 retransmissions of a data "
+        "segment; flows that gave up have no response time",
+        "headlines": "; ".join(f"{h.id} {h.words}" for h in HEADLINES)
+        + "; with a minimum RTO of 0.2 s and the register's bounds",
         "checks": "a headline's verdict is the same under every choice",
-        "random numbers": f"seed 1 alone (1 to {FULL_SEEDS} with --full): a ratio of tails varies by about 0.1 from seed to seed",
-        "duration": f"arrivals for {SECONDS['I']} s of Trace-I and {SECONDS['II']} s of Trace-II ({FULL['I']} and {FULL['II']} s with --full); "
-        "Trace-II went up from 24 s after results had been seen, to steady it",
+        "random numbers": f"seed 1 alone (1 to {FULL_SEEDS} with --full): a ratio of tails varies by about "
+        "0.1 from seed to seed",
+        "duration": f"arrivals for {SECONDS['I']} s of Trace-I and {SECONDS['II']} s of Trace-II "
+        f"({FULL['I']} and {FULL['II']} s with --full); Trace-II went up from 24 s after "
+        "results had been seen, to steady it",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -198,19 +233,34 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [steady(h, mine) for h, mine in zip(HEADLINES, held, strict=True)]
     names = [c.name for c in CHOICES]
     rows = [
-        {"id": h.id, "headline": h.words, "choice": name, "value": float(values[i, j]), "holds": bool(held[i, j])}
+        {
+            "id": h.id,
+            "headline": h.words,
+            "choice": name,
+            "value": float(values[i, j]),
+            "holds": bool(held[i, j]),
+        }
         for i, h in enumerate(HEADLINES)
         for j, name in enumerate(names)
     ]
     notes = [
-        f"{h.id}, {h.words}: " + ", ".join(f"{name} {v:.3g}{'' if ok else ' (not)'}" for name, v, ok in zip(names, line, mine, strict=True))
+        f"{h.id}, {h.words}: "
+        + ", ".join(
+            f"{name} {v:.3g}{'' if ok else ' (not)'}" for name, v, ok in zip(names, line, mine, strict=True)
+        )
         for h, line, mine in zip(HEADLINES, values, held, strict=True)
     ]
     notes.append(
         f"gave up, TCP and TCP*(inf), Trace-I, {CHOICES[-2].name}: "
         + ", ".join(f"{lost(found[CHOICES[-2].name].alone['I'], s)}" for s in (TCP, NONE))
     )
-    return Outcome(checks, {"headlines": pa.Table.from_pylist(rows)}, {"headlines": picture(values, held)}, notes, answer(held))
+    return Outcome(
+        checks,
+        {"headlines": pa.Table.from_pylist(rows)},
+        {"headlines": picture(values, held)},
+        notes,
+        answer(held),
+    )
 
 
 def lost(found: Comparison, stack: str) -> str:
@@ -227,14 +277,21 @@ def steady(h: Headline, held: np.ndarray) -> Check:
     got = f"holds under {int(held.sum())} of {held.size}"
     if odd and len(odd) < held.size:
         got += f"; {'only' if fewer else 'not'} with: {', '.join(odd)}"
-    return Check(f"{h.id}, {h.words}: the same verdict", f"under all {held.size} choices", got, bool(held.all() or not held.any()))
+    return Check(
+        f"{h.id}, {h.words}: the same verdict",
+        f"under all {held.size} choices",
+        got,
+        bool(held.all() or not held.any()),
+    )
 
 
 def answer(held: np.ndarray) -> str:
     """What the results say."""
     named = [(f"{h.id}, {h.words}", mine) for h, mine in zip(HEADLINES, held, strict=True)]
     groups = {
-        "Whatever is chosen, these are as the register has them": [name for name, mine in named if mine.all()],
+        "Whatever is chosen, these are as the register has them": [
+            name for name, mine in named if mine.all()
+        ],
         "Whatever is chosen, these are not": [name for name, mine in named if not mine.any()],
         f"These hang on the choice (as the register has them under so many of {len(CHOICES)})": [
             f"{name} ({int(mine.sum())})" for name, mine in named if mine.any() and not mine.all()

@@ -10,13 +10,26 @@ import pyarrow as pa
 from ackclock.plot.panels import ccdf_panels
 from ackclock.reproduce.backoff2008 import linux, testbed
 from ackclock.reproduce.backoff2008.comparison import ratio, shown
-from ackclock.reproduce.backoff2008.linux import AS_IS, CAPPED, CLOSED, CLOSING, LINEAR, STACKS, Kernels, Linux, Load, Measured
+from ackclock.reproduce.backoff2008.linux import (
+    AS_IS,
+    CAPPED,
+    CLOSED,
+    CLOSING,
+    LINEAR,
+    STACKS,
+    Kernels,
+    Linux,
+    Load,
+    Measured,
+)
 from ackclock.reproduce.item import Check, Outcome, Setting, exactly, item, within
 
 QUICK = (Load("red", 3, 9, 12),)
 FULL = (Load("red", 5, 30, 60), Load("drop-tail", 5, 30, 60))
 LATENESS = 1e-3
-"""Mean lateness (s) of the emulator's deliveries above which its delays are not those that were asked for: a tenth of the shortest round trip."""
+"""Mean lateness (s) of the emulator's deliveries above which its delays are not those that were asked for: a
+tenth of the shortest round trip.
+"""
 NO_TAIL = "none: more than one connection in a hundred was given up"
 """What stands for a 99th percentile where there is none."""
 COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSynRetrans", "ListenOverflows")
@@ -27,20 +40,33 @@ COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSynRetrans", "Lis
     kind="REAL, SIM",
     title="What does Linux's own TCP do with and without backoff, beside its simulated twins?",
     choices={
-        **{key: testbed.CHOICES[key] for key in ("flow sizes", "arrivals", "round-trip times", "queue", "RED")},
-        "hosts": "two kernels in namespaces; each transfer has a client address of its own, whose delay the emulator holds before and after the link",
-        "who closes": "the client, when it has read as many bytes as it knows will come: linear timeouts hold in the state ESTABLISHED alone, which "
-        "a server leaves when it closes. The simulated server closes with its last byte, so that the answer ends at the same moment",
-        "kernels": f"`{linux.COMMON['net.ipv4.tcp_congestion_control']}`, no metrics of earlier connections; all else as it comes: RACK, tail loss "
-        "probes, initial window 10, linear SYN timeouts. All sockets have TCP_THIN_LINEAR_TIMEOUTS, or TCP_RTO_MAX_MS = 1000 for the ceiling",
+        **{
+            key: testbed.CHOICES[key]
+            for key in ("flow sizes", "arrivals", "round-trip times", "queue", "RED")
+        },
+        "hosts": "two kernels in namespaces; each transfer has a client address of its own, whose delay "
+        "the emulator holds before and after the link",
+        "who closes": "the client, when it has read as many bytes as it knows will come: linear timeouts "
+        "hold in the state ESTABLISHED alone, which a server leaves when it closes. The "
+        "simulated server closes with its last byte, so that the answer ends at the same "
+        "moment",
+        "kernels": f"`{linux.COMMON['net.ipv4.tcp_congestion_control']}`, no metrics of earlier "
+        "connections; all else as it comes: RACK, tail loss probes, initial window 10, linear "
+        "SYN timeouts. All sockets have TCP_THIN_LINEAR_TIMEOUTS, or TCP_RTO_MAX_MS = 1000 for "
+        "the ceiling",
         **linux.TWIN_CHOICES,
-        "giving up": "as Linux does: a connection that it gives up counts among those that took longer than any other",
-        "repetitions": f"seeds 1 to {QUICK[0].seeds}: arrivals for {QUICK[0].seconds:g} s, then {QUICK[0].drain:g} s; with --full seeds 1 to "
-        f"{FULL[0].seeds}, arrivals for {FULL[0].seconds:g} s, then {FULL[0].drain:g} s, RED and drop-tail, and a server that closes first as well",
-        "goodput": "while transfers start: of the kernels what clients have read, in the simulator payload that the link carried for the first time",
-        "checks": "P99 as in B-F2a and goodput as in B-X2. Kernel against twin: the same transfers and the same queue, another TCP in details (RACK, "
-        "TLP), hence the median within 25 % and the loss within 5 points. These limits were set before any result, "
-        "the runs' lengths after trial runs",
+        "giving up": "as Linux does: a connection that it gives up counts among those that took longer "
+        "than any other",
+        "repetitions": f"seeds 1 to {QUICK[0].seeds}: arrivals for {QUICK[0].seconds:g} s, then "
+        f"{QUICK[0].drain:g} s; with --full seeds 1 to {FULL[0].seeds}, arrivals for "
+        f"{FULL[0].seconds:g} s, then {FULL[0].drain:g} s, RED and drop-tail, and a server "
+        "that closes first as well",
+        "goodput": "while transfers start: of the kernels what clients have read, in the simulator payload "
+        "that the link carried for the first time",
+        "checks": "P99 as in B-F2a and goodput as in B-X2. Kernel against twin: the same transfers and the "
+        "same queue, another TCP in details (RACK, TLP), hence the median within 25 % and the "
+        "loss within 5 points. These limits were set before any result, the runs' lengths after "
+        "trial runs",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -81,7 +107,12 @@ def _one(load: Load, stacks: dict[str, Linux], setting: Setting, share: tuple[fl
     twins = linux.simulated(load, shown_too, setting, (begin + 0.9 * (end - begin), end))
     rows = [{"queue": load.queue, **m.row()} for m in [*real.measured, *twins]]
     notes = [f"{label} left out, neither passed nor failed: {why}" for label, why in real.missing.items()]
-    notes += [told(label, runs) for label in shown_too for world in (real.measured, twins) if (runs := [m for m in world if m.stack == label])]
+    notes += [
+        told(label, runs)
+        for label in shown_too
+        for world in (real.measured, twins)
+        if (runs := [m for m in world if m.stack == label])
+    ]
     notes += [counted(label, real) for label in there] + [punctuality(real.runs)]
     notes += [linux.recovery(platform.release())] if linux.PLAIN in there else []
     return Outcome(
@@ -97,7 +128,10 @@ def answer(load: Load, real: Kernels, twins: list[Measured], stacks: dict[str, L
     """What the results come to, in a few sentences."""
 
     def tail(label: str) -> str:
-        there, here = float(p99(real.measured, label).mean()), float(p99(twins, linux.twin_of(label, stacks)).mean())
+        there, here = (
+            float(p99(real.measured, label).mean()),
+            float(p99(twins, linux.twin_of(label, stacks)).mean()),
+        )
         words = f"{there:.3g} s" if np.isfinite(there) else "for ever"
         return f"{words} with {label} ({here:.3g} s in the simulator)"
 
@@ -105,8 +139,14 @@ def answer(load: Load, real: Kernels, twins: list[Measured], stacks: dict[str, L
         return sum(int(np.isinf(m.times).sum()) for m in real.measured if m.stack == label)
 
     changed = [label for label in (LINEAR, CAPPED, CLOSED) if label in stacks]
-    kept = min((goodput(real.measured, label).mean() / goodput(real.measured, AS_IS).mean() for label in changed), default=1.0)
-    text = f"Over {queue_name(load)}, the slowest hundredth of Linux's transfers takes at least {'; '.join(map(tail, (AS_IS, *changed)))}. "
+    kept = min(
+        (goodput(real.measured, label).mean() / goodput(real.measured, AS_IS).mean() for label in changed),
+        default=1.0,
+    )
+    text = (
+        f"Over {queue_name(load)}, the slowest hundredth of Linux's transfers takes at least "
+        f"{'; '.join(map(tail, (AS_IS, *changed)))}. "
+    )
     text += f"Goodput is at least {kept:.3f} of that with backoff."
     gone = [f"{given_up(label)} with {label}" for label in (AS_IS, *changed) if given_up(label)]
     return text + (f" Not finished: {', '.join(gone)}." if gone else "")
@@ -123,8 +163,15 @@ def checks(real: Kernels, twins: list[Measured], stacks: dict[str, Linux]) -> li
     for label in (LINEAR, CAPPED):
         if label in stacks:
             found += [
-                tails(f"kernel: P99, {label} over {AS_IS}", p99(real.measured, label), p99(real.measured, AS_IS)),
-                ratio(f"kernel: goodput, {label} over {AS_IS}", goodput(real.measured, label), goodput(real.measured, AS_IS), least=0.98),
+                tails(
+                    f"kernel: P99, {label} over {AS_IS}", p99(real.measured, label), p99(real.measured, AS_IS)
+                ),
+                ratio(
+                    f"kernel: goodput, {label} over {AS_IS}",
+                    goodput(real.measured, label),
+                    goodput(real.measured, AS_IS),
+                    least=0.98,
+                ),
             ]
     for label in stacks:
         ours = [m for m in real.measured if m.stack == label]
@@ -133,7 +180,9 @@ def checks(real: Kernels, twins: list[Measured], stacks: dict[str, Linux]) -> li
         found.append(ratio(f"{label}: median, kernel over twin", *medians, least=0.75, most=1.25))
         loss = [100 * float(np.mean([m.loss for m in world])) for world in (ours, theirs)]
         found.append(within(f"{label}: loss in the kernels' run against the twin's (%)", *loss, 5.0))
-    found.append(exactly("sockets without an option that was set", sum(o["other"] for o in options(real.runs)), 0))
+    found.append(
+        exactly("sockets without an option that was set", sum(o["other"] for o in options(real.runs)), 0)
+    )
     return found
 
 
@@ -167,9 +216,16 @@ def unfit(runs: list[dict[str, Any]]) -> str | None:
     """Why the emulator's delays were not those asked for, if so: then nothing can be said of the kernels."""
     late = max(run["path"]["mean_lateness"] for run in runs)
     if late > LATENESS:
-        return f"the machine was too busy for real time: deliveries were {1e3 * late:.2g} ms late on average, at most {1e3 * LATENESS:g} ms would do"
+        return (
+            f"the machine was too busy for real time: deliveries were {1e3 * late:.2g} ms late on "
+            f"average, at most {1e3 * LATENESS:g} ms would do"
+        )
     lost = sum(run["path"]["undelivered"] for run in runs)
-    return f"the machine was too busy for real time: {lost} packets were lost that should not have been" if lost else None
+    return (
+        f"the machine was too busy for real time: {lost} packets were lost that should not have been"
+        if lost
+        else None
+    )
 
 
 def told(label: str, runs: list[Measured]) -> str:
@@ -182,10 +238,12 @@ def told(label: str, runs: list[Measured]) -> str:
         return float(np.mean([row[key] / row["flows"] for row in rows]))
 
     return (
-        f"{label}, {runs[0].world}: {sum(r['finished'] for r in rows)} of {sum(r['flows'] for r in rows)} flows finished in {len(runs)} runs, "
-        f"mean {mean['mean']}, median {mean['median']}, P99 {mean['p99']}, loss {shown([100 * r['loss'] for r in rows], 3)} %, "
-        f"goodput {shown([r['goodput'] / 1e6 for r in rows], 3)} Mbit/s; for each flow the server sent {each('sent'):.2f} segments with payload, "
-        f"and its timer expired {each('timeouts'):.2f} times, SYN-ACKs {'included' if runs[0].world == 'simulator' else 'not included'}"
+        f"{label}, {runs[0].world}: {sum(r['finished'] for r in rows)} of "
+        f"{sum(r['flows'] for r in rows)} flows finished in {len(runs)} runs, mean {mean['mean']}, "
+        f"median {mean['median']}, P99 {mean['p99']}, loss {shown([100 * r['loss'] for r in rows], 3)} "
+        f"%, goodput {shown([r['goodput'] / 1e6 for r in rows], 3)} Mbit/s; for each flow the server "
+        f"sent {each('sent'):.2f} segments with payload, and its timer expired {each('timeouts'):.2f} "
+        f"times, SYN-ACKs {'included' if runs[0].world == 'simulator' else 'not included'}"
     )
 
 
@@ -202,11 +260,14 @@ def punctuality(runs: list[dict[str, Any]]) -> str:
     """How well the emulator and the clients kept time."""
     delivered = sum(run["path"]["delivered"] for run in runs)
     late = sum(run["path"]["late"] for run in runs)
-    mean = 1e6 * sum(run["path"]["mean_lateness"] * run["path"]["delivered"] for run in runs) / max(delivered, 1)
+    mean = (
+        1e6 * sum(run["path"]["mean_lateness"] * run["path"]["delivered"] for run in runs) / max(delivered, 1)
+    )
     opened = [x for run in runs for x in run["flows"]["late"]]
     return (
-        f"the emulator made {delivered} deliveries, on average {mean:.0f} us late, {late} of them by more than 1 ms, "
-        f"at most {1e3 * max(run['path']['max_lateness'] for run in runs):.1f} ms; transfers began on average {1e6 * np.mean(opened):.0f} us late"
+        f"the emulator made {delivered} deliveries, on average {mean:.0f} us late, {late} of them by "
+        f"more than 1 ms, at most {1e3 * max(run['path']['max_lateness'] for run in runs):.1f} ms; "
+        f"transfers began on average {1e6 * np.mean(opened):.0f} us late"
     )
 
 
@@ -214,11 +275,20 @@ def figure(load: Load, real: list[Measured], twins: list[Measured]) -> Any:
     """Response times of both worlds, side by side."""
 
     def series(world: list[Measured]) -> dict[str, list[np.ndarray]]:
-        return {label: [m.times for m in world if m.stack == label] for label in dict.fromkeys(m.stack for m in world)}
+        return {
+            label: [m.times for m in world if m.stack == label]
+            for label in dict.fromkeys(m.stack for m in world)
+        }
 
     subtitle = (
-        f"10 Mbit/s {queue_name(load)} bottleneck, RTT 10-200 ms, web flows of Trace-I, {testbed.OFFERED_MBIT:g} Mbit/s for {load.seconds:g} s; "
+        f"10 Mbit/s {queue_name(load)} bottleneck, RTT 10-200 ms, web flows of Trace-I, "
+        f"{testbed.OFFERED_MBIT:g} Mbit/s for {load.seconds:g} s; "
     )
     subtitle += f"{load.seeds} runs of each"
-    panels = {"Linux in namespaces, over the emulator": series(real), "Simulated twins, without RACK and TLP": series(twins)}
-    return ccdf_panels(panels, title="Response times of Linux's TCP and of its simulated twins", subtitle=subtitle)
+    panels = {
+        "Linux in namespaces, over the emulator": series(real),
+        "Simulated twins, without RACK and TLP": series(twins),
+    }
+    return ccdf_panels(
+        panels, title="Response times of Linux's TCP and of its simulated twins", subtitle=subtitle
+    )

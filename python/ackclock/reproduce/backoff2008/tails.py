@@ -1,4 +1,6 @@
-"""Figure 2 of the paper: response times of one trace over the congested bottleneck, with and without backoff, and over a wide one."""
+"""Figure 2 of the paper: response times of one trace over the congested bottleneck, with and without backoff,
+and over a wide one.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ SECONDS = {"I": 30, "II": 100, "III": 400}
 def words(trace: str, min_rto: str) -> str:
     """What a figure says below its title."""
     least = {"1s": "1 s", "200ms": "0.2 s"}[min_rto]
-    return f"10 Mbit/s RED bottleneck, RTT 10-200 ms, web flows of Trace-{trace}, SACK, minimum RTO {least}, initial RTO 3 s"
+    return (
+        f"10 Mbit/s RED bottleneck, RTT 10-200 ms, web flows of Trace-{trace}, SACK, minimum RTO "
+        f"{least}, initial RTO 3 s"
+    )
 
 
 def duration(trace: str, part: float = 1.0) -> str:
@@ -28,12 +33,18 @@ def duration(trace: str, part: float = 1.0) -> str:
 
 
 def compare(trace: str, min_rto: str, setting: Setting, label: str, *, part: float = 1.0) -> Comparison:
-    """TCP, TCP*(3) and TCP*(inf) at 10 Mbit/s, and the same arrivals for TCP at 50 Mbit/s. part: of the usual time of arrivals."""
+    """TCP, TCP*(3) and TCP*(inf) at 10 Mbit/s, and the same arrivals for TCP at 50 Mbit/s. part: of the usual
+    time of arrivals.
+    """
     seconds = part * (testbed.FULL if setting.full else SECONDS)[trace]
     subtitle = words(trace, min_rto)
-    congested = testbed.scenario(testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks(min_rto), seconds, title=subtitle)
+    congested = testbed.scenario(
+        testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks(min_rto), seconds, title=subtitle
+    )
     wide = {UNCONGESTED: testbed.stacks(min_rto)[TCP]}
-    uncongested = testbed.scenario(testbed.dumbbell(50), testbed.web(trace, 50), wide, seconds, title=subtitle)
+    uncongested = testbed.scenario(
+        testbed.dumbbell(50), testbed.web(trace, 50), wide, seconds, title=subtitle
+    )
     return comparison.run([congested, uncongested], setting, label)
 
 
@@ -74,20 +85,38 @@ def nothing_finished(found: Comparison) -> list[Check]:
     finished = {stack: min(t.size for t in found.times(stack)) for stack in found.stacks}
     if all(finished.values()):
         return []
-    return [Check("every stack finishes flows in every run", "some", ", ".join(f"{k}: {n}" for k, n in finished.items()), False)]
+    return [
+        Check(
+            "every stack finishes flows in every run",
+            "some",
+            ", ".join(f"{k}: {n}" for k, n in finished.items()),
+            False,
+        )
+    ]
 
 
 def lowest_everywhere(times: dict[str, np.ndarray]) -> Check:
     """The uncongested curve lies below the others at each percentile, and so does its longest response."""
     quantiles = np.linspace(0, 100, 101)
-    others = np.min([np.percentile(t, quantiles) for stack, t in times.items() if stack != UNCONGESTED], axis=0)
+    others = np.min(
+        [np.percentile(t, quantiles) for stack, t in times.items() if stack != UNCONGESTED], axis=0
+    )
     above = np.percentile(times[UNCONGESTED], quantiles) > others
     got = f"lowest at {int((~above).sum())} of 101 percentiles"
     if above.any():
         got += f", not at {', '.join(f'{q:g}' for q in quantiles[above][:5])}"
-    return Check("the uncongested run is lowest everywhere", "lowest at 101 of 101 percentiles", got, not above.any())
+    return Check(
+        "the uncongested run is lowest everywhere", "lowest at 101 of 101 percentiles", got, not above.any()
+    )
 
 
 def demonstration(seconds: int) -> ac.Scenario:
     """Figure 2a's congested bottleneck with one seed."""
-    return testbed.scenario(testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("1s"), seconds, title=words("I", "1s"), repeat=1)
+    return testbed.scenario(
+        testbed.dumbbell(10),
+        testbed.web("I", 10),
+        testbed.stacks("1s"),
+        seconds,
+        title=words("I", "1s"),
+        repeat=1,
+    )

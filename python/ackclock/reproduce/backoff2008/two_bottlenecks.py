@@ -19,9 +19,12 @@ FIRST, SECOND = "R1-R2", "R3-R4"
 
 CHOICES = {
     **testbed.CHOICES,
-    "load": f"{testbed.OFFERED_MBIT:g} Mbit/s of payload at each bottleneck, a quarter of it over both (S0-C0), the rest over one (S1-C1, S2-C2)",
-    "queue": "RED of two bandwidth-delay products at 10 Mbit/s before the bottlenecks, drop-tail of two at 50 Mbit/s elsewhere, both ways",
-    "round-trip times": "uniform between 10 and 200 ms for each flow, whichever way it takes; links have no delay of their own",
+    "load": f"{testbed.OFFERED_MBIT:g} Mbit/s of payload at each bottleneck, a quarter of it over both "
+    "(S0-C0), the rest over one (S1-C1, S2-C2)",
+    "queue": "RED of two bandwidth-delay products at 10 Mbit/s before the bottlenecks, drop-tail of two at "
+    "50 Mbit/s elsewhere, both ways",
+    "round-trip times": "uniform between 10 and 200 ms for each flow, whichever way it takes; links have "
+    "no delay of their own",
 }
 
 
@@ -44,10 +47,14 @@ def _web(trace: str, name: str, server: str, client: str, share: float) -> Workl
 
 
 MEANS: dict[str, float] = {"I": 3351.19, "II": 7000.0, "III": 88260.6}
-"""Mean sizes of the traces (B-A7), bytes: the load is one at the testbed's bottleneck, whatever the slowest link on the way is."""
+"""Mean sizes of the traces (B-A7), bytes: the load is one at the testbed's bottleneck, whatever the slowest
+link on the way is.
+"""
 
 
-def scenario(trace: str, seconds: float, *, first: float = BOTTLENECK, second: float = BOTTLENECK, **more: Any) -> ac.Scenario:
+def scenario(
+    trace: str, seconds: float, *, first: float = BOTTLENECK, second: float = BOTTLENECK, **more: Any
+) -> ac.Scenario:
     """TCP and TCP*(inf) over it."""
     stacks = testbed.stacks("200ms", testbed.TCP, testbed.NONE)
     return testbed.scenario(path(first, second), workloads(trace), stacks, seconds, **more)

@@ -40,7 +40,8 @@ def reproduce(setting: Setting) -> Outcome:
     notes = [
         f"assortativity {r:.3f}; mean degree {sum(spread) / len(spread):.3f}, largest {spread[0]}",
         "nodes by degree: " + ", ".join(f"{n} of degree {d}" for d, n in counts.items()),
-        f'the list of edges is `{FILE}`; `path = {{ kind = "graph", edges_file = ... }}` loads it or any other',
+        f'the list of edges is `{FILE}`; `path = {{ kind = "graph", edges_file = ... }}` loads it or '
+        "any other",
     ]
     table = pa.table({"node": list(degree), "degree": list(degree.values())})
     return Outcome(checks, {"degrees": table}, notes=notes)

@@ -24,11 +24,17 @@ RISE = 5
 
 def scenario(flows: int, seconds: int) -> ac.Scenario:
     """Senders without congestion windows and without backoff, each with either timer."""
-    path = ac.Dumbbell(bottleneck=ac.Link(f"{RATE}Mbit/s", queue=ac.queue.DropTail(limit="4MB")), rtt=f"{RTT}s")
+    path = ac.Dumbbell(
+        bottleneck=ac.Link(f"{RATE}Mbit/s", queue=ac.queue.DropTail(limit="4MB")), rtt=f"{RTT}s"
+    )
     stacks = {}
     for name, kind in TIMERS.items():
         for rule, karn in KARN.items():
-            timer = ac.estimator.Rfc793(min_rto="10ms") if kind == "rfc793" else ac.estimator.Jacobson88(min_rto="10ms")
+            timer = (
+                ac.estimator.Rfc793(min_rto="10ms")
+                if kind == "rfc793"
+                else ac.estimator.Jacobson88(min_rto="10ms")
+            )
             stacks[f"{name}, {rule}, {flows}"] = ac.Stack(
                 "rfc793",
                 estimator=timer,
@@ -46,13 +52,17 @@ def scenario(flows: int, seconds: int) -> ac.Scenario:
     kind="SIM",
     title="No backoff with the timers of 1981 and of 1988",
     choices={
-        "senders": f"endless transfers of the TCP of before 1988: windows of {WINDOW} bytes, no congestion window, go-back-N; no backoff",
+        "senders": f"endless transfers of the TCP of before 1988: windows of {WINDOW} bytes, no congestion "
+        "window, go-back-N; no backoff",
         "rising load": f"{', '.join(map(str, FLOWS))} senders that begin one after the other within {RISE} s",
-        "path": f"{RATE} Mbit/s, {1000 * RTT:g} ms, drop-tail of 4 MB: nothing is lost, and only the timer makes copies",
-        "chosen after first runs": "the set-up (the queue that loses nothing, how senders begin, the floor), so that copies are the timer's doing "
-        "alone",
-        "timers": "J-A3 with beta = 2 and alpha = 0.9, J-A4 with gains of 1/8 and 1/4; a floor of 10 ms; one sample a round trip",
-        "violations": "timeouts whose original had not been lost (B-A4); in the figure, the copies that they made, over all data segments",
+        "path": f"{RATE} Mbit/s, {1000 * RTT:g} ms, drop-tail of 4 MB: nothing is lost, and only the timer "
+        "makes copies",
+        "chosen after first runs": "the set-up (the queue that loses nothing, how senders begin, the "
+        "floor), so that copies are the timer's doing alone",
+        "timers": "J-A3 with beta = 2 and alpha = 0.9, J-A4 with gains of 1/8 and 1/4; a floor of 10 ms; "
+        "one sample a round trip",
+        "violations": "timeouts whose original had not been lost (B-A4); in the figure, the copies that "
+        "they made, over all data segments",
         "much more": "at least twice as many, with Karn's rule, added over all numbers of senders",
         "collapse": "payload delivered falls below half of the capacity",
         "duration": f"{SECONDS} s (600 s with --full), seeds 1 to {SEEDS}",
@@ -61,7 +71,12 @@ def scenario(flows: int, seconds: int) -> ac.Scenario:
 def reproduce(setting: Setting) -> Outcome:
     """Violations and goodput against the number of senders."""
     found = comparison.run([scenario(n, 600 if setting.full else SECONDS) for n in FLOWS], setting, "B-X12")
-    rows = [_row(found, name, rule, n, 600 if setting.full else SECONDS) for name in TIMERS for rule in KARN for n in FLOWS]
+    rows = [
+        _row(found, name, rule, n, 600 if setting.full else SECONDS)
+        for name in TIMERS
+        for rule in KARN
+        for n in FLOWS
+    ]
     timeouts = {(row["timer"], row["karn"], row["flows"]): row["timeouts"] for row in rows}
     old, new = TIMERS
     total = {name: sum(timeouts[name, "Karn", n] for n in FLOWS) for name in TIMERS}
@@ -75,8 +90,11 @@ def reproduce(setting: Setting) -> Outcome:
         at_least("fewest violations where goodput collapses", min(collapsed, default=1), 1, "some"),
     ]
     notes = [
-        f"{row['timer']}, {row['karn']}, {row['flows']} senders: {row['timeouts']} violations, {100 * row['vain']:.3g} % of segments sent in vain, "
-        f"goodput {row['goodput']:.3f} of the capacity"
+        (
+            f"{row['timer']}, {row['karn']}, {row['flows']} senders: {row['timeouts']} violations, "
+            f"{100 * row['vain']:.3g} % of segments sent in vain, goodput {row['goodput']:.3f} of the "
+            "capacity"
+        )
         for row in rows
     ]
     return Outcome(checks, {"senders": pa.Table.from_pylist(rows)}, {"violations": picture(rows)}, notes)
@@ -98,13 +116,23 @@ def _row(found: Comparison, name: str, rule: str, flows: int, seconds: int) -> d
 
 def picture(rows: list[dict[str, object]]) -> Figure:
     """Share of segments sent in vain against the number of senders."""
-    fig, axes = style.figure("Segments sent in vain without backoff", f"{RATE} Mbit/s, RTT {1000 * RTT:g} ms, senders of before 1988")
+    fig, axes = style.figure(
+        "Segments sent in vain without backoff",
+        f"{RATE} Mbit/s, RTT {1000 * RTT:g} ms, senders of before 1988",
+    )
     with mpl.rc_context(style.SETTINGS):
         cases = [(name, rule) for name in TIMERS for rule in KARN]
         for i, (name, rule) in enumerate(cases):
             mine = [row for row in rows if (row["timer"], row["karn"]) == (name, rule)]
             y = 100 * np.array([row["vain"] for row in mine], float)
-            axes.plot([row["flows"] for row in mine], y, marker="o", markersize=4, label=f"{name}, {rule}", **style.line(i))
+            axes.plot(
+                [row["flows"] for row in mine],
+                y,
+                marker="o",
+                markersize=4,
+                label=f"{name}, {rule}",
+                **style.line(i),
+            )
         axes.set(xlabel="senders", ylabel="data segments sent in vain (%)", xscale="log")
         axes.set_xticks(FLOWS, [str(n) for n in FLOWS])
         axes.minorticks_off()

@@ -21,8 +21,12 @@ SECONDS, FULL, SEEDS = 40, 600, 3
     kind="SIM",
     title="More flows than the bandwidth-delay product has packets",
     choices={
-        **{key: testbed.CHOICES[key] for key in ("round-trip times", "queue", "RED", "packets", "backoff counter", "giving up")},
-        "flows": f"endless transfers, {', '.join(f'{x:g}' for x in TIMES)} times the {BDP_PACKETS} packets of 1500 bytes, starting within 5 s",
+        **{
+            key: testbed.CHOICES[key]
+            for key in ("round-trip times", "queue", "RED", "packets", "backoff counter", "giving up")
+        },
+        "flows": f"endless transfers, {', '.join(f'{x:g}' for x in TIMES)} times the {BDP_PACKETS} packets "
+        "of 1500 bytes, starting within 5 s",
         "goodput": "payload carried by the bottleneck for the first time, from 10 s on",
         "duration": f"{SECONDS} s ({FULL} s with --full), seeds 1 to {SEEDS}",
     },
@@ -35,13 +39,23 @@ def reproduce(setting: Setting) -> Outcome:
         stacks = {f"{label}, {n}": s for label, s in testbed.stacks("200ms", TCP, NONE).items()}
         load = ac.Bulk(flows=n, spread="5s")
         seconds = FULL if setting.full else SECONDS
-        scenarios.append(testbed.scenario(testbed.dumbbell(10), load, stacks, seconds, repeat=SEEDS, warmup="10s", drain="0s"))
+        scenarios.append(
+            testbed.scenario(
+                testbed.dumbbell(10), load, stacks, seconds, repeat=SEEDS, warmup="10s", drain="0s"
+            )
+        )
     found = comparison.run(scenarios, setting, "B-X13")
     goodput = {label: [found.number(f"{label}, {n}", "goodput") for n in flows] for label in (TCP, NONE)}
     pairs = zip(flows, goodput[NONE], goodput[TCP], strict=True)
-    checks = [ratio(f"{n} flows: goodput of TCP*(inf) over TCP", top, bottom, least=0.95) for n, top, bottom in pairs]
+    checks = [
+        ratio(f"{n} flows: goodput of TCP*(inf) over TCP", top, bottom, least=0.95)
+        for n, top, bottom in pairs
+    ]
     notes = [
-        f"{n} flows, {label}: goodput {shown(g / 1e6)} Mbit/s, loss {shown(100 * found.number(f'{label}, {n}', 'loss'))} %"
+        (
+            f"{n} flows, {label}: goodput {shown(g / 1e6)} Mbit/s, loss "
+            f"{shown(100 * found.number(f'{label}, {n}', 'loss'))} %"
+        )
         for label in (TCP, NONE)
         for n, g in zip(flows, goodput[label], strict=True)
     ]

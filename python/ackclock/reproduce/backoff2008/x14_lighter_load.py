@@ -34,13 +34,16 @@ def scenario(load: float, name: str, seconds: float) -> ac.Scenario:
         "arrivals": "Poisson, and in bursts: ON and OFF for 2 s each, as in B-F4",
         "random numbers": "seeds 1 to 3",
         "duration": f"arrivals for {SECONDS} s ({FULL} s with --full), then as long as the last flows need",
-        "gain": "of TCP over TCP*(inf), the larger one of the 99th percentiles' ratio and the longest responses'; means over the runs",
+        "gain": "of TCP over TCP*(inf), the larger one of the 99th percentiles' ratio and the longest "
+        "responses'; means over the runs",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Ratios of 99th percentile and longest response against the load."""
     cases = [(load, name) for name in PATTERNS for load in LOADS]
-    found = comparison.run([scenario(load, name, FULL if setting.full else SECONDS) for load, name in cases], setting, "B-X14")
+    found = comparison.run(
+        [scenario(load, name, FULL if setting.full else SECONDS) for load, name in cases], setting, "B-X14"
+    )
     rows = []
     for load, name in cases:
         tcp, none = (f"{label}, {name}, {load:g}" for label in (TCP, NONE))
@@ -57,13 +60,23 @@ def reproduce(setting: Setting) -> Outcome:
         )
     largest = max(rows, key=lambda row: max(row["p99_ratio"], row["longest_ratio"]))
     gain = max(largest["p99_ratio"], largest["longest_ratio"])
-    checks = [at_least(f"largest gain: {largest['arrivals']}, load {largest['load']:g}", gain, 3.0, "at least")]
+    checks = [
+        at_least(f"largest gain: {largest['arrivals']}, load {largest['load']:g}", gain, 3.0, "at least")
+    ]
     notes = [
-        f"{row['arrivals']}, load {row['load']:g}: TCP over TCP*(inf): P99 {row['p99_ratio']:.3g}, longest {row['longest_ratio']:.3g}, "
-        f"mean {row['mean_ratio']:.4g}; loss of TCP {100 * row['loss']:.3g} %"
+        (
+            f"{row['arrivals']}, load {row['load']:g}: TCP over TCP*(inf): P99 {row['p99_ratio']:.3g}, "
+            f"longest {row['longest_ratio']:.3g}, mean {row['mean_ratio']:.4g}; loss of TCP "
+            f"{100 * row['loss']:.3g} %"
+        )
         for row in rows
     ]
-    return Outcome(checks, {"gains": pa.Table.from_pylist(rows), "stacks": pa.Table.from_pylist(found.rows)}, {"gain": picture(rows)}, notes)
+    return Outcome(
+        checks,
+        {"gains": pa.Table.from_pylist(rows), "stacks": pa.Table.from_pylist(found.rows)},
+        {"gain": picture(rows)},
+        notes,
+    )
 
 
 def _over(found: Comparison, tcp: str, none: str) -> float:
@@ -72,13 +85,23 @@ def _over(found: Comparison, tcp: str, none: str) -> float:
 
 def picture(rows: list[dict]) -> Figure:
     """Both ratios against the load."""
-    fig, axes = style.figure("Gain without backoff below saturation", "10 Mbit/s RED, Trace-I, SACK, minimum RTO 0.2 s; TCP over TCP*(inf)")
+    fig, axes = style.figure(
+        "Gain without backoff below saturation",
+        "10 Mbit/s RED, Trace-I, SACK, minimum RTO 0.2 s; TCP over TCP*(inf)",
+    )
     with mpl.rc_context(style.SETTINGS):
         i = 0
         for name in PATTERNS:
             for key, words in (("p99_ratio", "99th percentile"), ("longest_ratio", "longest response")):
                 mine = [row for row in rows if row["arrivals"] == name]
-                axes.plot([r["load"] for r in mine], [r[key] for r in mine], marker="o", markersize=4, label=f"{words}, {name}", **style.line(i))
+                axes.plot(
+                    [r["load"] for r in mine],
+                    [r[key] for r in mine],
+                    marker="o",
+                    markersize=4,
+                    label=f"{words}, {name}",
+                    **style.line(i),
+                )
                 i += 1
         axes.axhline(1.0, color="#777777", linewidth=0.8)
         axes.set(xlabel="load of the bottleneck", ylabel="TCP over TCP*(inf)")

@@ -19,7 +19,9 @@ def reproduce(setting: Setting) -> Outcome:
     """The three traces of B-F2 with (0.2, 3.0) for minimum and initial RTO."""
     checks, figures, notes, rows = [], {}, [], []
     for i, trace in enumerate(tails.SECONDS):
-        part = Setting(setting.full, setting.workers, lambda share, label, i=i: setting.progress((i + share) / 3, label))
+        part = Setting(
+            setting.full, setting.workers, lambda share, label, i=i: setting.progress((i + share) / 3, label)
+        )
         found = tails.compare(trace, "200ms", part, "B-X1", part=PART)
         held = tails.lowest_tail(found) if trace == "I" else tails.no_degradation(found)
         checks += [Check(f"Trace-{trace}: {c.name}", c.expected, c.got, c.holds) for c in held]

@@ -13,7 +13,9 @@ SECONDS = {"I": 20, "II": 150, "III": 200}
 def both(trace: str, setting: Setting, label: str, share: tuple[float, float]) -> Comparison:
     """TCP and TCP*(inf) over the congested bottleneck of B-F2."""
     seconds = (testbed.FULL if setting.full else SECONDS)[trace]
-    scenario = testbed.scenario(testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks("1s", TCP, NONE), seconds)
+    scenario = testbed.scenario(
+        testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks("1s", TCP, NONE), seconds
+    )
     return comparison.run(scenario, setting, label, share=share)
 
 
@@ -27,7 +29,8 @@ DURATION = testbed.times(SECONDS)
     choices={
         **testbed.CHOICES,
         "duration": DURATION,
-        "goodput, loss": "at the bottleneck while flows arrive: payload carried for the first time, packets dropped",
+        "goodput, loss": "at the bottleneck while flows arrive: payload carried for the first time, "
+        "packets dropped",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -35,7 +38,9 @@ def reproduce(setting: Setting) -> Outcome:
     checks, notes, rows = [], [], []
     for i, trace in enumerate(SECONDS):
         found = both(trace, setting, "B-X2", (i / 3, (i + 1) / 3))
-        goodput, loss = ({stack: found.number(stack, key) for stack in (TCP, NONE)} for key in ("goodput", "loss"))
+        goodput, loss = (
+            {stack: found.number(stack, key) for stack in (TCP, NONE)} for key in ("goodput", "loss")
+        )
         checks += [
             ratio(f"Trace-{trace}: goodput of TCP*(inf) over TCP", goodput[NONE], goodput[TCP], least=0.98),
             ratio(f"Trace-{trace}: loss of TCP*(inf) over TCP", loss[NONE], loss[TCP], least=1.0),

@@ -17,10 +17,18 @@ PART = 0.7
 )
 def reproduce(setting: Setting) -> Outcome:
     """The gain of each trace at two capacities."""
-    found = {trace: capacity.compare(trace, setting, "B-X4", (i / 3, (i + 1) / 3), part=PART) for i, trace in enumerate(capacity.SECONDS)}
+    found = {
+        trace: capacity.compare(trace, setting, "B-X4", (i / 3, (i + 1) / 3), part=PART)
+        for i, trace in enumerate(capacity.SECONDS)
+    }
     gains = {trace: capacity.gains(c) for trace, c in found.items()}
     checks = [
-        between(f"Trace-{trace}, {mbit} Mbit/s: P99 of TCP over TCP*(inf)", gains[trace][mbit], 0.95, gains["I"][mbit])
+        between(
+            f"Trace-{trace}, {mbit} Mbit/s: P99 of TCP over TCP*(inf)",
+            gains[trace][mbit],
+            0.95,
+            gains["I"][mbit],
+        )
         for trace in ("II", "III")
         for mbit in capacity.MBIT
     ]

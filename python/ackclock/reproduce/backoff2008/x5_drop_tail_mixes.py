@@ -15,7 +15,8 @@ from ackclock.reproduce.item import Check, Outcome, Setting, at_least, item
     choices={
         **deployment.CHOICES,
         "queue": "drop-tail of 2 bandwidth-delay products of the mean round-trip time, both ways",
-        "same signs": "TCP beside 90 % is no faster than alone, for each trace, and slower than TCP*(inf) beside it for Trace-I",
+        "same signs": "TCP beside 90 % is no faster than alone, for each trace, and slower than TCP*(inf) "
+        "beside it for Trace-I",
         "shares": "90 % of the new stack, and none of it",
     },
 )
@@ -24,11 +25,22 @@ def reproduce(setting: Setting) -> Outcome:
     checks: list[Check] = []
     notes, rows = [], []
     for i, trace in enumerate(deployment.SECONDS):
-        part = Setting(setting.full, setting.workers, lambda share, label, i=i: setting.progress((i + share) / 3, label))
+        part = Setting(
+            setting.full, setting.workers, lambda share, label, i=i: setting.progress((i + share) / 3, label)
+        )
         m = deployment.mixes(trace, TCP, NONE, part, "B-X5", queue="drop-tail", shares=(0.9,))
-        checks.append(at_least(f"Trace-{trace}: mean of TCP beside 90 % over alone", m.slowdown(0.9), 1.0, "at least"))
+        checks.append(
+            at_least(f"Trace-{trace}: mean of TCP beside 90 % over alone", m.slowdown(0.9), 1.0, "at least")
+        )
         if trace == "I":
-            checks.append(ratio("Trace-I: mean of TCP over TCP*(inf) at 90 %", m.mean(TCP, 0.9), m.mean(NONE, 0.9), least=1.0))
+            checks.append(
+                ratio(
+                    "Trace-I: mean of TCP over TCP*(inf) at 90 %",
+                    m.mean(TCP, 0.9),
+                    m.mean(NONE, 0.9),
+                    least=1.0,
+                )
+            )
         notes += [f"Trace-{trace}: {note}" for note in m.notes()]
         rows += [{"trace": trace, **row} for row in m.rows()]
     return Outcome(checks, {"stacks": pa.Table.from_pylist(rows)}, notes=notes)

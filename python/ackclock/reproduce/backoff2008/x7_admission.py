@@ -16,14 +16,20 @@ from ackclock.scenario.path import Queue
 
 MBIT, DATAGRAM = 100, 1000
 SOURCES, PERIOD = 400, "100ms"
-"""Sources, on during half of the time: constant ones would let every SYN of a connection meet the same phase of their common period."""
+"""Sources, on during half of the time: constant ones would let every SYN of a connection meet the same phase
+of their common period.
+"""
 LOSSES = (0.2, 0.47)
 SYNS = (3, 5)
 QUEUES: dict[str, Queue] = {
     "FIFO, packets": ac.queue.DropTail(limit="100packets"),
-    "RED, packets": ac.queue.Red(limit="200packets", min_th="20packets", max_th="60packets", mean_packet="1000B"),
+    "RED, packets": ac.queue.Red(
+        limit="200packets", min_th="20packets", max_th="60packets", mean_packet="1000B"
+    ),
     "FIFO, bytes": ac.queue.DropTail(limit="100000B"),
-    "RED, bytes": ac.queue.Red(limit="200000B", min_th="20000B", max_th="60000B", byte_mode=True, mean_packet="1000B"),
+    "RED, bytes": ac.queue.Red(
+        limit="200000B", min_th="20000B", max_th="60000B", byte_mode=True, mean_packet="1000B"
+    ),
 }
 CONNECTIONS, SECONDS = 12_000, 40
 SURE = 100
@@ -31,28 +37,57 @@ SURE = 100
 
 
 def attempts(queue: Queue, loss: float, setting: Setting) -> list[dict[str, Any]]:
-    """Connections whose SYNs share a bottleneck with datagrams that overload it: how many were rejected, for either N."""
+    """Connections whose SYNs share a bottleneck with datagrams that overload it: how many were rejected, for
+    either N.
+    """
     times = 5 if setting.full else 1
     path = ac.Single(ac.Link(f"{MBIT}Mbit/s", delay="5ms", queue=queue), back=ac.Link(delay="5ms"))
     crowd = _crowd(MBIT / (1 - loss))
     opened = ac.Fixed(flows=CONNECTIONS * times, size="1B", start="2s", spread=f"{SECONDS * times}s")
     patient = ac.backoff.None_(r2_retries="inf")
-    tcp = {f"N = {n}": ac.Stack("sack+per-ack", timer=ac.Rfc6298(initial_rto="1s"), backoff=patient, syn_retries=n - 1) for n in SYNS}
+    tcp = {
+        f"N = {n}": ac.Stack(
+            "sack+per-ack", timer=ac.Rfc6298(initial_rto="1s"), backoff=patient, syn_retries=n - 1
+        )
+        for n in SYNS
+    }
     seconds = SECONDS * times + 15
-    run = ac.simulate(path, [crowd, opened], tcp, mix=dict.fromkeys(tcp, 1 / len(SYNS)), duration=f"{seconds}s", drain="1s", workers=setting.workers)
+    run = ac.simulate(
+        path,
+        [crowd, opened],
+        tcp,
+        mix=dict.fromkeys(tcp, 1 / len(SYNS)),
+        duration=f"{seconds}s",
+        drain="1s",
+        workers=setting.workers,
+    )
     link = next(row for row in run.links.to_pylist() if row["name"] == "link")
     p, rows = link["dropped_queue"] / link["packets_offered"], []
     for n in SYNS:
-        mine = run.flows.filter(pc.and_(pc.equal(run.flows["stack"], f"N = {n}"), pc.equal(run.flows["protocol"], "tcp")))
-        tried = mine.filter(pc.or_kleene(pc.is_valid(mine["established"]), pc.equal(mine["reason"], "syn-timeout")))
+        mine = run.flows.filter(
+            pc.and_(pc.equal(run.flows["stack"], f"N = {n}"), pc.equal(run.flows["protocol"], "tcp"))
+        )
+        tried = mine.filter(
+            pc.or_kleene(pc.is_valid(mine["established"]), pc.equal(mine["reason"], "syn-timeout"))
+        )
         rejected = pc.sum(pc.equal(tried["reason"], "syn-timeout")).as_py() or 0
-        rows.append({"N": n, "loss": p, "connections": tried.num_rows, "rejected": rejected / tried.num_rows, "expected": float(syn_rejection(p, n))})
+        rows.append(
+            {
+                "N": n,
+                "loss": p,
+                "connections": tried.num_rows,
+                "rejected": rejected / tried.num_rows,
+                "expected": float(syn_rejection(p, n)),
+            }
+        )
     return rows
 
 
 def _crowd(mbit: float) -> Any:
     rate = f"{2 * mbit * 1e6 / SOURCES:.0f}bit/s"
-    return ac.UdpOnOff(flows=SOURCES, rate=rate, bytes=f"{DATAGRAM}B", on=PERIOD, off=PERIOD, periods="exponential")
+    return ac.UdpOnOff(
+        flows=SOURCES, rate=rate, bytes=f"{DATAGRAM}B", on=PERIOD, off=PERIOD, periods="exponential"
+    )
 
 
 @item(
@@ -60,12 +95,17 @@ def _crowd(mbit: float) -> Any:
     kind="CF, SIM",
     title="SYN drops as admission control: queues that count packets and bytes",
     choices={
-        "load": f"{SOURCES} sources of datagrams of {DATAGRAM} bytes, on and off for {PERIOD} on average, losing about 25 or 50 % at {MBIT} Mbit/s",
-        "chosen after first runs": "the set-up (rate, sources that are on and off, queues): constant sources let the SYNs of a connection meet the "
-        "same phase of their common period, so that losses are not independent",
-        "connections": f"{CONNECTIONS} within {SECONDS} s, half of each N, of one byte each; SYNs of 40 bytes, sent 1 s apart",
-        "independent losses": "follow from the intervals: the datagrams' sources have changed by the next SYN",
-        "queues": "FIFO of 100 packets or 100 kB; RED between 20 and 60 packets or kB, its byte mode scaling the probability by size over 1000 bytes",
+        "load": f"{SOURCES} sources of datagrams of {DATAGRAM} bytes, on and off for {PERIOD} on average, "
+        f"losing about 25 or 50 % at {MBIT} Mbit/s",
+        "chosen after first runs": "the set-up (rate, sources that are on and off, queues): constant "
+        "sources let the SYNs of a connection meet the same phase of their "
+        "common period, so that losses are not independent",
+        "connections": f"{CONNECTIONS} within {SECONDS} s, half of each N, of one byte each; SYNs of 40 "
+        "bytes, sent 1 s apart",
+        "independent losses": "follow from the intervals: the datagrams' sources have changed by the next "
+        "SYN",
+        "queues": "FIFO of 100 packets or 100 kB; RED between 20 and 60 packets or kB, its byte mode "
+        "scaling the probability by size over 1000 bytes",
         "p": "the loss ratio of all packets at the bottleneck, as measured",
         "sure": f"a ratio to p^N is checked where more than {SURE} connections were rejected",
     },
@@ -82,12 +122,20 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [
         six_digits("p^N at p = 0.5, N = 3, 5 (%)", 100 * syn_rejection(0.5, np.array(SYNS)), [12.5, 3.125]),
         exactly("sure ratios, of eight", [len(sure) >= 4], [True]),
-        between("packets: rejections over p^N", [row["rejected"] / row["expected"] for row in sure], 0.8, 1.2),
-        *(small(row, rows) for row in rows if row["queue"].endswith("bytes") and row["offered_loss"] == max(LOSSES)),
+        between(
+            "packets: rejections over p^N", [row["rejected"] / row["expected"] for row in sure], 0.8, 1.2
+        ),
+        *(
+            small(row, rows)
+            for row in rows
+            if row["queue"].endswith("bytes") and row["offered_loss"] == max(LOSSES)
+        ),
     ]
     notes = [
-        f"{row['queue']}, N = {row['N']}: loss {row['loss']:.4f}, {100 * row['rejected']:.3f} % of {row['connections']} connections rejected, "
-        f"p^N is {100 * row['expected']:.3f} %"
+        (
+            f"{row['queue']}, N = {row['N']}: loss {row['loss']:.4f}, {100 * row['rejected']:.3f} % of "
+            f"{row['connections']} connections rejected, p^N is {100 * row['expected']:.3f} %"
+        )
         for row in rows
     ]
     return Outcome(checks, {"rejections": pa.Table.from_pylist(rows)}, {"rejections": picture(rows)}, notes)
@@ -96,14 +144,26 @@ def reproduce(setting: Setting) -> Outcome:
 def small(row: dict[str, Any], rows: list[dict[str, Any]]) -> Check:
     """A queue that counts bytes rejects less than a tenth of what one that counts packets does."""
     kind = row["queue"].split(",")[0]
-    other = next(r for r in rows if r["queue"] == f"{kind}, packets" and (r["offered_loss"], r["N"]) == (row["offered_loss"], row["N"]))
+    other = next(
+        r
+        for r in rows
+        if r["queue"] == f"{kind}, packets" and (r["offered_loss"], r["N"]) == (row["offered_loss"], row["N"])
+    )
     limit = 0.1 * other["rejected"]
-    return Check(f"{row['queue']}: rejections, N = {row['N']}", f"below {limit:.3g}", f"{row['rejected']:.3g}", row["rejected"] < limit)
+    return Check(
+        f"{row['queue']}: rejections, N = {row['N']}",
+        f"below {limit:.3g}",
+        f"{row['rejected']:.3g}",
+        row["rejected"] < limit,
+    )
 
 
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """Rejections against loss."""
-    fig, axes = style.figure("Connections rejected because their SYNs were lost", "Lines: p^N. Marks: simulated queues under datagrams of 1000 bytes")
+    fig, axes = style.figure(
+        "Connections rejected because their SYNs were lost",
+        "Lines: p^N. Marks: simulated queues under datagrams of 1000 bytes",
+    )
     x, marks = np.linspace(0.1, 0.6, 100), dict(zip(QUEUES, "osDv", strict=True))
     floor = 1e-5
     with mpl.rc_context(style.SETTINGS):
@@ -112,11 +172,31 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
             for name, mark in marks.items():
                 mine = [row for row in rows if row["queue"] == name and row["N"] == n]
                 y = [max(row["rejected"], floor) for row in mine]
-                axes.plot([row["loss"] for row in mine], y, linestyle="", marker=mark, markersize=6, fillstyle="none", color=style.COLOURS[i])
+                axes.plot(
+                    [row["loss"] for row in mine],
+                    y,
+                    linestyle="",
+                    marker=mark,
+                    markersize=6,
+                    fillstyle="none",
+                    color=style.COLOURS[i],
+                )
         for name, mark in marks.items():
             axes.plot([], [], linestyle="", marker=mark, fillstyle="none", color="#444444", label=name)
-        axes.set(xlabel="loss ratio p of the bottleneck", ylabel="share of connections rejected", yscale="log", ylim=(floor / 1.5, 1))
-        axes.annotate(f"none, or below {floor:g}", (0.24, floor), (22, -3), textcoords="offset points", fontsize=8, color="#444444")
+        axes.set(
+            xlabel="loss ratio p of the bottleneck",
+            ylabel="share of connections rejected",
+            yscale="log",
+            ylim=(floor / 1.5, 1),
+        )
+        axes.annotate(
+            f"none, or below {floor:g}",
+            (0.24, floor),
+            (22, -3),
+            textcoords="offset points",
+            fontsize=8,
+            color="#444444",
+        )
         axes.grid(True)
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.1), fontsize=9, ncols=2)
     return fig

@@ -16,7 +16,10 @@ PATHS = {"0.2 %": 0.002, "1 %": 0.01, "5 %": 0.05, "20 %": 0.2}
 TRANSFERS, PAGE = 250, 30_000
 LEAST = ("200ms", "1s")
 """Smallest timeouts of the servers."""
-BY_CONTENT = (("timeouts", "timeouts", "content_timed_out"), ("consecutive timeouts", "consecutive", "content_backed_off"))
+BY_CONTENT = (
+    ("timeouts", "timeouts", "content_timed_out"),
+    ("consecutive timeouts", "consecutive", "content_backed_off"),
+)
 """What, what the servers know of it, and what the second rule says."""
 
 
@@ -28,7 +31,15 @@ def survey(loss: float, min_rto: str, transfers: int) -> list[dict[str, Any]]:
     web = ac.Web(sizes=sizes, arrival_rate=1 / 60, arrivals="regular")
     server = ac.Stack("sack+per-ack", timer=ac.Rfc6298(min_rto=min_rto, initial_rto="3s"), karn_backoff=False)
     path = ac.Dumbbell(bottleneck=link, rtt=ac.Uniform("10ms", "200ms"))
-    run = ac.simulate(path, web, {"server": server}, duration=f"{60 * transfers}s", drain="1000s", trace="packets", seed=int(1e4 * loss) + 1)
+    run = ac.simulate(
+        path,
+        web,
+        {"server": server},
+        duration=f"{60 * transfers}s",
+        drain="1000s",
+        trace="packets",
+        seed=int(1e4 * loss) + 1,
+    )
     segments = run.traces["segments"]
     order = pc.sort_indices(segments, [("connection", "ascending"), ("time", "ascending")])
     segments = segments.take(order)
@@ -76,13 +87,18 @@ def shown_pair(rows: list[dict[str, Any]], known: str, said: str) -> str:
     kind="CAP",
     title="The survey's detector on simulated captures",
     choices={
-        "detector": "a gap above 200 ms and 1.2 round trips is a timeout; the next gap, 1.5 times as long at least, a consecutive one",
+        "detector": "a gap above 200 ms and 1.2 round trips is a timeout; the next gap, 1.5 times as long "
+        "at least, a consecutive one",
         "gaps": "from the request's last transmission on, between all packets that come from the server",
-        "captures": f"{TRANSFERS} pages for each path, seen by the client (2500 with --full), one at a time; exponential, mean {PAGE // 1000} kB",
-        "paths": f"round trips of 10 to 200 ms; random loss of {', '.join(PATHS)} of data packets; least timeouts of {' or '.join(LEAST)}",
+        "captures": f"{TRANSFERS} pages for each path, seen by the client (2500 with --full), one at a "
+        f"time; exponential, mean {PAGE // 1000} kB",
+        "paths": f"round trips of 10 to 200 ms; random loss of {', '.join(PATHS)} of data packets; least "
+        f"timeouts of {' or '.join(LEAST)}",
         "a hit": "a transfer whose server timed out and for which a timeout was inferred",
-        "second rule": "`gap-and-content` of `ackclock capture`, which looks at what ends the gap as well: not the paper's, and in the notes for "
-        "comparison; it reads captures made of what the clients saw, headers with the servers' identifications, without SACK blocks and timestamps",
+        "second rule": "`gap-and-content` of `ackclock capture`, which looks at what ends the gap as well: "
+        "not the paper's, and in the notes for comparison; it reads captures made of what "
+        "the clients saw, headers with the servers' identifications, without SACK blocks "
+        "and timestamps",
         "real captures": "none here: `ackclock capture` applies both rules to them",
     },
     tests=[
@@ -98,27 +114,38 @@ def reproduce(setting: Setting) -> Outcome:
     for i, (loss, least) in enumerate(cases):
         rows += survey(loss, least, 2500 if setting.full else TRANSFERS)
         setting.progress((i + 1) / len(cases), "B-X8")
-    timed_out = precision_and_recall([row["timeouts"] > 0 for row in rows], [row["timed_out"] for row in rows])
-    backed_off = precision_and_recall([row["consecutive"] > 0 for row in rows], [row["backed_off"] for row in rows])
+    timed_out = precision_and_recall(
+        [row["timeouts"] > 0 for row in rows], [row["timed_out"] for row in rows]
+    )
+    backed_off = precision_and_recall(
+        [row["consecutive"] > 0 for row in rows], [row["backed_off"] for row in rows]
+    )
     checks = [
         at_least("timeouts: precision", timed_out[0], 0.95, "at least"),
         at_least("timeouts: recall", timed_out[1], 0.95, "at least"),
         at_least("consecutive timeouts: precision", backed_off[0], 0.95, "at least"),
         at_least("consecutive timeouts: recall", backed_off[1], 0.95, "at least"),
     ]
-    notes = [f"{what}, `gap-and-content`: {shown_pair(rows, known, said)}" for what, known, said in BY_CONTENT]
+    notes = [
+        f"{what}, `gap-and-content`: {shown_pair(rows, known, said)}" for what, known, said in BY_CONTENT
+    ]
     for least in LEAST:
         mine = [row for row in rows if row["min_rto"] == least]
         notes.append(
-            f"servers with a least timeout of {least}: timeouts with {shown_pair(mine, 'timeouts', 'timed_out')}; "
-            f"`gap-and-content`: {shown_pair(mine, 'timeouts', 'content_timed_out')}"
+            f"servers with a least timeout of {least}: timeouts with "
+            f"{shown_pair(mine, 'timeouts', 'timed_out')}; `gap-and-content`: "
+            f"{shown_pair(mine, 'timeouts', 'content_timed_out')}"
         )
     for loss, least in cases:
         mine = [row for row in rows if (row["loss"], row["min_rto"]) == (loss, least)]
-        percent = {key: 100 * np.mean([bool(row[key]) for row in mine]) for key in ("timeouts", "timed_out", "consecutive", "backed_off")}
+        percent = {
+            key: 100 * np.mean([bool(row[key]) for row in mine])
+            for key in ("timeouts", "timed_out", "consecutive", "backed_off")
+        }
         notes.append(
-            f"loss {100 * loss:g} %, least timeout {least}: timeouts in {percent['timeouts']:.1f} % of {len(mine)} transfers, inferred in "
-            f"{percent['timed_out']:.1f} %; consecutive ones in {percent['consecutive']:.1f} %, inferred in {percent['backed_off']:.1f} %"
+            f"loss {100 * loss:g} %, least timeout {least}: timeouts in {percent['timeouts']:.1f} % of "
+            f"{len(mine)} transfers, inferred in {percent['timed_out']:.1f} %; consecutive ones in "
+            f"{percent['consecutive']:.1f} %, inferred in {percent['backed_off']:.1f} %"
         )
     notes.append("The paper's survey found 8 % with a timeout, and 52 % of those with a consecutive one")
     return Outcome(checks, {"transfers": pa.Table.from_pylist(rows)}, notes=notes)

@@ -1,4 +1,6 @@
-"""Ludwig & Sklower, "The Eifel Retransmission Timer" (2000). The order of the imports is that of the register."""
+"""Ludwig & Sklower, "The Eifel Retransmission Timer" (2000). The order of the imports is that of the
+register.
+"""
 
 from ackclock.reproduce.eifel2000 import (  # isort: skip
     algorithms,

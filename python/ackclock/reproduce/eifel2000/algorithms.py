@@ -13,10 +13,21 @@ KIT = "crates/ackclock-testkit/tests"
 
 def ceilings() -> list[Check]:
     """E-A2's 240 s, and B-A2's 64 times."""
-    schedules = {n: [ns / 1e9 for ns in backoff_schedule("exponential", [("max_doublings", n)], 10**9, 10)] for n in ("32", "6")}
+    schedules = {
+        n: [ns / 1e9 for ns in backoff_schedule("exponential", [("max_doublings", n)], 10**9, 10)]
+        for n in ("32", "6")
+    }
     return [
-        exactly("a timeout of 1 s doubles up to 240 s", schedules["32"], [*(float(2**k) for k in range(8)), 240.0, 240.0]),
-        exactly("or up to 64 times (the default)", schedules["6"], [*(float(2**k) for k in range(7)), 64.0, 64.0, 64.0]),
+        exactly(
+            "a timeout of 1 s doubles up to 240 s",
+            schedules["32"],
+            [*(float(2**k) for k in range(8)), 240.0, 240.0],
+        ),
+        exactly(
+            "or up to 64 times (the default)",
+            schedules["6"],
+            [*(float(2**k) for k in range(7)), 64.0, 64.0, 64.0],
+        ),
     ]
 
 
@@ -48,7 +59,8 @@ rule(
     ],
     points=ceilings,
     choices={
-        "ceiling": "by default doubling stops at 64 times too (B-A2): 240 s matter above 3.75 s; `max_doublings = 32` leaves them alone",
+        "ceiling": "by default doubling stops at 64 times too (B-A2): 240 s matter above 3.75 s; "
+        "`max_doublings = 32` leaves them alone",
         "with timestamps": "a retransmission's sample counts, since its echo is unambiguous",
     },
 )
@@ -63,7 +75,10 @@ rule(
         f"{ENGINE}/undo.rs::the_sampling_rate_follows_the_receivers_acks",
         "tests/test_models_eifel2000.py::test_sampling_decides_which_rows_bring_a_sample",
     ],
-    choices={"rate": "with every segment timed it is derived from the acks of the last round trip: 1, or 1/2 with delayed acks"},
+    choices={
+        "rate": "with every segment timed it is derived from the acks of the last round trip: 1, or 1/2 "
+        "with delayed acks"
+    },
 )
 rule(
     "E-A4",
@@ -84,7 +99,10 @@ rule(
     "timer restart-on-ack(heartbeat=500ms)",
     "timer precise(heartbeat=500ms)",
     tests=[f"{POLICY}/timer/heartbeat.rs::a_heartbeat_takes_a_tick_off_at_once"],
-    choices={"cost": "no pass over all connections: a deadline lies on a tick of the clock, in the one queue of events"},
+    choices={
+        "cost": "no pass over all connections: a deadline lies on a tick of the clock, in the one queue of "
+        "events"
+    },
 )
 rule(
     "E-A6",
@@ -111,7 +129,11 @@ rule(
     "stack sack+eifel-agg+eifel",
     tests=[
         f"{ESTIMATOR}/eifel_agg.rs::{name}"
-        for name in ("a_cycle_takes_its_part", "a_spurious_timeout_halves_the_distance_from_one", "the_largest_window_is_learnt")
+        for name in (
+            "a_cycle_takes_its_part",
+            "a_spurious_timeout_halves_the_distance_from_one",
+            "the_largest_window_is_learnt",
+        )
     ]
     + [f"{ESTIMATOR}/tests.rs::the_factor_trains_itself_on_spurious_timeouts"],
     choices={
@@ -136,7 +158,10 @@ rule(
         f"{KIT}/clocks.rs::after_a_spurious_timeout_the_first_new_sample_may_set_the_timer",
         f"{POLICY}/undo/tests.rs::an_ack_of_everything_proves_nothing_to_eifel_unless_duplicates_are_reported",
     ],
-    choices={"window": "restored, as the paper says; RFC 4015's, which avoids a burst, and its adaptation of the timer are parameters"},
+    choices={
+        "window": "restored, as the paper says; RFC 4015's, which avoids a burst, and its adaptation of "
+        "the timer are parameters"
+    },
 )
 rule(
     "E-A9",
@@ -145,7 +170,8 @@ rule(
     tests=[f"{ESTIMATOR}/tests.rs::freebsd_keeps_the_timeout_above_the_latest_sample"],
     choices={
         "margin": "two ticks above the sample, as E-E12 combines the two floors",
-        "the corrected computation": "real arithmetic instead of the integers whose inaccuracy the paper mentions without describing it",
+        "the corrected computation": "real arithmetic instead of the integers whose inaccuracy the paper "
+        "mentions without describing it",
     },
 )
 rule(
@@ -158,7 +184,10 @@ rule(
         "tests/test_models_eifel2000.py::test_every_column_is_there_for_every_timer",
         f"{ESTIMATOR}/tests.rs::the_first_rows_of_a_cycle",
     ],
-    choices={"start of a cycle": "half of the largest load and one segment (SSTHRESH + 1); `from_half` starts at half"},
+    choices={
+        "start of a cycle": "half of the largest load and one segment (SSTHRESH + 1); `from_half` starts "
+        "at half"
+    },
 )
 rule(
     "E-A11",

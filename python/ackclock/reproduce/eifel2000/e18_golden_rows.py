@@ -15,7 +15,8 @@ FIRST = {
     ("eifel", 26): [37.7667, 36.9822, 36.2538, 35.5775, 34.9494],
     ("eifel", 40): [58.6368, 57.7827, 56.9693, 56.1946, 55.4568],
 }
-# Largest timeout and its row, timeout at the end of the cycle, least margin, rows without margin, ratio after the first flight.
+# Largest timeout and its row, timeout at the end of the cycle, least margin, rows without margin, ratio after
+# the first flight.
 CYCLE = {
     ("lite", 10): (16.7465, 4, 12.0523, 0.448255, 0, [1.04981, 2.27754]),
     ("lite", 26): (46.9243, 4, 26.2210, -0.746967, 10, [0.97127, 1.92724]),
@@ -35,12 +36,20 @@ def reproduce(setting: Setting) -> Outcome:
     tables = {}
     for (name, load), first in FIRST.items():
         rows = model.steady(name, load)
-        tables[f"{name}-{load}"] = pa.table({**rows.series, **rows.made, "margin": rows.margin, "ratio": rows.ratio})
+        tables[f"{name}-{load}"] = pa.table(
+            {**rows.series, **rows.made, "margin": rows.margin, "ratio": rows.ratio}
+        )
         checks += cycle(name, load, rows, first)
     for name, expected in ONCE.items():
         rows = model.steady(name, 40, "once")
         ratio = rows.sampled(rows.ratio)
-        checks.append(six_digits(f"{name}, one sample per RTT, load 40: least and largest ratio", [ratio.min(), ratio.max()], expected))
+        checks.append(
+            six_digits(
+                f"{name}, one sample per RTT, load 40: least and largest ratio",
+                [ratio.min(), ratio.max()],
+                expected,
+            )
+        )
     return Outcome(checks, tables)
 
 
@@ -55,8 +64,14 @@ def cycle(name: str, load: int, rows, first: list[float]) -> list[Check]:
         exactly(f"{what}: row of the largest", int(rows.rto.argmax()) + 1, at),
         six_digits(f"{what}: least margin", rows.margin.min(), margin),
         exactly(f"{what}: rows without margin", int((rows.margin <= 0).sum()), without),
-        six_digits(f"{what}: least and largest ratio after the first flight", [ratio.min(), ratio.max()], ratios),
+        six_digits(
+            f"{what}: least and largest ratio after the first flight", [ratio.min(), ratio.max()], ratios
+        ),
     ]
     if name == "lite":
-        found.append(exactly(f"{what}: row of the least margin", int(np.argmin(rows.margin)) + 1, LEAST_MARGIN_ROWS[load]))
+        found.append(
+            exactly(
+                f"{what}: row of the least margin", int(np.argmin(rows.margin)) + 1, LEAST_MARGIN_ROWS[load]
+            )
+        )
     return found

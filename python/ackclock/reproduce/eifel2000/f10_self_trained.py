@@ -30,7 +30,8 @@ def reproduce(setting: Setting) -> Outcome:
     slow, fast = run("0.05"), run("0.1")
     at, agg = spurious(slow), slow.made["agg"]
     first = int(at[0])
-    # The factor before the row, its decay undone and the rise taken back: what the timeout that proved spurious was made with.
+    # The factor before the row, its decay undone and the rise taken back: what the timeout that proved
+    # spurious was made with.
     before, decay = agg[first - 1], 1 - 0.05 / (0.375 * LOAD**2)
     checks = [
         six_digits("first spurious timeout, cycle", first / slow.model.cycle_rows, 7.80385),
@@ -46,7 +47,13 @@ def reproduce(setting: Setting) -> Outcome:
         exactly(f"spurious timeouts with k = 0.1 in {CYCLES} cycles", at.size, 183),
         within("mean distance with k = 0.1, cycles", CYCLES / at.size, 2.19, 0.005),
     ]
-    columns = {"row": slow.series["row"], "rtt": slow.rtt, "rto": slow.rto, "agg": agg, "spurious": slow.made["spurious"]}
+    columns = {
+        "row": slow.series["row"],
+        "rtt": slow.rtt,
+        "rto": slow.rto,
+        "agg": agg,
+        "spurious": slow.made["spurious"],
+    }
     return Outcome(checks, {"rows": pa.table(columns)}, {"agg": figure(slow)})
 
 
@@ -64,13 +71,25 @@ def figure(rows: Rows) -> Figure:
     """RTT and timeout above, the factor below."""
     n = SHOWN * rows.model.cycle_rows
     time = rows.series["time"][:n]
-    fig, (above, below) = frame("A timeout that trains itself", f"Row model, largest load {LOAD}, k = 0.05; triangles mark spurious timeouts", 2)
+    fig, (above, below) = frame(
+        "A timeout that trains itself",
+        f"Row model, largest load {LOAD}, k = 0.05; triangles mark spurious timeouts",
+        2,
+    )
     with mpl.rc_context(style.SETTINGS):
         above.step(time, rows.rtt[:n], where="post", color="#555555", linewidth=0.9, label="RTT")
         above.plot(time, rows.rto[:n], label="RTO_AGG", **{**style.line(0), "linewidth": 1.1})
         marks = np.flatnonzero(rows.made["spurious"][:n])
         for axes, y in ((above, rows.rtt), (below, rows.made["agg"])):
-            axes.plot(time[marks], y[marks], "v", color=style.COLOURS[1], markersize=6, label="spurious timeout", zorder=4)
+            axes.plot(
+                time[marks],
+                y[marks],
+                "v",
+                color=style.COLOURS[1],
+                markersize=6,
+                label="spurious timeout",
+                zorder=4,
+            )
             axes.grid(True)
             axes.set_xlim(0, time[-1])
         below.plot(time, rows.made["agg"][:n], **style.line(0))

@@ -20,20 +20,30 @@ SECONDS = 25_000
     title="The collapsed timeout of the Lite timer, with real losses",
     choices={
         **testbed.CHOICES,
-        "samples": "every segment, by timestamps; compared in seconds, the sample exact and the timeout made of whole ticks",
-        "end of a cycle": "its last flight: of the row model's own rows 14 % are so close, of those in its last flight 33 % (with ticks 9 and 30)",
-        "comparison": "a measured cycle is stretched to the model's rows (load 40, tick 500 ms), as its flights are longer by a segment or two",
+        "samples": "every segment, by timestamps; compared in seconds, the sample exact and the timeout "
+        "made of whole ticks",
+        "end of a cycle": "its last flight: of the row model's own rows 14 % are so close, of those in its "
+        "last flight 33 % (with ticks 9 and 30)",
+        "comparison": "a measured cycle is stretched to the model's rows (load 40, tick 500 ms), as its "
+        "flights are longer by a segment or two",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The sender's own log over some cycles, beside the row model of E-F4; then what other readings of the testbed give."""
+    """The sender's own log over some cycles, beside the row model of E-F4; then what other readings of the
+    testbed give.
+    """
     log, run = measure()
     cycles = log.cycles()
     rows = RowModel(testbed.PACKETS, model.CYCLES, testbed.SERVICE).run(model.ticked("lite", "500ms")).cycle()
     correlation = min(testbed.correlation(log.rto[c], rows.rto) for c in cycles)
     readings = [reading(*r) for r in itertools.product((40, 41), (10, 8), (True, False))]
     checks = [
-        at_least("share of samples at the end of a cycle with RTO_L - RTT below 2 ticks", closeness(log, cycles[1]), 0.2, "at least"),
+        at_least(
+            "share of samples at the end of a cycle with RTO_L - RTT below 2 ticks",
+            closeness(log, cycles[1]),
+            0.2,
+            "at least",
+        ),
         at_least("correlation of RTO_L with E-F4's, least of all cycles", correlation, 0.9, "more than"),
     ]
     fig = testbed.figure(
@@ -46,17 +56,28 @@ def reproduce(setting: Setting) -> Outcome:
     )
     flow = run.flows.to_pylist()[0]
     notes = [
-        f"Whole cycles: {np.mean([(log.rto - log.rtt)[c] < 2 * testbed.TICK for c in cycles[1:2]]):.3f} of the samples are below 2 ticks.",
-        f"Samples in steady state that come after RTO(i-1): {sum(int((log.ratio[c] < 1).sum()) for c in cycles[1:])} of "
-        f"{sum(log.rtt[c].size for c in cycles[1:])}; yet no timeout is spurious then ({flow['timeouts']} at the start, where RTTs grow from the "
-        "handshake's 0.5 s to 6 s): each ack starts the countdown in full, so that it lasts one round-trip time longer (E-A4).",
-        "The table `readings` varies what the paper leaves open. With 41 segments in the line, odd loads last half a tick more than whole ticks: "
-        "rounding alone then keeps RTTVAR up, and fewer samples at the end of a cycle come close. With 8 bits for each byte (5 s, whole ticks) "
-        "a fifth of all samples do, wherever in the cycle.",
-        "Where a fast retransmission does not restart Lite's countdown (RFC 6298), the collapsed timeout does expire, once in each cycle: what was "
-        "resent waits behind a full queue for longer than the rest of a countdown that began with the last new ack.",
+        "Whole cycles: "
+        f"{np.mean([(log.rto - log.rtt)[c] < 2 * testbed.TICK for c in cycles[1:2]]):.3f} of the "
+        "samples are below 2 ticks.",
+        "Samples in steady state that come after RTO(i-1): "
+        f"{sum(int((log.ratio[c] < 1).sum()) for c in cycles[1:])} of "
+        f"{sum(log.rtt[c].size for c in cycles[1:])}; yet no timeout is spurious then "
+        f"({flow['timeouts']} at the start, where RTTs grow from the handshake's 0.5 s to 6 s): each "
+        "ack starts the countdown in full, so that it lasts one round-trip time longer (E-A4).",
+        "The table `readings` varies what the paper leaves open. With 41 segments in the line, odd "
+        "loads last half a tick more than whole ticks: rounding alone then keeps RTTVAR up, and fewer "
+        "samples at the end of a cycle come close. With 8 bits for each byte (5 s, whole ticks) a "
+        "fifth of all samples do, wherever in the cycle.",
+        "Where a fast retransmission does not restart Lite's countdown (RFC 6298), the collapsed "
+        "timeout does expire, once in each cycle: what was resent waits behind a full queue for longer "
+        "than the rest of a countdown that began with the last new ack.",
     ]
-    return Outcome(checks, {"samples": testbed.table(log), "readings": pa.Table.from_pylist(readings)}, {"rto": fig}, notes)
+    return Outcome(
+        checks,
+        {"samples": testbed.table(log), "readings": pa.Table.from_pylist(readings)},
+        {"rto": fig},
+        notes,
+    )
 
 
 def measure(room: int = testbed.PACKETS, framing: int = 10, restarts: bool = True) -> tuple[testbed.Log, Run]:

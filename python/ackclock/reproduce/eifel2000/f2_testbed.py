@@ -19,7 +19,9 @@ SECONDS = 9000
     choices=testbed.CHOICES,
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The service time and the time of a full queue, as acks and samples show them, with ten bits for each byte and with eight."""
+    """The service time and the time of a full queue, as acks and samples show them, with ten bits for each
+    byte and with eight.
+    """
     found = {framing: _measure(framing) for framing in (10, 8)}
     service, full = found[10][:2]
     checks = [
@@ -29,7 +31,11 @@ def reproduce(setting: Setting) -> Outcome:
         within("largest round-trip time (s), 8 bits for each byte (E-E17)", found[8][1], 200.0, 0.02 * 200),
     ]
     table = pa.table(
-        {"framing": list(found), "service_time": [v[0] for v in found.values()], "largest_rtt": [v[1] for v in found.values()]},
+        {
+            "framing": list(found),
+            "service_time": [v[0] for v in found.values()],
+            "largest_rtt": [v[1] for v in found.values()],
+        },
     )
     fig = sequence(
         {"Lite": found[10][2]},

@@ -41,7 +41,9 @@ class Cut:
 
 
 def cut(host: str, window: int) -> Cut:
-    """A transfer whose receiver allows so many segments: the round-trip time, and with it the timeout, stays the same until every segment is lost."""
+    """A transfer whose receiver allows so many segments: the round-trip time, and with it the timeout, stays
+    the same until every segment is lost.
+    """
     stack = HOSTS[host].but(rcv_buf=f"{window * MSS}B", window_scaling=False)
     path = testbed.line(faults=[ac.fault.Outage(from_=f"{CUT:g}s", until="100000000s", of="data")])
     run = testbed.transfer(path, {host: stack}, CUT + 2000)
@@ -60,20 +62,27 @@ def cut(host: str, window: int) -> Cut:
     title="A countdown that restarts at each ack adds the age of the oldest segment",
     choices={
         "line": testbed.CHOICES["line"],
-        "constant timeout": f"the receiver's window holds {', '.join(map(str, WINDOWS))} segments, so that the round-trip time does not change",
+        "constant timeout": f"the receiver's window holds {', '.join(map(str, WINDOWS))} segments, so that "
+        "the round-trip time does not change",
         "losses": f"every data packet that leaves the line from {CUT:g} s on",
         "tick": "500 ms, of samples and countdown",
         "row model": f"load {testbed.PACKETS}, in which the timeout is not constant",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """From the sending of the lost segment to its retransmission: RTO_L and its age with the old countdown, RTO with the new one."""
+    """From the sending of the lost segment to its retransmission: RTO_L and its age with the old countdown,
+    RTO with the new one.
+    """
     found = [cut(host, window) for host in HOSTS for window in WINDOWS]
     checks = []
     for host in HOSTS:
         off = [c.effective - c.predicted for c in found if c.host == host]
         what = "RTO_L + age" if host.endswith("REXMT_L") else host[:5]
-        checks.append(between(f"{host}: time until the retransmission less {what} (s)", off, -testbed.TICK, testbed.TICK))
+        checks.append(
+            between(
+                f"{host}: time until the retransmission less {what} (s)", off, -testbed.TICK, testbed.TICK
+            )
+        )
     rows = RowModel(testbed.PACKETS, model.CYCLES).run(model.exact("lite")).cycle()
     offset = (rows.columns()["restart"] - rows.rto) / rows.rtt
     checks.append(
@@ -84,20 +93,35 @@ def reproduce(setting: Setting) -> Outcome:
             "about 1",
         )
     )
-    table = pa.table({name: [getattr(c, name) for c in found] for name in ("host", "window", "rto", "age", "effective")})
+    table = pa.table(
+        {name: [getattr(c, name) for c in found] for name in ("host", "window", "rto", "age", "effective")}
+    )
     shown = [c for c in found if c.window == SHOWN]
-    notes = [f"{c.host}, window {c.window}: RTO {c.rto:.4g} s, age {c.age:.4g} s, sent again after {c.effective:.4g} s." for c in shown]
-    mixed = testbed.transfer(testbed.line(), {"mixed": MIXED.but(rcv_buf=f"{SHOWN * MSS}B", window_scaling=False)}, CUT).flows.to_pylist()[0]
+    notes = [
+        (
+            f"{c.host}, window {c.window}: RTO {c.rto:.4g} s, age {c.age:.4g} s, sent again after "
+            f"{c.effective:.4g} s."
+        )
+        for c in shown
+    ]
+    mixed = testbed.transfer(
+        testbed.line(), {"mixed": MIXED.but(rcv_buf=f"{SHOWN * MSS}B", window_scaling=False)}, CUT
+    ).flows.to_pylist()[0]
     notes.append(
-        f"RTO_L with REXMT_E is not among them: at a constant round-trip time RTO_L sinks to it, and with a window of {SHOWN} segments "
-        f"{mixed['timeouts']} timeouts come in {CUT:g} s although nothing is lost. The restart hides the collapse (E-A4)."
+        "RTO_L with REXMT_E is not among them: at a constant round-trip time RTO_L sinks to it, and "
+        f"with a window of {SHOWN} segments {mixed['timeouts']} timeouts come in {CUT:g} s although "
+        "nothing is lost. The restart hides the collapse (E-A4)."
     )
     return Outcome(checks, {"cuts": table}, {"countdown": figure(shown)}, notes)
 
 
 def figure(shown: list[Cut]) -> Figure:
     """The countdown and the age of the oldest segment: before the line goes dead, and until it expires."""
-    fig, panels = frame("What a restarted countdown adds", f"Simulated line of 2.4 kb/s, {SHOWN} segments outstanding; all are lost in the end", 2)
+    fig, panels = frame(
+        "What a restarted countdown adds",
+        f"Simulated line of 2.4 kb/s, {SHOWN} segments outstanding; all are lost in the end",
+        2,
+    )
     with mpl.rc_context(style.SETTINGS):
         for axes, c in zip(panels, shown, strict=True):
             t = c.timing
@@ -106,7 +130,11 @@ def figure(shown: list[Cut]) -> Figure:
             last = float(oldest[-1] + c.effective)
             began = float(t.time[before[0]])
             ends = np.append(t.time[before[1:]], last)
-            left = np.full(before.size, c.rto) if c.host.endswith("REXMT_L") else c.rto - (t.time[before] - oldest)
+            left = (
+                np.full(before.size, c.rto)
+                if c.host.endswith("REXMT_L")
+                else c.rto - (t.time[before] - oldest)
+            )
             for curve, label, at, slope in (
                 (left, "time left", 0, -1.0),
                 (t.time[before] - oldest, "age of the oldest segment", 1, 1.0),
@@ -116,9 +144,19 @@ def figure(shown: list[Cut]) -> Figure:
                 axes.plot(x, y, label=label, **{**style.line(at), "linewidth": 1.4})
             axes.axhline(c.rto, color="#555555", linewidth=1.0, linestyle=(0, (4, 3)), label="RTO")
             axes.plot([last - began], [c.effective], "o", color=style.COLOURS[1], markersize=5)
-            axes.annotate(f"sent again after {c.effective:.4g} s", (last - began, c.effective), (8, 4), textcoords="offset points", fontsize=9)
+            axes.annotate(
+                f"sent again after {c.effective:.4g} s",
+                (last - began, c.effective),
+                (8, 4),
+                textcoords="offset points",
+                fontsize=9,
+            )
             axes.set(ylabel="time (s)", xlim=(0, 150), ylim=(0, 1.15 * max(x.effective for x in shown)))
-            says = "starts again in full at each ack" if c.host.endswith("REXMT_L") else "less the age of the oldest segment"
+            says = (
+                "starts again in full at each ack"
+                if c.host.endswith("REXMT_L")
+                else "less the age of the oldest segment"
+            )
             axes.annotate(f"{c.host[-7:]}: {says}", (0.01, 0.93), xycoords="axes fraction", fontsize=9.5)
             axes.grid(True)
         panels[-1].set_xlabel("time (s)")

@@ -11,7 +11,11 @@ LOADS = (10, 26, 40)
     "E-F7",
     kind="MODEL",
     title="The Eifel timer's timeout scales with the load",
-    choices={**model.CHOICES, "smaller loads": "10 and 26 besides 40", "service time": "6.25 s, that of the testbed (E-E17), in the figure"},
+    choices={
+        **model.CHOICES,
+        "smaller loads": "10 and 26 besides 40",
+        "service time": "6.25 s, that of the testbed (E-E17), in the figure",
+    },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Checks in exact arithmetic; the figure with a tick of 500 ms at load 40."""
@@ -25,7 +29,9 @@ def reproduce(setting: Setting) -> Outcome:
         whole.append(float(rows.ratio.mean()))
     checks += [
         between("coefficients of variation", deviations, 0.0, 0.10),
-        six_digits("coefficients of variation, loads 10, 26, 40", deviations, [0.0670347, 0.0743865, 0.0782282]),
+        six_digits(
+            "coefficients of variation, loads 10, 26, 40", deviations, [0.0670347, 0.0743865, 0.0782282]
+        ),
         six_digits("mean ratios after the first flight", after, [1.54290, 1.64351, 1.67691]),
         six_digits("mean ratios of the whole cycle", whole, [1.64745, 1.68740, 1.70569]),
     ]

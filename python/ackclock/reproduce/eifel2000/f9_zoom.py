@@ -40,7 +40,9 @@ class Expiry:
 def expiries(packets: pa.Table) -> list[Expiry]:
     """The first retransmission of each segment that timed out."""
     timing = Timing.of(packets)
-    time, kind, seq, sent = (packets[name].to_numpy(zero_copy_only=False) for name in ("time", "kind", "seq", "sent"))
+    time, kind, seq, sent = (
+        packets[name].to_numpy(zero_copy_only=False) for name in ("time", "kind", "seq", "sent")
+    )
     resent = np.flatnonzero(kind == "timeout-retransmit")
     first = resent[np.sort(np.unique(seq[resent], return_index=True)[1])]
     found = []
@@ -75,22 +77,40 @@ def reproduce(setting: Setting) -> Outcome:
     late = [e.at > e.third for e in found["REXMT_L"]]
     checks = [
         within(
-            "retransmission after the last new ack (s): REXMT_L less REXMT_E, against the age", delay["REXMT_L"] - delay["REXMT_E"], age, testbed.TICK
+            "retransmission after the last new ack (s): REXMT_L less REXMT_E, against the age",
+            delay["REXMT_L"] - delay["REXMT_E"],
+            age,
+            testbed.TICK,
         ),
         at_most(
-            "most duplicate acks before an expiry", float(max(e.duplicates.size for of in found.values() for e in of)), 2, "fewer than 3, at most"
+            "most duplicate acks before an expiry",
+            float(max(e.duplicates.size for of in found.values() for e in of)),
+            2,
+            "fewer than 3, at most",
         ),
-        stated("REXMT_E expires before the third duplicate ack would come", f"{sum(before)} of {len(before)}", all(before), "always"),
+        stated(
+            "REXMT_E expires before the third duplicate ack would come",
+            f"{sum(before)} of {len(before)}",
+            all(before),
+            "always",
+        ),
         stated("REXMT_L expires after it", f"{sum(late)} of {len(late)}", all(late), "always"),
     ]
     rows = [
-        {"host": name, "acked": e.acked, "age": e.age, "duplicates": int(e.duplicates.size), "third": e.third, "expired": e.at}
+        {
+            "host": name,
+            "acked": e.acked,
+            "age": e.age,
+            "duplicates": int(e.duplicates.size),
+            "third": e.third,
+            "expired": e.at,
+        }
         for name, of in found.items()
         for e in of
     ]
     notes = [
-        f"Mean time from the last new ack to the retransmission: {delay['REXMT_L']:.4g} s with REXMT_L, {delay['REXMT_E']:.4g} s with REXMT_E; "
-        f"the age is {age / rtt:.3g} RTTs."
+        f"Mean time from the last new ack to the retransmission: {delay['REXMT_L']:.4g} s with "
+        f"REXMT_L, {delay['REXMT_E']:.4g} s with REXMT_E; the age is {age / rtt:.3g} RTTs."
     ]
     return Outcome(checks, {"expiries": pa.Table.from_pylist(rows)}, {"zoom": figure(packets, found)}, notes)
 
@@ -98,7 +118,9 @@ def reproduce(setting: Setting) -> Outcome:
 def figure(packets: dict[str, pa.Table], found: dict[str, list[Expiry]]) -> Figure:
     """A section of both transfers from the last ack before a timeout on, as time-sequence plots."""
     fig, panels = frame(
-        "Two countdowns after the same loss", "Simulated line of 9.6 kb/s, buffer of 1 packet, tick 500 ms; sections from shortly before a loss", 2
+        "Two countdowns after the same loss",
+        "Simulated line of 9.6 kb/s, buffer of 1 packet, tick 500 ms; sections from shortly before a loss",
+        2,
     )
     with mpl.rc_context(style.SETTINGS):
         for axes, (name, table) in zip(panels, packets.items(), strict=True):
@@ -106,19 +128,47 @@ def figure(packets: dict[str, pa.Table], found: dict[str, list[Expiry]]) -> Figu
             low, high = e.acked - 5.5, e.acked + 13
             near = (t.time > low) & (t.time < high)
             base = int(t.offset[near].min())
-            section = Transfer(t.time[near] - low, t.offset[near] - base, t.size[near], t.acked_at - low, t.acked - base)
+            section = Transfer(
+                t.time[near] - low, t.offset[near] - base, t.size[near], t.acked_at - low, t.acked - base
+            )
             dots(axes, section, 0, name, True)
             for line in axes.lines:
                 line.set_markersize(6 if line.get_marker() == "x" else 5)
             acked = float(t.acked[np.searchsorted(t.acked_at, e.acked)] - base) / KB
-            axes.plot(e.duplicates - low, np.full(e.duplicates.size, acked), "d", color="#555555", markersize=5, label="duplicate acks")
+            axes.plot(
+                e.duplicates - low,
+                np.full(e.duplicates.size, acked),
+                "d",
+                color="#555555",
+                markersize=5,
+                label="duplicate acks",
+            )
             axes.plot([], [], "o", color=style.COLOURS[0], markersize=5, label="sent")
             axes.plot([], [], "x", color="#D55E00", markersize=6, label="sent again")
-            axes.axvline(e.third - low, color="#009E73", linewidth=1.2, linestyle=(0, (4, 2)), label="third duplicate ack would come")
+            axes.axvline(
+                e.third - low,
+                color="#009E73",
+                linewidth=1.2,
+                linestyle=(0, (4, 2)),
+                label="third duplicate ack would come",
+            )
             top = float((section.offset + section.size).max()) / KB
-            axes.annotate("", (e.at - low, acked), (e.acked - low, acked), arrowprops={"arrowstyle": "->", "color": "#888888"})
-            axes.annotate(f"{name}: {e.at - e.acked:.3g} s", (e.acked - low, acked), (4, -14), textcoords="offset points", fontsize=9)
-            axes.set(xlim=(0, high - low), ylim=(min(acked - 2, -1), top + 1.5), ylabel="sequence number (KB)")
+            axes.annotate(
+                "",
+                (e.at - low, acked),
+                (e.acked - low, acked),
+                arrowprops={"arrowstyle": "->", "color": "#888888"},
+            )
+            axes.annotate(
+                f"{name}: {e.at - e.acked:.3g} s",
+                (e.acked - low, acked),
+                (4, -14),
+                textcoords="offset points",
+                fontsize=9,
+            )
+            axes.set(
+                xlim=(0, high - low), ylim=(min(acked - 2, -1), top + 1.5), ylabel="sequence number (KB)"
+            )
             axes.grid(True)
         panels[-1].set_xlabel("time (s)")
         legend(panels[0], 4)

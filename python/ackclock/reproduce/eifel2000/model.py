@@ -14,8 +14,10 @@ CYCLES = 30
 LABELS = {"lite": "RTO_L", "eifel": "RTO_E", "eifel-agg": "RTO_AGG"}
 
 CHOICES = {
-    "start of a cycle": "half of the largest load and one segment (SSTHRESH + 1), as E-A10 defines the golden rows",
-    "start of the timers": f"SRTT is the first sample, RTTVAR half of it; checks look at cycle {CYCLES}, long after that",
+    "start of a cycle": "half of the largest load and one segment (SSTHRESH + 1), as E-A10 defines the "
+    "golden rows",
+    "start of the timers": f"SRTT is the first sample, RTTVAR half of it; checks look at cycle {CYCLES}, "
+    "long after that",
 }
 
 
@@ -29,7 +31,9 @@ def ticked(name: str, tick: str) -> Timer:
     return Timer(name, (("rounded", "true"),)).but(tick=tick, min_rto="0s", max_rto="1h")
 
 
-def figure(model: RowModel, timers: list[Timer], title: str, subtitle: str, *, shown: int = 3, zoom: bool = False) -> tuple[Figure, pa.Table]:
+def figure(
+    model: RowModel, timers: list[Timer], title: str, subtitle: str, *, shown: int = 3, zoom: bool = False
+) -> tuple[Figure, pa.Table]:
     """The last cycles of a model as the paper draws them, and their rows."""
     last = slice(-shown * model.cycle_rows, None)
     rows = [model.run(t) for t in timers]

@@ -1,4 +1,6 @@
-"""The testbed of the paper (E-A11) as a scenario, and what its measurements share: two hosts on a serial line, one bulk transfer."""
+"""The testbed of the paper (E-A11) as a scenario, and what its measurements share: two hosts on a serial
+line, one bulk transfer.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +24,30 @@ SERVICE = MTU * 10 / BITS
 """Service time (s): 6.25 with ten bits for each byte (E-E17)."""
 
 CHOICES = {
-    "line": "10 bits for each byte: 240 bytes/s (E-E17); PPP's own header left out; propagation delay 5 ms each way",
-    "queue": f"{PACKETS} packets with the one being sent, which makes the paper's 250 s; acks of 40 or 52 bytes come back on a line of their own",
-    "segments": "payload of 1460 bytes, or 1448 with timestamps; buffers of 1 MiB, so that the window alone limits",
-    "sender": "Reno without limited transmit and SACK, first window 1 segment, growth by acks, no slow-start threshold to begin with",
+    "line": "10 bits for each byte: 240 bytes/s (E-E17); PPP's own header left out; propagation delay 5 ms "
+    "each way",
+    "queue": f"{PACKETS} packets with the one being sent, which makes the paper's 250 s; acks of 40 or 52 "
+    "bytes come back on a line of their own",
+    "segments": "payload of 1460 bytes, or 1448 with timestamps; buffers of 1 MiB, so that the window "
+    "alone limits",
+    "sender": "Reno without limited transmit and SACK, first window 1 segment, growth by acks, no "
+    "slow-start threshold to begin with",
     "receiver": "acknowledges every segment: the service time is above its delay of 200 ms",
-    "timers": "samples in whole ticks of 500 ms, the countdown too; ceilings of the timeout and of its backoff out of the way (1 h, 24 h)",
+    "timers": "samples in whole ticks of 500 ms, the countdown too; ceilings of the timeout and of its "
+    "backoff out of the way (1 h, 24 h)",
     "Lite's countdown": "a fast retransmission restarts it, as in 4.4BSD-Lite",
-    "real hosts": "none: the Lite and Eifel timers are in no kernel of today, and a cycle takes over an hour of real time; the line is simulated",
+    "real hosts": "none: the Lite and Eifel timers are in no kernel of today, and a cycle takes over an "
+    "hour of real time; the line is simulated",
     "steady state": "what comes before the first fast retransmission is left out",
 }
 
 
-def line(bits: int = BITS, room: int = PACKETS, framing: int = 10, delay: str = "10ms", faults: object = None) -> ac.Single:
-    """The serial line: so many bit/s on the wire, of which each byte takes `framing`, and room for `room` packets with the one being sent."""
+def line(
+    bits: int = BITS, room: int = PACKETS, framing: int = 10, delay: str = "10ms", faults: object = None
+) -> ac.Single:
+    """The serial line: so many bit/s on the wire, of which each byte takes `framing`, and room for `room`
+    packets with the one being sent.
+    """
     rate = f"{bits * 8 // framing}bit/s"
     there = ac.Link(rate, queue=ac.queue.DropTail(limit=f"{room - 1}packets"), faults=faults)
     return ac.Single(there, rtt=delay, back=ac.Link(rate, queue=ac.queue.DropTail(limit="1000packets")))
@@ -55,18 +67,26 @@ def sender(estimator: object, countdown: object, **options: object) -> ac.Stack:
 
 def lite(tick: str = "500ms", **options: object) -> ac.Stack:
     """A host with the Lite timer (E-A1)."""
-    return sender(ac.estimator.Lite(tick=tick, max_rto="1h"), ac.timer.RestartOnAck(heartbeat=tick, fast_retransmit=True), **options)
+    return sender(
+        ac.estimator.Lite(tick=tick, max_rto="1h"),
+        ac.timer.RestartOnAck(heartbeat=tick, fast_retransmit=True),
+        **options,
+    )
 
 
 def eifel(tick: str = "500ms", **options: object) -> ac.Stack:
     """A host with the Eifel timer (E-A6), which measures and counts in the same ticks."""
-    return sender(ac.estimator.Eifel(tick=tick, rounded=True, max_rto="1h"), ac.timer.Precise(heartbeat=tick), **options)
+    return sender(
+        ac.estimator.Eifel(tick=tick, rounded=True, max_rto="1h"), ac.timer.Precise(heartbeat=tick), **options
+    )
 
 
 def transfer(path: object, stacks: Mapping[str, ac.Stack], seconds: float, **options: object) -> Run:
     """A bulk transfer over the line, once for each host, with the tables of its packets and samples."""
     trace = ["packets", "samples", "episodes"]
-    return ac.Scenario.of(path, ac.Bulk(), stacks, duration=f"{seconds:g}s", trace=trace, **options).simulate()
+    return ac.Scenario.of(
+        path, ac.Bulk(), stacks, duration=f"{seconds:g}s", trace=trace, **options
+    ).simulate()
 
 
 def rows(run: Run, table: str, stack: str) -> pa.Table:
@@ -77,7 +97,9 @@ def rows(run: Run, table: str, stack: str) -> pa.Table:
 
 @dataclass(frozen=True)
 class Log:
-    """The samples of a sender, by its own log: when they came, what they were, and the timeout then set (s)."""
+    """The samples of a sender, by its own log: when they came, what they were, and the timeout then set
+    (s).
+    """
 
     time: np.ndarray
     rtt: np.ndarray
@@ -104,7 +126,9 @@ class Log:
         return self.before / self.rtt
 
     def cycles(self) -> list[slice]:
-        """The samples of each whole cycle in steady state: from where the round-trip time has dropped to the last one before the next silence."""
+        """The samples of each whole cycle in steady state: from where the round-trip time has dropped to the
+        last one before the next silence.
+        """
         full = int(np.argmax(self.rtt >= 0.95 * self.rtt.max()))
         drops = np.flatnonzero(self.rtt[1:] < 0.75 * self.rtt[:-1]) + 1
         silent = np.flatnonzero(np.diff(self.time) > 1.01 * np.maximum(self.rtt[1:], self.rtt[:-1]))
@@ -131,14 +155,29 @@ def with_gaps(log: Log, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.insert(log.time, silent, log.time[silent - 1]), np.insert(values, silent, np.nan)
 
 
-def figure(log: Log, cycles: list[slice], label: str, title: str, subtitle: str, *, shown: int = 3, zoom: bool = False) -> Figure:
+def figure(
+    log: Log,
+    cycles: list[slice],
+    label: str,
+    title: str,
+    subtitle: str,
+    *,
+    shown: int = 3,
+    zoom: bool = False,
+) -> Figure:
     """Some cycles as the paper draws them: samples, the timeout above them, and gaps between."""
     part = log[cycles[1].start : cycles[shown].stop]
     began = part.time[0]
     time, rtt = with_gaps(part, part.rtt)
     last = log[cycles[shown]]
-    panel = (last.time[-1] - began - 0.45 * (last.time[-1] - last.time[0]), last.time[-1] - began) if zoom else None
-    return timers(time - began, rtt, {label: with_gaps(part, part.rto)[1]}, title=title, subtitle=subtitle, zoom=panel)
+    panel = (
+        (last.time[-1] - began - 0.45 * (last.time[-1] - last.time[0]), last.time[-1] - began)
+        if zoom
+        else None
+    )
+    return timers(
+        time - began, rtt, {label: with_gaps(part, part.rto)[1]}, title=title, subtitle=subtitle, zoom=panel
+    )
 
 
 def table(log: Log) -> pa.Table:

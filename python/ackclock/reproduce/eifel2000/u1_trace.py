@@ -14,7 +14,10 @@ from ackclock.results.timing import SAMPLINGS, Timing
 
 SECONDS = 15_000
 HOSTS = {"RTO_L": testbed.lite(), "RTO_E": testbed.eifel()}
-TIMERS = {"RTO_L": Timer.parse("lite(max_rto=1h)"), "RTO_E": Timer.parse("eifel(tick=500ms, rounded=true, max_rto=1h)")}
+TIMERS = {
+    "RTO_L": Timer.parse("lite(max_rto=1h)"),
+    "RTO_E": Timer.parse("eifel(tick=500ms, rounded=true, max_rto=1h)"),
+}
 OPTION = {"every": "every-segment", "once": "once-per-rtt"}
 SETTLED = 60.0
 
@@ -25,10 +28,13 @@ SETTLED = 60.0
     title="From a trace of packets to round-trip times and timers",
     choices={
         **{key: testbed.CHOICES[key] for key in ("line", "queue", "sender", "timers")},
-        "trace": "the packets of simulated hosts, in the table `segments` that every world fills; timestamps off",
-        "window": "not in a trace: the flight stands for it, and half of the flight at the first retransmission of a loss for the threshold",
+        "trace": "the packets of simulated hosts, in the table `segments` that every world fills; "
+        "timestamps off",
+        "window": "not in a trace: the flight stands for it, and half of the flight at the first "
+        "retransmission of a loss for the threshold",
         "sampling": "every segment by Karn's rule, or one after the other",
-        "countdown": "on E-F8's line, where timeouts are frequent; those whose last ack brought a valid sample, so that nothing is backed off",
+        "countdown": "on E-F8's line, where timeouts are frequent; those whose last ack brought a valid "
+        "sample, so that nothing is backed off",
     },
     tests=[
         "tests/test_timing.py::test_a_trace_gives_what_the_sender_logged",
@@ -37,7 +43,9 @@ SETTLED = 60.0
     ],
 )
 def reproduce(setting: Setting) -> Outcome:
-    """What the packets tell, against what the sender itself logged; the figure replays both timers over one trace."""
+    """What the packets tell, against what the sender itself logged; the figure replays both timers over one
+    trace.
+    """
     checks: list[Check] = []
     tables, shown = [], None
     for sampling, (name, stack) in itertools.product(SAMPLINGS, HOSTS.items()):
@@ -49,18 +57,42 @@ def reproduce(setting: Setting) -> Outcome:
         what = f"{name}, {'every segment' if sampling == 'every' else 'one per round trip'}"
         checks.append(exactly(f"{what}: samples", int(there.sum()), log.rtt.size))
         if there.sum() == log.rtt.size:
-            off = [float(np.abs(a - b).max()) for a, b in ((timing.time[there], log.time), (timing.rtt[there], log.rtt), (rto, log.rto))]
-            checks.append(at_most(f"{what}: largest difference of times, RTTs and timeouts (s)", max(off), testbed.TICK, "one tick"))
-            tables.append(pa.table({"host": [what] * log.rtt.size, "time": log.time, "rtt": log.rtt, "rto_logged": log.rto, "rto_from_packets": rto}))
+            off = [
+                float(np.abs(a - b).max())
+                for a, b in ((timing.time[there], log.time), (timing.rtt[there], log.rtt), (rto, log.rto))
+            ]
+            checks.append(
+                at_most(
+                    f"{what}: largest difference of times, RTTs and timeouts (s)",
+                    max(off),
+                    testbed.TICK,
+                    "one tick",
+                )
+            )
+            tables.append(
+                pa.table(
+                    {
+                        "host": [what] * log.rtt.size,
+                        "time": log.time,
+                        "rtt": log.rtt,
+                        "rto_logged": log.rto,
+                        "rto_from_packets": rto,
+                    }
+                )
+            )
         shown = shown or timing
     for countdown, column in (("REXMT_L", "restart"), ("REXMT_E", "precise")):
         off, count = expiries(countdown, column)
-        checks.append(at_most(f"{countdown}: largest difference of {count} expiries (s)", off, testbed.TICK, "one tick"))
+        checks.append(
+            at_most(f"{countdown}: largest difference of {count} expiries (s)", off, testbed.TICK, "one tick")
+        )
     return Outcome(checks, {"samples": pa.concat_tables(tables)}, {"timers": figure(shown)})
 
 
 def expiries(countdown: str, column: str) -> tuple[float, int]:
-    """How far the moments at which REXMT ends by the packets lie from the retransmissions, and how many there are."""
+    """How far the moments at which REXMT ends by the packets lie from the retransmissions, and how many there
+    are.
+    """
     run = f8.Reading(sampling="every segment, Karn").scenario(["packets"]).simulate()
     packets = testbed.rows(run, "segments", countdown)
     timing = Timing.of(packets)
@@ -76,11 +108,21 @@ def expiries(countdown: str, column: str) -> tuple[float, int]:
 
 def figure(timing: Timing) -> object:
     """Both timers over the packets of one transfer, as the paper's figures 11 to 14 show them."""
-    log = testbed.Log(timing.time[timing.sampled], timing.rtt[timing.sampled], timing.replay(TIMERS["RTO_L"])["rto"][timing.sampled])
+    log = testbed.Log(
+        timing.time[timing.sampled],
+        timing.rtt[timing.sampled],
+        timing.replay(TIMERS["RTO_L"])["rto"][timing.sampled],
+    )
     cycles = log.cycles()
     part = slice(cycles[0].start, cycles[1].stop)
     other = timing.replay(TIMERS["RTO_E"])["rto"][timing.sampled]
     shown = log[part]
     time, rtt = testbed.with_gaps(shown, shown.rtt)
     rto = {"RTO_L": testbed.with_gaps(shown, shown.rto)[1], "RTO_E": testbed.with_gaps(shown, other[part])[1]}
-    return draw(time - time[0], rtt, rto, title="Two timers over one trace of packets", subtitle=f"{testbed.SUBTITLE}, every segment timed")
+    return draw(
+        time - time[0],
+        rtt,
+        rto,
+        title="Two timers over one trace of packets",
+        subtitle=f"{testbed.SUBTITLE}, every segment timed",
+    )

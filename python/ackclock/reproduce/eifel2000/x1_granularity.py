@@ -26,10 +26,14 @@ def ideal() -> Timer:
 
 
 def modelled() -> dict[str, np.ndarray]:
-    """RTO over the ideal one at each row of the last cycle of a model whose round-trip times are about 200 ms, by tick."""
+    """RTO over the ideal one at each row of the last cycle of a model whose round-trip times are about 200
+    ms, by tick.
+    """
     model = RowModel(LOAD, 30, SERVICE)
     best = model.run(ideal()).cycle().rto
-    return {tick: model.run(Timer.parse(f"lite(tick={tick}, max_rto=1h)")).cycle().rto / best for tick in TICKS}
+    return {
+        tick: model.run(Timer.parse(f"lite(tick={tick}, max_rto=1h)")).cycle().rto / best for tick in TICKS
+    }
 
 
 def scenario(rtt: int) -> ac.Scenario:
@@ -40,7 +44,9 @@ def scenario(rtt: int) -> ac.Scenario:
 
 
 def simulated(run: Run) -> dict[str, np.ndarray]:
-    """The timeout of such a transfer, and over the ideal one at each of its samples, in its second half, by tick."""
+    """The timeout of such a transfer, and over the ideal one at each of its samples, in its second half, by
+    tick.
+    """
     found = {}
     for tick in TICKS:
         log = testbed.Log.of(run, tick)
@@ -56,15 +62,21 @@ def simulated(run: Run) -> dict[str, np.ndarray]:
     title="A tick of 500 ms is too coarse for round-trip times of a few 100 ms",
     choices={
         "ideal timeout": "RTO_L of the same samples without ticks: exact samples, and no floor",
-        "row model": f"largest load {LOAD}, service time 19.73 ms, which is no whole number of ticks: round-trip times of 118 to 197 ms",
-        "simulated path": f"10 Mbit/s, a window of 10 segments, round trips of {', '.join(map(str, RTTS))} ms; the second half of 20 s",
+        "row model": f"largest load {LOAD}, service time 19.73 ms, which is no whole number of ticks: "
+        "round-trip times of 118 to 197 ms",
+        "simulated path": f"10 Mbit/s, a window of 10 segments, round trips of {', '.join(map(str, RTTS))} "
+        "ms; the second half of 20 s",
         "error": "mean of abs(RTO/ideal - 1): a coarse tick also makes some timeouts too short",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """How far RTO_L is from the ideal one by tick, in the row model and simulated; the timeout itself at 500 ms."""
+    """How far RTO_L is from the ideal one by tick, in the row model and simulated; the timeout itself at 500
+    ms.
+    """
     of_model = {tick: error(ratio) for tick, ratio in modelled().items()}
-    found = dict(zip(RTTS, map(simulated, setting.run_all([scenario(rtt) for rtt in RTTS], "E-X1")), strict=True))
+    found = dict(
+        zip(RTTS, map(simulated, setting.run_all([scenario(rtt) for rtt in RTTS], "E-X1")), strict=True)
+    )
     at_200 = {tick: error(found[200][tick][:, 1]) for tick in TICKS}
     coarse = [float(found[rtt]["500ms"][:, 0].min()) for rtt in RTTS]
     checks = [
@@ -72,8 +84,15 @@ def reproduce(setting: Setting) -> Outcome:
         falls("simulated, RTT 200 ms: the same", at_200),
         at_least("least RTO (s) at a tick of 500 ms, RTTs below 300 ms", min(coarse), 1.0, "at least"),
     ]
-    rows = [{"rtt": r, "tick": t, "rto": float(v[:, 0].mean()), "error": error(v[:, 1])} for r, of in found.items() for t, v in of.items()]
-    notes = ["A round-trip time that hardly varies lets the ideal RTO_L sink to it, so that two ticks are the floor of every timeout simulated."]
+    rows = [
+        {"rtt": r, "tick": t, "rto": float(v[:, 0].mean()), "error": error(v[:, 1])}
+        for r, of in found.items()
+        for t, v in of.items()
+    ]
+    notes = [
+        "A round-trip time that hardly varies lets the ideal RTO_L sink to it, so that two ticks are "
+        "the floor of every timeout simulated."
+    ]
     return Outcome(checks, {"ticks": pa.Table.from_pylist(rows)}, {"rto": figure(rows)}, notes)
 
 
@@ -85,17 +104,30 @@ def error(over_ideal: np.ndarray) -> float:
 def falls(name: str, by_tick: dict[str, float]) -> Check:
     """Holds when the error is smaller with each finer tick."""
     errors = list(by_tick.values())
-    return stated(name, ", ".join(f"{e:.4g}" for e in errors), all(a > b for a, b in itertools.pairwise(errors)), "falling")
+    return stated(
+        name,
+        ", ".join(f"{e:.4g}" for e in errors),
+        all(a > b for a, b in itertools.pairwise(errors)),
+        "falling",
+    )
 
 
 def figure(rows: list[dict[str, float]]) -> Figure:
     """The timeout over the round-trip time, by tick."""
-    fig, axes = style.figure("How coarse a clock makes the timeout", "Lite timer, simulated path of 10 Mbit/s, ten segments outstanding; mean RTO_L")
+    fig, axes = style.figure(
+        "How coarse a clock makes the timeout",
+        "Lite timer, simulated path of 10 Mbit/s, ten segments outstanding; mean RTO_L",
+    )
     with mpl.rc_context(style.SETTINGS):
         for i, tick in enumerate(TICKS):
             of = [r for r in rows if r["tick"] == tick]
             axes.plot(
-                [r["rtt"] for r in of], [1000 * r["rto"] for r in of], marker="o", markersize=4, label=tick.replace("ms", " ms"), **style.line(i)
+                [r["rtt"] for r in of],
+                [1000 * r["rto"] for r in of],
+                marker="o",
+                markersize=4,
+                label=tick.replace("ms", " ms"),
+                **style.line(i),
             )
         axes.plot([0, 300], [0, 300], color="#999999", linewidth=0.9, label="RTT")
         axes.set(xlabel="round-trip time (ms)", ylabel="timeout (ms)", xlim=(0, 300), ylim=(0, None))

@@ -21,21 +21,46 @@ NAMES = {"every": "rate 1", "delayed": "rate 1/2", "once": "one per RTT"}
     choices={**model.CHOICES, "loads": "4, 6, ... 40"},
 )
 def reproduce(setting: Setting) -> Outcome:
-    """Rows of a cycle without margin, for each timer, sampling and load. Delayed acks count at both of their phases."""
-    rows = [{"timer": t, "sampling": s, "load": n, "without": without(t, n, s)} for t in ("lite", "eifel") for s in SAMPLINGS for n in LOADS]
+    """Rows of a cycle without margin, for each timer, sampling and load. Delayed acks count at both of their
+    phases.
+    """
+    rows = [
+        {"timer": t, "sampling": s, "load": n, "without": without(t, n, s)}
+        for t in ("lite", "eifel")
+        for s in SAMPLINGS
+        for n in LOADS
+    ]
 
     def found(timer: str, sampling: str) -> dict[int, int]:
         return {r["load"]: r["without"] for r in rows if (r["timer"], r["sampling"]) == (timer, sampling)}
 
     every, delayed = found("lite", "every"), found("lite", "delayed")
     ends = [model.steady("lite", n) for n in (10, 20, 30, 40)]
-    least = [float(model.steady(t, 40, "delayed").sampled(r).min()) for t in ("lite", "eifel") for r in [model.steady(t, 40, "delayed").ratio]]
+    least = [
+        float(model.steady(t, 40, "delayed").sampled(r).min())
+        for t in ("lite", "eifel")
+        for r in [model.steady(t, 40, "delayed").ratio]
+    ]
     checks = [
-        exactly("Lite at rate 1: rows without margin up to load 16", sum(every[n] for n in LOADS if n <= 16), 0),
-        exactly(f"Lite at rate 1: rows without margin at loads {', '.join(map(str, WITHOUT))}", [every[n] for n in WITHOUT], list(WITHOUT.values())),
-        exactly("Lite at rate 1/2: loads with rows without margin", [n for n in LOADS if delayed[n]], [30, 32, 34, 36, 38, 40]),
+        exactly(
+            "Lite at rate 1: rows without margin up to load 16", sum(every[n] for n in LOADS if n <= 16), 0
+        ),
+        exactly(
+            f"Lite at rate 1: rows without margin at loads {', '.join(map(str, WITHOUT))}",
+            [every[n] for n in WITHOUT],
+            list(WITHOUT.values()),
+        ),
+        exactly(
+            "Lite at rate 1/2: loads with rows without margin",
+            [n for n in LOADS if delayed[n]],
+            [30, 32, 34, 36, 38, 40],
+        ),
         exactly("Lite at one sample per RTT: rows without margin", sum(found("lite", "once").values()), 0),
-        exactly("Eifel, all samplings and loads: rows without margin", sum(sum(found("eifel", s).values()) for s in SAMPLINGS), 0),
+        exactly(
+            "Eifel, all samplings and loads: rows without margin",
+            sum(sum(found("eifel", s).values()) for s in SAMPLINGS),
+            0,
+        ),
         six_digits("least ratio at rate 1/2, load 40: Lite, Eifel", least, [0.972029, 1.19469]),
         six_digits(
             "Lite at rate 1: RTO - RTT at the cycle's end, loads 10, 20, 30, 40",
@@ -43,11 +68,17 @@ def reproduce(setting: Setting) -> Outcome:
             [2.05234, 0.501173, 0.128738, 0.0336332],
         ),
     ]
-    return Outcome(checks, {"rows": pa.Table.from_pylist(rows)}, {"rows_without_margin": figure({s: found("lite", s) for s in SAMPLINGS})})
+    return Outcome(
+        checks,
+        {"rows": pa.Table.from_pylist(rows)},
+        {"rows_without_margin": figure({s: found("lite", s) for s in SAMPLINGS})},
+    )
 
 
 def without(timer: str, load: int, sampling: str) -> int:
-    """Rows without margin of a cycle in steady state; at rate 1/2 those of two cycles that together sample every row, halved."""
+    """Rows without margin of a cycle in steady state; at rate 1/2 those of two cycles that together sample
+    every row, halved.
+    """
     rows = RowModel(load, model.CYCLES + 1, sampling=sampling).run(exact(timer))
     last = [rows.cycle(n) for n in (-2, -1)]
     counts = [int((r.sampled(r.margin) <= 0).sum()) for r in last]
@@ -56,10 +87,15 @@ def without(timer: str, load: int, sampling: str) -> int:
 
 def figure(counts: dict[str, dict[int, int]]) -> Figure:
     """The Lite timer's rows without margin against the load."""
-    fig, axes = style.figure("Rows whose timeout comes before the ack", "Lite timer, row model: rows of a cycle with RTO(i-1) <= RTT(i)")
+    fig, axes = style.figure(
+        "Rows whose timeout comes before the ack",
+        "Lite timer, row model: rows of a cycle with RTO(i-1) <= RTT(i)",
+    )
     with mpl.rc_context(style.SETTINGS):
         for i, (sampling, of) in enumerate(counts.items()):
-            axes.plot(list(of), list(of.values()), marker="o", markersize=4, label=NAMES[sampling], **style.line(i))
+            axes.plot(
+                list(of), list(of.values()), marker="o", markersize=4, label=NAMES[sampling], **style.line(i)
+            )
         axes.set(xlabel="largest load (segments)", ylabel="rows per cycle", xlim=(3, 41), ylim=(-0.5, None))
         axes.grid(True)
         axes.legend(title="samples")

@@ -46,7 +46,9 @@ def scenario() -> ac.Scenario:
 
 @dataclass(frozen=True)
 class Response:
-    """What a stack did about the timeout: windows are those just before it, the least after it, and a round trip after the spike's end (bytes)."""
+    """What a stack did about the timeout: windows are those just before it, the least after it, and a round
+    trip after the spike's end (bytes).
+    """
 
     stack: str
     timeouts: int
@@ -63,7 +65,9 @@ class Response:
         rows = rows.filter(pc.is_valid(rows["cwnd"]))
         time, cwnd = rows["time"].to_numpy(), rows["cwnd"].to_pylist()
         episodes = run.traces["episodes"]
-        expired = episodes.filter(pc.and_(pc.equal(episodes["run"], stack), pc.equal(episodes["class"], "non-ca")))["begin"][0].as_py()
+        expired = episodes.filter(
+            pc.and_(pc.equal(episodes["run"], stack), pc.equal(episodes["class"], "non-ca"))
+        )["begin"][0].as_py()
         windows = list(zip(cwnd, rows["ssthresh"].to_pylist(), strict=True))
         before = windows[int(np.searchsorted(time, expired, "left")) - 1]
         after = windows[int(np.searchsorted(time, END + 0.15, "right")) - 1]
@@ -77,9 +81,11 @@ class Response:
     title="A spurious timeout with and without the Eifel response",
     choices={
         "path": "10 Mbit/s, round trip 100 ms",
-        "delay spike": f"all data held back from {BEGIN:g} s to {END:g} s and then let go at once; nothing is lost",
+        "delay spike": f"all data held back from {BEGIN:g} s to {END:g} s and then let go at once; nothing "
+        "is lost",
         "timer": "RFC 6298 with a minimum of 200 ms: one expiry in the spike",
-        "window": f"the receiver's, {WINDOW // MSS} segments of {MSS} bytes; slow-start threshold {THRESHOLD // MSS} segments to begin with",
+        "window": f"the receiver's, {WINDOW // MSS} segments of {MSS} bytes; slow-start threshold "
+        f"{THRESHOLD // MSS} segments to begin with",
         "without": "timestamps offered, but nobody looks at them after a timeout",
         "besides": "F-RTO (RFC 5682), and four ways of recovery",
     },
@@ -97,16 +103,37 @@ def reproduce(setting: Setting) -> Outcome:
         of = [r for r in found if r.stack.endswith(f", {label}")]
         again = sorted({r.retransmissions for r in of})
         if label == "without":
-            checks.append(stated("without: retransmissions", ", ".join(map(str, again)), min(again) > 1, "more than 1"))
-            checks.append(exactly("without: least window, segments", sorted({round(r.least / MSS) for r in of}), [1]))
+            checks.append(
+                stated("without: retransmissions", ", ".join(map(str, again)), min(again) > 1, "more than 1")
+            )
+            checks.append(
+                exactly("without: least window, segments", sorted({round(r.least / MSS) for r in of}), [1])
+            )
         else:
             checks.append(exactly(f"{label}: retransmissions", again, [1]))
             same = sum(r.after == r.before for r in of)
-            checks.append(exactly(f"{label}: stacks whose cwnd and ssthresh are those from before the timeout", same, len(of)))
-    rows = [{**vars(r), "before": r.before[0], "after": r.after[0], "ssthresh_before": r.before[1], "ssthresh_after": r.after[1]} for r in found]
+            checks.append(
+                exactly(
+                    f"{label}: stacks whose cwnd and ssthresh are those from before the timeout",
+                    same,
+                    len(of),
+                )
+            )
+    rows = [
+        {
+            **vars(r),
+            "before": r.before[0],
+            "after": r.after[0],
+            "ssthresh_before": r.before[1],
+            "ssthresh_after": r.after[1],
+        }
+        for r in found
+    ]
     notes = [
-        f"{r.stack}: cwnd {r.before[0]} B before the timeout, {r.least} B after it, {r.after[0]} B a round trip after the spike; "
-        f"{r.retransmissions} sent again."
+        (
+            f"{r.stack}: cwnd {r.before[0]} B before the timeout, {r.least} B after it, {r.after[0]} B "
+            f"a round trip after the spike; {r.retransmissions} sent again."
+        )
         for r in found
         if "newreno" in r.stack
     ]
@@ -115,8 +142,15 @@ def reproduce(setting: Setting) -> Outcome:
 
 def figure(run: Run) -> Figure:
     """What was sent around the spike, without and with the response."""
-    shown = {"newreno, without": "without: everything outstanding is sent again", "newreno, Eifel": "Eifel: one segment is sent again"}
-    fig, panels = frame("A spurious timeout", "Delay spike of 0.4 s at 5 s; NewReno, window of 20 segments, round trip 100 ms", 2)
+    shown = {
+        "newreno, without": "without: everything outstanding is sent again",
+        "newreno, Eifel": "Eifel: one segment is sent again",
+    }
+    fig, panels = frame(
+        "A spurious timeout",
+        "Delay spike of 0.4 s at 5 s; NewReno, window of 20 segments, round trip 100 ms",
+        2,
+    )
     with mpl.rc_context(style.SETTINGS):
         for axes, (name, says) in zip(panels, shown.items(), strict=True):
             t = Transfer.of(testbed.rows(run, "segments", name))
@@ -137,6 +171,8 @@ def figure(run: Run) -> Figure:
             axes.plot([], [], "x", color="#D55E00", markersize=5, label="sent again")[0],
             axes.plot([], [], color="#888888", label="acknowledged")[0],
         ]
-        axes.legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 0.99), ncols=3, fontsize=9, borderaxespad=0)
+        axes.legend(
+            handles=keys, loc="lower left", bbox_to_anchor=(0, 0.99), ncols=3, fontsize=9, borderaxespad=0
+        )
         panels[-1].set_xlabel("time (s)")
     return fig

@@ -19,17 +19,27 @@ NAMES = ("srtt", "rttvar", "rto")
     choices={
         "round-trip time": "5 s, then 8 s",
         "window": "SSTHRESH 5, CWND 6 segments: a flight of 6",
-        "tolerance": "after 300 rows 0.02 % of the first deviation, half of the RTT, is left: values hold to 1 in 1000; after 1500, to six digits",
+        "tolerance": "after 300 rows 0.02 % of the first deviation, half of the RTT, is left: values hold "
+        "to 1 in 1000; after 1500, to six digits",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """The weight 1/GAIN: when the deviation has died away, RTO = SRTT + DELTA."""
     (rtt, made), (_, long) = jump(ROWS), jump(LONG)
-    checks = [within(f"{n.upper()} after {ROWS} rows and the jump", float(made[n][-1]), e, e / 1000) for n, e in zip(NAMES, EXPECTED, strict=True)]
+    checks = [
+        within(f"{n.upper()} after {ROWS} rows and the jump", float(made[n][-1]), e, e / 1000)
+        for n, e in zip(NAMES, EXPECTED, strict=True)
+    ]
     checks += [
-        six_digits(f"SRTT, RTTVAR, RTO after {LONG} rows and the jump", [long[n][-1] for n in NAMES], EXPECTED),
+        six_digits(
+            f"SRTT, RTTVAR, RTO after {LONG} rows and the jump", [long[n][-1] for n in NAMES], EXPECTED
+        ),
         # DELTA is the error of the old SRTT.
-        six_digits(f"RTO against SRTT + DELTA after {LONG} rows", long["rto"][-1], long["srtt"][-1] + RTT + JUMP - long["srtt"][-2]),
+        six_digits(
+            f"RTO against SRTT + DELTA after {LONG} rows",
+            long["rto"][-1],
+            long["srtt"][-1] + RTT + JUMP - long["srtt"][-2],
+        ),
     ]
     shown = slice(ROWS - 60, None)
     fig = draw(
@@ -47,5 +57,9 @@ def jump(rows: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The round-trip times, and what the timer makes of them."""
     rtt = np.append(np.full(rows, RTT), RTT + JUMP)
     window = {"flight_size": 6, "cwnd": 6, "ssthresh": 5}
-    columns = {"time": 100.0 + np.arange(rtt.size), "rtt": rtt, **{name: np.full(rtt.size, n) for name, n in window.items()}}
+    columns = {
+        "time": 100.0 + np.arange(rtt.size),
+        "rtt": rtt,
+        **{name: np.full(rtt.size, n) for name, n in window.items()},
+    }
     return rtt, exact("eifel").rows(columns)

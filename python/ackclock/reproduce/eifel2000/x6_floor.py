@@ -21,6 +21,12 @@ def reproduce(setting: Setting) -> Outcome:
     rows = []
     for load in LOADS:
         made = RowModel(load, model.CYCLES).run(Timer("eifel").but(tick="1ms", min_rto="0s", max_rto="1h"))
-        rows.append({"load": load, "rows": made.rto.size, "floor": int((made.rto <= made.rtt + 2 * TICK + 1e-9).sum())})
+        rows.append(
+            {
+                "load": load,
+                "rows": made.rto.size,
+                "floor": int((made.rto <= made.rtt + 2 * TICK + 1e-9).sum()),
+            }
+        )
     checks = [exactly("rows where the floor wins, loads 10, 26, 40", [r["floor"] for r in rows], [0, 0, 0])]
     return Outcome(checks, {"rows": pa.Table.from_pylist(rows)})

@@ -39,7 +39,10 @@ class Series:
         time, rtt = self.samples[sampling]
         before = np.append(np.nan, timer.rows({"time": time, "rtt": rtt})["rto"][:-1])
         part = slice(int(LEFT_OUT * rtt.size), None)
-        return {"without_margin": float((before <= rtt)[part].mean()), "ratio": float((before / rtt)[part].mean())}
+        return {
+            "without_margin": float((before <= rtt)[part].mean()),
+            "ratio": float((before / rtt)[part].mean()),
+        }
 
 
 def modelled(load: int, service_time: float, name: str) -> Series:
@@ -77,7 +80,11 @@ def variants() -> dict[str, tuple[dict[str, str], str]]:
     """What is changed in the timer, and the sampling, by name; the first is what the others differ from."""
     found: dict[str, tuple[dict[str, str], str]] = {"as it is": ({}, "every")}
     found |= {
-        f"minimum {floor.replace('ms', ' ms').replace('1s', '1 s').replace('2s', '2 s')}": ({"min_rto": floor}, "every") for floor in FLOORS[1:]
+        f"minimum {floor.replace('ms', ' ms').replace('1s', '1 s').replace('2s', '2 s')}": (
+            {"min_rto": floor},
+            "every",
+        )
+        for floor in FLOORS[1:]
     }
     found |= {f"gains {name}": (gains, "every") for name, gains in list(GAINS.items())[1:]}
     found |= {f"weight {weight}": ({"weight": weight}, "every") for weight in WEIGHTS[1:]}
@@ -89,9 +96,12 @@ def variants() -> dict[str, tuple[dict[str, str], str]]:
     kind="MODEL, CAP",
     title="What else moves the Lite timer: minimum, gains, sampling",
     choices={
-        "timer": "mean and deviation in real arithmetic, exact samples, no ticks, so that the minimum alone is a floor",
-        "series": "the testbed's line (RTT 125 to 250 s) and a fast path (about 0.1 to 0.2 s), each from the row model and from a simulated trace",
-        "measure": f"part of the samples that come after RTO(i-1), and mean RTO(i-1)/RTT(i), the first {LEFT_OUT:.0%} left out",
+        "timer": "mean and deviation in real arithmetic, exact samples, no ticks, so that the minimum "
+        "alone is a floor",
+        "series": "the testbed's line (RTT 125 to 250 s) and a fast path (about 0.1 to 0.2 s), each from "
+        "the row model and from a simulated trace",
+        "measure": "part of the samples that come after RTO(i-1), and mean RTO(i-1)/RTT(i), the first "
+        f"{LEFT_OUT:.0%} left out",
         "prior study": "claims that the minimum dominates and that gains and sampling matter little",
     },
 )
@@ -100,7 +110,9 @@ def reproduce(setting: Setting) -> Outcome:
     rows = []
     for s in series():
         for name, (params, sampling) in variants().items():
-            timer = Timer("jacobson88", tuple({"tick": "0s", "min_rto": "0s", "max_rto": "1h", **params}.items()))
+            timer = Timer(
+                "jacobson88", tuple({"tick": "0s", "min_rto": "0s", "max_rto": "1h", **params}.items())
+            )
             rows.append({"series": s.name, "variant": name, **s.outcome(timer, sampling)})
 
     def share(series: str, variant: str) -> float:
@@ -115,7 +127,8 @@ def reproduce(setting: Setting) -> Outcome:
         checks += [
             stated(
                 f"{slow}: a minimum changes nothing, sampling does",
-                f"{share(slow, 'as it is'):.4f} as it is; {', '.join(f'{v:.4f}' for v in of_floors)} with minima; {sparse:.4f} at one per RTT",
+                f"{share(slow, 'as it is'):.4f} as it is; {', '.join(f'{v:.4f}' for v in of_floors)} "
+                f"with minima; {sparse:.4f} at one per RTT",
                 set(of_floors) == {share(slow, "as it is")} and sparse < share(slow, "as it is"),
             ),
             stated(
@@ -124,14 +137,21 @@ def reproduce(setting: Setting) -> Outcome:
                 share(fast, "minimum 1 s") == 0,
             ),
         ]
-    notes = ["The disagreement: a minimum of 1 s or more lies above the round-trip times of the prior study's paths, and hides what the timer does."]
+    notes = [
+        "The disagreement: a minimum of 1 s or more lies above the round-trip times of the prior "
+        "study's paths, and hides what the timer does."
+    ]
     return Outcome(checks, {"ablation": pa.Table.from_pylist(rows)}, {"ablation": figure(rows)}, notes)
 
 
 def figure(rows: list[dict[str, object]]) -> Figure:
     """The part of late samples for each variant, by series."""
     names = list(variants())
-    fig, axes = style.figure("What moves the Lite timer", "Samples that come after the timeout RTO(i-1), one thing changed at a time", (7.2, 4.8))
+    fig, axes = style.figure(
+        "What moves the Lite timer",
+        "Samples that come after the timeout RTO(i-1), one thing changed at a time",
+        (7.2, 4.8),
+    )
     with mpl.rc_context(style.SETTINGS):
         for i, s in enumerate(dict.fromkeys(r["series"] for r in rows)):
             y = [100 * r["without_margin"] for r in rows if r["series"] == s]

@@ -21,7 +21,8 @@ SECONDS = 15_000
     kind="MODEL, CAP",
     title="The row model driven by round-trip times from a file",
     choices={
-        "file": "CSV with the columns time, rtt (s), flight, cwnd, ssthresh (segments); those of the window may be left out",
+        "file": "CSV with the columns time, rtt (s), flight, cwnd, ssthresh (segments); those of the "
+        "window may be left out",
         "unit rows": "the golden rows of E-E18 and E-X4's jump, written as CSV and read again",
         "trace": "packets of a simulated transfer over the testbed's line, by the analyser of E-U1",
     },
@@ -34,31 +35,66 @@ def reproduce(setting: Setting) -> Outcome:
     for load, peak, last in ((10, 16.7465, 12.0523), (26, 46.9243, 26.2210), (40, 73.1423, 40.0336)):
         rows = through_csv(window(RowModel(load, model.CYCLES).series())).run(exact("lite")).rto
         cycle = rows[-RowModel(load).cycle_rows :]
-        checks.append(six_digits(f"Lite, load {load}, from CSV: largest RTO and that at the end (E-E18)", [cycle.max(), cycle[-1]], [peak, last]))
+        checks.append(
+            six_digits(
+                f"Lite, load {load}, from CSV: largest RTO and that at the end (E-E18)",
+                [cycle.max(), cycle[-1]],
+                [peak, last],
+            )
+        )
     for load, peak, last in ((10, 14.8553, 14.7122), (26, 38.9204, 38.6114), (40, 59.8920, 59.5336)):
         rows = through_csv(window(RowModel(load, model.CYCLES).series())).run(exact("eifel")).rto
         cycle = rows[-RowModel(load).cycle_rows :]
-        checks.append(six_digits(f"Eifel, load {load}, from CSV: largest RTO and that at the end (E-E18)", [cycle.max(), cycle[-1]], [peak, last]))
+        checks.append(
+            six_digits(
+                f"Eifel, load {load}, from CSV: largest RTO and that at the end (E-E18)",
+                [cycle.max(), cycle[-1]],
+                [peak, last],
+            )
+        )
     rtt = np.append(np.full(1500, 5.0), 8.0)
-    jump = through_csv({"time": 100.0 + np.arange(rtt.size), "rtt": rtt, "flight": np.full(rtt.size, 6), "ssthresh": np.full(rtt.size, 5)})
+    jump = through_csv(
+        {
+            "time": 100.0 + np.arange(rtt.size),
+            "rtt": rtt,
+            "flight": np.full(rtt.size, 6),
+            "ssthresh": np.full(rtt.size, 5),
+        }
+    )
     made = jump.run(exact("eifel")).made
     checks.append(
         six_digits(
-            "Eifel, a jump from 5 to 8 after 1500 rows: SRTT, RTTVAR, RTO (E-E12)", [made[n][-1] for n in ("srtt", "rttvar", "rto")], [5.5, 0.5, 8.5]
+            "Eifel, a jump from 5 to 8 after 1500 rows: SRTT, RTTVAR, RTO (E-E12)",
+            [made[n][-1] for n in ("srtt", "rttvar", "rto")],
+            [5.5, 0.5, 8.5],
         )
     )
-    packets = testbed.rows(testbed.transfer(testbed.line(), {"host": testbed.lite()}, SECONDS), "segments", "host")
+    packets = testbed.rows(
+        testbed.transfer(testbed.line(), {"host": testbed.lite()}, SECONDS), "segments", "host"
+    )
     timing = Timing.of(packets)
-    series = {"time": timing.time, "rtt": np.where(timing.sampled, timing.rtt, 0.0), "flight": timing.flight // timing.smss}
+    series = {
+        "time": timing.time,
+        "rtt": np.where(timing.sampled, timing.rtt, 0.0),
+        "flight": timing.flight // timing.smss,
+    }
     traced = through_csv(series)
     lite = model.ticked("lite", "500ms")
     off = np.abs(traced.run(lite).rto - timing.replay(lite)["rto"])[1:]
     checks.append(
-        at_most("a trace by way of CSV against the analyser itself: largest difference of RTO_L (s)", float(off.max()), 1e-6, "a microsecond")
+        at_most(
+            "a trace by way of CSV against the analyser itself: largest difference of RTO_L (s)",
+            float(off.max()),
+            1e-6,
+            "a microsecond",
+        )
     )
     after = np.flatnonzero(timing.time > 5000)
     table = traced.table([lite, model.ticked("eifel", "500ms")])
-    rto = {label: table[f"{t}.rto"].to_numpy()[after] for label, t in (("RTO_L", lite), ("RTO_E", model.ticked("eifel", "500ms")))}
+    rto = {
+        label: table[f"{t}.rto"].to_numpy()[after]
+        for label, t in (("RTO_L", lite), ("RTO_E", model.ticked("eifel", "500ms")))
+    }
     fig = draw(
         timing.time[after],
         timing.rtt[after],
@@ -71,7 +107,13 @@ def reproduce(setting: Setting) -> Outcome:
 
 def window(series: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The columns of a model that a file has."""
-    return {"time": series["time"], "rtt": series["rtt"], "flight": series["load"], "cwnd": series["cwnd"], "ssthresh": series["ssthresh"]}
+    return {
+        "time": series["time"],
+        "rtt": series["rtt"],
+        "flight": series["load"],
+        "cwnd": series["cwnd"],
+        "ssthresh": series["ssthresh"],
+    }
 
 
 def through_csv(columns: dict[str, np.ndarray]) -> SeriesModel:

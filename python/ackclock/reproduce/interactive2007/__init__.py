@@ -1,4 +1,6 @@
-"""Mondal & Kuzmanovic, "When TCP Friendliness Becomes Harmful" (2007). The order of the imports is that of the register."""
+"""Mondal & Kuzmanovic, "When TCP Friendliness Becomes Harmful" (2007). The order of the imports is that of
+the register.
+"""
 
 from ackclock.reproduce.interactive2007 import (  # isort: skip
     algorithms,

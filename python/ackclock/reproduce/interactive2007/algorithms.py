@@ -40,7 +40,8 @@ rule(
         "tests/test_responses.py::test_what_is_read_of_a_trace_is_what_the_application_measured",
     ],
     choices={
-        "response time": "the application counts from writing to the cumulative ack; a trace from sending, to that or to the packet's own ack (I-U1)",
+        "response time": "the application counts from writing to the cumulative ack; a trace from sending, "
+        "to that or to the packet's own ack (I-U1)",
         "packets": testbed.CHOICES["packets"],
     },
 )
@@ -53,7 +54,9 @@ rule(
         f"{APPLICATION}::a_backlogged_source_closes_after_its_last_packet",
         f"{STRATEGIES}::a_backlogged_flow_is_a_bulk_flow",
     ],
-    choices={"priority": "a packet is kept in the application until it leaves at once: no dummy stands before it"},
+    choices={
+        "priority": "a packet is kept in the application until it leaves at once: no dummy stands before it"
+    },
 )
 rule(
     "I-A3",
@@ -68,8 +71,9 @@ rule(
         f"{HERE}::test_marks_favour_the_packets_after_a_silence",
     ],
     choices={
-        "marks": "`Responses.marked` marks a traced flow afterwards; `backlogged` has real packets in the marks' place. Marks by the clock favour "
-        "packets that follow a silence: I-F5 and I-F8 count every packet",
+        "marks": "`Responses.marked` marks a traced flow afterwards; `backlogged` has real packets in the "
+        "marks' place. Marks by the clock favour packets that follow a silence: I-F5 and I-F8 "
+        "count every packet",
     },
 )
 rule(
@@ -85,7 +89,8 @@ rule(
     ],
     points=waits,
     choices={
-        "whatever the TCP": "Reno, NewReno, SACK and FACK; `fack-rh` finds lost retransmissions by acks, which is later than the paper's list (M-A8)"
+        "whatever the TCP": "Reno, NewReno, SACK and FACK; `fack-rh` finds lost retransmissions by acks, "
+        "which is later than the paper's list (M-A8)"
     },
 )
 rule(
@@ -131,9 +136,12 @@ rule(
         "tests/test_responses.py::test_a_selective_ack_is_a_packets_own",
     ],
     choices={
-        "where": "`ackclock.results.responses`: `Responses.of_segments` and `every` read simulated flows, `of_packets` captured ones",
-        "ack": "`time` runs to the first cumulative ack that covers a packet, `own` to its own ack, cumulative or selective",
-        "loss ratio": "where both ends are known, what did not arrive over what was sent; at one end, what was sent again",
+        "where": "`ackclock.results.responses`: `Responses.of_segments` and `every` read simulated flows, "
+        "`of_packets` captured ones",
+        "ack": "`time` runs to the first cumulative ack that covers a packet, `own` to its own ack, "
+        "cumulative or selective",
+        "loss ratio": "where both ends are known, what did not arrive over what was sent; at one end, what "
+        "was sent again",
     },
 )
 rule(
@@ -146,10 +154,14 @@ rule(
         "tests/test_gain.py::test_samples_of_the_model_give_its_gain",
         "tests/test_gain.py::test_what_makes_no_sense_is_refused",
     ],
-    choices={"where": "`ackclock.results.gain`: `Experience.of` takes loss ratios and mean response times of flows, `gain` bins and divides them"},
+    choices={
+        "where": "`ackclock.results.gain`: `Experience.of` takes loss ratios and mean response times of "
+        "flows, `gain` bins and divides them"
+    },
 )
 context(
     "I-X6",
     "Thresholds that users notice",
-    "Users notice delays from 50 to 100 ms on, the paper says: a timeout of a second is far beyond that, a fast retransmission is not.",
+    "Users notice delays from 50 to 100 ms on, the paper says: a timeout of a second is far beyond "
+    "that, a fast retransmission is not.",
 )

@@ -1,4 +1,6 @@
-"""The paper's approaches one at a time beside the same cross traffic (I-F5a, I-F8): what the packets of each experienced."""
+"""The paper's approaches one at a time beside the same cross traffic (I-F5a, I-F8): what the packets of each
+experienced.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from ackclock.reproduce.interactive2007.testbed import Mix
 from ackclock.reproduce.item import Check, Setting, stated
 from ackclock.scenario import Workload
 
-INTERACTIVE, BACKLOGGED, PADDED, DIVERSE = "interactive", "backlogged", "short-term padding (II)", "diversity (III)"
+INTERACTIVE, BACKLOGGED, PADDED, DIVERSE = (
+    "interactive",
+    "backlogged",
+    "short-term padding (II)",
+    "diversity (III)",
+)
 FLOWS = 100
 """Interactive flows at once, of each approach but the backlogged one."""
 BACKLOGGED_PART = 8
@@ -35,14 +42,20 @@ TIE = 1.1
 CHOICES = {
     **testbed.CHOICES,
     **seen.CHOICES,
-    "backlogged flow": "sends dummies whenever its window has room (I-A2); all its packets count, dummies too, as I-F5b explains. There is one, and "
-    "one for each eight FTP flows where these are more",
-    "interactive flows": f"{FLOWS} at a time of the same approach, which take a tenth of the link (padding and diversity up to twice that)",
-    "padding": "three dummies of 20 bytes, 1 ms apart (the paper gives no spacing); they count neither for response times nor for the loss ratio",
+    "backlogged flow": "sends dummies whenever its window has room (I-A2); all its packets count, dummies "
+    "too, as I-F5b explains. There is one, and one for each eight FTP flows where these "
+    "are more",
+    "interactive flows": f"{FLOWS} at a time of the same approach, which take a tenth of the link (padding "
+    "and diversity up to twice that)",
+    "padding": "three dummies of 20 bytes, 1 ms apart (the paper gives no spacing); they count neither for "
+    "response times nor for the loss ratio",
     "quick form": "leaves out the mix with 2 FTP flows",
-    "settings": "duration, seeds, mixes and backlogged flows were settled while first results were looked at: with one backlogged flow and 2 seeds "
-    "of 25 s I-F5a had a gain of 0.94 in a bin of drop-tail that no run reaches now, and without the mix of 2 FTP flows RED's peak in the first bin",
-    "duration": f"{SECONDS} s after {testbed.WARM:g} s of cross traffic alone ({testbed.FULL:g} s with --full)",
+    "settings": "duration, seeds, mixes and backlogged flows were settled while first results were looked "
+    "at: with one backlogged flow and 2 seeds of 25 s I-F5a had a gain of 0.94 in a bin of "
+    "drop-tail that no run reaches now, and without the mix of 2 FTP flows RED's peak in the "
+    "first bin",
+    "duration": f"{SECONDS} s after {testbed.WARM:g} s of cross traffic alone ({testbed.FULL:g} s with "
+    "--full)",
     "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
 }
 
@@ -58,14 +71,22 @@ class Approach:
 
 
 def _padded(_: Mix) -> Workload:
-    return ac.Padded(name=PADDED, flows=FLOWS, think=f"{testbed.THINK:g}s", bytes=f"{testbed.PAYLOAD}B", **testbed.measured())
+    return ac.Padded(
+        name=PADDED,
+        flows=FLOWS,
+        think=f"{testbed.THINK:g}s",
+        bytes=f"{testbed.PAYLOAD}B",
+        **testbed.measured(),
+    )
 
 
 def _backlogged(mix: Mix) -> Workload:
     # One among few; among many several, which add as little to them and tell more.
     flows = max(1, mix.ftp // BACKLOGGED_PART)
     sizes = {"bytes": f"{testbed.PAYLOAD}B", "dummy_bytes": f"{testbed.PAYLOAD}B"}
-    return ac.Backlogged(name=BACKLOGGED, flows=flows, think=f"{testbed.THINK:g}s", **sizes, **testbed.measured())
+    return ac.Backlogged(
+        name=BACKLOGGED, flows=flows, think=f"{testbed.THINK:g}s", **sizes, **testbed.measured()
+    )
 
 
 APPROACHES = {
@@ -74,7 +95,9 @@ APPROACHES = {
         Approach(INTERACTIVE, lambda _: testbed.telnet(FLOWS, name=INTERACTIVE)),
         Approach(BACKLOGGED, _backlogged),
         Approach(PADDED, _padded),
-        Approach(DIVERSE, lambda _: testbed.telnet(FLOWS, name=DIVERSE), "sack+no-limited-transmit+diversity(2)"),
+        Approach(
+            DIVERSE, lambda _: testbed.telnet(FLOWS, name=DIVERSE), "sack+no-limited-transmit+diversity(2)"
+        ),
     )
 }
 
@@ -117,8 +140,8 @@ def curves(
     quick: tuple[Mix, ...] = QUICK_MIXES,
     share: tuple[float, float] = (0.0, 1.0),
 ) -> dict[str, Curve]:
-    """Simulates approaches beside each mix of cross traffic, one at a time. quick: those of the quick form. share: the part of the item's work that
-    this is."""
+    """Simulates approaches beside each mix of cross traffic, one at a time. quick: those of the quick form.
+    share: the part of the item's work that this is."""
     seeds = range(1, (FULL_SEEDS if setting.full else SEEDS) + 1)
     seconds, mixes = (testbed.FULL, testbed.MIXES) if setting.full else (SECONDS, quick)
     jobs = {
@@ -135,8 +158,13 @@ def curves(
         for n, mix in enumerate(mixes)
         for seed in seeds
     }
-    found = seen.each(setting, jobs, lambda key, run: seen.read(run, key[0], larger=DUMMY), label, share=share)
-    return {name: Curve(name, mixes, [[found[name, n, seed] for seed in seeds] for n in range(len(mixes))]) for name in names}
+    found = seen.each(
+        setting, jobs, lambda key, run: seen.read(run, key[0], larger=DUMMY), label, share=share
+    )
+    return {
+        name: Curve(name, mixes, [[found[name, n, seed] for seed in seeds] for n in range(len(mixes))])
+        for name in names
+    }
 
 
 def common(found: Iterable[Curve], low: float, high: float, step: float = 0.01) -> np.ndarray:
@@ -149,7 +177,10 @@ def common(found: Iterable[Curve], low: float, high: float, step: float = 0.01) 
 def no_slower(name: str, faster: Curve, slower: Curve, losses: np.ndarray, tie: float = TIE) -> Check:
     """Holds when one approach takes no longer than the other at every loss, ties of a tenth allowed."""
     pairs = [(faster.at(p), slower.at(p)) for p in losses]
-    shown = ", ".join(f"{1e3 * a:.1f} / {1e3 * b:.1f} ms at {100 * p:.0f} %" for p, (a, b) in zip(losses, pairs, strict=True))
+    shown = ", ".join(
+        f"{1e3 * a:.1f} / {1e3 * b:.1f} ms at {100 * p:.0f} %"
+        for p, (a, b) in zip(losses, pairs, strict=True)
+    )
     return stated(
         name,
         shown or "no loss that both reach",
@@ -159,18 +190,25 @@ def no_slower(name: str, faster: Curve, slower: Curve, losses: np.ndarray, tie: 
 
 
 def notes(found: Iterable[Curve]) -> list[str]:
-    """What each approach experienced, in a line; and how that compares with plain flows beside the same cross traffic, whatever each loses there."""
+    """What each approach experienced, in a line; and how that compares with plain flows beside the same cross
+    traffic, whatever each loses there.
+    """
     every = {c.name: c for c in found}
     plain = every[INTERACTIVE]
     beside = [
-        f"{c.name}, beside the same cross traffic: " + ", ".join(f"{x:.2f}" for x in c.latency / plain.latency) + " of the interactive flows' latency"
+        f"{c.name}, beside the same cross traffic: "
+        + ", ".join(f"{x:.2f}" for x in c.latency / plain.latency)
+        + " of the interactive flows' latency"
         for c in every.values()
         if c is not plain
     ]
     return beside + [
         f"{c.name}: "
         + ", ".join(f"{1e3 * y:.1f} ms at {100 * x:.2f} %" for x, y in zip(c.loss, c.latency, strict=True))
-        + f"; timeouts {', '.join(f'{100 * np.mean([s.share for s in runs]):.0f}' for runs in c.runs)} % of the loss indications"
+        + (
+            f"; timeouts {', '.join(f'{100 * np.mean([s.share for s in runs]):.0f}' for runs in c.runs)} % "
+            "of the loss indications"
+        )
         for c in every.values()
     ]
 
@@ -187,7 +225,12 @@ def table(found: Iterable[Curve]) -> pa.Table:
                 "response": s.mean,
                 "cumulative": float(s.cumulative.mean()),
             }
-            | {"packets": s.own.size, "timeouts": s.timeouts, "recoveries": s.recoveries, "goodput": s.goodput}
+            | {
+                "packets": s.own.size,
+                "timeouts": s.timeouts,
+                "recoveries": s.recoveries,
+                "goodput": s.goodput,
+            }
             for c in found
             for mix, runs in zip(c.mixes, c.runs, strict=True)
             for seed, s in enumerate(runs, start=1)
@@ -200,7 +243,8 @@ def picture(found: Sequence[Curve], title: str, queue: str) -> Figure:
     return measured(
         [Measured(c.name, c.loss, c.latency, c.half) for c in found],
         title=title,
-        subtitle=f"{testbed.RATE:g} Mbit/s, {1e3 * testbed.RTT:g} ms, {queue}; cross traffic sets the loss; 95 % bands",
+        subtitle=f"{testbed.RATE:g} Mbit/s, {1e3 * testbed.RTT:g} ms, {queue}; cross traffic sets the "
+        "loss; 95 % bands",
         xlabel="loss ratio",
         ylabel="mean response time (s)",
     )

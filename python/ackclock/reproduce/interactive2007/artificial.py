@@ -1,4 +1,6 @@
-"""Interactive and backlogged flows over a path whose loss is the artificial module's alone (I-F5b, I-X3): what was measured, beside the model."""
+"""Interactive and backlogged flows over a path whose loss is the artificial module's alone (I-F5b, I-X3):
+what was measured, beside the model.
+"""
 
 from __future__ import annotations
 
@@ -29,21 +31,27 @@ ROUND_TRIP = testbed.RTT + 8 * (testbed.PAYLOAD + 2 * testbed.HEADERS) / (1e6 * 
 CHOICES = {
     **{key: text for key, text in testbed.CHOICES.items() if key != "cross traffic"},
     **seen.CHOICES,
-    "loss": f"{', '.join(f'{100 * p:g}' for p in SECONDS)} % of data packets, each by itself; no cross traffic",
-    "constant round trip": f"the receiver of the backlogged flow offers {WINDOW} packets, what the path holds without a queue: with more it filled "
-    "the queue at small loss; chosen after a first run",
-    "backlogged flow": "one endless transfer, of which every packet counts. Marks by the clock (I-A3) give other means, which the notes have: "
-    "chosen after both had been seen",
-    "interactive flows": f"{FLOWS} at a time, which fill an eighth of the link, for {INTERACTIVE_SECONDS} s ({testbed.FULL:g} s with --full)",
+    "loss": f"{', '.join(f'{100 * p:g}' for p in SECONDS)} % of data packets, each by itself; no cross "
+    "traffic",
+    "constant round trip": f"the receiver of the backlogged flow offers {WINDOW} packets, what the path "
+    "holds without a queue: with more it filled the queue at small loss; chosen "
+    "after a first run",
+    "backlogged flow": "one endless transfer, of which every packet counts. Marks by the clock (I-A3) give "
+    "other means, which the notes have: chosen after both had been seen",
+    "interactive flows": f"{FLOWS} at a time, which fill an eighth of the link, for {INTERACTIVE_SECONDS} "
+    f"s ({testbed.FULL:g} s with --full)",
     "model": f"equations (3) and (10), RTO 1 s, RTT {1e3 * ROUND_TRIP:.1f} ms, Q of random losses as I-F3",
-    "duration": f"of the backlogged flow {', '.join(f'{s}' for s in SECONDS.values())} s by loss ({testbed.FULL:g} s with --full)",
+    "duration": f"of the backlogged flow {', '.join(f'{s}' for s in SECONDS.values())} s by loss "
+    f"({testbed.FULL:g} s with --full)",
     "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
 }
 
 
 @dataclass(frozen=True)
 class Point:
-    """What both kinds of flow experienced at a loss that was set: runs, one for each seed, and the marked packets of the backlogged flow (s)."""
+    """What both kinds of flow experienced at a loss that was set: runs, one for each seed, and the marked
+    packets of the backlogged flow (s).
+    """
 
     p: float
     interactive: list[Seen]
@@ -68,7 +76,10 @@ class Point:
     @property
     def half(self) -> float:
         """Half of the gain's 95 % confidence interval."""
-        each = [half_width([s.mean for s in found]) / np.mean([s.mean for s in found]) for found in (self.interactive, self.backlogged)]
+        each = [
+            half_width([s.mean for s in found]) / np.mean([s.mean for s in found])
+            for found in (self.interactive, self.backlogged)
+        ]
         return self.gain * float(np.hypot(*each))
 
     @property
@@ -79,7 +90,10 @@ class Point:
     @property
     def cumulative_gain(self) -> float:
         """G with the times until the first cumulative ack that covers a packet."""
-        return float(np.mean([s.cumulative.mean() for s in self.interactive]) / np.mean([s.cumulative.mean() for s in self.backlogged]))
+        return float(
+            np.mean([s.cumulative.mean() for s in self.interactive])
+            / np.mean([s.cumulative.mean() for s in self.backlogged])
+        )
 
     @property
     def model(self) -> float:
@@ -94,9 +108,18 @@ class Point:
     def row(self) -> dict[str, float]:
         """Its numbers."""
         return {
-            **{"p": self.p, "interactive": self.latency, "backlogged": self.backlogged_latency, "gain": self.gain, "half": self.half},
+            **{
+                "p": self.p,
+                "interactive": self.latency,
+                "backlogged": self.backlogged_latency,
+                "gain": self.gain,
+                "half": self.half,
+            },
             **{"model": self.model, "marked_gain": self.marked_gain, "cumulative_gain": self.cumulative_gain},
-            "timeout_share": float(sum(s.timeouts for s in self.backlogged) / max(sum(s.timeouts + s.recoveries for s in self.backlogged), 1)),
+            "timeout_share": float(
+                sum(s.timeouts for s in self.backlogged)
+                / max(sum(s.timeouts + s.recoveries for s in self.backlogged), 1)
+            ),
             "model_timeout_share": float(i.random_timeouts(self.p, 1.0)),
             "packets": float(sum(s.own.size for s in self.backlogged)),
         }
@@ -112,7 +135,9 @@ def smooth_model(p: np.ndarray) -> np.ndarray:
     return i.backlogged_gain(p, f4_gain.unrounded(p), ROUND_TRIP, testbed.RTO)
 
 
-def measure(setting: Setting, label: str, losses: Iterable[float] = tuple(SECONDS), stack: ac.Stack | None = None) -> list[Point]:
+def measure(
+    setting: Setting, label: str, losses: Iterable[float] = tuple(SECONDS), stack: ac.Stack | None = None
+) -> list[Point]:
     """Simulates both kinds of flow at each loss. stack: of both, the paper's TCP by default."""
     tcp = stack or testbed.tcp()
     window = tcp.but(rcv_buf=f"{WINDOW * testbed.PAYLOAD}B")
@@ -123,7 +148,9 @@ def measure(setting: Setting, label: str, losses: Iterable[float] = tuple(SECOND
             traced = {"seed": seed, "trace": ["packets"]}
             alone, long = (testbed.FULL,) * 2 if setting.full else (INTERACTIVE_SECONDS, SECONDS[p])
             path, bulk = testbed.dumbbell(loss=p), ac.Bulk(name=BACKLOGGED, **testbed.measured())
-            jobs[INTERACTIVE, p, seed] = testbed.scenario(path, testbed.telnet(FLOWS, name=INTERACTIVE), {"TCP": tcp}, alone, **traced)
+            jobs[INTERACTIVE, p, seed] = testbed.scenario(
+                path, testbed.telnet(FLOWS, name=INTERACTIVE), {"TCP": tcp}, alone, **traced
+            )
             jobs[BACKLOGGED, p, seed] = testbed.scenario(path, bulk, {"TCP": window}, long, **traced)
     found = seen.each(setting, jobs, _read, label)
     return [

@@ -29,10 +29,14 @@ FLOWS, FULL_FLOWS = 5, 1
 def scenario(limit: str, seed: int, full: bool) -> ac.Scenario:
     """Telnet flows of all sizes, web transfers and Pareto sources over one drop-tail queue."""
     path = ac.Dumbbell(bottleneck=ac.Link("5Mbit/s", queue=ac.queue.DropTail(limit=limit)), rtt="12ms")
-    tcp = ac.Stack("newreno+per-ack", timer=ac.Rfc6298(min_rto="1s", initial_rto="3s"), ack="every", nagle=False)
+    tcp = ac.Stack(
+        "newreno+per-ack", timer=ac.Rfc6298(min_rto="1s", initial_rto="3s"), ack="every", nagle=False
+    )
     stacks = {**{f"{s}": tcp.but(mss=f"{s}B") for s in SIZES}, "http": tcp.but(mss=f"{MEAN - 40}B")}
     flows = FULL_FLOWS if full else FLOWS
-    telnet: list[Any] = [ac.Telnet(name=f"{s}", bytes=f"{s}B", flows=flows, spread="1s", stack=f"{s}") for s in SIZES]
+    telnet: list[Any] = [
+        ac.Telnet(name=f"{s}", bytes=f"{s}B", flows=flows, spread="1s", stack=f"{s}") for s in SIZES
+    ]
     rate, sources = PARETO
     cross = [
         ac.Web(name="http", trace="II", load=HTTP, stack="http"),
@@ -42,11 +46,16 @@ def scenario(limit: str, seed: int, full: bool) -> ac.Scenario:
 
 
 def losses(run: Run) -> dict[int, tuple[int, int]]:
-    """By size, the packets of the telnet flows that were sent and those that were lost: a retransmission that was needed is a loss."""
+    """By size, the packets of the telnet flows that were sent and those that were lost: a retransmission that
+    was needed is a loss.
+    """
     found = {}
     for size in SIZES:
         flows = run.flows.filter(pc.equal(run.flows["group"], f"{size}"))
-        sent, again, vain = (pc.sum(flows[c]).as_py() for c in ("data_segments_sent", "retransmitted_segments", "unneeded_retransmissions"))
+        sent, again, vain = (
+            pc.sum(flows[c]).as_py()
+            for c in ("data_segments_sent", "retransmitted_segments", "unneeded_retransmissions")
+        )
         found[size] = (sent, again - vain)
     return found
 
@@ -54,10 +63,16 @@ def losses(run: Run) -> dict[int, tuple[int, int]]:
 def ordered(by_size: dict[int, np.ndarray]) -> Check:
     """That loss does not fall with size; one inversion is allowed where the intervals of the two overlap."""
     fallen = [(a, b) for a, b in itertools.pairwise(SIZES) if by_size[b].mean() < by_size[a].mean()]
-    excused = all(by_size[a].mean() - by_size[b].mean() <= half_width(by_size[a]) + half_width(by_size[b]) for a, b in fallen)
+    excused = all(
+        by_size[a].mean() - by_size[b].mean() <= half_width(by_size[a]) + half_width(by_size[b])
+        for a, b in fallen
+    )
     shown = ", ".join(f"{100 * by_size[s].mean():.3g} +/- {100 * half_width(by_size[s]):.2g}" for s in SIZES)
     return stated(
-        "byte mode: loss (%) of segments of 128, 256, 512, 1024 bytes", shown, len(fallen) <= 1 and excused, "not falling; one inversion within error"
+        "byte mode: loss (%) of segments of 128, 256, 512, 1024 bytes",
+        shown,
+        len(fallen) <= 1 and excused,
+        "not falling; one inversion within error",
     )
 
 
@@ -66,19 +81,25 @@ def ordered(by_size: dict[int, np.ndarray]) -> Check:
     kind="SIM",
     title="Loss against packet size, byte-mode drop-tail",
     choices={
-        "path": "the default: 5 Mbit/s, 12 ms, drop-tail of 40 kB; in packets, for comparison, 69 packets of 576 bytes",
-        "telnet": f"one flow of each size with --full, {FLOWS} in the quick form, so that as many losses are counted in less time; segments of 128, "
-        "256, 512 and 1024 bytes are payload; a packet a second each on average, no coalescing (Nagle off)",
-        "cross traffic": f"web transfers of Trace-II (bounded Pareto sizes, mean 7 kB; load {HTTP:g}) in segments of {MEAN - 40} bytes, and "
-        f"{PARETO[1]} sources of UDP with Pareto ON and OFF periods of 0.5 s on average (shape 1.5), {PARETO[0]} while ON; every packet of both has "
-        f"{MEAN} bytes, the paper's mean",
+        "path": "the default: 5 Mbit/s, 12 ms, drop-tail of 40 kB; in packets, for comparison, 69 packets "
+        "of 576 bytes",
+        "telnet": f"one flow of each size with --full, {FLOWS} in the quick form, so that as many losses "
+        "are counted in less time; segments of 128, 256, 512 and 1024 bytes are payload; a "
+        "packet a second each on average, no coalescing (Nagle off)",
+        "cross traffic": f"web transfers of Trace-II (bounded Pareto sizes, mean 7 kB; load {HTTP:g}) in "
+        f"segments of {MEAN - 40} bytes, and {PARETO[1]} sources of UDP with Pareto ON "
+        f"and OFF periods of 0.5 s on average (shape 1.5), {PARETO[0]} while ON; every "
+        f"packet of both has {MEAN} bytes, the paper's mean",
         "TCP": "NewReno, an ack for every segment, minimum RTO 1 s, initial RTO 3 s",
         "lost": "retransmissions that the receiver needed, over data segments sent",
-        "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full); intervals are 95 % confidence from the spread between them",
+        "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full); intervals are 95 % "
+        "confidence from the spread between them",
         "duration": f"{SECONDS} s ({FULL} s with --full)",
     },
     points_at=["queue drop-tail(limit=40000B)", "application telnet"],
-    tests=["tests/test_reproduce_interactive2007_sizes.py::test_a_queue_in_bytes_loses_large_packets_and_one_in_packets_any"],
+    tests=[
+        "tests/test_reproduce_interactive2007_sizes.py::test_a_queue_in_bytes_loses_large_packets_and_one_in_packets_any"
+    ],
 )
 def reproduce(setting: Setting) -> Outcome:
     """Loss ratio of each size, with a queue in bytes and one in packets."""
@@ -90,22 +111,40 @@ def reproduce(setting: Setting) -> Outcome:
         for (mode, seed), run in zip(cases, runs, strict=True)
         for size, (sent, lost) in losses(run).items()
     ]
-    by = {mode: {s: np.array([r["loss"] for r in rows if (r["queue"], r["size"]) == (mode, s)]) for s in SIZES} for mode in QUEUES}
+    by = {
+        mode: {s: np.array([r["loss"] for r in rows if (r["queue"], r["size"]) == (mode, s)]) for s in SIZES}
+        for mode in QUEUES
+    }
     ratio = by["bytes"][SIZES[-1]].mean() / by["bytes"][SIZES[0]].mean()
     links = [run.links.to_pylist()[0] for run in runs[: len(seeds)]]
-    checks = [ordered(by["bytes"]), at_least("byte mode: loss of 1024 bytes over that of 128", ratio, LEAST, "at least")]
+    checks = [
+        ordered(by["bytes"]),
+        at_least("byte mode: loss of 1024 bytes over that of 128", ratio, LEAST, "at least"),
+    ]
     notes = [
-        f"byte mode: {100 * np.mean([link['dropped_queue'] / link['packets_offered'] for link in links]):.3g} % of all packets lost, "
-        f"{np.mean([link['bytes_offered'] / link['packets_offered'] for link in links]):.4g} bytes each on average (handshakes included)",
-        "packet mode: loss (%) " + ", ".join(f"{100 * by['packets'][s].mean():.3g} +/- {100 * half_width(by['packets'][s]):.2g}" for s in SIZES),
+        "byte mode: "
+        f"{100 * np.mean([link['dropped_queue'] / link['packets_offered'] for link in links]):.3g} % "
+        "of all packets lost, "
+        f"{np.mean([link['bytes_offered'] / link['packets_offered'] for link in links]):.4g} bytes "
+        "each on average (handshakes included)",
+        "packet mode: loss (%) "
+        + ", ".join(
+            f"{100 * by['packets'][s].mean():.3g} +/- {100 * half_width(by['packets'][s]):.2g}" for s in SIZES
+        ),
     ]
     figure = sweeps(
         [
-            (f"queue of {limit.replace('packets', ' packets').replace('000B', ' kB')}", list(SIZES), means(by[mode]), widths(by[mode]))
+            (
+                f"queue of {limit.replace('packets', ' packets').replace('000B', ' kB')}",
+                list(SIZES),
+                means(by[mode]),
+                widths(by[mode]),
+            )
             for mode, limit in QUEUES.items()
         ],
         title="Small packets find room in a queue that counts bytes",
-        subtitle="Drop-tail, 5 Mbit/s, 12 ms; cross traffic in packets of 576 bytes; 95 % confidence intervals",
+        subtitle="Drop-tail, 5 Mbit/s, 12 ms; cross traffic in packets of 576 bytes; 95 % confidence "
+        "intervals",
         xlabel="Segment size (bytes)",
         ylabel="Loss (%)",
     )

@@ -19,12 +19,22 @@ from ackclock.results import Run
 LOSSES = (0.01, 0.05, 0.1, 0.2)
 """Of small segments: the register's points of I-E15."""
 THINK = 300.0
-"""Seconds between packets on average, so that hardly any is sent while the one before it is being repaired."""
+"""Seconds between packets on average, so that hardly any is sent while the one before it is being
+repaired.
+"""
 PACKETS, FULL_SEEDS = 20_000, 5
 SIGMAS = 3.0
 """Standard deviations of a binomial share that a frequency may lie from its probability (I-F11)."""
-FORM = {"S to S": i.framed_success, "S to FR": i.framed_recovery, "S to TO": i.framed_timeout, "FR to TO": lambda ps: ps, "TO to TO": lambda ps: ps}
-"""Transitions of the chain, and their probabilities by the loss of small segments (I-E15); FR and TO go back to S otherwise."""
+FORM = {
+    "S to S": i.framed_success,
+    "S to FR": i.framed_recovery,
+    "S to TO": i.framed_timeout,
+    "FR to TO": lambda ps: ps,
+    "TO to TO": lambda ps: ps,
+}
+"""Transitions of the chain, and their probabilities by the loss of small segments (I-E15); FR and TO go back
+to S otherwise.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,8 +72,9 @@ def scenario(ps: float, seed: int, packets: int) -> ac.Scenario:
 def transitions(run: Run) -> dict[str, Share]:
     """Frequencies of the transitions.
 
-    An episode that begins with duplicate acks is FR, any other TO. One that sees no timeout is FR alone; those that begin as FR and time out are the
-    rest of all recoveries. An expiry that another follows without progress stays in TO.
+    An episode that begins with duplicate acks is FR, any other TO. One that sees no timeout is FR alone;
+    those that begin as FR and time out are the rest of all recoveries. An expiry that another follows without
+    progress stays in TO.
     """
     (flow,) = run.flows.filter(pc.equal(run.flows["group"], "telnet")).to_pylist()
     episodes = run.traces["episodes"]
@@ -92,7 +103,9 @@ def judged(ps: float, found: dict[str, Share]) -> list[Check]:
         p = float(FORM[name](ps))
         away = (share.value - p) / share.sigma(p)
         got = f"{share.value:.5g} ({share.count} of {share.of}), {away:+.2f} sigma"
-        checks.append(stated(f"ps = {ps:g}: {name}", got, abs(away) <= SIGMAS, f"{p:.5g} within {SIGMAS:g} sigma"))
+        checks.append(
+            stated(f"ps = {ps:g}: {name}", got, abs(away) <= SIGMAS, f"{p:.5g} within {SIGMAS:g} sigma")
+        )
     return checks
 
 
@@ -101,23 +114,34 @@ def judged(ps: float, found: dict[str, Share]) -> list[Check]:
     kind="CF, SIM",
     title="The states of Smart Framing: success, fast recovery, timeout",
     choices={
-        "path": "the default dumbbell with nothing else on it; the artificial loss module takes each data segment by itself",
-        "flow": f"one telnet flow of {testbed.PAYLOAD}-byte packets, {THINK:g} s apart on average rather than 1 s: the chain has no packet that is "
-        "sent while the one before it is being repaired (at 60 s some were, and a frequency was 3.6 sigma off)",
+        "path": "the default dumbbell with nothing else on it; the artificial loss module takes each data "
+        "segment by itself",
+        "flow": f"one telnet flow of {testbed.PAYLOAD}-byte packets, {THINK:g} s apart on average rather "
+        "than 1 s: the chain has no packet that is sent while the one before it is being repaired "
+        "(at 60 s some were, and a frequency was 3.6 sigma off)",
         "TCP": "; ".join(testbed.CHOICES[k] for k in ("TCP", "window", "acks", "timer")),
-        "FR": "an episode that duplicate acks begin, TO any other; FR to TO: such an episode with a timeout; TO to TO: an expiry that another one "
-        "follows without progress between",
+        "FR": "an episode that duplicate acks begin, TO any other; FR to TO: such an episode with a "
+        "timeout; TO to TO: an expiry that another one follows without progress between",
         "random numbers": f"seed 1 (1 to {FULL_SEEDS}, added up, with --full)",
         "packets": f"{PACKETS:,} for each loss and seed",
     },
-    points_at=["stack sack+smart-framing", "formula framed-success", "formula framed-recovery", "formula framed-timeout"],
+    points_at=[
+        "stack sack+smart-framing",
+        "formula framed-success",
+        "formula framed-recovery",
+        "formula framed-timeout",
+    ],
     tests=["tests/test_reproduce_interactive2007_framing.py::test_whole_packets_have_no_fast_recovery"],
 )
 def reproduce(setting: Setting) -> Outcome:
     """The closed forms at the register's points, and how often a simulated flow takes each transition."""
     points = np.array(LOSSES)
     checks: list[Check] = [
-        six_digits("p(S,FR) at ps = 0.01, 0.05, 0.1, 0.2", i.framed_recovery(points), [0.00970299, 0.0428687, 0.0729, 0.1024]),
+        six_digits(
+            "p(S,FR) at ps = 0.01, 0.05, 0.1, 0.2",
+            i.framed_recovery(points),
+            [0.00970299, 0.0428687, 0.0729, 0.1024],
+        ),
         six_digits("p(S,TO) at the same", i.framed_timeout(points), [0.0297010, 0.142625, 0.271, 0.488]),
     ]
     seeds = range(1, (FULL_SEEDS if setting.full else 1) + 1)
@@ -125,7 +149,14 @@ def reproduce(setting: Setting) -> Outcome:
     found = {ps: added([transitions(next(runs)) for _ in seeds]) for ps in LOSSES}
     checks += [c for ps, shares in found.items() for c in judged(ps, shares)]
     rows = [
-        {"ps": ps, "transition": name, "count": s.count, "of": s.of, "frequency": s.value, "probability": float(FORM[name](ps))}
+        {
+            "ps": ps,
+            "transition": name,
+            "count": s.count,
+            "of": s.of,
+            "frequency": s.value,
+            "probability": float(FORM[name](ps)),
+        }
         for ps, shares in found.items()
         for name, s in shares.items()
     ]
@@ -134,7 +165,9 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(found: dict[float, dict[str, Share]]) -> Figure:
     """Probabilities as lines, frequencies as points with bars of three sigma."""
-    words = f"Lines: I-E15; points: a simulated flow, bars: {SIGMAS:g} sigma; the lowest line is plain TCP too"
+    words = (
+        f"Lines: I-E15; points: a simulated flow, bars: {SIGMAS:g} sigma; the lowest line is plain TCP too"
+    )
     fig, axes = style.figure("One packet as four small segments", words)
     with mpl.rc_context(style.SETTINGS):
         fine = np.linspace(0, 0.22, 100)
@@ -143,7 +176,13 @@ def picture(found: dict[float, dict[str, Share]]) -> Figure:
             bars = [SIGMAS * s.sigma(float(FORM[name](ps))) for ps, s in shares]
             axes.plot(fine, FORM[name](fine), label=name, **look)
             axes.errorbar(
-                [ps for ps, _ in shares], [s.value for _, s in shares], yerr=bars, color=look["color"], linestyle="none", marker="o", markersize=4
+                [ps for ps, _ in shares],
+                [s.value for _, s in shares],
+                yerr=bars,
+                color=look["color"],
+                linestyle="none",
+                marker="o",
+                markersize=4,
             )
         axes.set(xlabel="Loss of small segments", ylabel="Share", xlim=(0, 0.22), ylim=(0, 1))
         axes.grid(True)

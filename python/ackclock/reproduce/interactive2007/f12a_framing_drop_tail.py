@@ -13,10 +13,22 @@ SLOWER = 1.10
 
 def judged(found: dict[str, list[framing.Point]]) -> list[Check]:
     """Whether TCP-SF is slower, and more so where the queue counts packets."""
-    gaps = {kind: float(np.mean([p.ratio for p in framing.compared(points)])) for kind, points in found.items()}
+    gaps = {
+        kind: float(np.mean([p.ratio for p in framing.compared(points)])) for kind, points in found.items()
+    }
     return [
-        at_least(f"{DROP_TAIL_BYTES}: TCP-SF over TCP, mean over the losses compared", gaps[DROP_TAIL_BYTES], SLOWER, "at least"),
-        at_least(f"{DROP_TAIL_PACKETS}: the same, at least as in bytes", gaps[DROP_TAIL_PACKETS], gaps[DROP_TAIL_BYTES], "that in bytes"),
+        at_least(
+            f"{DROP_TAIL_BYTES}: TCP-SF over TCP, mean over the losses compared",
+            gaps[DROP_TAIL_BYTES],
+            SLOWER,
+            "at least",
+        ),
+        at_least(
+            f"{DROP_TAIL_PACKETS}: the same, at least as in bytes",
+            gaps[DROP_TAIL_PACKETS],
+            gaps[DROP_TAIL_BYTES],
+            "that in bytes",
+        ),
     ]
 
 
@@ -26,7 +38,8 @@ def judged(found: dict[str, list[framing.Point]]) -> list[Check]:
     title="TCP Smart Framing against TCP, drop-tail",
     choices={
         **framing.CHOICES,
-        "queue in packets": f"{testbed.BUFFER // (testbed.PAYLOAD + testbed.HEADERS)} packets, which fill the same 40 kB; the paper does not show it",
+        "queue in packets": f"{testbed.BUFFER // (testbed.PAYLOAD + testbed.HEADERS)} packets, which fill "
+        "the same 40 kB; the paper does not show it",
     },
     points_at=["stack sack+smart-framing", "formula break-even-loss"],
     tests=["tests/test_reproduce_interactive2007_framing.py::test_points_outside_the_range_are_not_compared"],
@@ -36,4 +49,6 @@ def reproduce(setting: Setting) -> Outcome:
     found = framing.measure([DROP_TAIL_BYTES, DROP_TAIL_PACKETS], setting, "I-F12a")
     rows = [row for kind, points in found.items() for p in points for row in p.rows(kind)]
     figure = framing.picture(found, "Four small packets in place of one, drop-tail")
-    return Outcome(judged(found), {"response": pa.Table.from_pylist(rows)}, {"response": figure}, framing.notes(found))
+    return Outcome(
+        judged(found), {"response": pa.Table.from_pylist(rows)}, {"response": figure}, framing.notes(found)
+    )

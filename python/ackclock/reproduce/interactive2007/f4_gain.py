@@ -20,7 +20,9 @@ Q = {"correlated": i.correlated_timeouts, "random": i.random_timeouts}
 
 
 def unrounded(p: np.ndarray) -> np.ndarray:
-    """The random Q with windows up to 2 E[w] itself: the window that it reaches into counts in part, so that the curve has no steps."""
+    """The random Q with windows up to 2 E[w] itself: the window that it reaches into counts in part, so that
+    the curve has no steps.
+    """
     largest = 2 * expected_window(p, 1.0)
     whole = np.floor(largest).astype(int)
     windows = np.arange(1, whole.max() + 2)
@@ -42,8 +44,9 @@ def turns(values: np.ndarray) -> int:
         "round-trip times": f"{', '.join(f'{r * 1e3:g}' for r in RTTS)} ms",
         "packets per ack": "b = 1",
         "Q of random losses": "as I-F3",
-        "rises and falls": "with random losses judged without rounding 2 E[w]: with it, as the register has the peaks, Q has a step wherever the "
-        "largest window changes by one; the figure shows it without",
+        "rises and falls": "with random losses judged without rounding 2 E[w]: with it, as the register "
+        "has the peaks, Q has a step wherever the largest window changes by one; the "
+        "figure shows it without",
     },
     points_at=["formula backlogged-gain"],
     tests=["tests/test_models_interactive2007.py::test_means_are_those_of_their_distributions"],
@@ -60,21 +63,32 @@ def reproduce(setting: Setting) -> Outcome:
         checks += [
             six_digits(f"{kind} losses: peaks at RTT = 10, 50, 100, 200 ms", peaks, PEAKS[kind][0]),
             six_digits(f"{kind} losses: where they lie", at, PEAKS[kind][1]),
-            stated(f"{kind} losses: each rises, then falls", f"{', '.join(map(str, bends))} turns", set(bends) == {1}, "one turn each"),
+            stated(
+                f"{kind} losses: each rises, then falls",
+                f"{', '.join(map(str, bends))} turns",
+                set(bends) == {1},
+                "one turn each",
+            ),
             stated(
                 f"{kind} losses: with the RTT peaks fall and move right",
                 f"{', '.join(f'{g:.3f} at {x:.4g}' for g, x in zip(peaks, at, strict=True))}",
                 all(np.diff(peaks) < 0) and all(np.diff(at) >= 0),
             ),
         ]
-        tables[kind] = pa.table({"p": P, **{f"gain_{rtt * 1e3:g}ms": g for rtt, g in zip(RTTS, gains, strict=True)}})
+        tables[kind] = pa.table(
+            {"p": P, **{f"gain_{rtt * 1e3:g}ms": g for rtt, g in zip(RTTS, gains, strict=True)}}
+        )
         figures[kind] = curves(
             P,
             [(f"RTT {rtt * 1e3:g} ms", g) for rtt, g in zip(RTTS, smooth, strict=True)],
             title=f"How much faster a backlogged flow is, {kind} losses",
-            subtitle="Expected latency of the interactive flow over that of the backlogged one; RTO 1 s, an ack per packet",
+            subtitle="Expected latency of the interactive flow over that of the backlogged one; RTO 1 s, "
+            "an ack per packet",
             xlabel="Loss ratio",
             ylabel="Gain",
         )
-    notes = ['"two to three times" needs a round-trip time of about 10 ms and random losses: at 100 ms the gain is at most 1.2 (correlated) and 1.5']
+    notes = [
+        '"two to three times" needs a round-trip time of about 10 ms and random losses: at 100 ms the '
+        "gain is at most 1.2 (correlated) and 1.5"
+    ]
     return Outcome(checks, tables, figures, notes)

@@ -23,15 +23,29 @@ SLACK = 0.1
     choices={
         **{key: text for key, text in approaches.CHOICES.items() if key not in ("padding", "quick form")},
         "drop-tail": "counts bytes",
-        "bins": f"of the experienced loss, from {', '.join(f'{100 * e:g}' for e in EDGES)} %; runs with less loss count nowhere (I-U2)",
+        "bins": f"of the experienced loss, from {', '.join(f'{100 * e:g}' for e in EDGES)} %; runs with "
+        "less loss count nowhere (I-U2)",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Gains in bins of the loss that both kinds of flow experienced."""
     found, tables, notes = {}, {}, []
     for n, queue in enumerate(QUEUES):
-        both = approaches.curves(setting, "I-F5a", queue, (INTERACTIVE, BACKLOGGED), quick=testbed.MIXES, share=(n / 2, (n + 1) / 2))
-        found[queue] = gain(*(seen.together(s for runs in both[name].runs for s in runs) for name in (INTERACTIVE, BACKLOGGED)), EDGES)
+        both = approaches.curves(
+            setting,
+            "I-F5a",
+            queue,
+            (INTERACTIVE, BACKLOGGED),
+            quick=testbed.MIXES,
+            share=(n / 2, (n + 1) / 2),
+        )
+        found[queue] = gain(
+            *(
+                seen.together(s for runs in both[name].runs for s in runs)
+                for name in (INTERACTIVE, BACKLOGGED)
+            ),
+            EDGES,
+        )
         tables[queue] = approaches.table(both.values())
         notes += [f"{queue}, {line}" for line in approaches.notes(both.values())] + [growth(queue, both)]
     kept = {**{f"{q}-runs": t for q, t in tables.items()}, **{f"{q}-gain": found[q] for q in QUEUES}}
@@ -42,10 +56,24 @@ def checks(found: dict[str, pa.Table]) -> list[Check]:
     """Those of the register, from the gains by queue."""
     gains, lows = ({q: found[q][name].to_numpy() for q in QUEUES} for name in ("gain", "low"))
     shared = np.intersect1d(*lows.values())
-    red, tail = (float(np.mean(gains[q][np.isin(lows[q], shared)])) if shared.size else np.nan for q in QUEUES)
+    red, tail = (
+        float(np.mean(gains[q][np.isin(lows[q], shared)])) if shared.size else np.nan for q in QUEUES
+    )
     return [
-        *(stated(f"{q}: gain above 1 in each bin", ", ".join(f"{x:.3g}" for x in g), g.size > 0 and bool((g > 1).all())) for q, g in gains.items()),
-        at_least(f"mean gain with RED over {shared.size} bins that both have", red, tail - SLACK, "drop-tail's less 0.1"),
+        *(
+            stated(
+                f"{q}: gain above 1 in each bin",
+                ", ".join(f"{x:.3g}" for x in g),
+                g.size > 0 and bool((g > 1).all()),
+            )
+            for q, g in gains.items()
+        ),
+        at_least(
+            f"mean gain with RED over {shared.size} bins that both have",
+            red,
+            tail - SLACK,
+            "drop-tail's less 0.1",
+        ),
         *(_peak(q, found[q]) for q in QUEUES),
     ]
 
@@ -56,21 +84,30 @@ def _peak(queue: str, table: pa.Table) -> Check:
         return stated(f"{queue}: peak inside", "no bin that both have", False)
     top = int(gains.argmax())
     shown = f"{gains[top]:.3g} at {100 * losses[top]:.2g} %, bin {top + 1} of {gains.size}"
-    return stated(f"{queue}: peak inside", shown, 0 < top < gains.size - 1, "neither the first bin nor the last")
+    return stated(
+        f"{queue}: peak inside", shown, 0 < top < gains.size - 1, "neither the first bin nor the last"
+    )
 
 
 def growth(queue: str, both: dict[str, Curve]) -> str:
     """How the time without a loss grows with cross traffic."""
     least = [np.mean([np.median(s.own) for s in runs]) for runs in both[INTERACTIVE].runs]
-    return f"{queue}: the median response time of the interactive flows grows from {1e3 * least[0]:.1f} to {1e3 * least[-1]:.1f} ms"
+    return (
+        f"{queue}: the median response time of the interactive flows grows from {1e3 * least[0]:.1f} to "
+        f"{1e3 * least[-1]:.1f} ms"
+    )
 
 
 def picture(found: dict[str, pa.Table]) -> Figure:
     """Gains against loss."""
     return measured(
-        [Measured(q, t["loss"].to_numpy(), t["gain"].to_numpy(), t["half"].to_numpy()) for q, t in found.items()],
+        [
+            Measured(q, t["loss"].to_numpy(), t["gain"].to_numpy(), t["half"].to_numpy())
+            for q, t in found.items()
+        ],
         title="How much faster a backlogged flow is, loss by cross traffic",
-        subtitle=f"{testbed.RATE:g} Mbit/s, {1e3 * testbed.RTT:g} ms; a point for each bin of the experienced loss, 95 % bands",
+        subtitle=f"{testbed.RATE:g} Mbit/s, {1e3 * testbed.RTT:g} ms; a point for each bin of the "
+        "experienced loss, 95 % bands",
         xlabel="loss ratio",
         ylabel="gain",
     )

@@ -14,22 +14,33 @@ AGREE, ABOVE = (0.005, 0.035), 0.05
 TOLERANCE = 0.15
 
 
-@item("I-F5b", kind="SIM", title="Gain of a backlogged flow against artificial random loss, beside the model", choices=artificial.CHOICES)
+@item(
+    "I-F5b",
+    kind="SIM",
+    title="Gain of a backlogged flow against artificial random loss, beside the model",
+    choices=artificial.CHOICES,
+)
 def reproduce(setting: Setting) -> Outcome:
     """The gain that simulated flows have, and the model's."""
     points = artificial.measure(setting, "I-F5b")
     rows = [p.row() for p in points]
     notes = [
         *(
-            f"loss {100 * p.p:g} %: gain {p.gain:.3g} +/- {p.half:.2g} (model {p.model:.3g}); interactive {1e3 * p.latency:.1f} ms, backlogged "
-            f"{1e3 * p.backlogged_latency:.1f} ms; timeouts {100 * row['timeout_share']:.3g} % of the loss indications (model "
-            f"{100 * row['model_timeout_share']:.3g} %)"
+            (
+                f"loss {100 * p.p:g} %: gain {p.gain:.3g} +/- {p.half:.2g} (model {p.model:.3g}); "
+                f"interactive {1e3 * p.latency:.1f} ms, backlogged {1e3 * p.backlogged_latency:.1f} "
+                f"ms; timeouts {100 * row['timeout_share']:.3g} % of the loss indications (model "
+                f"{100 * row['model_timeout_share']:.3g} %)"
+            )
             for p, row in zip(points, rows, strict=True)
         ),
         "marked by the clock (I-A3): gains of "
         + ", ".join(f"{p.marked_gain:.2g}" for p in points)
-        + ". A mark that is made while the flow waits for its timer falls on the first packet that is sent afterwards, with a window of two: where "
-        "timeouts fill much of the time, marked packets are mostly those, and the gain is gone",
+        + (
+            ". A mark that is made while the flow waits for its timer falls on the first packet that is sent "
+            "afterwards, with a window of two: where timeouts fill much of the time, marked packets are "
+            "mostly those, and the gain is gone"
+        ),
         "times to the first cumulative ack: gains of "
         + ", ".join(f"{p.cumulative_gain:.2g}" for p in points)
         + ". What arrives behind a lost packet waits for its repair, which the model leaves out",
@@ -68,7 +79,8 @@ def picture(points: list[Point]) -> Figure:
         ],
         [("model", fine, artificial.smooth_model(fine))],
         title="How much faster a backlogged flow is, artificial random loss",
-        subtitle="5 Mbit/s, 12 ms, RED; mean response time of telnet packets over that of an endless transfer's; 95 % bands",
+        subtitle="5 Mbit/s, 12 ms, RED; mean response time of telnet packets over that of an endless "
+        "transfer's; 95 % bands",
         xlabel="loss ratio",
         ylabel="gain",
     )

@@ -21,7 +21,11 @@ QUEUES = (testbed.RED, testbed.DROP_TAIL_BYTES)
 def path(queue: str) -> ac.Dumbbell:
     """Three links of 2 ms one after the other: 100 Mbit/s, 10 Mbit/s, 100 Mbit/s."""
     there = ac.Link("10Mbit/s", delay="2ms", queue=testbed.queue(queue, 10))
-    return ac.Dumbbell(bottleneck=there, access=ac.Link("100Mbit/s", delay="2ms", queue=ac.DropTail(limit="1000packets")), rtt="12ms")
+    return ac.Dumbbell(
+        bottleneck=there,
+        access=ac.Link("100Mbit/s", delay="2ms", queue=ac.DropTail(limit="1000packets")),
+        rtt="12ms",
+    )
 
 
 def loss(setting: Setting, queue: str, share: tuple[float, float]) -> dict[int, np.ndarray]:
@@ -29,14 +33,18 @@ def loss(setting: Setting, queue: str, share: tuple[float, float]) -> dict[int, 
     seconds, seeds = (testbed.FULL, FULL_SEEDS) if setting.full else (SECONDS, SEEDS)
     numbers = sorted({n + more for n in FLOWS for more in (0, 1)})
     jobs = {
-        (n, seed): testbed.scenario(path(queue), ac.Bulk(flows=n, spread="1s"), {"TCP": testbed.tcp()}, seconds, seed=seed)
+        (n, seed): testbed.scenario(
+            path(queue), ac.Bulk(flows=n, spread="1s"), {"TCP": testbed.tcp()}, seconds, seed=seed
+        )
         for n in numbers
         for seed in range(1, seeds + 1)
     }
     runs = dict(zip(jobs, setting.run_all(list(jobs.values()), "I-F6", share), strict=True))
     ratios = {}
     for key, run in runs.items():
-        there = next(link for link in run.links.to_pylist() if link["from"] == "left" and link["to"] == "right")
+        there = next(
+            link for link in run.links.to_pylist() if link["from"] == "left" and link["to"] == "right"
+        )
         ratios[key] = there["dropped_queue"] / there["packets_offered"]
     return {n: np.array([ratios[n, seed] for seed in range(1, seeds + 1)]) for n in numbers}
 
@@ -47,7 +55,8 @@ def loss(setting: Setting, queue: str, share: tuple[float, float]) -> dict[int, 
     title="Loss against the number of backlogged flows, with and without one more",
     choices={
         "path": "access links of 100 Mbit/s, a bottleneck of 10 Mbit/s, 2 ms each, as the paper has it",
-        "queue": "40 kB at the bottleneck; RED, and drop-tail that counts bytes: the paper does not say which. Access links lose nothing",
+        "queue": "40 kB at the bottleneck; RED, and drop-tail that counts bytes: the paper does not say "
+        "which. Access links lose nothing",
         **{key: testbed.CHOICES[key] for key in ("RED", "packets", "TCP", "window", "acks", "timer")},
         "flows": f"{', '.join(map(str, FLOWS))} endless transfers, which begin within a second",
         "loss": f"dropped by the bottleneck's queue over packets offered to it, after {testbed.WARM:g} s",
@@ -65,7 +74,12 @@ def reproduce(setting: Setting) -> Outcome:
         part = {n: added[n] / mean[n] for n in added}
         alone = np.array([mean[n] for n in FLOWS])
         checks += [
-            at_most(f"{queue}: what one more adds from {MANY} flows on, percentage points", 100 * max(added.values()), 100 * MOST_POINTS, "at most"),
+            at_most(
+                f"{queue}: what one more adds from {MANY} flows on, percentage points",
+                100 * max(added.values()),
+                100 * MOST_POINTS,
+                "at most",
+            ),
             at_most(f"{queue}: as a part of the loss", max(part.values()), MOST_PART, "at most"),
             stated(
                 f"{queue}: loss does not fall with the number of flows",
@@ -75,13 +89,30 @@ def reproduce(setting: Setting) -> Outcome:
         ]
         notes.append(
             f"{queue}: one more flow beside "
-            + ", ".join(f"{n}: {100 * mean[n]:.3g} -> {100 * mean[n + 1]:.3g} % (+/- {100 * half_width(found[n + 1] - found[n]):.2g})" for n in FLOWS)
+            + ", ".join(
+                (
+                    f"{n}: {100 * mean[n]:.3g} -> {100 * mean[n + 1]:.3g} % (+/- "
+                    f"{100 * half_width(found[n + 1] - found[n]):.2g})"
+                )
+                for n in FLOWS
+            )
         )
         for more, name in ((0, "flows"), (1, "flows and one more")):
             values = [found[n + more] for n in FLOWS]
             half = np.array([100 * half_width(v) for v in values])
-            series.append(Measured(f"{queue}, {name}", np.array(FLOWS, float), np.array([100 * v.mean() for v in values]), half))
-        rows += [{"queue": queue, "flows": n, "seed": seed, "loss": x} for n, v in found.items() for seed, x in enumerate(v.tolist(), start=1)]
+            series.append(
+                Measured(
+                    f"{queue}, {name}",
+                    np.array(FLOWS, float),
+                    np.array([100 * v.mean() for v in values]),
+                    half,
+                )
+            )
+        rows += [
+            {"queue": queue, "flows": n, "seed": seed, "loss": x}
+            for n, v in found.items()
+            for seed, x in enumerate(v.tolist(), start=1)
+        ]
     figure = measured(
         series,
         title="One more backlogged flow",

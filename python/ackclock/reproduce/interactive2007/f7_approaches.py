@@ -11,7 +11,9 @@ RTT, RTO, LESS = 0.1, 1.0, 0.5
 P = np.arange(0.001, 0.3, 0.0005)
 Q = {"correlated": i.correlated_timeouts, "random": i.random_timeouts}
 CROSSOVERS = {("correlated", 1): 0.036, ("correlated", 2): 0.023, ("random", 1): 0.155, ("random", 2): 0.097}
-"""Loss up to which a smaller minimum RTO leaves the interactive flow slower than a backlogged one: kind of loss, packets per ack."""
+"""Loss up to which a smaller minimum RTO leaves the interactive flow slower than a backlogged one: kind of
+loss, packets per ack.
+"""
 SHOWN = np.array([0.01, 0.05, 0.1])
 POINTS = {
     "I": [0.105102, 0.127778, 0.162500],
@@ -27,7 +29,9 @@ def latencies(p: np.ndarray, b: float = 1.0) -> dict[str, np.ndarray]:
     """Expected latencies (s) of the five flows."""
     return {
         "I": i.interactive_latency(p, RTT, LESS),
-        **{f"backlogged, {kind}": i.backlogged_latency(p, share(p, b), RTT, RTO) for kind, share in Q.items()},
+        **{
+            f"backlogged, {kind}": i.backlogged_latency(p, share(p, b), RTT, RTO) for kind, share in Q.items()
+        },
         "II": i.padded_latency(p, RTT, RTO),
         "III": i.diversity_latency(p, RTT, RTO),
     }
@@ -48,20 +52,38 @@ def below(name: str, lower: np.ndarray, upper: np.ndarray, p: np.ndarray, upto: 
         "padding, diversity": "three dummies (m = 4), two copies (k = 2)",
         "Q of random losses": "as I-F3",
     },
-    points_at=["formula padded-latency", "formula diversity-latency", "formula interactive-latency", "formula backlogged-latency"],
+    points_at=[
+        "formula padded-latency",
+        "formula diversity-latency",
+        "formula interactive-latency",
+        "formula backlogged-latency",
+    ],
     tests=["tests/test_models_interactive2007.py::test_three_dummies_are_a_window_of_four"],
 )
 def reproduce(setting: Setting) -> Outcome:
     """The curves, the register's points, their order, and where approach I stops being the slower one."""
     at = latencies(SHOWN)
-    checks: list[Check] = [six_digits(f"{name}: E (s) at p = 0.01, 0.05, 0.1", at[name], points) for name, points in POINTS.items()]
+    checks: list[Check] = [
+        six_digits(f"{name}: E (s) at p = 0.01, 0.05, 0.1", at[name], points)
+        for name, points in POINTS.items()
+    ]
     found = latencies(P)
     checks += [
         below("III below II", found["III"], found["II"], P, "0.3"),
-        below("II below backlogged, correlated losses", found["II"], found["backlogged, correlated"], P, "0.3"),
+        below(
+            "II below backlogged, correlated losses", found["II"], found["backlogged, correlated"], P, "0.3"
+        ),
     ]
     upto = P <= 0.1 + 1e-9
-    checks.append(below("II below backlogged, random losses", found["II"][upto], found["backlogged, random"][upto], P[upto], "0.10"))
+    checks.append(
+        below(
+            "II below backlogged, random losses",
+            found["II"][upto],
+            found["backlogged, random"][upto],
+            P[upto],
+            "0.10",
+        )
+    )
     for (kind, b), crossover in CROSSOVERS.items():
         higher = latencies(P, b)["I"] > latencies(P, b)[f"backlogged, {kind}"]
         last = float(P[np.argmin(higher) - 1])

@@ -15,7 +15,14 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [
         no_slower("diversity (III) is no slower than padding (II)", found[DIVERSE], found[PADDED], losses),
         no_slower("padding (II) is no slower than backlogged", found[PADDED], found[BACKLOGGED], losses),
-        no_slower("backlogged is faster than interactive", found[BACKLOGGED], found[INTERACTIVE], losses, tie=1.0),
+        no_slower(
+            "backlogged is faster than interactive", found[BACKLOGGED], found[INTERACTIVE], losses, tie=1.0
+        ),
     ]
     figure = approaches.picture(list(found.values()), "Latency of the paper's approaches, RED", "RED")
-    return Outcome(checks, {"runs": approaches.table(found.values())}, {"latency": figure}, approaches.notes(found.values()))
+    return Outcome(
+        checks,
+        {"runs": approaches.table(found.values())},
+        {"latency": figure},
+        approaches.notes(found.values()),
+    )

@@ -12,7 +12,11 @@ LOW, HIGH = 0.01, 0.1
     "I-F8b",
     kind="SIM",
     title="Latency of the approaches against loss, drop-tail that counts bytes",
-    choices={**approaches.CHOICES, "range": f"losses from {100 * LOW:g} % on that all approaches reach (the register has none for drop-tail)"},
+    choices={
+        **approaches.CHOICES,
+        "range": f"losses from {100 * LOW:g} % on that all approaches reach (the register has none for "
+        "drop-tail)",
+    },
 )
 def reproduce(setting: Setting) -> Outcome:
     """The mean latency of each approach beside the same cross traffic."""
@@ -22,7 +26,17 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [
         no_slower("padding (II) is no slower than diversity (III)", found[PADDED], found[DIVERSE], losses),
         no_slower("diversity (III) is no slower than backlogged", found[DIVERSE], found[BACKLOGGED], losses),
-        *(no_slower(f"interactive is slower than {name}", found[name], found[INTERACTIVE], losses, tie=1.0) for name in others),
+        *(
+            no_slower(f"interactive is slower than {name}", found[name], found[INTERACTIVE], losses, tie=1.0)
+            for name in others
+        ),
     ]
-    figure = approaches.picture(list(found.values()), "Latency of the paper's approaches, drop-tail", "drop-tail that counts bytes")
-    return Outcome(checks, {"runs": approaches.table(found.values())}, {"latency": figure}, approaches.notes(found.values()))
+    figure = approaches.picture(
+        list(found.values()), "Latency of the paper's approaches, drop-tail", "drop-tail that counts bytes"
+    )
+    return Outcome(
+        checks,
+        {"runs": approaches.table(found.values())},
+        {"latency": figure},
+        approaches.notes(found.values()),
+    )

@@ -1,4 +1,6 @@
-"""Plain and padded typing above two kernels' own sockets, its twin in the simulator, and what the closed forms say of the same run."""
+"""Plain and padded typing above two kernels' own sockets, its twin in the simulator, and what the closed
+forms say of the same run.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,15 @@ class Linux:
     twin: ac.Stack
     parameters: dict[str, str]
     quick_acks: bool
-    """Whether the receiving application has each packet acknowledged at once (TCP_QUICKACK after every read)."""
+    """Whether the receiving application has each packet acknowledged at once (TCP_QUICKACK after every
+    read).
+    """
 
 
 def slow_timer(recovery: Any) -> ac.Stack:
-    """A twin with the paper's timer: at least 1 s, doubled until a packet that was sent once is acknowledged."""
+    """A twin with the paper's timer: at least 1 s, doubled until a packet that was sent once is
+    acknowledged.
+    """
     return ac.Stack(
         recovery=recovery,
         estimator=ac.Rfc6298(min_rto=f"{RTO:g}s", initial_rto=f"{RTO:g}s"),
@@ -69,7 +75,9 @@ SLOW_TIMER = {
     # A packet is sent again as it was.
     "net.ipv4.tcp_retrans_collapse": "0",
 }
-"""The paper's timer, no loss probes, no timestamps: a dummy is 60 bytes (I-A6), and a doubled timeout stays as in I-X3."""
+"""The paper's timer, no loss probes, no timestamps: a dummy is 60 bytes (I-A6), and a doubled timeout stays
+as in I-X3.
+"""
 
 KERNELS = {
     SACK: Linux(slow_timer(ac.recovery.Rack(tlp=False)), SLOW_TIMER, quick_acks=True),
@@ -91,7 +99,9 @@ KERNELS = {
     ),
 }
 """Those of the quick form."""
-THREE_DUPLICATES = {NEWRENO: Linux(slow_timer("newreno"), SLOW_TIMER | {"net.ipv4.tcp_sack": "0"}, quick_acks=True)}
+THREE_DUPLICATES = {
+    NEWRENO: Linux(slow_timer("newreno"), SLOW_TIMER | {"net.ipv4.tcp_sack": "0"}, quick_acks=True)
+}
 """With --full: the recovery that counts duplicates, which is left to connections without SACK."""
 ALL = KERNELS | THREE_DUPLICATES
 
@@ -108,9 +118,13 @@ class Load:
     kernels: tuple[str, ...]
     """Of `ALL`."""
 
-    def scenario(self, p: float, twin: ac.Stack, label: str, *, dummy: int = DUMMY, seed: int = 1) -> ac.Scenario:
+    def scenario(
+        self, p: float, twin: ac.Stack, label: str, *, dummy: int = DUMMY, seed: int = 1
+    ) -> ac.Scenario:
         """The scenario of one loss; dummy: bytes of each."""
-        path = ac.Single(link=ac.Link("1Gbit/s", faults=[ac.fault.Loss(p=p, of="data")]), rtt=f"{1e3 * RTT:g}ms")
+        path = ac.Single(
+            link=ac.Link("1Gbit/s", faults=[ac.fault.Loss(p=p, of="data")]), rtt=f"{1e3 * RTT:g}ms"
+        )
         own = {"flows": self.flows, "bytes": f"{PACKET}B", "think": f"{THINK:g}s", "spread": "1s"}
         flows = [ac.Telnet(**own), ac.Padded(min_window=M, dummy_bytes=f"{dummy}B", **own)]
         return ac.Scenario.of(path, flows, {label: twin}, seed=seed, duration=f"{self.seconds:g}s")
@@ -147,19 +161,35 @@ class Measured:
 
     @property
     def half(self) -> float:
-        """Half of the mean's 95 % confidence interval: flows are independent of each other, their packets are not."""
-        return float(1.96 * np.sqrt(((self.sums - self.mean * self.counts) ** 2).sum()) / max(self.packets, 1))
+        """Half of the mean's 95 % confidence interval: flows are independent of each other, their packets are
+        not.
+        """
+        return float(
+            1.96 * np.sqrt(((self.sums - self.mean * self.counts) ** 2).sum()) / max(self.packets, 1)
+        )
 
     def slow(self, limit: float) -> float:
         """Share of the packets that took longer than `limit` seconds."""
-        return float((self.times > limit).mean()) if self.times is not None and self.times.size else float("nan")
+        return (
+            float((self.times > limit).mean()) if self.times is not None and self.times.size else float("nan")
+        )
 
     def row(self) -> dict[str, Any]:
         """Its row in the table."""
         return {
-            **{"world": self.world, "kernel": self.kernel, "application": self.app, "p": self.p, "flows": self.counts.size},
+            **{
+                "world": self.world,
+                "kernel": self.kernel,
+                "application": self.app,
+                "p": self.p,
+                "flows": self.counts.size,
+            },
             **{"packets": self.packets, "mean": self.mean, "half_width": self.half},
-            **{"timeouts": self.timeouts, "data_segments_sent": self.segments, "retransmitted_segments": self.retransmitted},
+            **{
+                "timeouts": self.timeouts,
+                "data_segments_sent": self.segments,
+                "retransmitted_segments": self.retransmitted,
+            },
         }
 
 
@@ -173,17 +203,26 @@ class Found:
     missing: str = ""
 
     def rto(self, kernel: str) -> float:
-        """The kernel's own timeout (s) of plain flows as it stood at the end: the median over all, most of which are not backed off."""
+        """The kernel's own timeout (s) of plain flows as it stood at the end: the median over all, most of
+        which are not backed off.
+        """
         return float(np.median(self._of_flows("rto", kernel, PLAIN)))
 
     def windows(self, kernel: str, p: float) -> tuple[float, float]:
-        """Congestion windows of padded flows as they stood at the end, packets: the median, and the share that is below `M`."""
+        """Congestion windows of padded flows as they stood at the end, packets: the median, and the share
+        that is below `M`.
+        """
         windows = np.array(self._of_flows("cwnd_segs", kernel, PADDED, p))
         return float(np.median(windows)), float((windows < M).mean())
 
     def _of_flows(self, key: str, kernel: str, app: str, p: float | None = None) -> list[float]:
         runs = [run["flows"] for run in self.runs if run["kernel"] == kernel and p in (None, run["p"])]
-        return [value for flows in runs for value, group in zip(flows[key], flows["group"], strict=True) if value and group == app]
+        return [
+            value
+            for flows in runs
+            for value, group in zip(flows[key], flows["group"], strict=True)
+            if value and group == app
+        ]
 
 
 def real(load: Load, setting: Setting, share: tuple[float, float]) -> Found:
@@ -199,7 +238,9 @@ def real(load: Load, setting: Setting, share: tuple[float, float]) -> Found:
             setting.progress(begin + part * width, "I-S1, real packets")
 
         sets = [[asked(load, p, label)] for label, p in batch]
-        for (label, p), runs in zip(batch, side_by_side(sets, seconds=load.seconds + 1, progress=tell), strict=True):
+        for (label, p), runs in zip(
+            batch, side_by_side(sets, seconds=load.seconds + 1, progress=tell), strict=True
+        ):
             if isinstance(runs, str):
                 return Found([], [], runs)
             found.runs.append({**runs[0], "kernel": label, "p": p})
@@ -213,14 +254,22 @@ def asked(load: Load, p: float, label: str) -> dict[str, Any]:
     # Without Nagle's algorithm each dummy is a packet of its own (I-A6).
     options = {"TCP_NODELAY": 1}
     scenario = load.scenario(p, linux.twin, label).resolve()
-    return {"flows": scenario, "parameters": linux.parameters, "options": options, "quick_acks": linux.quick_acks}
+    return {
+        "flows": scenario,
+        "parameters": linux.parameters,
+        "options": options,
+        "quick_acks": linux.quick_acks,
+    }
 
 
 def of_kernel(flows: dict[str, list[Any]], label: str, app: str, p: float) -> Measured:
     """One application's flows of a kernel's run."""
     own = [n for n, group in enumerate(flows["group"]) if group == app]
     times = [np.array(flows["response_times"][n], float) for n in own]
-    total = [sum(flows[key][n] or 0 for n in own) for key in ("timeouts", "data_segments_sent", "retransmitted_segments")]
+    total = [
+        sum(flows[key][n] or 0 for n in own)
+        for key in ("timeouts", "data_segments_sent", "retransmitted_segments")
+    ]
     counts, sums = np.array([t.size for t in times]), np.array([t.sum() for t in times])
     return Measured("kernel", label, app, p, counts, sums, *total, times=np.concatenate(times))
 
@@ -231,8 +280,9 @@ def in_packets(twin: ac.Stack) -> ac.Stack:
 
 
 def simulated(load: Load, setting: Setting, share: tuple[float, float]) -> list[Measured]:
-    """The twins' runs: the same flows, typing at the same moments. Linux counts its window in packets, dummies too, and the engine in bytes: the
-    twins' dummies are as long as packets, which are whole segments, so that both count the same."""
+    """The twins' runs: the same flows, typing at the same moments. Linux counts its window in packets,
+    dummies too, and the engine in bytes: the twins' dummies are as long as packets, which are whole segments,
+    so that both count the same."""
     wanted = [(label, p) for label in load.kernels for p in load.losses]
     scenarios = [load.scenario(p, in_packets(ALL[label].twin), label, dummy=PACKET) for label, p in wanted]
     runs = setting.run_all(scenarios, "I-S1, simulated", share)
@@ -243,7 +293,10 @@ def simulated(load: Load, setting: Setting, share: tuple[float, float]) -> list[
             own = [n for n, group in enumerate(flows["group"]) if group == app]
             counts = np.array([flows["responses"][n] for n in own])
             sums = np.array([(flows["response_time"][n] or 0.0) * flows["responses"][n] for n in own])
-            total = [sum(flows[key][n] for n in own) for key in ("timeouts", "data_segments_sent", "retransmitted_segments")]
+            total = [
+                sum(flows[key][n] for n in own)
+                for key in ("timeouts", "data_segments_sent", "retransmitted_segments")
+            ]
             measured.append(Measured("simulator", label, app, p, counts, sums, *total))
     return measured
 
@@ -252,24 +305,35 @@ Outcomes = Callable[[float, float], tuple[np.ndarray, np.ndarray]]
 
 
 def plain(p: float, rto: float) -> tuple[np.ndarray, np.ndarray]:
-    """Latencies (s) of an interactive packet by how often it is lost (I-E2), and their chances (I-E1); the mean is equation (3)."""
+    """Latencies (s) of an interactive packet by how often it is lost (I-E2), and their chances (I-E1); the
+    mean is equation (3).
+    """
     i = np.arange(MOST_LOST)
     return closed.failed_latency(i, RTT, rto), closed.failures(p, i)
 
 
 def padded(p: float, rto: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same of a padded packet, whose first loss is a timeout in the share Q(m) of (11), and else found by duplicate acks (I-F2); mean (12)."""
+    """The same of a padded packet, whose first loss is a timeout in the share Q(m) of (11), and else found by
+    duplicate acks (I-F2); mean (12).
+    """
     i, q = np.arange(1, MOST_LOST), float(closed.padded_timeouts(p, M))
-    by_timeout, by_duplicates = closed.backlogged_failed_latency(i, 1.0, RTT, rto), closed.backlogged_failed_latency(i, 0.0, RTT, rto)
+    by_timeout, by_duplicates = (
+        closed.backlogged_failed_latency(i, 1.0, RTT, rto),
+        closed.backlogged_failed_latency(i, 0.0, RTT, rto),
+    )
     chance = closed.failures(p, i)
-    return np.concatenate([[RTT], by_timeout, by_duplicates]), np.concatenate([[1.0 - p], q * chance, (1.0 - q) * chance])
+    return np.concatenate([[RTT], by_timeout, by_duplicates]), np.concatenate(
+        [[1.0 - p], q * chance, (1.0 - q) * chance]
+    )
 
 
 CLOSED: dict[str, Outcomes] = {PLAIN: plain, PADDED: padded}
 
 
 def expected(app: str, p: float, rto: float, seconds: float = np.inf) -> float:
-    """Mean latency (s) by the closed form; of packets sent at any time of a run of so many seconds, those that are acknowledged before its end."""
+    """Mean latency (s) by the closed form; of packets sent at any time of a run of so many seconds, those
+    that are acknowledged before its end.
+    """
     times, chances = CLOSED[app](p, rto)
     counted = chances * np.clip(1.0 - times / seconds, 0.0, 1.0)
     return float((times * counted).sum() / counted.sum())

@@ -1,4 +1,6 @@
-"""TCP Smart Framing against TCP for interactive flows (I-F12): response time by loss, which cross traffic controls."""
+"""TCP Smart Framing against TCP for interactive flows (I-F12): response time by loss, which cross traffic
+controls.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,14 @@ SECONDS, SEEDS, FULL_SEEDS = 50.0, 3, 10
 CHOICES = {
     **testbed.CHOICES,
     "cross traffic": f"that of the default mixes with {', '.join(map(str, FTP))} FTP flows",
-    "flows": f"{FLOWS} telnet flows at a time, all with TCP or all with TCP-SF: as many packets in less time; not stated",
-    "compared": f"mean response times of the two beside the same cross traffic, wherever TCP's packets are lost with {100 * RANGE[0]:g} to "
-    f"{100 * RANGE[1]:g} %",
-    "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full); bars and bands are 95 % confidence from the spread between them",
-    "duration": f"{SECONDS:g} s ({testbed.FULL:g} s with --full), after {testbed.WARM:g} s of cross traffic alone",
+    "flows": f"{FLOWS} telnet flows at a time, all with TCP or all with TCP-SF: as many packets in less "
+    "time; not stated",
+    "compared": "mean response times of the two beside the same cross traffic, wherever TCP's packets are "
+    f"lost with {100 * RANGE[0]:g} to {100 * RANGE[1]:g} %",
+    "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full); bars and bands are 95 % "
+    "confidence from the spread between them",
+    "duration": f"{SECONDS:g} s ({testbed.FULL:g} s with --full), after {testbed.WARM:g} s of cross "
+    "traffic alone",
 }
 
 
@@ -67,7 +72,14 @@ class Point:
     def rows(self, kind: str) -> list[dict[str, Any]]:
         """A row for each TCP and seed."""
         return [
-            {"queue": kind, "ftp": self.ftp, "tcp": name, "seed": seed, "response": float(t), "loss": float(p)}
+            {
+                "queue": kind,
+                "ftp": self.ftp,
+                "tcp": name,
+                "seed": seed,
+                "response": float(t),
+                "loss": float(p),
+            }
             for name in self.times
             for seed, (t, p) in enumerate(zip(self.times[name], self.loss[name], strict=True), 1)
         ]
@@ -77,8 +89,8 @@ class Point:
         t, f = (1e3 * self.times[name].mean() for name in (TCP, FRAMED))
         out = " and ".join(f"{100 * self.timeouts[name]:.3g}" for name in (TCP, FRAMED))
         return (
-            f"{self.ftp} FTP: loss {p:.3g} % and {ps:.3g} %, {t:.4g} and {f:.4g} ms (ratio {self.ratio:.3g} +/- {self.width:.2g}), "
-            f"{out} timeouts per 100 packets"
+            f"{self.ftp} FTP: loss {p:.3g} % and {ps:.3g} %, {t:.4g} and {f:.4g} ms (ratio "
+            f"{self.ratio:.3g} +/- {self.width:.2g}), {out} timeouts per 100 packets"
         )
 
 
@@ -95,7 +107,12 @@ def measure(kinds: list[str], setting: Setting, label: str) -> dict[str, list[Po
     cases = [(kind, n, name, seed) for kind in kinds for n in FTP for name in stacks() for seed in seeds]
     todo = [
         testbed.scenario(
-            testbed.dumbbell(kind), testbed.telnet(FLOWS), {name: stacks()[name]}, seconds, mix=testbed.Mix(ftp=n, http=0.2, udp=0.5), seed=seed
+            testbed.dumbbell(kind),
+            testbed.telnet(FLOWS),
+            {name: stacks()[name]},
+            seconds,
+            mix=testbed.Mix(ftp=n, http=0.2, udp=0.5),
+            seed=seed,
         )
         for kind, n, name, seed in cases
     ]
@@ -105,7 +122,10 @@ def measure(kinds: list[str], setting: Setting, label: str) -> dict[str, list[Po
         runs = {name: [found[kind, n, name, seed] for seed in seeds] for name in stacks()}
         times = {name: np.array([latency.mean(r, "telnet") for r in mine]) for name, mine in runs.items()}
         loss = {name: np.array([latency.loss(r, "telnet") for r in mine]) for name, mine in runs.items()}
-        sums = {name: [sum(latency.total(r, c, "telnet") for r in mine) for c in ("timeouts", "responses")] for name, mine in runs.items()}
+        sums = {
+            name: [sum(latency.total(r, c, "telnet") for r in mine) for c in ("timeouts", "responses")]
+            for name, mine in runs.items()
+        }
         return Point(n, times, loss, {name: timeouts / packets for name, (timeouts, packets) in sums.items()})
 
     return {kind: [point(kind, n) for n in FTP] for kind in kinds}
@@ -117,31 +137,56 @@ def compared(points: list[Point]) -> list[Point]:
 
 
 def notes(found: dict[str, list[Point]]) -> list[str]:
-    """Each queue's points in a line, and how much less often small segments are lost than they would have to be."""
+    """Each queue's points in a line, and how much less often small segments are lost than they would have to
+    be.
+    """
     lines = [f"{kind} (TCP, TCP-SF): " + "; ".join(map(str, points)) for kind, points in found.items()]
     for kind, points in found.items():
         own = [p for p in compared(points) if p.loss[TCP].mean() > 0]
         ratios = ", ".join(f"{p.loss[FRAMED].mean() / p.loss[TCP].mean():.3g}" for p in own)
-        even = ", ".join(f"{float(break_even_loss(p.loss[TCP].mean())) / p.loss[TCP].mean():.3g}" for p in own)
+        even = ", ".join(
+            f"{float(break_even_loss(p.loss[TCP].mean())) / p.loss[TCP].mean():.3g}" for p in own
+        )
         apart = [f"{3 * p.loss[FRAMED].mean() / (p.timeouts[FRAMED] or np.nan):.3g}" for p in own]
-        lines.append(f"{kind}: timeouts that small segments lost each by itself would bring, 3 ps, over those counted: {', '.join(apart)}")
-        lines.append(f"{kind}: loss of small segments over that of whole packets {ratios}; as many timeouts as TCP would need {even} (I-E15)")
+        lines.append(
+            f"{kind}: timeouts that small segments lost each by itself would bring, 3 ps, over those "
+            f"counted: {', '.join(apart)}"
+        )
+        lines.append(
+            f"{kind}: loss of small segments over that of whole packets {ratios}; as many timeouts as "
+            f"TCP would need {even} (I-E15)"
+        )
     return lines
 
 
 def picture(found: dict[str, list[Point]], title: str) -> Figure:
     """Response time against the loss of TCP's packets beside the same cross traffic."""
-    words = f"5 Mbit/s, 12 ms, packets of {testbed.PAYLOAD} bytes; 95 % confidence; grey: where the register compares"
+    words = (
+        f"5 Mbit/s, 12 ms, packets of {testbed.PAYLOAD} bytes; 95 % confidence; grey: where the "
+        "register compares"
+    )
     fig, axes = style.figure(title, words)
     with mpl.rc_context(style.SETTINGS):
         axes.axvspan(100 * RANGE[0], 100 * RANGE[1], color="#f0f0f0", zorder=0)
         for k, (kind, points) in enumerate(found.items()):
             x = [100 * p.loss[TCP].mean() for p in points]
             for name, marker in ((TCP, "o"), (FRAMED, "s")):
-                look = {"color": style.COLOURS[2 * k + (name == FRAMED)], "linestyle": style.DASHES[int(name == FRAMED)], "marker": marker}
+                look = {
+                    "color": style.COLOURS[2 * k + (name == FRAMED)],
+                    "linestyle": style.DASHES[int(name == FRAMED)],
+                    "marker": marker,
+                }
                 bars = [half_width(p.times[name]) for p in points]
                 means = [p.times[name].mean() for p in points]
-                axes.errorbar(x, means, yerr=bars, markersize=4, capsize=2.5, label=f"{name}, {kind}" if len(found) > 1 else name, **look)
+                axes.errorbar(
+                    x,
+                    means,
+                    yerr=bars,
+                    markersize=4,
+                    capsize=2.5,
+                    label=f"{name}, {kind}" if len(found) > 1 else name,
+                    **look,
+                )
         axes.set(xlabel="Loss of TCP's packets (%)", ylabel="Mean response time (s)")
         axes.set_xlim(left=0)
         if len(found) > 1:

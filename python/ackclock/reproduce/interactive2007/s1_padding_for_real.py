@@ -7,15 +7,31 @@ import pyarrow as pa
 
 from ackclock.plot.worlds import Worlds, world_panels
 from ackclock.reproduce.interactive2007 import for_real
-from ackclock.reproduce.interactive2007.for_real import AS_IS, KERNELS, NEWRENO, PADDED, PLAIN, SACK, THREE_DUPLICATES, Found, Load, Measured, of
+from ackclock.reproduce.interactive2007.for_real import (
+    AS_IS,
+    KERNELS,
+    NEWRENO,
+    PADDED,
+    PLAIN,
+    SACK,
+    THREE_DUPLICATES,
+    Found,
+    Load,
+    Measured,
+    of,
+)
 from ackclock.reproduce.item import Check, Outcome, Setting, at_most, between, exactly, item, stated
 
 QUICK = Load((0.05, 0.1), 800, 8, tuple(KERNELS))
 FULL = Load((0.02, 0.05, 0.1, 0.2), 800, 60, (*KERNELS, *THREE_DUPLICATES))
 BAND = (0.75, 4 / 3)
-"""Between which a ratio of two means must lie: four standard errors of what the quick form can tell where fewest packets are lost."""
+"""Between which a ratio of two means must lie: four standard errors of what the quick form can tell where
+fewest packets are lost.
+"""
 LATENESS = 0.002
-"""Mean lateness (s) of the emulator's deliveries above which round trips are not those asked for: a fiftieth of one."""
+"""Mean lateness (s) of the emulator's deliveries above which round trips are not those asked for: a fiftieth
+of one.
+"""
 COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSackRecovery", "TCPRenoRecovery")
 
 
@@ -24,26 +40,38 @@ COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSackRecovery", "T
     kind="REAL, SIM, CF",
     title="Does padding in the application pay over a real kernel's sockets?",
     choices={
-        "applications": "the policies `telnet` and `padded` themselves, above sockets; each types at the same moments as its twin in the simulator",
-        "packets": f"500 bytes, on average every {for_real.THINK:g} s in each flow, so that a loss is mostly repaired before the next one is typed, "
-        f"as the closed forms have it; padded with m = {for_real.M}: three dummies of 20 bytes, 1 ms apart",
-        "path": f"{1e3 * for_real.RTT:g} ms and no queue; data packets are lost at random, acks are not. The emulator's link is the simulator's",
-        "response time": "from the write to the acknowledgment, as the kernel stamps it (SO_TIMESTAMPING, TX_ACK)",
-        SACK: "of the paper's TCP what a current kernel can be: RTO 1 s (tcp_rto_min_us), no probes, no F-RTO, no timestamps, Reno's window, every "
-        "packet acknowledged at once. Three duplicates are not needed: kernels from 6.17 on find losses by RACK whatever tcp_recovery says, where "
+        "applications": "the policies `telnet` and `padded` themselves, above sockets; each types at the "
+        "same moments as its twin in the simulator",
+        "packets": f"500 bytes, on average every {for_real.THINK:g} s in each flow, so that a loss is "
+        "mostly repaired before the next one is typed, as the closed forms have it; padded "
+        f"with m = {for_real.M}: three dummies of 20 bytes, 1 ms apart",
+        "path": f"{1e3 * for_real.RTT:g} ms and no queue; data packets are lost at random, acks are not. "
+        "The emulator's link is the simulator's",
+        "response time": "from the write to the acknowledgment, as the kernel stamps it (SO_TIMESTAMPING, "
+        "TX_ACK)",
+        SACK: "of the paper's TCP what a current kernel can be: RTO 1 s (tcp_rto_min_us), no probes, no "
+        "F-RTO, no timestamps, Reno's window, every packet acknowledged at once. Three duplicates "
+        "are not needed: kernels from 6.17 on find losses by RACK whatever tcp_recovery says, where "
         "SACK is used",
         NEWRENO: "the same without SACK, where three duplicates are still counted; with --full",
-        AS_IS: "CUBIC, and all else as it comes: RTO at least 200 ms above SRTT, RACK, tail loss probes, delayed acks",
-        "twins": "RACK as RFC 8985 has it, with probes as in the kernel or without; NewReno. Their timers are exact, Linux's expire on ticks of 4 to "
-        "32 ms. Each packet is acknowledged at once, as Linux does after a gap longer than the RTO. Linux counts its window in packets, dummies too, "
-        "the engine in bytes: the twins' dummies are as long as packets, and each fills a segment",
-        "closed forms": "(3) and (12) with the RTO that the kernel tells of plain flows (median at the end). For checks they are taken over the "
-        "packets whose ack comes before the run ends, as both worlds count them",
+        AS_IS: "CUBIC, and all else as it comes: RTO at least 200 ms above SRTT, RACK, tail loss probes, "
+        "delayed acks",
+        "twins": "RACK as RFC 8985 has it, with probes as in the kernel or without; NewReno. Their timers "
+        "are exact, Linux's expire on ticks of 4 to 32 ms. Each packet is acknowledged at once, "
+        "as Linux does after a gap longer than the RTO. Linux counts its window in packets, "
+        "dummies too, the engine in bytes: the twins' dummies are as long as packets, and each "
+        "fills a segment",
+        "closed forms": "(3) and (12) with the RTO that the kernel tells of plain flows (median at the "
+        "end). For checks they are taken over the packets whose ack comes before the run "
+        "ends, as both worlds count them",
         "waiting for a timeout": "taking longer than half an RTO beyond the RTT, and than 2.5 RTT",
-        "repetitions": f"{QUICK.flows} flows of either kind for {QUICK.seconds:g} s at each loss; with --full {FULL.flows} for {FULL.seconds:g} s",
-        "checks": "the register has none for it. Padding beats plain typing at each loss, and spares at least half as many packets a timeout as (11) "
-        f"has it; means within {BAND[0]:g} to {BAND[1]:.3g} of the twin's and of the closed form's. Chosen after trial runs, in which NewReno failed "
-        "the first. After those, too: that the twins' dummies fill segments, and that they acknowledge at once where Linux is as it is",
+        "repetitions": f"{QUICK.flows} flows of either kind for {QUICK.seconds:g} s at each loss; with "
+        f"--full {FULL.flows} for {FULL.seconds:g} s",
+        "checks": "the register has none for it. Padding beats plain typing at each loss, and spares at "
+        f"least half as many packets a timeout as (11) has it; means within {BAND[0]:g} to "
+        f"{BAND[1]:.3g} of the twin's and of the closed form's. Chosen after trial runs, in "
+        "which NewReno failed the first. After those, too: that the twins' dummies fill "
+        "segments, and that they acknowledge at once where Linux is as it is",
     },
     tests=[
         "tests/test_reproduce_interactive2007_real.py::test_the_closed_forms_are_those_of_the_register",
@@ -60,19 +88,34 @@ def reproduce(setting: Setting) -> Outcome:
         return Outcome([], skipped=problem)
     twins = for_real.simulated(load, setting, (0.8, 1.0))
     notes = (
-        [told(load, kernel, real, twins) for kernel in load.kernels] + [counted(real, kernel) for kernel in load.kernels] + [punctuality(real.runs)]
+        [told(load, kernel, real, twins) for kernel in load.kernels]
+        + [counted(real, kernel) for kernel in load.kernels]
+        + [punctuality(real.runs)]
     )
     table = pa.Table.from_pylist([m.row() for m in (*real.measured, *twins)])
-    return Outcome(checks(load, real, twins), {"runs": table}, {"response": figure(load, real, twins)}, notes, answer=answer(load, real))
+    return Outcome(
+        checks(load, real, twins),
+        {"runs": table},
+        {"response": figure(load, real, twins)},
+        notes,
+        answer=answer(load, real),
+    )
 
 
 def unfit(runs: list[dict[str, Any]]) -> str | None:
     """Why the emulator's delays were not those asked for, if so: then nothing can be said of the kernels."""
     late = max(run["path"]["mean_lateness"] for run in runs)
     if late > LATENESS:
-        return f"the machine was too busy for real time: deliveries were {1e3 * late:.2g} ms late on average, at most {1e3 * LATENESS:g} ms would do"
+        return (
+            f"the machine was too busy for real time: deliveries were {1e3 * late:.2g} ms late on "
+            f"average, at most {1e3 * LATENESS:g} ms would do"
+        )
     lost = sum(run["path"]["undelivered"] for run in runs)
-    return f"the machine was too busy for real time: {lost} packets were lost that should not have been" if lost else None
+    return (
+        f"the machine was too busy for real time: {lost} packets were lost that should not have been"
+        if lost
+        else None
+    )
 
 
 def checks(load: Load, real: Found, twins: list[Measured]) -> list[Check]:
@@ -84,9 +127,23 @@ def checks(load: Load, real: Found, twins: list[Measured]) -> list[Check]:
         pairs = list(zip(apps[PADDED], apps[PLAIN], strict=True))
         ratios = [padded.mean / plain.mean for padded, plain in pairs]
         wins = all(r < 1 for r in ratios)
-        found.append(stated(f"{kernel}: mean response time, padded over plain, p = {losses(load)}", listed(ratios), wins, "below 1 at each"))
+        found.append(
+            stated(
+                f"{kernel}: mean response time, padded over plain, p = {losses(load)}",
+                listed(ratios),
+                wins,
+                "below 1 at each",
+            )
+        )
         waiting = max(shares(padded, plain, rto) for padded, plain in pairs)
-        found.append(at_most(f"{kernel}: share waiting for a timeout, padded over plain, over the closed form's, at worst", waiting, 2.0, "twice"))
+        found.append(
+            at_most(
+                f"{kernel}: share waiting for a timeout, padded over plain, over the closed form's, at worst",
+                waiting,
+                2.0,
+                "twice",
+            )
+        )
         for app, measured in apps.items():
             twin = [m.mean / of(twins, kernel, app, m.p).mean for m in measured]
             formula = [m.mean / for_real.expected(app, m.p, rto, load.seconds) for m in measured]
@@ -95,12 +152,20 @@ def checks(load: Load, real: Found, twins: list[Measured]) -> list[Check]:
     options = [o for run in real.runs for end in ("client", "server") for o in run["options"][end]]
     found.append(exactly("sockets without TCP_NODELAY, which was set", sum(o["other"] for o in options), 0))
     differing = sum(run["stamps"]["read"] - run["stamps"]["agreeing"] for run in real.runs)
-    found.append(exactly("stamps of acknowledgments that the count of unacknowledged bytes (SIOCOUTQ) contradicts", differing, 0))
+    found.append(
+        exactly(
+            "stamps of acknowledgments that the count of unacknowledged bytes (SIOCOUTQ) contradicts",
+            differing,
+            0,
+        )
+    )
     return found
 
 
 def shares(padded: Measured, plain: Measured, rto: float) -> float:
-    """The share of packets that wait for a timeout, padded over plain, over what the closed form has: `Q + (1 - Q) p` with Q(m) of (11)."""
+    """The share of packets that wait for a timeout, padded over plain, over what the closed form has:
+    `Q + (1 - Q) p` with Q(m) of (11).
+    """
     slow = [m.slow(for_real.limit(rto)) / for_real.expected_slow(m.app, m.p, rto) for m in (padded, plain)]
     return slow[0] / slow[1] if slow[1] else float("inf")
 
@@ -120,8 +185,13 @@ def answer(load: Load, real: Found) -> str:
     sentences = []
     for kernel in load.kernels:
         means = [[of(real.measured, kernel, app, p).mean for app in (PLAIN, PADDED)] for p in load.losses]
-        each = "; ".join(f"{1e3 * a:.0f} against {1e3 * b:.0f} ms at {100 * p:g} %" for (a, b), p in zip(means, load.losses, strict=True))
-        sentences.append(f"{kernel}: {each} ({(1 - np.mean([b / a for a, b in means])) * 100:.0f} % less on average)")
+        each = "; ".join(
+            f"{1e3 * a:.0f} against {1e3 * b:.0f} ms at {100 * p:g} %"
+            for (a, b), p in zip(means, load.losses, strict=True)
+        )
+        sentences.append(
+            f"{kernel}: {each} ({(1 - np.mean([b / a for a, b in means])) * 100:.0f} % less on average)"
+        )
     return f"Mean response time of plain against padded typing. {'. '.join(sentences)}."
 
 
@@ -132,32 +202,49 @@ def told(load: Load, kernel: str, real: Found, twins: list[Measured]) -> str:
         for app in (PLAIN, PADDED):
             m, t = of(real.measured, kernel, app, p), of(twins, kernel, app, p)
             parts.append(
-                f"{app} at {100 * p:g} %: {1e3 * m.mean:.1f} +/- {1e3 * m.half:.1f} ms ({m.packets} packets, {m.timeouts} timeouts, "
-                f"{100 * m.slow(for_real.limit(rto)):.1f} % waited for one, {100 * for_real.expected_slow(app, p, rto):.1f} % by the closed form), "
-                f"twin {1e3 * t.mean:.1f} +/- {1e3 * t.half:.1f} ms, closed form {1e3 * for_real.expected(app, p, rto):.1f} ms"
+                f"{app} at {100 * p:g} %: {1e3 * m.mean:.1f} +/- {1e3 * m.half:.1f} ms ({m.packets} "
+                f"packets, {m.timeouts} timeouts, {100 * m.slow(for_real.limit(rto)):.1f} % waited for "
+                f"one, {100 * for_real.expected_slow(app, p, rto):.1f} % by the closed form), twin "
+                f"{1e3 * t.mean:.1f} +/- {1e3 * t.half:.1f} ms, closed form "
+                f"{1e3 * for_real.expected(app, p, rto):.1f} ms"
             )
         median, small = real.windows(kernel, p)
-        parts.append(f"the windows of padded flows at its end: {median:.0f} packets in the median, {100 * small:.0f} % below {for_real.M}")
+        parts.append(
+            f"the windows of padded flows at its end: {median:.0f} packets in the median, "
+            f"{100 * small:.0f} % below {for_real.M}"
+        )
     return f"{kernel}, RTO {1e3 * rto:.0f} ms: {'; '.join(parts)}"
 
 
 def counted(real: Found, kernel: str) -> str:
     """What the senders' kernels counted themselves, all runs together."""
     count = dict.fromkeys(COUNTERS, 0)
-    for c in (c for run in real.runs if run["kernel"] == kernel for c in run["counters"] if c["name"] in count):
+    for c in (
+        c for run in real.runs if run["kernel"] == kernel for c in run["counters"] if c["name"] in count
+    ):
         count[c["name"]] += c["client"]
     return f"{kernel}: the senders' kernels counted {', '.join(f'{name} {n}' for name, n in count.items())}"
 
 
 def punctuality(runs: list[dict[str, Any]]) -> str:
     """How well the emulator kept time, and what stamps are worth."""
-    delivered, read = sum(run["path"]["delivered"] for run in runs), sum(run["stamps"]["read"] for run in runs)
-    mean = 1e6 * sum(run["path"]["mean_lateness"] * run["path"]["delivered"] for run in runs) / max(delivered, 1)
+    delivered, read = (
+        sum(run["path"]["delivered"] for run in runs),
+        sum(run["stamps"]["read"] for run in runs),
+    )
+    mean = (
+        1e6 * sum(run["path"]["mean_lateness"] * run["path"]["delivered"] for run in runs) / max(delivered, 1)
+    )
     lag = 1e6 * sum(run["stamps"]["lag"] for run in runs) / max(read, 1)
-    latest, longest = (1e3 * max(run[part][key] for run in runs) for part, key in (("path", "max_lateness"), ("stamps", "max_lag")))
+    latest, longest = (
+        1e3 * max(run[part][key] for run in runs)
+        for part, key in (("path", "max_lateness"), ("stamps", "max_lag"))
+    )
     return (
-        f"the emulator made {delivered} deliveries, on average {mean:.0f} us late, at most {latest:.1f} ms; {read} stamps of acks were read, "
-        f"on average {lag:.0f} us and at most {longest:.1f} ms after the kernel made them, by which response times would be too long without them"
+        f"the emulator made {delivered} deliveries, on average {mean:.0f} us late, at most "
+        f"{latest:.1f} ms; {read} stamps of acks were read, on average {lag:.0f} us and at most "
+        f"{longest:.1f} ms after the kernel made them, by which response times would be too long "
+        "without them"
     )
 
 
@@ -167,7 +254,11 @@ def figure(load: Load, real: Found, twins: list[Measured]) -> Any:
 
     def points(world: list[Measured], kernel: str, app: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found = [of(world, kernel, app, p) for p in load.losses]
-        return np.array([100 * m.p for m in found]), np.array([m.mean for m in found]), np.array([m.half for m in found])
+        return (
+            np.array([100 * m.p for m in found]),
+            np.array([m.mean for m in found]),
+            np.array([m.half for m in found]),
+        )
 
     def one(kernel: str, app: str) -> Worlds:
         formula = np.array([for_real.expected(app, p, real.rto(kernel)) for p in grid])
@@ -178,8 +269,8 @@ def figure(load: Load, real: Found, twins: list[Measured]) -> Any:
     return world_panels(
         {kernel: {names[app]: one(kernel, app) for app in (PLAIN, PADDED)} for kernel in order},
         title="Padding over a real kernel's sockets, simulated, and by equations (3) and (12)",
-        subtitle=f"{load.flows} flows of either kind for {load.seconds:g} s at each loss, a packet every {for_real.THINK:g} s; "
-        f"RTT {1e3 * for_real.RTT:g} ms; 95 % confidence",
+        subtitle=f"{load.flows} flows of either kind for {load.seconds:g} s at each loss, a packet every "
+        f"{for_real.THINK:g} s; RTT {1e3 * for_real.RTT:g} ms; 95 % confidence",
         xlabel="Loss of data packets (%)",
         ylabel="Mean response time (s)",
         words=("closed form", "simulated twin", "kernel"),

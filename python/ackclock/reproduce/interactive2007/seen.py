@@ -1,4 +1,6 @@
-"""What the flows of one workload experienced in a traced run: response times of their packets, losses, and how they found them (I-U1)."""
+"""What the flows of one workload experienced in a traced run: response times of their packets, losses, and
+how they found them (I-U1).
+"""
 
 from __future__ import annotations
 
@@ -20,22 +22,29 @@ from ackclock.results.transfer import segments
 Key = TypeVar("Key")
 Found = TypeVar("Found")
 CHOICES = {
-    "response time": "of each packet from when it is first sent to its own ack, cumulative or selective: what arrives behind a lost packet does "
-    "not wait for it. Chosen after cumulative acks had been tried, which the equations, that know nothing of such waiting, do not agree with",
+    "response time": "of each packet from when it is first sent to its own ack, cumulative or selective: "
+    "what arrives behind a lost packet does not wait for it. Chosen after cumulative acks "
+    "had been tried, which the equations, that know nothing of such waiting, do not agree "
+    "with",
     "loss ratio": "data packets of the measured flows that did not arrive over those sent",
 }
-"""How response times and losses are counted where traces are read; applications count to the cumulative ack."""
+"""How response times and losses are counted where traces are read; applications count to the cumulative
+ack.
+"""
 MARKED = 20
-"""Processes of marks over one flow: each is one that the paper would have made, and their mean varies less."""
+"""Processes of marks over one flow: each is one that the paper would have made, and their mean varies
+less.
+"""
 BATCH = 4
 """Traced runs that are held at a time: with the paper's own sizes each takes some hundred megabytes."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The packets of some flows of one run together. own, cumulative: response time of each (s), to its own ack and to the first cumulative ack that
-    covers it. marked: those to their own ack of the packets that marks fall on. segments, lost: data segments sent, and those of them that did not
-    arrive. timeouts, recoveries: how losses were found. goodput: of all these flows, bit/s."""
+    """The packets of some flows of one run together. own, cumulative: response time of each (s), to its own
+    ack and to the first cumulative ack that covers it. marked: those to their own ack of the packets that
+    marks fall on. segments, lost: data segments sent, and those of them that did not arrive. timeouts,
+    recoveries: how losses were found. goodput: of all these flows, bit/s."""
 
     own: np.ndarray
     cumulative: np.ndarray
@@ -64,8 +73,8 @@ class Seen:
 
 
 def responses(run: Run, group: str, larger: int = 0) -> list[Responses]:
-    """Those of each flow of a workload that sent data, in the order of starting. larger: packets with no more payload than this do not count, which
-    leaves out dummies."""
+    """Those of each flow of a workload that sent data, in the order of starting. larger: packets with no more
+    payload than this do not count, which leaves out dummies."""
     table = rows(run, group)
     found = Responses.every(table.filter(pc.or_(pc.equal(table["len"], 0), pc.greater(table["len"], larger))))
     return [r for n, r in sorted(found.items()) if n % 2 == 0 and r.segments]
@@ -75,12 +84,17 @@ def rows(run: Run, group: str) -> pa.Table:
     """The rows of a workload's flows, both ends, in the table `segments`."""
     flows = run.flows.filter(pc.equal(run.flows["group"], group))["flow"].to_pylist()
     table = segments(run.traces)
-    return table.filter(pc.is_in(table["connection"], pa.array([2 * n + end for n in flows for end in (0, 1)], table["connection"].type)))
+    return table.filter(
+        pc.is_in(
+            table["connection"],
+            pa.array([2 * n + end for n in flows for end in (0, 1)], table["connection"].type),
+        )
+    )
 
 
 def by_acks(run: Run, group: str) -> tuple[int, int]:
-    """Data segments that a workload's flows sent, and those of them that did not arrive, whatever was sent several times: each one that arrives is
-    acknowledged at once."""
+    """Data segments that a workload's flows sent, and those of them that did not arrive, whatever was sent
+    several times: each one that arrives is acknowledged at once."""
     table = rows(run, group)
     sent = pc.sum(pc.and_(table["sent"], pc.greater(table["len"], 0))).as_py() or 0
     acks = table.filter(pc.equal(pc.bit_wise_and(table["connection"], 1), 1))
@@ -88,13 +102,15 @@ def by_acks(run: Run, group: str) -> tuple[int, int]:
 
 
 def read(run: Run, group: str, *, larger: int = 0, marks: float = 0.0) -> Seen:
-    """Those of a workload. larger: packets with no more payload than this do not count. marks: mean time (s) between the marks of each of `MARKED`
-    independent processes (I-A3); none for 0.
+    """Those of a workload. larger: packets with no more payload than this do not count. marks: mean time (s)
+    between the marks of each of `MARKED` independent processes (I-A3); none for 0.
     """
     flows = run.flows.filter(pc.equal(run.flows["group"], group))
     found = responses(run, group, larger)
     copied = pc.any(pc.equal(rows(run, group)["kind"], "copy")).as_py()
-    sent, lost = by_acks(run, group) if copied else (sum(r.segments for r in found), sum(r.lost for r in found))
+    sent, lost = (
+        by_acks(run, group) if copied else (sum(r.segments for r in found), sum(r.lost for r in found))
+    )
     marked = [r.marked(m).own for r in found for m in poisson(r.sent[0], r.sent[-1], marks)] if marks else []
     sums = {name: int(pc.sum(flows[name]).as_py() or 0) for name in ("timeouts", "fast_recoveries")}
     return Seen(
@@ -110,9 +126,13 @@ def read(run: Run, group: str, *, larger: int = 0, marks: float = 0.0) -> Seen:
 
 
 def poisson(begin: float, end: float, mean: float, seed: int = 1) -> list[np.ndarray]:
-    """Marks between two moments (s): `MARKED` processes of exponential intervals with a mean of so many seconds (I-A3, I-X7)."""
+    """Marks between two moments (s): `MARKED` processes of exponential intervals with a mean of so many
+    seconds (I-A3, I-X7).
+    """
     rng = np.random.default_rng(seed)
-    times = [begin + np.cumsum(rng.exponential(mean, int(2 * (end - begin) / mean) + 100)) for _ in range(MARKED)]
+    times = [
+        begin + np.cumsum(rng.exponential(mean, int(2 * (end - begin) / mean) + 100)) for _ in range(MARKED)
+    ]
     return [t[t < end] for t in times]
 
 
@@ -129,9 +149,16 @@ def together(found: Iterable[Seen]) -> Experience:
 
 
 def each(
-    setting: Setting, jobs: Mapping[Key, ac.Scenario], reader: Callable[[Key, Run], Found], label: str, *, share: tuple[float, float] = (0.0, 1.0)
+    setting: Setting,
+    jobs: Mapping[Key, ac.Scenario],
+    reader: Callable[[Key, Run], Found],
+    label: str,
+    *,
+    share: tuple[float, float] = (0.0, 1.0),
 ) -> dict[Key, Found]:
-    """Simulates traced scenarios and reads each run, a few at a time; by key what was read of it. share: the part of the item's work that this is."""
+    """Simulates traced scenarios and reads each run, a few at a time; by key what was read of it. share: the
+    part of the item's work that this is.
+    """
     keys = list(jobs)
     found: dict[Key, Found] = {}
     for begin in range(0, len(keys), BATCH):

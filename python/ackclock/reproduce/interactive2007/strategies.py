@@ -22,8 +22,10 @@ rule(
         f"{POLICY}/laws/timing.rs::another_floor_is_a_floor",
     ],
     choices={
-        "used window": "data outstanding; a quarter itself counts as below it, so that one packet of a window of four qualifies",
-        "congestion window": "taken for no less than the initial one: a packet sent alone after a timeout is no exception",
+        "used window": "data outstanding; a quarter itself counts as below it, so that one packet of a "
+        "window of four qualifies",
+        "congestion window": "taken for no less than the initial one: a packet sent alone after a timeout "
+        "is no exception",
     },
 )
 rule(
@@ -38,7 +40,10 @@ rule(
         f"{SIM}::a_padded_packet_is_found_missing_by_duplicate_acks",
         "tests/test_reproduce_interactive2007_sustained.py::test_each_approach_offers_what_the_closed_form_has",
     ],
-    choices={"spacing": "1 ms between a packet, its first dummy and each further one; the paper does not say how far writes are apart"},
+    choices={
+        "spacing": "1 ms between a packet, its first dummy and each further one; the paper does not say "
+        "how far writes are apart"
+    },
 )
 rule(
     "I-A7",
@@ -55,7 +60,8 @@ rule(
         f"{POLICY}/framing/tests.rs::a_segment_is_copied_when_it_is_alone",
     ],
     choices={
-        "waiting": "a duplicate ack is waited for as long as a retransmission timeout; the paper does not say",
+        "waiting": "a duplicate ack is waited for as long as a retransmission timeout; the paper does not "
+        "say",
         "other segments outstanding": "copied as well where SACK tells what was a duplicate; not stated",
     },
 )
@@ -71,5 +77,8 @@ rule(
         f"{ENGINE}/smart_framing.rs::segments_grow_with_the_window_of_a_bulk_flow",
         f"{POLICY}/framing/tests.rs::a_single_packet_becomes_four",
     ],
-    choices={"window below four segments": "the part of it that is used: a single packet is cut whatever the window"},
+    choices={
+        "window below four segments": "the part of it that is used: a single packet is cut whatever the "
+        "window"
+    },
 )

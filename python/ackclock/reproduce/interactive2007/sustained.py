@@ -33,7 +33,9 @@ IN_BYTES = ac.Red(limit=f"{testbed.BUFFER}B", min_th="2500B", max_th="7500B", w_
 """RED with the default thresholds as bytes: 5 and 15 mean packets of 500."""
 SECONDS, SEEDS = 25.0, 3
 READ = 40
-"""Flows whose packets are read, or all where there are fewer: they are all alike, and reading costs more than simulating."""
+"""Flows whose packets are read, or all where there are fewer: they are all alike, and reading costs more than
+simulating.
+"""
 DUMMIES = {PADDED: 20, BACKLOGGED: testbed.PAYLOAD - 1}
 """Payload of dummies, by which they are told from packets."""
 GROUP = "read"
@@ -58,11 +60,15 @@ class Approach:
         if self.name in DUMMIES:
             own["dummy_bytes"] = f"{DUMMIES[self.name]}B"
         first = min(flows, READ)
-        return [kind(name=name, flows=n, **own) for name, n in ((GROUP, first), ("others", flows - first)) if n]
+        return [
+            kind(name=name, flows=n, **own) for name, n in ((GROUP, first), ("others", flows - first)) if n
+        ]
 
     def stack(self) -> ac.Stack:
         """Their TCP."""
-        return testbed.tcp("sack+no-limited-transmit+diversity(2)" if self.name == DIVERSITY else "sack+no-limited-transmit")
+        return testbed.tcp(
+            "sack+no-limited-transmit+diversity(2)" if self.name == DIVERSITY else "sack+no-limited-transmit"
+        )
 
     def carried(self) -> float:
         """The flows that fill the link (I-E16)."""
@@ -80,19 +86,24 @@ APPROACHES = (
 CHOICES = {
     **{key: text for key, text in testbed.CHOICES.items() if key != "cross traffic"},
     **seen.CHOICES,
-    "waiting at the sender": "of a packet that its window holds back is no part of the response time, which begins when it is sent (I-A1). In "
-    "overload it would be most of it, and grow as long as the run lasts; chosen after a first run had counted it",
+    "waiting at the sender": "of a packet that its window holds back is no part of the response time, "
+    "which begins when it is sent (I-A1). In overload it would be most of it, and "
+    "grow as long as the run lasts; chosen after a first run had counted it",
     "packets read": f"those of {READ} of the flows, or of all where there are fewer",
-    "path": f"dumbbell of {RATE:g} Mbit/s, {testbed.BUFFER / 1e3:g} kB as by default; round trip {1e3 * RTT:g} ms, the upper end of the paper's "
-    f"sweeps. Both are unstated here. With the default {1e3 * SHORT_RTT:g} ms the wait in an M/D/1 queue makes 1.5 times the latency at 84 % of "
-    "the load, 291 interactive flows; a first run of interactive flows had shown that",
+    "path": f"dumbbell of {RATE:g} Mbit/s, {testbed.BUFFER / 1e3:g} kB as by default; round trip "
+    f"{1e3 * RTT:g} ms, the upper end of the paper's sweeps. Both are unstated here. With the "
+    f"default {1e3 * SHORT_RTT:g} ms the wait in an M/D/1 queue makes 1.5 times the latency at 84 "
+    "% of the load, 291 interactive flows; a first run of interactive flows had shown that",
     "padding": "three dummies of 20 bytes, 1 ms apart (II); diversity: two copies (III)",
-    "departure": f"where the line through the means crosses {DEPARTED:g} times the latency at the least number of flows (1 backlogged, 50 others)",
+    "departure": f"where the line through the means crosses {DEPARTED:g} times the latency at the least "
+    "number of flows (1 backlogged, 50 others)",
     "slope of III": f"of the least-squares line through its points between its departure and {MANY} flows",
     "numbers of flows": "; ".join(f"{a.name} {', '.join(map(str, a.flows))}" for a in APPROACHES),
     "random numbers": f"seeds 1 to {SEEDS}; bands are 95 % confidence from the spread between them",
-    "duration": f"{SECONDS:g} s ({testbed.FULL:g} s with --full, {SECONDS:g} s with the short round trip), after {testbed.WARM:g} s without flows",
-    "overload": "in the quick form only its beginning: beyond the departures latencies are still growing after that time",
+    "duration": f"{SECONDS:g} s ({testbed.FULL:g} s with --full, {SECONDS:g} s with the short round trip), "
+    f"after {testbed.WARM:g} s without flows",
+    "overload": "in the quick form only its beginning: beyond the departures latencies are still growing "
+    "after that time",
 }
 
 
@@ -128,7 +139,9 @@ def scenario(a: Approach, flows: int, kind: str, seed: int, seconds: float, rtt:
         path = ac.Dumbbell(bottleneck=link, back=link, rtt=f"{1e6 * rtt:.0f}us")
     else:
         path = testbed.dumbbell(kind, mbit=RATE, rtt=rtt)
-    return testbed.scenario(path, a.workloads(flows), {a.name: a.stack()}, seconds, seed=seed, trace=["packets"])
+    return testbed.scenario(
+        path, a.workloads(flows), {a.name: a.stack()}, seconds, seed=seed, trace=["packets"]
+    )
 
 
 def measure(
@@ -142,20 +155,36 @@ def measure(
     """The curves of approaches with one kind of queue, and a row for each run."""
     seeds = range(1, SEEDS + 1)
     seconds = testbed.FULL if setting.full and rtt == RTT else SECONDS
-    jobs = {(a, n, seed): scenario(a, n, kind, seed, seconds, rtt) for a in approaches for n in a.flows for seed in seeds}
+    jobs = {
+        (a, n, seed): scenario(a, n, kind, seed, seconds, rtt)
+        for a in approaches
+        for n in a.flows
+        for seed in seeds
+    }
 
     def reader(key: tuple[Approach, int, int], run: Run) -> dict[str, float]:
         link = run.links.to_pylist()[0]
         found = seen.read(run, GROUP, larger=DUMMIES.get(key[0].name, 0))
         lost = link["dropped_queue"] / max(link["packets_offered"], 1)
         waited = latency.mean(run, GROUP)
-        return {"latency": found.mean, "with_waiting": waited, "loss": lost, "utilisation": link["utilisation"], "queue": link["queue_mean_packets"]}
+        return {
+            "latency": found.mean,
+            "with_waiting": waited,
+            "loss": lost,
+            "utilisation": link["utilisation"],
+            "queue": link["queue_mean_packets"],
+        }
 
     rows = [
         {"discipline": kind, "rtt": rtt, "approach": a.name, "flows": n, "seed": seed, **numbers}
         for (a, n, seed), numbers in seen.each(setting, jobs, reader, label).items()
     ]
-    by = {a.name: np.array([r["latency"] for r in rows if r["approach"] == a.name]).reshape(len(a.flows), len(seeds)) for a in approaches}
+    by = {
+        a.name: np.array([r["latency"] for r in rows if r["approach"] == a.name]).reshape(
+            len(a.flows), len(seeds)
+        )
+        for a in approaches
+    }
     return [Curve(a, by[a.name]) for a in approaches], pa.Table.from_pylist(rows)
 
 
@@ -170,7 +199,14 @@ def departures(curves: list[Curve]) -> list[Check]:
     for c in curves:
         low, high = c.approach.departs
         if c.approach.bytes:
-            checks.append(between(f"{c.approach.name}: departs at, flows (I-E16: {c.approach.carried():.0f})", c.departure, low, high))
+            checks.append(
+                between(
+                    f"{c.approach.name}: departs at, flows (I-E16: {c.approach.carried():.0f})",
+                    c.departure,
+                    low,
+                    high,
+                )
+            )
         else:
             checks.append(at_most(f"{c.approach.name}: departs at, flows", c.departure, high, "before"))
     return checks
@@ -186,14 +222,21 @@ def beyond(curves: list[Curve]) -> Check:
 
 
 def outcome(kind: str, setting: Setting, label: str, title: str) -> tuple[Outcome, list[Curve]]:
-    """What both figures have in common: curves, departures, a figure, and with --full the short round trip beside them."""
+    """What both figures have in common: curves, departures, a figure, and with --full the short round trip
+    beside them.
+    """
     curves, table = measure(kind, setting, label)
     tables = {"latency": table}
-    notes = [f"{c.approach.name}: " + ", ".join(f"{1e3 * m:.4g} ms at {n}" for n, m in zip(c.approach.flows, c.means, strict=True)) for c in curves]
+    notes = [
+        f"{c.approach.name}: "
+        + ", ".join(f"{1e3 * m:.4g} ms at {n}" for n, m in zip(c.approach.flows, c.means, strict=True))
+        for c in curves
+    ]
     if setting.full:
         short, tables["short_rtt"] = measure(kind, setting, label, rtt=SHORT_RTT)
         notes.append(
-            f"with a round trip of {1e3 * SHORT_RTT:g} ms departures are at " + ", ".join(f"{c.departure:.0f} ({c.approach.name})" for c in short)
+            f"with a round trip of {1e3 * SHORT_RTT:g} ms departures are at "
+            + ", ".join(f"{c.departure:.0f} ({c.approach.name})" for c in short)
         )
     return Outcome(departures(curves), tables, {"latency": picture(curves, title, kind)}, notes), curves
 
@@ -204,13 +247,18 @@ HIGHEST = 1.5
 
 def picture(curves: list[Curve], title: str, kind: str) -> Figure:
     """Latency against number of flows, with bands, and the closed form as marks at the foot."""
-    words = f"{kind}, {RATE:g} Mbit/s, {1e3 * RTT:g} ms, {PACKET} bytes a second each; bands: 95 %; dotted: the link is full (I-E16)"
+    words = (
+        f"{kind}, {RATE:g} Mbit/s, {1e3 * RTT:g} ms, {PACKET} bytes a second each; bands: 95 %; "
+        "dotted: the link is full (I-E16)"
+    )
     fig, axes = style.figure(title, words)
     with mpl.rc_context(style.SETTINGS):
         for i, c in enumerate(curves):
             n, look = np.array(c.approach.flows), style.line(i)
             width = np.array([half_width(row) for row in c.seconds])
-            axes.fill_between(n, c.means - width, c.means + width, color=look["color"], alpha=0.2, linewidth=0)
+            axes.fill_between(
+                n, c.means - width, c.means + width, color=look["color"], alpha=0.2, linewidth=0
+            )
             axes.plot(n, c.means, marker="o", markersize=3.5, label=c.approach.name, **look)
             if c.approach.bytes:
                 axes.axvline(c.approach.carried(), color=look["color"], linewidth=1.0, linestyle=":")

@@ -25,8 +25,18 @@ def scenario(setting: Setting, gap: float | None) -> ac.Scenario:
     else:
         # A source that is always on writes a packet at equal intervals.
         rate = f"{8 * testbed.PAYLOAD / gap:.0f}bit/s"
-        workload = ac.OnOff(name="typed", flows=FLOWS, rate=rate, bytes=f"{testbed.PAYLOAD}B", on="24h", off="1us", **testbed.measured())
-    return testbed.scenario(testbed.dumbbell(loss=LOSS), workload, {"TCP": testbed.tcp()}, seconds, trace=["packets", "episodes"])
+        workload = ac.OnOff(
+            name="typed",
+            flows=FLOWS,
+            rate=rate,
+            bytes=f"{testbed.PAYLOAD}B",
+            on="24h",
+            off="1us",
+            **testbed.measured(),
+        )
+    return testbed.scenario(
+        testbed.dumbbell(loss=LOSS), workload, {"TCP": testbed.tcp()}, seconds, trace=["packets", "episodes"]
+    )
 
 
 def row(name: str, gap: float, run: Run) -> dict[str, object]:
@@ -38,7 +48,14 @@ def row(name: str, gap: float, run: Run) -> dict[str, object]:
     # Expiries for what the timer itself resent are those of lost retransmissions.
     first = int(pc.sum(pc.min_element_wise(episodes["timeouts"], 1)).as_py() or 0)
     return {
-        **{"packets": name, "gap": gap, "episodes": episodes.num_rows, "timeouts": timeouts, "first_timeouts": first, "recoveries": recoveries},
+        **{
+            "packets": name,
+            "gap": gap,
+            "episodes": episodes.num_rows,
+            "timeouts": timeouts,
+            "first_timeouts": first,
+            "recoveries": recoveries,
+        },
         "fast_retransmits": int(pc.sum(pc.equal(kinds, "fast-retransmit")).as_py() or 0),
         "lost": int(pc.sum(run.links["dropped_wire"]).as_py() + pc.sum(run.links["dropped_queue"]).as_py()),
     }
@@ -50,12 +67,13 @@ def row(name: str, gap: float, run: Run) -> dict[str, object]:
     title="The loss of an interactive packet is always a timeout",
     choices={
         **{key: testbed.CHOICES[key] for key in ("path", "RED", "packets", "TCP", "window", "acks", "timer")},
-        "gaps": f"equal intervals of {', '.join(f'{g:g}' for g in GAPS)} s; those above a third of the RTO of {testbed.RTO:g} s are checked, the "
-        "others are the control",
-        "telnet": "with exponential intervals some packets follow within a third of the RTO: shown, not checked",
+        "gaps": f"equal intervals of {', '.join(f'{g:g}' for g in GAPS)} s; those above a third of the RTO "
+        f"of {testbed.RTO:g} s are checked, the others are the control",
+        "telnet": "with exponential intervals some packets follow within a third of the RTO: shown, not "
+        "checked",
         "loss": f"{100 * LOSS:g} % of data packets by the artificial module",
-        "per loss": "episodes of loss, each from the first sign to the repair: an expiry for a retransmission that was lost again is one of its own "
-        "loss, and is not counted",
+        "per loss": "episodes of loss, each from the first sign to the repair: an expiry for a "
+        "retransmission that was lost again is one of its own loss, and is not counted",
         "flows": f"{FLOWS} at a time for {SECONDS} s ({testbed.FULL:g} s with --full), seed 1",
     },
 )
@@ -68,17 +86,33 @@ def reproduce(setting: Setting) -> Outcome:
     dense = [r for r in rows if r["gap"] <= testbed.RTO / 3]
     per_loss = [r["first_timeouts"] / r["episodes"] for r in rows]
     checks = [
-        exactly("fast retransmits, gaps above RTO/3", [r["fast_retransmits"] for r in sparse], [0] * len(sparse)),
-        *(within(f"timeouts per loss, a packet {r['packets']}", r["first_timeouts"] / r["episodes"], 1.0, 0.0) for r in sparse),
-        at_least("fast retransmits, gaps below RTO/3 (control)", min(r["fast_retransmits"] for r in dense), 1, "some"),
+        exactly(
+            "fast retransmits, gaps above RTO/3", [r["fast_retransmits"] for r in sparse], [0] * len(sparse)
+        ),
+        *(
+            within(
+                f"timeouts per loss, a packet {r['packets']}", r["first_timeouts"] / r["episodes"], 1.0, 0.0
+            )
+            for r in sparse
+        ),
+        at_least(
+            "fast retransmits, gaps below RTO/3 (control)",
+            min(r["fast_retransmits"] for r in dense),
+            1,
+            "some",
+        ),
     ]
     telnet = rows[-1]
     notes = [
-        f"{r['packets']}: {r['episodes']} losses, {r['timeouts']} timeouts ({r['timeouts'] - r['first_timeouts']} for lost retransmissions), "
-        f"{r['fast_retransmits']} fast retransmits"
+        (
+            f"{r['packets']}: {r['episodes']} losses, {r['timeouts']} timeouts "
+            f"({r['timeouts'] - r['first_timeouts']} for lost retransmissions), {r['fast_retransmits']} fast "
+            "retransmits"
+        )
         for r in rows
     ] + [
-        f"telnet: {100 * telnet['recoveries'] / telnet['episodes']:.2g} % of the losses are found by duplicate acks, of packets typed close together"
+        f"telnet: {100 * telnet['recoveries'] / telnet['episodes']:.2g} % of the losses are found by "
+        "duplicate acks, of packets typed close together"
     ]
     figure = measured(
         [Measured("equal intervals", np.array(GAPS), np.array(per_loss[: len(GAPS)]))],

@@ -13,8 +13,12 @@ KEPT, RESET = "RTO kept", "RTO reset"
 
 
 def resetting() -> ac.Stack:
-    """The paper's TCP with an RTO of 1 s for each packet anew: no estimate makes it longer, and any new ack ends a backoff."""
-    timer = ac.Rfc6298(min_rto=f"{testbed.RTO:g}s", max_rto=f"{testbed.RTO:g}s", initial_rto=f"{testbed.RTO:g}s")
+    """The paper's TCP with an RTO of 1 s for each packet anew: no estimate makes it longer, and any new ack
+    ends a backoff.
+    """
+    timer = ac.Rfc6298(
+        min_rto=f"{testbed.RTO:g}s", max_rto=f"{testbed.RTO:g}s", initial_rto=f"{testbed.RTO:g}s"
+    )
     return testbed.tcp(estimator=timer, karn_backoff=False)
 
 
@@ -24,15 +28,19 @@ def resetting() -> ac.Stack:
     title="Above 3.5 % the model is too high: is it the RTO that earlier losses left?",
     choices={
         **artificial.CHOICES,
-        "loss": f"{', '.join(f'{100 * p:g}' for p in LOSSES)} % of data packets, each by itself; no cross traffic",
+        "loss": f"{', '.join(f'{100 * p:g}' for p in LOSSES)} % of data packets, each by itself; no cross "
+        "traffic",
         "duration": "as I-F5b at these losses",
-        "reset": f"the timeout before backoff is {testbed.RTO:g} s whatever the estimate, and any new ack ends a backoff, for both kinds of flow",
+        "reset": f"the timeout before backoff is {testbed.RTO:g} s whatever the estimate, and any new ack "
+        "ends a backoff, for both kinds of flow",
         "gap": "model's gain less the simulated one, as a part of the model's",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """The gap between model and simulation with the RTO kept and reset."""
-    kept, reset = (artificial.measure(setting, "I-X3", LOSSES, stack) for stack in (testbed.tcp(), resetting()))
+    kept, reset = (
+        artificial.measure(setting, "I-X3", LOSSES, stack) for stack in (testbed.tcp(), resetting())
+    )
     rows = [{"rto": name, **p.row()} for name, points in ((KEPT, kept), (RESET, reset)) for p in points]
     checks = [
         stated(
@@ -43,14 +51,22 @@ def reproduce(setting: Setting) -> Outcome:
         for a, b in zip(kept, reset, strict=True)
         if a.p >= 0.05
     ]
-    marked = [(1 - a.marked_gain / a.model, 1 - b.marked_gain / b.model) for a, b in zip(kept, reset, strict=True)]
+    marked = [
+        (1 - a.marked_gain / a.model, 1 - b.marked_gain / b.model) for a, b in zip(kept, reset, strict=True)
+    ]
     notes = [
         "packets marked by the clock: the gap goes from "
-        + ", ".join(f"{100 * x:.0f} to {100 * y:.0f} % at {100 * p.p:g} %" for p, (x, y) in zip(kept, marked, strict=True)),
+        + ", ".join(
+            f"{100 * x:.0f} to {100 * y:.0f} % at {100 * p.p:g} %"
+            for p, (x, y) in zip(kept, marked, strict=True)
+        ),
         "reset, the interactive flows wait "
         + ", ".join(f"{100 * (b.latency / a.latency - 1):+.1f} %" for a, b in zip(kept, reset, strict=True))
         + " of what they did, the backlogged flow "
-        + ", ".join(f"{100 * (b.backlogged_latency / a.backlogged_latency - 1):+.1f} %" for a, b in zip(kept, reset, strict=True)),
+        + ", ".join(
+            f"{100 * (b.backlogged_latency / a.backlogged_latency - 1):+.1f} %"
+            for a, b in zip(kept, reset, strict=True)
+        ),
         "what else there is: timeouts are "
         + ", ".join(f"{100 * r['timeout_share']:.0f}" for r in rows if r["rto"] == RESET)
         + " % of the loss indications, in the model "

@@ -16,9 +16,14 @@ from ackclock.reproduce.interactive2007 import testbed
 from ackclock.reproduce.item import Check, Outcome, Setting, exactly, item, stated
 from ackclock.results import Run
 
-CASES: dict[str, tuple[int, ...]] = {"both copies arrive": (), "the first is lost": (3,), "the second is lost": (4,), "both are lost": (3, 3)}
-"""What becomes of the second packet: the numbers of the data segments that are lost, copies counted. Each fault sees what those before it
-let pass."""
+CASES: dict[str, tuple[int, ...]] = {
+    "both copies arrive": (),
+    "the first is lost": (3,),
+    "the second is lost": (4,),
+    "both are lost": (3, 3),
+}
+"""What becomes of the second packet: the numbers of the data segments that are lost, copies counted. Each
+fault sees what those before it let pass."""
 LOSSES = (0.02, 0.05, 0.1, 0.2)
 THINK = 60.0
 """Seconds between packets on average: each is alone."""
@@ -31,7 +36,9 @@ WHAT = ("all copies lost", "and the first retransmission", "window reduced")
 def scenario(packets: int, faults: Any, seconds: float, seed: int = 1) -> ac.Scenario:
     """One flow with two copies of each packet."""
     path = ac.Dumbbell(
-        bottleneck=ac.Link(f"{testbed.RATE:g}Mbit/s", queue=testbed.queue(testbed.DROP_TAIL_BYTES), faults=faults),
+        bottleneck=ac.Link(
+            f"{testbed.RATE:g}Mbit/s", queue=testbed.queue(testbed.DROP_TAIL_BYTES), faults=faults
+        ),
         back=ac.Link(f"{testbed.RATE:g}Mbit/s", queue=testbed.queue(testbed.DROP_TAIL_BYTES)),
         rtt=f"{1e6 * testbed.RTT:.0f}us",
     )
@@ -48,21 +55,35 @@ def single(run: Run) -> dict[str, Any]:
 
 def scripted(setting: Setting) -> list[tuple[str, dict[str, Any]]]:
     """Three packets, of whose second some copies are lost."""
-    todo = [scenario(3, [ac.NthLoss(number=n, of="data") for n in lost] or None, 3000.0) for lost in CASES.values()]
-    return [(name, single(run)) for name, run in zip(CASES, setting.run_all(todo, "I-X5", (0.0, 0.1)), strict=True)]
+    todo = [
+        scenario(3, [ac.NthLoss(number=n, of="data") for n in lost] or None, 3000.0)
+        for lost in CASES.values()
+    ]
+    return [
+        (name, single(run))
+        for name, run in zip(CASES, setting.run_all(todo, "I-X5", (0.0, 0.1)), strict=True)
+    ]
 
 
 def accounted(found: list[tuple[str, dict[str, Any]]]) -> list[Check]:
     """What the sender does in each case."""
-    wanted = {name: [int(len(lost) == 2), int(len(lost) > 0), int(len(lost) == 2)] for name, lost in CASES.items()}
+    wanted = {
+        name: [int(len(lost) == 2), int(len(lost) > 0), int(len(lost) == 2)] for name, lost in CASES.items()
+    }
     return [
-        exactly(f"{name}: timeouts, window reductions, retransmissions", [f["timeouts"], f["window_cuts"], f["retransmitted_segments"]], wanted[name])
+        exactly(
+            f"{name}: timeouts, window reductions, retransmissions",
+            [f["timeouts"], f["window_cuts"], f["retransmitted_segments"]],
+            wanted[name],
+        )
         for name, f in found
     ]
 
 
 def shares(flow: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """How often, and of how many: packets whose copies are all lost, first retransmissions that are lost too, and window reductions."""
+    """How often, and of how many: packets whose copies are all lost, first retransmissions that are lost too,
+    and window reductions.
+    """
     rounds, packets = flow["timeouts_by_round"], flow["responses"]
     return {
         "all copies lost": (rounds[0], packets),
@@ -88,7 +109,9 @@ def judged(p: float, flow: dict[str, Any]) -> list[Check]:
         wanted = expected(p)[name]
         away = (count / of - wanted) / math.sqrt(wanted * (1 - wanted) / of)
         got = f"{count / of:.4g} ({count} of {of}), {away:+.2f} sigma"
-        checks.append(stated(f"p = {p:g}: {name}", got, abs(away) <= SIGMAS, f"{wanted:.4g} within {SIGMAS:g} sigma"))
+        checks.append(
+            stated(f"p = {p:g}: {name}", got, abs(away) <= SIGMAS, f"{wanted:.4g} within {SIGMAS:g} sigma")
+        )
     return checks
 
 
@@ -98,13 +121,21 @@ def judged(p: float, flow: dict[str, Any]) -> list[Check]:
     title="Diversity's account of its window",
     choices={
         "path": "the default dumbbell with nothing else on it",
-        "flow": f"one telnet flow with two copies of each packet, {THINK:g} s apart on average rather than 1 s, so that each is alone",
+        "flow": f"one telnet flow with two copies of each packet, {THINK:g} s apart on average rather than "
+        "1 s, so that each is alone",
         "acks": testbed.CHOICES["acks"] + ": delayed acks are off, as the paper has it",
-        "waiting": "a duplicate ack is waited for as long as a retransmission timeout: the paper does not say",
+        "waiting": "a duplicate ack is waited for as long as a retransmission timeout: the paper does not "
+        "say",
         "random numbers": "seed 1",
-        "packets": f"three where losses are scripted; {PACKETS:,} at each random loss ({FULL_PACKETS:,} with --full)",
+        "packets": f"three where losses are scripted; {PACKETS:,} at each random loss ({FULL_PACKETS:,} "
+        "with --full)",
     },
-    points_at=["framing diversity(copies=2)", "stack sack+diversity(2)", "formula diversity-failures", "item I-A7"],
+    points_at=[
+        "framing diversity(copies=2)",
+        "stack sack+diversity(2)",
+        "formula diversity-failures",
+        "item I-A7",
+    ],
     tests=[
         "crates/ackclock-engine/tests/diversity.rs::both_copies_arrive_and_nothing_happens",
         "crates/ackclock-engine/tests/diversity.rs::one_lost_copy_reduces_the_window_and_times_nothing_out",
@@ -117,7 +148,9 @@ def reproduce(setting: Setting) -> Outcome:
     checks = accounted(scripted(setting))
     packets = FULL_PACKETS if setting.full else PACKETS
     loss = [[ac.Loss(p=p, of="data")] for p in LOSSES]
-    runs = setting.run_all([scenario(packets, faults, 1.5 * packets * THINK) for faults in loss], "I-X5", (0.1, 1.0))
+    runs = setting.run_all(
+        [scenario(packets, faults, 1.5 * packets * THINK) for faults in loss], "I-X5", (0.1, 1.0)
+    )
     flows = {p: single(run) for p, run in zip(LOSSES, runs, strict=True)}
     checks += [c for p, flow in flows.items() for c in judged(p, flow)]
     rows = [
@@ -130,13 +163,18 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(flows: dict[float, dict[str, Any]]) -> Figure:
     """Shares against loss: lines by the closed form, points simulated."""
-    fig, axes = style.figure("Two copies of each packet: what a loss does", f"Lines: equation (13); points: one flow, bars of {SIGMAS:g} sigma")
+    fig, axes = style.figure(
+        "Two copies of each packet: what a loss does",
+        f"Lines: equation (13); points: one flow, bars of {SIGMAS:g} sigma",
+    )
     with mpl.rc_context(style.SETTINGS):
         fine = np.geomspace(LOSSES[0], LOSSES[-1], 60)
         for k, name in enumerate(expected(0.1)):
             look = style.line(k)
             counted = [(p, *shares(flow)[name]) for p, flow in flows.items()]
-            bars = [SIGMAS * math.sqrt(expected(p)[name] * (1 - expected(p)[name]) / of) for p, _, of in counted]
+            bars = [
+                SIGMAS * math.sqrt(expected(p)[name] * (1 - expected(p)[name]) / of) for p, _, of in counted
+            ]
             axes.plot(fine, [expected(p)[name] for p in fine], label=name, **look)
             dots = {"color": look["color"], "linestyle": "none", "marker": "o", "markersize": 4}
             axes.errorbar([p for p, *_ in counted], [c / of for _, c, of in counted], yerr=bars, **dots)

@@ -1,4 +1,6 @@
-"""Jacobson & Karels, "Congestion Avoidance and Control" (1988, revised 1992). The order of the imports is that of the register."""
+"""Jacobson & Karels, "Congestion Avoidance and Control" (1988, revised 1992). The order of the imports is
+that of the register.
+"""
 
 from ackclock.reproduce.jacobson88 import (  # isort: skip
     a1_conservation,

@@ -22,27 +22,47 @@ FINE = (("min_rto", "0s"), ("max_rto", "1h"))
 def rfc793() -> list[Check]:
     """J-E3 by the estimator."""
     rows = Timer("rfc793", FINE).rows({"time": np.array([1.0, 3.0]), "rtt": np.array([1.0, 2.0])})
-    return [six_digits("R and rto after samples of 1 and 2 (J-E3)", [rows["srtt"][1], rows["rto"][1]], [1.1, 2.2])]
+    return [
+        six_digits("R and rto after samples of 1 and 2 (J-E3)", [rows["srtt"][1], rows["rto"][1]], [1.1, 2.2])
+    ]
 
 
 def in_real_arithmetic() -> list[Check]:
     """J-E7."""
-    return [six_digits("a, v, rto from a = 2, v = 0, samples of 10 (J-E7)", np.ravel(real(2, 0, [10.0] * 6)), np.ravel(GOLDEN_REAL))]
+    return [
+        six_digits(
+            "a, v, rto from a = 2, v = 0, samples of 10 (J-E7)",
+            np.ravel(real(2, 0, [10.0] * 6)),
+            np.ravel(GOLDEN_REAL),
+        )
+    ]
 
 
 def one_gain() -> list[Check]:
     """J-E6 and J-E7."""
     return [
-        exactly("8a = 16, 8v = 8, a sample of 6 ticks (J-E6)", [row[:2] for row in ticks(16, 8, [6], 3)], [(20, 11)]),
-        exactly("fixed point of 5 ticks from above (J-E7)", words([ticks(200, 80, [5] * 1000, 3)[-1]]), ["(47 7 12)"]),
+        exactly(
+            "8a = 16, 8v = 8, a sample of 6 ticks (J-E6)",
+            [row[:2] for row in ticks(16, 8, [6], 3)],
+            [(20, 11)],
+        ),
+        exactly(
+            "fixed point of 5 ticks from above (J-E7)",
+            words([ticks(200, 80, [5] * 1000, 3)[-1]]),
+            ["(47 7 12)"],
+        ),
     ]
 
 
 def integers() -> list[Check]:
     """J-E7."""
     return [
-        exactly("from sa = 16, sv = 0, samples of 10 (J-E7)", words(ticks(16, 0, [10] * 12)), words(GOLDEN_RISE)),
-        exactly("from sa = 80, sv = 0, samples of 2 (J-E7)", words(ticks(80, 0, [2] * 16)), words(GOLDEN_FALL)),
+        exactly(
+            "from sa = 16, sv = 0, samples of 10 (J-E7)", words(ticks(16, 0, [10] * 12)), words(GOLDEN_RISE)
+        ),
+        exactly(
+            "from sa = 80, sv = 0, samples of 2 (J-E7)", words(ticks(80, 0, [2] * 16)), words(GOLDEN_FALL)
+        ),
     ]
 
 
@@ -55,10 +75,20 @@ def doubling() -> list[Check]:
 def rates() -> list[Check]:
     """J-E15 by the rate controls."""
     grown = [ns / 1e9 for ns in rate_intervals("additive", [("alpha", "10s"), ("interval", "1s")], 5)]
-    wrong = [1e9 / ns for ns in rate_intervals("constant-decrement", [("step", "100ms"), ("interval", "1s")], 10)]
+    wrong = [
+        1e9 / ns for ns in rate_intervals("constant-decrement", [("step", "100ms"), ("interval", "1s")], 10)
+    ]
     return [
-        six_digits("I after 1 to 5 packets, alpha = 10 s (J-E15)", grown, [0.909091, 0.833333, 0.769231, 0.714286, 0.666667]),
-        six_digits("rate of the wrong policy after 1 to 9 packets", wrong[:9], [1.11111, 1.25, 1.42857, 1.66667, 2, 2.5, 3.33333, 5, 10]),
+        six_digits(
+            "I after 1 to 5 packets, alpha = 10 s (J-E15)",
+            grown,
+            [0.909091, 0.833333, 0.769231, 0.714286, 0.666667],
+        ),
+        six_digits(
+            "rate of the wrong policy after 1 to 9 packets",
+            wrong[:9],
+            [1.11111, 1.25, 1.42857, 1.66667, 2, 2.5, 3.33333, 5, 10],
+        ),
         at_least("and after the tenth, at the shortest interval of 1 us", wrong[9], 999_999, "its inverse"),
     ]
 
@@ -77,9 +107,15 @@ rule(
     "J-A3",
     "RFC 793 retransmit timer",
     "estimator rfc793(alpha=0.9, beta=2)",
-    tests=[f"{POLICY}/estimator/rfc793.rs::the_filter_of_rfc_793", f"{POLICY}/estimator/rfc793.rs::it_falls_behind_a_loaded_path"],
+    tests=[
+        f"{POLICY}/estimator/rfc793.rs::the_filter_of_rfc_793",
+        f"{POLICY}/estimator/rfc793.rs::it_falls_behind_a_loaded_path",
+    ],
     points=rfc793,
-    choices={"start and bounds": "the first sample sets R; at least 1 s and at most 60 s (RFC 793 p. 41 has these as examples), 3 s before a sample"},
+    choices={
+        "start and bounds": "the first sample sets R; at least 1 s and at most 60 s (RFC 793 p. 41 has "
+        "these as examples), 3 s before a sample"
+    },
 )
 rule(
     "J-A4",
@@ -101,9 +137,19 @@ rule(
     "Integer estimator, final timer",
     "estimator jacobson88-ticks(form=final)",
     "stack tahoe+ticks(500ms)",
-    tests=[f"{TICKS}::{name}" for name in ("golden_rows_when_the_rtt_rises", "golden_rows_when_the_rtt_falls", "fixed_points_of_a_constant_sample")],
+    tests=[
+        f"{TICKS}::{name}"
+        for name in (
+            "golden_rows_when_the_rtt_rises",
+            "golden_rows_when_the_rtt_falls",
+            "fixed_points_of_a_constant_sample",
+        )
+    ],
     points=integers,
-    choices={"start": "4.3BSD's: the first sample sets sa = 8m and sv = 2m", "floor": "two ticks, as in E-A1"},
+    choices={
+        "start": "4.3BSD's: the first sample sets sa = 8m and sv = 2m",
+        "floor": "two ticks, as in E-A1",
+    },
 )
 rule(
     "J-A7",
@@ -115,7 +161,10 @@ rule(
         f"{KIT}/clocks.rs::data_is_sent_again_with_doubled_timeouts_until_given_up",
     ],
     points=doubling,
-    choices={"cap": "64 times the timeout (B-A2) and 240 s (E-A2)", "reset": "with the next valid sample (J-A8)"},
+    choices={
+        "cap": "64 times the timeout (B-A2) and 240 s (E-A2)",
+        "reset": "with the next valid sample (J-A8)",
+    },
 )
 rule(
     "J-A8",
@@ -131,7 +180,10 @@ rule(
     "J-A9",
     "Congestion avoidance alone",
     "window reno(phases=avoidance, decrease=0.5, increase_segs=1)",
-    tests=[f"{WINDOW}::avoidance_alone_halves_and_adds_a_segment_per_round_trip", f"{WINDOW}::a_round_trip_adds_at_most_a_segment"],
+    tests=[
+        f"{WINDOW}::avoidance_alone_halves_and_adds_a_segment_per_round_trip",
+        f"{WINDOW}::a_round_trip_adds_at_most_a_segment",
+    ],
     choices={"floor": "one segment, since nothing could be sent with less"},
 )
 rule(
@@ -139,7 +191,11 @@ rule(
     "Slow-start and congestion avoidance combined",
     "window reno(min_ssthresh_segs=2, initial_ssthresh=0B)",
     "stack tahoe",
-    tests=[f"{WINDOW}::reductions", f"{WINDOW}::slow_start_adds_a_segment_per_ack", f"{WINDOW}::per_ack_increments_are_exact"],
+    tests=[
+        f"{WINDOW}::reductions",
+        f"{WINDOW}::slow_start_adds_a_segment_per_ack",
+        f"{WINDOW}::per_ack_increments_are_exact",
+    ],
     choices={"floor of ssthresh": "2 segments (mathis97 calls that common)", "first ssthresh": "none"},
 )
 rule(
@@ -168,7 +224,8 @@ rule(
         f"{KIT}/clocks.rs::idling_is_measured_by_either_threshold_from_either_moment",
     ],
     choices={
-        "threshold": "the timeout in force, since the last segment sent; the other readings of footnote 23 are options",
+        "threshold": "the timeout in force, since the last segment sent; the other readings of footnote 23 "
+        "are options",
         "restart window": "the initial window (RFC 5681 4.1), one packet in a stack that begins with one",
     },
 )
@@ -193,7 +250,10 @@ rule(
     "J-A14",
     "Fast retransmit",
     "recovery tahoe(dup_thresh=3)",
-    tests=[f"{KIT}/clocks.rs::fast_retransmit_comes_with_the_third_duplicate", f"{ENGINE}/tests/stacks.rs::one_loss_is_repaired_by_fast_retransmit"],
+    tests=[
+        f"{KIT}/clocks.rs::fast_retransmit_comes_with_the_third_duplicate",
+        f"{ENGINE}/tests/stacks.rs::one_loss_is_repaired_by_fast_retransmit",
+    ],
     choices={"definition": "the third duplicate ack, as the other papers have it; this one only names it"},
 )
 rule(
@@ -210,8 +270,10 @@ rule(
     ],
     points=rates,
     choices={
-        "who tells the source of a loss": "the receiver, by 40 bytes over the way back, at once for each gap in the numbers of the datagrams",
-        "what a report means": "congestion, once for all the datagrams that were under way when the rate fell last",
+        "who tells the source of a loss": "the receiver, by 40 bytes over the way back, at once for each "
+        "gap in the numbers of the datagrams",
+        "what a report means": "congestion, once for all the datagrams that were under way when the rate "
+        "fell last",
         "what an interval under way does": "it runs to its end; the doubling counts from the next one",
     },
 )
@@ -238,5 +300,8 @@ rule(
     "window reno(decrease, increase_segs, increase_factor=1)",
     "window reno(decrease=0.875, increase_segs=0, increase_factor=1.142857)",
     tests=[f"{WINDOW}::reductions", f"{WINDOW}::multiplicative_increase_and_decrease"],
-    choices={"multiplicative increase": "each round trip's acks together add (b - 1) times the window that they acknowledge"},
+    choices={
+        "multiplicative increase": "each round trip's acks together add (b - 1) times the window that they "
+        "acknowledge"
+    },
 )

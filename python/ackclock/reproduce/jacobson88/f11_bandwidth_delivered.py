@@ -19,12 +19,21 @@ def reproduce(setting: Setting) -> Outcome:
     old, new = found["old TCPs"], found["new TCPs"]
     checks = [
         between("old TCPs, mean", float(old.mean()), 0.60, 0.88),
-        at_least("new TCPs, mean after 25 s", mean_from(new, WIDTH, TRANSIENT, end), 0.95, "95 % of the link"),
+        at_least(
+            "new TCPs, mean after 25 s", mean_from(new, WIDTH, TRANSIENT, end), 0.95, "95 % of the link"
+        ),
     ]
-    fig = f10.figure(found, "Bandwidth that old and new TCPs deliver", "payload acknowledged, relative to the link", (0.0, 1.6))
+    fig = f10.figure(
+        found,
+        "Bandwidth that old and new TCPs deliver",
+        "payload acknowledged, relative to the link",
+        (0.0, 1.6),
+    )
     later = 100 * mean_from(new, WIDTH, TRANSIENT, end)
     notes = [
-        f"Old TCPs deliver {100 * old.mean():.0f} % of the link (paper: 75 %), new ones {later:.1f} % after 25 s.",
-        f"With RFC 793's alpha at 0.8 and beta at 1.3 the old TCPs deliver {100 * found[f10.QUICKER].mean():.0f} %.",
+        f"Old TCPs deliver {100 * old.mean():.0f} % of the link (paper: 75 %), new ones {later:.1f} % "
+        "after 25 s.",
+        "With RFC 793's alpha at 0.8 and beta at 1.3 the old TCPs deliver "
+        f"{100 * found[f10.QUICKER].mean():.0f} %.",
     ]
     return Outcome(checks, {"bins": f10.table(found)}, {"rates": fig}, notes)

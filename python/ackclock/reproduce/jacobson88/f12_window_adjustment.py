@@ -39,7 +39,9 @@ def read(transfers: Sequence[Transfer]) -> list[Spike]:
 
 def scenario(delay: int, order: Sequence[str]) -> Scenario:
     """Four new TCPs, the receivers in this order."""
-    return testbed.conversations(testbed.four_conversations(f"{delay}ms"), four.receivers(), order, trace=True)
+    return testbed.conversations(
+        testbed.four_conversations(f"{delay}ms"), four.receivers(), order, trace=True
+    )
 
 
 def fitted(found: Sequence[Spike]) -> tuple[float, float]:
@@ -48,7 +50,9 @@ def fitted(found: Sequence[Spike]) -> tuple[float, float]:
     return decay(np.array(at), np.array([h for s in found for h in (s.fall, s.rise)]))
 
 
-def figure(transfers: Sequence[Transfer], found: Sequence[Spike], constant: float, tau: float, path: str) -> Figure:
+def figure(
+    transfers: Sequence[Transfer], found: Sequence[Spike], constant: float, tau: float, path: str
+) -> Figure:
     """Acknowledged data per bin, and the fit above and below the link's rate."""
     end = min(t.acked_at[-1] for t in transfers)
     series = total_rate(transfers, WIDTH, end, acked=True)[:-1] / KB
@@ -68,12 +72,24 @@ def figure(transfers: Sequence[Transfer], found: Sequence[Spike], constant: floa
         for side in (-1, 1):
             curve = level + side * constant * np.exp(-t / tau) * DATA / KB / WIDTH
             axes.plot(
-                t, curve, color=style.COLOURS[1], linewidth=1.2, linestyle=(0, (5, 2)), label=f"time constant {tau:.0f} s" if side > 0 else None
+                t,
+                curve,
+                color=style.COLOURS[1],
+                linewidth=1.2,
+                linestyle=(0, (5, 2)),
+                label=f"time constant {tau:.0f} s" if side > 0 else None,
             )
         for s in found:
             top = series[max(int(s.at / WIDTH) - 1, 0) : int(s.at / WIDTH) + 2].max()
-            axes.annotate(f"{s.height:.0f}", (s.at, top), (0, 5), textcoords="offset points", fontsize=8, ha="center")
-        axes.legend(loc="upper right", fontsize=9, title="numbers: packets that a pair of spikes shows", title_fontsize=8)
+            axes.annotate(
+                f"{s.height:.0f}", (s.at, top), (0, 5), textcoords="offset points", fontsize=8, ha="center"
+            )
+        axes.legend(
+            loc="upper right",
+            fontsize=9,
+            title="numbers: packets that a pair of spikes shows",
+            title_fontsize=8,
+        )
     return fig
 
 
@@ -85,9 +101,10 @@ def figure(transfers: Sequence[Transfer], found: Sequence[Spike], constant: floa
         **CHOICES,
         **testbed.NEW_CHOICES,
         **RECEIVER_CHOICE,
-        "runs": "one-way delays of 10 to 50 ms and all six places of the two old receivers; checks are on medians over these 30 runs, of which the "
-        "figure shows the median one",
-        "fit": "through the first three pairs after 12 s, as in the paper; another one through all pairs until the first conversation ends",
+        "runs": "one-way delays of 10 to 50 ms and all six places of the two old receivers; checks are on "
+        "medians over these 30 runs, of which the figure shows the median one",
+        "fit": "through the first three pairs after 12 s, as in the paper; another one through all pairs "
+        "until the first conversation ends",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -102,7 +119,14 @@ def reproduce(setting: Setting) -> Outcome:
         # A fit that does not fall has no time constant: it counts as one without end.
         first, every = (tau if tau > 0 else np.inf for tau in taus)
         rows.append(
-            {"one_way_ms": delay, "receivers": ", ".join(order), "at": [s.at for s in found], "heights": heights, "tau": first, "tau_all": every}
+            {
+                "one_way_ms": delay,
+                "receivers": ", ".join(order),
+                "at": [s.at for s in found],
+                "heights": heights,
+                "tau": first,
+                "tau_all": every,
+            }
         )
     complete = [r for r in rows if len(r["heights"]) >= PAIRS]
     middle = np.median([r["heights"][:PAIRS] for r in complete], axis=0)
@@ -115,24 +139,37 @@ def reproduce(setting: Setting) -> Outcome:
             np.abs(got - wanted).max() <= 1,
             "within 1 packet",
         ),
-        stated("heights of the first three pairs, packets", listed(list(middle), 0), bool((np.diff(middle) < 0).all()), "each below the one before"),
+        stated(
+            "heights of the first three pairs, packets",
+            listed(list(middle), 0),
+            bool((np.diff(middle) < 0).all()),
+            "each below the one before",
+        ),
         between("time constant of the fit to the first three pairs (s)", tau, PAPER / FACTOR, PAPER * FACTOR),
     ]
     shown = sorted(complete, key=lambda r: r["tau"])[(len(complete) - 1) // 2]
-    transfers = list(testbed.connections(runs[shown["one_way_ms"], tuple(shown["receivers"].split(", "))]).values())
+    transfers = list(
+        testbed.connections(runs[shown["one_way_ms"], tuple(shown["receivers"].split(", "))]).values()
+    )
     found = read(transfers)
     fig = figure(transfers, found[:PAIRS], *fitted(found[:PAIRS]), f"{shown['one_way_ms']} ms one way")
     falling = sum(bool((np.diff(r["heights"][:PAIRS]) < 0).all()) for r in complete)
     within = sum(PAPER / FACTOR <= r["tau"] <= PAPER * FACTOR for r in complete)
     quartiles = listed(list(np.percentile([r["tau"] for r in complete], [25, 50, 75])), 0)
-    pairs, every = np.median([len(r["heights"]) for r in complete]), np.median([r["tau_all"] for r in complete])
+    pairs, every = (
+        np.median([len(r["heights"]) for r in complete]),
+        np.median([r["tau_all"] for r in complete]),
+    )
     at, heights = listed([s.at for s in found], 0), listed([s.height for s in found], 0)
     notes = [
-        f"Time constant of the first three pairs: quartiles {quartiles} s (paper: 28), within a factor 2.5 of it in {within} of "
-        f"{len(complete)} runs; the heights fall from pair to pair in {falling}.",
-        f"Of all pairs until the first conversation ends (median {pairs:.0f}): median time constant {every:.0f} s. After the first few, "
-        "windows hover about a fair share: there is no further decay.",
-        f"The run shown, {shown['one_way_ms']} ms one way, receivers {shown['receivers']}: pairs at {at} s (paper: 15, 33, 57), "
-        f"heights {heights} packets; above 31 they are several windows at once.",
+        f"Time constant of the first three pairs: quartiles {quartiles} s (paper: 28), within a factor "
+        f"2.5 of it in {within} of {len(complete)} runs; the heights fall from pair to pair in "
+        f"{falling}.",
+        f"Of all pairs until the first conversation ends (median {pairs:.0f}): median time constant "
+        f"{every:.0f} s. After the first few, windows hover about a fair share: there is no further "
+        "decay.",
+        f"The run shown, {shown['one_way_ms']} ms one way, receivers {shown['receivers']}: pairs at "
+        f"{at} s (paper: 15, 33, 57), heights {heights} packets; above 31 they are several windows at "
+        "once.",
     ]
     return Outcome(checks, {"runs": pa.Table.from_pylist(rows)}, {"spikes": fig}, notes)

@@ -15,10 +15,21 @@ ONE_WAY = 0.5
 """Seconds: a window takes 0.6 s at the bottleneck, so that the rounds stay apart."""
 
 
-def scenario(link: int = LINK, *, one_way: float = ONE_WAY, window: int = WINDOW, local: str = "10Mbit/s", seconds: float = 15) -> ac.Scenario:
-    """One sender behind a fast local net, a slow long-haul link with ample buffers, an ack for each packet."""
+def scenario(
+    link: int = LINK,
+    *,
+    one_way: float = ONE_WAY,
+    window: int = WINDOW,
+    local: str = "10Mbit/s",
+    seconds: float = 15,
+) -> ac.Scenario:
+    """One sender behind a fast local net, a slow long-haul link with ample buffers, an ack for each
+    packet.
+    """
     slow = ac.Link(f"{link}bit/s", delay=f"{one_way * 1e6:.0f}us", queue=ac.DropTail(limit="1000packets"))
-    stack = testbed.new_tcp(rcv_buf=f"{window * DATA}B", ack="every", estimator="rfc6298", timer=ac.timer.RestartOnAck())
+    stack = testbed.new_tcp(
+        rcv_buf=f"{window * DATA}B", ack="every", estimator="rfc6298", timer=ac.timer.RestartOnAck()
+    )
     path = ac.Chain(links=[testbed.ethernet(local), slow])
     return ac.Scenario.of(path, ac.Bulk(), {"tcp": stack}, duration=f"{seconds:g}s", trace=["packets"])
 
@@ -44,18 +55,26 @@ def reproduce(setting: Setting) -> Outcome:
     _, together = np.unique(t.time[1 : int(sent.sum())], return_counts=True)
     checks = [
         exactly("packets sent in rounds 0 to 5", sent.tolist(), [2**k for k in range(ROUNDS)]),
-        stated("packets that an ack releases", f"{together.min()} to {together.max()}", bool((together == 2).all()), "2: pairs"),
+        stated(
+            "packets that an ack releases",
+            f"{together.min()} to {together.max()}",
+            bool((together == 2).all()),
+            "2: pairs",
+        ),
         within("peak of the queue, packets", link["queue_max_packets"], WINDOW / 2, 1),
         within("time to open the window, round trips", opening / trip, np.log2(WINDOW), 1),
     ]
     figure = sequence(
         {"slow start": t},
         title="The chronology of a slow start",
-        subtitle="Fast local net, 230.4 kbit/s long-haul link, round trip 1 s, an ack for each packet, window up to 32 packets",
+        subtitle="Fast local net, 230.4 kbit/s long-haul link, round trip 1 s, an ack for each packet, "
+        "window up to 32 packets",
         available=testbed.LINK_DATA,
         until=9.0,
     )
-    return Outcome(checks, {"rounds": pa.table({"round": range(ROUNDS), "packets": sent})}, {"sequence": figure})
+    return Outcome(
+        checks, {"rounds": pa.table({"round": range(ROUNDS), "packets": sent})}, {"sequence": figure}
+    )
 
 
 def carried(link: int, seconds: np.ndarray) -> np.ndarray:

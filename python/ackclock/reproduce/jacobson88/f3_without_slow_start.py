@@ -18,15 +18,19 @@ SHARED = testbed.SHARE_DATA * testbed.PACKET / testbed.DATA * 8
 """bit/s of a link that carries 20 KB/s of data."""
 ONE_WAY = "100ms"
 CHOICES = {
-    "available rate": "the paper's 20 KB/s for this conversation, as a link of 176.64 kbit/s: what other traffic leaves of 230.4 kbit/s",
+    "available rate": "the paper's 20 KB/s for this conversation, as a link of 176.64 kbit/s: what other "
+    "traffic leaves of 230.4 kbit/s",
     "propagation delay": "100 ms one way, with which slow start takes about the paper's 2 s (J-F4)",
-    "phase": "conversations that start at 16 moments between two ticks of the 500 ms clock; checks are on medians, the figure is the median run",
+    "phase": "conversations that start at 16 moments between two ticks of the 500 ms clock; checks are on "
+    "medians, the figure is the median run",
 }
 
 
 @dataclass(frozen=True)
 class Start:
-    """The first ten seconds of a conversation. used: share of the available rate. resent: share of the packets sent. times: most often sent."""
+    """The first ten seconds of a conversation. used: share of the available rate. resent: share of the
+    packets sent. times: most often sent.
+    """
 
     transfer: Transfer
     began: float
@@ -50,13 +54,30 @@ def starts(
 
     def scenario(phase: int, began: float) -> ac.Scenario:
         workload = [ac.Bulk(start=f"{1e3 * began:.0f}ms"), *(load or [])]
-        return ac.Scenario.of(path, workload, {"tcp": stack}, duration=f"{1e3 * (began + seconds):.0f}ms", trace=["packets"], seed=1 + phase)
+        return ac.Scenario.of(
+            path,
+            workload,
+            {"tcp": stack},
+            duration=f"{1e3 * (began + seconds):.0f}ms",
+            trace=["packets"],
+            seed=1 + phase,
+        )
 
     found = []
-    for began, run in zip(begins, ac.sweep.run_all([scenario(*b) for b in enumerate(begins)], workers=workers), strict=True):
+    for began, run in zip(
+        begins, ac.sweep.run_all([scenario(*b) for b in enumerate(begins)], workers=workers), strict=True
+    ):
         t = only_transfer(run, "tcp")
         acked = t.acked[-1] if t.acked.size else 0
-        found.append(Start(t, began, acked / seconds / available, t.retransmissions / t.time.size, int(t.times_sent()[1].max())))
+        found.append(
+            Start(
+                t,
+                began,
+                acked / seconds / available,
+                t.retransmissions / t.time.size,
+                int(t.times_sent()[1].max()),
+            )
+        )
     return found
 
 
@@ -84,7 +105,12 @@ def readings() -> dict[str, tuple[ac.Stack, ac.Chain, float, list[object]]]:
     rows = {
         "as chosen": (old, path, share, []),
         "shortest timeout two ticks": (old.but(estimator=ac.Rfc793(min_rto="1s")), path, share, []),
-        "samples in ticks, from one": (old.but(estimator=ac.Rfc793(min_rto="500ms", tick="500ms")), path, share, []),
+        "samples in ticks, from one": (
+            old.but(estimator=ac.Rfc793(min_rto="500ms", tick="500ms")),
+            path,
+            share,
+            [],
+        ),
         "fine timer, shortest 0.5 s": (old.but(**fine), path, share, []),
         "Karn's rule": (old.but(karn_samples=True), path, share, []),
         "exponential backoff": (old.but(backoff="exponential"), path, share, []),
@@ -98,10 +124,18 @@ def readings() -> dict[str, tuple[ac.Stack, ac.Chain, float, list[object]]]:
     return rows
 
 
-@item("J-F3", kind="SIM", title="The start of a transfer without slow start", choices={**CHOICES, **testbed.OLD_CHOICES})
+@item(
+    "J-F3",
+    kind="SIM",
+    title="The start of a transfer without slow start",
+    choices={**CHOICES, **testbed.OLD_CHOICES},
+)
 def reproduce(setting: Setting) -> Outcome:
     """Old TCP over the six hops, and what other readings of the unstated give."""
-    chosen, workers = (testbed.old_tcp(), testbed.one_conversation(ONE_WAY, rate=SHARED), testbed.SHARE_DATA), setting.workers
+    chosen, workers = (
+        (testbed.old_tcp(), testbed.one_conversation(ONE_WAY, rate=SHARED), testbed.SHARE_DATA),
+        setting.workers,
+    )
     found = starts(*chosen, workers=workers)
     used, resent, times = median(found)
     checks = [
@@ -128,9 +162,17 @@ def reproduce(setting: Setting) -> Outcome:
         "phases": pa.table({k: [getattr(s, k) for s in found] for k in ("began", "used", "resent", "times")}),
     }
     notes = [
-        f"The run shown sent {shown.transfer.time.size} packets, {shown.transfer.retransmissions} of them again; paper: 35 % used, "
-        "nearly everything sent at least twice, bytes 54 to 58 KB five times.",
-        f"Over the first minute {minute[0] * testbed.SHARE_DATA / KB:.3g} KB/s, {100 * minute[0]:.0f} %; paper: 7 KB/s, 35 %, however long it runs.",
-        *(f"{r['reading']}: {100 * r['used']:.0f} % used, {100 * r['resent']:.0f} % of the packets resent, up to {r['times']:g} times" for r in rows),
+        f"The run shown sent {shown.transfer.time.size} packets, {shown.transfer.retransmissions} of "
+        "them again; paper: 35 % used, nearly everything sent at least twice, bytes 54 to 58 KB five "
+        "times.",
+        f"Over the first minute {minute[0] * testbed.SHARE_DATA / KB:.3g} KB/s, {100 * minute[0]:.0f} "
+        "%; paper: 7 KB/s, 35 %, however long it runs.",
+        *(
+            (
+                f"{r['reading']}: {100 * r['used']:.0f} % used, {100 * r['resent']:.0f} % of the packets "
+                f"resent, up to {r['times']:g} times"
+            )
+            for r in rows
+        ),
     ]
     return Outcome(checks, tables, {"sequence": figure}, notes)

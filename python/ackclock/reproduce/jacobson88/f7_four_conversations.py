@@ -11,10 +11,21 @@ PACKETS = testbed.WINDOW // testbed.DATA
 
 
 def first_burst(conversations: int) -> dict[str, float]:
-    """What the first windows of so many old TCPs that start at once do to the queue, before anything is sent again."""
-    run = ac.simulate(four_path(), ac.Fixed(flows=conversations, size=f"{testbed.TRANSFER}B"), {"old": testbed.old_tcp()}, duration="450ms")
+    """What the first windows of so many old TCPs that start at once do to the queue, before anything is sent
+    again.
+    """
+    run = ac.simulate(
+        four_path(),
+        ac.Fixed(flows=conversations, size=f"{testbed.TRANSFER}B"),
+        {"old": testbed.old_tcp()},
+        duration="450ms",
+    )
     link = next(row for row in run.links.to_pylist() if row["name"] == "bottleneck")
-    return {"conversations": conversations, "queue_max": link["queue_max_packets"], "dropped": link["dropped_queue"]}
+    return {
+        "conversations": conversations,
+        "queue_max": link["queue_max_packets"],
+        "dropped": link["dropped_queue"],
+    }
 
 
 def four_path() -> ac.Dumbbell:
@@ -34,7 +45,9 @@ def reproduce(setting: Setting) -> Outcome:
         exactly("starts of the conversations (s)", [round(f["start"], 9) for f in flows], [0, 3, 6, 9]),
         exactly("packets of 512 bytes in a transfer", [f["size"] // testbed.DATA for f in flows], [2048] * 4),
         exactly("packets of two windows and of the queue", [2 * PACKETS, testbed.QUEUE], [64, 50]),
-        within("four windows over the queue (%)", 100 * (4 * PACKETS - testbed.QUEUE) / testbed.QUEUE, 156, 0.5),
+        within(
+            "four windows over the queue (%)", 100 * (4 * PACKETS - testbed.QUEUE) / testbed.QUEUE, 156, 0.5
+        ),
         exactly("longest queue of four bursts, packets", bursts[2]["queue_max"], testbed.QUEUE),
         at_most("packets that one conversation's first window loses", bursts[0]["dropped"], 0, "none"),
         at_least("packets that two lose", bursts[1]["dropped"], 1, "some"),

@@ -17,7 +17,10 @@ READINGS = {
     "exponential backoff": {"backoff": "exponential"},
     "shortest timeout two ticks": {"estimator": ac.Rfc793(min_rto="1s")},
     "samples in ticks, from one": {"estimator": ac.Rfc793(min_rto="500ms", tick="500ms")},
-    "Karn's rule, samples in ticks": {"karn_samples": True, "estimator": ac.Rfc793(min_rto="500ms", tick="500ms")},
+    "Karn's rule, samples in ticks": {
+        "karn_samples": True,
+        "estimator": ac.Rfc793(min_rto="500ms", tick="500ms"),
+    },
     "fine timer": {"timer": ac.timer.RestartOnAck()},
     "out of order acknowledged at once": {"ack": "bsd43"},
     "beta 1.3": {"estimator": ac.Rfc793(min_rto="500ms", beta=1.3)},
@@ -25,25 +28,41 @@ READINGS = {
 }
 
 
-def totals(setting: Setting, share: tuple[float, float], seconds: float = four.PLOTTED, **changes: object) -> list[Totals]:
+def totals(
+    setting: Setting, share: tuple[float, float], seconds: float = four.PLOTTED, **changes: object
+) -> list[Totals]:
     """Four old TCPs over each delay of the register's set, for 170 s."""
     wanted = [four.old(delay, seconds, trace=False, **changes) for delay in four.DELAYS]
     return [Totals.of(run, seconds) for run in setting.run_all(wanted, "J-F8", share)]
 
 
-@item("J-F8", kind="SIM", title="Four TCPs without congestion avoidance", choices={**four.CHOICES, **testbed.OLD_CHOICES})
+@item(
+    "J-F8",
+    kind="SIM",
+    title="Four TCPs without congestion avoidance",
+    choices={**four.CHOICES, **testbed.OLD_CHOICES},
+)
 def reproduce(setting: Setting) -> Outcome:
     """Four old TCPs over eight delays, and what other readings of the old TCP give."""
     by_reading = {}
     for i, (name, changes) in enumerate(READINGS.items()):
-        by_reading[name] = totals(setting, (i / (len(READINGS) + 1), (i + 1) / (len(READINGS) + 1)), **changes)
+        by_reading[name] = totals(
+            setting, (i / (len(READINGS) + 1), (i + 1) / (len(READINGS) + 1)), **changes
+        )
     found, quicker = by_reading["as chosen"], by_reading["alpha 0.8, beta 1.3"]
     link = testbed.LINK_DATA / KB
     checks = [
         between("packets sent in 170 s, delays of 10 to 80 ms", [t.sent for t in found], 9000, 12000),
         between("share of them that are retransmissions", [t.share for t in found], 0.25, 0.5),
-        at_most("delivered over what the link carries, at most", max(t.delivered for t in found) / link, 0.9, "90 %"),
-        at_least("median of the fastest rate over the slowest", float(np.median([t.spread for t in found])), 2, "2"),
+        at_most(
+            "delivered over what the link carries, at most",
+            max(t.delivered for t in found) / link,
+            0.9,
+            "90 %",
+        ),
+        at_least(
+            "median of the fastest rate over the slowest", float(np.median([t.spread for t in found])), 2, "2"
+        ),
     ]
     run = four.old_run()
     figure = sequence(
@@ -55,8 +74,19 @@ def reproduce(setting: Setting) -> Outcome:
     )
     rows = []
     for name, over in by_reading.items():
-        rows.append({"reading": name, **{k: float(np.median([getattr(t, k) for t in over])) for k in ("sent", "share", "delivered", "spread")}})
-    delays = [{"one_way_ms": d, "sent": t.sent, "resent": t.resent, "KBps": t.rates} for d, t in zip(four.DELAYS, found, strict=True)]
+        rows.append(
+            {
+                "reading": name,
+                **{
+                    k: float(np.median([getattr(t, k) for t in over]))
+                    for k in ("sent", "share", "delivered", "spread")
+                },
+            }
+        )
+    delays = [
+        {"one_way_ms": d, "sent": t.sent, "resent": t.resent, "KBps": t.rates}
+        for d, t in zip(four.DELAYS, found, strict=True)
+    ]
     shown = Totals.of(run, four.PLOTTED)
     longer = totals(setting, (len(READINGS) / (len(READINGS) + 1), 1.0), 200)
     notes = [
@@ -64,13 +94,22 @@ def reproduce(setting: Setting) -> Outcome:
         f"rates {listed(shown.rates)} KB/s (paper: 8, 5, 5, 0.5); "
         f"{link - shown.delivered:.1f} KB/s of the link missing (paper: 6).",
         f"In 200 s: {min(t.sent for t in longer)} to {max(t.sent for t in longer)} packets.",
-        f"With the other ends of RFC 793's ranges, alpha 0.8 and beta 1.3, all of it: {min(t.sent for t in quicker)} to "
-        f"{max(t.sent for t in quicker)} sent, {100 * min(t.share for t in quicker):.0f} to {100 * max(t.share for t in quicker):.0f} % again, up to "
-        f"{max(t.delivered for t in quicker) / link:.2f} of the link delivered, fastest over slowest {np.median([t.spread for t in quicker]):.2f}.",
+        "With the other ends of RFC 793's ranges, alpha 0.8 and beta 1.3, all of it: "
+        f"{min(t.sent for t in quicker)} to {max(t.sent for t in quicker)} sent, "
+        f"{100 * min(t.share for t in quicker):.0f} to {100 * max(t.share for t in quicker):.0f} % "
+        f"again, up to {max(t.delivered for t in quicker) / link:.2f} of the link delivered, fastest "
+        f"over slowest {np.median([t.spread for t in quicker]):.2f}.",
         *(
-            f"{r['reading']}: median {r['sent']:.0f} sent, {100 * r['share']:.0f} % again, {r['delivered']:.1f} KB/s delivered, "
-            f"fastest over slowest {r['spread']:.2f}"
+            (
+                f"{r['reading']}: median {r['sent']:.0f} sent, {100 * r['share']:.0f} % again, "
+                f"{r['delivered']:.1f} KB/s delivered, fastest over slowest {r['spread']:.2f}"
+            )
             for r in rows
         ),
     ]
-    return Outcome(checks, {"readings": pa.Table.from_pylist(rows), "delays": pa.Table.from_pylist(delays)}, {"sequence": figure}, notes)
+    return Outcome(
+        checks,
+        {"readings": pa.Table.from_pylist(rows), "delays": pa.Table.from_pylist(delays)},
+        {"sequence": figure},
+        notes,
+    )

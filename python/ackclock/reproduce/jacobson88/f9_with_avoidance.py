@@ -22,7 +22,9 @@ PAPER_SPEED, PAPER_LOSS = 1.8, 3.6
 
 
 def axes() -> list[dict[str, dict[str, object]]]:
-    """What the paper leaves open, each with its readings as arguments of `effects`; the first one is the choice made."""
+    """What the paper leaves open, each with its readings as arguments of `effects`; the first one is the
+    choice made.
+    """
     window = {"initial_window": "segments", "initial_segs": 1, "byte_counting": True}
     avoidance, both = ac.window.Reno(**window, limit_segs=1), ac.window.Reno(**window, limit_segs=1000)
     return [
@@ -32,13 +34,23 @@ def axes() -> list[dict[str, dict[str, object]]]:
             "fast recovery": {"recovery": ac.recovery.Reno(limited_transmit=False)},
             "fast recovery as NewReno's": {"recovery": ac.recovery.Newreno(limited_transmit=False)},
         },
-        {"growth by acks": {}, "avoidance by bytes": {"window": avoidance}, "growth by bytes": {"window": both}},
+        {
+            "growth by acks": {},
+            "avoidance by bytes": {"window": avoidance},
+            "growth by bytes": {"window": both},
+        },
         {
             "acks out of order held": {},
             "acks out of order at once": {"old_ack": ac.Bsd43()},
-            "an ack timer for each connection": {"old_ack": ac.Bsd43(hold_out_of_order=True, free_running=False)},
+            "an ack timer for each connection": {
+                "old_ack": ac.Bsd43(hold_out_of_order=True, free_running=False)
+            },
         },
-        {"receivers as near": {}, "old receivers 100 ms farther": {"farther": 100}, "old receivers 400 ms farther": {"farther": 400}},
+        {
+            "receivers as near": {},
+            "old receivers 100 ms farther": {"farther": 100},
+            "old receivers 400 ms farther": {"farther": 400},
+        },
     ]
 
 
@@ -51,19 +63,29 @@ OTHERS = {
 
 
 def readings(full: bool) -> dict[str, dict[str, object]]:
-    """Readings by name: each departure from the choices alone, those that together come nearest to the paper, and with `full` all combinations."""
+    """Readings by name: each departure from the choices alone, those that together come nearest to the paper,
+    and with `full` all combinations.
+    """
     found = {}
     for cell in itertools.product(*(axis.items() for axis in axes())):
         departures = [name for (name, _), axis in zip(cell, axes(), strict=True) if name != next(iter(axis))]
-        near = [name for name, _ in cell][:3] == ["fast recovery as NewReno's", "growth by bytes", "an ack timer for each connection"]
+        near = [name for name, _ in cell][:3] == [
+            "fast recovery as NewReno's",
+            "growth by bytes",
+            "an ack timer for each connection",
+        ]
         if full or len(departures) < 2 or near:
-            found[", ".join(departures) or "as chosen"] = {key: value for _, changes in cell for key, value in changes.items()}
+            found[", ".join(departures) or "as chosen"] = {
+                key: value for _, changes in cell for key, value in changes.items()
+            }
     return {**found, **OTHERS}
 
 
 def distance(row: dict[str, float]) -> float:
     """How far a reading's two ratios lie from the paper's, in logarithms."""
-    return float(np.hypot(np.log(row["speed"] / PAPER_SPEED), np.log(max(row["loss_ratio"], 1e-3) / PAPER_LOSS)))
+    return float(
+        np.hypot(np.log(row["speed"] / PAPER_SPEED), np.log(max(row["loss_ratio"], 1e-3) / PAPER_LOSS))
+    )
 
 
 def effects(
@@ -82,27 +104,56 @@ def effects(
         stacks["4.3BSD"] = stacks["4.3BSD"].but(ack=old_ack)
     wanted = []
     for delay, order in itertools.product(delays, ORDERS):
-        rtts = [f"{2 * delay + (farther if label == '4.3BSD' else 0)}ms" for label in order] if farther else None
+        rtts = (
+            [f"{2 * delay + (farther if label == '4.3BSD' else 0)}ms" for label in order] if farther else None
+        )
         path = testbed.four_conversations(f"{delay}ms", senders=senders)
         wanted.append(testbed.conversations(path, stacks, order, stagger=stagger, rtts=rtts))
     return [Effect.of(run) for run in ac.sweep.run_all(wanted, workers=workers)]
 
 
-@item("J-F9", kind="SIM", title="Four TCPs with congestion avoidance", choices={**four.CHOICES, **testbed.NEW_CHOICES, **RECEIVER_CHOICE})
+@item(
+    "J-F9",
+    kind="SIM",
+    title="Four TCPs with congestion avoidance",
+    choices={**four.CHOICES, **testbed.NEW_CHOICES, **RECEIVER_CHOICE},
+)
 def reproduce(setting: Setting) -> Outcome:
-    """Four new TCPs, two with old receivers; and where the paper's effect of the receiver lies among other readings."""
-    runs = dict(zip(DELAYS, ac.sweep.run_all([four.new(delay) for delay in DELAYS], workers=setting.workers), strict=True))
+    """Four new TCPs, two with old receivers; and where the paper's effect of the receiver lies among other
+    readings.
+    """
+    runs = dict(
+        zip(
+            DELAYS,
+            ac.sweep.run_all([four.new(delay) for delay in DELAYS], workers=setting.workers),
+            strict=True,
+        )
+    )
     totals = {delay: Totals.of(run, 400) for delay, run in runs.items()}
     run, shown = runs[four.SHOWN], totals[four.SHOWN]
     link = testbed.LINK_DATA / KB
     steady = [delivered_share(r) for r in runs.values()]
     checks = [
-        between("share of packets that are retransmissions, delays of 10 to 50 ms", [t.share for t in totals.values()], 0.003, 0.03),
-        at_least("delivered over what the link carries, from 25 s to the first end", min(steady), 0.95, "95 %"),
-        exactly("packets sent less retransmissions", [t.sent - t.resent for t in totals.values()], [4 * 2048] * len(totals)),
+        between(
+            "share of packets that are retransmissions, delays of 10 to 50 ms",
+            [t.share for t in totals.values()],
+            0.003,
+            0.03,
+        ),
+        at_least(
+            "delivered over what the link carries, from 25 s to the first end", min(steady), 0.95, "95 %"
+        ),
+        exactly(
+            "packets sent less retransmissions",
+            [t.sent - t.resent for t in totals.values()],
+            [4 * 2048] * len(totals),
+        ),
     ]
     figure = sequence(
-        {f"{name} to {label}": t for (name, t), label in zip(testbed.connections(run).items(), MIX, strict=True)},
+        {
+            f"{name} to {label}": t
+            for (name, t), label in zip(testbed.connections(run).items(), MIX, strict=True)
+        },
         title="Four conversations with congestion avoidance",
         subtitle=four.SUBTITLE,
         available=testbed.LINK_DATA / 4,
@@ -113,10 +164,15 @@ def reproduce(setting: Setting) -> Outcome:
     for i, (name, changes) in enumerate(cases.items()):
         setting.progress(i / len(cases), "J-F9")
         delays = DELAYS if setting.full else (10, 30, 50)
-        rows.append({"reading": name, **Effect.summary(effects(delays=delays, workers=setting.workers, **changes))})
+        rows.append(
+            {"reading": name, **Effect.summary(effects(delays=delays, workers=setting.workers, **changes))}
+        )
     speeds, losses = [r["speed"] for r in rows], [r["loss_ratio"] for r in rows]
     nearest = min(rows, key=distance)
-    marked = {"as chosen (bars: single runs)": rows[0], textwrap.fill(f"nearest: {nearest['reading']}", 80): nearest}
+    marked = {
+        "as chosen (bars: single runs)": rows[0],
+        textwrap.fill(f"nearest: {nearest['reading']}", 80): nearest,
+    }
     field = where(
         rows,
         marked,
@@ -124,28 +180,40 @@ def reproduce(setting: Setting) -> Outcome:
         "Each dot is a reading of what the paper leaves open: the median speed and mean loss of its runs",
     )
     notes = [
-        f"The run shown: {shown.resent} of {shown.sent} packets again (paper: 89 of 8281); rates {listed(shown.rates)} KB/s, sum while all run "
-        f"{link * delivered_share(run):.1f} (paper: 8, 8, 4.5, 4.5, sum 25).",
+        f"The run shown: {shown.resent} of {shown.sent} packets again (paper: 89 of 8281); rates "
+        f"{listed(shown.rates)} KB/s, sum while all run {link * delivered_share(run):.1f} (paper: 8, "
+        "8, 4.5, 4.5, sum 25).",
         "Packets per ack: "
         + ", ".join(f"{packets_per_ack(run, n):.1f}" for n in range(4))
         + f" for receivers {', '.join(MIX)}; packets sent back to back, weighted: "
         + ", ".join(f"{burst(t):.1f}" for t in testbed.connections(run).values())
         + " (paper: bursts of 5-7 and of at most 2).",
         *(Effect.line(r) for r in (sorted(rows, key=distance)[:12] if setting.full else rows)),
-        f"Speed of the new receivers over that of the old: medians {min(speeds):.2f} to {max(speeds):.2f}; paper {PAPER_SPEED}, which lies within "
-        f"the spread of single runs in {sum(r['speed_max'] >= PAPER_SPEED for r in rows)} of {len(rows)} readings.",
-        f"Loss of the old receivers over that of the new: {min(losses):.2f} to {max(losses):.2f}; paper {PAPER_LOSS}, which single runs reach in "
-        f"{sum(r['loss_reached'] > 0 for r in rows)} readings.",
-        f"Nearest to the paper in both, {nearest['reading']}: speed {nearest['speed']:.2f}, loss {100 * nearest['loss_old']:.1f} % against "
-        f"{100 * nearest['loss_new']:.1f} % (paper: 1.8 % against 0.5 %), {nearest['loss_ratio']:.2f} times.",
-        "The effect needs several things at once: windows that grow by packets rather than by acks, a recovery that does not stop for a timeout, and "
-        "old receivers that are farther away. Bursts alone do not make it.",
+        f"Speed of the new receivers over that of the old: medians {min(speeds):.2f} to "
+        f"{max(speeds):.2f}; paper {PAPER_SPEED}, which lies within the spread of single runs in "
+        f"{sum(r['speed_max'] >= PAPER_SPEED for r in rows)} of {len(rows)} readings.",
+        f"Loss of the old receivers over that of the new: {min(losses):.2f} to {max(losses):.2f}; "
+        f"paper {PAPER_LOSS}, which single runs reach in {sum(r['loss_reached'] > 0 for r in rows)} "
+        "readings.",
+        f"Nearest to the paper in both, {nearest['reading']}: speed {nearest['speed']:.2f}, loss "
+        f"{100 * nearest['loss_old']:.1f} % against {100 * nearest['loss_new']:.1f} % (paper: 1.8 % "
+        f"against 0.5 %), {nearest['loss_ratio']:.2f} times.",
+        "The effect needs several things at once: windows that grow by packets rather than by acks, a "
+        "recovery that does not stop for a timeout, and old receivers that are farther away. Bursts "
+        "alone do not make it.",
     ]
-    return Outcome(checks, {"readings": pa.Table.from_pylist(rows), "flows": run.flows}, {"sequence": figure, "receivers": field}, notes)
+    return Outcome(
+        checks,
+        {"readings": pa.Table.from_pylist(rows), "flows": run.flows},
+        {"sequence": figure, "receivers": field},
+        notes,
+    )
 
 
 def delivered_share(run: object) -> float:
-    """Data newly acknowledged over what the link carries, while all four conversations run and the first 25 s are over."""
+    """Data newly acknowledged over what the link carries, while all four conversations run and the first 25 s
+    are over.
+    """
     found = testbed.connections(run).values()
     until = min(t.acked_at[-1] for t in found)
     done = sum(t.acked_bytes[(t.acked_at >= 25) & (t.acked_at < until)].sum() for t in found)

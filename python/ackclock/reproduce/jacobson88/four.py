@@ -19,27 +19,36 @@ PLOTTED = 170.0
 """Seconds of J-F8."""
 CHOICES = {
     "path": "40 bytes of headers, 30 ms one way in the figures, Ethernets that lose nothing",
-    "rates": "normalised to the data that the link carries with these headers, 26.1 KB/s of 1024 bytes (the paper's 25 KBps)",
+    "rates": "normalised to the data that the link carries with these headers, 26.1 KB/s of 1024 bytes "
+    "(the paper's 25 KBps)",
 }
-SUBTITLE = "230.4 kbit/s, queue 50 packets, window 16 KB, 30 ms one way, starts 3 s apart; dashed: a fair share"
+SUBTITLE = (
+    "230.4 kbit/s, queue 50 packets, window 16 KB, 30 ms one way, starts 3 s apart; dashed: a fair share"
+)
 MIX = ("4.3BSD", "4.3+BSD", "4.3BSD", "4.3+BSD")
 """Receivers of connections one to four; the paper does not say which had which."""
 
 
 def receivers(**changes: object) -> dict[str, object]:
     """New TCPs with both receivers (J-A13)."""
-    return {"4.3BSD": testbed.new_tcp(ack=testbed.old_acks(), **changes), "4.3+BSD": testbed.new_tcp(**changes)}
+    return {
+        "4.3BSD": testbed.new_tcp(ack=testbed.old_acks(), **changes),
+        "4.3+BSD": testbed.new_tcp(**changes),
+    }
 
 
 RECEIVER_CHOICE = {
-    "old receivers": "connections one and three; a free-running 200 ms clock, for which segments out of order wait as well, as in 4.3BSD",
+    "old receivers": "connections one and three; a free-running 200 ms clock, for which segments out of "
+    "order wait as well, as in 4.3BSD",
 }
 
 
 def old(one_way: int = SHOWN, seconds: float = PLOTTED, trace: bool = True, **changes: object) -> Scenario:
     """Four old TCPs."""
     path = testbed.four_conversations(f"{one_way}ms")
-    return testbed.conversations(path, {"old": testbed.old_tcp(**changes)}, ["old"] * 4, seconds=seconds, trace=trace)
+    return testbed.conversations(
+        path, {"old": testbed.old_tcp(**changes)}, ["old"] * 4, seconds=seconds, trace=trace
+    )
 
 
 def old_run(one_way: int = SHOWN, **options: object) -> Run:
@@ -49,7 +58,9 @@ def old_run(one_way: int = SHOWN, **options: object) -> Run:
 
 def new(one_way: int = SHOWN, trace: bool = True, **changes: object) -> Scenario:
     """Four new TCPs, two with old receivers."""
-    return testbed.conversations(testbed.four_conversations(f"{one_way}ms"), receivers(**changes), MIX, trace=trace)
+    return testbed.conversations(
+        testbed.four_conversations(f"{one_way}ms"), receivers(**changes), MIX, trace=trace
+    )
 
 
 def new_run(one_way: int = SHOWN, **options: object) -> Run:
@@ -74,9 +85,13 @@ class Totals:
         rows = run.flows.to_pylist()
         ends = [until if r["end"] is None else r["end"] for r in rows]
         rates = [r["bytes_delivered"] / KB / (end - r["start"]) for r, end in zip(rows, ends, strict=True)]
-        sent, resent = (sum(r[name] for r in rows) for name in ("data_segments_sent", "retransmitted_segments"))
+        sent, resent = (
+            sum(r[name] for r in rows) for name in ("data_segments_sent", "retransmitted_segments")
+        )
         finished = sum(r["outcome"] == "finished" for r in rows)
-        return Totals(sent, resent, sum(r["bytes_delivered"] for r in rows) / KB / max(ends), rates, finished, max(ends))
+        return Totals(
+            sent, resent, sum(r["bytes_delivered"] for r in rows) / KB / max(ends), rates, finished, max(ends)
+        )
 
     @property
     def share(self) -> float:

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 class Gateway:
     """Data packets on their way into the link and out of it.
 
-    arrived: when each packet that was not dropped came to the gateway; left: when its last bit was sent; dropped: when a packet was dropped. Seconds,
-    rising. by: whose each dropped packet was, the connections being counted in the order in which they began.
+    arrived: when each packet that was not dropped came to the gateway; left: when its last bit was sent;
+    dropped: when a packet was dropped. Seconds, rising. by: whose each dropped packet was, the connections
+    being counted in the order in which they began.
     """
 
     arrived: np.ndarray
@@ -26,26 +27,38 @@ class Gateway:
     def of(segments: pa.Table, run: str, delay: float) -> Gateway:
         """Reads them from the table `segments` of a run.
 
-        The senders stand at the gateway, the receivers `delay` seconds behind the link. They acknowledge every packet, also one that is there
-        already, which the table does not show.
+        The senders stand at the gateway, the receivers `delay` seconds behind the link. They acknowledge
+        every packet, also one that is there already, which the table does not show.
         """
         rows = segments.filter(pc.equal(segments["run"], run))
         time, sent, seq, size = (rows[name].to_numpy() for name in ("time", "sent", "seq", "len"))
-        acks = sent & (size == 0) & pc.equal(rows["kind"], "ack").fill_null(False).to_numpy(zero_copy_only=False)
+        acks = (
+            sent & (size == 0) & pc.equal(rows["kind"], "ack").fill_null(False).to_numpy(zero_copy_only=False)
+        )
         # The two ends of a connection have neighbouring numbers, that of the client, which sends, first.
         connection = rows["connection"].to_numpy()
         arrived, left, dropped, by = [], [], [], []
         for client in np.unique(connection[sent & (size > 0)]).tolist():
-            out, taken = sent & (size > 0) & (connection == client), ~sent & (size > 0) & (connection == client + 1)
+            out, taken = (
+                sent & (size > 0) & (connection == client),
+                ~sent & (size > 0) & (connection == client + 1),
+            )
             came = time[acks & (connection == client + 1)]
-            kept = delivered(seq[out], came, dict(zip(time[taken].tolist(), seq[taken].tolist(), strict=True)))
+            kept = delivered(
+                seq[out], came, dict(zip(time[taken].tolist(), seq[taken].tolist(), strict=True))
+            )
             arrived.append(time[out][kept])
             dropped.append(time[out][~kept])
             by.append(np.full((~kept).sum(), client // 2))
             left.append(came)
         lost = np.concatenate(dropped)
         order = np.argsort(lost, kind="stable")
-        return Gateway(np.sort(np.concatenate(arrived)), np.sort(np.concatenate(left)) - delay, lost[order], np.concatenate(by)[order])
+        return Gateway(
+            np.sort(np.concatenate(arrived)),
+            np.sort(np.concatenate(left)) - delay,
+            lost[order],
+            np.concatenate(by)[order],
+        )
 
     def queue(self, at: np.ndarray) -> np.ndarray:
         """Packets in the gateway, the one being sent included, just after the times `at`."""
@@ -57,18 +70,25 @@ class Gateway:
         return np.unique(np.concatenate([[since], inside, [until]]))
 
     def statistics(self, since: float, until: float) -> tuple[float, float, float]:
-        """Mean and variance of the number of packets over time, and the share of the time in which there was none."""
+        """Mean and variance of the number of packets over time, and the share of the time in which there was
+        none.
+        """
         t = self.moments(since, until)
         n, span = self.queue(t[:-1]).astype(float), np.diff(t)
         mean = float((n * span).sum() / span.sum())
-        return mean, float(((n - mean) ** 2 * span).sum() / span.sum()), float(span[n <= 0].sum() / span.sum())
+        return (
+            mean,
+            float(((n - mean) ** 2 * span).sum() / span.sum()),
+            float(span[n <= 0].sum() / span.sum()),
+        )
 
 
 def delivered(sent: np.ndarray, came: np.ndarray, taken: dict[float, int]) -> np.ndarray:
     """Which of the packets sent, by sequence number and in order, came through.
 
-    came: when packets arrived, in order; taken: the sequence numbers of those that the receiver did not have yet, by time. One that it had repeats a
-    number taken before. Packets sent after the last one that came may be under way and count as delivered.
+    came: when packets arrived, in order; taken: the sequence numbers of those that the receiver did not have
+    yet, by time. One that it had repeats a number taken before. Packets sent after the last one that came may
+    be under way and count as delivered.
     """
     kept = np.zeros(sent.size, bool)
     had: set[int] = set()

@@ -11,13 +11,33 @@ GOLDEN_RISE = [
     *((57, 19, 26), (60, 18, 25), (63, 17, 24), (66, 16, 24), (68, 14, 22), (70, 13, 21)),
 ]
 GOLDEN_FALL = [
-    *((72, 8, 17), (65, 13, 21), (59, 16, 23), (54, 17, 23), (50, 17, 23), (46, 17, 22), (43, 16, 21), (40, 15, 20)),
-    *((37, 15, 19), (35, 14, 18), (33, 13, 17), (31, 12, 15), (30, 10, 13), (29, 9, 12), (28, 8, 11), (27, 7, 10)),
+    *(
+        (72, 8, 17),
+        (65, 13, 21),
+        (59, 16, 23),
+        (54, 17, 23),
+        (50, 17, 23),
+        (46, 17, 22),
+        (43, 16, 21),
+        (40, 15, 20),
+    ),
+    *(
+        (37, 15, 19),
+        (35, 14, 18),
+        (33, 13, 17),
+        (31, 12, 15),
+        (30, 10, 13),
+        (29, 9, 12),
+        (28, 8, 11),
+        (27, 7, 10),
+    ),
 ]
 
 
 def ticks(sa: int, sv: int, samples: list[int], n: int = 2) -> list[tuple[int, int, int]]:
-    """Rows (sa, sv, (sa >> 3) + sv) of the integer timer that connections run, a tick being a second; n = 2 is the final one (J-A6)."""
+    """Rows (sa, sv, (sa >> 3) + sv) of the integer timer that connections run, a tick being a second; n = 2
+    is the final one (J-A6).
+    """
     form = {2: "final", 3: "one-gain"}[n]
     timer = Timer("jacobson88-ticks", (("form", form), ("tick", "1s"), ("min_ticks", "0"), ("max_rto", "1h")))
     m = np.asarray(samples, float)

@@ -36,7 +36,10 @@ def scenario(buffer: int, flows: int, seconds: int) -> ac.Scenario:
 def goodput(run: Run, seconds: int) -> dict[str, float]:
     """Share of the link's capacity that arrives as data which was not there before, by sender."""
     most = RATE / 8 * senders.DATA / senders.PACKET * seconds
-    delivered = {name: run.flows.filter(pa.compute.equal(run.flows["stack"], name))["bytes_delivered"] for name in (OLD, DOUBLES, THROUGH, NEW)}
+    delivered = {
+        name: run.flows.filter(pa.compute.equal(run.flows["stack"], name))["bytes_delivered"]
+        for name in (OLD, DOUBLES, THROUGH, NEW)
+    }
     return {name: float(np.sum(d.to_numpy())) / most for name, d in delivered.items()}
 
 
@@ -47,10 +50,13 @@ def goodput(run: Run, seconds: int) -> dict[str, float]:
     choices={
         **senders.CHOICES,
         "backoff of old TCP": "none (doubling beside it)",
-        "packets sent twice": "old TCP takes no sample of them, so that its timeout stays what it was before the queue grew (timing them from the "
-        "first copy to the ack, as 4.3BSD did, beside it)",
-        "path": f"{RATE / 1e3:g} kbit/s, {1e3 * DELAY:g} ms one way, one queue that all share; {BUFFERS[-1]} packets, others in the table",
-        "load": f"1 to {FLOWS[-1]} transfers without end, windows of {WINDOW} packets (16 KB), begun within 5 s; 1200 s (6000 s with --full)",
+        "packets sent twice": "old TCP takes no sample of them, so that its timeout stays what it was "
+        "before the queue grew (timing them from the first copy to the ack, as "
+        "4.3BSD did, beside it)",
+        "path": f"{RATE / 1e3:g} kbit/s, {1e3 * DELAY:g} ms one way, one queue that all share; "
+        f"{BUFFERS[-1]} packets, others in the table",
+        "load": f"1 to {FLOWS[-1]} transfers without end, windows of {WINDOW} packets (16 KB), begun "
+        "within 5 s; 1200 s (6000 s with --full)",
         "goodput": "data that arrives for the first time, over what the link can carry without headers",
     },
 )
@@ -59,34 +65,68 @@ def reproduce(setting: Setting) -> Outcome:
     rows: list[dict[str, Any]] = []
     seconds = 6000 if setting.full else 1200
     points = [(buffer, flows) for buffer in BUFFERS for flows in FLOWS]
-    for (buffer, flows), run in zip(points, setting.run_all([scenario(*point, seconds) for point in points], "J-N1"), strict=True):
-        rows += [{"buffer": buffer, "flows": flows, "stack": name, "goodput": g} for name, g in goodput(run, seconds).items()]
-    main = {name: [r["goodput"] for r in rows if r["buffer"] == BUFFERS[-1] and r["stack"] == name] for name in (OLD, DOUBLES, THROUGH, NEW)}
-    both = [n for n, old, new in zip(FLOWS, main[OLD], main[NEW], strict=True) if old < COLLAPSED and new > HEALTHY]
+    for (buffer, flows), run in zip(
+        points, setting.run_all([scenario(*point, seconds) for point in points], "J-N1"), strict=True
+    ):
+        rows += [
+            {"buffer": buffer, "flows": flows, "stack": name, "goodput": g}
+            for name, g in goodput(run, seconds).items()
+        ]
+    main = {
+        name: [r["goodput"] for r in rows if r["buffer"] == BUFFERS[-1] and r["stack"] == name]
+        for name in (OLD, DOUBLES, THROUGH, NEW)
+    }
+    both = [
+        n
+        for n, old, new in zip(FLOWS, main[OLD], main[NEW], strict=True)
+        if old < COLLAPSED and new > HEALTHY
+    ]
     least = int(np.argmin(main[OLD]))
-    shown = f"at {', '.join(map(str, both)) or 'no'} transfers; least at {FLOWS[least]}: {main[OLD][least]:.4f} and {main[NEW][least]:.3f}"
+    shown = (
+        f"at {', '.join(map(str, both)) or 'no'} transfers; least at {FLOWS[least]}: "
+        f"{main[OLD][least]:.4f} and {main[NEW][least]:.3f}"
+    )
     checks = [
         exactly("fall of 32 kb/s to 40 b/s", RATE / 40, 800.0),
-        stated("goodput of old TCP below 0.05 of the capacity while that of new TCP is above 0.8", shown, bool(both), "for some load"),
+        stated(
+            "goodput of old TCP below 0.05 of the capacity while that of new TCP is above 0.8",
+            shown,
+            bool(both),
+            "for some load",
+        ),
     ]
     notes = [
-        f"buffer {b}, {name}: " + ", ".join(f"{r['flows']}: {r['goodput']:.3f}" for r in rows if r["buffer"] == b and r["stack"] == name)
+        f"buffer {b}, {name}: "
+        + ", ".join(
+            f"{r['flows']}: {r['goodput']:.3f}" for r in rows if r["buffer"] == b and r["stack"] == name
+        )
         for b in BUFFERS
         for name in (OLD, DOUBLES, THROUGH, NEW)
     ]
     notes.append(
-        "Once a full queue takes longer than the timeout, every packet is sent again before its ack, and copies fill the queue: the collapse is "
-        "complete where the timeout neither learns of the queue nor backs off"
+        "Once a full queue takes longer than the timeout, every packet is sent again before its ack, "
+        "and copies fill the queue: the collapse is complete where the timeout neither learns of the "
+        "queue nor backs off"
     )
     return Outcome(checks, {"goodput": pa.Table.from_pylist(rows)}, {"goodput": picture(rows)}, notes)
 
 
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """Goodput over the load on a logarithmic axis."""
-    fig, axes = style.figure("Goodput over the load, before and after", f"32 kbit/s, windows of {WINDOW} packets, a buffer of {BUFFERS[-1]} packets")
+    fig, axes = style.figure(
+        "Goodput over the load, before and after",
+        f"32 kbit/s, windows of {WINDOW} packets, a buffer of {BUFFERS[-1]} packets",
+    )
     for i, name in enumerate((NEW, THROUGH, DOUBLES, OLD)):
         mine = [r for r in rows if r["stack"] == name and r["buffer"] == BUFFERS[-1]]
-        axes.plot([r["flows"] for r in mine], [r["goodput"] for r in mine], marker="o", markersize=5, label=name, **style.line(i))
+        axes.plot(
+            [r["flows"] for r in mine],
+            [r["goodput"] for r in mine],
+            marker="o",
+            markersize=5,
+            label=name,
+            **style.line(i),
+        )
     axes.axhline(COLLAPSED, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
     axes.set(xlabel="transfers", ylabel="goodput over capacity", xscale="log", yscale="log")
     axes.set_xticks(FLOWS, [str(n) for n in FLOWS])

@@ -24,18 +24,28 @@ def cycles(setting: Setting) -> list[dict[str, Any]]:
     seconds = 20_000 if setting.full else 2000
     stacks = {name: senders.new(64, recovery=name) for name in RECOVERIES}
     paths = [ac.Single(senders.line(RATE, DELAY, buffer)) for buffer in BUFFERS]
-    wanted = [ac.Scenario.of(path, ac.Bulk(flows=1), stacks, duration=f"{seconds}s", trace=["samples", "episodes"]) for path in paths]
+    wanted = [
+        ac.Scenario.of(path, ac.Bulk(flows=1), stacks, duration=f"{seconds}s", trace=["samples", "episodes"])
+        for path in paths
+    ]
     rows = []
     for buffer, run in zip(BUFFERS, setting.run_all(wanted, "J-N6"), strict=True):
         for name in stacks:
             link = run.links.filter(pc.equal(run.links["run"], name)).to_pylist()[0]
-            mine = {k: t.filter(pc.and_(pc.equal(t["run"], name), pc.equal(t["connection"], 0))) for k, t in run.traces.items()}
-            rows.append({"buffer": buffer, "recovery": name, **measured(mine["samples"], mine["episodes"], link)})
+            mine = {
+                k: t.filter(pc.and_(pc.equal(t["run"], name), pc.equal(t["connection"], 0)))
+                for k, t in run.traces.items()
+            }
+            rows.append(
+                {"buffer": buffer, "recovery": name, **measured(mine["samples"], mine["episodes"], link)}
+            )
     return rows
 
 
 def measured(samples: pa.Table, episodes: pa.Table, link: dict[str, Any]) -> dict[str, float]:
-    """The mean peak of the window in each cycle, its mean over time (packets), and drops for each packet that came to the queue."""
+    """The mean peak of the window in each cycle, its mean over time (packets), and drops for each packet that
+    came to the queue.
+    """
     known = samples.filter(pc.is_valid(samples["cwnd"]))
     time, cwnd = known["time"].to_numpy(), known["cwnd"].to_numpy() / senders.DATA
     begin = np.unique(episodes["begin"].to_numpy())
@@ -59,9 +69,10 @@ def measured(samples: pa.Table, episodes: pa.Table, link: dict[str, Any]) -> dic
     choices={
         **{k: senders.CHOICES[k] for k in ("packets", "new TCP")},
         "fast recovery": "in the table beside it, for a clean halving",
-        "path": f"{RATE / 1e3:g} kbit/s, {1e3 * DELAY:g} ms one way: a pipe of 5 packets, the one being sent included; buffers of {BUFFERS[0]} to "
-        f"{BUFFERS[-1]} packets, for peaks of 12 to 16",
-        "duration": f"one connection for 2000 s (20,000 s with --full), the first {START} cycles not counted in windows",
+        "path": f"{RATE / 1e3:g} kbit/s, {1e3 * DELAY:g} ms one way: a pipe of 5 packets, the one being "
+        f"sent included; buffers of {BUFFERS[0]} to {BUFFERS[-1]} packets, for peaks of 12 to 16",
+        "duration": f"one connection for 2000 s (20,000 s with --full), the first {START} cycles not "
+        "counted in windows",
         "drop rate": "packets dropped over packets offered to the queue, the whole run",
     },
 )
@@ -74,23 +85,48 @@ def reproduce(setting: Setting) -> Outcome:
     gate = [r for r in rows if r["recovery"] == "timeout-only"]
     checks = [
         between("mean peak of the window (whole packets)", [np.floor(r["peak"]) for r in gate], 12, 16),
-        between("drops per packet over 8/(3 w^2) of the measured peak w", [r["ratio"] for r in gate], 0.75, 1.25),
+        between(
+            "drops per packet over 8/(3 w^2) of the measured peak w", [r["ratio"] for r in gate], 0.75, 1.25
+        ),
     ]
-    fig, axes = style.figure("Drop rate and window", f"One connection, pipe of 5 packets, drop-tail buffers of {BUFFERS[0]} to {BUFFERS[-1]} packets")
+    fig, axes = style.figure(
+        "Drop rate and window",
+        f"One connection, pipe of 5 packets, drop-tail buffers of {BUFFERS[0]} to {BUFFERS[-1]} packets",
+    )
     w = np.linspace(11, 18, 100)
     axes.plot(w, 800 / (3 * w**2), label="8/(3 w²)", **style.line(0))
-    axes.fill_between(w, 600 / (3 * w**2), 1000 / (3 * w**2), color=style.COLOURS[0], alpha=0.12, linewidth=0, label="within 25 %")
+    axes.fill_between(
+        w,
+        600 / (3 * w**2),
+        1000 / (3 * w**2),
+        color=style.COLOURS[0],
+        alpha=0.12,
+        linewidth=0,
+        label="within 25 %",
+    )
     for i, (name, words) in enumerate(RECOVERIES.items(), start=1):
         mine = [r for r in rows if r["recovery"] == name]
-        axes.plot([r["peak"] for r in mine], [100 * r["p"] for r in mine], "os"[i - 1], color=style.COLOURS[i], label=words)
+        axes.plot(
+            [r["peak"] for r in mine],
+            [100 * r["p"] for r in mine],
+            "os"[i - 1],
+            color=style.COLOURS[i],
+            label=words,
+        )
     axes.axhline(1, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
     axes.set(xlabel="peak of the window w (packets)", ylabel="drops per packet (%)", ylim=(0, None))
     axes.grid(True)
     axes.legend(loc="upper right")
     notes = [
-        f"{RECOVERIES[r['recovery']]}, buffer {r['buffer']}: peak {r['peak']:.2f}, mean window {r['mean']:.2f}, drops {100 * r['p']:.2f} %, "
-        f"ratio {r['ratio']:.2f}, link used {100 * r['utilisation']:.0f} %"
+        (
+            f"{RECOVERIES[r['recovery']]}, buffer {r['buffer']}: peak {r['peak']:.2f}, mean window "
+            f"{r['mean']:.2f}, drops {100 * r['p']:.2f} %, ratio {r['ratio']:.2f}, link used "
+            f"{100 * r['utilisation']:.0f} %"
+        )
         for r in rows
     ]
-    notes.append("The paper's windows of 8 to 12 packets with under 1 % of drops are mean windows: 12.2 packets go with 1 % (M-E3)")
+    notes.append(
+        "The paper's windows of 8 to 12 packets with under 1 % of drops are mean windows: 12.2 packets "
+        "go with 1 % (M-E3)"
+    )
     return Outcome(checks, {"cycles": pa.Table.from_pylist(rows)}, {"drops": fig}, notes)

@@ -17,7 +17,9 @@ from ackclock.results.transfer import Transfer
 
 @dataclass(frozen=True)
 class Effect:
-    """Four conversations, two with each receiver. speed: of those with the new one over that of the others. loss: share of packets sent again."""
+    """Four conversations, two with each receiver. speed: of those with the new one over that of the others.
+    loss: share of packets sent again.
+    """
 
     speed: float
     loss_old: float
@@ -31,12 +33,18 @@ class Effect:
         groups = {label: [r for r in rows if r["stack"] == label] for label in ("4.3BSD", "4.3+BSD")}
         speed = {label: np.mean([r["goodput"] for r in group]) for label, group in groups.items()}
         loss = {label: resent(group) for label, group in groups.items()}
-        return Effect(float(speed["4.3+BSD"] / speed["4.3BSD"]), loss["4.3BSD"], loss["4.3+BSD"], resent(rows))
+        return Effect(
+            float(speed["4.3+BSD"] / speed["4.3BSD"]), loss["4.3BSD"], loss["4.3+BSD"], resent(rows)
+        )
 
     @staticmethod
     def summary(all_runs: list[Effect]) -> dict[str, float]:
-        """Several runs in a row of a table; the ratio of losses is that of their means, since single runs may lose nothing."""
-        speed, old, new = (np.array([getattr(e, name) for e in all_runs]) for name in ("speed", "loss_old", "loss_new"))
+        """Several runs in a row of a table; the ratio of losses is that of their means, since single runs may
+        lose nothing.
+        """
+        speed, old, new = (
+            np.array([getattr(e, name) for e in all_runs]) for name in ("speed", "loss_old", "loss_new")
+        )
         return {
             "runs": len(all_runs),
             "share": float(np.mean([e.share for e in all_runs])),
@@ -53,28 +61,50 @@ class Effect:
     def line(row: dict[str, Any]) -> str:
         """Such a row as text."""
         return (
-            f"{row['reading']}: {100 * row['share']:.2f} % again; "
-            f"speed new/old {row['speed']:.2f} ({row['speed_min']:.2f} to {row['speed_max']:.2f}); "
-            f"loss old {100 * row['loss_old']:.2f} %, new {100 * row['loss_new']:.2f} %, ratio {row['loss_ratio']:.2f}"
+            f"{row['reading']}: {100 * row['share']:.2f} % again; speed new/old {row['speed']:.2f} "
+            f"({row['speed_min']:.2f} to {row['speed_max']:.2f}); loss old {100 * row['loss_old']:.2f} "
+            f"%, new {100 * row['loss_new']:.2f} %, ratio {row['loss_ratio']:.2f}"
         )
 
 
-def where(rows: list[dict[str, Any]], marked: dict[str, dict[str, Any]], paper: tuple[float, float], subtitle: str) -> Figure:
-    """Each reading by its two ratios, with the paper's measurement among them; some of them marked by name."""
+def where(
+    rows: list[dict[str, Any]], marked: dict[str, dict[str, Any]], paper: tuple[float, float], subtitle: str
+) -> Figure:
+    """Each reading by its two ratios, with the paper's measurement among them; some of them marked by
+    name.
+    """
     fig, axes = style.figure("Where the paper's effect of the receiver lies", subtitle)
     with mpl.rc_context(style.SETTINGS):
         axes.axhline(1, color="#bbbbbb", linewidth=0.9, zorder=1)
         axes.axvline(1, color="#bbbbbb", linewidth=0.9, zorder=1)
         for i, (name, row) in enumerate(marked.items()):
             spread = [[row["speed"] - row["speed_min"]], [row["speed_max"] - row["speed"]]]
-            look = {"color": style.COLOURS[i], "marker": "osD"[i % 3], "markersize": 7, "capsize": 2.5, "linewidth": 1.0}
-            axes.errorbar([row["speed"]], [row["loss_ratio"]], xerr=spread, label=name, zorder=3, linestyle="", **look)
+            look = {
+                "color": style.COLOURS[i],
+                "marker": "osD"[i % 3],
+                "markersize": 7,
+                "capsize": 2.5,
+                "linewidth": 1.0,
+            }
+            axes.errorbar(
+                [row["speed"]], [row["loss_ratio"]], xerr=spread, label=name, zorder=3, linestyle="", **look
+            )
         others = [r for r in rows if all(r is not m for m in marked.values())]
         at = [r["speed"] for r in others], [r["loss_ratio"] for r in others]
         axes.plot(*at, "o", color="#999999", markersize=4, linestyle="", label="other readings", zorder=2)
-        axes.plot(*([v] for v in paper), "*", color="#000000", markersize=13, linestyle="", label="paper", zorder=4)
-        axes.set(xscale="log", yscale="log", xlabel="speed, new receivers over old ones", ylabel="loss, old receivers over new ones")
-        for axis, at in ((axes.xaxis, [0.6, 0.8, 1, 1.2, 1.5, 1.8, 2.2, 3]), (axes.yaxis, [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5])):
+        axes.plot(
+            *([v] for v in paper), "*", color="#000000", markersize=13, linestyle="", label="paper", zorder=4
+        )
+        axes.set(
+            xscale="log",
+            yscale="log",
+            xlabel="speed, new receivers over old ones",
+            ylabel="loss, old receivers over new ones",
+        )
+        for axis, at in (
+            (axes.xaxis, [0.6, 0.8, 1, 1.2, 1.5, 1.8, 2.2, 3]),
+            (axes.yaxis, [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5]),
+        ):
             axis.set_major_locator(mpl.ticker.FixedLocator(at))
             axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
             axis.set_minor_locator(mpl.ticker.NullLocator())

@@ -12,9 +12,11 @@ PACKET = DATA + HEADERS
 
 CHOICES = {
     "packets": f"{DATA} bytes of data and {HEADERS} of headers",
-    "old TCP (J-A16)": "no congestion window, RFC 793's timer (alpha 0.9, beta 2), everything outstanding is sent again at a timeout, 4.3BSD's acks",
-    "new TCP": "slow-start and avoidance (J-A10) from one packet, the integer timer in ticks of 500 ms (J-A6), doubling (J-A7), one packet per round "
-    "trip timed, timeouts alone tell a loss (J-A14 is only named)",
+    "old TCP (J-A16)": "no congestion window, RFC 793's timer (alpha 0.9, beta 2), everything outstanding "
+    "is sent again at a timeout, 4.3BSD's acks",
+    "new TCP": "slow-start and avoidance (J-A10) from one packet, the integer timer in ticks of 500 ms "
+    "(J-A6), doubling (J-A7), one packet per round trip timed, timeouts alone tell a loss "
+    "(J-A14 is only named)",
 }
 
 
@@ -40,10 +42,22 @@ def new(packets: int, /, **changes: Any) -> ac.Stack:
 
 
 def slow_start(**params: Any) -> Any:
-    """J-A10 as the paper has it: from one packet, one more for each ack, also where the window is not what limits."""
-    return ac.window.Reno(**{"initial_window": "segments", "initial_segs": 1, "byte_counting": False, "validate": False, **params})
+    """J-A10 as the paper has it: from one packet, one more for each ack, also where the window is not what
+    limits.
+    """
+    return ac.window.Reno(
+        **{
+            "initial_window": "segments",
+            "initial_segs": 1,
+            "byte_counting": False,
+            "validate": False,
+            **params,
+        }
+    )
 
 
 def line(rate: float, delay: float, queue: int, faults: Any = None) -> ac.Link:
     """A link of so many bit/s and seconds one way, with a queue of so many packets."""
-    return ac.Link(f"{rate:.10g}bit/s", f"{delay:.9f}s", queue=ac.queue.DropTail(limit=f"{queue}packets"), faults=faults)
+    return ac.Link(
+        f"{rate:.10g}bit/s", f"{delay:.9f}s", queue=ac.queue.DropTail(limit=f"{queue}packets"), faults=faults
+    )

@@ -28,21 +28,25 @@ QUEUE = 50
 OPTIONS = {"mss": f"{DATA}B", "rcv_buf": f"{WINDOW}B", "window_scaling": False, "sack": False}
 
 OLD_CHOICES = {
-    "old TCP's clock": "timeouts expire on ticks of a free-running 500 ms clock, as in 4.3BSD; the shortest is one tick, and there is no other clamp",
-    "old TCP's samples and backoff": "one segment timed at a time, exactly; neither Karn's rule nor exponential backoff, since both "
-    "are among the paper's seven changes",
+    "old TCP's clock": "timeouts expire on ticks of a free-running 500 ms clock, as in 4.3BSD; the "
+    "shortest is one tick, and there is no other clamp",
+    "old TCP's samples and backoff": "one segment timed at a time, exactly; neither Karn's rule nor "
+    "exponential backoff, since both are among the paper's seven changes",
     "old receiver": "a free-running 200 ms clock, for which segments out of order wait as well, as in 4.3BSD",
 }
 NEW_CHOICES = {
-    "new TCP": "slow start and congestion avoidance from one segment, timer J-A6 in ticks of 500 ms, doubling backoff, Karn's rule; no "
-    "fast retransmit, since the paper's figures show senders that stop until a timeout",
+    "new TCP": "slow start and congestion avoidance from one segment, timer J-A6 in ticks of 500 ms, "
+    "doubling backoff, Karn's rule; no fast retransmit, since the paper's figures show senders "
+    "that stop until a timeout",
 }
 
 
 def old_tcp(**changes: object) -> ac.Stack:
     """4.3BSD before the seven changes (J-A16)."""
     timer = ac.timer.RestartOnAck(heartbeat="500ms")
-    return ac.Stack("rfc793", timer=timer, estimator=ac.Rfc793(min_rto="500ms"), backoff="none", ack=old_acks(), **OPTIONS).but(**changes)
+    return ac.Stack(
+        "rfc793", timer=timer, estimator=ac.Rfc793(min_rto="500ms"), backoff="none", ack=old_acks(), **OPTIONS
+    ).but(**changes)
 
 
 def new_tcp(**changes: object) -> ac.Stack:
@@ -51,17 +55,23 @@ def new_tcp(**changes: object) -> ac.Stack:
 
 
 def quicker_timer() -> object:
-    """RFC 793's timer at the other ends of its ranges, alpha 0.8 and beta 1.3 (RFC 793 p. 41); J-A3 has 0.9 and 2."""
+    """RFC 793's timer at the other ends of its ranges, alpha 0.8 and beta 1.3 (RFC 793 p. 41); J-A3 has 0.9
+    and 2.
+    """
     return ac.Rfc793(min_rto="500ms", alpha=0.8, beta=1.3)
 
 
 def old_acks() -> object:
-    """The receiver of 4.3BSD: waits for 35 % of the window or the 200 ms clock, with what is out of order as well (J-A13)."""
+    """The receiver of 4.3BSD: waits for 35 % of the window or the 200 ms clock, with what is out of order as
+    well (J-A13).
+    """
     return ac.Bsd43(hold_out_of_order=True)
 
 
 def new_acks() -> object:
-    """The receiver of 4.3+BSD: waits for one packet more at most, or for the next tick of a free-running 200 ms clock (J-A13)."""
+    """The receiver of 4.3+BSD: waits for one packet more at most, or for the next tick of a free-running 200
+    ms clock (J-A13).
+    """
     return ac.Delayed(ack_delay="0s", heartbeat="200ms")
 
 
@@ -76,7 +86,9 @@ def one_conversation(one_way: str = "100ms", *, queue: int = 30, rate: float = L
     return ac.Chain(links=[ethernet(), ethernet(), link, ethernet(), ethernet(), ethernet()])
 
 
-def four_conversations(one_way: str = "30ms", *, queue: int = QUEUE, senders: str = "10Mbit/s") -> ac.Dumbbell:
+def four_conversations(
+    one_way: str = "30ms", *, queue: int = QUEUE, senders: str = "10Mbit/s"
+) -> ac.Dumbbell:
     """Senders on one Ethernet, receivers on another, the link between two routers (J-F7)."""
     link = ac.Link(f"{LINK}bit/s", delay=one_way, queue=ac.DropTail(limit=f"{queue}packets"))
     return ac.Dumbbell(bottleneck=link, access=ethernet(senders))
@@ -92,14 +104,22 @@ def conversations(
     rtts: Sequence[str] | None = None,
     trace: bool = False,
 ) -> ac.Scenario:
-    """Four transfers that start 3 s apart, each with the stack that `order` names, and the round trip of `rtts`, in one run."""
+    """Four transfers that start 3 s apart, each with the stack that `order` names, and the round trip of
+    `rtts`, in one run.
+    """
     workload = [
         ac.Fixed(
-            name=f"connection {n}", size=f"{TRANSFER}B", start=f"{1e3 * stagger * (n - 1):.0f}ms", stack=label, rtt=rtts[n - 1] if rtts else None
+            name=f"connection {n}",
+            size=f"{TRANSFER}B",
+            start=f"{1e3 * stagger * (n - 1):.0f}ms",
+            stack=label,
+            rtt=rtts[n - 1] if rtts else None,
         )
         for n, label in enumerate(order, start=1)
     ]
-    return ac.Scenario.of(path, workload, stacks, duration=f"{seconds:g}s", trace=["packets"] if trace else [])
+    return ac.Scenario.of(
+        path, workload, stacks, duration=f"{seconds:g}s", trace=["packets"] if trace else []
+    )
 
 
 def converse(path: ac.Dumbbell, stacks: dict[str, ac.Stack], order: Sequence[str], **options: Any) -> Run:
@@ -114,5 +134,7 @@ def connections(run: Run, label: str | None = None) -> dict[str, Transfer]:
 
 def only_transfer(run: Run, label: str) -> Transfer:
     """The transfer of a run with one, whatever datagrams it had beside it."""
-    number = next(2 * f["flow"] for f in run.flows.to_pylist() if f["run"] == label and f["protocol"] == "tcp")
+    number = next(
+        2 * f["flow"] for f in run.flows.to_pylist() if f["run"] == label and f["protocol"] == "tcp"
+    )
     return of_run(run.traces, label)[number]

@@ -18,7 +18,8 @@ REAL = Timer("jacobson88", (("min_rto", "0s"), ("max_rto", "1h")))
 
 CHOICES = {
     "RFC 793 timer": "the first sample sets R; no floor and no ceiling; exact samples",
-    "mean and deviation": "integers in ticks of 500 ms (J-A6); the first sample sets a = m, v = m/2; at least two ticks, as in 4.3BSD",
+    "mean and deviation": "integers in ticks of 500 ms (J-A6); the first sample sets a = m, v = m/2; at "
+    "least two ticks, as in 4.3BSD",
 }
 
 

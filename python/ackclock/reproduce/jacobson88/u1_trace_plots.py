@@ -14,10 +14,25 @@ START = 2**32 - 3000
 
 
 def known() -> pa.Table:
-    """A trace as a capture gives it, without why a segment was sent: a burst of four packets, the second and the fourth lost, and two timeouts."""
-    sent = [(0.0, 0), (0.0, 512), (0.0, 1024), (0.0, 1536), (1.5, 512), (1.5, 1024), (1.5, 1536), (3.5, 1536), (3.8, 2048)]
+    """A trace as a capture gives it, without why a segment was sent: a burst of four packets, the second and
+    the fourth lost, and two timeouts.
+    """
+    sent = [
+        (0.0, 0),
+        (0.0, 512),
+        (0.0, 1024),
+        (0.0, 1536),
+        (1.5, 512),
+        (1.5, 1024),
+        (1.5, 1536),
+        (3.5, 1536),
+        (3.8, 2048),
+    ]
     acks = [(0.1, 512), (0.2, 512), (1.6, 1536), (3.6, 2048), (3.9, 2560)]
-    rows = sorted([(t, True, START + at, 512, 1) for t, at in sent] + [(t, False, 1, 0, START + at) for t, at in acks], key=lambda r: r[0])
+    rows = sorted(
+        [(t, True, START + at, 512, 1) for t, at in sent] + [(t, False, 1, 0, START + at) for t, at in acks],
+        key=lambda r: r[0],
+    )
     time, is_sent, seq, size, ack = zip(*rows, strict=True)
     return pa.table(
         {
@@ -37,14 +52,21 @@ def known() -> pa.Table:
     kind="CAP",
     title="Trace plots: send time against sequence number",
     choices={
-        "captures": "the table `segments` of any world; a capture fills it without saying why a segment was sent, so repeats are told by their bytes"
+        "captures": "the table `segments` of any world; a capture fills it without saying why a segment "
+        "was sent, so repeats are told by their bytes"
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """The tool on a trace whose counts are known, and on a simulated one whose counts the simulator keeps."""
     t = Transfer.of(known())
     edges, times = t.times_sent()
-    run = ac.simulate(testbed.one_conversation(), ac.Fixed(size="200kB"), {"old": testbed.old_tcp()}, duration="60s", trace=["packets"])
+    run = ac.simulate(
+        testbed.one_conversation(),
+        ac.Fixed(size="200kB"),
+        {"old": testbed.old_tcp()},
+        duration="60s",
+        trace=["packets"],
+    )
     flow = run.flows.to_pylist()[0]
     simulated = testbed.only_transfer(run, "old")
     figure = sequence(
@@ -53,10 +75,14 @@ def reproduce(setting: Setting) -> Outcome:
         subtitle="Old TCP over six hops; the plot tool on a trace of segments",
         available=testbed.LINK_DATA,
     )
-    columns = [len(line.get_xdata()) for line in figure.axes[0].get_lines() if line.get_marker() in ("o", "x")]
+    columns = [
+        len(line.get_xdata()) for line in figure.axes[0].get_lines() if line.get_marker() in ("o", "x")
+    ]
     checks = [
         exactly("segments sent and sent again, known trace", [t.time.size, t.retransmissions], [9, 4]),
-        exactly("bytes up to which each was sent so often", edges[1:].tolist(), [512, 1024, 1536, 2048, 2560]),
+        exactly(
+            "bytes up to which each was sent so often", edges[1:].tolist(), [512, 1024, 1536, 2048, 2560]
+        ),
         exactly("times sent, by byte", times.tolist(), [1, 2, 2, 3, 1]),
         exactly("bytes acknowledged, by ack that moved on", t.acked.tolist(), [512, 1536, 2048, 2560]),
         exactly(
@@ -65,8 +91,18 @@ def reproduce(setting: Setting) -> Outcome:
             [flow["data_segments_sent"], flow["retransmitted_segments"]],
         ),
         exactly(
-            "bytes times how often each was sent", int((simulated.times_sent()[1] * np.diff(simulated.times_sent()[0])).sum()), flow["bytes_sent"]
+            "bytes times how often each was sent",
+            int((simulated.times_sent()[1] * np.diff(simulated.times_sent()[0])).sum()),
+            flow["bytes_sent"],
         ),
-        exactly("dots drawn, new and again", columns, [simulated.time.size - simulated.retransmissions, simulated.retransmissions]),
+        exactly(
+            "dots drawn, new and again",
+            columns,
+            [simulated.time.size - simulated.retransmissions, simulated.retransmissions],
+        ),
     ]
-    return Outcome(checks, {"times_sent": pa.table({"from": edges[:-1], "to": edges[1:], "times": times})}, {"sequence": figure})
+    return Outcome(
+        checks,
+        {"times_sent": pa.table({"from": edges[:-1], "to": edges[1:], "times": times})},
+        {"sequence": figure},
+    )

@@ -15,10 +15,11 @@ WIDTH = 3.0
 
 
 def held_back(windows: list[int], at: list[float], share: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """Acknowledgments of a full link on which one of two senders loses a packet at some moments, and sends it again three seconds later.
+    """Acknowledgments of a full link on which one of two senders loses a packet at some moments, and sends it
+    again three seconds later.
 
-    The rest of its window arrives meanwhile, in its share of the link's packets, and is acknowledged at once when the lost packet has come; the other
-    sender takes what the link has over.
+    The rest of its window arrives meanwhile, in its share of the link's packets, and is acknowledged at once
+    when the lost packet has come; the other sender takes what the link has over.
     """
     time = np.arange(0, 100, 1 / PACKETS)
     amount = np.ones(time.size)
@@ -49,16 +50,37 @@ def reproduce(setting: Setting) -> Outcome:
     times = np.array([15.0, 33.0, 57.0])
     constant, tau = decay(times, 30 * np.exp(-times / 28))
     time, size = np.array([0.0, 1.0, 4.9, 5.0, 14.9]), np.array([512, 512, 512, 1024, 512])
-    run = ac.simulate(testbed.one_conversation(), ac.Fixed(size="200kB"), {"new": testbed.new_tcp()}, duration="60s", trace=["packets"])
+    run = ac.simulate(
+        testbed.one_conversation(),
+        ac.Fixed(size="200kB"),
+        {"new": testbed.new_tcp()},
+        duration="60s",
+        trace=["packets"],
+    )
     t = testbed.only_transfer(run, "new")
-    sums = [float(total_rate([t], w, 60.0, acked=acked).sum() * w) for w in (3.0, 5.0) for acked in (False, True)]
+    sums = [
+        float(total_rate([t], w, 60.0, acked=acked).sum() * w) for w in (3.0, 5.0) for acked in (False, True)
+    ]
     checks = [
-        exactly("bytes per bin of 5 s of a known trace", (binned(time, size, 5.0, 14.9) * 5).tolist(), [1536.0, 1024.0, 512.0]),
-        stated(
-            "windows read from synthetic spikes, packets", f"{len(got)} spikes, at most {np.abs(got - wanted).max():.2g} off", within_one(got, wanted)
+        exactly(
+            "bytes per bin of 5 s of a known trace",
+            (binned(time, size, 5.0, 14.9) * 5).tolist(),
+            [1536.0, 1024.0, 512.0],
         ),
-        six_digits("exponential of a known decay: value at 0 (packets), time constant (s)", [constant, tau], [30, 28]),
-        within("bytes in bins of 3 and 5 s, sent and acknowledged, of a transfer without loss", max(sums) - min(sums), 0, 1e-6),
+        stated(
+            "windows read from synthetic spikes, packets",
+            f"{len(got)} spikes, at most {np.abs(got - wanted).max():.2g} off",
+            within_one(got, wanted),
+        ),
+        six_digits(
+            "exponential of a known decay: value at 0 (packets), time constant (s)", [constant, tau], [30, 28]
+        ),
+        within(
+            "bytes in bins of 3 and 5 s, sent and acknowledged, of a transfer without loss",
+            max(sums) - min(sums),
+            0,
+            1e-6,
+        ),
         exactly("and of what was written", round(sums[0]), 200_000),
     ]
     return Outcome(checks, {"windows": pa.table({"read": got, "made": wanted}), "sent": frame(t)})

@@ -17,14 +17,19 @@ ONE_WAYS = (0.01, 0.1, 0.5)
     kind="SIM",
     title="Slow start sends at most twice what the path carries",
     choices={
-        "paths": "that of J-F2 with bottlenecks from 9.6 kbit/s to 5 Mbit/s behind 10 Mbit/s, and 10, 100 and 500 ms one way",
-        "slow start": "until the window of 127 packets is open; any round trip that begins with a packet sent, of the length that packet's ack took",
+        "paths": "that of J-F2 with bottlenecks from 9.6 kbit/s to 5 Mbit/s behind 10 Mbit/s, and 10, 100 "
+        "and 500 ms one way",
+        "slow start": "until the window of 127 packets is open; any round trip that begins with a packet "
+        "sent, of the length that packet's ack took",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """The most that was sent in a round trip over what the bottleneck can carry in it, for each path."""
     points = [(link, one_way) for link in LINKS for one_way in ONE_WAYS]
-    wanted = [f2.scenario(link, one_way=one_way, window=127, seconds=40 * one_way + 300 * 8 * 552 / link) for link, one_way in points]
+    wanted = [
+        f2.scenario(link, one_way=one_way, window=127, seconds=40 * one_way + 300 * 8 * 552 / link)
+        for link, one_way in points
+    ]
     rows = []
     for (link, one_way), run in zip(points, setting.run_all(wanted, "J-X11"), strict=True):
         t = testbed.only_transfer(run, "tcp")
@@ -36,9 +41,22 @@ def reproduce(setting: Setting) -> Outcome:
         inside = (back <= last) & (t.acked[-1] >= end)
         counts = np.searchsorted(t.time, back[inside], "left") - np.arange(t.time.size)[inside]
         share = counts / (2 * f2.carried(link, (back - t.time)[inside]))
-        rows.append({"link": link, "one_way": one_way, "round_trips": int(inside.sum()), "most": float(share.max()), "packets": int(counts.max())})
+        rows.append(
+            {
+                "link": link,
+                "one_way": one_way,
+                "round_trips": int(inside.sum()),
+                "most": float(share.max()),
+                "packets": int(counts.max()),
+            }
+        )
     checks = [
-        at_most(f"{r['link'] / 1e3:g} kbit/s, {1e3 * r['one_way']:g} ms: most sent over twice what is carried", r["most"], 1.0, "the bound")
+        at_most(
+            f"{r['link'] / 1e3:g} kbit/s, {1e3 * r['one_way']:g} ms: most sent over twice what is carried",
+            r["most"],
+            1.0,
+            "the bound",
+        )
         for r in rows
     ]
     return Outcome(checks, {"paths": pa.Table.from_pylist(rows)})

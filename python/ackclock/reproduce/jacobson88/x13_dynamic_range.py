@@ -48,7 +48,10 @@ def scenarios(rate: float, round_trip: float) -> list[ac.Scenario]:
     room = {f"{kind}_buf": f"{min(data * 64 * max(pipe, BUFFER), 1 << 30)}B" for kind in ("rcv", "snd")}
     stack = senders.new(8, mss=f"{data}B", window_scaling=True, **room)
     path = ac.Single(senders.line(rate, round_trip / 2, max(pipe, BUFFER)))
-    return [ac.Scenario.of(path, ac.Bulk(flows=1), {"new": stack}, duration=f"{t:.6f}s") for t in seconds(rate, round_trip)]
+    return [
+        ac.Scenario.of(path, ac.Bulk(flows=1), {"new": stack}, duration=f"{t:.6f}s")
+        for t in seconds(rate, round_trip)
+    ]
 
 
 def row(rate: float, round_trip: float, runs: list[Run]) -> dict[str, Any]:
@@ -57,7 +60,14 @@ def row(rate: float, round_trip: float, runs: list[Run]) -> dict[str, Any]:
     books = []
     for t, r in zip(seconds(rate, round_trip), runs, strict=True):
         link, flow = r.links.to_pylist()[0], r.flows.to_pylist()[0]
-        books.append({"seconds": t, "bits": 8 * link["bytes"], "spurious": flow["spurious_timeouts"], "dropped": link["dropped_queue"]})
+        books.append(
+            {
+                "seconds": t,
+                "bits": 8 * link["bytes"],
+                "spurious": flow["spurious_timeouts"],
+                "dropped": link["dropped_queue"],
+            }
+        )
         books[-1] |= {"timeouts": flow["timeouts"], "sent": flow["data_segments_sent"]}
     early, start, end = books
     return {
@@ -84,7 +94,8 @@ def row(rate: float, round_trip: float, runs: list[Run]) -> dict[str, Any]:
         "packets": "552 bytes below 1 Mbit/s, 1500 bytes up to 100 Mbit/s, 9000 bytes at 800 Mbit/s",
         "round trip": f"{ROUND_TRIP:g} s without queue and sending times (0.1 and 0.3 s in the table)",
         "buffer": f"a bandwidth-delay product, {BUFFER} packets at least",
-        "after start-up": f"from {START} round trips of the full path (twice the empty one) on, until {WHOLE}",
+        "after start-up": f"from {START} round trips of the full path (twice the empty one) on, until "
+        f"{WHOLE}",
         "first 10 round trips": "of the empty path",
     },
 )
@@ -97,12 +108,21 @@ def reproduce(setting: Setting) -> Outcome:
     gate = [r for r in rows if r["round trip (s)"] == ROUND_TRIP]
     least = min(gate, key=lambda r: r["utilisation"])
     checks = [
-        at_least(f"least utilisation, at {least['rate (bit/s)']:g} bit/s", least["utilisation"], 0.9, "at least"),
-        exactly("spurious timeouts after the first 10 round trips, by rate", [r["spurious, later"] for r in gate], [0] * len(RATES)),
+        at_least(
+            f"least utilisation, at {least['rate (bit/s)']:g} bit/s", least["utilisation"], 0.9, "at least"
+        ),
+        exactly(
+            "spurious timeouts after the first 10 round trips, by rate",
+            [r["spurious, later"] for r in gate],
+            [0] * len(RATES),
+        ),
     ]
     notes = [
-        f"{r['rate (bit/s)']:g} bit/s, {r['round trip (s)']:g} s: {100 * r['utilisation']:.1f} % used, {r['timeouts']} timeouts, spurious "
-        f"{r['spurious, first 10 round trips']} early and {r['spurious, later']} later, {r['dropped']} of {r['sent']} packets dropped"
+        (
+            f"{r['rate (bit/s)']:g} bit/s, {r['round trip (s)']:g} s: {100 * r['utilisation']:.1f} % used, "
+            f"{r['timeouts']} timeouts, spurious {r['spurious, first 10 round trips']} early and "
+            f"{r['spurious, later']} later, {r['dropped']} of {r['sent']} packets dropped"
+        )
         for r in rows
     ]
     return Outcome(checks, {"decades": pa.Table.from_pylist(rows)}, {"utilisation": picture(rows)}, notes)
@@ -110,11 +130,19 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """Utilisation over the rate."""
-    fig, axes = style.figure("One algorithm over six decades", "Slow-start and avoidance, integer timer; link used after the start")
+    fig, axes = style.figure(
+        "One algorithm over six decades", "Slow-start and avoidance, integer timer; link used after the start"
+    )
     for i, round_trip in enumerate(ROUND_TRIPS):
         mine = [r for r in rows if r["round trip (s)"] == round_trip]
         used = 100 * np.array([r["utilisation"] for r in mine])
-        axes.plot([r["rate (bit/s)"] for r in mine], used, marker="o", label=f"round trip {round_trip:g} s", **style.line(i))
+        axes.plot(
+            [r["rate (bit/s)"] for r in mine],
+            used,
+            marker="o",
+            label=f"round trip {round_trip:g} s",
+            **style.line(i),
+        )
     axes.axhline(90, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
     axes.set(xlabel="rate of the bottleneck (bit/s)", ylabel="link used (%)", xscale="log", ylim=(0, 105))
     axes.grid(True)

@@ -21,16 +21,23 @@ EXCHANGES, PAUSE, DELAY = 8, 5, 0.05
 WITH, WITHOUT = "with idle restart", "without"
 
 
-def phases(setting: Setting, rate: int, message: int, countdown: str, sampling: str) -> tuple[dict[str, dict[str, int]], dict[str, pa.Table]]:
+def phases(
+    setting: Setting, rate: int, message: int, countdown: str, sampling: str
+) -> tuple[dict[str, dict[str, int]], dict[str, pa.Table]]:
     """The first burst of the bulk phase in packets, and timeouts before and in it; and what was sent.
 
     Nothing is lost: each timeout is spurious.
     """
     changes: dict[str, Any] = {"timer": countdown, "rtt_sampling": sampling}
-    stacks = {WITH: senders.new(16, idle_restart=True, **changes), WITHOUT: senders.new(16, idle_restart=False, **changes)}
+    stacks = {
+        WITH: senders.new(16, idle_restart=True, **changes),
+        WITHOUT: senders.new(16, idle_restart=False, **changes),
+    }
     talk = ac.Dialogue(exchanges=EXCHANGES, bytes=f"{message}B", pause=f"{PAUSE}s", size="50000B")
     path = ac.Single(senders.line(rate, DELAY, 50))
-    run = ac.simulate(path, talk, stacks, duration="900s", trace=["packets", "episodes"], workers=setting.workers)
+    run = ac.simulate(
+        path, talk, stacks, duration="900s", trace=["packets", "episodes"], workers=setting.workers
+    )
     found, sent = {}, {}
     for name in stacks:
         rows = run.traces["segments"]
@@ -44,7 +51,11 @@ def phases(setting: Setting, rate: int, message: int, countdown: str, sampling: 
             e = e.filter(pc.and_(pc.equal(e["run"], name), pc.equal(e["connection"], 0)))
             after = e["begin"].to_numpy() >= begin
             late, early = (int(e["timeouts"].to_numpy()[x].sum()) for x in (after, ~after))
-        found[name] = {"burst": int((new[EXCHANGES:] == begin).sum()), "spurious before": early, "spurious": late}
+        found[name] = {
+            "burst": int((new[EXCHANGES:] == begin).sum()),
+            "spurious before": early,
+            "spurious": late,
+        }
     return found, sent
 
 
@@ -54,11 +65,14 @@ def phases(setting: Setting, rate: int, message: int, countdown: str, sampling: 
     title="Restart after an idle time",
     choices={
         **{k: senders.CHOICES[k] for k in ("packets", "new TCP")},
-        "negotiation": f"{EXCHANGES} messages of one packet ({MESSAGE} bytes; smaller ones in the table), each after the ack of the one before, then "
-        f"{PAUSE} s without any",
-        "line": f"{RATE} bit/s, {1e3 * DELAY:g} ms one way, and nothing is lost; 1200 to 9600 bit/s in the table",
-        "bulk phase": "50 kB; timeouts before it are not its own (the SYN's round trip is too short a lesson for the first packet)",
-        "countdown": "from when the oldest packet was sent, as in J-X2; one that every ack restarts in the table",
+        "negotiation": f"{EXCHANGES} messages of one packet ({MESSAGE} bytes; smaller ones in the table), "
+        f"each after the ack of the one before, then {PAUSE} s without any",
+        "line": f"{RATE} bit/s, {1e3 * DELAY:g} ms one way, and nothing is lost; 1200 to 9600 bit/s in the "
+        "table",
+        "bulk phase": "50 kB; timeouts before it are not its own (the SYN's round trip is too short a "
+        "lesson for the first packet)",
+        "countdown": "from when the oldest packet was sent, as in J-X2; one that every ack restarts in the "
+        "table",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -73,20 +87,36 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [
         exactly("first burst with J-A12 (packets)", main[WITH]["burst"], 1),
         exactly("spurious timeouts of the bulk phase with J-A12", main[WITH]["spurious"], 0),
-        stated("first burst without it is the grown window", f"{main[WITHOUT]['burst']} packets", main[WITHOUT]["burst"] > 1, "several packets"),
+        stated(
+            "first burst without it is the grown window",
+            f"{main[WITHOUT]['burst']} packets",
+            main[WITHOUT]["burst"] > 1,
+            "several packets",
+        ),
         at_least("spurious timeouts of the bulk phase without it", main[WITHOUT]["spurious"], 1, "at least"),
     ]
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
-    holding = [on for on, off in pairs if (on["burst"], on["spurious"]) == (1, 0) and off["burst"] > 1 and off["spurious"] > 0]
+    holding = [
+        on
+        for on, off in pairs
+        if (on["burst"], on["spurious"]) == (1, 0) and off["burst"] > 1 and off["spurious"] > 0
+    ]
     words = "; ".join(f"{r['rate']} bit/s, {r['message']} bytes, {r['sampling']}" for r in holding)
     notes = [
-        f"{name}: {n['burst']} packets at once, {n['spurious before']} spurious timeouts before and {n['spurious']} in it" for name, n in main.items()
+        (
+            f"{name}: {n['burst']} packets at once, {n['spurious before']} spurious timeouts before and "
+            f"{n['spurious']} in it"
+        )
+        for name, n in main.items()
     ]
-    notes.append(f"Of {len(pairs)} combinations of rate, message, countdown and sampling all checks hold in {len(holding)}: {words}")
+    notes.append(
+        f"Of {len(pairs)} combinations of rate, message, countdown and sampling all checks hold in "
+        f"{len(holding)}: {words}"
+    )
     restarting = [off for _, off in pairs if off["countdown"] == "restart-on-ack" and off["spurious"] > 0]
     notes.append(
-        f"With a countdown that every ack restarts, {len(restarting)} of {len(pairs) // 2} have a spurious timeout without J-A12: acks come "
-        "a packet time apart, which is less than the timeout"
+        f"With a countdown that every ack restarts, {len(restarting)} of {len(pairs) // 2} have a "
+        "spurious timeout without J-A12: acks come a packet time apart, which is less than the timeout"
     )
     return Outcome(checks, {"combinations": pa.Table.from_pylist(rows)}, {"sent": figure}, notes)
 
@@ -94,7 +124,8 @@ def reproduce(setting: Setting) -> Outcome:
 def picture(sent: dict[str, pa.Table]) -> Figure:
     """What is sent around the beginning of the bulk phase."""
     fig, axes = style.figure(
-        "Eight messages, a pause, and the letter", f"{RATE} bit/s, packets of {senders.DATA} bytes; crosses are packets sent again"
+        "Eight messages, a pause, and the letter",
+        f"{RATE} bit/s, packets of {senders.DATA} bytes; crosses are packets sent again",
     )
     for i, (name, rows) in enumerate(sent.items()):
         t, again = rows["time"].to_numpy(), np.array([k != "new" for k in rows["kind"].to_pylist()])
@@ -102,7 +133,14 @@ def picture(sent: dict[str, pa.Table]) -> Figure:
         begin = t[~again][EXCHANGES]
         near = (t > begin - 30) & (t < begin + 30)
         look = {"color": style.COLOURS[i], "linestyle": "none", "markersize": 5}
-        axes.plot((t - begin)[near & ~again], number[near & ~again], "o", fillstyle="full" if i else "none", label=name, **look)
+        axes.plot(
+            (t - begin)[near & ~again],
+            number[near & ~again],
+            "o",
+            fillstyle="full" if i else "none",
+            label=name,
+            **look,
+        )
         axes.plot((t - begin)[near & again], number[near & again], "x", **{**look, "markersize": 8})
     axes.axvspan(-PAUSE, 0, color="#f0f0f0", zorder=0, label="pause")
     axes.set(xlabel="time since the bulk phase began (s)", ylabel="packet")

@@ -20,7 +20,9 @@ SAMPLINGS = {"every-segment": "every packet timed", "once-per-rtt": "one packet 
 COUNTDOWNS = {"precise": "from sending", "restart-on-ack": "again in full at each ack"}
 PACKETS = 1024
 ROUNDS = 22
-"""Doublings after which the ratio has settled to seven digits; from a first of 1 ms, so that the last is below an hour, the longest timeout."""
+"""Doublings after which the ratio has settled to seven digits; from a first of 1 ms, so that the last is
+below an hour, the longest timeout.
+"""
 
 
 def weighted(weight: int) -> Timer:
@@ -29,7 +31,9 @@ def weighted(weight: int) -> Timer:
 
 
 def idealised() -> list[Check]:
-    """J-E17 from the estimator that connections run: the first sample sets a = 1, v = 0.5, and each round trip doubles."""
+    """J-E17 from the estimator that connections run: the first sample sets a = 1, v = 0.5, and each round
+    trip doubles.
+    """
 
     def doubling(weight: int, first: float, rounds: int) -> tuple[np.ndarray, np.ndarray]:
         rtt = first * 2.0 ** np.arange(rounds)
@@ -40,7 +44,11 @@ def idealised() -> list[Check]:
     return [
         six_digits("R + 4V and R + 2V over R, unfiltered", j.doubling_margin([4, 2]), [3, 2]),
         six_digits("a + 4v after rounds 0 to 4, filtered", rto, [3, 3.625, 6.23438, 12.377, 25.2712]),
-        six_digits("(a + 4v)/R and (a + 2v)/R in the end, filtered", [r[-1] / rtt[-1] for r, rtt in ends], [1.64444, 0.933333]),
+        six_digits(
+            "(a + 4v)/R and (a + 2v)/R in the end, filtered",
+            [r[-1] / rtt[-1] for r, rtt in ends],
+            [1.64444, 0.933333],
+        ),
     ]
 
 
@@ -63,7 +71,11 @@ def line(setting: Setting) -> list[dict[str, Any]]:
     run = ac.simulate(path, ac.Bulk(flows=1), stacks, duration="120s", workers=setting.workers)
     names = ("spurious_timeouts", "timeouts", "retransmitted_segments", "data_segments_sent", "rtt_max")
     return [
-        {**dict(zip(("weight", "sampling", "countdown"), labels[f["stack"]], strict=True)), **{n: f[n] for n in names}} for f in run.flows.to_pylist()
+        {
+            **dict(zip(("weight", "sampling", "countdown"), labels[f["stack"]], strict=True)),
+            **{n: f[n] for n in names},
+        }
+        for f in run.flows.to_pylist()
     ]
 
 
@@ -73,11 +85,14 @@ def line(setting: Setting) -> list[dict[str, Any]]:
     title="R + 2V against R + 4V in slow-start on a slow line",
     choices={
         "sampling": "both readings: every packet timed, and one packet per round trip timed; each is checked",
-        "countdown": "from when the oldest packet was sent, as the paper's argument has it (a round-trip time against the timeout); 4.3BSD's, which "
-        "every ack restarts, is reported",
-        "model": f"{PACKETS} packets of slow-start where only the bottleneck takes time; the first sample sets a = m, v = m/2; no floor",
-        "line": "9600 bit/s, 10 ms, 552-byte packets, queue of 100 packets, window of 16 KB, an ack for every packet, 120 s",
-        "timer on the line": "real arithmetic, at least 1 s, 3 s before the first sample, which the SYN brings",
+        "countdown": "from when the oldest packet was sent, as the paper's argument has it (a round-trip "
+        "time against the timeout); 4.3BSD's, which every ack restarts, is reported",
+        "model": f"{PACKETS} packets of slow-start where only the bottleneck takes time; the first sample "
+        "sets a = m, v = m/2; no floor",
+        "line": "9600 bit/s, 10 ms, 552-byte packets, queue of 100 packets, window of 16 KB, an ack for "
+        "every packet, 120 s",
+        "timer on the line": "real arithmetic, at least 1 s, 3 s before the first sample, which the SYN "
+        "brings",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -86,24 +101,42 @@ def reproduce(setting: Setting) -> Outcome:
     for s, label in SAMPLINGS.items():
         series = round_trips.slow_start(PACKETS, once=s == "once-per-rtt")
         counts = {w: timers.spurious(weighted(w), series) for w in WEIGHTS}
-        rows += [{"weight": w, "sampling": s, "countdown": "model", "spurious_timeouts": n} for w, n in counts.items()]
+        rows += [
+            {"weight": w, "sampling": s, "countdown": "model", "spurious_timeouts": n}
+            for w, n in counts.items()
+        ]
         checks.append(more(f"model, {label}: spurious timeouts with weights 2 and 4", counts))
     found = line(setting)
     for s, label in SAMPLINGS.items():
-        counts = {r["weight"]: r["spurious_timeouts"] for r in found if r["sampling"] == s and r["countdown"] == "precise"}
+        counts = {
+            r["weight"]: r["spurious_timeouts"]
+            for r in found
+            if r["sampling"] == s and r["countdown"] == "precise"
+        }
         checks.append(more(f"9600 bit/s, {label}: spurious timeouts with weights 2 and 4", counts))
     notes = [
-        f"9600 bit/s, weight {r['weight']}, {SAMPLINGS[r['sampling']]}, timeout counted {COUNTDOWNS[r['countdown']]}: {r['spurious_timeouts']} "
-        f"spurious timeouts, {r['retransmitted_segments']} of {r['data_segments_sent']} packets resent"
+        (
+            f"9600 bit/s, weight {r['weight']}, {SAMPLINGS[r['sampling']]}, timeout counted "
+            f"{COUNTDOWNS[r['countdown']]}: {r['spurious_timeouts']} spurious timeouts, "
+            f"{r['retransmitted_segments']} of {r['data_segments_sent']} packets resent"
+        )
         for r in found
     ]
-    notes.append("An ack for each packet time restarts 4.3BSD's countdown before it can end: no weight has a spurious timeout then")
+    notes.append(
+        "An ack for each packet time restarts 4.3BSD's countdown before it can end: no weight has a "
+        "spurious timeout then"
+    )
     return Outcome(checks, {"counts": pa.Table.from_pylist(rows + found)}, {"rto": picture()}, notes)
 
 
 def more(name: str, counts: dict[int, int]) -> Check:
     """At least one with weight 2, and more than with weight 4."""
-    return stated(name, f"{counts[2]} and {counts[4]}", counts[2] >= 1 and counts[2] > counts[4], "at least 1, and more with 2")
+    return stated(
+        name,
+        f"{counts[2]} and {counts[4]}",
+        counts[2] >= 1 and counts[2] > counts[4],
+        "at least 1, and more with 2",
+    )
 
 
 def picture() -> Figure:

@@ -43,17 +43,32 @@ def sent(setting: Setting, control: Any, link: ac.Link, times: np.ndarray) -> tu
     It is the same run, cut off there each time: no table tells when a datagram was sent.
     """
     source = ac.UdpRate(bytes=f"{senders.PACKET}B", control=control)
-    runs = setting.run_all([ac.Scenario.of(ac.Single(link), source, {"none": "sack"}, duration=f"{t:.6f}s") for t in times], "J-X3")
+    runs = setting.run_all(
+        [ac.Scenario.of(ac.Single(link), source, {"none": "sack"}, duration=f"{t:.6f}s") for t in times],
+        "J-X3",
+    )
     books = [run.links.to_pylist()[0] for run in runs]
     return np.array([b["packets_offered"] for b in books]), books[-1]["dropped_queue"]
 
 
-def variation(setting: Setting, control: Any, queue: int, look: float = LOOK) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
-    """Mean, coefficient of variation and share of drops of the rate after the start; and the rate at its times."""
+def variation(
+    setting: Setting, control: Any, queue: int, look: float = LOOK
+) -> tuple[dict[str, float], np.ndarray, np.ndarray]:
+    """Mean, coefficient of variation and share of drops of the rate after the start; and the rate at its
+    times.
+    """
     times = np.arange(WARM, END + look / 2, look)
     counts, dropped = sent(setting, control, senders.line(RATE, DELAY, queue), times)
     rate = np.diff(counts) / look
-    return {"mean": float(rate.mean()), "variation": float(rate.std() / rate.mean()), "dropped": dropped / int(counts[-1])}, times[1:], rate
+    return (
+        {
+            "mean": float(rate.mean()),
+            "variation": float(rate.std() / rate.mean()),
+            "dropped": dropped / int(counts[-1]),
+        },
+        times[1:],
+        rate,
+    )
 
 
 def fit(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -68,31 +83,63 @@ def fit(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     title="Rate-based congestion avoidance",
     choices={
         "alpha": f"{ALPHA:g} packets for each packet per second (J-E15)",
-        "loss signal": "the receiver reports each gap in the numbers of the datagrams at once, which counts once for all under way (J-A15)",
-        "linear": "in packets sent, as the rule is applied to each; in time the rate grows exponentially, as each packet comes sooner than the last",
-        "path": f"{RATE / 1e3:g} kbit/s, {1e3 * DELAY:g} ms one way, a queue of {QUEUE} packets of {senders.PACKET} bytes; 10 Mbit/s without loss",
-        "constant decrement": f"{1e3 * STEP:.2g} ms, which at the path's own rate is what footnote 13's rule does; half and twice in the table",
-        "rate": f"packets sent in {LOOK} s, from {WARM} s to {END} s; both start at half the path's rate; at least {1e3 * FLOOR:g} ms apart",
+        "loss signal": "the receiver reports each gap in the numbers of the datagrams at once, which "
+        "counts once for all under way (J-A15)",
+        "linear": "in packets sent, as the rule is applied to each; in time the rate grows exponentially, "
+        "as each packet comes sooner than the last",
+        "path": f"{RATE / 1e3:g} kbit/s, {1e3 * DELAY:g} ms one way, a queue of {QUEUE} packets of "
+        f"{senders.PACKET} bytes; 10 Mbit/s without loss",
+        "constant decrement": f"{1e3 * STEP:.2g} ms, which at the path's own rate is what footnote 13's "
+        "rule does; half and twice in the table",
+        "rate": f"packets sent in {LOOK} s, from {WARM} s to {END} s; both start at half the path's rate; "
+        f"at least {1e3 * FLOOR:g} ms apart",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Growth without loss, and both rules against the same queue."""
-    rule = 1e9 / np.array(rate_intervals("additive", [("alpha", f"{ALPHA}s"), ("interval", "1s")], 500), float)
+    rule = 1e9 / np.array(
+        rate_intervals("additive", [("alpha", f"{ALPHA}s"), ("interval", "1s")], 500), float
+    )
     slope, r2 = fit(np.arange(rule.size), rule)
     times = np.arange(2.0, CLIMB + 1)
     counts, lost = sent(setting, additive(1.0, floor=1e-6), senders.line(10e6, DELAY, 1000), times)
     grown_slope, grown_r2 = fit((counts[1:] + counts[:-1]) / 2, np.diff(counts))
     rows = []
     for i, queue in enumerate(QUEUES):
-        rows.append({"queue": queue, "rule": "additive", "step over matched": None, **variation(setting, additive(START), queue)[0]})
+        rows.append(
+            {
+                "queue": queue,
+                "rule": "additive",
+                "step over matched": None,
+                **variation(setting, additive(START), queue)[0],
+            }
+        )
         rows += [
-            {"queue": queue, "rule": "constant decrement", "step over matched": k, **variation(setting, decrement(k * STEP), queue)[0]} for k in STEPS
+            {
+                "queue": queue,
+                "rule": "constant decrement",
+                "step over matched": k,
+                **variation(setting, decrement(k * STEP), queue)[0],
+            }
+            for k in STEPS
         ]
         setting.progress((i + 1) / (len(QUEUES) + 1), "J-X3")
-    good, bad = (next(r for r in rows if r["queue"] == QUEUE and r["step over matched"] == k) for k in (None, 1.0))
+    good, bad = (
+        next(r for r in rows if r["queue"] == QUEUE and r["step over matched"] == k) for k in (None, 1.0)
+    )
     checks = [
-        stated("rule: rate over packets sent", f"slope {slope:.6g}, R^2 {r2:.6f}", abs(slope - 1 / ALPHA) < 1e-6 and r2 > 0.999, "R^2 > 0.999"),
-        stated("source without loss: the same", f"slope {grown_slope:.4g}, R^2 {grown_r2:.6f}", lost == 0 and grown_r2 > 0.999, "R^2 > 0.999"),
+        stated(
+            "rule: rate over packets sent",
+            f"slope {slope:.6g}, R^2 {r2:.6f}",
+            abs(slope - 1 / ALPHA) < 1e-6 and r2 > 0.999,
+            "R^2 > 0.999",
+        ),
+        stated(
+            "source without loss: the same",
+            f"slope {grown_slope:.4g}, R^2 {grown_r2:.6f}",
+            lost == 0 and grown_r2 > 0.999,
+            "R^2 > 0.999",
+        ),
         stated(
             "variation of the rate is smaller than with a constant decrement",
             f"{good['variation']:.3f} and {bad['variation']:.3f}",
@@ -102,11 +149,15 @@ def reproduce(setting: Setting) -> Outcome:
     notes = [
         f"queue of {r['queue']}, {r['rule']}"
         + (f" of {1e3 * STEP * r['step over matched']:.2g} ms" if r["step over matched"] else "")
-        + f": {r['mean']:.1f} packets/s, coefficient of variation {r['variation']:.3f}, {100 * r['dropped']:.1f} % dropped"
+        + (
+            f": {r['mean']:.1f} packets/s, coefficient of variation {r['variation']:.3f}, "
+            f"{100 * r['dropped']:.1f} % dropped"
+        )
         for r in rows
     ]
     notes.append(
-        "Where a report comes late (a long queue) or the decrement is large, it runs away to its shortest interval and stays, at 93 % of loss"
+        "Where a report comes late (a long queue) or the decrement is large, it runs away to its "
+        "shortest interval and stays, at 93 % of loss"
     )
     return Outcome(checks, {"variation": pa.Table.from_pylist(rows)}, {"rate": picture(setting)}, notes)
 
@@ -114,9 +165,12 @@ def reproduce(setting: Setting) -> Outcome:
 def picture(setting: Setting) -> Figure:
     """The rate of both rules over time."""
     fig, axes = style.figure(
-        "Two rules for a source without a window", f"{RATE / 1e3:g} kbit/s, queue of {QUEUE} packets; packets sent in each second"
+        "Two rules for a source without a window",
+        f"{RATE / 1e3:g} kbit/s, queue of {QUEUE} packets; packets sent in each second",
     )
-    for i, (name, control) in enumerate({"footnote 13": additive(START), "constant decrement": decrement(STEP)}.items()):
+    for i, (name, control) in enumerate(
+        {"footnote 13": additive(START), "constant decrement": decrement(STEP)}.items()
+    ):
         _, times, rate = variation(setting, control, QUEUE, look=1)
         axes.step(times - 1, rate, where="post", label=name, **style.line(i))
     axes.axhline(1 / PACKET_TIME, color="#999999", linewidth=1, linestyle=(0, (2, 2)), label="the path")

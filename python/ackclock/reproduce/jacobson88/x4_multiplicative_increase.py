@@ -36,16 +36,28 @@ def scenario(flows: int, buffer: int, d: float, recovery: str, seconds: int) -> 
     return ac.Scenario.of(path, bulk, stacks, duration=f"{seconds}s", trace=["packets"])
 
 
-def read(r: Run, flows: int, buffer: int, d: float, recovery: str, seconds: int) -> tuple[list[dict[str, Any]], dict[str, Gateway]]:
+def read(
+    r: Run, flows: int, buffer: int, d: float, recovery: str, seconds: int
+) -> tuple[list[dict[str, Any]], dict[str, Gateway]]:
     """Goodput and queue with both increases, and the gateways."""
     gateways = {name: Gateway.of(r.traces["segments"], name, DELAY) for name in (ADDITIVE, MULTIPLICATIVE)}
     rows = []
     for name, g in gateways.items():
         mean, variance, idle = g.statistics(WARM, seconds)
-        delivered = float(np.sum(r.flows.filter(pc.equal(r.flows["stack"], name))["bytes_delivered"].to_numpy()))
+        delivered = float(
+            np.sum(r.flows.filter(pc.equal(r.flows["stack"], name))["bytes_delivered"].to_numpy())
+        )
         goodput = 8 * delivered / seconds / RATE * senders.PACKET / senders.DATA
-        numbers = {"goodput": goodput, "queue": mean, "variance": variance, "idle": idle, "dropped": len(g.dropped)}
-        rows.append({"flows": flows, "buffer": buffer, "d": d, "recovery": recovery, "increase": name, **numbers})
+        numbers = {
+            "goodput": goodput,
+            "queue": mean,
+            "variance": variance,
+            "idle": idle,
+            "dropped": len(g.dropped),
+        }
+        rows.append(
+            {"flows": flows, "buffer": buffer, "d": d, "recovery": recovery, "increase": name, **numbers}
+        )
     return rows, gateways
 
 
@@ -55,11 +67,14 @@ def read(r: Run, flows: int, buffer: int, d: float, recovery: str, seconds: int)
     title="Multiplicative increase is wrong",
     choices={
         "packets": senders.CHOICES["packets"],
-        "increase": "additive by one packet for each round trip, or multiplicative by b = 1/d; slow-start up to the threshold in both",
-        "path": f"1 Mbit/s, {1e3 * DELAY:g} ms one way, a pipe of {PIPE} packets and a buffer of twice as many (one and a half in the table)",
+        "increase": "additive by one packet for each round trip, or multiplicative by b = 1/d; slow-start "
+        "up to the threshold in both",
+        "path": f"1 Mbit/s, {1e3 * DELAY:g} ms one way, a pipe of {PIPE} packets and a buffer of twice as "
+        "many (one and a half in the table)",
         "d": "0.5 (7/8 in the table)",
         "repair": "fast recovery, an ack for each packet (timeouts alone in the table)",
-        "queue": f"packets at the gateway, the one being sent included, from {WARM:g} s on; 150 s (1000 s with --full)",
+        "queue": f"packets at the gateway, the one being sent included, from {WARM:g} s on; 150 s (1000 s "
+        "with --full)",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -67,34 +82,55 @@ def reproduce(setting: Setting) -> Outcome:
     rows: list[dict[str, Any]] = []
     seconds = 1000 if setting.full else 150
     cases = list(product((1, 2), BUFFERS, DECREASES, RECOVERIES))
-    for case, run in zip(cases, setting.run_all([scenario(*case, seconds) for case in cases], "J-X4"), strict=True):
+    for case, run in zip(
+        cases, setting.run_all([scenario(*case, seconds) for case in cases], "J-X4"), strict=True
+    ):
         found, gateways = read(run, *case, seconds)
         rows += found
         if case == (2, BUFFER, 0.5, "newreno"):
             figure = picture(gateways)
     checks = []
     for flows in (1, 2):
-        pair = {r["increase"]: r for r in rows if (r["flows"], r["buffer"], r["d"], r["recovery"]) == (flows, BUFFER, 0.5, "newreno")}
+        pair = {
+            r["increase"]: r
+            for r in rows
+            if (r["flows"], r["buffer"], r["d"], r["recovery"]) == (flows, BUFFER, 0.5, "newreno")
+        }
         good = [pair[name]["goodput"] for name in (ADDITIVE, MULTIPLICATIVE)]
         words = f"{flows} flow{'s' * (flows > 1)}"
         shown = f"{good[0]:.3f} and {good[1]:.3f} of the link"
-        checks.append(stated(f"{words}: goodput with additive increase is above that with multiplicative", shown, good[0] > good[1]))
+        checks.append(
+            stated(
+                f"{words}: goodput with additive increase is above that with multiplicative",
+                shown,
+                good[0] > good[1],
+            )
+        )
         limit = pair[MULTIPLICATIVE]["variance"]
         checks.append(
-            at_most(f"{words}: variance of the queue with additive increase", pair[ADDITIVE]["variance"], limit, "lower than with multiplicative")
+            at_most(
+                f"{words}: variance of the queue with additive increase",
+                pair[ADDITIVE]["variance"],
+                limit,
+                "lower than with multiplicative",
+            )
         )
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
     better = sum(a["goodput"] > m["goodput"] for a, m in pairs)
     calmer = [(a, m) for a, m in pairs if a["variance"] < m["variance"]]
     spread = sum(a["variance"] / a["queue"] ** 2 < m["variance"] / m["queue"] ** 2 for a, m in pairs)
     notes = [
-        f"Of {len(pairs)} combinations of flows, buffer, d and repair additive increase has more goodput in {better}, a lower variance of the queue "
-        f"in {len(calmer)} and a lower one for its mean squared in {spread}",
+        f"Of {len(pairs)} combinations of flows, buffer, d and repair additive increase has more "
+        f"goodput in {better}, a lower variance of the queue in {len(calmer)} and a lower one for its "
+        f"mean squared in {spread}",
         "The variance is not lower where multiplicative increase leaves the queue empty most of the time",
     ]
     notes += [
-        f"{r['flows']} flows, buffer {r['buffer']}, d = {r['d']:g}, {RECOVERIES[r['recovery']]}, {r['increase']}: goodput {r['goodput']:.3f}, queue "
-        f"{r['queue']:.1f} with variance {r['variance']:.1f}, {r['dropped']} dropped"
+        (
+            f"{r['flows']} flows, buffer {r['buffer']}, d = {r['d']:g}, {RECOVERIES[r['recovery']]}, "
+            f"{r['increase']}: goodput {r['goodput']:.3f}, queue {r['queue']:.1f} with variance "
+            f"{r['variance']:.1f}, {r['dropped']} dropped"
+        )
         for r in rows
         if r["recovery"] == "newreno"
     ]
@@ -103,7 +139,10 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(gateways: dict[str, Gateway]) -> Figure:
     """The queue over time."""
-    fig, axes = style.figure("The queue with either increase", f"Two flows, 1 Mbit/s, a pipe of {PIPE} packets and a buffer of {BUFFER}")
+    fig, axes = style.figure(
+        "The queue with either increase",
+        f"Two flows, 1 Mbit/s, a pipe of {PIPE} packets and a buffer of {BUFFER}",
+    )
     for i, (name, g) in enumerate(reversed(gateways.items())):
         t = g.moments(WARM, WARM + 30)
         look = {**style.line(1 - i), "linewidth": 1.2, "linestyle": "-"}

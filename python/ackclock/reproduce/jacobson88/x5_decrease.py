@@ -26,11 +26,15 @@ FAIR = 0.45
 
 
 def share(samples: pa.Table, begin: float) -> tuple[np.ndarray, np.ndarray]:
-    """Times since the second transfer began, and its share of the two windows, a running mean over the last `SMOOTH` looks."""
+    """Times since the second transfer began, and its share of the two windows, a running mean over the last
+    `SMOOTH` looks.
+    """
     at = np.arange(begin + STEP, END, STEP)
     windows = []
     for connection in (0, 2):
-        mine = samples.filter(pc.and_(pc.equal(samples["connection"], connection), pc.is_valid(samples["cwnd"])))
+        mine = samples.filter(
+            pc.and_(pc.equal(samples["connection"], connection), pc.is_valid(samples["cwnd"]))
+        )
         place = np.searchsorted(mine["time"].to_numpy(), at, "right") - 1
         windows.append(np.where(place >= 0, mine["cwnd"].to_numpy()[np.maximum(place, 0)], 0.0))
     first, second = (np.convolve(w, np.ones(SMOOTH) / SMOOTH, "valid") for w in windows)
@@ -38,7 +42,9 @@ def share(samples: pa.Table, begin: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def transition(setting: Setting, buffer: int, recovery: str, begins: list[float]) -> list[dict[str, Any]]:
-    """Time until the shares are fair and packets lost until then, for each decrease and beginning of the second transfer."""
+    """Time until the shares are fair and packets lost until then, for each decrease and beginning of the
+    second transfer.
+    """
     windows = {name: senders.slow_start(decrease=d) for name, d in DECREASES.items()}
     stacks = {name: senders.new(8 * PIPE, recovery=recovery, window=w) for name, w in windows.items()}
     path = ac.Single(senders.line(RATE, DELAY, buffer))
@@ -48,7 +54,9 @@ def transition(setting: Setting, buffer: int, recovery: str, begins: list[float]
         return ac.Scenario.of(path, flows, stacks, duration=f"{END:g}s", trace=["packets", "samples"])
 
     rows = []
-    for begin, run in zip(begins, setting.run_all([scenario(begin) for begin in begins], "J-X5"), strict=True):
+    for begin, run in zip(
+        begins, setting.run_all([scenario(begin) for begin in begins], "J-X5"), strict=True
+    ):
         for name in stacks:
             samples = run.traces["samples"]
             t, s = share(samples.filter(pc.equal(samples["run"], name)), begin)
@@ -56,7 +64,18 @@ def transition(setting: Setting, buffer: int, recovery: str, begins: list[float]
             until = float(t[fair[0]]) if fair.size else END - begin
             lost = Gateway.of(run.traces["segments"], name, DELAY).dropped
             losses = int(((lost >= begin) & (lost <= begin + until)).sum())
-            rows.append({"d": name, "buffer": buffer, "recovery": recovery, "begin": begin, "time": until, "lost": losses, "t": t, "share": s})
+            rows.append(
+                {
+                    "d": name,
+                    "buffer": buffer,
+                    "recovery": recovery,
+                    "begin": begin,
+                    "time": until,
+                    "lost": losses,
+                    "t": t,
+                    "share": s,
+                }
+            )
     return rows
 
 
@@ -66,9 +85,12 @@ def transition(setting: Setting, buffer: int, recovery: str, begins: list[float]
     title="Decrease by a half against seven eighths",
     choices={
         "packets": senders.CHOICES["packets"],
-        "path": f"1 Mbit/s, {1e3 * DELAY:g} ms one way, a pipe of {PIPE} packets and as large a buffer (half and twice in the table)",
-        "senders": "slow-start and avoidance with u = 1 and fast recovery, an ack for each packet (timeouts alone in the table)",
-        "second transfer": f"begins at {FIRST:g} s and at 5 (29 with --full) other moments within the next 10 s; means are compared",
+        "path": f"1 Mbit/s, {1e3 * DELAY:g} ms one way, a pipe of {PIPE} packets and as large a buffer "
+        "(half and twice in the table)",
+        "senders": "slow-start and avoidance with u = 1 and fast recovery, an ack for each packet "
+        "(timeouts alone in the table)",
+        "second transfer": f"begins at {FIRST:g} s and at 5 (29 with --full) other moments within the next "
+        "10 s; means are compared",
         "fair": f"the second has {100 * FAIR:g} % of both windows, mean over {STEP * SMOOTH:g} s",
         "transition": "from its beginning until then",
     },
@@ -81,25 +103,55 @@ def reproduce(setting: Setting) -> Outcome:
     rows += transition(setting, PIPE, "timeout-only", begins)
 
     def mean(d: str, column: str, buffer: int = PIPE, recovery: str = "newreno") -> float:
-        return float(np.mean([r[column] for r in rows if (r["d"], r["buffer"], r["recovery"]) == (d, buffer, recovery)]))
+        return float(
+            np.mean(
+                [r[column] for r in rows if (r["d"], r["buffer"], r["recovery"]) == (d, buffer, recovery)]
+            )
+        )
 
     checks = [
-        at_most("time (s) to fair shares with d = 0.5", mean("0.5", "time"), mean("7/8", "time"), "shorter than with 7/8"),
-        at_most("packets lost in the transition with d = 0.5", mean("0.5", "lost"), mean("7/8", "lost"), "fewer than with 7/8"),
+        at_most(
+            "time (s) to fair shares with d = 0.5",
+            mean("0.5", "time"),
+            mean("7/8", "time"),
+            "shorter than with 7/8",
+        ),
+        at_most(
+            "packets lost in the transition with d = 0.5",
+            mean("0.5", "lost"),
+            mean("7/8", "lost"),
+            "fewer than with 7/8",
+        ),
     ]
     notes = [
-        f"{words}, buffer {buffer}, d = {d}: {mean(d, 'time', buffer, recovery):.3g} s and {mean(d, 'lost', buffer, recovery):.3g} packets lost"
-        for recovery, words, buffers in (("newreno", "fast recovery", BUFFERS), ("timeout-only", "timeouts alone", (PIPE,)))
+        (
+            f"{words}, buffer {buffer}, d = {d}: {mean(d, 'time', buffer, recovery):.3g} s and "
+            f"{mean(d, 'lost', buffer, recovery):.3g} packets lost"
+        )
+        for recovery, words, buffers in (
+            ("newreno", "fast recovery", BUFFERS),
+            ("timeout-only", "timeouts alone", (PIPE,)),
+        )
         for buffer in buffers
         for d in DECREASES
     ]
-    fig, axes = style.figure("How fast a second transfer gets its share", f"1 Mbit/s, {1e3 * DELAY:g} ms one way; the mean over {count} beginnings")
+    fig, axes = style.figure(
+        "How fast a second transfer gets its share",
+        f"1 Mbit/s, {1e3 * DELAY:g} ms one way; the mean over {count} beginnings",
+    )
     for i, d in enumerate(DECREASES):
         mine = [r for r in rows if (r["d"], r["buffer"], r["recovery"]) == (d, PIPE, "newreno")]
         n = min(r["share"].size for r in mine)
-        axes.plot(mine[0]["t"][:n], 100 * np.mean([r["share"][:n] for r in mine], axis=0), label=f"d = {d}", **style.line(i))
+        axes.plot(
+            mine[0]["t"][:n],
+            100 * np.mean([r["share"][:n] for r in mine], axis=0),
+            label=f"d = {d}",
+            **style.line(i),
+        )
     axes.axhline(50, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
-    axes.set(xlabel="time since it began (s)", ylabel="its share of both windows (%)", xlim=(0, 60), ylim=(0, 70))
+    axes.set(
+        xlabel="time since it began (s)", ylabel="its share of both windows (%)", xlim=(0, 60), ylim=(0, 70)
+    )
     axes.grid(True)
     axes.legend(loc="lower right")
     table = pa.Table.from_pylist([{k: v for k, v in r.items() if k not in ("t", "share")} for r in rows])

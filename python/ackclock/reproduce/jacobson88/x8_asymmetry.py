@@ -17,11 +17,15 @@ def golden(sa: int, sample: int, rows: int) -> list[str]:
     """Rows (sa, sv, rto) of the registered estimator, in ticks, from `sa` and sv = 0, as words."""
     s = round_trips.step(sample, sample, 0, rows)
     made = timers.ticking(1.0, min_ticks="0", start="given", start_sa=str(sa), start_sv="0").rows(s)
-    return equations.words(list(zip(*(made[name].astype(int).tolist() for name in ("sa", "sv", "rto")), strict=True)))
+    return equations.words(
+        list(zip(*(made[name].astype(int).tolist() for name in ("sa", "sv", "rto")), strict=True))
+    )
 
 
 def crossing(rto: Array, above: bool) -> int:
-    """Packets after the step until half of the way between the timeouts before and long after it is passed for good."""
+    """Packets after the step until half of the way between the timeouts before and long after it is passed
+    for good.
+    """
     old, new = rto[SETTLED - 1], rto[-1]
     half = (old + new) / 2
     other_side = np.flatnonzero(rto[SETTLED:] < half if above else rto[SETTLED:] > half)
@@ -35,7 +39,8 @@ def crossing(rto: Array, above: bool) -> int:
     choices={
         "ticks": "of 1 s, round-trip times of 2 and 10 ticks, a packet every 10 ticks; no floor",
         "time to rise": "packets from the step until the timeout covers the new round-trip time",
-        "time to fall": "packets from the step until half of the difference between the timeouts before and long after it is gone",
+        "time to fall": "packets from the step until half of the difference between the timeouts before "
+        "and long after it is gone",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -47,9 +52,19 @@ def reproduce(setting: Setting) -> Outcome:
     rise, fall = int(np.argmax(rises[SETTLED:] >= HIGH)) + 1, crossing(falls, above=False)
     level, top = falls[SETTLED - 1], falls[SETTLED:].max()
     checks = [
-        exactly("rows (sa sv rto) from sa = 16, sv = 0, samples of 10", golden(16, 10, 12), equations.words(equations.GOLDEN_RISE)),
-        exactly("rows from sa = 80, sv = 0, samples of 2", golden(80, 2, 16), equations.words(equations.GOLDEN_FALL)),
-        stated("time to fall is longer than time to rise", f"{fall} packets to fall, {rise} to rise", fall > rise),
+        exactly(
+            "rows (sa sv rto) from sa = 16, sv = 0, samples of 10",
+            golden(16, 10, 12),
+            equations.words(equations.GOLDEN_RISE),
+        ),
+        exactly(
+            "rows from sa = 80, sv = 0, samples of 2",
+            golden(80, 2, 16),
+            equations.words(equations.GOLDEN_FALL),
+        ),
+        stated(
+            "time to fall is longer than time to rise", f"{fall} packets to fall, {rise} to rise", fall > rise
+        ),
     ]
     # Both steps in one series, as the figure shows them.
     both = {"rtt": np.concatenate([up["rtt"][: SETTLED + 60], down["rtt"][SETTLED : SETTLED + 60]])}
@@ -64,5 +79,8 @@ def reproduce(setting: Setting) -> Outcome:
         subtitle="Round-trip time of 2 ticks, then 10, then 2 again; a sample for each packet",
     )
     fig.axes[0].set(xlabel="packet", ylabel="ticks")
-    note = f"When the round-trip time falls from {HIGH} to {LOW} ticks the timeout first rises, from {level:g} to {top:g} ticks (E-A4)"
+    note = (
+        f"When the round-trip time falls from {HIGH} to {LOW} ticks the timeout first rises, from "
+        f"{level:g} to {top:g} ticks (E-A4)"
+    )
     return Outcome(checks, {"steps": pa.table({**both, "rto": rto})}, {"rto": fig}, [note])

@@ -31,7 +31,10 @@ rule(
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
         f"{SIM}/runs.rs::the_window_draws_its_saw_teeth",
     ],
-    choices={"half a window": "in bytes; `whole_segs_left` rounds it down to whole segments, which what may be sent is all the same"},
+    choices={
+        "half a window": "in bytes; `whole_segs_left` rounds it down to whole segments, which what may be "
+        "sent is all the same"
+    },
 )
 rule(
     "M-A2",
@@ -59,7 +62,10 @@ rule(
         f"{WINDOW}::reductions",
         f"{ENGINE}/stacks.rs::one_loss_is_repaired_by_fast_retransmit",
     ],
-    choices={"the threshold": "half of the window, as Tahoe has it; `keep_ssthresh` is the paper's wording, by which it stays"},
+    choices={
+        "the threshold": "half of the window, as Tahoe has it; `keep_ssthresh` is the paper's wording, by "
+        "which it stays"
+    },
 )
 rule(
     "M-A4",
@@ -71,7 +77,10 @@ rule(
         f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_names_newrenos_next_hole",
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
     ],
-    choices={"inflation": "what duplicate acks say has arrived comes off the estimate of what is in the network; the window itself stays halved"},
+    choices={
+        "inflation": "what duplicate acks say has arrived comes off the estimate of what is in the "
+        "network; the window itself stays halved"
+    },
 )
 rule(
     "M-A5",
@@ -97,7 +106,8 @@ rule(
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
     ],
     choices={
-        "pipe": "counted from the scoreboard (RFC 6675), which gives what one less for each duplicate ack and two less for a partial one stand for"
+        "pipe": "counted from the scoreboard (RFC 6675), which gives what one less for each duplicate ack "
+        "and two less for a partial one stand for"
     },
 )
 FACK = "a definition from common knowledge of FACK: the paper names it and cites its own"
@@ -137,7 +147,8 @@ rule(
         f"{FACK_TESTS}::no_more_is_in_the_network_than_the_window_allows",
     ],
     choices={
-        "window during the round trip": "what is in flight and what acks have released; afterwards half of the segments acknowledged in it (M-E15)",
+        "window during the round trip": "what is in flight and what acks have released; afterwards half of "
+        "the segments acknowledged in it (M-E15)",
         "lost acks": "an ack counts for every segment that it is the first to report",
         "nothing lost after all": "the window stays, and what was held back may go once the hole is filled",
         "slow-start threshold": "the window that the round trip ends with",
@@ -153,7 +164,10 @@ rule(
         f"{FACK_TESTS}::holes_count_as_gone_before_they_are_resent",
         f"{POLICY}/recovery/holes.rs::three_later_segments_make_a_hole_a_loss",
     ],
-    choices={"three later segments": "counted as RFC 6675 counts them: three ranges, or more bytes than two segments have"},
+    choices={
+        "three later segments": "counted as RFC 6675 counts them: three ranges, or more bytes than two "
+        "segments have"
+    },
 )
 rule(
     "M-A10",
@@ -166,8 +180,10 @@ rule(
         f"{FACK_TESTS}::a_lost_retransmission_is_resent_after_three_segments_sent_later",
     ],
     choices={
-        "the rule": "lost when three segments sent for the first time after the retransmission are SACKed and its hole is still there",
-        "the window": "reduced again, once per round trip (RFC 5681 4.3), which makes the episode a non-CA event; `resend` leaves it",
+        "the rule": "lost when three segments sent for the first time after the retransmission are SACKed "
+        "and its hole is still there",
+        "the window": "reduced again, once per round trip (RFC 5681 4.3), which makes the episode a non-CA "
+        "event; `resend` leaves it",
     },
 )
 rule(
@@ -196,7 +212,9 @@ rule(
         f"{SIM}/link.rs::a_pure_delay_never_queues",
         f"{SIM}/scenarios/results.rs::a_lossy_link_loses_its_share",
     ],
-    choices={"RED": "ns-2's parameters: thresholds of 5 and 15 packets, weight 0.002, probability 0.1, gentle"},
+    choices={
+        "RED": "ns-2's parameters: thresholds of 5 and 15 packets, weight 0.002, probability 0.1, gentle"
+    },
 )
 rule(
     "M-A13",
@@ -233,9 +251,12 @@ rule(
     ],
     kind="TOOL",
     choices={
-        "episode": "from the first cut of the window until all that was outstanding then, or at a timeout in it, is acknowledged",
-        "class": "CA where the window was cut once and not by the timer; what cuts it again makes the episode a non-CA event, and it counts once",
-        "a timeout taken back": "a non-CA event whose episode is marked spurious; inside a recovery it changes nothing",
+        "episode": "from the first cut of the window until all that was outstanding then, or at a timeout "
+        "in it, is acknowledged",
+        "class": "CA where the window was cut once and not by the timer; what cuts it again makes the "
+        "episode a non-CA event, and it counts once",
+        "a timeout taken back": "a non-CA event whose episode is marked spurious; inside a recovery it "
+        "changes nothing",
         "ECN": "an echo is no loss episode; `ecn_reductions` counts it",
         "without the beginning": "`measure_from`, a moment, or `measure_after`, a number of loss episodes",
         "all cuts": "`window_cuts` counts every downward adjustment, several in one episode too",
@@ -251,7 +272,10 @@ rule(
         f"{SIM}/scenarios/measured.rs::the_mean_queue_is_an_average_over_time",
     ],
     kind="TOOL",
-    choices={"queue": "packets that wait, the one in service not counted; `queue_mean_delay` of the table `links` is their bytes over the rate"},
+    choices={
+        "queue": "packets that wait, the one in service not counted; `queue_mean_delay` of the table "
+        "`links` is their bytes over the rate"
+    },
 )
 rule(
     "M-U3",
@@ -270,10 +294,13 @@ rule(
     ],
     kind="TOOL",
     choices={
-        "sender and receiver": "two connections of the engine at the near end; a segment with sequence space is a probe, acknowledgments stay there",
-        "handshake": "the SYN is a probe like the others, so that the first round-trip time is one of the path",
+        "sender and receiver": "two connections of the engine at the near end; a segment with sequence "
+        "space is a probe, acknowledgments stay there",
+        "handshake": "the SYN is a probe like the others, so that the first round-trip time is one of the "
+        "path",
         "delayed acks": "those of the stack's receiver",
-        "throttled replies": "recognised by evenly spaced replies to the background probe, or by losses without a queue that vanish at half the rate",
+        "throttled replies": "recognised by evenly spaced replies to the background probe, or by losses "
+        "without a queue that vanish at half the rate",
     },
 )
 rule(
@@ -288,14 +315,18 @@ rule(
     ],
     kind="TOOL",
     choices={
-        "probes": "56 bytes, one every 50 ms; 200 before the test and 200 after it, and all the while it runs",
-        "median of means": "of the means of 20 samples each, since a run has one transfer and the paper had many",
+        "probes": "56 bytes, one every 50 ms; 200 before the test and 200 after it, and all the while it "
+        "runs",
+        "median of means": "of the means of 20 samples each, since a run has one transfer and the paper "
+        "had many",
     },
 )
 
 
 def fitted() -> list[Check]:
-    """The fitter on points whose line is known: table 4's for Reno with delayed acks, a few runs with timeouts far below it."""
+    """The fitter on points whose line is known: table 4's for Reno with delayed acks, a few runs with
+    timeouts far below it.
+    """
     p = np.geomspace(1e-4, 1e-1, 13)
     timeouts = np.where(p > 1e-2, 3, 0)
     window = np.where(timeouts, 0.2, 1.0) * power_law_window(p, 0.752, -0.524)

@@ -17,7 +17,9 @@ QUEUES = (5, 10, 20, 30)
 RATES = (10e3, 20e3, 30e3, 40e3, 50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 5e6, 10e6)
 """bit/s."""
 DELAYED = 0.2
-"""Seconds for which an ack is delayed at most: packets that take longer are acknowledged one by one (M-A2)."""
+"""Seconds for which an ack is delayed at most: packets that take longer are acknowledged one by one
+(M-A2).
+"""
 WARM, CYCLES = 10, 50
 """Cycles of the saw-tooth before counting, and while counting."""
 TABLE_4 = (0.752, -0.524)
@@ -27,7 +29,8 @@ CHOICES = {
     **stock.CHOICES,
     "bandwidths": ", ".join(f"{r / 1e3:g}" for r in RATES) + " kbit/s, both ways",
     "queues": ", ".join(map(str, QUEUES)) + " packets, the one in service not counted; acks are not dropped",
-    "duration": f"{CYCLES} cycles of the saw-tooth (500 with --full) after {WARM} that do not count, the initial slow-start among them",
+    "duration": f"{CYCLES} cycles of the saw-tooth (500 with --full) after {WARM} that do not count, the "
+    "initial slow-start among them",
 }
 
 
@@ -49,7 +52,11 @@ def cycle(rate: float, queue: int) -> float:
 
 
 def runs(
-    setting: Setting, stacks: Mapping[str, ac.Stack], places: Iterable[tuple[float, int]], label: str, cycles: int | None = None
+    setting: Setting,
+    stacks: Mapping[str, ac.Stack],
+    places: Iterable[tuple[float, int]],
+    label: str,
+    cycles: int | None = None,
 ) -> list[dict[str, Any]]:
     """A row for each bandwidth, queue and stack."""
     cycles = cycles or (10 * CYCLES if setting.full else CYCLES)

@@ -1,4 +1,6 @@
-"""Captures of simulated transfers, written from the table `segments` as a capture at the data's sender would show them, and taken apart again."""
+"""Captures of simulated transfers, written from the table `segments` as a capture at the data's sender would
+show them, and taken apart again.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,23 @@ from ackclock.results import Capture, Run, read_capture
 
 STACK, MSS = "newreno", 1460
 CHOICES = {
-    "captures": "made of simulated transfers, at the data's sender, headers alone: what was sent and what arrived, "
-    "with sequence and acknowledgment numbers, "
-    "without timestamps and SACK; NewReno sends",
+    "captures": "made of simulated transfers, at the data's sender, headers alone: what was sent and what "
+    "arrived, with sequence and acknowledgment numbers, without timestamps and SACK; NewReno "
+    "sends",
 }
 
 
-def transfer(link: ac.Link, rtt: str, seconds: float, workload: object = None, room: str = "4MiB", **options: Any) -> Run:
-    """One connection of NewReno over one link, its packets traced; bulk unless `workload` says otherwise. `room`: the receiver's buffer."""
+def transfer(
+    link: ac.Link, rtt: str, seconds: float, workload: object = None, room: str = "4MiB", **options: Any
+) -> Run:
+    """One connection of NewReno over one link, its packets traced; bulk unless `workload` says otherwise.
+    `room`: the receiver's buffer.
+    """
     stack = ac.Stack("newreno+no-sack+per-ack", mss=f"{MSS}B", rcv_buf=room)
     path = ac.Single(link, rtt=rtt)
-    return ac.Scenario.of(path, workload or ac.Bulk(), {STACK: stack}, duration=f"{seconds:g}s", trace=["packets"], **options).simulate()
+    return ac.Scenario.of(
+        path, workload or ac.Bulk(), {STACK: stack}, duration=f"{seconds:g}s", trace=["packets"], **options
+    ).simulate()
 
 
 def capture(run: Run) -> Capture:

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 def dropped(segments: pa.Table, connection: int, delay: float) -> np.ndarray:
     """When the segments were sent, in seconds and in order, that a sender sent and the path dropped.
 
-    segments: of one run. connection: number of the sending end; the receiving one has the next. delay: the least that a packet takes from one to
-    the other, seconds; packets arrive in the order in which they were sent. What the receiver had already is not counted, nor what was sent after the
-    last one that arrived: it may be under way.
+    segments: of one run. connection: number of the sending end; the receiving one has the next. delay: the
+    least that a packet takes from one to the other, seconds; packets arrive in the order in which they were
+    sent. What the receiver had already is not counted, nor what was sent after the last one that arrived: it
+    may be under way.
     """
     number, is_sent = segments["connection"].to_numpy(), segments["sent"].to_numpy()
     data = segments["len"].to_numpy() > 0
@@ -31,7 +32,9 @@ def dropped(segments: pa.Table, connection: int, delay: float) -> np.ndarray:
 
 
 def per_cycle(drops: np.ndarray, begins: np.ndarray) -> np.ndarray:
-    """Drops by cycle: between one loss episode's beginning and the next's. Cycles without a drop are left out."""
+    """Drops by cycle: between one loss episode's beginning and the next's. Cycles without a drop are left
+    out.
+    """
     counts = np.bincount(np.searchsorted(begins, drops, "left"), minlength=begins.size + 1)[: begins.size]
     return counts[counts > 0]
 

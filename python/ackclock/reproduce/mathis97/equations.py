@@ -27,7 +27,8 @@ FITS = {
     "Tahoe, delayed acks": (0.596, -0.542, [87.7498, 25.1910, 7.23180]),
 }
 
-# C of a window by itself: packets that a window's acks add, random or periodic loss, p, and the register's C, which is known to about 0.01.
+# C of a window by itself: packets that a window's acks add, random or periodic loss, p, and the register's C,
+# which is known to about 0.01.
 ALONE = [
     *((1.0, True, p, c) for p, c in ((1e-4, 1.3109), (1e-3, 1.3124), (1e-2, 1.3027))),
     *((0.5, True, p, c) for p, c in ((1e-4, 0.9271), (1e-3, 0.9281), (1e-2, 0.9212))),
@@ -43,7 +44,8 @@ def bandwidths() -> list[Check]:
     """M-E3."""
     alone = [
         within(
-            f"C of a window by itself, {'random' if random else 'periodic'} loss of {p:g}, {'ack per packet' if increase == 1 else 'delayed acks'}",
+            f"C of a window by itself, {'random' if random else 'periodic'} loss of {p:g}, "
+            f"{'ack per packet' if increase == 1 else 'delayed acks'}",
             constant(p, increase, random),
             c,
             0.01,
@@ -56,9 +58,21 @@ def bandwidths() -> list[Check]:
             m.bandwidth(0.01, 0.1, 1460, np.sqrt([1.5, 0.75])),
             [1.43050e6, 1.01152e6],
         ),
-        six_digits("BW (bit/s) of 536, 1460, 4312 bytes, 0.1 s, p = 0.03, C = 1", m.bandwidth(0.03, 0.1, SIZES, 1), [247568, 674345, 1.99163e6]),
-        six_digits("average window at p = 1e-3, 0.01, 0.03, 0.1", m.average_window([1e-3, 0.01, 0.03, 0.1]), [38.7298, 12.2474, 7.07107, 3.87298]),
-        six_digits("the same with C = 0.93", m.average_window([1e-3, 0.01, 0.03, 0.1], 0.93), [29.4092, 9.3, 5.36936, 2.94092]),
+        six_digits(
+            "BW (bit/s) of 536, 1460, 4312 bytes, 0.1 s, p = 0.03, C = 1",
+            m.bandwidth(0.03, 0.1, SIZES, 1),
+            [247568, 674345, 1.99163e6],
+        ),
+        six_digits(
+            "average window at p = 1e-3, 0.01, 0.03, 0.1",
+            m.average_window([1e-3, 0.01, 0.03, 0.1]),
+            [38.7298, 12.2474, 7.07107, 3.87298],
+        ),
+        six_digits(
+            "the same with C = 0.93",
+            m.average_window([1e-3, 0.01, 0.03, 0.1], 0.93),
+            [29.4092, 9.3, 5.36936, 2.94092],
+        ),
         *alone,
     ]
 
@@ -69,7 +83,12 @@ def periodic() -> list[Check]:
     apart = np.abs(m.periodic_bandwidth(p, 0.1) / m.bandwidth(p, 0.1) - 1).max()
     return [
         six_digits("BW (bit/s) of 1460 bytes, 0.1 s, p = 0.01", m.periodic_bandwidth(0.01, 0.1), 1.43050e6),
-        at_most("difference from M-E3 with C = sqrt(3/2), p from 1e-6 to 0.3", float(apart), 1e-12, "none, to rounding"),
+        at_most(
+            "difference from M-E3 with C = sqrt(3/2), p from 1e-6 to 0.3",
+            float(apart),
+            1e-12,
+            "none, to rounding",
+        ),
     ]
 
 
@@ -79,20 +98,34 @@ def bound() -> list[Check]:
     delayed = [m.power_law_window(p, c, k) for name, (c, k, _) in FITS.items() if "delayed" in name]
     highest = float(np.max(delayed * np.sqrt(p)))
     return [
-        six_digits("bound (bit/s) of 536, 1460, 4312 bytes, 0.1 s, p = 0.03", m.bandwidth_bound(0.03, 0.1, SIZES), [247568, 674345, 1.99163e6]),
-        stated("the fits with delayed acks lie below it at p = 1e-4 to 1e-2", f"at most {highest:.3f} of it", highest < 1, "below 1"),
+        six_digits(
+            "bound (bit/s) of 536, 1460, 4312 bytes, 0.1 s, p = 0.03",
+            m.bandwidth_bound(0.03, 0.1, SIZES),
+            [247568, 674345, 1.99163e6],
+        ),
+        stated(
+            "the fits with delayed acks lie below it at p = 1e-4 to 1e-2",
+            f"at most {highest:.3f} of it",
+            highest < 1,
+            "below 1",
+        ),
     ]
 
 
 def fits() -> list[Check]:
     """M-E5."""
     checks = [
-        six_digits(f"window of {name} at p = 1e-4, 1e-3, 1e-2", m.power_law_window([1e-4, 1e-3, 1e-2], c, k), w) for name, (c, k, w) in FITS.items()
+        six_digits(
+            f"window of {name} at p = 1e-4, 1e-3, 1e-2", m.power_law_window([1e-4, 1e-3, 1e-2], c, k), w
+        )
+        for name, (c, k, w) in FITS.items()
     ]
     local = float(m.power_law_window(0.01, *FITS["Reno, delayed acks"][:2]) * 0.1)
     checks.append(six_digits("local C of Reno with delayed acks at p = 0.01", local, 0.839881))
     # M-E3 with its own exponent and bandwidths of it are the same function.
-    checks.append(six_digits("BW (bit/s) with k = -1/2, 1460 bytes, 0.1 s, p = 0.01", m.power_law(0.01, 0.1), 1.43050e6))
+    checks.append(
+        six_digits("BW (bit/s) with k = -1/2, 1460 bytes, 0.1 s, p = 0.01", m.power_law(0.01, 0.1), 1.43050e6)
+    )
     return checks
 
 
@@ -100,12 +133,24 @@ def chain() -> list[Check]:
     """M-E6: its two round-trip times give equations (12) and (13)."""
     n = np.arange(1, 101)
     shares = {name: 1 / (1 + 1 / m.gateway_ratio(n, rtt)) for name, rtt in (("(12)", 2 * n - 1), ("(13)", n))}
-    apart = {"(12)": shares["(12)"] * (1 + np.sqrt(n) * (2 * n - 1)) - 1, "(13)": shares["(13)"] * (1 + n**1.5) - 1}
+    apart = {
+        "(12)": shares["(12)"] * (1 + np.sqrt(n) * (2 * n - 1)) - 1,
+        "(13)": shares["(13)"] * (1 + n**1.5) - 1,
+    }
     loss = m.path_loss(n, 1e-4) / (n * 1e-4)
-    # Equation (3) at both losses, with round-trip times in the ratio of the links, gives the same ratio of bandwidths to the order of p.
+    # Equation (3) at both losses, with round-trip times in the ratio of the links, gives the same ratio of
+    # bandwidths to the order of p.
     ratio = m.bandwidth(m.path_loss(n, 1e-9), 0.1 * (2 * n - 1)) / m.bandwidth(1e-9, 0.1)
     return [
-        *(at_most(f"difference from equation {name}, n = 1 to 100", float(np.abs(d).max()), 1e-12, "none, to rounding") for name, d in apart.items()),
+        *(
+            at_most(
+                f"difference from equation {name}, n = 1 to 100",
+                float(np.abs(d).max()),
+                1e-12,
+                "none, to rounding",
+            )
+            for name, d in apart.items()
+        ),
         stated(
             "p_0 is about n p: over it at p = 1e-4, n = 1 to 100",
             f"{loss.min():.4f} to {loss.max():.4f}",
@@ -124,8 +169,14 @@ def chain() -> list[Check]:
 def losses() -> list[Check]:
     """M-E14."""
     return [
-        six_digits("p for 1 Mbit/s at 0.1 s, 536, 1460, 4312 bytes", m.loss_for_rate(1e6, 0.1, SIZES), [0.00183869, 0.0136422, 0.118997]),
-        six_digits("p for 1 GB in 2 h", m.loss_for_rate(8e9 / 7200, 0.1, SIZES), [0.00148934, 0.0110502, 0.0963879]),
+        six_digits(
+            "p for 1 Mbit/s at 0.1 s, 536, 1460, 4312 bytes",
+            m.loss_for_rate(1e6, 0.1, SIZES),
+            [0.00183869, 0.0136422, 0.118997],
+        ),
+        six_digits(
+            "p for 1 GB in 2 h", m.loss_for_rate(8e9 / 7200, 0.1, SIZES), [0.00148934, 0.0110502, 0.0963879]
+        ),
     ]
 
 
@@ -141,7 +192,9 @@ def overshoot() -> list[Check]:
     p = 1 / 256
     size, rtt = 1500, 0.1
     return [
-        six_digits("signals and packets at p = 1/256", [m.overshoot_signals(p), m.overshoot_packets(p)], [4, 1024]),
+        six_digits(
+            "signals and packets at p = 1/256", [m.overshoot_signals(p), m.overshoot_packets(p)], [4, 1024]
+        ),
         six_digits("packets at p = 1e-3, 1e-4", m.overshoot_packets([1e-3, 1e-4]), [4982.89, 66438.6]),
         six_digits("bytes of 1024 packets of 1500", m.overshoot_packets(p) * size, 1.536e6),
         six_digits(
@@ -149,7 +202,11 @@ def overshoot() -> list[Check]:
             [m.average_window(p, 1), m.average_window(p, 1) * size, m.bandwidth(p, rtt, size, 1)],
             [16, 24e3, 1.92e6],
         ),
-        six_digits("peak window (packets, bytes) and rate", [1 / p, size / p, 8 * size / p / rtt], [256, 384e3, 30.72e6]),
+        six_digits(
+            "peak window (packets, bytes) and rate",
+            [1 / p, size / p, 8 * size / p / rtt],
+            [256, 384e3, 30.72e6],
+        ),
         six_digits("overshoot factor", m.overshoot_factor(p), 16),
     ]
 
@@ -160,8 +217,14 @@ def modem() -> list[Check]:
     packet, both = (float(j.packet_spacing(size, line)) for size in (1000, 1040))
     return [
         six_digits("1000 bytes at 28.8 kbit/s (ms)", packet * 1e3, 277.778),
-        six_digits("with an ack of 40 bytes, and the rest of 400 ms (ms)", [both * 1e3, 400 - both * 1e3], [288.889, 111.111]),
-        six_digits("peak window over 5 packets of queue, of 277.8 ms each", m.filled_window(5, 0.4, 0.2778), 6.43988),
+        six_digits(
+            "with an ack of 40 bytes, and the rest of 400 ms (ms)",
+            [both * 1e3, 400 - both * 1e3],
+            [288.889, 111.111],
+        ),
+        six_digits(
+            "peak window over 5 packets of queue, of 277.8 ms each", m.filled_window(5, 0.4, 0.2778), 6.43988
+        ),
         six_digits("1 GB at 250 kbit/s (h)", m.transfer_time(1e9, 250e3) / 3600, 8.88889),
     ]
 
@@ -171,7 +234,9 @@ pinned(
     "Equation (1), peak window under periodic loss",
     lambda: [
         six_digits(
-            "W at p = 1e-4, 1e-3, 0.01, 0.03, 0.1", m.peak_window([1e-4, 1e-3, 0.01, 0.03, 0.1]), [163.299, 51.6398, 16.3299, 9.42809, 5.16398]
+            "W at p = 1e-4, 1e-3, 0.01, 0.03, 0.1",
+            m.peak_window([1e-4, 1e-3, 0.01, 0.03, 0.1]),
+            [163.299, 51.6398, 16.3299, 9.42809, 5.16398],
         )
     ],
     points_at=["formula peak-window"],
@@ -192,7 +257,11 @@ pinned(
     tests=["tests/test_models_mathis97.py::test_the_constants_are_those_of_a_window_by_itself"],
 )
 pinned(
-    "M-E4", "Equation (4), simple bound", bound, points_at=["formula bandwidth-bound"], tests=["tests/test_models_mathis97.py::test_bandwidths_scale"]
+    "M-E4",
+    "Equation (4), simple bound",
+    bound,
+    points_at=["formula bandwidth-bound"],
+    tests=["tests/test_models_mathis97.py::test_bandwidths_scale"],
 )
 pinned(
     "M-E5",
@@ -205,7 +274,10 @@ pinned(
     "M-E6",
     "Equations (6) to (11), several congested gateways",
     chain,
-    {"the equations": "missing in the register's copy; derived from links that are full, random loss that adds up, and equation (3)"},
+    {
+        "the equations": "missing in the register's copy; derived from links that are full, random loss "
+        "that adds up, and equation (3)"
+    },
     points_at=["formula gateway-ratio", "formula path-loss"],
     tests=["tests/test_models_mathis97.py::test_losses_of_gateways_add_up"],
 )
@@ -250,7 +322,10 @@ pinned(
     "M-E17",
     "Modem arithmetic",
     modem,
-    {"time for a packet in the peak window": "277.8 ms, as the register rounds it; 6.44 packets without rounding"},
+    {
+        "time for a packet in the peak window": "277.8 ms, as the register rounds it; 6.44 packets without "
+        "rounding"
+    },
     points_at=["formula filled-window", "formula transfer-time", "formula packet-spacing"],
     tests=["tests/test_models_mathis97.py::test_a_filled_path_without_queue_is_the_bandwidth_delay_product"],
 )

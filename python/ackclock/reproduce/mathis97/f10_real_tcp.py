@@ -30,13 +30,17 @@ RULE = "reno"
     kind="REAL, CAP",
     title="A real TCP against the model",
     choices={
-        "sender": "the Linux kernel's TCP with its rule `reno`, all else as it comes: SACK, timestamps, RACK, tail loss probes. It opens its "
-        "window by the segments that an ack covers, so that delayed acks do not slow it (RFC 3465)",
-        "path": f"between two kernels in namespaces over the emulator, {RTT} ms, no queue; every 1/p-th packet lost, and packet {FIRST} before, to "
-        "end the initial slow-start",
-        "length": f"{', '.join(f'{s:g} s at p = {p:g}' for p, s in SECONDS.items())}; with --full {SECONDS_FULL:g} s each, as the paper's",
-        "p": "CA events per acknowledged packet, as the trace instruments (M-U4) find them in a capture at the sender",
-        "window": "payload acknowledged in the connection's time, times the mean round-trip time of the capture",
+        "sender": "the Linux kernel's TCP with its rule `reno`, all else as it comes: SACK, timestamps, "
+        "RACK, tail loss probes. It opens its window by the segments that an ack covers, so that "
+        "delayed acks do not slow it (RFC 3465)",
+        "path": f"between two kernels in namespaces over the emulator, {RTT} ms, no queue; every 1/p-th "
+        f"packet lost, and packet {FIRST} before, to end the initial slow-start",
+        "length": f"{', '.join(f'{s:g} s at p = {p:g}' for p, s in SECONDS.items())}; with --full "
+        f"{SECONDS_FULL:g} s each, as the paper's",
+        "p": "CA events per acknowledged packet, as the trace instruments (M-U4) find them in a capture at "
+        "the sender",
+        "window": "payload acknowledged in the connection's time, times the mean round-trip time of the "
+        "capture",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -45,7 +49,15 @@ def reproduce(setting: Setting) -> Outcome:
     rows = transfers(SECONDS_FULL if setting.full else None)
     if isinstance(rows, str):
         return Outcome([], skipped=rows)
-    checks = [within(f"every {1 / r['injected']:.0f}th packet lost: window (packets)", r["window"], r["model"], 0.25 * r["model"]) for r in rows]
+    checks = [
+        within(
+            f"every {1 / r['injected']:.0f}th packet lost: window (packets)",
+            r["window"],
+            r["model"],
+            0.25 * r["model"],
+        )
+        for r in rows
+    ]
     notes = [told(r) for r in rows]
     return Outcome(checks, {"transfers": pa.Table.from_pylist(rows)}, {"windows": figure(rows)}, notes)
 
@@ -55,7 +67,9 @@ def transfers(seconds: float | None) -> list[dict[str, Any]] | str:
     with tempfile.TemporaryDirectory() as folder:
         runs = [
             {
-                "path": probes.path(f"{RTT / 2}ms", {"kind": "periodic-loss", "every": round(1 / p), "first": FIRST}),
+                "path": probes.path(
+                    f"{RTT / 2}ms", {"kind": "periodic-loss", "every": round(1 / p), "first": FIRST}
+                ),
                 "seconds": seconds or length,
                 "parameters": {"net.ipv4.tcp_congestion_control": RULE},
                 "capture": f"{folder}/{i}.pcapng",
@@ -79,7 +93,16 @@ def row(injected: float, run: dict[str, Any], counted: dict[str, Any]) -> dict[s
         "rtt": found["rtt"]["mean"],
         "window": window,
         "model": C / found["p"] ** 0.5,
-        **{name: found[name] for name in ("ca_events", "non_ca_events", "other_losses", "packets_acked", "retransmitted_packets")},
+        **{
+            name: found[name]
+            for name in (
+                "ca_events",
+                "non_ca_events",
+                "other_losses",
+                "packets_acked",
+                "retransmitted_packets",
+            )
+        },
         "timeouts": len(found["timeouts"]),
         "kernel_retransmitted": counted["retransmitted"],
         "kernel_timeouts": counted["timeouts"],
@@ -89,16 +112,19 @@ def row(injected: float, run: dict[str, Any], counted: dict[str, Any]) -> dict[s
 def told(r: dict[str, Any]) -> str:
     """A transfer in a line."""
     return (
-        f"every {1 / r['injected']:.0f}th packet lost: p {r['p']:.4g}, round trip {1e3 * r['rtt']:.2f} ms, "
-        f"window sqrt(p) {r['window'] * r['p'] ** 0.5:.3f}; CA {r['ca_events']}, non-CA {r['non_ca_events']}, other {r['other_losses']}, "
-        f"timeouts {r['timeouts']}; sent again {r['retransmitted_packets']} by the capture, {r['kernel_retransmitted']} by the kernel's count"
+        f"every {1 / r['injected']:.0f}th packet lost: p {r['p']:.4g}, round trip {1e3 * r['rtt']:.2f} "
+        f"ms, window sqrt(p) {r['window'] * r['p'] ** 0.5:.3f}; CA {r['ca_events']}, non-CA "
+        f"{r['non_ca_events']}, other {r['other_losses']}, timeouts {r['timeouts']}; sent again "
+        f"{r['retransmitted_packets']} by the capture, {r['kernel_retransmitted']} by the kernel's "
+        "count"
     )
 
 
 def figure(rows: list[dict[str, Any]]) -> Any:
     """Windows against p."""
     fig, axes = scatter.figure(
-        "A real TCP against the model", f"Linux, rule `{RULE}`, {RTT} ms, periodic loss, no queue; open markers: runs with timeouts"
+        "A real TCP against the model",
+        f"Linux, rule `{RULE}`, {RTT} ms, periodic loss, no queue; open markers: runs with timeouts",
     )
     scatter.points(axes, 0, "transfers", *([r[name] for r in rows] for name in ("p", "window", "timeouts")))
     scatter.power_law(axes, [r["p"] for r in rows], C, -0.5, "equation (3), C = 1.22")

@@ -18,8 +18,10 @@ SHOWN = 3
     kind="SIM",
     title="Topology of several congested gateways",
     choices={
-        "picture": "missing in the register's copy; after M-E6: 2n gateways in a row, every second of the 2n - 1 lines congested, all of equal delay",
-        "connections": "one from end to end, and a local one over each congested line; their hosts stand at the gateways",
+        "picture": "missing in the register's copy; after M-E6: 2n gateways in a row, every second of the "
+        "2n - 1 lines congested, all of equal delay",
+        "connections": "one from end to end, and a local one over each congested line; their hosts stand "
+        "at the gateways",
         "other lines": "ten times the bandwidth",
     },
 )
@@ -27,7 +29,9 @@ def reproduce(setting: Setting) -> Outcome:
     """Builds the chain for n = 1 to 10 and looks at who uses which line, and at round-trip times."""
     chains = [gateways.Chain(n, 2e6, 50, ac.DropTail(limit="100packets")) for n in range(1, MOST + 1)]
     scenarios = [c.scenario(gateways.tcp()).but({"duration": "12s"}) for c in chains]
-    runs = run_all(scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, "M-F12"))
+    runs = run_all(
+        scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, "M-F12")
+    )
     rows = []
     for chain, run in zip(chains, runs, strict=True):
         rtt = {f["group"]: f["path_rtt"] for f in run.flows.to_pylist()}
@@ -50,18 +54,38 @@ def reproduce(setting: Setting) -> Outcome:
         exactly("gateways for n = 1 to 10", [r["gateways"] for r in rows], [2 * k for k in n]),
         exactly("congested lines", [r["congested"] for r in rows], n),
         exactly("lines that carry data", [r["used"] for r in rows], [2 * k - 1 for k in n]),
-        exactly("RTT_0 over RTT_i without queues", [round(r["ratio"], 6) for r in rows], [float(2 * k - 1) for k in n]),
+        exactly(
+            "RTT_0 over RTT_i without queues",
+            [round(r["ratio"], 6) for r in rows],
+            [float(2 * k - 1) for k in n],
+        ),
     ]
     return Outcome(checks, {"chains": pa.Table.from_pylist(rows)}, {"chain": picture()})
 
 
 def picture() -> Figure:
     """The chain with three congested gateways."""
-    fig, axes = style.figure(f"{SHOWN} congested gateways", "Thick: congested, bandwidth B; arrows: connections", size=(7.2, 2.6))
+    fig, axes = style.figure(
+        f"{SHOWN} congested gateways", "Thick: congested, bandwidth B; arrows: connections", size=(7.2, 2.6)
+    )
     last = 2 * SHOWN - 1
     for k in range(last):
-        axes.plot([k, k + 1], [0, 0], color=style.COLOURS[1] if k % 2 == 0 else "#999999", linewidth=5 if k % 2 == 0 else 1.5, zorder=1)
-    axes.plot(range(last + 1), [0] * (last + 1), "o", markersize=16, markerfacecolor="white", markeredgecolor="black", zorder=2)
+        axes.plot(
+            [k, k + 1],
+            [0, 0],
+            color=style.COLOURS[1] if k % 2 == 0 else "#999999",
+            linewidth=5 if k % 2 == 0 else 1.5,
+            zorder=1,
+        )
+    axes.plot(
+        range(last + 1),
+        [0] * (last + 1),
+        "o",
+        markersize=16,
+        markerfacecolor="white",
+        markeredgecolor="black",
+        zorder=2,
+    )
     for k in range(last + 1):
         axes.annotate(f"g{k}", (k, 0), ha="center", va="center", fontsize=8)
     arrow = {"arrowstyle": "->", "linewidth": 1.6}

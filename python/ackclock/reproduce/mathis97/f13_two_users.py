@@ -16,7 +16,9 @@ from ackclock.sweep import run_all
 )
 def reproduce(setting: Setting) -> Outcome:
     """Builds the paths of both users and measures their least round-trip times."""
-    scenarios = [s.but({"duration": "60s", "trace": ["samples"]}) for s in (modem.modem(0), modem.research(0.01))]
+    scenarios = [
+        s.but({"duration": "60s", "trace": ["samples"]}) for s in (modem.modem(0), modem.research(0.01))
+    ]
     home, laboratory = run_all(scenarios, workers=setting.workers)
     least = {}
     for name, run in ((modem.MODEM, home), (modem.RESEARCH, laboratory)):

@@ -12,7 +12,26 @@ from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, between, item, six_digits
 from ackclock.reproduce.mathis97 import modem, scatter, steady
 
-LOSSES = (0.0003, 0.0006, 0.001, 0.0013, 0.0016, 0.002, 0.003, 0.005, 0.007, 0.01, 0.013, 0.02, 0.03, 0.04, 0.055, 0.07, 0.1, 0.15)
+LOSSES = (
+    0.0003,
+    0.0006,
+    0.001,
+    0.0013,
+    0.0016,
+    0.002,
+    0.003,
+    0.005,
+    0.007,
+    0.01,
+    0.013,
+    0.02,
+    0.03,
+    0.04,
+    0.055,
+    0.07,
+    0.1,
+    0.15,
+)
 TARGET, RTT = 1e6, modem.SHARED / 1e3
 C = 0.93
 """Of random loss and delayed acks (M-T1d)."""
@@ -25,7 +44,11 @@ WARM = 30
 def rows(setting: Setting) -> list[dict[str, Any]]:
     """A row for each loss and size of segments."""
     seeds = range(1, 11 if setting.full else 3)
-    jobs = {(loss, seed): (modem.research(loss, seed=seed), WARM, 5000 if setting.full else 400) for loss in LOSSES for seed in seeds}
+    jobs = {
+        (loss, seed): (modem.research(loss, seed=seed), WARM, 5000 if setting.full else 400)
+        for loss in LOSSES
+        for seed in seeds
+    }
     spans = steady.each(setting, jobs, "M-F15")
     found = []
     for mss in modem.SIZES:
@@ -46,7 +69,9 @@ def rows(setting: Setting) -> list[dict[str, Any]]:
 
 
 def readings() -> dict[str, tuple[dict[str, Any], float]]:
-    """What else the research user may be: what is changed in its stack, and the constant that goes with it."""
+    """What else the research user may be: what is changed in its stack, and the constant that goes with
+    it.
+    """
     fine = {"estimator": ac.Rfc6298(min_rto="200ms", initial_rto="3s"), "timer": ac.timer.RestartOnAck()}
     return {
         "as declared": ({}, C),
@@ -60,13 +85,23 @@ def variants(setting: Setting) -> list[dict[str, Any]]:
     """Where each reading crosses 1 Mbit/s, over the scaled M-E14."""
     seconds = 2000 if setting.full else 200
     losses = [loss for loss in LOSSES if loss > 5e-4]
-    jobs = {(name, loss): (modem.research(loss, changes=changes), WARM, seconds) for name, (changes, _) in readings().items() for loss in losses}
+    jobs = {
+        (name, loss): (modem.research(loss, changes=changes), WARM, seconds)
+        for name, (changes, _) in readings().items()
+        for loss in losses
+    }
     spans = steady.each(setting, jobs, "M-F15")
     found = []
     for name, (_, c) in readings().items():
         for mss in modem.SIZES:
-            mine = [(loss, span.connections[f"{mss} bytes", modem.RESEARCH]) for (n, loss), span in spans.items() if n == name]
-            at = crossing([{"mss": mss, "loss": loss, "bandwidth": 8 * mss * x.rate} for loss, x in mine], mss)
+            mine = [
+                (loss, span.connections[f"{mss} bytes", modem.RESEARCH])
+                for (n, loss), span in spans.items()
+                if n == name
+            ]
+            at = crossing(
+                [{"mss": mss, "loss": loss, "bandwidth": 8 * mss * x.rate} for loss, x in mine], mss
+            )
             limit = c**2 * float(m.loss_for_rate(TARGET, RTT, mss))
             found.append({"reading": name, "mss": mss, "crossing": at, "over": at / limit})
     return found
@@ -75,7 +110,13 @@ def variants(setting: Setting) -> list[dict[str, Any]]:
 def crossing(found: list[dict[str, Any]], mss: int, rate: float = TARGET) -> float:
     """Loss at which the bandwidth falls below `rate`, between the logarithms of the neighbours."""
     mine = [r for r in found if r["mss"] == mss]
-    return float(np.exp(np.interp(-np.log(rate), [-np.log(r["bandwidth"]) for r in mine], [np.log(r["loss"]) for r in mine])))
+    return float(
+        np.exp(
+            np.interp(
+                -np.log(rate), [-np.log(r["bandwidth"]) for r in mine], [np.log(r["loss"]) for r in mine]
+            )
+        )
+    )
 
 
 @item(
@@ -94,22 +135,38 @@ def reproduce(setting: Setting) -> Outcome:
     """Three sizes of segments, loss from 0.03 to 15 %."""
     found = rows(setting)
     limits = np.atleast_1d(m.loss_for_rate(TARGET, RTT, modem.SIZES))
-    checks = [six_digits("p for 1 Mbit/s at 0.1 s, 536, 1460, 4312 bytes (M-E14)", limits, [0.00183869, 0.0136422, 0.118997])]
+    checks = [
+        six_digits(
+            "p for 1 Mbit/s at 0.1 s, 536, 1460, 4312 bytes (M-E14)",
+            limits,
+            [0.00183869, 0.0136422, 0.118997],
+        )
+    ]
     for mss, limit in zip(modem.SIZES, limits, strict=True):
         expected = C**2 * float(limit)
-        checks.append(between(f"loss at which {mss} bytes fall below 1 Mbit/s, over C^2 p", crossing(found, mss) / expected, 1 / FACTOR, FACTOR))
+        checks.append(
+            between(
+                f"loss at which {mss} bytes fall below 1 Mbit/s, over C^2 p",
+                crossing(found, mss) / expected,
+                1 / FACTOR,
+                FACTOR,
+            )
+        )
     notes = [
         f"{mss} bytes: 1 Mbit/s up to a loss of {100 * crossing(found, mss):.3g} %, M-E14 {100 * limit:.3g} %"
         for mss, limit in zip(modem.SIZES, limits, strict=True)
     ]
     at = next(r for r in found if (r["mss"], r["loss"]) == (536, 0.03))
     notes.append(
-        f"3 % loss, 536 bytes: window {at['window']:.2f}, {at['bandwidth'] / 1e3:.0f} kbit/s, {at['timeouts']} timeouts (the paper: 5, about 250)"
+        f"3 % loss, 536 bytes: window {at['window']:.2f}, {at['bandwidth'] / 1e3:.0f} kbit/s, "
+        f"{at['timeouts']} timeouts (the paper: 5, about 250)"
     )
     tried = variants(setting)
     for name in readings():
         over = ", ".join(f"{r['over']:.2f}" for r in tried if r["reading"] == name)
-        notes.append(f"{name}: loss at the crossing over C^2 p, {', '.join(map(str, modem.SIZES))} bytes: {over}")
+        notes.append(
+            f"{name}: loss at the crossing over C^2 p, {', '.join(map(str, modem.SIZES))} bytes: {over}"
+        )
     tables = {"losses": pa.Table.from_pylist(found), "readings": pa.Table.from_pylist(tried)}
     return Outcome(checks, tables, {"research": picture(found)}, notes)
 
@@ -126,7 +183,9 @@ def picture(found: list[dict[str, Any]]) -> Figure:
         mine = [r for r in found if r["mss"] == mss]
         p = np.array([r["loss"] for r in mine])
         axes.plot(p, m.bandwidth(p, RTT, mss, C) / 1e6, color=style.COLOURS[i], linewidth=1.1)
-        scatter.points(axes, i, f"{mss} bytes", p, [r["bandwidth"] / 1e6 for r in mine], [r["timeouts"] for r in mine])
+        scatter.points(
+            axes, i, f"{mss} bytes", p, [r["bandwidth"] / 1e6 for r in mine], [r["timeouts"] for r in mine]
+        )
     axes.plot([], [], color="#555555", linewidth=1.1, label=f"equation (3), C = {C:g}")
     axes.axhline(1, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
     scatter.plain(axes.yaxis, [0.01, 0.03, 0.1, 0.3, 1, 3, 10])

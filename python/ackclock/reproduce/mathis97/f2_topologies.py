@@ -20,8 +20,12 @@ def paths() -> dict[str, ac.Single]:
     """The three links between S and K."""
     red = ac.Red(limit=f"{LIMIT}packets", min_th="5packets", max_th="15packets", max_p=0.1)
     return {
-        "random loss": ac.Single(ac.Link(lossy.RATE, DELAY, faults=[{"kind": "loss", "p": P, "of": "data"}]), rtt="links"),
-        "drop-tail": ac.Single(ac.Link("1500kbit/s", DELAY, ac.DropTail(limit=f"{LIMIT}packets")), rtt="links"),
+        "random loss": ac.Single(
+            ac.Link(lossy.RATE, DELAY, faults=[{"kind": "loss", "p": P, "of": "data"}]), rtt="links"
+        ),
+        "drop-tail": ac.Single(
+            ac.Link("1500kbit/s", DELAY, ac.DropTail(limit=f"{LIMIT}packets")), rtt="links"
+        ),
         "RED": ac.Single(ac.Link("1500kbit/s", DELAY, red), rtt="links"),
     }
 
@@ -31,7 +35,8 @@ def paths() -> dict[str, ac.Single]:
     kind="SIM",
     title="The three links of the simulations: random loss, drop-tail, RED",
     choices={
-        "numbers": f"the figure names none: 30 ms one way; loss of {P:g}; 1.5 Mbit/s with queues of {LIMIT} packets, RED's thresholds at 5 and 15",
+        "numbers": f"the figure names none: 30 ms one way; loss of {P:g}; 1.5 Mbit/s with queues of "
+        f"{LIMIT} packets, RED's thresholds at 5 and 15",
         "TCP": "FACK with rate-halving, an ack for each packet, so that the receiver adds no time",
     },
 )
@@ -39,7 +44,10 @@ def reproduce(setting: Setting) -> Outcome:
     """One transfer over each, and what the link says of its losses."""
     tcp = ac.Stack("fack-rh+per-ack", ack="every", timestamps=True, rcv_buf="4MiB", snd_buf="4MiB")
     options = {"duration": f"{SECONDS}s", "measure_from": "20s"}
-    runs = run_all([ac.Scenario.of(path, ac.Bulk(), {"tcp": tcp}, **options) for path in paths().values()], workers=setting.workers)
+    runs = run_all(
+        [ac.Scenario.of(path, ac.Bulk(), {"tcp": tcp}, **options) for path in paths().values()],
+        workers=setting.workers,
+    )
     rows: dict[str, dict[str, Any]] = {}
     for name, run in zip(paths(), runs, strict=True):
         (flow,), link = run.flows.to_pylist(), run.links.to_pylist()[0]
@@ -58,8 +66,18 @@ def reproduce(setting: Setting) -> Outcome:
         }
     a, b, c = rows.values()
     checks = [
-        within("(a) share of the packets lost on the wire", a["dropped_wire"] / a["packets"], P, 4 * (P / a["packets"]) ** 0.5),
-        at_most("(a) mean round-trip time above the smallest (ms)", 1e3 * (a["rtt_mean"] - a["rtt_min"]), 1, "constant: at most"),
+        within(
+            "(a) share of the packets lost on the wire",
+            a["dropped_wire"] / a["packets"],
+            P,
+            4 * (P / a["packets"]) ** 0.5,
+        ),
+        at_most(
+            "(a) mean round-trip time above the smallest (ms)",
+            1e3 * (a["rtt_mean"] - a["rtt_min"]),
+            1,
+            "constant: at most",
+        ),
         at_most("(a) mean queue (packets)", a["queue_mean"], 0.01, "none"),
         exactly("(b) losses on the wire", b["dropped_wire"], 0),
         exactly("(b) longest queue", b["queue_max"], LIMIT),

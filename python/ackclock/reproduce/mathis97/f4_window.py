@@ -44,17 +44,30 @@ def reproduce(setting: Setting) -> Outcome:
     ]
     three, five = ten.fits(rows)
     notes = [
-        f"runs without timeouts: N = {three.n}, C = {three.c:.3f} by equation (3); C = {five.c:.3f}, k = {five.k:.3f} by equation (5)",
+        f"runs without timeouts: N = {three.n}, C = {three.c:.3f} by equation (3); C = {five.c:.3f}, k "
+        f"= {five.k:.3f} by equation (5)",
         f"runs of all sizes and delays together lie {100 * five.spread:.1f} % about equation (5)",
     ]
     subtitle = "FACK-RH, delayed acks, random loss, no queue; open markers: runs with timeouts"
-    fig, axes = scatter.figure("Windows against loss", subtitle, "p: congestion signals per acknowledged packet", "BW RTT/MSS (packets)")
+    fig, axes = scatter.figure(
+        "Windows against loss",
+        subtitle,
+        "p: congestion signals per acknowledged packet",
+        "BW RTT/MSS (packets)",
+    )
     p = [r["signals"] for r in rows]
     scatter.power_law(axes, p, 1.0, -0.5, "C = 1")
     for i, one_way in enumerate(lossy.DELAYS):
         mine = [r for r in rows if r["one_way"] == one_way]
         scatter.points(
-            axes, i, f"{one_way * 1e3:g} ms one way", [r["signals"] for r in mine], [r["window"] for r in mine], [r["timeouts"] for r in mine]
+            axes,
+            i,
+            f"{one_way * 1e3:g} ms one way",
+            [r["signals"] for r in mine],
+            [r["window"] for r in mine],
+            [r["timeouts"] for r in mine],
         )
     axes.legend(loc="best", fontsize=9)
-    return Outcome(checks, {"runs": lossy.table(rows), "timeouts": pa.Table.from_pylist(steps)}, {"windows": fig}, notes)
+    return Outcome(
+        checks, {"runs": lossy.table(rows), "timeouts": pa.Table.from_pylist(steps)}, {"windows": fig}, notes
+    )

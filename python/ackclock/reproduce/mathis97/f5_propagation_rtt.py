@@ -9,7 +9,10 @@ from matplotlib.figure import Figure
 from ackclock.reproduce.item import Outcome, Setting, at_least, item
 from ackclock.reproduce.mathis97 import bottleneck, scatter
 
-SUBTITLE = "Reno, delayed acks, 1024-byte packets; drop-tail queues of 5 to 30 packets, 10 kbit/s to 10 Mbit/s, 60 ms"
+SUBTITLE = (
+    "Reno, delayed acks, 1024-byte packets; drop-tail queues of 5 to 30 packets, 10 kbit/s to 10 "
+    "Mbit/s, 60 ms"
+)
 
 
 def spread(rows: Iterable[dict[str, Any]], window: str) -> float:
@@ -18,7 +21,14 @@ def spread(rows: Iterable[dict[str, Any]], window: str) -> float:
     return max(c) / min(c)
 
 
-def picture(rows: list[dict[str, Any]], window: str, title: str, ylabel: str, above: float = 0.0, above_label: str = "") -> Figure:
+def picture(
+    rows: list[dict[str, Any]],
+    window: str,
+    title: str,
+    ylabel: str,
+    above: float = 0.0,
+    above_label: str = "",
+) -> Figure:
     """Windows against loss, a group for each queue, beside equation (5), and so many times that if wanted."""
     fig, axes = scatter.figure(title, SUBTITLE, ylabel=ylabel)
     c, k = bottleneck.TABLE_4
@@ -28,7 +38,14 @@ def picture(rows: list[dict[str, Any]], window: str, title: str, ylabel: str, ab
         scatter.power_law(axes, p, above * c, k, above_label, linestyle=(0, (4, 2)))
     for i, queue in enumerate(bottleneck.QUEUES):
         mine = [r for r in rows if r["queue"] == queue]
-        scatter.points(axes, i, f"queue {queue}", [r["p"] for r in mine], [r[window] for r in mine], [r["timeouts"] for r in mine])
+        scatter.points(
+            axes,
+            i,
+            f"queue {queue}",
+            [r["p"] for r in mine],
+            [r[window] for r in mine],
+            [r["timeouts"] for r in mine],
+        )
     axes.legend(loc="best", fontsize=9)
     return fig
 
@@ -43,11 +60,23 @@ def reproduce(setting: Setting) -> Outcome:
     """All bandwidths with all queues; the queueing delay is left out of the round-trip time."""
     rows = bottleneck.grid(setting, {"Reno": bottleneck.reno()}, "M-F5")
     by_propagation, measured = spread(rows, "propagation_window"), spread(rows, "window")
-    checks = [at_least("spread of window sqrt(p), largest over smallest", by_propagation, 3 * measured, "at least 3 times that of M-F6")]
+    checks = [
+        at_least(
+            "spread of window sqrt(p), largest over smallest",
+            by_propagation,
+            3 * measured,
+            "at least 3 times that of M-F6",
+        )
+    ]
     ratios = [r["ratio"] for r in rows]
     notes = [
         f"bandwidth-delay product over queue: {max(ratios):.4f} to 1/{1 / min(ratios):.1f}",
         f"spread with the round-trip time measured by the connection (M-F6): {measured:.3f}",
     ]
-    fig = picture(rows, "propagation_window", "Without the queue's delay the model does not fit", "BW RTT/MSS (packets), RTT without queue")
+    fig = picture(
+        rows,
+        "propagation_window",
+        "Without the queue's delay the model does not fit",
+        "BW RTT/MSS (packets), RTT without queue",
+    )
     return Outcome(checks, {"runs": pa.Table.from_pylist(rows)}, {"windows": fig}, notes)

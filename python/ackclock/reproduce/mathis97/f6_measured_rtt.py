@@ -34,9 +34,14 @@ def readings() -> dict[str, ac.Stack]:
     return {
         "as declared": plain,
         "no timestamps": plain.but(timestamps=False, mss=f"{bottleneck.PACKET - 40}B"),
-        "halves in bytes": plain.but(window=ac.window.Reno(initial_window="segments", initial_segs=1, byte_counting=False)),
+        "halves in bytes": plain.but(
+            window=ac.window.Reno(initial_window="segments", initial_segs=1, byte_counting=False)
+        ),
         "RFC 6298's timer": plain.but(estimator=ac.Rfc6298(initial_rto="3s"), timer=ac.timer.RestartOnAck()),
-        "ticks of 100 ms": plain.but(estimator=ac.Lite(tick="100ms"), timer=ac.timer.RestartOnAck(heartbeat="100ms", fast_retransmit=True)),
+        "ticks of 100 ms": plain.but(
+            estimator=ac.Lite(tick="100ms"),
+            timer=ac.timer.RestartOnAck(heartbeat="100ms", fast_retransmit=True),
+        ),
     }
 
 
@@ -51,7 +56,15 @@ def variants(setting: Setting) -> list[dict[str, Any]]:
         for queue in (5, 10):
             slow = [r for r in mine if bottleneck.slow(r) and r["queue"] == queue]
             far, timeouts = over(slow, c, k), sum(r["timeouts"] for r in mine if r["queue"] == queue)
-            found.append({"reading": name, "queue": queue, "least": float(far.min()), "most": float(far.max()), "timeouts": timeouts})
+            found.append(
+                {
+                    "reading": name,
+                    "queue": queue,
+                    "least": float(far.min()),
+                    "most": float(far.max()),
+                    "timeouts": timeouts,
+                }
+            )
     return found
 
 
@@ -61,18 +74,23 @@ def variants(setting: Setting) -> list[dict[str, Any]]:
     title="The same, round-trip time measured by the connection",
     choices={
         **bottleneck.CHOICES,
-        "equation (5)": "for points: C = 0.752, k = -0.524, which table 4 has for Reno with delayed acks; outliers are compared with the fit to the "
-        "others here",
+        "equation (5)": "for points: C = 0.752, k = -0.524, which table 4 has for Reno with delayed acks; "
+        "outliers are compared with the fit to the others here",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """All bandwidths with all queues; Reno, NewReno, SACK and FACK with rate-halving."""
-    rows = bottleneck.grid(setting, {name: stock.tcp(preset, bottleneck.PACKET) for name, preset in STACKS.items()}, "M-F6")
+    rows = bottleneck.grid(
+        setting, {name: stock.tcp(preset, bottleneck.PACKET) for name, preset in STACKS.items()}, "M-F6"
+    )
     reno = [r for r in rows if r["stack"] == "Reno"]
     fast, slow = [r for r in reno if not bottleneck.slow(r)], [r for r in reno if bottleneck.slow(r)]
     c, k = fit(fast)
     near, far = over(fast, c, k), over(slow, c, k)
-    by_queue = {queue: [f for f, r in zip(far, slow, strict=True) if r["queue"] == queue] for queue in bottleneck.QUEUES}
+    by_queue = {
+        queue: [f for f, r in zip(far, slow, strict=True) if r["queue"] == queue]
+        for queue in bottleneck.QUEUES
+    }
     by_place: dict[Any, list[float]] = {}
     for r in rows:
         by_place.setdefault((r["bandwidth"], r["queue"]), []).append(r["c"])
@@ -82,29 +100,45 @@ def reproduce(setting: Setting) -> Outcome:
         if r["stack"] != "FACK":
             classic.setdefault((r["bandwidth"], r["queue"]), []).append(r["c"])
     checks = [
-        between("windows over those of equation (5), packet time up to 200 ms", over(fast, *bottleneck.TABLE_4), 0.8, 1.2),
+        between(
+            "windows over those of equation (5), packet time up to 200 ms",
+            over(fast, *bottleneck.TABLE_4),
+            0.8,
+            1.2,
+        ),
         stated(
             "the outliers are the runs with a packet time over 200 ms",
-            f"those lie {far.min():.3f} to {far.max():.3f} above the fit, the others {near.min():.3f} to {near.max():.3f}",
+            f"those lie {far.min():.3f} to {far.max():.3f} above the fit, the others {near.min():.3f} "
+            f"to {near.max():.3f}",
             far.min() > near.max(),
             "all of them above all others",
         ),
-        *(between(f"outliers over the fit, queue {queue}", by_queue[queue], 0.88 * ROOT2, 1.12 * ROOT2) for queue in bottleneck.QUEUES),
+        *(
+            between(f"outliers over the fit, queue {queue}", by_queue[queue], 0.88 * ROOT2, 1.12 * ROOT2)
+            for queue in bottleneck.QUEUES
+        ),
         at_most("Reno, NewReno, SACK and FACK apart in window sqrt(p)", apart, 0.1, "at most"),
     ]
     alike = max(max(v) / min(v) - 1 for v in classic.values())
     against = over(slow, *bottleneck.TABLE_4)
     notes = [
         f"fit to the runs with packet times up to 200 ms: C = {c:.3f}, k = {k:.3f}",
-        f"Reno, NewReno and SACK are at most {100 * alike:.1f} % apart; with FACK the most at {worst[0] / 1e3:g} kbit/s, queue {worst[1]}",
+        f"Reno, NewReno and SACK are at most {100 * alike:.1f} % apart; with FACK the most at "
+        f"{worst[0] / 1e3:g} kbit/s, queue {worst[1]}",
         f"outliers over equation (5) as table 4 has it: {against.min():.3f} to {against.max():.3f}",
         "Packets of a cycle on the slowest line, and those that delayed acks take with the same queue: "
-        + ", ".join(f"queue {q}: {1 / least(slow, q):.0f} and {1 / least(fast, q):.0f}" for q in bottleneck.QUEUES),
+        + ", ".join(
+            f"queue {q}: {1 / least(slow, q):.0f} and {1 / least(fast, q):.0f}" for q in bottleneck.QUEUES
+        ),
     ]
     title = "With the round-trip time that the connection measures it fits"
     tried = variants(setting)
     notes += [
-        f"{r['reading']}, queue {r['queue']}: outliers {r['least']:.3f} to {r['most']:.3f} above the fit; {r['timeouts']} timeouts" for r in tried
+        (
+            f"{r['reading']}, queue {r['queue']}: outliers {r['least']:.3f} to {r['most']:.3f} above "
+            f"the fit; {r['timeouts']} timeouts"
+        )
+        for r in tried
     ]
     fig = picture(reno, "window", title, "BW RTT/MSS (packets), RTT as sampled", ROOT2, "sqrt(2) times that")
     tables = {"runs": pa.Table.from_pylist(rows), "readings": pa.Table.from_pylist(tried)}

@@ -30,8 +30,17 @@ def minima() -> list[Check]:
         )
         samples = s.simulate(workers=1).traces["samples"]
         # The handshake's sample carries no data.
-        rtt = samples.filter(pc.and_(pc.equal(samples["connection"], 0), pc.is_valid(samples["rtt"])))["rtt"].to_numpy()[1:]
-        checks.append(within(f"least round-trip time (ms) of {phase.NAMES[i]}", 1e3 * float(rtt.min()), phase.minimum(delay), 1))
+        rtt = samples.filter(pc.and_(pc.equal(samples["connection"], 0), pc.is_valid(samples["rtt"])))[
+            "rtt"
+        ].to_numpy()[1:]
+        checks.append(
+            within(
+                f"least round-trip time (ms) of {phase.NAMES[i]}",
+                1e3 * float(rtt.min()),
+                phase.minimum(delay),
+                1,
+            )
+        )
     return checks
 
 
@@ -67,8 +76,8 @@ def sweep(setting: Setting) -> list[dict[str, Any]]:
     title="Topology of phase effects, and where they come and go",
     choices={
         **phase.CHOICES,
-        "sweep of delta": f"queue of {LIMIT} packets, 0.3 to 25 ms in steps of 0.4, 200 s, four starts (--full: 0.1 to 40 ms in steps of 0.1, 500 s, "
-        "ten)",
+        "sweep of delta": f"queue of {LIMIT} packets, 0.3 to 25 ms in steps of 0.4, 200 s, four starts "
+        "(--full: 0.1 to 40 ms in steps of 0.1, 500 s, ten)",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -80,17 +89,23 @@ def reproduce(setting: Setting) -> Outcome:
         equal = int((apart <= EQUAL).sum())
         gains = sum(r["ratio"] > 1 for r in rows if r["queue"] == kind)
         notes.append(
-            f"{kind}: the larger bandwidth is {apart.min():.2f} (delta {deltas[apart.argmin()]:g} ms) to {apart.max():.2f} times "
-            f"({deltas[apart.argmax()]:g} ms) the smaller, mean over starts; less than {EQUAL:g} times at {equal} of {deltas.size} "
-            f"values of delta; TCP2 has more in {gains} of {sum(r['queue'] == kind for r in rows)} runs"
+            f"{kind}: the larger bandwidth is {apart.min():.2f} (delta {deltas[apart.argmin()]:g} ms) "
+            f"to {apart.max():.2f} times ({deltas[apart.argmax()]:g} ms) the smaller, mean over "
+            f"starts; less than {EQUAL:g} times at {equal} of {deltas.size} values of delta; TCP2 has "
+            f"more in {gains} of {sum(r['queue'] == kind for r in rows)} runs"
         )
     return Outcome(minima(), {"delta": pa.Table.from_pylist(rows)}, {"delta": picture(rows)}, notes)
 
 
 def means(rows: list[dict[str, Any]], kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """The larger bandwidth over the smaller by delta, geometric mean over the starts, since which connection gains depends on them."""
+    """The larger bandwidth over the smaller by delta, geometric mean over the starts, since which connection
+    gains depends on them.
+    """
     deltas = sorted({r["delta"] for r in rows})
-    logs = [np.mean([abs(np.log(r["ratio"])) for r in rows if (r["queue"], r["delta"]) == (kind, d)]) for d in deltas]
+    logs = [
+        np.mean([abs(np.log(r["ratio"])) for r in rows if (r["queue"], r["delta"]) == (kind, d)])
+        for d in deltas
+    ]
     return np.array(deltas), np.exp(logs)
 
 
@@ -102,11 +117,20 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
     )
     top = max(r["delta"] for r in rows)
     for n in range(int(2 * (top - phase.NEAR) / phase.SERVICE) + 1):
-        axes.axvline(phase.NEAR + n * phase.SERVICE / 2, color="#cccccc", linewidth=0.9, linestyle=(0, (2, 2)))
+        axes.axvline(
+            phase.NEAR + n * phase.SERVICE / 2, color="#cccccc", linewidth=0.9, linestyle=(0, (2, 2))
+        )
     axes.axhline(1, color="#999999", linewidth=0.9)
     for i, kind in enumerate(phase.QUEUES):
         mine = [r for r in rows if r["queue"] == kind]
-        axes.plot([r["delta"] for r in mine], [r["ratio"] for r in mine], ".", color=style.COLOURS[i], markersize=3, alpha=0.6)
+        axes.plot(
+            [r["delta"] for r in mine],
+            [r["ratio"] for r in mine],
+            ".",
+            color=style.COLOURS[i],
+            markersize=3,
+            alpha=0.6,
+        )
         axes.plot(*means(rows, kind), label=f"{kind}: larger over smaller, mean", **style.line(i))
     axes.plot([phase.DELTA], [648 / 133], "k*", markersize=11, label="the paper's table 2")
     axes.set(

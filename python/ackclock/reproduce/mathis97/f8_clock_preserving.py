@@ -35,7 +35,9 @@ def single_loss(row: str, window: int) -> ac.Scenario:
         "window.increase_segs": 0,
     }
     link = ac.Link(lossy.RATE, "30ms", faults=[{"kind": "segment-loss", "offset": f"{(LOST - 1) * size}B"}])
-    base = ac.Scenario.of(ac.Single(link, rtt="links"), ac.Fixed(size=f"{2 * LOST * size}B"), {"tcp": stack}, duration="60s")
+    base = ac.Scenario.of(
+        ac.Single(link, rtt="links"), ac.Fixed(size=f"{2 * LOST * size}B"), {"tcp": stack}, duration="60s"
+    )
     return base.but({f"stacks.tcp.{key}": value for key, value in keys.items()})
 
 
@@ -43,13 +45,20 @@ def smallest(setting: Setting) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """For each TCP the smallest window from which on a single loss needs no timeout, and all the runs."""
     cases = [(row, window) for row in lossy.ROWS for window in WINDOWS]
     runs = run_all([single_loss(*case) for case in cases], workers=setting.workers)
-    rows = [{"row": row, "window": w, "timeouts": run.flows.to_pylist()[0]["timeouts"]} for (row, w), run in zip(cases, runs, strict=True)]
-    return {name: 1 + max(r["window"] for r in rows if r["row"] == name and r["timeouts"]) for name in lossy.ROWS}, rows
+    rows = [
+        {"row": row, "window": w, "timeouts": run.flows.to_pylist()[0]["timeouts"]}
+        for (row, w), run in zip(cases, runs, strict=True)
+    ]
+    return {
+        name: 1 + max(r["window"] for r in rows if r["row"] == name and r["timeouts"]) for name in lossy.ROWS
+    }, rows
 
 
 def half_way(losses: list[float], shares: list[float]) -> float:
     """The loss at which the share comes below one half, between two points by the logarithm."""
-    for (p, s), (q, t) in zip(zip(losses, shares, strict=True), zip(losses[1:], shares[1:], strict=True), strict=False):
+    for (p, s), (q, t) in zip(
+        zip(losses, shares, strict=True), zip(losses[1:], shares[1:], strict=True), strict=False
+    ):
         if s >= 0.5 > t:
             return float(np.exp(np.interp(0.5, [t, s], [np.log(q), np.log(p)])))
     return float("inf") if shares[-1] >= 0.5 else losses[0]
@@ -71,10 +80,19 @@ def checks(curves: dict[str, list[float]], losses: list[float], windows: dict[st
         at = {row: half_way(losses, curves[row]) for row in block}
         ranked = sorted(at, key=lambda row: -at[row])
         got = ", ".join(f"{row} {at[row]:.3f}" for row in ranked)
-        found.append(stated(f"loss at which half of the adjustments are halvings, {word}", got, ranked[0].startswith("FACK"), "FACK-RH last"))
+        found.append(
+            stated(
+                f"loss at which half of the adjustments are halvings, {word}",
+                got,
+                ranked[0].startswith("FACK"),
+                "FACK-RH last",
+            )
+        )
     for row in lossy.ROWS:
         if row.startswith("FACK"):
-            found.append(exactly(f"{row}: a single loss in a window of 3 needs no timeout", windows[row] <= 3, True))
+            found.append(
+                exactly(f"{row}: a single loss in a window of 3 needs no timeout", windows[row] <= 3, True)
+            )
         else:
             found.append(exactly(f"{row}: smallest window that survives a single loss", windows[row], 4))
     return found
@@ -87,31 +105,50 @@ def checks(curves: dict[str, list[float]], losses: list[float], windows: dict[st
     choices={
         **ten.CHOICES,
         "losses": "0.001 to 0.3 in steps, and the three of table 4",
-        "single-loss test": "a constant window, one segment in the middle of a transfer lost; a window suffices when no larger one times out either",
+        "single-loss test": "a constant window, one segment in the middle of a transfer lost; a window "
+        "suffices when no larger one times out either",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """All ten at losses up to 0.3; and the smallest windows that recover."""
     losses = sorted({*lossy.grid(1e-3, 0.3, 12 if setting.full else 7), *ten.PLACES})
     cycles = 2000 if setting.full else 400
-    cases = [lossy.Case(row, p, cycles=cycles if p > 5e-3 else cycles / 2) for row in lossy.ROWS for p in losses]
+    cases = [
+        lossy.Case(row, p, cycles=cycles if p > 5e-3 else cycles / 2) for row in lossy.ROWS for p in losses
+    ]
     rows = lossy.measure(setting, cases, "ten TCPs")
     curves = {row: [ten.share(r) for r in rows if r["row"] == row] for row in lossy.ROWS}
     windows, tests = smallest(setting)
     fig, axes = style.figure(
-        "Downward adjustments that keep the clock", "Random loss, no queue; solid: an ack for each packet, dashed: delayed acks", (7.8, 5)
+        "Downward adjustments that keep the clock",
+        "Random loss, no queue; solid: an ack for each packet, dashed: delayed acks",
+        (7.8, 5),
     )
     with mpl.rc_context(style.SETTINGS):
         for i, row in enumerate(lossy.ROWS):
-            look = {"color": style.COLOURS[i % 5], "linestyle": "-" if row in ten.PLAIN else (0, (4, 2)), "marker": "osD^v"[i % 5], "markersize": 4}
+            look = {
+                "color": style.COLOURS[i % 5],
+                "linestyle": "-" if row in ten.PLAIN else (0, (4, 2)),
+                "marker": "osD^v"[i % 5],
+                "markersize": 4,
+            }
             axes.plot(losses, curves[row], label=row, **look)
-        axes.set(xscale="log", ylim=(0, 1.02), xlabel="loss of the link", ylabel="share of loss episodes that are CA events")
+        axes.set(
+            xscale="log",
+            ylim=(0, 1.02),
+            xlabel="loss of the link",
+            ylabel="share of loss episodes that are CA events",
+        )
         axes.grid(True, which="major")
         axes.legend(fontsize=8.5, ncols=2, loc="lower left")
     found = ", ".join(f"{row} {w}" for row, w in windows.items())
     notes = [
         f"Smallest window that survives a single loss: {found}.",
-        f"By footnote 14 the others need {FOOTNOTE}: its lost packet goes out on the fifth ack. With the usual third duplicate ack they need 4.",
+        f"By footnote 14 the others need {FOOTNOTE}: its lost packet goes out on the fifth ack. With "
+        "the usual third duplicate ack they need 4.",
     ]
-    tables = {"shares": pa.Table.from_pylist([ten.counted(r) for r in rows]), "single_loss": pa.Table.from_pylist(tests)}
+    tables = {
+        "shares": pa.Table.from_pylist([ten.counted(r) for r in rows]),
+        "single_loss": pa.Table.from_pylist(tests),
+    }
     return Outcome(checks(curves, losses, windows), tables, {"shares": fig}, notes)

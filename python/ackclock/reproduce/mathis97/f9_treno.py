@@ -35,15 +35,19 @@ EVEN, RANDOM = "every 1/p-th", "random"
     choices={
         "recovery": "FACK-RH (M-A8), as the paper has it",
         "path": "instead of two hosts of 1997: loss on the way there, the same delay both ways, no queue",
-        "loss": "every 1/p-th packet, each a signal of its own, and random loss, where those that share a round trip are one signal together",
-        "simulated checks": f"loss of {', '.join(map(str, INJECTED))}, round trips of {' and '.join(map(str, RTTS))} ms, as long as "
-        f"{SIGNALS} losses take ({SIGNALS_FULL} with --full), the first twentieth left out",
-        "scatter": f"{RUNS} runs of {SECONDS:g} s ({RUNS_FULL} with --full), random loss log-uniform in 0.0002 to 0.2, round trips log-uniform in "
-        "30 to 300 ms",
-        "real packets": f"ICMP echo between two kernels in namespaces over the emulator, {REAL_RTT} ms, every 1/p-th packet lost, "
-        f"{' s, '.join(f'{t:g}' for t in REAL_SECONDS.values())} s; with --full {SECONDS:g} s each, and the same with random loss",
+        "loss": "every 1/p-th packet, each a signal of its own, and random loss, where those that share a "
+        "round trip are one signal together",
+        "simulated checks": f"loss of {', '.join(map(str, INJECTED))}, round trips of "
+        f"{' and '.join(map(str, RTTS))} ms, as long as {SIGNALS} losses take "
+        f"({SIGNALS_FULL} with --full), the first twentieth left out",
+        "scatter": f"{RUNS} runs of {SECONDS:g} s ({RUNS_FULL} with --full), random loss log-uniform in "
+        "0.0002 to 0.2, round trips log-uniform in 30 to 300 ms",
+        "real packets": f"ICMP echo between two kernels in namespaces over the emulator, {REAL_RTT} ms, "
+        f"every 1/p-th packet lost, {' s, '.join(f'{t:g}' for t in REAL_SECONDS.values())} "
+        f"s; with --full {SECONDS:g} s each, and the same with random loss",
         "p": "CA events per acknowledged segment (M-U1), the initial slow start left out",
-        "window": "capacity times the mean of the connection's round-trip time samples, which delayed acks lengthen a little",
+        "window": "capacity times the mean of the connection's round-trip time samples, which delayed acks "
+        "lengthen a little",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -70,7 +74,9 @@ def simulated_checks(signals: int) -> list[dict[str, Any]]:
         for p in INJECTED:
             for rtt in RTTS:
                 seconds = signals / p * rtt * 1e-3 / (C / p**0.5)
-                found = probes.simulated(probes.path(f"{rtt / 2}ms", fault(loss, p)), probes.settings(seconds, warmup=seconds / 20))
+                found = probes.simulated(
+                    probes.path(f"{rtt / 2}ms", fault(loss, p)), probes.settings(seconds, warmup=seconds / 20)
+                )
                 rows.append(row("simulated", loss, p, rtt * 1e-3, found))
     return rows
 
@@ -85,7 +91,10 @@ def scattered(count: int, setting: Setting) -> list[dict[str, Any]]:
     rng = np.random.default_rng(1997)
     rows = []
     for i in range(count):
-        p, rtt = 10 ** rng.uniform(np.log10(2e-4), np.log10(0.2)), 10 ** rng.uniform(np.log10(0.03), np.log10(0.3))
+        p, rtt = (
+            10 ** rng.uniform(np.log10(2e-4), np.log10(0.2)),
+            10 ** rng.uniform(np.log10(0.03), np.log10(0.3)),
+        )
         path = probes.path(f"{rtt / 2 * 1e6:.0f}us", fault(RANDOM, p), seed=i + 1)
         found = probes.simulated(path, probes.settings(SECONDS))
         if found["p"]:
@@ -105,7 +114,9 @@ def over_packets(full: bool) -> tuple[list[dict[str, Any]], str | None]:
     found = probes.emulated(runs)
     if isinstance(found, str):
         return [], found
-    return [row("real packets", loss, p, REAL_RTT * 1e-3, f) for (loss, p), f in zip(wanted, found, strict=True)], None
+    return [
+        row("real packets", loss, p, REAL_RTT * 1e-3, f) for (loss, p), f in zip(wanted, found, strict=True)
+    ], None
 
 
 def row(world: str, loss: str, p: float, rtt: float, found: dict[str, Any]) -> dict[str, Any]:
@@ -141,16 +152,18 @@ def judged(r: dict[str, Any]) -> list[Check]:
 def told(r: dict[str, Any]) -> str:
     """A run in a line."""
     return (
-        f"{r['world']}, {r['loss']} lost, {r['injected']:g} over {r['injected_rtt'] * 1e3:g} ms: p {r['p']:.4g}, lost {r['lost']:.4g}, "
-        f"round trip {r['rtt'] * 1e3:.2f} ms, window sqrt(p) {r['window'] * r['p'] ** 0.5:.3f}; CA {r['ca_events']}, non-CA {r['non_ca_events']}, "
-        f"other {r['other_losses']}; found/model: Mathis {r['mathis']:.2f}, PFTK {r['pftk']:.2f}"
+        f"{r['world']}, {r['loss']} lost, {r['injected']:g} over {r['injected_rtt'] * 1e3:g} ms: p "
+        f"{r['p']:.4g}, lost {r['lost']:.4g}, round trip {r['rtt'] * 1e3:.2f} ms, window sqrt(p) "
+        f"{r['window'] * r['p'] ** 0.5:.3f}; CA {r['ca_events']}, non-CA {r['non_ca_events']}, other "
+        f"{r['other_losses']}; found/model: Mathis {r['mathis']:.2f}, PFTK {r['pftk']:.2f}"
     )
 
 
 def figure(runs: list[dict[str, Any]], real: list[dict[str, Any]]) -> Any:
     """Windows against p; runs with timeouts get open markers."""
     fig, axes = scatter.figure(
-        "TReno against the model", f"{len(runs)} probes of {SECONDS:g} s, random loss, no queue; open markers: runs with timeouts"
+        "TReno against the model",
+        f"{len(runs)} probes of {SECONDS:g} s, random loss, no queue; open markers: runs with timeouts",
     )
     for i, (label, rows) in enumerate((("simulated paths", runs), ("real packets, emulated path", real))):
         if rows:

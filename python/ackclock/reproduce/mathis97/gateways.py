@@ -33,26 +33,42 @@ class Chain:
         edges = []
         for k in range(2 * self.n - 1):
             congested = k % 2 == 0
-            line = {"rate": f"{self.rate * (1 if congested else 10):.0f}bit/s", "delay": f"{1e3 * self.delay:.0f}us"}
+            line = {
+                "rate": f"{self.rate * (1 if congested else 10):.0f}bit/s",
+                "delay": f"{1e3 * self.delay:.0f}us",
+            }
             there = ac.Link(**line, queue=self.queue if congested else wide)
             edges.append(
                 ac.Edge(
-                    f"g{k}", f"g{k + 1}", there, name=f"line {k // 2 + 1}" if congested else f"between {k // 2 + 1}", back=ac.Link(**line, queue=wide)
+                    f"g{k}",
+                    f"g{k + 1}",
+                    there,
+                    name=f"line {k // 2 + 1}" if congested else f"between {k // 2 + 1}",
+                    back=ac.Link(**line, queue=wide),
                 )
             )
         return ac.Graph(edges)
 
     def workload(self) -> list[Any]:
         """One connection from end to end, and a local one over each congested line."""
-        ends = [(END_TO_END, 0, 2 * self.n - 1), *((f"connection {i}", 2 * i - 2, 2 * i - 1) for i in range(1, self.n + 1))]
-        return [*(ac.Bulk(name=name, client=f"g{a}", server=f"g{b}", spread="1s") for name, a, b in ends), *(self.noise() if self.datagrams else ())]
+        ends = [
+            (END_TO_END, 0, 2 * self.n - 1),
+            *((f"connection {i}", 2 * i - 2, 2 * i - 1) for i in range(1, self.n + 1)),
+        ]
+        return [
+            *(ac.Bulk(name=name, client=f"g{a}", server=f"g{b}", spread="1s") for name, a, b in ends),
+            *(self.noise() if self.datagrams else ()),
+        ]
 
     def noise(self) -> list[Any]:
         """Datagrams over each congested line, one by one."""
         one = 8e6 * PACKET / self.rate
         each = {"rate": f"{self.rate:.0f}bit/s", "bytes": f"{PACKET}B", "periods": "exponential"}
         each |= {"on": f"{one:.0f}us", "off": f"{one * (1 / self.datagrams - 1):.0f}us"}
-        return [ac.UdpOnOff(name=f"datagrams {i}", client=f"g{2 * i - 2}", server=f"g{2 * i - 1}", **each) for i in range(1, self.n + 1)]
+        return [
+            ac.UdpOnOff(name=f"datagrams {i}", client=f"g{2 * i - 2}", server=f"g{2 * i - 1}", **each)
+            for i in range(1, self.n + 1)
+        ]
 
     def scenario(self, stack: ac.Stack, seed: int = 1) -> ac.Scenario:
         """All of them with one stack."""

@@ -1,4 +1,6 @@
-"""The path without a queue that loses packets at random or by count (M-F2a), the ten TCPs of table 4 on it, and what is measured of them."""
+"""The path without a queue that loses packets at random or by count (M-F2a), the ten TCPs of table 4 on it,
+and what is measured of them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ ROWS = {
 }
 """The rows of table 4: preset and acknowledgments."""
 RATE = "100Gbit/s"
-"""Thousands of times what the model predicts: a packet takes a tenth of a microsecond, and nothing queues for longer than a burst lasts."""
+"""Thousands of times what the model predicts: a packet takes a tenth of a microsecond, and nothing queues for
+longer than a burst lasts.
+"""
 CONSTANT = {"every": 1.31, "delayed": 0.93}
 """C for random loss (M-T1c, M-T1d), for the window to begin with and the time that a run takes."""
 STAMPS = 12
@@ -38,7 +42,9 @@ STAMPS = 12
 SIZES, DELAYS = (536, 1460, 4312), (0.003, 0.01, 0.03, 0.1, 0.3)
 """Segment sizes (bytes) and one-way delays (seconds) of M-F3; of the delays only the ends are stated."""
 CYCLES, WARM = 60, 8
-"""Mean intervals between losses in which a run is counted, and before. M-F3 wants 50 cycles; they are counted, not hoped for, where that matters."""
+"""Mean intervals between losses in which a run is counted, and before. M-F3 wants 50 cycles; they are
+counted, not hoped for, where that matters.
+"""
 LEAST = 2000
 """Packets that a run counts at least: at a loss of 0.3 most of the signals are no CA events."""
 
@@ -46,14 +52,19 @@ CHOICES = {
     "loss": "each data packet by itself; acks are not lost",
     "queue": f"none: the link has {RATE}; that the mean queue is far below a packet is a check",
     "one-way delays": "3, 10, 30, 100 and 300 ms; the paper names the ends",
-    "round-trip time": "mean of the timestamps' samples (RTTM), segments of the stated size plus 12 bytes of timestamps",
-    "beginning": "slow-start up to the model's window, and 8 mean intervals between losses, are not counted (M-U1, M-E16)",
-    "timer": "RFC 6298 with a floor of 1 s and no coarse clock; a fast retransmission restarts it, as in 4.4BSD (E-A1)",
+    "round-trip time": "mean of the timestamps' samples (RTTM), segments of the stated size plus 12 bytes "
+    "of timestamps",
+    "beginning": "slow-start up to the model's window, and 8 mean intervals between losses, are not "
+    "counted (M-U1, M-E16)",
+    "timer": "RFC 6298 with a floor of 1 s and no coarse clock; a fast retransmission restarts it, as in "
+    "4.4BSD (E-A1)",
     "growth": "by acks, not by bytes acknowledged (M-A1)",
     "halving": "to whole segments, rounded down (M-A1); the window is held in the round trip of recovery",
-    "recovery": "no limited transmit (RFC 3042 is of 2001) but in FACK-RH, whose first two duplicate acks release a segment (M-A8)",
+    "recovery": "no limited transmit (RFC 3042 is of 2001) but in FACK-RH, whose first two duplicate acks "
+    "release a segment (M-A8)",
     "receiver": "its window never limits",
-    "p": "CA events per acknowledged segment (M-U1); of runs with timeouts all loss episodes, so that they have a place in figures",
+    "p": "CA events per acknowledged segment (M-U1); of runs with timeouts all loss episodes, so that they "
+    "have a place in figures",
 }
 
 
@@ -98,8 +109,14 @@ def scenario(case: Case, workload: Any = None) -> ac.Scenario:
     # A window of the receiver that sixteen times the mean does not reach.
     buffer = f"{int(16 * window(case) + 64) * payload}B"
     timer = ac.timer.RestartOnAck(fast_retransmit=True)
-    stack = ac.Stack(preset, ack=acks, timer=timer, mss=f"{payload}B", timestamps=True, rcv_buf=buffer, snd_buf=buffer)
-    loss: Any = {"kind": "periodic-loss", "every": round(1 / case.p)} if case.periodic else {"kind": "loss", "p": case.p}
+    stack = ac.Stack(
+        preset, ack=acks, timer=timer, mss=f"{payload}B", timestamps=True, rcv_buf=buffer, snd_buf=buffer
+    )
+    loss: Any = (
+        {"kind": "periodic-loss", "every": round(1 / case.p)}
+        if case.periodic
+        else {"kind": "loss", "p": case.p}
+    )
     link = ac.Link(RATE, f"{case.one_way * 1e9:.0f}ns", "drop-tail", [{**loss, "of": "data"}])
     counted = seconds(case, max(case.cycles / case.p, LEAST))
     warm = seconds(case, WARM / case.p)
@@ -109,7 +126,11 @@ def scenario(case: Case, workload: Any = None) -> ac.Scenario:
         **dict(case.changes),
     }
     base = ac.Scenario.of(ac.Single(link, rtt="links"), workload or ac.Bulk(), {"tcp": stack}, seed=case.seed)
-    times = {"duration": f"{warm + counted:.6f}s", "measure_from": f"{warm:.6f}s", "path.link.queue.limit": "1000000packets"}
+    times = {
+        "duration": f"{warm + counted:.6f}s",
+        "measure_from": f"{warm:.6f}s",
+        "path.link.queue.limit": "1000000packets",
+    }
     return base.but({**times, **{f"stacks.tcp.{key}": value for key, value in keys.items()}})
 
 
@@ -145,7 +166,11 @@ def measured(case: Case, run: Run) -> dict[str, Any]:
 
 def measure(setting: Setting, cases: Sequence[Case], label: str) -> list[dict[str, Any]]:
     """Simulates the cases and measures each."""
-    runs = run_all([scenario(c) for c in cases], workers=setting.workers, progress=lambda share, _: setting.progress(share, label))
+    runs = run_all(
+        [scenario(c) for c in cases],
+        workers=setting.workers,
+        progress=lambda share, _: setting.progress(share, label),
+    )
     return [measured(c, run) for c, run in zip(cases, runs, strict=True)]
 
 

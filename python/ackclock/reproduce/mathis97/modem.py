@@ -24,12 +24,14 @@ MODEM, RESEARCH = "modem user", "research user"
 
 CHOICES = {
     **stock.CHOICES,
-    "shared link L": "a pure delay of 50 ms each way that loses data packets at random, each by itself; it never queues",
-    "modem": f"{LINE / 1e3:g} kbit/s both ways; packets of {PACKET} bytes, acks of {ACK}; {QUEUE} packets wait at most, the one in service not "
-    "counted; what is missing to a round trip of 400 ms is delay of its line (11.1 ms, M-E17)",
+    "shared link L": "a pure delay of 50 ms each way that loses data packets at random, each by itself; it "
+    "never queues",
+    "modem": f"{LINE / 1e3:g} kbit/s both ways; packets of {PACKET} bytes, acks of {ACK}; {QUEUE} packets "
+    "wait at most, the one in service not counted; what is missing to a round trip of 400 ms is "
+    "delay of its line (11.1 ms, M-E17)",
     "users": "each alone: L has room for both",
-    "acks": "delayed; those of the modem user come at once, since its packets are more than 200 ms apart, and its unloaded round trip of 400 ms "
-    "leaves no time for a delay",
+    "acks": "delayed; those of the modem user come at once, since its packets are more than 200 ms apart, "
+    "and its unloaded round trip of 400 ms leaves no time for a delay",
 }
 
 
@@ -46,15 +48,29 @@ def path(loss: float) -> ac.Graph:
     line = {"rate": f"{LINE}bit/s", "delay": f"{1e3 * rest:.0f}us"}
     return ac.Graph(
         [
-            ac.Edge("server", "R", ac.Link(delay=f"{SHARED / 2:g}ms", faults=faults), name="L", back=ac.Link(delay=f"{SHARED / 2:g}ms")),
-            ac.Edge("R", "home", ac.Link(**line, queue=ac.DropTail(limit=f"{QUEUE}packets")), name="modem", back=ac.Link(**line, queue=wide)),
+            ac.Edge(
+                "server",
+                "R",
+                ac.Link(delay=f"{SHARED / 2:g}ms", faults=faults),
+                name="L",
+                back=ac.Link(delay=f"{SHARED / 2:g}ms"),
+            ),
+            ac.Edge(
+                "R",
+                "home",
+                ac.Link(**line, queue=ac.DropTail(limit=f"{QUEUE}packets")),
+                name="modem",
+                back=ac.Link(**line, queue=wide),
+            ),
             ac.Edge("R", "laboratory", ac.Link(delay="0s"), name="campus"),
         ]
     )
 
 
 def modem_stack() -> ac.Stack:
-    """Of the modem user: its acks have 40 bytes, so that it goes without timestamps, and each packet is acknowledged at once (M-F14)."""
+    """Of the modem user: its acks have 40 bytes, so that it goes without timestamps, and each packet is
+    acknowledged at once (M-F14).
+    """
     return stock.tcp(PRESET, PACKET, timestamps=False, mss=f"{PACKET - ACK}B", ack="every")
 
 
@@ -65,10 +81,19 @@ def research_stack(mss: int, **changes: Any) -> ac.Stack:
 
 def modem(loss: float, seed: int = 1, stacks: Mapping[str, ac.Stack] | None = None) -> ac.Scenario:
     """The modem user downloads, once with each stack."""
-    return ac.Scenario.of(path(loss), ac.Bulk(name=MODEM, client="server", server="home"), dict(stacks or {"tcp": modem_stack()}), seed=seed)
+    return ac.Scenario.of(
+        path(loss),
+        ac.Bulk(name=MODEM, client="server", server="home"),
+        dict(stacks or {"tcp": modem_stack()}),
+        seed=seed,
+    )
 
 
-def research(loss: float, sizes: Sequence[int] = SIZES, seed: int = 1, changes: Mapping[str, Any] | None = None) -> ac.Scenario:
+def research(
+    loss: float, sizes: Sequence[int] = SIZES, seed: int = 1, changes: Mapping[str, Any] | None = None
+) -> ac.Scenario:
     """The research user downloads, once with each size of segments."""
     stacks = {f"{mss} bytes": research_stack(mss, **(changes or {})) for mss in sizes}
-    return ac.Scenario.of(path(loss), ac.Bulk(name=RESEARCH, client="server", server="laboratory"), stacks, seed=seed)
+    return ac.Scenario.of(
+        path(loss), ac.Bulk(name=RESEARCH, client="server", server="laboratory"), stacks, seed=seed
+    )

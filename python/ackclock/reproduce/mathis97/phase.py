@@ -1,4 +1,6 @@
-"""The topology of Floyd and Jacobson's phase effects with its instruments (M-A13, M-F7), which several items share."""
+"""The topology of Floyd and Jacobson's phase effects with its instruments (M-A13, M-F7), which several items
+share.
+"""
 
 from __future__ import annotations
 
@@ -28,23 +30,32 @@ NAMES = ("TCP1", "TCP2")
 
 CHOICES = {
     **stock.CHOICES,
-    "access lines": "8 Mbit/s (derived from the paper's round-trip times); all lines both ways alike, acks are not dropped",
-    "acks": "delayed: at once for every second packet, otherwise within 200 ms; C = 0.8 of the paper's models is that of delayed acks",
-    "RED": "as in Floyd and Jacobson 1993, ns of the time: thresholds of 5 and 15 packets, max_p 1/50, w_q 0.002, not gentle",
-    "start": "at random within the first second, seed 1; other seeds are shown, since which connection gains depends on it",
-    "duration": f"{SECONDS} s, after {WARM} s with the initial slow-start that do not count: no packet is lost to it in the paper's table 3",
+    "access lines": "8 Mbit/s (derived from the paper's round-trip times); all lines both ways alike, acks "
+    "are not dropped",
+    "acks": "delayed: at once for every second packet, otherwise within 200 ms; C = 0.8 of the paper's "
+    "models is that of delayed acks",
+    "RED": "as in Floyd and Jacobson 1993, ns of the time: thresholds of 5 and 15 packets, max_p 1/50, w_q "
+    "0.002, not gentle",
+    "start": "at random within the first second, seed 1; other seeds are shown, since which connection "
+    "gains depends on it",
+    "duration": f"{SECONDS} s, after {WARM} s with the initial slow-start that do not count: no packet is "
+    "lost to it in the paper's table 3",
 }
 
 
 def minimum(delta: float) -> float:
-    """Least round-trip time of a packet and its ack from a source `delta` ms away, ms (M-F7: 2d + 200 + 11.44)."""
+    """Least round-trip time of a packet and its ack from a source `delta` ms away, ms (M-F7: 2d + 200 +
+    11.44).
+    """
     data, ack = (8e3 * size * (1 / RATE + 1 / ACCESS) for size in (PACKET, ACK))
     return 2 * (delta + L) + data + ack
 
 
 def red(limit: int, **changes: Any) -> Any:
     """RED with a queue of so many packets."""
-    return ac.Red(**{"limit": f"{limit}packets", "max_p": 0.02, "gentle": False, "mean_packet": f"{PACKET}B", **changes})
+    return ac.Red(
+        **{"limit": f"{limit}packets", "max_p": 0.02, "gentle": False, "mean_packet": f"{PACKET}B", **changes}
+    )
 
 
 def queue(kind: str, limit: int) -> Any:
@@ -56,10 +67,18 @@ def path(delta: float, queue: Any) -> ac.Graph:
     """Two sources, the router, and the sink behind L; delta in ms."""
     wide = ac.DropTail(limit="1000packets")
     access = [
-        ac.Edge(f"S{i}", "R", ac.Link(f"{ACCESS:.0f}bit/s", f"{1e3 * d:.0f}us", queue=wide), name=f"access {i}") for i, d in ((1, NEAR), (2, delta))
+        ac.Edge(
+            f"S{i}", "R", ac.Link(f"{ACCESS:.0f}bit/s", f"{1e3 * d:.0f}us", queue=wide), name=f"access {i}"
+        )
+        for i, d in ((1, NEAR), (2, delta))
     ]
     slow = {"rate": f"{RATE:.0f}bit/s", "delay": f"{L:g}ms"}
-    return ac.Graph([*access, ac.Edge("R", "K1", ac.Link(**slow, queue=queue), name="L", back=ac.Link(**slow, queue=wide))])
+    return ac.Graph(
+        [
+            *access,
+            ac.Edge("R", "K1", ac.Link(**slow, queue=queue), name="L", back=ac.Link(**slow, queue=wide)),
+        ]
+    )
 
 
 def tcp(preset: str = "sack", **changes: Any) -> ac.Stack:
@@ -69,10 +88,14 @@ def tcp(preset: str = "sack", **changes: Any) -> ac.Stack:
 
 def flows() -> list[Any]:
     """A transfer from each source, both beginning at random within the first second."""
-    return [ac.Bulk(name=name, client=f"S{i}", server="K1", spread="1s") for i, name in enumerate(NAMES, start=1)]
+    return [
+        ac.Bulk(name=name, client=f"S{i}", server="K1", spread="1s") for i, name in enumerate(NAMES, start=1)
+    ]
 
 
-def scenario(queue: Any, delta: float = DELTA, stack: ac.Stack | None = None, seed: int = 1, **options: Any) -> ac.Scenario:
+def scenario(
+    queue: Any, delta: float = DELTA, stack: ac.Stack | None = None, seed: int = 1, **options: Any
+) -> ac.Scenario:
     """Both transfers over the topology."""
     return ac.Scenario.of(path(delta, queue), flows(), {"tcp": stack or tcp()}, seed=seed, **options)
 
@@ -113,7 +136,10 @@ class Column:
     @property
     def link_models(self) -> list[float]:
         """Equation (3) with the link's p and round-trip times, bit/s."""
-        return [float(m.bandwidth(self.line.p, rtt, PACKET, C)) if self.line.dropped else float("inf") for rtt in self.estimates]
+        return [
+            float(m.bandwidth(self.line.p, rtt, PACKET, C)) if self.line.dropped else float("inf")
+            for rtt in self.estimates
+        ]
 
     @property
     def tcp_models(self) -> list[float]:
@@ -128,11 +154,20 @@ class Column:
         """The table's rows as the paper prints them: link, TCP1, TCP2."""
 
         def model(values: list[float]) -> list[str]:
-            return ["", *(f"{v / 1e3:.0f} ({100 * e:.0f} %)" for v, e in zip(values, self.errors(values), strict=True))]
+            return [
+                "",
+                *(
+                    f"{v / 1e3:.0f} ({100 * e:.0f} %)"
+                    for v, e in zip(values, self.errors(values), strict=True)
+                ),
+            ]
 
         return {
             "bandwidth kbit/s": [f"{self.bandwidth / 1e3:.0f}", *(f"{b / 1e3:.0f}" for b in self.bandwidths)],
-            "losses CA+timeouts+other": [f"{self.line.dropped}", *(f"{c.ca}+{c.timeouts}+{c.other}" for c in self.tcp)],
+            "losses CA+timeouts+other": [
+                f"{self.line.dropped}",
+                *(f"{c.ca}+{c.timeouts}+{c.other}" for c in self.tcp),
+            ],
             "packets": [f"{self.line.packets}", *(f"{c.segments}" for c in self.tcp)],
             "p": [f"{self.line.p:.4f}", *(f"{c.p:.4f}" for c in self.tcp)],
             "TCP RTT ms": ["", *(f"{1e3 * c.rtt:.0f}" for c in self.tcp)],
@@ -143,7 +178,9 @@ class Column:
         }
 
 
-def columns(setting: Setting, jobs: dict[Any, ac.Scenario], label: str, seconds: float = SECONDS, delta: float = DELTA) -> dict[Any, Column]:
+def columns(
+    setting: Setting, jobs: dict[Any, ac.Scenario], label: str, seconds: float = SECONDS, delta: float = DELTA
+) -> dict[Any, Column]:
     """Runs them side by side."""
     spans = steady.each(setting, {key: (s, WARM, seconds) for key, s in jobs.items()}, label)
     return {key: Column.of(span, delta) for key, span in spans.items()}
@@ -164,4 +201,6 @@ def lines(found: dict[str, Column]) -> list[str]:
     """The table as notes."""
     t = table(found)
     heads = [h for h in t if h != "row"]
-    return [f"{row}: " + "; ".join(f"{h} {t[h][i]}" for h in heads if t[h][i]) for i, row in enumerate(t["row"])]
+    return [
+        f"{row}: " + "; ".join(f"{h} {t[h][i]}" for h in heads if t[h][i]) for i, row in enumerate(t["row"])
+    ]

@@ -1,35 +1,45 @@
-"""Where the paper of Mathis, Semke, Mahdavi and Ott contradicts itself, or leaves open what matters: the readings, and which one holds here."""
+"""Where the paper of Mathis, Semke, Mahdavi and Ott contradicts itself, or leaves open what matters: the
+readings, and which one holds here.
+"""
 
 READINGS = [
     (
         "M-U1, M-T4",
-        "p is CA events per acknowledged packet, in simulations with random loss as well, or there the loss that the link was given.",
-        "CA events. With the link's loss every C of table 4 comes within 0.1; with CA events those without delayed acks lie 0.13 to 0.17 below.",
+        "p is CA events per acknowledged packet, in simulations with random loss as well, or there the "
+        "loss that the link was given.",
+        "CA events. With the link's loss every C of table 4 comes within 0.1; with CA events those "
+        "without delayed acks lie 0.13 to 0.17 below.",
     ),
     (
         "M-U1, M-F8",
         "Downward adjustments are loss episodes, every cut of the window, or recoveries and timeouts.",
-        "Loss episodes, each a CA event or a non-CA event, as the instruments have it; the other counts are in the tables of M-F8 and M-T4.",
+        "Loss episodes, each a CA event or a non-CA event, as the instruments have it; the other "
+        "counts are in the tables of M-F8 and M-T4.",
     ),
     (
         "M-A1, M-X11",
-        "Half of the window may be rounded down to whole segments, and the window held in the round trip of a repair: suspected of k < -1/2.",
-        "Both, here and in table 4; each is a switch (`whole_segs_left`, `repair_segs`). What flies is whole segments besides.",
+        "Half of the window may be rounded down to whole segments, and the window held in the round "
+        "trip of a repair: suspected of k < -1/2.",
+        "Both, here and in table 4; each is a switch (`whole_segs_left`, `repair_segs`). What flies is "
+        "whole segments besides.",
     ),
     (
         "M-A8, M-F8",
-        "Footnote 14 counts five packets for a fast retransmission, one lost and four acks; the third duplicate ack is the fourth packet's.",
+        "Footnote 14 counts five packets for a fast retransmission, one lost and four acks; the third "
+        "duplicate ack is the fourth packet's.",
         "Four, by the usual rule; FACK-RH needs three, since its first two duplicate acks release a segment.",
     ),
     (
         "M-A3",
-        "Tahoe goes through slow-start without changing ssthresh, as the paper words it, or halves it first, as Tahoe did.",
+        "Tahoe goes through slow-start without changing ssthresh, as the paper words it, or halves it "
+        "first, as Tahoe did.",
         "It halves; `keep_ssthresh` is the wording.",
     ),
     (
         "M-A10, M-U1",
         "How a lost retransmission is found, and whether the window is cut again then, is not said.",
-        "Three segments sent later are SACKed while the hole is there; the window is cut again, which makes the episode a non-CA event.",
+        "Three segments sent later are SACKed while the hole is there; the window is cut again, which "
+        "makes the episode a non-CA event.",
     ),
     (
         "M-T2, M-X1",
@@ -54,11 +64,13 @@ READINGS = [
     (
         "M-X7",
         "Each exclusion leaves a TCP slower than the model, but for short transfers, which may be faster.",
-        "Five are held to 1.05 of the model, short transfers to be at least as fast: from slow-start without bound they are.",
+        "Five are held to 1.05 of the model, short transfers to be at least as fast: from slow-start "
+        "without bound they are.",
     ),
     (
         "M-X13, M-F4",
         "Timeouts cost little without a queue: the floor of the timeout is not given.",
-        "A second where nothing else is said, and 10 ms in M-X13: with a second they cost much at 6 ms of round trip, as figure 4's outliers show.",
+        "A second where nothing else is said, and 10 ms in M-X13: with a second they cost much at 6 ms "
+        "of round trip, as figure 4's outliers show.",
     ),
 ]

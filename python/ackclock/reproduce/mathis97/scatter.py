@@ -1,4 +1,6 @@
-"""Figures of windows against loss on logarithmic axes, as the paper draws them: open markers for runs with timeouts."""
+"""Figures of windows against loss on logarithmic axes, as the paper draws them: open markers for runs with
+timeouts.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from ackclock.plot import style
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def figure(title: str, subtitle: str, xlabel: str = "p: CA events per acknowledged packet", ylabel: str = "window (packets)") -> tuple[Figure, Axes]:
+def figure(
+    title: str,
+    subtitle: str,
+    xlabel: str = "p: CA events per acknowledged packet",
+    ylabel: str = "window (packets)",
+) -> tuple[Figure, Axes]:
     """An empty figure with two logarithmic axes."""
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
@@ -25,7 +32,9 @@ def figure(title: str, subtitle: str, xlabel: str = "p: CA events per acknowledg
     return fig, axes
 
 
-def points(axes: Axes, index: int, label: str, x: Iterable[float], y: Iterable[float], timeouts: Iterable[Any]) -> None:
+def points(
+    axes: Axes, index: int, label: str, x: Iterable[float], y: Iterable[float], timeouts: Iterable[Any]
+) -> None:
     """A group of runs; those with any timeout get open markers."""
     x, y, timed_out = np.asarray(list(x), float), np.asarray(list(y), float), np.asarray(list(timeouts), bool)
     colour = style.COLOURS[index % len(style.COLOURS)]

@@ -120,8 +120,15 @@ def _line(x: dict[str, Any]) -> Line:
     )
 
 
-def each(setting: Setting, jobs: Mapping[Key, tuple[ac.Scenario, float, float]], label: str) -> dict[Key, Span]:
+def each(
+    setting: Setting, jobs: Mapping[Key, tuple[ac.Scenario, float, float]], label: str
+) -> dict[Key, Span]:
     """Simulates many: scenarios with the seconds that do not count and those that do, by key."""
-    scenarios = [s.but({"measure_from": f"{warm:.6f}s", "duration": f"{warm + seconds:.6f}s"}) for s, warm, seconds in jobs.values()]
-    runs = run_all(scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, label))
+    scenarios = [
+        s.but({"measure_from": f"{warm:.6f}s", "duration": f"{warm + seconds:.6f}s"})
+        for s, warm, seconds in jobs.values()
+    ]
+    runs = run_all(
+        scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, label)
+    )
     return {key: span(run) for key, run in zip(jobs, runs, strict=True)}

@@ -13,9 +13,10 @@ TICK = "500ms"
 CHOICES = {
     "packets": f"sizes are those on the wire, {HEADERS} bytes of headers included",
     "timer": f"4.4BSD-Lite's, in ticks of {TICK}; a fast retransmission restarts it (E-A1)",
-    "window": "one segment to begin with, growth by acks, slow-start without bound; halves are whole segments, rounded down (M-A1); "
-    "receiver's window 16 MB",
-    "recovery": "no limited transmit, which came in 2001, but in FACK-RH, whose first duplicate acks release a segment (M-A8)",
+    "window": "one segment to begin with, growth by acks, slow-start without bound; halves are whole "
+    "segments, rounded down (M-A1); receiver's window 16 MB",
+    "recovery": "no limited transmit, which came in 2001, but in FACK-RH, whose first duplicate acks "
+    "release a segment (M-A8)",
     "round-trip times": "from timestamps, a sample for each ack of new data",
 }
 
@@ -38,4 +39,12 @@ def tcp(preset: str, packet: int, **changes: Any) -> ac.Stack:
 
 def window(**params: Any) -> Any:
     """Slow-start from one segment and congestion avoidance."""
-    return ac.window.Reno(**{"initial_window": "segments", "initial_segs": 1, "whole_segs_left": True, "byte_counting": False, **params})
+    return ac.window.Reno(
+        **{
+            "initial_window": "segments",
+            "initial_segs": 1,
+            "whole_segs_left": True,
+            "byte_counting": False,
+            **params,
+        }
+    )

@@ -25,15 +25,21 @@ def checks(found: dict[str, phase.Column]) -> list[Check]:
         at_least("drop-tail: bandwidth of TCP2 over TCP1", dt.ratio, 2.5, "at least"),
         at_least("drop-tail: p of TCP1 over TCP2", dt.tcp[0].p / dt.tcp[1].p, 4, "at least"),
         at_most("drop-tail: error of TCP2's TCP model", dt.errors(dt.tcp_models)[1], 0.08, "at most"),
-        at_least("drop-tail: least error of the link models", min(dt.errors(dt.link_models)), 0.4, "at least"),
+        at_least(
+            "drop-tail: least error of the link models", min(dt.errors(dt.link_models)), 0.4, "at least"
+        ),
         between("RED: bandwidths (kbit/s)", np.array(red.bandwidths) / 1e3, 340, 460),
         at_most("RED: largest error of the four models", max(errors), 0.12, "at most"),
-        at_least("RED: both together (kbit/s)", red.bandwidth / 1e3, dt.bandwidth / 1e3, "at least drop-tail's"),
+        at_least(
+            "RED: both together (kbit/s)", red.bandwidth / 1e3, dt.bandwidth / 1e3, "at least drop-tail's"
+        ),
     ]
 
 
 def like_the_paper(c: phase.Column, gains: int) -> bool:
-    """Whether a run with drop-tail keeps to the register's statements with the connection `gains` (0 or 1) in the place of TCP2."""
+    """Whether a run with drop-tail keeps to the register's statements with the connection `gains` (0 or 1) in
+    the place of TCP2.
+    """
     other = 1 - gains
     return (
         c.bandwidths[gains] >= 2.5 * c.bandwidths[other]
@@ -48,12 +54,24 @@ def readings() -> dict[str, tuple[str, ac.Stack, dict[str, Any]]]:
     plain = phase.tcp()
     out: dict[str, tuple[str, ac.Stack, dict[str, Any]]] = {
         "as declared": ("drop-tail", plain, {}),
-        "acks on a free 200 ms clock, as in BSD": ("drop-tail", plain.but(ack=ac.Delayed(ack_delay="0s", heartbeat="200ms")), {}),
+        "acks on a free 200 ms clock, as in BSD": (
+            "drop-tail",
+            plain.but(ack=ac.Delayed(ack_delay="0s", heartbeat="200ms")),
+            {},
+        ),
         "acks within 100 ms": ("drop-tail", plain.but(ack=ac.Delayed(ack_delay="100ms")), {}),
         "an ack per packet": ("drop-tail", plain.but(ack="every"), {}),
-        "RFC 6298's timer": ("drop-tail", plain.but(estimator=ac.Rfc6298(initial_rto="3s"), timer=ac.timer.RestartOnAck()), {}),
+        "RFC 6298's timer": (
+            "drop-tail",
+            plain.but(estimator=ac.Rfc6298(initial_rto="3s"), timer=ac.timer.RestartOnAck()),
+            {},
+        ),
         "no timestamps": ("drop-tail", plain.but(timestamps=False, mss=f"{phase.PACKET - 40}B"), {}),
-        "halves in bytes": ("drop-tail", plain.but(window=ac.window.Reno(initial_window="segments", initial_segs=1, byte_counting=False)), {}),
+        "halves in bytes": (
+            "drop-tail",
+            plain.but(window=ac.window.Reno(initial_window="segments", initial_segs=1, byte_counting=False)),
+            {},
+        ),
         "with limited transmit": ("drop-tail", plain.but(recovery=ac.recovery.Sack()), {}),
         "RED as declared": ("RED", plain, {}),
         "RED with an ack per packet": ("RED", plain.but(ack="every"), {}),
@@ -98,30 +116,47 @@ def variants(setting: Setting, seeds: Iterable[int]) -> list[dict[str, Any]]:
     "M-T2",
     kind="SIM",
     title="Table 2: phase effects with a queue of 15 packets",
-    choices={**phase.CHOICES, "readings": "each with 4 starts (20 with --full), drop-tail as declared with 20 (100)"},
+    choices={
+        **phase.CHOICES,
+        "readings": "each with 4 starts (20 with --full), drop-tail as declared with 20 (100)",
+    },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Drop-tail and RED at delta = 9.9 ms; then what is unstated, one thing changed at a time."""
-    found = phase.columns(setting, {kind: phase.scenario(phase.queue(kind, LIMIT)) for kind in phase.QUEUES}, "M-T2")
+    found = phase.columns(
+        setting, {kind: phase.scenario(phase.queue(kind, LIMIT)) for kind in phase.QUEUES}, "M-T2"
+    )
     rows = variants(setting, range(1, 21 if setting.full else 5))
     starts = range(1, 101 if setting.full else 21)
-    many = phase.columns(setting, {seed: phase.scenario(phase.queue("drop-tail", LIMIT), seed=seed) for seed in starts}, "M-T2")
+    many = phase.columns(
+        setting, {seed: phase.scenario(phase.queue("drop-tail", LIMIT), seed=seed) for seed in starts}, "M-T2"
+    )
     second, first = ([c.ratio for c in many.values() if (c.ratio > 1) == gains] for gains in (True, False))
     notes = phase.lines(found)
     notes.append(
-        f"{len(many)} starts, drop-tail as declared: all that is checked holds in {sum(like_the_paper(c, 1) for c in many.values())}, and in "
-        f"{sum(like_the_paper(c, 0) for c in many.values())} with the connections exchanged; TCP2 gains in {len(second)}, {min(second):.2f} to "
-        f"{max(second):.2f} times TCP1's bandwidth, TCP1 in {len(first)}, {1 / max(first):.2f} to {1 / min(first):.2f} times TCP2's"
+        f"{len(many)} starts, drop-tail as declared: all that is checked holds in "
+        f"{sum(like_the_paper(c, 1) for c in many.values())}, and in "
+        f"{sum(like_the_paper(c, 0) for c in many.values())} with the connections exchanged; TCP2 "
+        f"gains in {len(second)}, {min(second):.2f} to {max(second):.2f} times TCP1's bandwidth, TCP1 "
+        f"in {len(first)}, {1 / max(first):.2f} to {1 / min(first):.2f} times TCP2's"
     )
     for name in readings():
         mine = [r for r in rows if r["reading"] == name]
         notes.append(
             f"{name}, {len(mine)} starts: TCP2/TCP1 {_range(mine, 'ratio', '.2f')}, p1/p2 "
-            f"{_range([{'x': r['p1'] / r['p2']} for r in mine], 'x', '.1f')}, timeouts of TCP1 {_range(mine, 'timeouts1', 'd')}, "
-            f"error of TCP2's model {_range(mine, 'tcp_error2', '.0%')}"
+            f"{_range([{'x': r['p1'] / r['p2']} for r in mine], 'x', '.1f')}, timeouts of TCP1 "
+            f"{_range(mine, 'timeouts1', 'd')}, error of TCP2's model "
+            f"{_range(mine, 'tcp_error2', '.0%')}"
         )
-    shares = [{"start": seed, "TCP1": c.bandwidths[0], "TCP2": c.bandwidths[1], "ratio": c.ratio} for seed, c in many.items()]
-    tables = {"table": pa.table(phase.table(found)), "starts": pa.Table.from_pylist(shares), "readings": pa.Table.from_pylist(rows)}
+    shares = [
+        {"start": seed, "TCP1": c.bandwidths[0], "TCP2": c.bandwidths[1], "ratio": c.ratio}
+        for seed, c in many.items()
+    ]
+    tables = {
+        "table": pa.table(phase.table(found)),
+        "starts": pa.Table.from_pylist(shares),
+        "readings": pa.Table.from_pylist(rows),
+    }
     return Outcome(checks(found), tables, {"bandwidths": picture(found, PAPER, LIMIT)}, notes)
 
 
@@ -134,7 +169,8 @@ def picture(found: dict[str, phase.Column], paper: dict[str, tuple[float, float]
     """Measured bandwidths beside both models and the paper's."""
     fig, axes = style.figure(
         "Link statistics predict bandwidths where drops are at random",
-        f"Two SACK TCPs over 800 kbit/s, delta = {phase.DELTA:g} ms, queue of {limit} packets, {phase.SECONDS} s",
+        f"Two SACK TCPs over 800 kbit/s, delta = {phase.DELTA:g} ms, queue of {limit} packets, "
+        f"{phase.SECONDS} s",
     )
     groups = [(kind, i) for kind in found for i in range(2)]
     at = range(len(groups))
@@ -146,7 +182,14 @@ def picture(found: dict[str, phase.Column], paper: dict[str, tuple[float, float]
     for n, (name, values) in enumerate(bars.items()):
         style_ = {"color": style.COLOURS[n], "hatch": ("", "//", "..")[n], "edgecolor": "white"}
         axes.bar([x + 0.26 * (n - 1) for x in at], values, 0.24, label=name, **style_)
-    axes.plot([x - 0.26 for x in at], [paper[kind][i] for kind, i in groups], "k*", markersize=9, linestyle="none", label="measured in the paper")
+    axes.plot(
+        [x - 0.26 for x in at],
+        [paper[kind][i] for kind, i in groups],
+        "k*",
+        markersize=9,
+        linestyle="none",
+        label="measured in the paper",
+    )
     axes.set_xticks(list(at), [f"{kind}\n{phase.NAMES[i]}" for kind, i in groups])
     axes.set(ylabel="bandwidth (kbit/s)", ylim=(0, 1.12 * max(max(v) for v in bars.values())))
     axes.grid(True, axis="y")

@@ -21,7 +21,9 @@ SHOWN = 300
 
 def samples(setting: Setting) -> list[tuple[np.ndarray, np.ndarray]]:
     """Time and round-trip time of each connection's samples after the warm-up, drop-tail."""
-    s = phase.scenario(phase.queue("drop-tail", LIMIT), trace="samples", duration=f"{phase.WARM + phase.SECONDS}s")
+    s = phase.scenario(
+        phase.queue("drop-tail", LIMIT), trace="samples", duration=f"{phase.WARM + phase.SECONDS}s"
+    )
     found = s.simulate(workers=1).traces["samples"]
     found = found.filter(pc.and_(pc.is_valid(found["rtt"]), pc.greater(found["time"], phase.WARM)))
     out = []
@@ -32,7 +34,9 @@ def samples(setting: Setting) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def least_queue(rtts: list[tuple[np.ndarray, np.ndarray]]) -> float:
-    """The shortest queue that a packet met, packets: what its round-trip time has above the least, over the service time."""
+    """The shortest queue that a packet met, packets: what its round-trip time has above the least, over the
+    service time.
+    """
     least = [phase.minimum(d) for d in (phase.NEAR, phase.DELTA)]
     return min((1e3 * float(rtt.min()) - m) / phase.SERVICE for (_, rtt), m in zip(rtts, least, strict=True))
 
@@ -85,14 +89,21 @@ def variants(setting: Setting, seeds: range) -> list[dict[str, Any]]:
 )
 def reproduce(setting: Setting) -> Outcome:
     """Drop-tail and RED at delta = 9.9 ms, and table 2 to compare with."""
-    jobs = {(kind, limit): phase.scenario(phase.queue(kind, limit)) for limit in (LIMIT, t2.LIMIT) for kind in phase.QUEUES}
+    jobs = {
+        (kind, limit): phase.scenario(phase.queue(kind, limit))
+        for limit in (LIMIT, t2.LIMIT)
+        for kind in phase.QUEUES
+    }
     both = phase.columns(setting, jobs, "M-T3")
     found, short = ({kind: both[kind, limit] for kind in phase.QUEUES} for limit in (LIMIT, t2.LIMIT))
     rtts = samples(setting)
     rows = variants(setting, range(1, 41 if setting.full else 11))
     notes = phase.lines(found)
     ratios, events = [r["ratio"] for r in rows], [r["ca1"] + r["ca2"] for r in rows]
-    notes.append(f"{len(rows)} starts, drop-tail: TCP2/TCP1 {min(ratios):.2f} to {max(ratios):.2f}; CA events of both {min(events)} to {max(events)}")
+    notes.append(
+        f"{len(rows)} starts, drop-tail: TCP2/TCP1 {min(ratios):.2f} to {max(ratios):.2f}; CA events "
+        f"of both {min(events)} to {max(events)}"
+    )
     figures = {"bandwidths": t2.picture(found, PAPER, LIMIT), "rtt": picture(rtts)}
     tables = {"table": pa.table(phase.table(found)), "starts": pa.Table.from_pylist(rows)}
     return Outcome(checks(found, short, least_queue(rtts)), tables, figures, notes)
@@ -100,7 +111,10 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(rtts: list[tuple[np.ndarray, np.ndarray]]) -> Figure:
     """Round-trip times over time: how long the queue's cycles are."""
-    fig, axes = style.figure("A long queue is never empty", f"Round-trip times over drop-tail with {LIMIT} packets at 800 kbit/s; dotted: no queue")
+    fig, axes = style.figure(
+        "A long queue is never empty",
+        f"Round-trip times over drop-tail with {LIMIT} packets at 800 kbit/s; dotted: no queue",
+    )
     for i, (time, rtt) in enumerate(rtts):
         axes.plot(time - phase.WARM, rtt, label=phase.NAMES[i], **{**style.line(i), "linewidth": 1.1})
     axes.axhline(phase.minimum(phase.NEAR) / 1e3, color="#999999", linewidth=1, linestyle=(0, (2, 2)))

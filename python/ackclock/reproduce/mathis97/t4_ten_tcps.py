@@ -45,7 +45,10 @@ def own(row: dict[str, Any]) -> list[Check]:
     return [
         within("C of equation (3)", row["c"], row["printed_c"], 0.10),
         between("k of equation (5)", row["k"], -0.56, -0.48),
-        *(within(f"share of halvings at p = {p:g}", row[f"share_{p:g}"], row[f"printed_share_{p:g}"], t) for p, t in places),
+        *(
+            within(f"share of halvings at p = {p:g}", row[f"share_{p:g}"], row[f"printed_share_{p:g}"], t)
+            for p, t in places
+        ),
     ]
 
 
@@ -65,7 +68,9 @@ def across(row: str, table: dict[str, dict[str, Any]]) -> list[Check]:
         for p in ten.PLACES[1:]:
             ranked = sorted(block, key=lambda r: -table[r][f"share_{p:g}"])
             got = ", ".join(f"{r} {table[r][f'share_{p:g}']:.3f}" for r in ranked)
-            checks.append(stated(f"largest share of halvings in its block at p = {p:g}", got, ranked[0] == row, row))
+            checks.append(
+                stated(f"largest share of halvings in its block at p = {p:g}", got, ranked[0] == row, row)
+            )
     if row == "FACK-RH":
         steeper = sum(r["k"] < -0.5 for r in table.values())
         checks.append(at_least("rows whose k is below -1/2, of ten", steeper, 8, "at least"))
@@ -85,7 +90,11 @@ def picture(row: str, runs: list[dict[str, Any]], found: dict[str, Any]) -> Figu
     """The runs, the fit through those without timeouts, and the printed fit."""
     acks = "delayed acks" if row in ten.DELAYED else "an ack for each packet"
     subtitle = f"Random loss, no queue, {acks}; open markers: runs with timeouts, which the fit leaves out"
-    fig, axes = scatter.figure(f"Windows of {row.removesuffix(' DA')} against loss", subtitle, "p: congestion signals per acknowledged packet")
+    fig, axes = scatter.figure(
+        f"Windows of {row.removesuffix(' DA')} against loss",
+        subtitle,
+        "p: congestion signals per acknowledged packet",
+    )
     drawn = [r for r in runs if r["signals"] > 0]
     p = [r["signals"] for r in drawn]
     scatter.power_law(axes, p, found["free_c"], found["k"], f"fit: {found['free_c']:.3f} p^{found['k']:.3f}")
@@ -102,18 +111,22 @@ def reproduce(setting: Setting, row: str) -> Outcome:
     table = {r: about(r, runs) for r in runs}
     found = table[row]
     notes = [
-        f"N = {found['n']}; C = {found['c']:.3f} +/- {found['c_error']:.3f} by equation (3), the runs {found['c_spread']:.3f} about it; "
-        f"k = {found['k']:.3f} +/- {found['k_error']:.3f}, C = {found['free_c']:.3f} +/- {found['free_c_error']:.3f} by equation (5). "
-        f"The table has N = {found['printed_n']}, C = {found['printed_c']:.3f}, k = {found['printed_k']:.3f}, C = {found['printed_free_c']:.3f}.",
-        f"With the link's loss in place of p, which counts losses and not signals: C = {found['c_by_link_loss']:.3f}, "
-        f"k = {found['k_by_link_loss']:.3f}.",
+        f"N = {found['n']}; C = {found['c']:.3f} +/- {found['c_error']:.3f} by equation (3), the runs "
+        f"{found['c_spread']:.3f} about it; k = {found['k']:.3f} +/- {found['k_error']:.3f}, C = "
+        f"{found['free_c']:.3f} +/- {found['free_c_error']:.3f} by equation (5). The table has N = "
+        f"{found['printed_n']}, C = {found['printed_c']:.3f}, k = {found['printed_k']:.3f}, C = "
+        f"{found['printed_free_c']:.3f}.",
+        "With the link's loss in place of p, which counts losses and not signals: C = "
+        f"{found['c_by_link_loss']:.3f}, k = {found['k_by_link_loss']:.3f}.",
     ]
     tables = {
         "rows": pa.Table.from_pylist(list(table.values())),
         "runs": pa.Table.from_pylist([r for fitted, _ in runs.values() for r in fitted]),
         "shares": pa.Table.from_pylist([ten.counted(r) for _, shared in runs.values() for r in shared]),
     }
-    return Outcome([*own(found), *across(row, table)], tables, {"windows": picture(row, runs[row][0], found)}, notes)
+    return Outcome(
+        [*own(found), *across(row, table)], tables, {"windows": picture(row, runs[row][0], found)}, notes
+    )
 
 
 def declare(id: str, row: str) -> None:

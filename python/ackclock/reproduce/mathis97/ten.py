@@ -45,19 +45,30 @@ PLAIN, DELAYED = tuple(TABLE)[:5], tuple(TABLE)[5:]
 CHOICES = {
     **lossy.CHOICES,
     "sizes": "1460-byte segments, 30 ms one way: in packets neither matters",
-    "losses": "M-F3's range in 18 steps, 3e-5 to 0.3 (from 1.0e-4 without --full); as many without timeouts as the table has, but for FACK",
+    "losses": "M-F3's range in 18 steps, 3e-5 to 0.3 (from 1.0e-4 without --full); as many without "
+    "timeouts as the table has, but for FACK",
     "shares": "at that loss of the link",
-    "adjustments": "loss episodes, each a CA event or a non-CA event (M-U1); other ways to count are in the table `shares`",
+    "adjustments": "loss episodes, each a CA event or a non-CA event (M-U1); other ways to count are in "
+    "the table `shares`",
 }
 
 _kept: dict[tuple[str, bool], tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
 
 
-def runs(setting: Setting, rows: Sequence[str]) -> dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
-    """For each row the runs of the fits, and those of the shares. What one item has run another need not run again."""
+def runs(
+    setting: Setting, rows: Sequence[str]
+) -> dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+    """For each row the runs of the fits, and those of the shares. What one item has run another need not run
+    again.
+    """
     missing = [row for row in rows if (row, setting.full) not in _kept]
     losses = [p for p in lossy.grid(3e-5, 0.3, 18) if setting.full or p >= 8e-5]
-    fits = [lossy.Case(row, p, seed=seed) for row in missing for p in losses for seed in range(1, (3 if setting.full else 1) + 1)]
+    fits = [
+        lossy.Case(row, p, seed=seed)
+        for row in missing
+        for p in losses
+        for seed in range(1, (3 if setting.full else 1) + 1)
+    ]
     shares = [lossy.Case(row, p, cycles=2000 if setting.full else 400) for row in missing for p in PLACES]
     if missing:
         done = lossy.measure(setting, [*fits, *shares], "ten TCPs")
@@ -91,6 +102,7 @@ def counted(row: dict[str, Any]) -> dict[str, Any]:
         "timeouts": row["timeouts"],
         "of_episodes": share(row),
         "of_window_cuts": row["ca"] / max(row["cuts"], 1),
-        "recoveries_of_recoveries_and_timeouts": row["recoveries"] / max(row["recoveries"] + row["timeouts"], 1),
+        "recoveries_of_recoveries_and_timeouts": row["recoveries"]
+        / max(row["recoveries"] + row["timeouts"], 1),
         "table_4": TABLE[row["row"]].shares[PLACES.index(row["loss"])] if row["loss"] in PLACES else None,
     }

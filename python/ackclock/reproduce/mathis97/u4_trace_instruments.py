@@ -21,9 +21,9 @@ FEW = 0.01
     choices={
         **captured.CHOICES,
         "path": "10 Mbit/s, 60 ms, ample queue; independent losses of data",
-        "tolerance": "none is given: counts of the sender's own instruments (M-U1) and its least RTT are met exactly, "
-        "its mean RTT to 10 % where loss is "
-        "below 1 %; the sender, without timestamps, times what waits behind a repair too, the capture does not",
+        "tolerance": "none is given: counts of the sender's own instruments (M-U1) and its least RTT are "
+        "met exactly, its mean RTT to 10 % where loss is below 1 %; the sender, without "
+        "timestamps, times what waits behind a repair too, the capture does not",
     },
     points_at=["command capture"],
     tests=[
@@ -41,22 +41,44 @@ def reproduce(setting: Setting) -> Outcome:
     checks: list[Check] = []
     rows, shown = [], None
     for p in LOSSES:
-        link = ac.Link("10Mbit/s", queue=ac.queue.DropTail(limit="1000packets"), faults=ac.fault.Loss(p=p, of="data"))
+        link = ac.Link(
+            "10Mbit/s", queue=ac.queue.DropTail(limit="1000packets"), faults=ac.fault.Loss(p=p, of="data")
+        )
         run = captured.transfer(link, "60ms", SECONDS)
         capture = captured.capture(run)
         found, flow = captured.sender(capture), run.flows.to_pylist()[0]
-        counts = [found[key] for key in ("retransmitted_packets", "ca_events", "non_ca_events", "other_losses")]
+        counts = [
+            found[key] for key in ("retransmitted_packets", "ca_events", "non_ca_events", "other_losses")
+        ]
         counts.append(len(found["timeouts"]))
-        real = [flow[key] for key in ("retransmitted_segments", "ca_events", "non_ca_events", "other_losses", "timeouts")]
+        real = [
+            flow[key]
+            for key in ("retransmitted_segments", "ca_events", "non_ca_events", "other_losses", "timeouts")
+        ]
         checks.append(exactly(f"loss {p:g}: retransmissions, CA, non-CA, other, timeouts", counts, real))
-        checks.append(exactly(f"loss {p:g}: least RTT (us)", round(1e6 * found["rtt"]["min"]), round(1e6 * flow["rtt_min"])))
+        checks.append(
+            exactly(
+                f"loss {p:g}: least RTT (us)", round(1e6 * found["rtt"]["min"]), round(1e6 * flow["rtt_min"])
+            )
+        )
         if p < FEW:
             off = abs(found["rtt"]["mean"] / flow["rtt_mean"] - 1)
             checks.append(at_most(f"loss {p:g}: mean RTT, relative difference", off, 0.1, "10 %"))
         most = {"max_rtt": found["rtt"]["max"], "max_rtt_sender": flow["rtt_max"]}
-        rows.append({"loss": p, "p": found["p"], "p_sender": flow["p"], "rtt": found["rtt"]["mean"], "rtt_sender": flow["rtt_mean"], **most})
+        rows.append(
+            {
+                "loss": p,
+                "p": found["p"],
+                "p_sender": flow["p"],
+                "rtt": found["rtt"]["mean"],
+                "rtt_sender": flow["rtt_mean"],
+                **most,
+            }
+        )
         shown = shown or capture
-    return Outcome(checks, {"measured": pa.Table.from_pylist(rows)}, {"flight": figure(shown)} if shown else {})
+    return Outcome(
+        checks, {"measured": pa.Table.from_pylist(rows)}, {"flight": figure(shown)} if shown else {}
+    )
 
 
 def figure(capture: Capture) -> object:
@@ -64,7 +86,8 @@ def figure(capture: Capture) -> object:
     samples = captured.samples(capture)
     time = samples["time"].to_numpy()
     lines = [
-        (name, np.asarray(samples[column].to_numpy(), float) / captured.MSS) for name, column in (("in flight", "pipe"), ("window inferred", "cwnd"))
+        (name, np.asarray(samples[column].to_numpy(), float) / captured.MSS)
+        for name, column in (("in flight", "pipe"), ("window inferred", "cwnd"))
     ]
     return curves(
         time,

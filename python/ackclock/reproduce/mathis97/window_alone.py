@@ -1,4 +1,6 @@
-"""The window of congestion avoidance by itself, without a TCP around it (M-E3): what its constant is for a pattern of loss."""
+"""The window of congestion avoidance by itself, without a TCP around it (M-E3): what its constant is for a
+pattern of loss.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ LEAST = 12_000
 def constant(p: float, increase: float, random: bool, seed: int = 1997) -> float:
     """C: the mean window over time, times the root of the signals per packet.
 
-    p: signals per packet, each packet losing by itself (`random`) or every 1/p-th; increase: packets that a window's acks add, 1, or 0.5 with delayed
-    acks. Each packet takes RTT/W; a loss halves.
+    p: signals per packet, each packet losing by itself (`random`) or every 1/p-th; increase: packets that a
+    window's acks add, 1, or 0.5 with delayed acks. Each packet takes RTT/W; a loss halves.
     """
     rng = np.random.default_rng(seed)
     interval = round(1 / p)

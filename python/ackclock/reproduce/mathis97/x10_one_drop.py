@@ -25,7 +25,17 @@ def workload(case: str, rate: float) -> list[Any]:
     data = ac.Bulk(name="data")
     if case == JITTER:
         # Half of the line for 30 ms three times a second.
-        return [data, ac.UdpOnOff(name="cross", rate=f"{rate / 2:.0f}bit/s", bytes="1024B", on="30ms", off="300ms", periods="exponential")]
+        return [
+            data,
+            ac.UdpOnOff(
+                name="cross",
+                rate=f"{rate / 2:.0f}bit/s",
+                bytes="1024B",
+                on="30ms",
+                off="300ms",
+                periods="exponential",
+            ),
+        ]
     if case == COMPRESSION:
         return [data, ac.Bulk(name="reverse", client="receiver", server="sender", start="1s")]
     return [data]
@@ -40,7 +50,9 @@ def scenario(place: tuple[float, int], case: str, cycles: int) -> ac.Scenario:
         path = ac.Single(path.link)
     stacks = {name: stock.tcp(preset, bottleneck.PACKET) for name, preset in STACKS.items()}
     duration = f"{(bottleneck.WARM + cycles) * bottleneck.cycle(rate, queue):.3f}s"
-    return ac.Scenario.of(path, workload(case, rate), stacks, duration=duration, trace=["packets", "episodes"])
+    return ac.Scenario.of(
+        path, workload(case, rate), stacks, duration=duration, trace=["packets", "episodes"]
+    )
 
 
 def counted(run: Run, place: tuple[float, int], case: str) -> list[dict[str, Any]]:
@@ -81,10 +93,14 @@ def share(rows: list[dict[str, Any]]) -> float:
     title="One drop per cycle in the ideal drop-tail topology",
     choices={
         **stock.CHOICES,
-        "places": "100 kbit/s to 10 Mbit/s with queues of 10 to 30 packets, where a delayed ack does not wait for its timer",
-        "cycle": f"from one repair to the next; time for 40 of them (400 with --full) after {bottleneck.WARM} that do not count",
-        "jitter": "datagrams of 1024 bytes at half the line's rate in bursts of 30 ms on average, 300 ms apart on average, both exponential",
-        "ack compression": "a second transfer in the other direction, so that acks wait behind data, with as long a queue there",
+        "places": "100 kbit/s to 10 Mbit/s with queues of 10 to 30 packets, where a delayed ack does not "
+        "wait for its timer",
+        "cycle": "from one repair to the next; time for 40 of them (400 with --full) after "
+        f"{bottleneck.WARM} that do not count",
+        "jitter": "datagrams of 1024 bytes at half the line's rate in bursts of 30 ms on average, 300 ms "
+        "apart on average, both exponential",
+        "ack compression": "a second transfer in the other direction, so that acks wait behind data, with "
+        "as long a queue there",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -104,12 +120,27 @@ def reproduce(setting: Setting) -> Outcome:
     ideal = share(of(IDEAL, "Reno"))
     checks = [at_least("share of Reno's cycles with exactly one drop, alone", ideal, 0.95, "at least")]
     for case in (JITTER, COMPRESSION):
-        checks.append(at_most(f"the same with {case}", share(of(case, "Reno")), np.nextafter(ideal, 0), "below that alone"))
+        checks.append(
+            at_most(
+                f"the same with {case}", share(of(case, "Reno")), np.nextafter(ideal, 0), "below that alone"
+            )
+        )
         reno, sack = (sum(r["timeouts"] for r in of(case, s)) for s in STACKS)
-        checks.append(stated(f"timeouts of Reno and of SACK with {case}", f"{reno} and {sack}", reno > sack, "more with Reno"))
+        checks.append(
+            stated(
+                f"timeouts of Reno and of SACK with {case}",
+                f"{reno} and {sack}",
+                reno > sack,
+                "more with Reno",
+            )
+        )
     notes = [
-        f"{case}, {stack}: {sum(r['one'] for r in of(case, stack))} of {sum(r['cycles'] for r in of(case, stack))} cycles with one drop, "
-        f"at most {max(r['most'] for r in of(case, stack))}; {sum(r['timeouts'] for r in of(case, stack))} timeouts"
+        (
+            f"{case}, {stack}: {sum(r['one'] for r in of(case, stack))} of "
+            f"{sum(r['cycles'] for r in of(case, stack))} cycles with one drop, at most "
+            f"{max(r['most'] for r in of(case, stack))}; {sum(r['timeouts'] for r in of(case, stack))} "
+            "timeouts"
+        )
         for case in (IDEAL, JITTER, COMPRESSION)
         for stack in STACKS
     ]
@@ -118,13 +149,26 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(rows: list[dict[str, Any]]) -> Any:
     """Bars of the share for each case and TCP."""
-    fig, axes = style.figure("A queue that fills drops one packet", "Cycles of the saw-tooth with exactly one drop; drop-tail, 60 ms, delayed acks")
+    fig, axes = style.figure(
+        "A queue that fills drops one packet",
+        "Cycles of the saw-tooth with exactly one drop; drop-tail, 60 ms, delayed acks",
+    )
     cases = (IDEAL, JITTER, COMPRESSION)
     for i, stack in enumerate(STACKS):
         mine = [[r for r in rows if (r["case"], r["stack"]) == (case, stack)] for case in cases]
         at = np.arange(len(cases)) + 0.36 * (i - 0.5)
-        bars = axes.bar(at, [100 * share(m) for m in mine], 0.34, label=stack, color=style.COLOURS[i], hatch=("", "//")[i], edgecolor="white")
-        axes.bar_label(bars, [f"{sum(r['timeouts'] for r in m)} timeouts" for m in mine], fontsize=8, padding=2)
+        bars = axes.bar(
+            at,
+            [100 * share(m) for m in mine],
+            0.34,
+            label=stack,
+            color=style.COLOURS[i],
+            hatch=("", "//")[i],
+            edgecolor="white",
+        )
+        axes.bar_label(
+            bars, [f"{sum(r['timeouts'] for r in m)} timeouts" for m in mine], fontsize=8, padding=2
+        )
     axes.set_xticks(range(len(cases)), cases)
     axes.set(ylabel="cycles with one drop (%)", ylim=(0, 112))
     axes.grid(True, axis="y")

@@ -24,7 +24,9 @@ HALF, NEAR = -0.5, 0.01
 
 
 def fits(setting: Setting) -> tuple[dict[str, m.Fit], list[dict[str, Any]]]:
-    """Equation (5) through the runs of each variant; every run counts, so that timeouts choose none of them."""
+    """Equation (5) through the runs of each variant; every run counts, so that timeouts choose none of
+    them.
+    """
     losses = lossy.grid(1e-4, 1e-2, 9 if setting.full else 5)
     seeds = range(1, (8 if setting.full else 1) + 1)
     named = [
@@ -66,21 +68,60 @@ def reproduce(setting: Setting) -> Outcome:
     ideal = found["neither"].k
     checks = [within("k with both effects removed", ideal, HALF, NEAR)]
     for name in ("rounding only", "freeze only"):
-        checks.append(stated(f"{name}: k moves away", f"{found[name].k:.4f} from {ideal:.4f}", found[name].k < ideal, f"below {ideal:.4f}"))
+        checks.append(
+            stated(
+                f"{name}: k moves away",
+                f"{found[name].k:.4f} from {ideal:.4f}",
+                found[name].k < ideal,
+                f"below {ideal:.4f}",
+            )
+        )
     table = [
-        {"variant": name, "k": f.k, "k_error": f.k_error, "c": f.c, "c_error": f.c_error, "window_alone": ALONE[name]} for name, f in found.items()
+        {
+            "variant": name,
+            "k": f.k,
+            "k_error": f.k_error,
+            "c": f.c,
+            "c_error": f.c_error,
+            "window_alone": ALONE[name],
+        }
+        for name, f in found.items()
     ]
     notes = [
-        f"{r['variant']}: k = {r['k']:.4f} +/- {r['k_error']:.4f}, C = {r['c']:.3f}; the window by itself has {r['window_alone']}" for r in table
+        (
+            f"{r['variant']}: k = {r['k']:.4f} +/- {r['k_error']:.4f}, C = {r['c']:.3f}; the window by "
+            f"itself has {r['window_alone']}"
+        )
+        for r in table
     ]
     by_signals = ", ".join(f"{name} {signals(rows, name)}" for name in found)
     notes.append(f"k with CA events for p: {by_signals}")
-    fig, axes = scatter.figure("What bends the line", "SACK, an ack for each packet, random loss, no queue", "loss of the link", "C = W sqrt(p)")
+    fig, axes = scatter.figure(
+        "What bends the line",
+        "SACK, an ack for each packet, random loss, no queue",
+        "loss of the link",
+        "C = W sqrt(p)",
+    )
     axes.set_yscale("linear")
     for i, name in enumerate(VARIANTS):
         mine = [r for r in rows if r["variant"] == name]
         c = [r["window"] * r["loss"] ** 0.5 for r in mine]
-        scatter.points(axes, i, f"{name}: k = {found[name].k:.3f}", [r["loss"] for r in mine], c, [r["timeouts"] for r in mine])
-    axes.axhline(ten.TABLE[ROW].c, color="#555555", linewidth=1, linestyle=(0, (4, 2)), label=f"table 4: C = {ten.TABLE[ROW].c}")
+        scatter.points(
+            axes,
+            i,
+            f"{name}: k = {found[name].k:.3f}",
+            [r["loss"] for r in mine],
+            c,
+            [r["timeouts"] for r in mine],
+        )
+    axes.axhline(
+        ten.TABLE[ROW].c,
+        color="#555555",
+        linewidth=1,
+        linestyle=(0, (4, 2)),
+        label=f"table 4: C = {ten.TABLE[ROW].c}",
+    )
     axes.legend(loc="lower left", fontsize=9)
-    return Outcome(checks, {"fits": pa.Table.from_pylist(table), "runs": lossy.table(rows)}, {"constant": fig}, notes)
+    return Outcome(
+        checks, {"fits": pa.Table.from_pylist(table), "runs": lossy.table(rows)}, {"constant": fig}, notes
+    )

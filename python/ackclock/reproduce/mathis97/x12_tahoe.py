@@ -33,8 +33,8 @@ def readings() -> dict[str, ac.Stack]:
         **bottleneck.CHOICES,
         "bandwidths": "1, 2, 5 and 10 Mbit/s",
         "queues": "5, 7, 10 and 20 packets",
-        "Tahoe": "standard: half the window for a threshold, everything outstanding resent from the first loss, a second loss in it left to the "
-        "timer; the figure has two more readings",
+        "Tahoe": "standard: half the window for a threshold, everything outstanding resent from the first "
+        "loss, a second loss in it left to the timer; the figure has two more readings",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -59,18 +59,36 @@ def reproduce(setting: Setting) -> Outcome:
     for name in stacks:
         mine = [r for r in small if r["stack"] == name]
         words = "; ".join(
-            f"queue {r['queue']}: {r['over_reno']:.3f} of Reno's window sqrt(p), {r['utilisation'] * 100:.0f} % of the line, "
-            f"{r['ca']} CA events, {r['timeouts']} timeouts, {r['other']} other losses"
+            (
+                f"queue {r['queue']}: {r['over_reno']:.3f} of Reno's window sqrt(p), "
+                f"{r['utilisation'] * 100:.0f} % of the line, {r['ca']} CA events, {r['timeouts']} timeouts, "
+                f"{r['other']} other losses"
+            )
             for r in mine
         )
         notes.append(f"{name}, 10 Mbit/s, {words}")
-    fig, axes = style.figure("Tahoe where the queue is small", "Drop-tail, 1 to 10 Mbit/s, queues of 5 to 20 packets, 60 ms, delayed acks")
+    fig, axes = style.figure(
+        "Tahoe where the queue is small",
+        "Drop-tail, 1 to 10 Mbit/s, queues of 5 to 20 packets, 60 ms, delayed acks",
+    )
     axes.axhspan(0, 0.8, xmin=0, color="#eeeeee")
     axes.axvline(LEAST, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
     for i, name in enumerate(list(stacks)[1:]):
         mine = [r for r in rows if r["stack"] == name]
-        scatter.points(axes, i, name, [r["ratio"] for r in mine], [r["over_reno"] for r in mine], [r["timeouts"] for r in mine])
-    axes.set(xscale="log", xlabel="bandwidth-delay product over queue", ylabel="window sqrt(p) over Reno's", ylim=(0, None))
+        scatter.points(
+            axes,
+            i,
+            name,
+            [r["ratio"] for r in mine],
+            [r["over_reno"] for r in mine],
+            [r["timeouts"] for r in mine],
+        )
+    axes.set(
+        xscale="log",
+        xlabel="bandwidth-delay product over queue",
+        ylabel="window sqrt(p) over Reno's",
+        ylim=(0, None),
+    )
     scatter.plain(axes.xaxis, [0.5, 1, 2, 5, 10, 15])
     axes.grid(True)
     axes.legend(loc="lower left", fontsize=9)

@@ -52,25 +52,48 @@ def measured(case: lossy.Case, run: Any) -> dict[str, Any]:
     title="Timeouts need a varying round-trip time to hurt",
     choices={
         **lossy.CHOICES,
-        "timer": f"RFC 6298 with a floor of {FLOOR}: with the usual second a timeout hurts whatever the round-trip time does",
-        "queue": f"the link has {BOTTLENECK // 10**6} Mbit/s, of which the transfer takes a third; its queue is never full",
-        "cross traffic": "bursts of datagrams of 3 Mbit/s for half a second, every 3 s on average, both exponential",
-        "model": "C = 0.93 with the round-trip time that the connection measured; p of all loss episodes, since most are timeouts here",
+        "timer": f"RFC 6298 with a floor of {FLOOR}: with the usual second a timeout hurts whatever the "
+        "round-trip time does",
+        "queue": f"the link has {BOTTLENECK // 10**6} Mbit/s, of which the transfer takes a third; its "
+        "queue is never full",
+        "cross traffic": "bursts of datagrams of 3 Mbit/s for half a second, every 3 s on average, both "
+        "exponential",
+        "model": "C = 0.93 with the round-trip time that the connection measured; p of all loss episodes, "
+        "since most are timeouts here",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """FACK with rate-halving and delayed acks at five losses, with cross traffic and without."""
-    keys = [(p, cross, seed) for cross in (False, True) for p in LOSSES for seed in range(1, (10 if setting.full else 2) + 1)]
+    keys = [
+        (p, cross, seed)
+        for cross in (False, True)
+        for p in LOSSES
+        for seed in range(1, (10 if setting.full else 2) + 1)
+    ]
     pairs = [scenario(*key) for key in keys]
-    runs = run_all([s for _, s in pairs], workers=setting.workers, progress=lambda share, _: setting.progress(share, "cross traffic"))
+    runs = run_all(
+        [s for _, s in pairs],
+        workers=setting.workers,
+        progress=lambda share, _: setting.progress(share, "cross traffic"),
+    )
     rows = [
         {"loss": p, "cross_traffic": cross, "seed": seed, **measured(case, run)}
         for (p, cross, seed), (case, _), run in zip(keys, pairs, runs, strict=True)
     ]
     checks, notes = [], []
     for p in LOSSES:
-        calm, busy = (mean([r["ratio"] for r in rows if r["loss"] == p and r["cross_traffic"] == cross]) for cross in (False, True))
-        checks.append(at_least(f"fall of bandwidth over the model's at a loss of {p:g} (%)", 100 * (1 - busy / calm), 15, "at least"))
+        calm, busy = (
+            mean([r["ratio"] for r in rows if r["loss"] == p and r["cross_traffic"] == cross])
+            for cross in (False, True)
+        )
+        checks.append(
+            at_least(
+                f"fall of bandwidth over the model's at a loss of {p:g} (%)",
+                100 * (1 - busy / calm),
+                15,
+                "at least",
+            )
+        )
         notes.append(f"loss {p:g}: {calm:.3f} of the model without cross traffic, {busy:.3f} with it")
     fig, axes = scatter.figure(
         "Timeouts and a varying round-trip time",
@@ -80,7 +103,9 @@ def reproduce(setting: Setting) -> Outcome:
     )
     for i, (cross, name) in enumerate(((False, "steady round trip"), (True, "cross traffic"))):
         mine = [r for r in rows if r["cross_traffic"] == cross]
-        scatter.points(axes, i, name, [r["p"] for r in mine], [r["window"] for r in mine], [r["timeouts"] for r in mine])
+        scatter.points(
+            axes, i, name, [r["p"] for r in mine], [r["window"] for r in mine], [r["timeouts"] for r in mine]
+        )
     scatter.power_law(axes, [r["p"] for r in rows], lossy.CONSTANT["delayed"], -0.5, "C = 0.93")
     scatter.plain(axes.xaxis, (0.03, 0.05, 0.1, 0.2))
     scatter.plain(axes.yaxis, (0.5, 1, 2, 5))

@@ -48,14 +48,26 @@ def reproduce(setting: Setting) -> Outcome:
     dt, red, reno = CASES
     apart = abs(mean(reno, "goodput") / mean(red, "goodput") - 1)
     checks = [
-        at_most("link delay (ms) with RED", 1e3 * mean(red, "link_delay"), 1e3 * mean(dt, "link_delay"), "below drop-tail's"),
+        at_most(
+            "link delay (ms) with RED",
+            1e3 * mean(red, "link_delay"),
+            1e3 * mean(dt, "link_delay"),
+            "below drop-tail's",
+        ),
         at_most("drops with RED", mean(red, "drops"), mean(dt, "drops"), "fewer than drop-tail's"),
-        at_least("bandwidth (kbit/s) with RED", mean(red, "bandwidth") / 1e3, mean(dt, "bandwidth") / 1e3, "above drop-tail's"),
+        at_least(
+            "bandwidth (kbit/s) with RED",
+            mean(red, "bandwidth") / 1e3,
+            mean(dt, "bandwidth") / 1e3,
+            "above drop-tail's",
+        ),
         at_most("Reno and SACK under RED apart", apart, 0.1, "at most"),
     ]
     notes = [
-        f"{name}: link delay {1e3 * mean(name, 'link_delay'):.2f} ms, {mean(name, 'drops'):.0f} drops, {mean(name, 'bandwidth') / 1e3:.0f} kbit/s, "
-        f"{mean(name, 'timeouts'):.1f} timeouts"
+        (
+            f"{name}: link delay {1e3 * mean(name, 'link_delay'):.2f} ms, {mean(name, 'drops'):.0f} drops, "
+            f"{mean(name, 'bandwidth') / 1e3:.0f} kbit/s, {mean(name, 'timeouts'):.1f} timeouts"
+        )
         for name in CASES
     ]
     return Outcome(checks, {"runs": pa.Table.from_pylist(rows)}, notes=notes)

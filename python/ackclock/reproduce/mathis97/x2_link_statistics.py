@@ -12,13 +12,25 @@ from ackclock.reproduce.mathis97 import t2_phase_effects as t2
     "M-X2",
     kind="SIM",
     title="Link statistics predict bandwidths only where loss is randomised",
-    choices={**phase.CHOICES, "error": "of both link models, relative to the measured bandwidth, mean of the two"},
+    choices={
+        **phase.CHOICES,
+        "error": "of both link models, relative to the measured bandwidth, mean of the two",
+    },
 )
 def reproduce(setting: Setting) -> Outcome:
     """The runs of table 2."""
-    found = phase.columns(setting, {kind: phase.scenario(phase.queue(kind, t2.LIMIT)) for kind in phase.QUEUES}, "M-X2")
+    found = phase.columns(
+        setting, {kind: phase.scenario(phase.queue(kind, t2.LIMIT)) for kind in phase.QUEUES}, "M-X2"
+    )
     errors = {kind: float(np.mean(c.errors(c.link_models))) for kind, c in found.items()}
-    checks = [at_least("mean error of the link models, drop-tail", errors["drop-tail"], 5 * errors["RED"], "above 5 times that with RED")]
+    checks = [
+        at_least(
+            "mean error of the link models, drop-tail",
+            errors["drop-tail"],
+            5 * errors["RED"],
+            "above 5 times that with RED",
+        )
+    ]
     rows = [
         {
             "queue": kind,

@@ -28,7 +28,9 @@ def scenario(periodic: bool, seed: int) -> ac.Scenario:
     stack = ac.Stack("fack-rh+per-ack", ack="every", mss=f"{SIZE}B", rcv_buf="16MiB", snd_buf="16MiB")
     link = ac.Link(lossy.RATE, f"{RTT / 2 * 1e3:g}ms", "drop-tail", [{**loss, "of": "data"}])
     base = ac.Scenario.of(ac.Single(link, rtt="links"), ac.Bulk(), {"tcp": stack}, seed=seed, duration="30s")
-    return base.but({"trace": '["samples", "packets", "episodes"]', "path.link.queue.limit": "1000000packets"})
+    return base.but(
+        {"trace": '["samples", "packets", "episodes"]', "path.link.queue.limit": "1000000packets"}
+    )
 
 
 def overshoot(run: Run) -> dict[str, Any]:
@@ -36,7 +38,9 @@ def overshoot(run: Run) -> dict[str, Any]:
     (flow,) = run.flows.to_pylist()
     sender = 2 * flow["flow"] + (flow["sender"] == "server")
     samples = run.traces["samples"].filter((pc.field("connection") == sender) & pc.field("cwnd").is_valid())
-    data = run.traces["segments"].filter((pc.field("connection") == sender) & pc.field("sent") & (pc.field("len") > 0))
+    data = run.traces["segments"].filter(
+        (pc.field("connection") == sender) & pc.field("sent") & (pc.field("len") > 0)
+    )
     time, cwnd = samples["time"].to_numpy(), samples["cwnd"].to_numpy() / SIZE
     sent, seq = data["time"].to_numpy(), data["seq"].to_numpy()
     # The first segment that is sent twice was the first that was lost.
@@ -77,7 +81,8 @@ def closed_form() -> list[Check]:
         "TCP": "FACK with rate-halving, an ack for each packet, slow-start without bound",
         "loss": "every 256th packet, as the appendix counts; and at random, of which medians are shown",
         "window at the first loss": "when the first packet is sent that will be lost",
-        "come down": "the first time that the window after a reduction is within 20 % of C/sqrt(p) = 16, C = 1",
+        "come down": "the first time that the window after a reduction is within 20 % of C/sqrt(p) = 16, C "
+        "= 1",
         "rate": f"the link has {lossy.RATE}: no bottleneck",
     },
 )
@@ -85,10 +90,14 @@ def reproduce(setting: Setting) -> Outcome:
     """One transfer with loss by count, and several with random loss."""
     seeds = range(1, (400 if setting.full else 40) + 1)
     scenarios = [scenario(True, 1), *(scenario(False, seed) for seed in seeds)]
-    runs = run_all(scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, "slow-start"))
+    runs = run_all(
+        scenarios, workers=setting.workers, progress=lambda share, _: setting.progress(share, "slow-start")
+    )
     count, *random = [overshoot(run) for run in runs]
     reached = [r for r in random if r["packets"] is not None]
-    medians = {name: float(np.median([r[name] for r in reached])) for name in ("at_loss", "at_detection", "packets")}
+    medians = {
+        name: float(np.median([r[name] for r in reached])) for name in ("at_loss", "at_detection", "packets")
+    }
     checks = [
         *closed_form(),
         between("window at the first loss, by count", count["at_loss"], 128, 512),
@@ -96,25 +105,40 @@ def reproduce(setting: Setting) -> Outcome:
         between("the same with random loss, median", medians["packets"], 500, 2000),
     ]
     notes = [
-        f"loss by count: window {count['at_loss']:.0f} at the first loss, {count['at_detection']:.0f} when it is detected, "
-        f"{count['after']:.0f} after the recovery; down after {count['packets']} packets ({count['packets'] * SIZE / 1e6:.2f} MB) and "
-        f"{count['seconds']:.1f} s",
-        f"random loss, medians of {len(reached)} transfers: window {medians['at_loss']:.0f} at the first loss, "
-        f"{medians['at_detection']:.0f} when it is detected; down after {medians['packets']:.0f} packets",
+        f"loss by count: window {count['at_loss']:.0f} at the first loss, {count['at_detection']:.0f} "
+        f"when it is detected, {count['after']:.0f} after the recovery; down after {count['packets']} "
+        f"packets ({count['packets'] * SIZE / 1e6:.2f} MB) and {count['seconds']:.1f} s",
+        f"random loss, medians of {len(reached)} transfers: window {medians['at_loss']:.0f} at the "
+        f"first loss, {medians['at_detection']:.0f} when it is detected; down after "
+        f"{medians['packets']:.0f} packets",
         "The appendix prints 6 Mbytes for a window of 256 packets; of 1500 bytes each that is 384 kB.",
     ]
-    fig, axes = style.figure("Slow-start goes far beyond", "Every 256th packet lost, 1500 bytes, 100 ms; no bottleneck, an ack for each packet")
+    fig, axes = style.figure(
+        "Slow-start goes far beyond",
+        "Every 256th packet lost, 1500 bytes, 100 ms; no bottleneck, an ack for each packet",
+    )
     with mpl.rc_context(style.SETTINGS):
         seen = count["time"] <= 12
         axes.plot(count["time"][seen], count["cwnd"][seen], **style.line(0), drawstyle="steps-post")
         for level, name in ((256, "1/p"), (512, "2/p"), (STEADY, "1/sqrt(p)")):
             axes.axhline(level, color="#555555", linewidth=1, linestyle=(0, (4, 2)))
-            axes.annotate(name, (1, level), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center", fontsize=9)
+            axes.annotate(
+                name,
+                (1, level),
+                (4, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                fontsize=9,
+            )
         axes.set(yscale="log", xlabel="time (s)", ylabel="congestion window (packets)")
         axes.set_xlim(0, 12)
         axes.grid(True, which="major")
     table = [
-        {"loss": "by count" if i == 0 else "random", **{k: v for k, v in r.items() if k not in ("time", "cwnd")}}
+        {
+            "loss": "by count" if i == 0 else "random",
+            **{k: v for k, v in r.items() if k not in ("time", "cwnd")},
+        }
         for i, r in enumerate([count, *random])
     ]
     return Outcome(checks, {"transfers": pa.Table.from_pylist(table)}, {"window": fig}, notes)

@@ -35,7 +35,9 @@ def scenarios(setting: Setting) -> dict[str, tuple[lossy.Case, ac.Scenario]]:
     starved = ac.OnOff(rate="4Mbit/s", on="1s", off="1s", periods="exponential", bytes=f"{SIZE}B")
     found["sender starved"] = (base, lossy.scenario(base, starved))
     transfers = ac.Fixed(flows=400 if setting.full else 100, size=f"{SHORT * SIZE}B", stagger="100ms")
-    short = lossy.scenario(base, transfers).but({"measure_from": "0s", "duration": "60s", "stacks.tcp.window.initial_ssthresh": "0B"})
+    short = lossy.scenario(base, transfers).but(
+        {"measure_from": "0s", "duration": "60s", "stacks.tcp.window.initial_ssthresh": "0B"}
+    )
     found["short transfers"] = (base, short)
     return found
 
@@ -45,13 +47,27 @@ def measured(name: str, case: lossy.Case, run: Run) -> dict[str, Any]:
     if name != "short transfers":
         row = lossy.measured(case, run)
         model = float(m.bandwidth(row["p"], row["rtt"], SIZE, C))
-        return {"what": name, "p": row["p"], "rtt": row["rtt"], "bandwidth": row["bandwidth"], "model": model, "timeouts": row["timeouts"]}
+        return {
+            "what": name,
+            "p": row["p"],
+            "rtt": row["rtt"],
+            "bandwidth": row["bandwidth"],
+            "model": model,
+            "timeouts": row["timeouts"],
+        }
     flows = [f for f in run.flows.to_pylist() if f["outcome"] == "finished"]
     p = sum(f["ca_events"] for f in flows) / sum(f["segments_acked"] for f in flows)
     rtt = sum(f["rtt_mean"] for f in flows) / len(flows)
     bandwidth = sum(SHORT * SIZE * 8 / f["response_time"] for f in flows) / len(flows)
     timeouts = sum(f["timeouts"] for f in flows)
-    return {"what": name, "p": p, "rtt": rtt, "bandwidth": bandwidth, "model": float(m.bandwidth(p, rtt, SIZE, C)), "timeouts": timeouts}
+    return {
+        "what": name,
+        "p": p,
+        "rtt": rtt,
+        "bandwidth": bandwidth,
+        "model": float(m.bandwidth(p, rtt, SIZE, C)),
+        "timeouts": timeouts,
+    }
 
 
 @item(
@@ -60,37 +76,64 @@ def measured(name: str, case: lossy.Case, run: Run) -> dict[str, Any]:
     title="Where the model does not apply",
     choices={
         **lossy.CHOICES,
-        "TCP": "SACK, an ack for each packet, p = 0.001 and 60 ms, unless the case asks for another; the model with C = 1.31",
+        "TCP": "SACK, an ack for each packet, p = 0.001 and 60 ms, unless the case asks for another; the "
+        "model with C = 1.31",
         "small receiver window": "8 segments",
         "sender starved": "4 Mbit/s for a second on average, then nothing for as long (both exponential)",
         "timeouts": "Reno at p = 0.1",
         "go-back-N": "Tahoe at p = 0.03",
-        "another window rule": "half a segment a round trip; Vegas, which the paper names, is not built, and without a queue would not show",
-        "short transfers": f"{SHORT} segments from slow-start without bound: the paper has them as the one case that can be faster",
+        "another window rule": "half a segment a round trip; Vegas, which the paper names, is not built, "
+        "and without a queue would not show",
+        "short transfers": f"{SHORT} segments from slow-start without bound: the paper has them as the one "
+        "case that can be faster",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Six exclusions, and one transfer that is not excluded."""
     cases = scenarios(setting)
-    runs = run_all([s for _, s in cases.values()], workers=setting.workers, progress=lambda share, _: setting.progress(share, "exclusions"))
+    runs = run_all(
+        [s for _, s in cases.values()],
+        workers=setting.workers,
+        progress=lambda share, _: setting.progress(share, "exclusions"),
+    )
     rows = [measured(name, case, run) for (name, (case, _)), run in zip(cases.items(), runs, strict=True)]
     for row in rows:
         row["ratio"] = row["bandwidth"] / row["model"]
-    checks = [at_most(f"{r['what']}: measured over the model", r["ratio"], ALLOWED, "at most") for r in rows if r["what"] != "short transfers"]
+    checks = [
+        at_most(f"{r['what']}: measured over the model", r["ratio"], ALLOWED, "at most")
+        for r in rows
+        if r["what"] != "short transfers"
+    ]
     short = next(r for r in rows if r["what"] == "short transfers")
-    checks.append(at_least("short transfers, the exception: measured over the model", short["ratio"], 1, "at least"))
+    checks.append(
+        at_least("short transfers, the exception: measured over the model", short["ratio"], 1, "at least")
+    )
     fig, axes = style.figure(
-        "Exclusions make a TCP slower, but for short transfers", "Bandwidth over MSS/RTT C/sqrt(p), C = 1.31; random loss, no queue"
+        "Exclusions make a TCP slower, but for short transfers",
+        "Bandwidth over MSS/RTT C/sqrt(p), C = 1.31; random loss, no queue",
     )
     with mpl.rc_context(style.SETTINGS):
         places = range(len(rows))
         axes.barh(places, [r["ratio"] for r in rows], color=style.COLOURS[0], height=0.6)
         axes.axvline(1, color="#555555", linewidth=1.2)
         for i, r in enumerate(rows):
-            axes.annotate(f"{r['ratio']:.3g}", (r["ratio"], i), (4, 0), textcoords="offset points", va="center", fontsize=9)
+            axes.annotate(
+                f"{r['ratio']:.3g}",
+                (r["ratio"], i),
+                (4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=9,
+            )
         axes.set_yticks(places, [r["what"] for r in rows])
         axes.invert_yaxis()
         axes.set(xlabel="measured bandwidth over the model's", xlim=(0, 1.15 * max(r["ratio"] for r in rows)))
         axes.grid(True, which="major", axis="x")
-    notes = [f"{r['what']}: p = {r['p']:.4g}, {r['bandwidth'] / 1e6:.3g} Mbit/s of {r['model'] / 1e6:.3g}, {r['timeouts']} timeouts" for r in rows]
+    notes = [
+        (
+            f"{r['what']}: p = {r['p']:.4g}, {r['bandwidth'] / 1e6:.3g} Mbit/s of {r['model'] / 1e6:.3g}, "
+            f"{r['timeouts']} timeouts"
+        )
+        for r in rows
+    ]
     return Outcome(checks, {"cases": pa.Table.from_pylist(rows)}, {"ratios": fig}, notes)

@@ -21,10 +21,12 @@ WARM = 50
     title="Windows equalise through a shared bottleneck with randomised loss",
     choices={
         **stock.CHOICES,
-        "flows": f"four SACK TCPs with delayed acks, round-trip times of {', '.join(map(str, RTTS))} ms, {RATE / 1e6:g} Mbit/s",
+        "flows": f"four SACK TCPs with delayed acks, round-trip times of {', '.join(map(str, RTTS))} ms, "
+        f"{RATE / 1e6:g} Mbit/s",
         "RED": f"{phase.CHOICES['RED']}; as long a drop-tail queue beside it",
         "windows": "BW RTT/MSS with the round-trip time that each connection measures",
-        "duration": f"300 s (3000 s with --full) after {WARM} s that do not count; 3 seeds, of which the means are compared",
+        "duration": f"300 s (3000 s with --full) after {WARM} s that do not count; 3 seeds, of which the "
+        "means are compared",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -37,7 +39,11 @@ def reproduce(setting: Setting) -> Outcome:
     for name, queue in queues.items():
         path = ac.Dumbbell(ac.Link(f"{RATE:.0f}bit/s", queue=queue), rtt=f"{RTTS[0]}ms", back=wide)
         for seed in seeds:
-            jobs[name, seed] = (ac.Scenario.of(path, flows, {"tcp": stock.tcp("sack", PACKET)}, seed=seed), WARM, seconds)
+            jobs[name, seed] = (
+                ac.Scenario.of(path, flows, {"tcp": stock.tcp("sack", PACKET)}, seed=seed),
+                WARM,
+                seconds,
+            )
     rows = [
         {
             "queue": name,
@@ -57,14 +63,22 @@ def reproduce(setting: Setting) -> Outcome:
     def mean(name: str, rtt: int, column: str) -> float:
         return float(np.mean([r[column] for r in rows if (r["queue"], r["rtt"]) == (name, rtt)]))
 
-    apart = {name: max(w) / min(w) - 1 for name in queues for w in [[mean(name, rtt, "window") for rtt in RTTS]]}
+    apart = {
+        name: max(w) / min(w) - 1 for name in queues for w in [[mean(name, rtt, "window") for rtt in RTTS]]
+    }
     checks = [at_most("windows through RED apart", apart["RED"], 0.35, "at most")]
     notes = []
     for name in queues:
         windows = ", ".join(f"{mean(name, rtt, 'window'):.1f}" for rtt in RTTS)
         bandwidths = ", ".join(f"{mean(name, rtt, 'bandwidth') / 1e3:.0f}" for rtt in RTTS)
-        notes.append(f"{name}: windows of {windows} packets, {100 * apart[name]:.0f} % apart; bandwidths of {bandwidths} kbit/s")
-    fig, axes = style.figure("RED gives all the same window", f"Four SACK TCPs over {RATE / 1e6:g} Mbit/s, delayed acks; means of {len(seeds)} runs")
+        notes.append(
+            f"{name}: windows of {windows} packets, {100 * apart[name]:.0f} % apart; bandwidths of "
+            f"{bandwidths} kbit/s"
+        )
+    fig, axes = style.figure(
+        "RED gives all the same window",
+        f"Four SACK TCPs over {RATE / 1e6:g} Mbit/s, delayed acks; means of {len(seeds)} runs",
+    )
     for i, name in enumerate(queues):
         axes.plot(RTTS, [mean(name, rtt, "window") for rtt in RTTS], marker="o", label=name, **style.line(i))
     axes.set(xlabel="round-trip time without queue (ms)", ylabel="BW RTT/MSS (packets)", ylim=(0, None))

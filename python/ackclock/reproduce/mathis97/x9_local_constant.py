@@ -18,7 +18,8 @@ LOW, HIGH = 0.005, 0.02
     title="C near p = 0.01, read from the drop-tail runs",
     choices={
         **bottleneck.CHOICES,
-        "which runs": f"those of M-F6 with p from {LOW:g} to {HIGH:g} and packets that take up to 200 ms; equation (3) fitted to them (M-U6)",
+        "which runs": f"those of M-F6 with p from {LOW:g} to {HIGH:g} and packets that take up to 200 ms; "
+        "equation (3) fitted to them (M-U6)",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -28,15 +29,31 @@ def reproduce(setting: Setting) -> Outcome:
     p, c, window, timeouts = (np.array([r[name] for r in fast]) for name in ("p", "c", "window", "timeouts"))
     near = (p >= LOW) & (p <= HIGH)
     fitted = m.fit(p[near], window[near], timeouts=timeouts[near], k=-0.5).c
-    fig, axes = style.figure("The constant depends on where it is read", "Drop-tail runs of M-F6 with packet times up to 200 ms")
+    fig, axes = style.figure(
+        "The constant depends on where it is read", "Drop-tail runs of M-F6 with packet times up to 200 ms"
+    )
     axes.axvspan(LOW, HIGH, color="#eeeeee")
-    axes.axhline(fitted, color="#555555", linewidth=1.2, linestyle=(0, (4, 2)), label=f"C = {fitted:.3f} there")
+    axes.axhline(
+        fitted, color="#555555", linewidth=1.2, linestyle=(0, (4, 2)), label=f"C = {fitted:.3f} there"
+    )
     for i, queue in enumerate(bottleneck.QUEUES):
         mine = [r for r in fast if r["queue"] == queue]
-        scatter.points(axes, i, f"queue {queue}", [r["p"] for r in mine], [r["c"] for r in mine], [r["timeouts"] for r in mine])
-    axes.set(xscale="log", xlabel="p: CA events per acknowledged packet", ylabel="window sqrt(p)", ylim=(0.6, 1.0))
+        scatter.points(
+            axes,
+            i,
+            f"queue {queue}",
+            [r["p"] for r in mine],
+            [r["c"] for r in mine],
+            [r["timeouts"] for r in mine],
+        )
+    axes.set(
+        xscale="log", xlabel="p: CA events per acknowledged packet", ylabel="window sqrt(p)", ylim=(0.6, 1.0)
+    )
     axes.grid(True)
     axes.legend(loc="best", fontsize=9)
     checks = [between(f"C from {near.sum()} runs with p from {LOW:g} to {HIGH:g}", fitted, 0.75, 0.90)]
-    notes = [f"they lie between {c[near].min():.3f} and {c[near].max():.3f}; all runs between {c.min():.3f} and {c.max():.3f}"]
+    notes = [
+        f"they lie between {c[near].min():.3f} and {c[near].max():.3f}; all runs between {c.min():.3f} "
+        f"and {c.max():.3f}"
+    ]
     return Outcome(checks, {"runs": pa.Table.from_pylist(rows)}, {"constant": fig}, notes)

@@ -23,7 +23,8 @@ fn run(d: &mut Direction) -> Vec<(Instant, Vec<u8>)> {
 
 fn packet(ecn: Ecn, payload: &[u8], v6: bool) -> Vec<u8> {
     let (a, b) = if v6 { ("[fd00::1]:1", "[fd00::2]:2") } else { ("10.0.0.1:1", "10.0.0.2:2") };
-    let segment = Segment { seq: SeqNumber(7), len: payload.len() as u32, flags: Flags::ACK, ..Segment::default() };
+    let segment =
+        Segment { seq: SeqNumber(7), len: payload.len() as u32, flags: Flags::ACK, ..Segment::default() };
     let mut out = Vec::new();
     emit_tcp(a.parse().unwrap(), b.parse().unwrap(), &segment, payload, ecn, &mut out).unwrap();
     out
@@ -31,7 +32,11 @@ fn packet(ecn: Ecn, payload: &[u8], v6: bool) -> Vec<u8> {
 
 #[test]
 fn packets_arrive_whole_after_serialization_and_delay() {
-    let mut d = direction(LinkSpec { rate: Some(Rate::from_bits_per_sec(8_000_000)), delay: MS * 10, ..LinkSpec::default() });
+    let mut d = direction(LinkSpec {
+        rate: Some(Rate::from_bits_per_sec(8_000_000)),
+        delay: MS * 10,
+        ..LinkSpec::default()
+    });
     // 1000 bytes take 1 ms.
     for i in 0..3_u8 {
         d.offer(Instant::ZERO, &[i; 1000]);
@@ -126,7 +131,10 @@ fn what_a_packet_carries_is_seen() {
         let about = describe(packet);
         (about.passing, about.ecn)
     };
-    assert_eq!(about(&packet(Ecn::Ect0, b"x", false)), (Passing { kind: Kind::Data, payload: 1, ..Passing::opaque(41) }, Ecn::Ect0));
+    assert_eq!(
+        about(&packet(Ecn::Ect0, b"x", false)),
+        (Passing { kind: Kind::Data, payload: 1, ..Passing::opaque(41) }, Ecn::Ect0)
+    );
     assert_eq!(about(&packet(Ecn::NotEct, b"", true)).0.kind, Kind::Ack);
     assert_eq!(about(&[]), (Passing::opaque(0), Ecn::NotEct));
     assert_eq!(about(&[0x45; 30]).0.kind, Kind::Other);
@@ -157,7 +165,8 @@ fn arrivals(d: &mut Direction) -> Vec<(u8, u64)> {
 #[test]
 fn hosts_behind_the_link_get_their_packets_after_their_own_delays() {
     // 1000 bytes take 1 ms, and the link 10 ms more.
-    let spec = LinkSpec { rate: Some(Rate::from_bits_per_sec(8_000_000)), delay: MS * 10, ..LinkSpec::default() };
+    let spec =
+        LinkSpec { rate: Some(Rate::from_bits_per_sec(8_000_000)), delay: MS * 10, ..LinkSpec::default() };
     let mut d = Direction::new(Link::new(spec, 1, 0), Hosts::new(delays(), true));
     for n in [1, 2, 3] {
         d.offer(Instant::ZERO, &with_host(n, true));

@@ -1,6 +1,7 @@
 use ackclock_units::{Duration, Instant};
 
-/// The exponentially weighted average of the queue, corrected for idle time (Floyd & Jacobson 1993, section 4).
+/// The exponentially weighted average of the queue, corrected for idle time (Floyd & Jacobson 1993, section
+/// 4).
 #[derive(Debug)]
 pub(super) struct Average {
     value: f64,

@@ -1,4 +1,5 @@
-//! Random early detection (Floyd & Jacobson 1993) with the later refinements: gentle, waiting, byte mode, self-tuning.
+//! Random early detection (Floyd & Jacobson 1993) with the later refinements: gentle, waiting, byte mode,
+//! self-tuning.
 
 mod average;
 mod probability;
@@ -31,8 +32,9 @@ impl Red {
         let (mut min_th, mut max_th, mut w_q) = (p.queue("min_th"), p.queue("max_th"), p.ratio("w_q"));
         let target = p.duration("target_delay");
         if !target.is_zero() {
-            // Floyd, Gummadi & Shenker 2001, section 4: half of the target as the lower threshold (5 packets at least), three times that as the
-            // upper one, and a weight that forgets within a second's worth of packets. A delay is a number of bytes, so bytes are counted.
+            // Floyd, Gummadi & Shenker 2001, section 4: half of the target as the lower threshold (5 packets
+            // at least), three times that as the upper one, and a weight that forgets within a second's worth
+            // of packets. A delay is a number of bytes, so bytes are counted.
             let lower = (link_rate.bytes_in(target) as f64 / 2.0).max(5.0 * mean_packet);
             (min_th, max_th) = (QueueSize::Bytes(lower as u64), QueueSize::Bytes((3.0 * lower) as u64));
             let packets_per_second = link_rate.bits_per_sec() as f64 / (8.0 * mean_packet);
@@ -50,7 +52,8 @@ impl Red {
             average: Average::new(w_q, link_rate.time_to_send(mean_packet as u64)),
             drops: Drops {
                 min_th: threshold(min_th),
-                // An upper threshold at or below the lower one leaves no room between them: the probability then jumps at once.
+                // An upper threshold at or below the lower one leaves no room between them: the probability
+                // then jumps at once.
                 max_th: threshold(max_th).max(threshold(min_th)),
                 max_p: p.ratio("max_p"),
                 gentle: p.flag("gentle"),
@@ -90,7 +93,8 @@ impl QueueDiscipline for Red {
             self.drops.restart();
             return Admit::Drop { early: false };
         }
-        // RFC 3168 section 7: a mark replaces the early drop; above the highest threshold packets are dropped, marked or not.
+        // RFC 3168 section 7: a mark replaces the early drop; above the highest threshold packets are
+        // dropped, marked or not.
         let admit = match verdict {
             Verdict::Pass => Admit::Take,
             Verdict::Early if self.ecn && p.ecn != Ecn::NotEct => Admit::Mark,
@@ -117,31 +121,62 @@ impl QueueDiscipline for Red {
 /// Random early detection.
 pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "red",
-    about: "Drops or marks arriving packets with a probability that grows with the average queue (random early detection).",
-    source: "Floyd & Jacobson 1993; gentle: Floyd 2000; target_delay: Floyd, Gummadi & Shenker 2001; defaults of ns-2 (I-A10); byte mode I-F12b",
+    about: "Drops or marks arriving packets with a probability that grows with the average queue (random \
+            early detection).",
+    source: "Floyd & Jacobson 1993; gentle: Floyd 2000; target_delay: Floyd, Gummadi & Shenker 2001; \
+             defaults of ns-2 (I-A10); byte mode I-F12b",
     params: &[
-        Param::queue("limit", QueueSize::Packets(50), 40, "most that is queued, the packet in service not counted"),
-        Param::queue("min_th", QueueSize::Packets(5), 40, "average queue below which nothing is dropped; its unit is what the average counts"),
-        Param::queue("max_th", QueueSize::Packets(15), 40, "average queue at which the probability has reached max_p"),
+        Param::queue(
+            "limit",
+            QueueSize::Packets(50),
+            40,
+            "most that is queued, the packet in service not counted",
+        ),
+        Param::queue(
+            "min_th",
+            QueueSize::Packets(5),
+            40,
+            "average queue below which nothing is dropped; its unit is what the average counts",
+        ),
+        Param::queue(
+            "max_th",
+            QueueSize::Packets(15),
+            40,
+            "average queue at which the probability has reached max_p",
+        ),
         Param::ratio("max_p", 0.1, 0.0..=1.0, "drop probability at max_th"),
         Param::ratio("w_q", 0.002, 1e-9..=1.0, "weight of the present queue in the average"),
-        Param::flag("gentle", true, "let the probability rise from max_p to 1 between max_th and twice max_th"),
+        Param::flag(
+            "gentle",
+            true,
+            "let the probability rise from max_p to 1 between max_th and twice max_th",
+        ),
         Param::flag("wait", true, "wait between drops, which spaces them more evenly"),
         Param::flag("ecn", false, "mark ECN-capable packets instead of dropping them early"),
         Param::flag("byte_mode", false, "scale the probability by a packet's size over mean_packet"),
-        Param::bytes("mean_packet", 500, 1..=65_535, "mean packet size: for the idle time, byte mode and thresholds in the other unit"),
+        Param::bytes(
+            "mean_packet",
+            500,
+            1..=65_535,
+            "mean packet size: for the idle time, byte mode and thresholds in the other unit",
+        ),
         Param::rate(
             "link_rate",
             Rate::from_bits_per_sec(10_000_000),
             Rate::from_bits_per_sec(1)..=Rate::from_bits_per_sec(1_000_000_000_000_000),
             "rate of the link behind it, for the idle time; a scenario fills it in",
         ),
-        Param::flag("adaptive", false, "adapt max_p every 0.5 s so that the average stays midway between the thresholds"),
+        Param::flag(
+            "adaptive",
+            false,
+            "adapt max_p every 0.5 s so that the average stays midway between the thresholds",
+        ),
         Param::duration(
             "target_delay",
             Duration::ZERO,
             Duration::ZERO..=Duration::from_secs(100),
-            "average queueing delay to aim at: sets the thresholds and w_q from link_rate, and adapts max_p; 0s for none",
+            "average queueing delay to aim at: sets the thresholds and w_q from link_rate, and adapts max_p; \
+             0s for none",
         ),
     ],
     build: |p| Box::new(Red::new(p)),

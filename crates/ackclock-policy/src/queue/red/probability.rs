@@ -31,7 +31,8 @@ pub(super) struct Drops {
 }
 
 impl Drops {
-    /// Probability before uniformisation: linear from 0 at `min_th` to `max_p` at `max_th`; with `gentle` on to 1 at twice that.
+    /// Probability before uniformisation: linear from 0 at `min_th` to `max_p` at `max_th`; with `gentle` on
+    /// to 1 at twice that.
     pub(super) fn base(&self, average: f64) -> f64 {
         if average < self.min_th {
             0.0
@@ -44,8 +45,9 @@ impl Drops {
         }
     }
 
-    /// Probability for a packet of `bytes` after `count` packets that passed, so that drops are spread evenly rather than geometrically (Floyd &
-    /// Jacobson 1993, section 7: the second method); with `wait` no drop comes before 1/p packets have passed, and one has by 2/p.
+    /// Probability for a packet of `bytes` after `count` packets that passed, so that drops are spread evenly
+    /// rather than geometrically (Floyd & Jacobson 1993, section 7: the second method); with `wait` no drop
+    /// comes before 1/p packets have passed, and one has by 2/p.
     pub(super) fn uniformised(&self, p: f64, bytes: u32) -> f64 {
         let passed = match self.byte_mode {
             Some(mean) => self.count_bytes / mean,
@@ -99,14 +101,16 @@ impl Drops {
         self.count_bytes = 0.0;
     }
 
-    /// Moves `max_p` so that the average comes to lie midway between the thresholds; at most one step for each arriving packet.
+    /// Moves `max_p` so that the average comes to lie midway between the thresholds; at most one step for
+    /// each arriving packet.
     pub(super) fn adapt(&mut self, average: f64, now: Instant) {
         if !self.adaptive || now.since(self.adapted_at) < INTERVAL {
             return;
         }
         self.adapted_at = now;
         let band = self.max_th - self.min_th;
-        // Floyd, Gummadi & Shenker 2001, section 3: alpha = min(0.01, max_p/4), beta = 0.9, max_p kept near 0.01..0.5.
+        // Floyd, Gummadi & Shenker 2001, section 3: alpha = min(0.01, max_p/4), beta = 0.9, max_p kept near
+        // 0.01..0.5.
         if average > self.min_th + 0.6 * band && self.max_p <= 0.5 {
             self.max_p += (self.max_p / 4.0).min(0.01);
         } else if average < self.min_th + 0.4 * band && self.max_p >= 0.01 {

@@ -46,7 +46,8 @@ fn the_average_decays_with_the_packets_that_an_idle_link_could_have_sent() {
     for k in 0..3 {
         q.dequeued(500, at(4000 * k));
     }
-    // The last transmission ends at 12 ms; at 11 ms the queue is empty and the link busy, at 20 ms it has idled for two packet times.
+    // The last transmission ends at 12 ms; at 11 ms the queue is empty and the link busy, at 20 ms it has
+    // idled for two packet times.
     assert_eq!(q.backlog(), Backlog::default());
     let mut busy = red(&[("w_q", "0.5"), ("link_rate", "1Mbit/s")]);
     busy.enqueue(packet(500, Ecn::NotEct), at(0), &mut rng);
@@ -62,7 +63,16 @@ fn the_average_decays_with_the_packets_that_an_idle_link_could_have_sent() {
 #[test]
 fn the_probability_is_linear_between_the_thresholds_and_gentle_above() {
     let q = red(&[]);
-    for (average, p) in [(4.999, 0.0), (5.0, 0.0), (7.5, 0.025), (10.0, 0.05), (15.0, 0.1), (22.5, 0.55), (30.0, 1.0), (100.0, 1.0)] {
+    for (average, p) in [
+        (4.999, 0.0),
+        (5.0, 0.0),
+        (7.5, 0.025),
+        (10.0, 0.05),
+        (15.0, 0.1),
+        (22.5, 0.55),
+        (30.0, 1.0),
+        (100.0, 1.0),
+    ] {
         close(q.drops.base(average), p);
     }
     close(red(&[("gentle", "false")]).drops.base(15.0), 1.0);
@@ -89,7 +99,8 @@ fn drops_are_spread_evenly() {
 
 #[test]
 fn gaps_between_drops_are_uniform_with_the_mean_that_the_probability_gives() {
-    // With p = 0.05 and the packet itself counted, as in the paper's pseudocode: uniform on 1..=19 without waiting, on 20..=39 with it.
+    // With p = 0.05 and the packet itself counted, as in the paper's pseudocode: uniform on 1..=19 without
+    // waiting, on 20..=39 with it.
     for (wait, least, most, mean) in [("false", 1, 19, 10.0), ("true", 20, 39, 29.5)] {
         let mut d = red(&[("wait", wait)]).drops;
         let mut rng = Rng::stream(3, "red", 0);
@@ -123,10 +134,25 @@ fn byte_mode_scales_the_probability_by_size() {
 #[test]
 fn capable_packets_are_marked_early_and_dropped_when_forced() {
     let mut rng = Rng::stream(1, "red", 0);
-    let mut q = red(&[("ecn", "true"), ("w_q", "1"), ("max_p", "1"), ("min_th", "1packets"), ("max_th", "2packets"), ("wait", "false")]);
+    let mut q = red(&[
+        ("ecn", "true"),
+        ("w_q", "1"),
+        ("max_p", "1"),
+        ("min_th", "1packets"),
+        ("max_th", "2packets"),
+        ("wait", "false"),
+    ]);
     assert_eq!(q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng), Admit::Take);
-    assert_eq!(q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng), Admit::Take, "average at min_th: probability 0");
-    assert_eq!(q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng), Admit::Drop { early: true }, "max_p = 1 at max_th: forced");
+    assert_eq!(
+        q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng),
+        Admit::Take,
+        "average at min_th: probability 0"
+    );
+    assert_eq!(
+        q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng),
+        Admit::Drop { early: true },
+        "max_p = 1 at max_th: forced"
+    );
     q.drops.max_p = 0.999_999;
     assert_eq!(q.enqueue(packet(500, Ecn::Ect0), at(0), &mut rng), Admit::Mark);
     assert_eq!(q.enqueue(packet(500, Ecn::NotEct), at(0), &mut rng), Admit::Drop { early: true });

@@ -4,7 +4,8 @@ use super::min_rtt::MinRtt;
 use super::resent::Resent;
 use crate::{AckInfo, Deliveries, Param, Params, Phase, Probe, Scoreboard, SenderView, Transmission};
 
-/// RACK (RFC 8985 §6): a segment is lost when one sent later has arrived and, since it was sent, a round trip and the reordering window have passed.
+/// RACK (RFC 8985 §6): a segment is lost when one sent later has arrived and, since it was sent, a round trip
+/// and the reordering window have passed.
 #[derive(Debug)]
 pub(super) struct Detection {
     dup_thresh: u32,
@@ -90,10 +91,12 @@ impl Detection {
     /// Step 2.
     fn advance(&mut self, d: &Deliveries, v: &SenderView) {
         let now = v.now;
-        // The ack of a retransmission may answer an earlier transmission: its timestamp tells, or it comes sooner than any answer can. That of an ack which
-        // SACKs it above a hole echoes what came before the hole (RFC 7323 §4.3), and tells nothing.
+        // The ack of a retransmission may answer an earlier transmission: its timestamp tells, or it comes
+        // sooner than any answer can. That of an ack which SACKs it above a hole echoes what came before the
+        // hole (RFC 7323 §4.3), and tells nothing.
         let soonest = self.min_rtt.get().unwrap_or(Duration::ZERO);
-        let echo_allows = |t: &Transmission| t.end_seq > v.snd_una || d.echoed.is_none_or(|echoed| t.xmit_ts <= echoed);
+        let echo_allows =
+            |t: &Transmission| t.end_seq > v.snd_una || d.echoed.is_none_or(|echoed| t.xmit_ts <= echoed);
         let answered = |t: &Transmission| echo_allows(t) && now.since(t.xmit_ts) >= soonest;
         for t in d.sent_once.into_iter().chain(d.resent.filter(answered)) {
             if self.latest.is_none_or(|latest| t.is_after(latest)) {
@@ -102,8 +105,8 @@ impl Detection {
         }
     }
 
-    /// RACK_update_reo_wnd(): the window grows once in each round trip in which a DSACK shows a needless retransmission, until it has not been needed in
-    /// so many recoveries.
+    /// RACK_update_reo_wnd(): the window grows once in each round trip in which a DSACK shows a needless
+    /// retransmission, until it has not been needed in so many recoveries.
     fn adapt(&mut self, a: &AckInfo, v: &SenderView, repaired: bool) {
         if self.dsack_round.is_some_and(|end| v.snd_una >= end) {
             self.dsack_round = None;
@@ -120,7 +123,8 @@ impl Detection {
         }
     }
 
-    /// RACK.reo_wnd: quarters of the smallest round-trip time, at most a smoothed one. Nothing while no reordering has been seen and losses are certain.
+    /// RACK.reo_wnd: quarters of the smallest round-trip time, at most a smoothed one. Nothing while no
+    /// reordering has been seen and losses are certain.
     pub fn reo_wnd(&self, b: &dyn Scoreboard, v: &SenderView, repairing: bool) -> Duration {
         if !self.reordering_seen && (repairing || at_least_sacked(self.dup_thresh, b)) {
             return Duration::ZERO;
@@ -129,9 +133,16 @@ impl Detection {
         quarter.saturating_mul(u64::from(self.reo_wnd_mult)).min(v.rtt.map_or(Duration::MAX, |r| r.srtt))
     }
 
-    /// Step 5, RACK_detect_loss(): adds what is lost, and returns until when the rest of what was sent before `latest` may still arrive. It looks at segments
-    /// in the order of their last transmission: what was sent once in that of the numbers, what was resent by a list.
-    pub fn detect(&mut self, b: &dyn Scoreboard, v: &SenderView, repairing: bool, lost: &mut Vec<SeqRange>) -> Option<Instant> {
+    /// Step 5, RACK_detect_loss(): adds what is lost, and returns until when the rest of what was sent before
+    /// `latest` may still arrive. It looks at segments in the order of their last transmission: what was sent
+    /// once in that of the numbers, what was resent by a list.
+    pub fn detect(
+        &mut self,
+        b: &dyn Scoreboard,
+        v: &SenderView,
+        repairing: bool,
+        lost: &mut Vec<SeqRange>,
+    ) -> Option<Instant> {
         let latest = self.latest?;
         let wait = self.rtt + self.reo_wnd(b, v, repairing);
         let (before, mut last) = (lost.len(), self.detect_first_sent(latest, wait, b, v, lost));
@@ -191,7 +202,8 @@ impl Detection {
         last
     }
 
-    /// RFC 8985 §6.3, RACK_mark_losses_on_RTO(): the first segment is lost, and what was sent as long ago as an answer may take.
+    /// RFC 8985 §6.3, RACK_mark_losses_on_RTO(): the first segment is lost, and what was sent as long ago as
+    /// an answer may take.
     pub fn expired(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.follow(v.snd_una);
         if v.expiries <= 1 {
@@ -209,8 +221,8 @@ impl Detection {
         }
     }
 
-    /// The last timeout was spurious, so that what was taken for the answer to its retransmission answers an original: nothing is known to have overtaken
-    /// what was outstanding then.
+    /// The last timeout was spurious, so that what was taken for the answer to its retransmission answers an
+    /// original: nothing is known to have overtaken what was outstanding then.
     pub fn undo(&mut self, v: &SenderView) {
         (self.latest, self.rtt) = self.before_rto;
         // What the timeout marked is not marked any more.
@@ -245,9 +257,17 @@ fn in_order(ranges: &mut Vec<SeqRange>, from: usize) {
     ranges.truncate(last + 1);
 }
 
-/// Holds what [`Detection::detect`] has found against step 5 as RFC 8985 §6.2 writes it, over everything outstanding.
+/// Holds what [`Detection::detect`] has found against step 5 as RFC 8985 §6.2 writes it, over everything
+/// outstanding.
 #[cfg(debug_assertions)]
-fn assert_is_step_5(latest: Transmission, wait: Duration, b: &dyn Scoreboard, v: &SenderView, lost: &[SeqRange], until: Option<Instant>) {
+fn assert_is_step_5(
+    latest: Transmission,
+    wait: Duration,
+    b: &dyn Scoreboard,
+    v: &SenderView,
+    lost: &[SeqRange],
+    until: Option<Instant>,
+) {
     let (mut at, mut bytes, mut last) = (v.snd_una, 0, None);
     while let Some(s) = next(b, v, at) {
         at = s.range.end;
@@ -261,7 +281,11 @@ fn assert_is_step_5(latest: Transmission, wait: Duration, b: &dyn Scoreboard, v:
             last = last.max(Some(s.xmit_ts + wait));
         }
     }
-    assert_eq!((lost.iter().map(|range| range.len()).sum::<u32>(), until), (bytes, last), "RFC 8985 §6.2 step 5");
+    assert_eq!(
+        (lost.iter().map(|range| range.len()).sum::<u32>(), until),
+        (bytes, last),
+        "RFC 8985 §6.2 step 5"
+    );
 }
 
 /// Adds a segment to those that are lost.
@@ -294,12 +318,14 @@ pub(super) const PERSIST: Param = Param::count(
     "reo_wnd_persist",
     16,
     1..=1000,
-    "recoveries without a DSACK after which the reordering window is a quarter of the smallest RTT again (RFC 8985 6.2)",
+    "recoveries without a DSACK after which the reordering window is a quarter of the smallest RTT again \
+     (RFC 8985 6.2)",
 );
 /// How long a round-trip time counts for RACK.min_RTT.
 pub(super) const MIN_RTT_SPAN: Param = Param::duration(
     "min_rtt_span",
     Duration::from_secs(300),
     Duration::from_secs(1)..=Duration::from_secs(86_400),
-    "how long a round-trip time counts for the smallest one, at least, and less than twice as long (RFC 8985 6.2)",
+    "how long a round-trip time counts for the smallest one, at least, and less than twice as long (RFC 8985 \
+     6.2)",
 );

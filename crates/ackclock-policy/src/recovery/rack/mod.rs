@@ -14,8 +14,8 @@ use super::early::EARLY_RETRANSMIT;
 use super::newreno::NewReno;
 use crate::{AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
 
-/// RACK-TLP (RFC 8985): time tells what is lost, and a probe makes the receiver tell of a tail. What is resent, and how the window comes down, is as with
-/// other recoveries by SACK (RFC 6675 §5).
+/// RACK-TLP (RFC 8985): time tells what is lost, and a probe makes the receiver tell of a tail. What is
+/// resent, and how the window comes down, is as with other recoveries by SACK (RFC 6675 §5).
 #[derive(Debug)]
 struct Rack {
     /// Also owes the first retransmission where there is SACK.
@@ -112,7 +112,10 @@ impl LossRecovery for Rack {
     }
 
     fn adjust(&mut self, _v: &SenderView) -> Adjustment {
-        self.state.repaired.take().map_or(Adjustment::Keep, |flight_size| Adjustment::Repaired { flight_size })
+        self.state
+            .repaired
+            .take()
+            .map_or(Adjustment::Keep, |flight_size| Adjustment::Repaired { flight_size })
     }
 
     fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
@@ -168,7 +171,8 @@ impl LossRecovery for Rack {
     }
 
     fn quota(&mut self, v: &SenderView) -> Bytes {
-        // What is to be resent at this very moment goes first: of what is sent at one moment, the higher number counts as later (RFC 8985 §6.2).
+        // What is to be resent at this very moment goes first: of what is sent at one moment, the higher
+        // number counts as later (RFC 8985 §6.2).
         if matches!(self.state.timer, Some(Timer::Reordering(at)) if at <= v.now) {
             return 0;
         }
@@ -189,7 +193,8 @@ impl LossRecovery for Rack {
 /// RACK-TLP.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "rack",
-    about: "RACK-TLP (RFC 8985): a segment is lost when a later one has arrived and the reordering window has passed, and a tail is probed before the timer expires; `newreno` without SACK.",
+    about: "RACK-TLP (RFC 8985): a segment is lost when a later one has arrived and the reordering window \
+            has passed, and a tail is probed before the timer expires; `newreno` without SACK.",
     source: "I-A9; RFC 8985",
     params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, PERSIST, MIN_RTT_SPAN, TLP, MAX_ACK_DELAY],
     build: |p| {

@@ -4,8 +4,8 @@ use ackclock_units::{Instant, SeqNumber, SeqRange};
 
 use crate::{Scoreboard, SenderView, SentSegment, Transmission};
 
-/// What was resent and is not known to be delivered or lost, in the order of the last transmission: an ack costs those that it overtakes, whatever is
-/// outstanding besides.
+/// What was resent and is not known to be delivered or lost, in the order of the last transmission: an ack
+/// costs those that it overtakes, whatever is outstanding besides.
 #[derive(Debug, Default)]
 pub(super) struct Resent(VecDeque<(SeqRange, Instant)>);
 
@@ -37,15 +37,23 @@ impl Resent {
         }
     }
 
-    /// Asks `waits` about each that was sent before `latest`, and forgets those of which it returns false, and those that are delivered, marked lost or sent
-    /// yet again.
-    pub fn retain_waiting(&mut self, latest: Transmission, b: &dyn Scoreboard, v: &SenderView, mut waits: impl FnMut(SentSegment) -> bool) {
+    /// Asks `waits` about each that was sent before `latest`, and forgets those of which it returns false,
+    /// and those that are delivered, marked lost or sent yet again.
+    pub fn retain_waiting(
+        &mut self,
+        latest: Transmission,
+        b: &dyn Scoreboard,
+        v: &SenderView,
+        mut waits: impl FnMut(SentSegment) -> bool,
+    ) {
         // Of those sent at one moment, the numbers need not ascend.
         let overtaken = self.0.iter().take_while(|(_, at)| *at <= latest.xmit_ts).count();
         let mut kept = 0;
         for i in 0..overtaken {
             let (range, at) = self.0[i];
-            let current = b.segment(range.start.max(v.snd_una)).filter(|s| !s.sacked && !s.lost && s.xmit_ts == at && s.range.end <= v.snd_nxt);
+            let current = b
+                .segment(range.start.max(v.snd_una))
+                .filter(|s| !s.sacked && !s.lost && s.xmit_ts == at && s.range.end <= v.snd_nxt);
             if current.is_some_and(|s| !latest.is_after(s.transmission()) || waits(s)) {
                 self.0[kept] = (range, at);
                 kept += 1;

@@ -3,7 +3,8 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 use crate::recovery::course::new_data;
 use crate::{AckInfo, Param, Params, Phase, Scoreboard, SenderView};
 
-/// TLP (RFC 8985 §7): when the acks for the end of a flight stay away, one more segment calls for them before the retransmission timer expires.
+/// TLP (RFC 8985 §7): when the acks for the end of a flight stay away, one more segment calls for them before
+/// the retransmission timer expires.
 #[derive(Debug)]
 pub(super) struct Tail {
     on: bool,
@@ -26,7 +27,16 @@ impl Tail {
     /// Reads [`TLP`] and [`MAX_ACK_DELAY`].
     pub fn new(p: &Params) -> Self {
         let (on, max_ack_delay) = (p.flag("tlp"), p.duration("max_ack_delay"));
-        Self { on, max_ack_delay, end_seq: None, is_retrans: false, flight_size: 0, due: false, sending: false, sampled: true }
+        Self {
+            on,
+            max_ack_delay,
+            end_seq: None,
+            is_retrans: false,
+            flight_size: 0,
+            due: false,
+            sending: false,
+            sampled: true,
+        }
     }
 
     /// What may become of a probe is of no interest any more: the window has been reduced for a loss.
@@ -39,8 +49,8 @@ impl Tail {
         self.on && v.flight_size > 0 && matches!(v.phase, Phase::Open | Phase::Cwr) && b.sacked().is_empty()
     }
 
-    /// §7.2, TLP_calc_PTO(): when to probe. `None` when a probe could not be sent then (§7.3): one is out already, or no round-trip time was measured
-    /// since the last one.
+    /// §7.2, TLP_calc_PTO(): when to probe. `None` when a probe could not be sent then (§7.3): one is out
+    /// already, or no round-trip time was measured since the last one.
     pub fn pto(&self, b: &dyn Scoreboard, v: &SenderView) -> Option<Instant> {
         let rtt = v.rtt.filter(|_| self.end_seq.is_none() && self.sampled)?;
         let single = b.segment(v.snd_una).is_some_and(|s| s.range.end >= v.snd_nxt);
@@ -53,9 +63,14 @@ impl Tail {
         self.due = true;
     }
 
-    /// §7.3, TLP_send_probe(): new data if there is some and the receiver has room, or else the last segment again.
+    /// §7.3, TLP_send_probe(): new data if there is some and the receiver has room, or else the last segment
+    /// again.
     pub fn probe(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
-        if !std::mem::take(&mut self.due) || !self.is_watching(b, v) || self.end_seq.is_some() || !self.sampled {
+        if !std::mem::take(&mut self.due)
+            || !self.is_watching(b, v)
+            || self.end_seq.is_some()
+            || !self.sampled
+        {
             return None;
         }
         let range = match new_data(v) {
@@ -81,11 +96,13 @@ impl Tail {
         probe
     }
 
-    /// §7.4.2, TLP_process_ack(). Answers what was outstanding when the probe was sent, if it turns out to have repaired a loss.
+    /// §7.4.2, TLP_process_ack(). Answers what was outstanding when the probe was sent, if it turns out to
+    /// have repaired a loss.
     pub fn take(&mut self, a: &AckInfo) -> Option<Bytes> {
         self.sampled |= a.rtt.is_some();
         let end_seq = self.end_seq.filter(|end_seq| a.ack >= *end_seq)?;
-        // New data arrived, or both the segment and its copy did (case 1: DSACK; case 2: a duplicate ack of a receiver that has no DSACK).
+        // New data arrived, or both the segment and its copy did (case 1: DSACK; case 2: a duplicate ack of a
+        // receiver that has no DSACK).
         let harmless = !self.is_retrans || a.dsack.is_some_and(|range| range.end == end_seq);
         if harmless || a.ack > end_seq || (a.deliveries.is_some_and(|d| d.repeats) && !a.has_sack) {
             self.end_seq = None;
@@ -95,7 +112,11 @@ impl Tail {
 }
 
 /// Probing.
-pub(super) const TLP: Param = Param::flag("tlp", true, "probe the tail of a flight before the retransmission timer expires (RFC 8985 7)");
+pub(super) const TLP: Param = Param::flag(
+    "tlp",
+    true,
+    "probe the tail of a flight before the retransmission timer expires (RFC 8985 7)",
+);
 /// TLP.max_ack_delay.
 pub(super) const MAX_ACK_DELAY: Param = Param::duration(
     "max_ack_delay",

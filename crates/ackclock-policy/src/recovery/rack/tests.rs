@@ -16,7 +16,8 @@ fn choose(params: &[(&str, &str)]) -> Box<dyn crate::LossRecovery> {
     choice.build()
 }
 
-/// Ten segments are outstanding, sent a millisecond apart, a hundred milliseconds before now; numbers that wrap.
+/// Ten segments are outstanding, sent a millisecond apart, a hundred milliseconds before now; numbers that
+/// wrap.
 fn sender(params: &[(&str, &str)]) -> Sender {
     let mut s = Sender::with(choose(params), true, SeqNumber(0xffff_f000), 0);
     s.v.window.cwnd = 10_000;
@@ -51,7 +52,8 @@ fn in_time(s: &Sender) -> Option<Duration> {
 fn a_segment_is_lost_when_a_later_one_arrived_and_the_reordering_window_has_passed() {
     let mut s = sender(&[]);
     s.wait(MS, RTT);
-    // Step 5: the second arrives after a round trip. The first was sent a millisecond before it and has the window, a quarter of a round trip, left.
+    // Step 5: the second arrives after a round trip. The first was sent a millisecond before it and has the
+    // window, a quarter of a round trip, left.
     assert_eq!(sack(&mut s, 1, 2), []);
     assert_eq!((s.v.phase, in_time(&s)), (Phase::Disorder, Some(RTT / 4 - MS)));
     let first = s.v.snd_una;
@@ -76,7 +78,12 @@ fn what_arrives_within_the_reordering_window_was_not_lost() {
 #[test]
 fn without_reordering_three_sacked_segments_close_the_window() {
     // Step 4: RACK.segs_sacked >= DupThresh, before any reordering was seen.
-    for (dup_thresh, sacked, phase) in [("3", 2, Phase::Disorder), ("3", 3, Phase::Recovery), ("2", 2, Phase::Recovery), ("9", 5, Phase::Disorder)] {
+    for (dup_thresh, sacked, phase) in [
+        ("3", 2, Phase::Disorder),
+        ("3", 3, Phase::Recovery),
+        ("2", 2, Phase::Recovery),
+        ("9", 5, Phase::Disorder),
+    ] {
         let mut s = sender(&[("dup_thresh", dup_thresh)]);
         s.wait(MS * 5, RTT);
         sack(&mut s, 1, 1 + sacked);
@@ -92,7 +99,8 @@ fn without_reordering_three_sacked_segments_close_the_window() {
 
 #[test]
 fn only_what_was_sent_before_the_latest_delivered_is_lost() {
-    // Everything that was sent later is left alone, however old; of segments sent at one moment, those with higher numbers (RACK_sent_after()).
+    // Everything that was sent later is left alone, however old; of segments sent at one moment, those with
+    // higher numbers (RACK_sent_after()).
     let mut s = Sender::with(choose(&[]), true, SeqNumber(7), 10);
     s.wait(RTT * 3, RTT);
     sack(&mut s, 2, 5);
@@ -126,15 +134,19 @@ fn a_lost_retransmission_is_lost_as_any_other_segment() {
     s.wait(MS, RTT);
     assert_eq!(s.send().len(), 2);
     s.wait(RTT, RTT);
-    assert_eq!(sack(&mut s, 10, 11), [SeqRange::new(first, first + 1000), SeqRange::new(first + 9000, first + 10_000)]);
+    assert_eq!(
+        sack(&mut s, 10, 11),
+        [SeqRange::new(first, first + 1000), SeqRange::new(first + 9000, first + 10_000)]
+    );
     assert_eq!(s.v.phase, Phase::Recovery);
     assert_eq!(s.send()[0], first);
 }
 
 #[test]
 fn an_ack_too_soon_for_a_retransmission_answers_the_original() {
-    // Step 2. The retransmission of the first is acknowledged a millisecond after it was sent, or with a timestamp from before. Taken for its answer, the
-    // ack would make everything that was sent before it a loss.
+    // Step 2. The retransmission of the first is acknowledged a millisecond after it was sent, or with a
+    // timestamp from before. Taken for its answer, the ack would make everything that was sent before it a
+    // loss.
     let run = |after: Duration, old_timestamp: bool| {
         let mut s = sender(&[("dup_thresh", "2")]);
         s.v.unsent = 0;
@@ -155,7 +167,8 @@ fn an_ack_too_soon_for_a_retransmission_answers_the_original() {
 
 #[test]
 fn dsacks_widen_the_window_once_per_round_trip() {
-    // Step 4: a quarter more for each round trip with a DSACK, at most a smoothed round-trip time, and back to one after sixteen recoveries without.
+    // Step 4: a quarter more for each round trip with a DSACK, at most a smoothed round-trip time, and back
+    // to one after sixteen recoveries without.
     let mut s = sender(&[("reo_wnd_persist", "2")]);
     s.wait(MS * 9, RTT);
     let to = s.v.snd_nxt;

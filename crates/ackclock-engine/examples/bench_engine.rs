@@ -27,7 +27,7 @@ fn policies(registry: &Registry) -> Result<Policies, RegistryError> {
             recovery: registry.choose::<dyn LossRecovery>("sack")?.build(),
             undo: registry.choose::<dyn SpuriousTimeout>("none")?.build(),
             window: registry.choose::<dyn CongestionControl>("reno")?.build(),
-            framing: None,
+            special: None,
         })),
     })
 }

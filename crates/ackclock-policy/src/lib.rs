@@ -9,19 +9,21 @@ mod application;
 mod backoff;
 mod estimator;
 mod framing;
-#[cfg(test)]
+#[cfg(any(test, feature = "laws"))]
 mod harness;
-#[cfg(test)]
-mod laws;
+#[cfg(any(test, feature = "laws"))]
+pub mod laws;
 mod modifier;
 mod nearest;
 mod param;
 mod queue;
 mod rate;
 mod recovery;
+mod reduction;
 mod registry;
 pub mod replay;
 mod sampling;
+mod slow_start;
 mod timer;
 mod timing;
 mod traits;
@@ -32,15 +34,18 @@ mod window;
 pub use modifier::{MODIFIERS, Modifier, ModifierError};
 pub use nearest::nearest;
 pub use param::{Entry, Kind, Param, ParamError, Params, QueueSize, Value};
-pub use registry::{Chosen, Declaration, KINDS, Registry, RegistryError, Role};
+pub use registry::{Chosen, Declaration, EachKind, KINDS, Registry, RegistryError, Role};
 pub use sampling::SamplingRate;
+pub use slow_start::ClassicSlowStart;
 pub use timing::{AS_RUN, Timing, TimingError};
 pub use traits::{
     AckPolicy, Application, Backoff, CongestionControl, Framing, LossRecovery, PacketScheduler, Policy,
-    QueueDiscipline, RateControl, RetransmissionTimer, RttEstimator, Scoreboard, SpuriousTimeout,
+    QueueDiscipline, RateControl, Reduction, RetransmissionTimer, RttEstimator, Scoreboard, SlowStart,
+    SpuriousTimeout,
 };
 pub use view::{
-    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Deliveries, Ecn,
-    Expiry, Forgery, Frame, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView, SentSegment, Settled,
-    Timeout, TimerAction, TimerEvent, Transmission, Verdict, Wake, Window,
+    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Control,
+    Deliveries, Ecn, Expiry, Family, Feedback, Forgery, Frame, Growth, Needs, Pacing, PacketId, Phase, Probe,
+    Queued, RateSample, Rtt, RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent,
+    Transmission, Verdict, Wake, Window,
 };

@@ -5,10 +5,11 @@ use std::fmt;
 use crate::param::{Entry, Param, ParamError, Params, Value};
 use crate::traits::*;
 use crate::{
-    ack, application, backoff, estimator, framing, nearest, queue, rate, recovery, timer, undo, window,
+    ack, application, backoff, estimator, framing, nearest, queue, rate, recovery, reduction, slow_start,
+    timer, undo, window,
 };
 
-/// A kind of policy: what the registry can hold. Implemented for the eleven policy traits' objects, such as
+/// A kind of policy: what the registry can hold. Implemented for the policy traits' objects, such as
 /// `dyn Backoff`.
 pub trait Role: Policy + 'static {
     /// The kind's name, as scenario files have it.
@@ -20,6 +21,12 @@ pub trait Role: Policy + 'static {
     /// The same, to add to.
     #[doc(hidden)]
     fn entries_mut(registry: &mut Registry) -> &mut Vec<&'static Entry<Self>>;
+}
+
+/// Something that is done for every kind of policy: a function of a kind as a type, which closures cannot be.
+pub trait EachKind {
+    /// Does it for one.
+    fn kind<T: Role + ?Sized>(&mut self);
 }
 
 macro_rules! kinds {
@@ -40,6 +47,11 @@ macro_rules! kinds {
             /// The policies that come with ackclock.
             pub fn builtin() -> Self {
                 Self { $($field: $builtin.to_vec(),)* }
+            }
+
+            /// Does something for every kind of policy, in the order of [`KINDS`].
+            pub fn each_kind(what: &mut impl EachKind) {
+                $(what.kind::<dyn $role>();)*
             }
 
             /// Every declaration, for listings and reference pages.
@@ -71,6 +83,8 @@ kinds! {
     recoveries: dyn LossRecovery, "recovery", recovery::ENTRIES;
     undos: dyn SpuriousTimeout, "undo", undo::ENTRIES;
     windows: dyn CongestionControl, "window", window::ENTRIES;
+    slow_starts: dyn SlowStart, "slow_start", slow_start::ENTRIES;
+    reductions: dyn Reduction, "reduction", reduction::ENTRIES;
     framings: dyn Framing, "framing", framing::ENTRIES;
     acks: dyn AckPolicy, "ack", ack::ENTRIES;
     queues: dyn QueueDiscipline, "queue", queue::ENTRIES;

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use ackclock_units::{Bytes, Duration, Instant, Rate, Rng, SeqNumber, SeqRange};
+use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 
 use crate::view::*;
 
@@ -100,9 +100,6 @@ pub trait Scoreboard {
 
     /// The outstanding segment that holds `seq`.
     fn segment(&self, seq: SeqNumber) -> Option<SentSegment>;
-
-    /// The outstanding segments in order of sequence number, from the one that holds `from`.
-    fn segments_from(&self, from: SeqNumber) -> Box<dyn Iterator<Item = SentSegment> + '_>;
 }
 
 /// Decides which segments are lost and what is sent next while repairing.
@@ -171,8 +168,9 @@ pub trait LossRecovery: Policy {
 
     /// Bytes that may be sent now. Called after each ack and expiry outside the Open phase, in which
     /// `v.room()` holds; `v.room()` by default. The first retransmission of a repair goes out whatever the
-    /// window says (RFC 5681 §3.2 step 3), so rules for fast recovery answer at least one segment then; PRR
-    /// and rate-halving override it too, and rules without Limited Transmit do in Disorder.
+    /// window says (RFC 5681 §3.2 step 3), so rules for fast recovery return at least one segment then;
+    /// rate-halving overrides it too, and rules without Limited Transmit do in Disorder. A [`Reduction`] is
+    /// asked in its stead after each ack during Recovery, where the stack has one.
     fn quota(&mut self, v: &SenderView) -> Bytes {
         v.room()
     }
@@ -206,33 +204,62 @@ pub trait SpuriousTimeout: Policy {
     }
 }
 
-/// Decides the congestion window.
+/// Decides the congestion window, and the rate at which segments leave where it paces.
+///
+/// A function of feedback: told what happened, it returns what holds from now on. The engine keeps the window
+/// at one segment at least, paces and traces.
 pub trait CongestionControl: Policy {
+    /// Which laws it keeps, beside those of every window.
+    fn family(&self) -> Family {
+        Family::LossBased
+    }
+
+    /// What must be measured or reported for it. Asked once, before [`CongestionControl::start`].
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
     /// The window of a new connection; called once the segment size is known.
-    fn start(&mut self, v: &SenderView) -> Window;
+    fn start(&mut self, v: &SenderView) -> Control;
 
-    /// Called for each ack that advances `snd_una` while the phase is Open, Disorder or Loss.
-    fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window;
+    /// What holds after this feedback. A rule that has nothing to say to a kind of it returns
+    /// [`SenderView::window_after`].
+    fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control;
+}
 
-    /// Called once per congestion episode (the engine tests "already reduced"), with `v` as it was at the
-    /// moment of detection.
-    fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window;
+/// How much leaves while a loss is repaired, whatever the loss recovery: the reduction of the window spread
+/// over the recovery (RFC 9937).
+///
+/// Asked in the Recovery phase alone. The congestion window has been reduced by its own rule before
+/// (`v.window`), and is what holds when the recovery is over.
+pub trait Reduction: Policy {
+    /// Called when a recovery begins, after the reduction and before what is lost is sent again.
+    fn begin(&mut self, v: &SenderView);
 
-    /// Called when an episode ends: repaired, or found spurious (then the engine restores the window from
-    /// before it unless this answers otherwise: `v.window` holds the restored one).
-    fn on_settled(&mut self, _s: Settled, v: &SenderView) -> Window {
-        v.window
+    /// Called for each ack during the recovery, the one that begins it included, with what it delivered
+    /// ([`AckInfo::delivered`]) and found lost ([`AckInfo::newly_lost`]). Returns the bytes that may be sent
+    /// now.
+    fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Bytes;
+
+    /// So many bytes of payload were sent, new or again.
+    fn on_sent(&mut self, bytes: u32);
+
+    /// True when it leaves all this to the loss recovery: then nobody asks.
+    fn is_plain(&self) -> bool {
+        false
     }
+}
 
-    /// Called before sending after an idle period longer than the timeout (J-A12, RFC 5681 §4.1). By default
-    /// the restart window `rw = min(iw, cwnd)` with `iw` as the engine knows it from `start`.
-    fn on_idle(&mut self, _idle: Duration, v: &SenderView) -> Window {
-        Window { cwnd: v.window.cwnd.min(v.initial_window), ..v.window }
-    }
+/// How a window below its threshold grows, and whether slow start ends before the threshold or a loss.
+pub trait SlowStart: Policy {
+    /// Called by a congestion window for each ack on which it may grow while it is below its threshold.
+    /// `most`: bytes that the window's own byte counting lets this ack add (RFC 5681 §3.1 eq. 2, RFC 3465
+    /// §2.2); a rule that counts by itself need not keep to it.
+    fn on_ack(&mut self, a: &AckInfo, most: Bytes, v: &SenderView) -> Growth;
 
-    /// The pacing rate; `None` sends as soon as the window allows.
-    fn pacing(&self, _v: &SenderView) -> Option<Rate> {
-        None
+    /// True when it returns `most` for every ack: then nobody needs to ask.
+    fn is_plain(&self) -> bool {
+        false
     }
 }
 

@@ -36,12 +36,12 @@ fn transfer(bytes: u64, seed: u64) -> Vec<Kept> {
     let way = Path { rate, ..Path::clean(ms(rng, 3, 60)) };
     let forth = Path { loss: [0.0, 0.001, 0.005, 0.01, 0.03][rng.below(5) as usize], ..way };
     let back = Path { loss: [0.0, 0.0, 0.01][rng.below(3) as usize], ..way };
-    let setup =
-        Setup { recovery: choose(["sack", "sack", "newreno"][rng.below(3) as usize]), ..Setup::default() }
-            .with(|c| {
-                (c.timestamps, c.sack, c.mss) = (rng.below(4) > 0, true, 1448);
-                c.syn_retries = 20;
-            });
+    let setup = Setup::default()
+        .but(|s| s.recovery = choose(["sack", "sack", "newreno"][rng.below(3) as usize]))
+        .with(|c| {
+            (c.timestamps, c.sack, c.mss) = (rng.below(4) > 0, true, 1448);
+            c.syn_retries = 20;
+        });
     let mut pipe = Pipe::new([&setup, &setup], [Plan::send(bytes), Plan::receive()], [forth, back], seed);
     pipe.tap = Some(Tap { side: 0, seen: Vec::new() });
     pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));

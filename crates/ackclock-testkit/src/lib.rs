@@ -12,6 +12,7 @@ mod seg;
 mod setup;
 pub mod timeline;
 
+pub use ackclock_policy::laws;
 pub use endpoint::{Endpoint, packet, pattern, segment_of};
 pub use icmp::{icmp_header, icmp_packet};
 pub use setup::{Setup, choose};

@@ -1,11 +1,9 @@
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use ackclock_engine::{AtNeed, Config, Connection, Policies, SenderPolicies};
-use ackclock_policy::{
-    AckPolicy, Backoff, Chosen, CongestionControl, Framing, LossRecovery, Registry, RetransmissionTimer,
-    Role, RttEstimator, SpuriousTimeout,
-};
+use ackclock_engine::{AtNeed, Config, Connection, Policies, SenderChoice};
+use ackclock_policy::{AckPolicy, Chosen, CongestionControl, LossRecovery, Registry, Role, RttEstimator};
 use ackclock_units::{Rng, SeqNumber};
 
 /// Options and policies of one endpoint, from the built-in registry.
@@ -15,18 +13,8 @@ pub struct Setup {
     pub config: Config,
     /// Samples to timeout.
     pub estimator: Chosen<dyn RttEstimator>,
-    /// Timeout after timeouts.
-    pub backoff: Chosen<dyn Backoff>,
-    /// Countdown.
-    pub timer: Chosen<dyn RetransmissionTimer>,
-    /// What is lost and what goes next.
-    pub recovery: Chosen<dyn LossRecovery>,
-    /// Whether a timeout was spurious.
-    pub undo: Chosen<dyn SpuriousTimeout>,
-    /// Congestion window.
-    pub window: Chosen<dyn CongestionControl>,
-    /// In what segments new data leaves.
-    pub framing: Chosen<dyn Framing>,
+    /// Those of the sending side, which are reached as fields of this: `setup.window`.
+    pub sender: SenderChoice,
     /// When to acknowledge.
     pub ack: Chosen<dyn AckPolicy>,
 }
@@ -38,14 +26,23 @@ impl Default for Setup {
         Self {
             config: Config::default(),
             estimator: choose("rfc6298"),
-            backoff: choose("exponential"),
-            timer: choose("restart-on-ack"),
-            recovery: choose("sack"),
-            undo: choose("none"),
-            window: choose("reno"),
-            framing: choose("full"),
+            sender: SenderChoice::standard(&Registry::builtin()).expect("the built-in ones are there"),
             ack: choose("delayed"),
         }
+    }
+}
+
+impl Deref for Setup {
+    type Target = SenderChoice;
+
+    fn deref(&self) -> &SenderChoice {
+        &self.sender
+    }
+}
+
+impl DerefMut for Setup {
+    fn deref_mut(&mut self) -> &mut SenderChoice {
+        &mut self.sender
     }
 }
 
@@ -74,14 +71,7 @@ impl Setup {
         Policies {
             estimator: self.estimator.build(),
             ack: AtNeed::Made(self.ack.build()),
-            sender: AtNeed::Made(Box::new(SenderPolicies {
-                backoff: self.backoff.build(),
-                timer: self.timer.build(),
-                recovery: self.recovery.build(),
-                undo: self.undo.build(),
-                window: self.window.build(),
-                framing: Some(self.framing.build()).filter(|framing| !framing.is_plain()),
-            })),
+            sender: AtNeed::Made(Box::new(self.sender.build())),
         }
     }
 
@@ -119,12 +109,9 @@ impl Setup {
         for recovery in <dyn LossRecovery>::entries(registry) {
             for window in <dyn CongestionControl>::entries(registry) {
                 for ack in <dyn AckPolicy>::entries(registry) {
-                    all.push(Self {
-                        recovery: Chosen::new(recovery),
-                        window: Chosen::new(window),
-                        ack: Chosen::new(ack),
-                        ..Self::default()
-                    });
+                    all.push(Self { ack: Chosen::new(ack), ..Self::default() }.but(|s| {
+                        (s.recovery, s.window) = (Chosen::new(recovery), Chosen::new(window));
+                    }));
                 }
             }
         }

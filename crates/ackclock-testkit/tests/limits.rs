@@ -63,7 +63,8 @@ impl Captured {
 }
 
 fn setup(recovery: &str) -> Setup {
-    Setup { recovery: choose(recovery), ..Setup::default() }
+    Setup::default()
+        .but(|s| s.recovery = choose(recovery))
         .with(|c| (c.mss, c.sack) = (1000, recovery == "sack"))
 }
 

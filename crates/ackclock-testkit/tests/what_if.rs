@@ -22,17 +22,12 @@ fn timing(name: &str) -> Timing {
 /// A sender with that timer.
 fn setup(name: &str, recovery: &str, timestamps: bool) -> Setup {
     let t = timing(name);
-    Setup {
-        estimator: t.estimator.expect("an estimator"),
-        backoff: t.backoff,
-        timer: t.timer,
-        recovery: choose(recovery),
-        ..Setup::default()
-    }
-    .with(|c| {
-        (c.timestamps, c.sack, c.mss) = (timestamps, recovery == "sack", 1000);
-        c.syn_retries = 20;
-    })
+    Setup { estimator: t.estimator.expect("an estimator"), ..Setup::default() }
+        .but(|s| (s.backoff, s.timer, s.recovery) = (t.backoff, t.timer, choose(recovery)))
+        .with(|c| {
+            (c.timestamps, c.sack, c.mss) = (timestamps, recovery == "sack", 1000);
+            c.syn_retries = 20;
+        })
 }
 
 /// A transfer under a script, captured beside the client: what its timer did, and the file.

@@ -28,6 +28,15 @@ impl Rate {
         Duration::from_nanos(if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 })
     }
 
+    /// The rate at which `bytes` pass in `d`, rounded down; none pass in no time.
+    pub const fn from_transfer(bytes: Bytes, d: Duration) -> Self {
+        if d.as_nanos() == 0 {
+            return Self(0);
+        }
+        let bits = bytes as u128 * 8_000_000_000 / d.as_nanos() as u128;
+        Self(if bits > u64::MAX as u128 { u64::MAX } else { bits as u64 })
+    }
+
     /// Bytes that fit through in `d`, rounded down.
     pub const fn bytes_in(self, d: Duration) -> Bytes {
         let bytes = self.0 as u128 * d.as_nanos() as u128 / 8_000_000_000;
@@ -66,5 +75,7 @@ mod tests {
         assert_eq!(r.time_to_send(1500), Duration::from_micros(1200));
         assert_eq!(r.bytes_in(Duration::from_micros(1200)), 1500);
         assert_eq!(Rate::default().time_to_send(1), Duration::MAX);
+        assert_eq!(Rate::from_transfer(1500, Duration::from_micros(1200)), r);
+        assert_eq!(Rate::from_transfer(1500, Duration::ZERO), Rate::default());
     }
 }

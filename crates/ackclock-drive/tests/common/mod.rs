@@ -51,7 +51,7 @@ pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
             recovery: recovery.build(),
             undo: undo.build(),
             window: window.build(),
-            framing: None,
+            special: None,
         })),
     })
 }

@@ -1,7 +1,7 @@
 //! What an acknowledgment does to the sending side: scoreboard, samples, phases, windows.
 
-use ackclock_policy::{AckInfo, Deliveries, Phase, SenderView, TimerEvent};
-use ackclock_units::{Instant, SeqRange, mostly, seldom};
+use ackclock_policy::{AckInfo, Deliveries, Phase, RateSample, SenderView, TimerEvent};
+use ackclock_units::{Bytes, Duration, Instant, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
 use super::sender::Sending;
@@ -94,26 +94,35 @@ impl Connection {
             self.sender.dups.count = 0;
             return;
         }
-        let info = AckInfo {
+        let ece = segment.flags.has(Flags::ECE) && self.rare.ecn.on;
+        let delivered = u64::from(acked.newly_delivered + newly_sacked);
+        let mut info = AckInfo {
             ack: segment.ack,
             newly_acked: u64::from(advanced),
             segments_acked: acked.segments,
             newly_sacked: u64::from(newly_sacked),
-            delivered: u64::from(acked.newly_delivered + newly_sacked),
+            delivered,
             is_dup,
             has_sack: !segment.options.sack.is_empty(),
             dsack: dsack.filter(|_| !copied),
             rtt: sample,
-            ece: segment.flags.has(Flags::ECE) && self.rare.ecn.on,
+            ece,
+            ce_bytes: if seldom(ece) { delivered } else { 0 },
+            may_grow: false,
             validated: self.sender.usage.validates(self.sender.window.cwnd),
             deliveries: if self.sender.sent.keeps_deliveries() {
                 self.deliveries(now, segment, advanced == 0 && !opened)
             } else {
                 None
             },
+            newly_lost: 0,
+            rate: if self.sender.sent.keeps_rates() { self.rate_sample(now) } else { None },
         };
         let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
-        let v = self.recover(now, &info, undone);
+        let v = self.recover(now, &mut info, undone);
+        if self.sender.sent.keeps_rates() {
+            self.check_application_limited();
+        }
         if advanced > 0 {
             let e = if self.sender.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
             self.run_retransmission_timer(now, e, &v);
@@ -122,6 +131,13 @@ impl Connection {
             }
             self.after_progress();
         }
+    }
+
+    /// The delivery rate by what the present ack reports.
+    #[cold]
+    fn rate_sample(&mut self, now: Instant) -> Option<RateSample> {
+        let min_rtt = self.estimator.rtt().map_or(Duration::ZERO, |rtt| rtt.min_rtt);
+        self.sender.sent.rate_sample(now, min_rtt)
     }
 
     /// The transmissions that an ack reports, and the latest moment of which its timestamp can tell. `same`:
@@ -253,7 +269,7 @@ impl Connection {
 
     /// Asks the loss recovery what this ack means and carries out its phase. Answers how things stand then.
     /// `undone`: the ack has just given the window back, and does not widen it.
-    fn recover(&mut self, now: Instant, info: &AckInfo, undone: bool) -> SenderView {
+    fn recover(&mut self, now: Instant, info: &mut AckInfo, undone: bool) -> SenderView {
         if seldom(self.phase == Phase::Cwr) && self.snd_una >= self.sender.recovery_point {
             self.enter(now, Phase::Open);
         }
@@ -267,7 +283,7 @@ impl Connection {
             | (before != Phase::Open)
             | info.ece
             | (state.dups.delivered > 0);
-        self.mark_lost(now);
+        info.newly_lost = self.mark_lost(now);
         self.enter(now, phase);
         if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.end_repaired(now);
@@ -278,26 +294,23 @@ impl Connection {
         if seldom(info.ece) {
             self.echo(now, info.newly_acked);
         }
-        // The window grows on acks of new data, not while it is held for a repair (RFC 5681 §3.2, RFC 6675
-        // §5), nor on an echo (RFC 3168 §6.1.2).
-        let grows = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
+        info.may_grow = info.newly_acked > 0
+            && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
             && before != Phase::Recovery
             && !undone
             && !info.ece;
-        if info.newly_acked > 0 && grows {
+        if mostly(info.may_grow) || self.rare.says(|r| r.needs.every_ack) {
             if seldom(before != self.phase) {
                 // The ack belongs to the phase that it may have ended (RFC 3465 §2.3: what follows a timeout
                 // grows by one segment at most).
                 v = SenderView { phase: before, ..self.view(now) };
             }
             let Sending { policies, state } = self.sender.both();
-            let window = policies.window.on_ack(info, &v);
-            if window != state.window {
-                self.set_window(window, now);
+            let control = policies.window_on_ack(info, &v);
+            if control.window != state.window {
+                self.set_window(control.window, now);
             }
-            if self.rare.says(|r| r.pacing_rate.is_some()) {
-                self.follow_pacing(&v);
-            }
+            self.set_pacing(control.pacing, now);
             v.window = self.sender.window;
         }
         if seldom(info.deliveries.is_some()) {
@@ -310,9 +323,21 @@ impl Connection {
             self.adjust(now, &mut v);
         }
         if seldom(self.phase != Phase::Open) {
-            self.sender.quota = self.sender.policies().recovery.quota(&v);
+            self.sender.quota = self.quota_after(info, &v);
         }
         v
+    }
+
+    /// What may be sent on this ack's account, outside the Open phase.
+    #[inline]
+    fn quota_after(&mut self, info: &AckInfo, v: &SenderView) -> Bytes {
+        let policies = self.sender.policies();
+        if v.phase == Phase::Recovery
+            && let Some(reduction) = policies.reduction()
+        {
+            return reduction.on_ack(info, v);
+        }
+        policies.recovery.quota(v)
     }
 
     /// Tells the application what new acknowledgments mean to it.

@@ -1,7 +1,7 @@
 //! ICMP errors about what was sent: RFC 9293 §3.9.2.2, path MTU discovery (RFC 1191, RFC 8201), and what is
 //! believed of them (RFC 5927).
 
-use ackclock_policy::{Phase, Scoreboard as _};
+use ackclock_policy::Phase;
 use ackclock_units::{Instant, SeqRange};
 use ackclock_wire::{IcmpError, IcmpKind};
 

@@ -1,29 +1,34 @@
 //! Phases of loss repair, the window reductions they bring, and loss episodes as M-U1 counts them.
 
-use ackclock_policy::{Adjustment, Congestion, Phase, SenderView, Settled, Window};
+use ackclock_policy::{
+    Adjustment, Congestion, Control, Feedback, Pacing, Phase, SenderView, Settled, Window,
+};
 use ackclock_trace::{EventKind, LossClass, Mask};
-use ackclock_units::{Bytes, Instant, SeqRange};
+use ackclock_units::{Bytes, Instant, SeqRange, seldom};
 
 use super::Connection;
 use super::sender::Episode;
+use crate::Pacer;
+use crate::timer::Timer;
 
 impl Connection {
+    /// Marks what the loss recovery found lost. Returns the bytes of which that is news.
     #[inline]
-    pub(super) fn mark_lost(&mut self, now: Instant) {
-        if !self.sender.lost.is_empty() {
-            self.mark_each_lost(now);
-        }
+    pub(super) fn mark_lost(&mut self, now: Instant) -> Bytes {
+        if self.sender.lost.is_empty() { 0 } else { self.mark_each_lost(now) }
     }
 
     #[inline(never)]
-    fn mark_each_lost(&mut self, now: Instant) {
+    fn mark_each_lost(&mut self, now: Instant) -> Bytes {
+        let mut newly_lost = 0;
         let mut lost = std::mem::take(&mut self.sender.lost);
         for range in lost.drain(..) {
             let range = SeqRange::new(range.start.max(self.snd_una), range.end.min(self.snd_nxt));
-            self.sender.sent.mark_lost(range);
+            newly_lost += u64::from(self.sender.sent.mark_lost(range));
             self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
         }
         self.sender.lost = lost;
+        newly_lost
     }
 
     /// Carries out a change of phase that the loss recovery asked for.
@@ -63,6 +68,7 @@ impl Connection {
                 if self.rare.ecn.on {
                     self.rare.ecn.cwr = true;
                 }
+                self.begin_reduction(now);
             }
             Phase::Open | Phase::Disorder => {
                 if matches!(before, Phase::Recovery | Phase::Loss | Phase::Cwr) {
@@ -70,6 +76,16 @@ impl Connection {
                 }
             }
             Phase::Cwr => {}
+        }
+    }
+
+    /// A reduction that is spread over the recovery begins.
+    fn begin_reduction(&mut self, now: Instant) {
+        if self.phase == Phase::Recovery && self.sender.policies().special.is_some() {
+            let v = self.view(now);
+            if let Some(reduction) = self.sender.policies().reduction() {
+                reduction.begin(&v);
+            }
         }
     }
 
@@ -112,10 +128,9 @@ impl Connection {
     fn reduce_from(&mut self, flight_size: Bytes, c: Congestion, now: Instant) {
         self.stats.window_cuts += 1;
         let v = SenderView { flight_size, ..self.view(now) };
-        let window = self.sender.policies().window.on_congestion(c, &v);
-        self.set_window(window, now);
+        let control = self.sender.policies().window.on(Feedback::Congestion(c), &v);
+        self.apply(control, now);
         self.settle(Settled::Done, now);
-        self.follow_pacing(&v);
     }
 
     /// ECN echo on an ack of so many bytes: one reduction per window of data (RFC 3168 §6.1.2).
@@ -219,6 +234,30 @@ impl Connection {
         }
     }
 
+    /// Carries out what the congestion window's rule returned.
+    pub(super) fn apply(&mut self, c: Control, now: Instant) {
+        self.set_window(c.window, now);
+        self.set_pacing(c.pacing, now);
+    }
+
+    #[inline(always)]
+    pub(super) fn set_pacing(&mut self, pacing: Option<Pacing>, now: Instant) {
+        if seldom(pacing.is_some()) || self.rare.says(|r| r.pacer.is_some()) {
+            self.change_pacing(pacing, now);
+        }
+    }
+
+    #[cold]
+    fn change_pacing(&mut self, pacing: Option<Pacing>, now: Instant) {
+        let smss = self.smss;
+        match (&mut self.rare.pacer, pacing) {
+            (Some(pacer), Some(pacing)) => pacer.set(now, pacing, smss),
+            (pacer, pacing) => *pacer = pacing.map(|pacing| Box::new(Pacer::new(pacing, smss))),
+        }
+        // Whether a timer is needed is found out when the next segment would leave.
+        self.timers.disarm(Timer::Pacing);
+    }
+
     #[cold]
     fn trace_window(&mut self, now: Instant, window: Window) {
         let pipe = u64::from(self.pipe());
@@ -233,23 +272,14 @@ impl Connection {
     pub(super) fn reduce(&mut self, c: Congestion, now: Instant) {
         self.stats.window_cuts += u32::from(c != Congestion::Rto { repeated: true });
         let v = self.view(now);
-        let window = self.sender.policies().window.on_congestion(c, &v);
-        self.set_window(window, now);
-        self.follow_pacing(&v);
-    }
-
-    /// The window's rule says how fast segments leave.
-    pub(super) fn follow_pacing(&mut self, v: &SenderView) {
-        let rate = self.sender.policies().window.pacing(v);
-        if rate != self.rare.pacing_rate {
-            self.rare.pacing_rate = rate;
-        }
+        let control = self.sender.policies().window.on(Feedback::Congestion(c), &v);
+        self.apply(control, now);
     }
 
     #[inline(never)]
     pub(super) fn settle(&mut self, s: Settled, now: Instant) {
         let v = self.view(now);
-        let window = self.sender.policies().window.on_settled(s, &v);
-        self.set_window(window, now);
+        let control = self.sender.policies().window.on(Feedback::Settled(s), &v);
+        self.apply(control, now);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use ackclock_units::{Instant, Rate, SeqNumber, SeqRange, seldom};
+use ackclock_policy::Needs;
+use ackclock_units::{Instant, SeqNumber, SeqRange, seldom};
 use ackclock_wire::Segment;
 
 use super::copies::Copies;
@@ -10,6 +11,7 @@ use super::forge::Forged;
 use super::icmp::ClaimedSize;
 use super::skip_test::SkipTest;
 use super::undo::{Rebase, Watched};
+use crate::Pacer;
 
 /// Reads as it was at the beginning, and has memory from when something of it is first changed. So what every
 /// segment passes must not write here what is there already.
@@ -72,7 +74,10 @@ pub(super) struct RareState {
     pub(super) forged: Option<Box<Forged>>,
     /// Most bytes that one of them acknowledged before they arrived.
     pub(super) acked_early: u32,
-    pub(super) pacing_rate: Option<Rate>,
+    /// What the congestion window asks for, and a reduction that is spread over the recovery.
+    pub(super) needs: Needs,
+    /// When segments may leave, where the window paces.
+    pub(super) pacer: Option<Box<Pacer>>,
     /// A timeout about which the verdict is out.
     pub(super) watched: Option<Box<Watched>>,
     pub(super) rebase: Option<Box<Rebase>>,
@@ -108,7 +113,8 @@ impl RareState {
         skip_test: None,
         forged: None,
         acked_early: 0,
-        pacing_rate: None,
+        needs: Needs { every_ack: false, rate_samples: false, sends: false },
+        pacer: None,
         watched: None,
         rebase: None,
         copies: None,

@@ -1,6 +1,6 @@
 //! What goes out: resets, SYNs, retransmissions, new data, probes, acknowledgments.
 
-use ackclock_policy::{Ecn, Frame, Phase, TimerEvent};
+use ackclock_policy::{Ecn, Feedback, Frame, Phase, TimerEvent};
 use ackclock_trace::{EventKind, LossClass, Mask, SendKind};
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::Flags;
@@ -113,11 +113,11 @@ impl Connection {
             }
             self.be_ready(now);
         }
-        if let Some(rare) = self.rare.changed() {
-            if rare.pacing_rate.is_some() && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now) {
+        if self.rare.is_changed() {
+            if self.rare.pacer.is_some() && self.is_held_by_pacing(now) {
                 return None;
             }
-            if rare.copies.is_some()
+            if self.rare.copies.is_some()
                 && let Some(copy) = self.transmit_copy(now)
             {
                 return Some(copy);
@@ -166,7 +166,7 @@ impl Connection {
         if !idle
             && room < u64::from(self.smss)
             && unsent >= u64::from(self.smss)
-            && mostly(self.sender.policies().framing.is_none())
+            && mostly(self.sender.policies().frames_plainly())
         {
             // The usual end of a burst, found out cheaply: no room for the full segment that waits. (SACK
             // blocks may make it a little shorter.)
@@ -197,7 +197,7 @@ impl Connection {
         let whole = self.most(now);
         let Sending { policies, state } = self.sender.both();
         let room = if idle { room.max(state.window.cwnd) } else { room };
-        let Frame { most, copies } = if seldom(policies.framing.is_some()) && unsent > 0 {
+        let Frame { most, copies } = if seldom(!policies.frames_plainly()) && unsent > 0 {
             self.frame(now, whole)
         } else {
             Frame { most: whole, copies: 1 }
@@ -253,6 +253,9 @@ impl Connection {
         if self.sender.sent.keeps_deliveries() {
             self.plan_recovery(now);
         }
+        if self.rare.is_changed() {
+            self.report_sending(now, len, false);
+        }
         if copies > 1 && len > 0 && !fin {
             self.plan_copies(now, SeqRange::new(seq, self.snd_nxt), copies, room);
         }
@@ -278,7 +281,7 @@ impl Connection {
     fn frame(&mut self, now: Instant, whole: u32) -> Frame {
         let v = self.view(now);
         let plain = Frame { most: whole, copies: 1 };
-        let frame = self.sender.policies().framing.as_mut().map_or(plain, |framing| framing.frame(&v));
+        let frame = self.sender.policies().framing().map_or(plain, |framing| framing.frame(&v));
         Frame { most: frame.most.clamp(1, whole), copies: frame.copies.max(1) }
     }
 
@@ -319,10 +322,11 @@ impl Connection {
     fn restart_after_idle(&mut self, now: Instant) {
         if let Some(idle) = self.idled(now) {
             let v = self.view(now);
-            let window = self.sender.policies().window.on_idle(idle, &v);
-            if window != self.sender.window {
-                self.set_window(window, now);
+            let control = self.sender.policies().window.on(Feedback::Idle(idle), &v);
+            if control.window != self.sender.window {
+                self.set_window(control.window, now);
             }
+            self.set_pacing(control.pacing, now);
             // One restart per idle period.
             self.last_sent_at = now;
         }
@@ -361,6 +365,7 @@ impl Connection {
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: true }, &v);
         self.pace(now, len);
+        self.report_sending(now, len, true);
         let offset = self.position(range.start);
         let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let push =
@@ -416,12 +421,56 @@ impl Connection {
         Transmit { segment, offset: 0, kind: SendKind::Ack, retransmission: false, ecn: Ecn::NotEct }
     }
 
+    /// So much data leaves.
     pub(super) fn pace(&mut self, now: Instant, len: u32) {
-        if self.rare.says(|r| r.pacing_rate.is_some())
+        if self.rare.says(|r| r.pacer.is_some())
             && len > 0
-            && let Some(rate) = self.rare.pacing_rate
+            && let Some(pacer) = &mut self.rare.pacer
         {
-            self.timers.arm(Timer::Pacing, now + rate.time_to_send(u64::from(len)));
+            pacer.sent(now, len);
+        }
+    }
+
+    /// True when data has to wait for the pacing rate; a timer then tells when it may leave.
+    #[cold]
+    fn is_held_by_pacing(&mut self, now: Instant) -> bool {
+        let Some(at) = self.rare.pacer.as_ref().and_then(|pacer| pacer.held_until(now)) else { return false };
+        if self.unsent() > 0 || self.fin_is_due() || self.sender.sent.has_lost() {
+            self.timers.arm(Timer::Pacing, at);
+        }
+        true
+    }
+
+    /// Where the application has given less than the window takes, the delivery rate is not the path's
+    /// (CheckIfApplicationLimited() of draft-ietf-ccwg-bbr §4.1). Asked after each ack, and when data leaves.
+    pub(super) fn check_application_limited(&mut self) {
+        let in_flight = self.pipe();
+        let smss = u64::from(self.smss);
+        let fits = u64::from(in_flight) + smss <= self.sender.window.cwnd;
+        if self.unsent() < smss && fits && self.sender.sent.to_resend() == 0 {
+            self.sender.sent.limited_by_application(in_flight);
+        }
+    }
+
+    /// Data has left: tells those that asked for it.
+    #[cold]
+    fn report_sending(&mut self, now: Instant, bytes: u32, retransmission: bool) {
+        let needs = self.rare.needs;
+        if needs.rate_samples {
+            self.check_application_limited();
+        }
+        if !needs.sends || bytes == 0 {
+            return;
+        }
+        if self.phase == Phase::Recovery
+            && let Some(reduction) = self.sender.policies().reduction()
+        {
+            reduction.on_sent(bytes);
+        }
+        if self.sender.policies().window.needs().sends {
+            let v = self.view(now);
+            let control = self.sender.policies().window.on(Feedback::Sent { bytes, retransmission }, &v);
+            self.apply(control, now);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use ackclock_policy::{SamplingRate, Window};
+use ackclock_policy::{Needs, SamplingRate, Window};
 use ackclock_trace::LossClass;
 use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange, seldom};
 
@@ -164,15 +164,22 @@ impl Connection {
         sender.sampling = SamplingRate::new(from);
         sender.window = Window { cwnd: smss, ssthresh: Bytes::MAX };
         let v = self.view(now);
-        let mut window = self.sender.policies().window.start(&v);
+        let Sending { policies, state } = self.sender.both();
+        let needs = policies.window.needs();
+        if needs.rate_samples {
+            state.sent.keep_rates();
+        }
+        let needs = Needs { sends: needs.sends || policies.reduction().is_some(), ..needs };
+        if needs != Needs::default() {
+            self.rare.needs = needs;
+        }
+        let mut control = self.sender.policies().window.start(&v);
         if self.stats.syn_retransmissions > 0 {
             // RFC 5681 §3.1: after a lost SYN the first window is one segment.
-            window.cwnd = window.cwnd.min(smss);
+            control.window.cwnd = control.window.cwnd.min(smss);
         }
-        self.sender.initial_window = u32::try_from(window.cwnd).unwrap_or(u32::MAX);
-        self.set_window(window, now);
-        let v = self.view(now);
-        self.follow_pacing(&v);
+        self.sender.initial_window = u32::try_from(control.window.cwnd).unwrap_or(u32::MAX);
+        self.apply(control, now);
         if seldom(self.config.skip_test > 0) {
             self.start_skip_test();
         }

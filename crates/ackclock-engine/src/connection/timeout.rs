@@ -58,8 +58,12 @@ impl Connection {
         if self.timers.expire(Timer::Keepalive, now) {
             self.keepalive_expired(now);
         }
-        // Timer::Pacing needs no more than the poll that follows.
-        self.timers.expire(Timer::Pacing, now);
+        if self.timers.expire(Timer::Pacing, now)
+            && let Some(pacer) = &mut self.rare.pacer
+        {
+            // The poll that follows sends.
+            pacer.fired(now);
+        }
     }
 
     fn count_timeout(&mut self, now: Instant) {

@@ -147,8 +147,6 @@ impl Connection {
         let window = self.sender.policies().undo.resume(a, &w.timeout, &v);
         self.set_window(window, now);
         self.settle(Settled::Spurious, now);
-        let v = self.view(now);
-        self.follow_pacing(&v);
     }
 
     /// The estimates that a sample sets: what was kept from before a spurious timeout, if this is the first

@@ -98,9 +98,7 @@ impl Connection {
 
     /// New bytes that congestion control lets go now.
     fn congestion_room(&self, now: Instant) -> u64 {
-        if self.rare.says(|r| r.pacing_rate.is_some())
-            && self.timers.deadline(Timer::Pacing).is_some_and(|at| at > now)
-        {
+        if self.rare.says(|r| r.pacer.as_ref().is_some_and(|p| p.held_until(now).is_some())) {
             return 0;
         }
         if self.sender.sent.is_empty() {

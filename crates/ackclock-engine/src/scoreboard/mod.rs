@@ -1,15 +1,19 @@
 //! What was sent and is not yet cumulatively acknowledged, with its marks: SACKed, lost, retransmitted. No
 //! view of the sender.
 
+mod measured;
+mod rates;
 mod sack;
 mod sent;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ackclock_policy::{Deliveries, Scoreboard as View, SentSegment, Transmission};
+use ackclock_policy::{Scoreboard as View, SentSegment};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 
+use measured::Measured;
+use rates::Rates;
 pub(crate) use sent::MAX_LEN;
 use sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, Sent, WAS_LOST, WAS_RETRANSMITTED};
 
@@ -50,8 +54,8 @@ pub(crate) struct Scoreboard {
     /// No segment below it is waiting for a retransmission. Found out while reading; one scoreboard, the
     /// empty one, is read by all threads.
     lost_hint: AtomicU32,
-    /// What has been delivered since it was last asked for, where somebody wants to know.
-    deliveries: Option<Box<Deliveries>>,
+    /// What is measured besides, where somebody wants to know.
+    measured: Option<Box<Measured>>,
 }
 
 impl Scoreboard {
@@ -64,7 +68,7 @@ impl Scoreboard {
             lost_bytes: 0,
             retransmitted_bytes: 0,
             lost_hint: AtomicU32::new(0),
-            deliveries: None,
+            measured: None,
         }
     }
 
@@ -80,7 +84,8 @@ impl Scoreboard {
 
     /// Memory that its lists take, bytes.
     pub fn held_bytes(&self) -> u64 {
-        (self.sent.capacity() * size_of::<Sent>()) as u64 + self.sacked.held_bytes()
+        let rates = self.measured.as_ref().and_then(|m| m.rates.as_ref()).map_or(0, Rates::held_bytes);
+        (self.sent.capacity() * size_of::<Sent>()) as u64 + self.sacked.held_bytes() + rates
     }
 
     pub fn is_empty(&self) -> bool {
@@ -103,6 +108,9 @@ impl Scoreboard {
         let mut sent = Sent { seq, since_epoch: 0, short_len: len as u16, since_epoch_high: 0, marks };
         sent.set_since_epoch(since);
         self.sent.push_back(sent);
+        if seldom(self.measured.is_some()) {
+            self.measure_departure(None, now);
+        }
     }
 
     /// Room for a quarter more segments, not twice as many: there are as many scoreboards as connections. In
@@ -137,6 +145,9 @@ impl Scoreboard {
     /// Takes back the last segment (a window probe that the receiver turned away).
     pub fn pop_back(&mut self) {
         if let Some(s) = self.sent.pop_back() {
+            if let Some(rates) = self.rates() {
+                rates.pop_back();
+            }
             self.forget(&s, s.len());
         }
     }
@@ -197,38 +208,6 @@ impl Scoreboard {
         }
     }
 
-    /// Keeps in mind the transmissions of what is delivered from now on, for [`Scoreboard::take_deliveries`].
-    pub fn keep_deliveries(&mut self) {
-        self.deliveries.get_or_insert_default();
-    }
-
-    pub fn keeps_deliveries(&self) -> bool {
-        self.deliveries.is_some()
-    }
-
-    /// What was delivered since the last time; `None` unless it is kept in mind.
-    pub fn take_deliveries(&mut self) -> Option<Deliveries> {
-        self.deliveries.as_deref_mut().map(std::mem::take)
-    }
-
-    /// The segment is delivered.
-    #[inline]
-    fn delivered(&mut self, s: &Sent) {
-        if self.deliveries.is_some() {
-            self.keep_in_mind(s);
-        }
-    }
-
-    /// Out of line: few want to know.
-    #[cold]
-    #[inline(never)]
-    fn keep_in_mind(&mut self, s: &Sent) {
-        let last = Transmission { xmit_ts: s.sent_at(self.epoch), end_seq: s.end() };
-        if let Some(deliveries) = self.deliveries.as_deref_mut() {
-            deliveries.add(last, s.transmissions() == 1);
-        }
-    }
-
     /// Takes off everything below `ack`.
     pub fn acknowledge(&mut self, ack: SeqNumber) -> Acked {
         let mut acked = Acked::default();
@@ -245,6 +224,12 @@ impl Scoreboard {
                 front.seq = ack;
                 front.short_len -= bytes as u16;
             }
+            if !s.has(SACKED) {
+                self.delivered(0, &s, bytes, whole);
+            }
+            if whole && let Some(rates) = self.rates() {
+                rates.pop_front();
+            }
             self.forget(&s, bytes);
             acked.segments += 1;
             acked.retransmitted |= s.transmissions() > 1;
@@ -252,9 +237,6 @@ impl Scoreboard {
                 acked.newly_delivered += bytes;
                 if s.transmissions() == 1 && acked.oldest_sent_once.is_none() {
                     acked.oldest_sent_once = Some(s.sent_at(self.epoch));
-                }
-                if whole {
-                    self.delivered(&s);
                 }
             }
         }
@@ -267,6 +249,11 @@ impl Scoreboard {
             self.sent.shrink_to((self.sent.len() * 2).next_multiple_of(ROOM_STEP));
         }
         acked
+    }
+
+    /// The outstanding segments in order of sequence number, from the one that holds `from`.
+    pub fn segments_from(&self, from: SeqNumber) -> impl Iterator<Item = SentSegment> + '_ {
+        self.sent.range(self.index_of(from)..).map(|s| s.view(self.epoch))
     }
 
     /// How many segments end at or before `seq`.
@@ -282,10 +269,11 @@ impl Scoreboard {
     }
 
     /// Marks the un-SACKed segments that lie in `range` as lost; a retransmission that was out is given up as
-    /// well.
-    pub fn mark_lost(&mut self, range: SeqRange) {
+    /// well. Returns the bytes of which this is news.
+    pub fn mark_lost(&mut self, range: SeqRange) -> u32 {
+        let mut lost = 0;
         if range.is_empty() {
-            return;
+            return lost;
         }
         let first = self.index_of(range.start);
         for s in self.sent.range_mut(first..) {
@@ -301,11 +289,18 @@ impl Scoreboard {
             if s.has(RETRANSMITTED) {
                 self.retransmitted_bytes -= s.len();
             }
+            if s.marks & (LOST | RETRANSMITTED) != LOST {
+                lost += s.len();
+            }
             s.marks = (s.marks & KEPT) | LOST;
+        }
+        if let Some(rates) = self.rates() {
+            rates.lose(lost);
         }
         if range.start < self.lost_hint() {
             self.set_lost_hint(range.start);
         }
+        lost
     }
 
     /// Notes which segments are marked lost and retransmitted now, for [`Scoreboard::restore_marks`].
@@ -314,11 +309,17 @@ impl Scoreboard {
             s.marks &= !(WAS_LOST | WAS_RETRANSMITTED);
             s.marks |= (s.marks & (LOST | RETRANSMITTED)) << 3;
         }
+        if let Some(rates) = self.rates() {
+            rates.save_lost();
+        }
     }
 
     /// Takes back every such mark made since [`Scoreboard::save_marks`]; SACKs stay.
     pub fn restore_marks(&mut self) {
         (self.lost_bytes, self.retransmitted_bytes) = (0, 0);
+        if let Some(rates) = self.rates() {
+            rates.restore_lost();
+        }
         for s in &mut self.sent {
             s.marks = (s.marks & (SACKED | FIN | AGAIN_BITS)) | ((s.marks >> 3) & (LOST | RETRANSMITTED));
             if s.has(LOST) {
@@ -352,7 +353,11 @@ impl Scoreboard {
             s.marks |= RETRANSMITTED;
             self.retransmitted_bytes += s.len();
         }
-        Some((s.range(), s.has(FIN)))
+        let sent = (s.range(), s.has(FIN));
+        if seldom(self.measured.is_some()) {
+            self.measure_departure(Some(i), now);
+        }
+        Some(sent)
     }
 
     fn split(&mut self, i: usize, len: u32) {
@@ -363,6 +368,9 @@ impl Scoreboard {
         head.short_len = len as u16;
         head.marks &= !FIN;
         self.sent.insert(i + 1, tail);
+        if let Some(rates) = self.rates() {
+            rates.split(i);
+        }
     }
 }
 
@@ -399,10 +407,6 @@ impl View for Scoreboard {
     fn segment(&self, seq: SeqNumber) -> Option<SentSegment> {
         let s = self.sent.get(self.index_of(seq))?;
         s.range().contains(seq).then(|| s.view(self.epoch))
-    }
-
-    fn segments_from(&self, from: SeqNumber) -> Box<dyn Iterator<Item = SentSegment> + '_> {
-        Box::new(self.sent.range(self.index_of(from)..).map(|s| s.view(self.epoch)))
     }
 }
 

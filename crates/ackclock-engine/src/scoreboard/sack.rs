@@ -60,7 +60,7 @@ impl Scoreboard {
             self.forget(&s, s.len());
             self.sacked_bytes += s.len();
             self.sent[i].marks = (s.marks & (FIN | AGAIN_BITS)) | SACKED;
-            self.delivered(&s);
+            self.delivered(i, &s, s.len(), true);
         }
     }
 

@@ -40,10 +40,11 @@ impl fmt::Display for StackError {
                 write!(f, "`{met}` is not a key of a stack (did you mean `{n}`?)")
             }
             Self::UnknownKey { met, nearest: None } => {
+                let kinds: Vec<_> = super::Stack::kinds().collect();
+                let kinds = kinds.join(", ");
                 write!(
                     f,
-                    "`{met}` is not a key of a stack, which are estimator, backoff, timer, recovery, undo, \
-                     window, framing, ack, their parameters and the options"
+                    "`{met}` is not a key of a stack, which are {kinds}, their parameters and the options"
                 )
             }
             Self::Registry(e) => e.fmt(f),

@@ -1,8 +1,9 @@
-//! Stacks: eight policies and the options of a connection, chosen by name.
+//! Stacks: a policy of each kind and the options of a connection, chosen by name.
 
 mod error;
 mod preset;
 
+use std::iter;
 use std::sync::Arc;
 
 use ackclock_policy::{
@@ -12,6 +13,7 @@ use ackclock_policy::{
 pub use error::StackError;
 pub use preset::{PRESETS, Preset};
 
+use crate::policies::{adjust, list};
 use crate::{Config, OPTIONS, Policies, SenderChoice};
 
 /// A TCP: a policy of each kind and the connection's options, every parameter with a value.
@@ -71,7 +73,7 @@ impl Stack {
         stack.name = name.to_owned();
         // Choosing a policy resets its parameters, so choices come first.
         let (choices, values): (Vec<_>, Vec<_>) =
-            entries.into_iter().partition(|(key, _)| KINDS.contains(key));
+            entries.into_iter().partition(|(key, _)| Self::kinds().any(|kind| kind == *key));
         for (key, value) in choices.into_iter().chain(values) {
             stack.set(key, value)?;
         }
@@ -83,18 +85,17 @@ impl Stack {
         Ok(Self {
             name: String::new(),
             estimator: registry.choose("rfc6298")?,
-            sender: Arc::new(SenderChoice {
-                backoff: registry.choose("exponential")?,
-                timer: registry.choose("restart-on-ack")?,
-                recovery: registry.choose("sack")?,
-                undo: registry.choose("none")?,
-                window: registry.choose("reno")?,
-                framing: registry.choose("full")?,
-            }),
+            sender: Arc::new(SenderChoice::standard(&registry)?),
             ack: Arc::new(registry.choose("delayed")?),
             options: Params::defaults(OPTIONS),
             registry,
         })
+    }
+
+    /// Names of the kinds of policy that make a stack, in the order in which they are listed.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        let sender = SenderChoice::KINDS.iter().copied();
+        iter::once(<dyn RttEstimator>::KIND).chain(sender).chain(iter::once(<dyn AckPolicy>::KIND))
     }
 
     /// What it is called.
@@ -114,13 +115,10 @@ impl Stack {
         let (kind, param) = key.split_once('.').map_or((key, None), |(kind, param)| (kind, Some(param)));
         match kind {
             "estimator" => adjust(&registry, &mut self.estimator, param, value)?,
-            "backoff" => adjust(&registry, &mut self.sender_mut().backoff, param, value)?,
-            "timer" => adjust(&registry, &mut self.sender_mut().timer, param, value)?,
-            "recovery" => adjust(&registry, &mut self.sender_mut().recovery, param, value)?,
-            "undo" => adjust(&registry, &mut self.sender_mut().undo, param, value)?,
-            "window" => adjust(&registry, &mut self.sender_mut().window, param, value)?,
-            "framing" => adjust(&registry, &mut self.sender_mut().framing, param, value)?,
             "ack" => adjust(&registry, Arc::make_mut(&mut self.ack), param, value)?,
+            kind if SenderChoice::KINDS.contains(&kind) => {
+                Arc::make_mut(&mut self.sender).set(&registry, kind, param, value)?;
+            }
             _ => {
                 let option = OPTIONS.iter().find(|o| o.name == key).ok_or_else(|| self.unknown(key))?;
                 let value = option.parse(value).map_err(RegistryError::Param)?;
@@ -134,12 +132,7 @@ impl Stack {
     pub fn entries(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         list(&self.estimator, &mut all);
-        list(&self.sender.backoff, &mut all);
-        list(&self.sender.timer, &mut all);
-        list(&self.sender.recovery, &mut all);
-        list(&self.sender.undo, &mut all);
-        list(&self.sender.window, &mut all);
-        list(&self.sender.framing, &mut all);
+        self.sender.list(&mut all);
         list(&self.ack, &mut all);
         all.extend(self.options.iter().map(|(name, value)| (name.to_owned(), value.to_string())));
         all
@@ -148,10 +141,6 @@ impl Stack {
     /// Makes the policies of one connection.
     pub fn build(&self) -> Policies {
         Policies { estimator: self.estimator.build(), ack: (&self.ack).into(), sender: (&self.sender).into() }
-    }
-
-    fn sender_mut(&mut self) -> &mut SenderChoice {
-        Arc::make_mut(&mut self.sender)
     }
 
     /// The connection's options.
@@ -166,29 +155,6 @@ impl Stack {
             nearest: nearest(key, keys.iter().map(String::as_str)).map(str::to_owned),
         }
     }
-}
-
-/// The kinds of policy that make a stack.
-const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "undo", "window", "framing", "ack"];
-
-fn adjust<T: Role + ?Sized>(
-    registry: &Registry,
-    chosen: &mut Chosen<T>,
-    param: Option<&str>,
-    value: &str,
-) -> Result<(), RegistryError> {
-    match param {
-        None => *chosen = registry.choose(value)?,
-        Some(param) => chosen.set(param, value)?,
-    }
-    Ok(())
-}
-
-fn list<T: Role + ?Sized>(chosen: &Chosen<T>, all: &mut Vec<(String, String)>) {
-    all.push((T::KIND.to_owned(), chosen.name().to_owned()));
-    all.extend(
-        chosen.params().iter().map(|(param, value)| (format!("{}.{param}", T::KIND), value.to_string())),
-    );
 }
 
 #[cfg(test)]

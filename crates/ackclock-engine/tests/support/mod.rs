@@ -60,21 +60,25 @@ impl RetransmissionTimer for Plain {
 }
 
 impl CongestionControl for Plain {
-    fn start(&mut self, v: &SenderView) -> Window {
-        Window { cwnd: 10 * u64::from(v.smss), ..v.window }
+    fn start(&mut self, v: &SenderView) -> Control {
+        Window { cwnd: 10 * u64::from(v.smss), ..v.window }.into()
     }
-    fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
-        let grow = if v.window.cwnd < v.window.ssthresh {
-            a.newly_acked
-        } else {
-            u64::from(v.smss) * u64::from(v.smss) / v.window.cwnd
+    fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
+        let smss = u64::from(v.smss);
+        let window = match f {
+            Feedback::Ack(a, _) => {
+                let slow = v.window.cwnd < v.window.ssthresh;
+                let grow = if slow { a.newly_acked } else { smss * smss / v.window.cwnd };
+                Window { cwnd: v.window.cwnd + grow, ..v.window }
+            }
+            Feedback::Congestion(c) => {
+                let half = (v.flight_size / 2).max(2 * smss);
+                let cwnd = if matches!(c, Congestion::Rto { .. }) { smss } else { half };
+                Window { cwnd, ssthresh: half }
+            }
+            f => v.window_after(&f),
         };
-        Window { cwnd: v.window.cwnd + grow, ..v.window }
-    }
-    fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
-        let half = (v.flight_size / 2).max(2 * u64::from(v.smss));
-        let cwnd = if matches!(c, Congestion::Rto { .. }) { u64::from(v.smss) } else { half };
-        Window { cwnd, ssthresh: half }
+        window.into()
     }
 }
 
@@ -135,7 +139,7 @@ pub fn policies() -> Policies {
             recovery: Box::new(Plain::default()),
             undo: Box::new(Plain::default()),
             window: Box::new(Plain::default()),
-            framing: None,
+            special: None,
         })),
     }
 }

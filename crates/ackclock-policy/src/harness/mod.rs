@@ -50,8 +50,12 @@ pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
         dsack: None,
         rtt: None,
         ece: false,
+        ce_bytes: 0,
+        may_grow: newly_acked > 0,
         validated: true,
         deliveries: None,
+        newly_lost: 0,
+        rate: None,
     }
 }
 

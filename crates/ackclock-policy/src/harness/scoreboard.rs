@@ -108,8 +108,4 @@ impl Scoreboard for ReferenceScoreboard {
     fn segment(&self, seq: SeqNumber) -> Option<SentSegment> {
         self.segments.iter().find(|s| s.range.contains(seq)).copied()
     }
-
-    fn segments_from(&self, from: SeqNumber) -> Box<dyn Iterator<Item = SentSegment> + '_> {
-        Box::new(self.segments.iter().filter(move |s| s.range.end > from).copied())
-    }
 }

@@ -49,6 +49,7 @@ impl Sender {
     }
 
     /// From now on, `n` segments are outstanding, sent once each, and nothing is known about them.
+    #[cfg(test)]
     pub fn outstanding(&mut self, n: u32) {
         self.board = ReferenceScoreboard::of(self.v.snd_una, n, LEN);
         self.v.snd_nxt = self.v.snd_una + n * LEN;

@@ -1,4 +1,5 @@
-use crate::{Kind, Registry};
+use super::for_all_defaults;
+use crate::{EachKind, Kind, Registry, Role};
 
 /// Words of Python's grammar (its reference, section 2.3.1).
 const PYTHONS: &[&str] = &[
@@ -7,9 +8,9 @@ const PYTHONS: &[&str] = &[
     "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-#[test]
-fn names_are_unique_and_easy_to_type() {
-    let all = Registry::builtin().declarations();
+/// No two policies of a kind have one name, and names are of small letters, digits and dashes.
+pub fn names_are_unique_and_easy_to_type(registry: &Registry) {
+    let all = registry.declarations();
     for d in &all {
         assert_eq!(
             all.iter().filter(|o| (o.kind, o.name) == (d.kind, d.name)).count(),
@@ -26,9 +27,9 @@ fn names_are_unique_and_easy_to_type() {
     }
 }
 
-#[test]
-fn everything_is_described_and_every_default_will_do() {
-    for d in Registry::builtin().declarations() {
+/// Every policy and parameter says what it is, and every default is within its range and reads back.
+pub fn everything_is_described_and_every_default_will_do(registry: &Registry) {
+    for d in registry.declarations() {
         assert!(
             d.about.ends_with('.') && !d.source.is_empty(),
             "{} {}: say what it does and where it comes from",
@@ -57,99 +58,92 @@ fn everything_is_described_and_every_default_will_do() {
     }
 }
 
-#[test]
-fn a_policy_knows_its_name() {
-    let r = Registry::builtin();
-    macro_rules! check {
-        ($($role:ident),*) => {
-            $(super::for_all_defaults::<dyn crate::$role>(|c, _| assert_eq!(c.build().name(), c.name()));)*
+/// The name that a policy returns is that of its declaration.
+pub fn a_policy_knows_its_name(registry: &Registry) {
+    struct Names<'a>(&'a Registry);
+    impl EachKind for Names<'_> {
+        fn kind<T: Role + ?Sized>(&mut self) {
+            for_all_defaults::<T>(self.0, |c, _| assert_eq!(c.build().name(), c.name()));
+        }
+    }
+    Registry::each_kind(&mut Names(registry));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Registry;
+    use crate::laws::{built_in, for_all_defaults};
+
+    #[test]
+    fn ones_own_policy_joins_the_others() {
+        static OWN: crate::Entry<dyn crate::Backoff> = crate::Entry {
+            name: "own",
+            about: "Adds the timeout once more at each expiry.",
+            source: "a test",
+            params: &[],
+            build: |_| Box::new(Linear),
         };
-    }
-    check!(
-        RttEstimator,
-        Backoff,
-        RetransmissionTimer,
-        LossRecovery,
-        SpuriousTimeout,
-        CongestionControl,
-        Framing,
-        AckPolicy,
-        QueueDiscipline,
-        Application,
-        RateControl
-    );
-    assert!(r.declarations().len() > 20);
-}
-
-#[test]
-fn ones_own_policy_joins_the_others() {
-    static OWN: crate::Entry<dyn crate::Backoff> = crate::Entry {
-        name: "own",
-        about: "Adds the timeout once more at each expiry.",
-        source: "a test",
-        params: &[],
-        build: |_| Box::new(Linear),
-    };
-    #[derive(Debug)]
-    struct Linear;
-    impl crate::Policy for Linear {
-        fn name(&self) -> &str {
-            OWN.name
+        #[derive(Debug)]
+        struct Linear;
+        impl crate::Policy for Linear {
+            fn name(&self) -> &str {
+                OWN.name
+            }
         }
-    }
-    impl crate::Backoff for Linear {
-        fn timeout(
-            &self,
-            rto: ackclock_units::Duration,
-            expiries: u32,
-            _: &mut ackclock_units::Rng,
-        ) -> ackclock_units::Duration {
-            rto * u64::from(expiries + 1)
+        impl crate::Backoff for Linear {
+            fn timeout(
+                &self,
+                rto: ackclock_units::Duration,
+                expiries: u32,
+                _: &mut ackclock_units::Rng,
+            ) -> ackclock_units::Duration {
+                rto * u64::from(expiries + 1)
+            }
+            fn give_up(&self, _: u32, _: ackclock_units::Duration) -> bool {
+                false
+            }
         }
-        fn give_up(&self, _: u32, _: ackclock_units::Duration) -> bool {
-            false
+        let mut registry = Registry::builtin();
+        registry.register(&OWN).expect("a new name");
+        assert_eq!(registry.choose::<dyn crate::Backoff>("own").expect("registered").build().name(), "own");
+        assert_eq!(
+            registry.register(&OWN).expect_err("twice").to_string(),
+            "`own` is the name of another backoff already"
+        );
+        assert!(Registry::builtin().find::<dyn crate::Backoff>("own").is_err(), "nothing is global");
+    }
+
+    #[test]
+    fn policies_are_small() {
+        // Ten thousand flows have two of each (the room for a flow is 5 kB).
+        macro_rules! check {
+            ($($role:ident: $most:literal),*) => {
+                $(for_all_defaults::<dyn crate::$role>(&Registry::builtin(), |c, _| {
+                    let size = size_of_val(&*c.build());
+                    println!("{} {size}", c.name());
+                    assert!(size <= $most, "{} takes {size} bytes", c.name());
+                });)*
+            };
         }
+        check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, SpuriousTimeout: 16, CongestionControl: 176, SlowStart: 32, Reduction: 32, Framing: 16, AckPolicy: 32);
     }
-    let mut registry = Registry::builtin();
-    registry.register(&OWN).expect("a new name");
-    assert_eq!(registry.choose::<dyn crate::Backoff>("own").expect("registered").build().name(), "own");
-    assert_eq!(
-        registry.register(&OWN).expect_err("twice").to_string(),
-        "`own` is the name of another backoff already"
-    );
-    assert!(Registry::builtin().find::<dyn crate::Backoff>("own").is_err(), "nothing is global");
-}
 
-#[test]
-fn policies_are_small() {
-    // Ten thousand flows have two of each (the room for a flow is 5 kB).
-    macro_rules! check {
-        ($($role:ident: $most:literal),*) => {
-            $(super::for_all_defaults::<dyn crate::$role>(|c, _| {
-                let size = size_of_val(&*c.build());
-                println!("{} {size}", c.name());
-                assert!(size <= $most, "{} takes {size} bytes", c.name());
-            });)*
-        };
-    }
-    check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, SpuriousTimeout: 16, CongestionControl: 176, Framing: 16, AckPolicy: 32);
-}
-
-#[test]
-fn the_policy_in_the_readme_is_the_one_that_is_compiled_and_keeps_the_laws() {
-    let readme = include_str!("../../../../README.md");
-    let shown = readme
-        .split("```rust\n")
-        .nth(1)
-        .and_then(|rest| rest.split("```").next())
-        .expect("the README shows a policy");
-    assert!(
-        shown == include_str!("fixed.rs"),
-        "README.md and crates/ackclock-policy/src/laws/fixed.rs differ; the README has\n{shown}"
-    );
-    let found = super::registry().find::<dyn crate::CongestionControl>("fixed").expect("it is registered");
-    assert_eq!((found.name, found.params[0].name), ("fixed", "cwnd"));
-    for name in ["scenario files know `window = { kind = \"fixed\", cwnd", "`ac.window.Fixed(cwnd="] {
-        assert!(readme.contains(name), "{name}");
+    #[test]
+    fn the_policy_in_the_readme_is_the_one_that_is_compiled_and_keeps_the_laws() {
+        let readme = include_str!("../../../../README.md");
+        let shown = readme
+            .split("```rust\n")
+            .nth(1)
+            .and_then(|rest| rest.split("```").next())
+            .expect("the README shows a policy");
+        assert!(
+            shown == include_str!("fixed.rs"),
+            "README.md and crates/ackclock-policy/src/laws/fixed.rs differ; the README has\n{shown}"
+        );
+        let found = built_in().find::<dyn crate::CongestionControl>("fixed").expect("it is registered");
+        assert_eq!((found.name, found.params[0].name), ("fixed", "cwnd"));
+        for name in ["scenario files know `window = { kind = \"fixed\", cwnd", "`ac.window.Fixed(cwnd="] {
+            assert!(readme.contains(name), "{name}");
+        }
     }
 }

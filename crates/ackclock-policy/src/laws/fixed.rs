@@ -1,6 +1,6 @@
 use ackclock_units::Bytes;
 
-use crate::{AckInfo, Congestion, CongestionControl, Entry, Param, Policy, SenderView, Window};
+use crate::{CongestionControl, Control, Entry, Feedback, Param, Policy, SenderView, Window};
 
 #[derive(Debug)]
 struct Fixed {
@@ -14,17 +14,13 @@ impl Policy for Fixed {
 }
 
 impl CongestionControl for Fixed {
-    fn start(&mut self, v: &SenderView) -> Window {
+    fn start(&mut self, v: &SenderView) -> Control {
         // A window holds at least one segment.
-        Window { cwnd: self.cwnd.max(v.smss.into()), ..v.window }
+        Window { cwnd: self.cwnd.max(v.smss.into()), ..v.window }.into()
     }
 
-    fn on_ack(&mut self, _a: &AckInfo, v: &SenderView) -> Window {
-        v.window
-    }
-
-    fn on_congestion(&mut self, _c: Congestion, v: &SenderView) -> Window {
-        v.window
+    fn on(&mut self, _f: Feedback<'_>, v: &SenderView) -> Control {
+        v.window.into()
     }
 }
 

@@ -1,28 +1,96 @@
 //! What every registered policy must keep, whatever its parameters: a new one inherits these laws by being
-//! listed.
+//! registered. They are public functions of a registry, so that somebody's own policies are tested by them
+//! too: `laws::windows(&registry)`, or [`all`] of them.
 //!
 //! Each law runs over all entries of its kind, with the default parameters, those at either end of their
-//! ranges, and random ones. Every draw comes from a named stream, so a failure repeats; its message names the
-//! policy and the parameters.
+//! ranges, and random ones. Every draw comes from a stream named after the policy, so a failure repeats and
+//! another policy changes nothing; the message names the policy and the parameters. Laws of one family of
+//! congestion windows ask [`CongestionControl::family`](crate::CongestionControl::family).
+//!
+//! # Panics
+//! Every law does where a policy breaks it.
 
 mod acks;
 mod declarations;
+#[cfg(test)]
 mod fixed;
-mod framing;
-mod recovery;
+mod framings;
+mod recoveries;
+mod reductions;
+mod slow_starts;
 mod timing;
-mod undo;
-mod window;
+mod undos;
+mod windows;
 
 use ackclock_units::{Duration, Rate, Rng};
 
 use crate::{Chosen, Kind, Param, Params, Registry, Role, Value};
 
+macro_rules! laws {
+    ($($(#[$doc:meta])* $kind:ident from $file:ident: $($law:ident)*;)*) => {
+        $($(#[$doc])* pub fn $kind(registry: &Registry) {
+            $($file::$law(registry);)*
+        })*
+
+        /// Every law of every kind.
+        pub fn all(registry: &Registry) {
+            $($kind(registry);)*
+        }
+
+        #[cfg(test)]
+        mod kept_by_the_built_in_policies {
+            $(mod $kind {
+                $(#[test]
+                fn $law() {
+                    super::super::$file::$law(&super::super::built_in());
+                })*
+            })*
+        }
+    };
+}
+
+laws! {
+    /// Declarations: names, texts, ranges and defaults.
+    declared from declarations:
+        names_are_unique_and_easy_to_type
+        everything_is_described_and_every_default_will_do
+        a_policy_knows_its_name;
+    /// Estimators of the retransmission timeout.
+    estimators from timing: timeouts_keep_their_bounds another_floor_is_a_floor what_is_recalled_is_taken_over;
+    /// Backoffs.
+    backoffs from timing: backing_off_never_shortens;
+    /// Retransmission timers.
+    timers from timing: the_timer_runs_while_something_is_outstanding;
+    /// Loss recoveries.
+    recovering from recoveries:
+        everything_is_repaired_in_the_end
+        nothing_is_resent_when_nothing_is_lost
+        hostile_acks_do_no_harm;
+    /// Rules that find spurious timeouts.
+    undoing from undos: verdicts_rest_on_what_arrived;
+    /// Congestion windows.
+    windowing from windows:
+        windows_keep_their_floors
+        acks_never_shrink_a_window_and_congestion_never_widens_it
+        slow_start_grows_no_faster_than_what_is_acknowledged;
+    /// Rules of slow start.
+    slow_starting from slow_starts: slow_start_adds_no_more_than_what_is_acknowledged;
+    /// Reductions that are spread over a recovery.
+    reducing from reductions: no_more_leaves_than_was_delivered_or_the_window_holds;
+    /// Framings of new data.
+    framing from framings: segments_are_of_a_size_that_can_be_sent;
+    /// Acknowledgment policies.
+    acknowledging from acks:
+        an_ack_comes_in_the_end
+        those_that_claim_rfc_5681_acknowledge_every_second_segment_within_half_a_second;
+    /// Rate controls of sources without a window.
+    rates from timing: intervals_keep_their_bounds_and_congestion_never_shortens_them;
+}
+
 /// Runs `law` for each policy of a kind with many choices of parameters.
-fn for_all<T: Role + ?Sized>(law: impl Fn(&Chosen<T>, &mut Rng)) {
-    let registry = registry();
-    assert!(!T::entries(&registry).is_empty(), "no {} to try", T::KIND);
-    for entry in T::entries(&registry) {
+fn for_all<T: Role + ?Sized>(registry: &Registry, law: impl Fn(&Chosen<T>, &mut Rng)) {
+    assert!(!T::entries(registry).is_empty(), "no {} to try", T::KIND);
+    for entry in T::entries(registry) {
         for round in 0..ROUNDS {
             let mut rng = Rng::stream(round, entry.name, 0);
             let mut chosen = Chosen::new(entry);
@@ -41,14 +109,15 @@ fn for_all<T: Role + ?Sized>(law: impl Fn(&Chosen<T>, &mut Rng)) {
 }
 
 /// Runs `law` for each policy of a kind with its default parameters.
-fn for_all_defaults<T: Role + ?Sized>(law: impl Fn(&Chosen<T>, &mut Rng)) {
-    for entry in T::entries(&registry()) {
+fn for_all_defaults<T: Role + ?Sized>(registry: &Registry, law: impl Fn(&Chosen<T>, &mut Rng)) {
+    for entry in T::entries(registry) {
         law(&Chosen::new(entry), &mut Rng::stream(1, entry.name, 1));
     }
 }
 
 /// The built-in policies, and the one that the README shows.
-fn registry() -> Registry {
+#[cfg(test)]
+fn built_in() -> Registry {
     let mut registry = Registry::builtin();
     // Whoever follows the README to the letter has it already.
     let _ = registry.register(&fixed::ENTRY);

@@ -3,13 +3,13 @@ use ackclock_units::{Duration, Instant};
 use super::{duration, for_all, span};
 use crate::harness::{sample, view};
 use crate::{
-    Backoff, Expiry, Params, RateControl, RetransmissionTimer, RttEstimator, SenderView, TimerAction,
-    TimerEvent, Value,
+    Backoff, Expiry, Params, RateControl, Registry, RetransmissionTimer, RttEstimator, SenderView,
+    TimerAction, TimerEvent, Value,
 };
 
-#[test]
-fn timeouts_keep_their_bounds() {
-    for_all::<dyn RttEstimator>(|c, rng| {
+/// The timeout lies within the rule's own floor and ceiling, and its estimates within the samples.
+pub fn timeouts_keep_their_bounds(registry: &Registry) {
+    for_all::<dyn RttEstimator>(registry, |c, rng| {
         let (mut e, mut twin) = (c.build(), c.build());
         let initial = e.initial_rto();
         assert_eq!((e.rtt(), e.rto()), (None, initial), "{c:?}");
@@ -49,9 +49,9 @@ fn timeouts_keep_their_bounds() {
     });
 }
 
-#[test]
-fn another_floor_is_a_floor() {
-    for_all::<dyn RttEstimator>(|c, rng| {
+/// `rto_above` is never below the floor given, nor below what `rto` follows from.
+pub fn another_floor_is_a_floor(registry: &Registry) {
+    for_all::<dyn RttEstimator>(registry, |c, rng| {
         let mut e = c.build();
         assert_eq!(e.rto_above(span(rng)), e.rto(), "there is no floor before the first sample: {c:?}");
         let mut at = Duration::ZERO;
@@ -76,9 +76,9 @@ fn another_floor_is_a_floor() {
     });
 }
 
-#[test]
-fn backing_off_never_shortens() {
-    for_all::<dyn Backoff>(|c, rng| {
+/// The timeout of a higher level is no shorter, and that of level 0 is the timeout itself.
+pub fn backing_off_never_shortens(registry: &Registry) {
+    for_all::<dyn Backoff>(registry, |c, rng| {
         let b = c.build();
         for _ in 0..20 {
             let rto = span(rng);
@@ -116,9 +116,9 @@ fn backing_off_never_shortens() {
     });
 }
 
-#[test]
-fn the_timer_runs_while_something_is_outstanding() {
-    for_all::<dyn RetransmissionTimer>(|c, rng| {
+/// The timer is armed while data is outstanding, never in the past of its rule, and disarmed otherwise.
+pub fn the_timer_runs_while_something_is_outstanding(registry: &Registry) {
+    for_all::<dyn RetransmissionTimer>(registry, |c, rng| {
         let mut t = c.build();
         let beat = duration(c.params(), "heartbeat").unwrap_or(Duration::ZERO);
         let (mut now, mut deadline) = (Instant::ZERO, None);
@@ -170,9 +170,9 @@ fn given(params: &Params, tick: Duration) -> Option<Duration> {
     }
 }
 
-#[test]
-fn what_is_recalled_is_taken_over() {
-    for_all::<dyn RttEstimator>(|c, rng| {
+/// After `recall`, the estimates are those given.
+pub fn what_is_recalled_is_taken_over(registry: &Registry) {
+    for_all::<dyn RttEstimator>(registry, |c, rng| {
         let mut e = c.build();
         if rng.chance(0.5) {
             e.on_sample(sample(Duration::from_secs(10), span(rng).min(Duration::from_secs(10))));
@@ -187,9 +187,9 @@ fn what_is_recalled_is_taken_over() {
     });
 }
 
-#[test]
-fn intervals_keep_their_bounds_and_congestion_never_shortens_them() {
-    for_all::<dyn RateControl>(|c, rng| {
+/// The interval between packets lies within its bounds, and congestion never shortens it.
+pub fn intervals_keep_their_bounds_and_congestion_never_shortens_them(registry: &Registry) {
+    for_all::<dyn RateControl>(registry, |c, rng| {
         let (mut rule, mut last) = (c.build(), Duration::ZERO);
         let min = duration(c.params(), "min_interval").unwrap_or(Duration::from_nanos(1));
         for _ in 0..200 {

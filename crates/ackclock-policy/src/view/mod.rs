@@ -2,6 +2,7 @@
 
 mod app_io;
 mod deliveries;
+mod feedback;
 mod queued;
 
 pub use ackclock_units::Ecn;
@@ -9,6 +10,7 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 pub use self::app_io::{AppIo, Wake};
 pub use self::deliveries::{Deliveries, Transmission};
+pub use self::feedback::{Congestion, Control, Family, Feedback, Growth, Needs, Pacing, RateSample, Settled};
 pub use self::queued::{Admit, Backlog, PacketId, Queued};
 
 /// Congestion window and slow-start threshold, bytes.
@@ -36,22 +38,6 @@ pub enum Phase {
     Loss,
 }
 
-/// A congestion signal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Congestion {
-    /// A loss was inferred from acks.
-    Loss,
-    /// The retransmission timer expired, or Tahoe's duplicate-ack threshold was reached: the window falls to
-    /// the loss window. `repeated` is true for the second and later expiries without progress, when
-    /// `ssthresh` must be left alone (RFC 5681 §3.1).
-    Rto {
-        /// True when the same data had timed out before.
-        repeated: bool,
-    },
-    /// An ECN echo (RFC 3168 §6.1.2).
-    Ecn,
-}
-
 /// What a loss recovery does to the window beyond the reduction that opens an episode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Adjustment {
@@ -70,15 +56,6 @@ pub enum Adjustment {
     },
 }
 
-/// How an episode ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Settled {
-    /// Everything outstanding at its beginning was acknowledged.
-    Done,
-    /// It was spurious: nothing had been lost.
-    Spurious,
-}
-
 /// What a sender's policies may know. Sizes in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderView {
@@ -91,7 +68,7 @@ pub struct SenderView {
     /// End of the data that was sent: `snd_nxt`, or the sequence number of a FIN that was sent, which is no
     /// byte of data.
     pub data_end: SeqNumber,
-    /// Window in force. In `on_congestion`, the one before the reduction.
+    /// Window in force. With [`Feedback::Congestion`], the one before the reduction.
     pub window: Window,
     /// Initial window that `start` chose.
     pub initial_window: Bytes,
@@ -165,12 +142,24 @@ pub struct AckInfo {
     pub rtt: Option<Duration>,
     /// ECN echo was set.
     pub ece: bool,
+    /// Bytes that the receiver reports as marked (CE) with this ack. Without accurate feedback an echo stands
+    /// for all that the ack newly acknowledges (RFC 8257 §3.3).
+    pub ce_bytes: Bytes,
+    /// The window may grow on it: it acknowledges new data in a phase in which the window is not held for a
+    /// repair (RFC 5681 §3.2, RFC 6675 §5), carries no ECN echo (RFC 3168 §6.1.2), and has not just taken a
+    /// timeout back. Known once the loss recovery has been asked: false until then.
+    pub may_grow: bool,
     /// At least half of the congestion window was in use lately: the window has been tried, and growth is
     /// justified (the validated phase, RFC 7661 §4.3).
     pub validated: bool,
     /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by
     /// time](crate::LossRecovery::goes_by_time), and for no other.
     pub deliveries: Option<Deliveries>,
+    /// Bytes that were marked lost on it. Known once the loss recovery has been asked: 0 until then.
+    pub newly_lost: Bytes,
+    /// The delivery rate, where a congestion window [asks](Needs::rate_samples) for it and a reliable sample
+    /// could be made.
+    pub rate: Option<RateSample>,
 }
 
 /// A timeout about which it is not yet known whether it was spurious.

@@ -1,9 +1,10 @@
-use ackclock_units::{Bytes, Duration, Instant};
+use ackclock_units::{Bytes, Instant};
 
-use super::growth::{Remainder, slow_start};
+use super::growth::{Remainder, counted};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Entry, Param, Phase, Policy, Probe, SenderView, Settled, Window,
+    AckInfo, Congestion, CongestionControl, Control, Entry, Feedback, Param, Phase, Policy, Probe,
+    SenderView, Settled, SlowStart, Window,
 };
 
 /// A window that follows a cubic curve through the place where the last loss happened.
@@ -97,6 +98,40 @@ impl Cubic {
         (target - cwnd) / cwnd * if self.byte_counting { acked } else { 1.0 }
     }
 
+    fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
+        let since_last = v.now.since(std::mem::replace(&mut self.last_ack_at, v.now));
+        if self.validate && !a.validated {
+            // Time in which the application was the limit does not count (§4.2, §5.8).
+            self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
+            return v.window;
+        }
+        let cwnd = v.window.cwnd.max(1);
+        if cwnd < v.window.ssthresh {
+            let limit_segs = if self.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
+            let most = counted(a.newly_acked, v.smss, limit_segs);
+            return slow_start.on_ack(a, most, v).of(v);
+        }
+        let smss = f64::from(v.smss);
+        let segs = self.avoidance(a.newly_acked as f64 / smss, self.remainder.with(cwnd) / smss, v);
+        Window { cwnd: cwnd.saturating_add(self.remainder.take(segs * smss)), ..v.window }
+    }
+
+    fn cut(&mut self, c: Congestion, v: &SenderView) -> Window {
+        match c {
+            Congestion::Rto { repeated } => {
+                let ssthresh = if repeated { v.window.ssthresh } else { self.reduce(v) };
+                // §4.8: the stage after a timeout begins with K = 0 where slow start ends, whatever W_max
+                // was.
+                self.curve = Curve { w_max: 0.0, epoch_start: None, ..self.curve };
+                Window { cwnd: u64::from(v.smss), ssthresh }
+            }
+            Congestion::Loss | Congestion::Ecn => {
+                let ssthresh = self.reduce(v);
+                Window { cwnd: ssthresh, ssthresh }
+            }
+        }
+    }
+
     /// The threshold of a reduction, in bytes, and the curve's memory of the window (§4.6, §4.7).
     fn reduce(&mut self, v: &SenderView) -> Bytes {
         let smss = f64::from(v.smss);
@@ -125,55 +160,24 @@ impl Policy for Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn start(&mut self, v: &SenderView) -> Window {
-        Window { cwnd: self.initial.bytes(v), ssthresh: Bytes::MAX }
+    fn start(&mut self, v: &SenderView) -> Control {
+        Window { cwnd: self.initial.bytes(v), ssthresh: Bytes::MAX }.into()
     }
 
-    fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
-        let since_last = v.now.since(std::mem::replace(&mut self.last_ack_at, v.now));
-        if self.validate && !a.validated {
-            // Time in which the application was the limit does not count (§4.2, §5.8).
-            self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
-            return v.window;
-        }
-        let cwnd = v.window.cwnd.max(1);
-        let growth = if cwnd < v.window.ssthresh {
-            let limit_segs = if self.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
-            slow_start(a.newly_acked, v.smss, limit_segs)
-        } else {
-            let smss = f64::from(v.smss);
-            let segs = self.avoidance(a.newly_acked as f64 / smss, self.remainder.with(cwnd) / smss, v);
-            self.remainder.take(segs * smss)
+    fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
+        let window = match f {
+            Feedback::Ack(a, slow_start) => self.grown(a, slow_start, v),
+            Feedback::Congestion(c) => self.cut(c, v),
+            f => {
+                match f {
+                    Feedback::Settled(Settled::Spurious) => self.curve = self.undo,
+                    Feedback::Idle(_) => self.curve.epoch_start = None,
+                    _ => {}
+                }
+                v.window_after(&f)
+            }
         };
-        Window { cwnd: cwnd.saturating_add(growth), ..v.window }
-    }
-
-    fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
-        match c {
-            Congestion::Rto { repeated } => {
-                let ssthresh = if repeated { v.window.ssthresh } else { self.reduce(v) };
-                // §4.8: the stage after a timeout begins with K = 0 where slow start ends, whatever W_max
-                // was.
-                self.curve = Curve { w_max: 0.0, epoch_start: None, ..self.curve };
-                Window { cwnd: u64::from(v.smss), ssthresh }
-            }
-            Congestion::Loss | Congestion::Ecn => {
-                let ssthresh = self.reduce(v);
-                Window { cwnd: ssthresh, ssthresh }
-            }
-        }
-    }
-
-    fn on_settled(&mut self, s: Settled, v: &SenderView) -> Window {
-        if s == Settled::Spurious {
-            self.curve = self.undo;
-        }
-        v.window
-    }
-
-    fn on_idle(&mut self, _idle: Duration, v: &SenderView) -> Window {
-        self.curve.epoch_start = None;
-        Window { cwnd: v.window.cwnd.min(v.initial_window), ..v.window }
+        window.into()
     }
 }
 

@@ -25,8 +25,8 @@ const ONE: f64 = (1_u64 << 32) as f64;
 /// Growth in one step is far below this; it keeps wild parameters from overflowing.
 const LARGEST: f64 = (1_u64 << 40) as f64;
 
-/// The growth of slow start for one ack of `newly_acked` bytes: a segment at most, or by byte counting up to
+/// What slow start counts of an ack of `newly_acked` bytes: a segment at most, or by byte counting up to
 /// `limit_segs` (RFC 5681 §3.1 eq. 2, RFC 3465 §2.2 and §2.3: after a timeout never more than one).
-pub(super) fn slow_start(newly_acked: Bytes, smss: u32, limit_segs: u64) -> Bytes {
+pub(super) fn counted(newly_acked: Bytes, smss: u32, limit_segs: u64) -> Bytes {
     newly_acked.min(u64::from(smss) * limit_segs)
 }

@@ -1,6 +1,6 @@
 use ackclock_units::Bytes;
 
-use crate::{AckInfo, Congestion, CongestionControl, Entry, Policy, SenderView, Window};
+use crate::{CongestionControl, Control, Entry, Feedback, Policy, SenderView, Window};
 
 /// No congestion window.
 #[derive(Debug)]
@@ -13,16 +13,15 @@ impl Policy for ReceiverOnly {
 }
 
 impl CongestionControl for ReceiverOnly {
-    fn start(&mut self, _v: &SenderView) -> Window {
-        OPEN
+    fn start(&mut self, _v: &SenderView) -> Control {
+        OPEN.into()
     }
 
-    fn on_ack(&mut self, _a: &AckInfo, _v: &SenderView) -> Window {
-        OPEN
-    }
-
-    fn on_congestion(&mut self, _c: Congestion, _v: &SenderView) -> Window {
-        OPEN
+    fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
+        match f {
+            Feedback::Ack(..) | Feedback::Congestion(_) => OPEN.into(),
+            f => v.window_after(&f).into(),
+        }
     }
 }
 

@@ -2,11 +2,11 @@ use std::sync::Arc;
 
 use ackclock_units::Bytes;
 
-use super::growth::{Remainder, slow_start};
+use super::growth::{Remainder, counted};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Entry, Param, Params, Phase, Policy, Probe, SenderView, Settled,
-    Window,
+    AckInfo, Congestion, CongestionControl, Control, Entry, Feedback, Param, Params, Phase, Policy, Probe,
+    SenderView, Settled, SlowStart, Window,
 };
 
 /// Slow start and congestion avoidance with AIMD parameters.
@@ -99,38 +99,7 @@ impl Reno {
         self.remainder.take(self.rules.increase_segs * smss + factor * cwnd as f64)
     }
 
-    /// What a reduction leaves of the window in use. What Limited Transmit sent beyond the window does not
-    /// count (RFC 5681 §3.2), nor does a window that was not used.
-    fn left(&self, v: &SenderView) -> Bytes {
-        let left = (v.flight_size.min(v.window.cwnd) as f64 * self.rules.decrease) as u64;
-        if self.rules.whole_segs_left { left - left % u64::from(v.smss) } else { left }
-    }
-
-    /// The threshold after a congestion signal.
-    fn reduced(&self, v: &SenderView) -> Bytes {
-        self.left(v).max(u64::from(self.rules.min_ssthresh_segs) * u64::from(v.smss))
-    }
-}
-
-impl Policy for Reno {
-    fn name(&self) -> &str {
-        ENTRY.name
-    }
-
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("remainder", self.remainder.with(0));
-        probe.number("bytes_acked", self.bytes_acked as f64);
-    }
-}
-
-impl CongestionControl for Reno {
-    fn start(&mut self, v: &SenderView) -> Window {
-        let ssthresh =
-            if self.rules.initial_ssthresh == 0 { Bytes::MAX } else { self.rules.initial_ssthresh };
-        Window { cwnd: self.rules.initial.bytes(v), ssthresh }
-    }
-
-    fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
+    fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
         // A window that is not in use has not been tried (RFC 7661 §4.3, non-validated phase).
         if self.rules.validate && !a.validated {
             return v.window;
@@ -144,17 +113,16 @@ impl CongestionControl for Reno {
             Phases::SlowStart => true,
             Phases::Avoidance => false,
         };
-        let growth = if slow {
+        if slow {
             let limit =
                 if v.phase == Phase::Loss { self.rules.limit_segs.min(1) } else { self.rules.limit_segs };
-            slow_start(a.newly_acked, v.smss, u64::from(limit.max(1)))
-        } else {
-            self.avoidance(a, v)
-        };
-        Window { cwnd: v.window.cwnd.saturating_add(growth), ..v.window }
+            let most = counted(a.newly_acked, v.smss, u64::from(limit.max(1)));
+            return slow_start.on_ack(a, most, v).of(v);
+        }
+        Window { cwnd: v.window.cwnd.saturating_add(self.avoidance(a, v)), ..v.window }
     }
 
-    fn on_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
+    fn cut(&mut self, c: Congestion, v: &SenderView) -> Window {
         self.bytes_acked = 0;
         self.repairing = c == Congestion::Loss;
         let loss_window = u64::from(self.rules.loss_window_segs) * u64::from(v.smss);
@@ -180,13 +148,54 @@ impl CongestionControl for Reno {
         }
     }
 
-    fn on_settled(&mut self, s: Settled, v: &SenderView) -> Window {
+    fn settled(&mut self, s: Settled, v: &SenderView) -> Window {
         let grown = if std::mem::take(&mut self.repairing) && s == Settled::Done {
             self.remainder.take(self.rules.repair_segs * f64::from(v.smss))
         } else {
             0
         };
         Window { cwnd: v.window.cwnd.saturating_add(grown), ..v.window }
+    }
+
+    /// What a reduction leaves of the window in use. What Limited Transmit sent beyond the window does not
+    /// count (RFC 5681 §3.2), nor does a window that was not used.
+    fn left(&self, v: &SenderView) -> Bytes {
+        let left = (v.flight_size.min(v.window.cwnd) as f64 * self.rules.decrease) as u64;
+        if self.rules.whole_segs_left { left - left % u64::from(v.smss) } else { left }
+    }
+
+    /// The threshold after a congestion signal.
+    fn reduced(&self, v: &SenderView) -> Bytes {
+        self.left(v).max(u64::from(self.rules.min_ssthresh_segs) * u64::from(v.smss))
+    }
+}
+
+impl Policy for Reno {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn probe(&self, probe: &mut Probe) {
+        probe.number("remainder", self.remainder.with(0));
+        probe.number("bytes_acked", self.bytes_acked as f64);
+    }
+}
+
+impl CongestionControl for Reno {
+    fn start(&mut self, v: &SenderView) -> Control {
+        let ssthresh =
+            if self.rules.initial_ssthresh == 0 { Bytes::MAX } else { self.rules.initial_ssthresh };
+        Window { cwnd: self.rules.initial.bytes(v), ssthresh }.into()
+    }
+
+    fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
+        let window = match f {
+            Feedback::Ack(a, slow_start) => self.grown(a, slow_start, v),
+            Feedback::Congestion(c) => self.cut(c, v),
+            Feedback::Settled(s) => self.settled(s, v),
+            f => v.window_after(&f),
+        };
+        window.into()
     }
 }
 

@@ -2,8 +2,32 @@ use ackclock_units::{Duration, Instant};
 
 use crate::harness::{ack, view};
 use crate::{
-    AckInfo, Chosen, Congestion, CongestionControl, Phase, Registry, Rtt, SenderView, Settled, Window,
+    AckInfo, Chosen, ClassicSlowStart, Congestion, CongestionControl, Feedback, Phase, Registry, Rtt,
+    SenderView, Settled, Window,
 };
+
+/// The window after some feedback.
+trait After {
+    fn after(&mut self, f: Feedback<'_>, v: &SenderView) -> Window;
+
+    fn after_ack(&mut self, a: &AckInfo, v: &SenderView) -> Window {
+        self.after(Feedback::Ack(a, &mut ClassicSlowStart), v)
+    }
+
+    fn after_congestion(&mut self, c: Congestion, v: &SenderView) -> Window {
+        self.after(Feedback::Congestion(c), v)
+    }
+
+    fn after_settled(&mut self, s: Settled, v: &SenderView) -> Window {
+        self.after(Feedback::Settled(s), v)
+    }
+}
+
+impl<T: CongestionControl + ?Sized> After for T {
+    fn after(&mut self, f: Feedback<'_>, v: &SenderView) -> Window {
+        self.on(f, v).window
+    }
+}
 
 fn chosen(name: &str) -> Chosen<dyn CongestionControl> {
     Registry::builtin().choose(name).expect("built in")
@@ -25,14 +49,15 @@ fn window(cwnd: u64, ssthresh: u64) -> SenderView {
 }
 
 fn grow(w: &mut dyn CongestionControl, v: &mut SenderView, newly_acked: u64) -> u64 {
-    v.window = w.on_ack(&ack(1, newly_acked), v);
+    v.window = w.after_ack(&ack(1, newly_acked), v);
     v.window.cwnd
 }
 
 #[test]
 fn initial_windows() {
-    let iw =
-        |rule, smss| with("reno", &[("initial_window", rule)]).start(&SenderView { smss, ..view() }).cwnd;
+    let iw = |rule, smss| {
+        with("reno", &[("initial_window", rule)]).start(&SenderView { smss, ..view() }).window.cwnd
+    };
     // RFC 6928 §2, RFC 5681 §3.1, RFC 3390 §1.
     assert_eq!([536, 1000, 1460, 9000].map(|s| iw("rfc6928", s)), [5360, 10_000, 14_600, 18_000]);
     assert_eq!([536, 1000, 1460, 9000].map(|s| iw("rfc5681", s)), [2144, 4000, 4380, 18_000]);
@@ -154,8 +179,11 @@ fn a_round_trip_adds_at_most_a_segment() {
 fn an_unused_window_does_not_grow() {
     let unused = AckInfo { validated: false, ..ack(1, 1000) };
     for name in ["reno", "cubic"] {
-        assert_eq!(with(name, &[]).on_ack(&unused, &window(4000, u64::MAX)).cwnd, 4000);
-        assert_eq!(with(name, &[("validate", "false")]).on_ack(&unused, &window(4000, u64::MAX)).cwnd, 5000);
+        assert_eq!(with(name, &[]).after_ack(&unused, &window(4000, u64::MAX)).cwnd, 4000);
+        assert_eq!(
+            with(name, &[("validate", "false")]).after_ack(&unused, &window(4000, u64::MAX)).cwnd,
+            5000
+        );
     }
 }
 
@@ -163,33 +191,33 @@ fn an_unused_window_does_not_grow() {
 fn reductions() {
     let mut w = with("reno", &[]);
     let v = window(16_000, u64::MAX);
-    assert_eq!(w.on_congestion(Congestion::Loss, &v), Window { cwnd: 8000, ssthresh: 8000 });
-    assert_eq!(w.on_congestion(Congestion::Ecn, &v), Window { cwnd: 8000, ssthresh: 8000 });
+    assert_eq!(w.after_congestion(Congestion::Loss, &v), Window { cwnd: 8000, ssthresh: 8000 });
+    assert_eq!(w.after_congestion(Congestion::Ecn, &v), Window { cwnd: 8000, ssthresh: 8000 });
     // J-A10, RFC 5681 §3.1.
     assert_eq!(
-        w.on_congestion(Congestion::Rto { repeated: false }, &v),
+        w.after_congestion(Congestion::Rto { repeated: false }, &v),
         Window { cwnd: 1000, ssthresh: 8000 }
     );
     assert_eq!(
-        w.on_congestion(Congestion::Rto { repeated: true }, &window(1000, 8000)),
+        w.after_congestion(Congestion::Rto { repeated: true }, &window(1000, 8000)),
         Window { cwnd: 1000, ssthresh: 8000 }
     );
     // Limited Transmit's two segments do not count, an unused window does not either.
-    assert_eq!(w.on_congestion(Congestion::Loss, &SenderView { flight_size: 18_000, ..v }).ssthresh, 8000);
-    assert_eq!(w.on_congestion(Congestion::Loss, &SenderView { flight_size: 6000, ..v }).ssthresh, 3000);
+    assert_eq!(w.after_congestion(Congestion::Loss, &SenderView { flight_size: 18_000, ..v }).ssthresh, 8000);
+    assert_eq!(w.after_congestion(Congestion::Loss, &SenderView { flight_size: 6000, ..v }).ssthresh, 3000);
     assert_eq!(
-        w.on_congestion(Congestion::Loss, &window(2000, 2000)).ssthresh,
+        w.after_congestion(Congestion::Loss, &window(2000, 2000)).ssthresh,
         2000,
         "floor of two segments"
     );
     // J-E11 with d = 7/8.
     let mut gentle = with("reno", &[("decrease", "0.875")]);
     let sizes = [32_000, 28_000, 24_500, 21_437]
-        .map(|cwnd| gentle.on_congestion(Congestion::Loss, &window(cwnd, 0)).cwnd);
+        .map(|cwnd| gentle.after_congestion(Congestion::Loss, &window(cwnd, 0)).cwnd);
     assert_eq!(sizes, [28_000, 24_500, 21_437, 18_757]);
     // M-A3 as printed.
     let literal =
-        with("reno", &[("keep_ssthresh", "true")]).on_congestion(Congestion::Rto { repeated: false }, &v);
+        with("reno", &[("keep_ssthresh", "true")]).after_congestion(Congestion::Rto { repeated: false }, &v);
     assert_eq!(literal, Window { cwnd: 1000, ssthresh: u64::MAX });
 }
 
@@ -199,14 +227,14 @@ fn a_reduction_may_leave_whole_segments() {
     for (whole, left) in [("false", 9500), ("true", 9000)] {
         let mut w = with("reno", &[("whole_segs_left", whole)]);
         assert_eq!(
-            w.on_congestion(Congestion::Loss, &window(19_000, u64::MAX)),
+            w.after_congestion(Congestion::Loss, &window(19_000, u64::MAX)),
             Window { cwnd: left, ssthresh: left }
         );
         assert_eq!(
-            w.on_congestion(Congestion::Rto { repeated: false }, &window(19_000, u64::MAX)).ssthresh,
+            w.after_congestion(Congestion::Rto { repeated: false }, &window(19_000, u64::MAX)).ssthresh,
             left
         );
-        assert_eq!(w.on_congestion(Congestion::Loss, &window(2900, 0)).cwnd, 2000, "the floor stays");
+        assert_eq!(w.after_congestion(Congestion::Loss, &window(2900, 0)).cwnd, 2000, "the floor stays");
     }
 }
 
@@ -219,15 +247,15 @@ fn a_window_may_grow_during_a_repair() {
             [(Congestion::Loss, grown), (Congestion::Ecn, 0), (Congestion::Rto { repeated: false }, 0)]
         {
             let mut v = window(16_000, u64::MAX);
-            v.window = w.on_congestion(cause, &v);
+            v.window = w.after_congestion(cause, &v);
             let before = v.window.cwnd;
-            v.window = w.on_settled(Settled::Done, &v);
+            v.window = w.after_settled(Settled::Done, &v);
             assert_eq!(v.window.cwnd, before + more, "{segs} after {cause:?}");
-            assert_eq!(w.on_settled(Settled::Done, &v), v.window, "once");
+            assert_eq!(w.after_settled(Settled::Done, &v), v.window, "once");
         }
-        w.on_congestion(Congestion::Loss, &window(16_000, u64::MAX));
+        w.after_congestion(Congestion::Loss, &window(16_000, u64::MAX));
         let v = window(16_000, u64::MAX);
-        assert_eq!(w.on_settled(Settled::Spurious, &v), v.window);
+        assert_eq!(w.after_settled(Settled::Spurious, &v), v.window);
     }
 }
 
@@ -240,17 +268,21 @@ fn avoidance_alone_halves_and_adds_a_segment_per_round_trip() {
     assert!((4900..=5000).contains(&v.window.cwnd), "{}", v.window.cwnd);
     let rto = |repeated| Congestion::Rto { repeated };
     assert_eq!(
-        w.on_congestion(rto(false), &window(16_000, u64::MAX)),
+        w.after_congestion(rto(false), &window(16_000, u64::MAX)),
         Window { cwnd: 8000, ssthresh: u64::MAX }
     );
     assert_eq!(
-        w.on_congestion(rto(true), &window(8000, u64::MAX)),
+        w.after_congestion(rto(true), &window(8000, u64::MAX)),
         Window { cwnd: 4000, ssthresh: u64::MAX }
     );
-    assert_eq!(w.on_congestion(rto(true), &window(1000, u64::MAX)).cwnd, 1000, "one segment to go on with");
+    assert_eq!(
+        w.after_congestion(rto(true), &window(1000, u64::MAX)).cwnd,
+        1000,
+        "one segment to go on with"
+    );
     // The window in use counts: half of min(cwnd, awnd).
     assert_eq!(
-        w.on_congestion(rto(false), &SenderView { flight_size: 6000, ..window(16_000, u64::MAX) }).cwnd,
+        w.after_congestion(rto(false), &SenderView { flight_size: 6000, ..window(16_000, u64::MAX) }).cwnd,
         3000
     );
 }
@@ -260,7 +292,7 @@ fn slow_start_alone_knows_no_threshold() {
     // J-A2 without J-A9.
     let mut w = with("reno", &[("phases", "slow-start")]);
     let mut v = window(16_000, u64::MAX);
-    v.window = w.on_congestion(Congestion::Rto { repeated: false }, &v);
+    v.window = w.after_congestion(Congestion::Rto { repeated: false }, &v);
     assert_eq!(v.window, Window { cwnd: 1000, ssthresh: u64::MAX });
     (0..31).for_each(|_| _ = grow(&mut *w, &mut v, 1000));
     assert_eq!(v.window.cwnd, 32_000);
@@ -277,7 +309,7 @@ fn multiplicative_increase_and_decrease() {
     let mut v = window(28_000, 28_000);
     (0..28).for_each(|_| _ = grow(&mut *w, &mut v, 1000));
     assert!((31_990..=32_000).contains(&v.window.cwnd), "{}", v.window.cwnd);
-    assert_eq!(w.on_congestion(Congestion::Loss, &window(32_000, 0)).cwnd, 28_000);
+    assert_eq!(w.after_congestion(Congestion::Loss, &window(32_000, 0)).cwnd, 28_000);
     // By bytes acknowledged: a window's worth at once.
     let mut bytes = with("reno", &[("increase_segs", "0"), ("increase_factor", "2")]);
     assert_eq!(grow(&mut *bytes, &mut window(8000, 8000), 8000), 16_000);
@@ -300,10 +332,10 @@ fn whole_segments_never_grow() {
 #[test]
 fn before_1988_nothing_was_reduced() {
     let mut w = with("receiver-only", &[]);
-    let open = w.start(&view());
+    let open = w.start(&view()).window;
     let v = SenderView { window: open, ..view() };
-    assert_eq!(w.on_congestion(Congestion::Rto { repeated: false }, &v), open);
-    assert_eq!(w.on_congestion(Congestion::Loss, &v), open);
+    assert_eq!(w.after_congestion(Congestion::Rto { repeated: false }, &v), open);
+    assert_eq!(w.after_congestion(Congestion::Loss, &v), open);
 }
 
 /// CUBIC in segments of 1000 bytes with a round trip of 100 ms, all acks at the end of each round.
@@ -324,7 +356,7 @@ impl CubicRun {
 
     fn congestion(&mut self, c: Congestion) {
         self.v.flight_size = self.v.window.cwnd;
-        self.v.window = self.w.on_congestion(c, &self.v);
+        self.v.window = self.w.after_congestion(c, &self.v);
     }
 
     /// Acks of a window's worth of segments, spread over a round trip.
@@ -400,7 +432,7 @@ fn cubic_takes_back_a_spurious_reduction() {
     let before = undone.v.window;
     undone.congestion(Congestion::Rto { repeated: false });
     undone.v.window = before;
-    undone.v.window = undone.w.on_settled(Settled::Spurious, &undone.v);
+    undone.v.window = undone.w.after_settled(Settled::Spurious, &undone.v);
     assert_eq!(straight.round(), undone.round());
 }
 
@@ -414,7 +446,7 @@ fn cubic_does_not_count_idle_time() {
             for _ in 0..100 {
                 run.v.now += Duration::from_secs(1);
                 let unused = AckInfo { validated: false, ..ack(1, 1000) };
-                run.v.window = run.w.on_ack(&unused, &run.v);
+                run.v.window = run.w.after_ack(&unused, &run.v);
             }
         }
         run.round()

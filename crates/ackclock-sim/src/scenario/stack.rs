@@ -15,8 +15,6 @@ use crate::flow::StackFactory;
 
 /// Stacks that one scenario may compare.
 const MOST_STACKS: usize = 1000;
-/// The kinds of policy that make a stack.
-const KINDS: &[&str] = &["estimator", "backoff", "timer", "recovery", "undo", "window", "framing", "ack"];
 /// What a table without a `preset` starts from.
 const DEFAULT: &str = "sack";
 
@@ -81,7 +79,7 @@ fn read(label: &str, item: &Item, syn_retries: Option<&Item>, registry: &Registr
     let Node::Table(entries) = &item.node else { return Ok(StackPlan { label: label.to_owned(), stack }) };
     for (name, item) in entries.iter().filter(|(k, _)| k != "preset") {
         match &item.node {
-            Node::Table(inner) if KINDS.contains(&name.as_str()) => policy(&mut stack, name, &key, inner)?,
+            Node::Table(inner) if is_kind(name) => policy(&mut stack, name, &key, inner)?,
             _ => set(&mut stack, name, &key, item)?,
         }
     }
@@ -115,7 +113,7 @@ fn set(stack: &mut Stack, name: &str, key: &str, item: &Item) -> Result<()> {
                 &item.place,
                 format!(
                     "`{full}` is not a known key{hint}; known are preset, {}, and the connection's options",
-                    KINDS.join(", ")
+                    Stack::kinds().collect::<Vec<_>>().join(", ")
                 ),
             )
         }
@@ -147,7 +145,7 @@ impl StackPlan {
     pub(super) fn write(&self, out: &mut String) {
         let _ = writeln!(out, "\n[stacks.{}]", write::key(&self.label));
         let entries = self.stack.entries();
-        for kind in KINDS {
+        for kind in Stack::kinds() {
             let own = entries.iter().filter_map(|(key, text)| match key.strip_prefix(kind)? {
                 "" => Some(("kind", text)),
                 param => Some((param.strip_prefix('.')?, text)),
@@ -155,11 +153,16 @@ impl StackPlan {
             let fields: Vec<_> = own.map(|(key, text)| format!("{key} = {}", write::literal(text))).collect();
             let _ = writeln!(out, "{kind} = {{ {} }}", fields.join(", "));
         }
-        let options = entries.iter().filter(|(key, _)| !key.contains('.') && !KINDS.contains(&key.as_str()));
+        let options = entries.iter().filter(|(key, _)| !key.contains('.') && !is_kind(key));
         for (key, text) in options {
             let _ = writeln!(out, "{key} = {}", write::literal(text));
         }
     }
+}
+
+/// True for the name of a kind of policy that makes a stack.
+fn is_kind(name: &str) -> bool {
+    Stack::kinds().any(|kind| kind == name)
 }
 
 #[derive(Debug)]

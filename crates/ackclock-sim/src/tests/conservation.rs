@@ -35,7 +35,7 @@ impl StackFactory for Plain {
                 recovery: self.0.choose("sack").expect(known).build(),
                 undo: self.0.choose("none").expect(known).build(),
                 window: self.0.choose("reno").expect(known).build(),
-                framing: None,
+                special: None,
             })),
         }
     }

@@ -74,7 +74,7 @@ impl StackFactory for Tcp {
                 recovery: choose(self.recovery).build(),
                 undo: choose("none").build(),
                 window: choose(self.window).build(),
-                framing: None,
+                special: None,
             })),
         }
     }

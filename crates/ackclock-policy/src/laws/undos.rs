@@ -2,11 +2,12 @@ use ackclock_units::{SeqNumber, SeqRange};
 
 use super::for_all;
 use crate::harness::{ReferenceScoreboard, ack, view};
-use crate::{AckInfo, Phase, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
+use crate::{AckInfo, Phase, Registry, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
 
-#[test]
-fn verdicts_rest_on_what_arrived() {
-    for_all::<dyn SpuriousTimeout>(|c, rng| {
+/// No timeout is taken back without an ack that shows something, and the window resumed with is bounded by the
+/// one before and by what is in flight.
+pub fn verdicts_rest_on_what_arrived(registry: &Registry) {
+    for_all::<dyn SpuriousTimeout>(registry, |c, rng| {
         let mut undo = c.build();
         for _ in 0..50 {
             // Twenty segments of 1000 bytes; the first has been resent.

@@ -2,7 +2,7 @@ use ackclock_units::{Duration, Rng, SeqNumber, SeqRange};
 
 use super::for_all;
 use crate::harness::Sender;
-use crate::{LossRecovery, Phase};
+use crate::{LossRecovery, Phase, Registry};
 
 /// A receiver that remembers which segments of 1000 bytes it has.
 struct Receiver {
@@ -91,9 +91,9 @@ fn transfer(mut s: Sender, loss: f64, rng: &mut Rng) -> Sender {
 
 const RTT: Duration = Duration::from_millis(10);
 
-#[test]
-fn everything_is_repaired_in_the_end() {
-    for_all::<dyn LossRecovery>(|c, rng| {
+/// A transfer over a path that loses data and acks is delivered, and ends in the Open phase.
+pub fn everything_is_repaired_in_the_end(registry: &Registry) {
+    for_all::<dyn LossRecovery>(registry, |c, rng| {
         for sack in [false, true] {
             let loss = [0.0, 0.01, 0.1, 0.3][rng.below(4) as usize];
             let start = SeqNumber(rng.next_u64() as u32);
@@ -105,9 +105,9 @@ fn everything_is_repaired_in_the_end() {
     });
 }
 
-#[test]
-fn nothing_is_resent_when_nothing_is_lost() {
-    for_all::<dyn LossRecovery>(|c, rng| {
+/// Acks in order of everything sent cause no retransmission.
+pub fn nothing_is_resent_when_nothing_is_lost(registry: &Registry) {
+    for_all::<dyn LossRecovery>(registry, |c, rng| {
         for sack in [false, true] {
             let mut s = Sender::with(c.build(), sack, SeqNumber(rng.next_u64() as u32), 10);
             for _ in 0..100 {
@@ -123,9 +123,9 @@ fn nothing_is_resent_when_nothing_is_lost() {
     });
 }
 
-#[test]
-fn hostile_acks_do_no_harm() {
-    for_all::<dyn LossRecovery>(|c, rng| {
+/// Whatever acks say, only outstanding segments are marked or sent.
+pub fn hostile_acks_do_no_harm(registry: &Registry) {
+    for_all::<dyn LossRecovery>(registry, |c, rng| {
         for sack in [false, true] {
             let mut s = Sender::with(c.build(), sack, SeqNumber(rng.next_u64() as u32), 20);
             for _ in 0..300 {

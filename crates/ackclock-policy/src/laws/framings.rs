@@ -1,10 +1,10 @@
 use super::for_all;
 use crate::harness::view;
-use crate::{Frame, Framing, SenderView, Window};
+use crate::{Frame, Framing, Registry, SenderView, Window};
 
-#[test]
-fn segments_are_of_a_size_that_can_be_sent() {
-    for_all::<dyn Framing>(|c, rng| {
+/// Segments have between one byte and `smss`, and at least one copy.
+pub fn segments_are_of_a_size_that_can_be_sent(registry: &Registry) {
+    for_all::<dyn Framing>(registry, |c, rng| {
         let mut f = c.build();
         for _ in 0..500 {
             let smss = 1 + rng.below(65_495) as u32;

@@ -1,0 +1,104 @@
+//! What a scoreboard measures of deliveries, for those senders alone that ask for it.
+
+use ackclock_policy::{Deliveries, RateSample, Transmission};
+use ackclock_units::{Duration, Instant, mostly, seldom};
+
+use super::Scoreboard;
+use super::rates::Rates;
+use super::sent::Sent;
+
+/// What few senders measure of what they sent.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    /// What has been delivered since it was last asked for.
+    deliveries: Option<Deliveries>,
+    pub(super) rates: Option<Rates>,
+}
+
+impl Scoreboard {
+    /// Keeps in mind the transmissions of what is delivered from now on, for [`Scoreboard::take_deliveries`].
+    pub fn keep_deliveries(&mut self) {
+        self.measured.get_or_insert_default().deliveries.get_or_insert_default();
+    }
+
+    #[inline]
+    pub fn keeps_deliveries(&self) -> bool {
+        seldom(self.measured.is_some()) && self.measured.as_ref().is_some_and(|m| m.deliveries.is_some())
+    }
+
+    /// What was delivered since the last time; `None` unless it is kept in mind.
+    pub fn take_deliveries(&mut self) -> Option<Deliveries> {
+        self.measured.as_mut()?.deliveries.as_mut().map(std::mem::take)
+    }
+
+    /// Measures the delivery rate of what is sent from now on, for [`Scoreboard::rate_sample`]. Nothing may
+    /// be outstanding.
+    pub fn keep_rates(&mut self) {
+        self.measured.get_or_insert_default().rates.get_or_insert_with(Rates::new);
+    }
+
+    #[inline]
+    pub fn keeps_rates(&self) -> bool {
+        seldom(self.measured.is_some()) && self.measured.as_ref().is_some_and(|m| m.rates.is_some())
+    }
+
+    /// The delivery rate by what the present ack reports, if a reliable sample can be made.
+    #[cold]
+    pub fn rate_sample(&mut self, now: Instant, min_rtt: Duration) -> Option<RateSample> {
+        self.rates()?.sample(now, min_rtt)
+    }
+
+    /// The application gave less than the window takes, with so much in the network.
+    pub fn limited_by_application(&mut self, in_flight: u32) {
+        if let Some(rates) = self.rates() {
+            rates.limited_by_application(in_flight);
+        }
+    }
+
+    #[inline]
+    pub(super) fn rates(&mut self) -> Option<&mut Rates> {
+        if mostly(self.measured.is_none()) {
+            return None;
+        }
+        self.measured.as_mut()?.rates.as_mut()
+    }
+
+    /// The last segment leaves, or segment `i` again.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn measure_departure(&mut self, again: Option<usize>, now: Instant) {
+        let outstanding = match (self.sent.front(), self.sent.back()) {
+            (Some(first), Some(last)) => last.end().bytes_since(first.seq),
+            _ => 0,
+        };
+        let in_flight = self.in_network(outstanding, 0);
+        if let Some(rates) = self.rates() {
+            match again {
+                Some(i) => rates.retransmit(i, now, in_flight),
+                None => rates.push(now, in_flight),
+            }
+        }
+    }
+
+    /// `bytes` of segment `i`, which is `s`, are delivered: all of it, when `whole`.
+    #[inline]
+    pub(super) fn delivered(&mut self, i: usize, s: &Sent, bytes: u32, whole: bool) {
+        if seldom(self.measured.is_some()) {
+            self.measure_delivery(i, s, bytes, whole);
+        }
+    }
+
+    /// Out of line: few want to know.
+    #[cold]
+    #[inline(never)]
+    fn measure_delivery(&mut self, i: usize, s: &Sent, bytes: u32, whole: bool) {
+        let sent_at = s.sent_at(self.epoch);
+        let Some(measured) = self.measured.as_deref_mut() else { return };
+        if let Some(deliveries) = measured.deliveries.as_mut().filter(|_| whole) {
+            deliveries.add(Transmission { xmit_ts: sent_at, end_seq: s.end() }, s.transmissions() == 1);
+        }
+        if let Some(rates) = measured.rates.as_mut() {
+            rates.deliver(i, bytes, whole, sent_at, s.end());
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Delivery rates: what each outstanding transmission knew of deliveries, and the samples that its ack makes
+//! (draft-ietf-ccwg-bbr §4.1). Beside the segments, for those senders alone that ask for it.
+
+use std::collections::VecDeque;
+
+use ackclock_policy::RateSample;
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
+
+/// How things stood when a segment was last sent.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    /// P.delivered.
+    delivered: Bytes,
+    /// P.delivered_time.
+    delivered_at: Instant,
+    /// P.first_send_time.
+    first_sent_at: Instant,
+    /// P.lost.
+    lost: Bytes,
+    /// P.tx_in_flight, the segment itself included.
+    in_flight: u32,
+    /// P.is_app_limited.
+    app_limited: bool,
+    /// Its delivery has been counted.
+    counted: bool,
+}
+
+/// The newest transmission that the present ack reports.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    departure: Departure,
+    sent_at: Instant,
+    end_seq: SeqNumber,
+}
+
+/// The delivery rate of a connection.
+#[derive(Debug)]
+pub(super) struct Rates {
+    /// One for each segment of the scoreboard.
+    departures: VecDeque<Departure>,
+    /// C.delivered.
+    delivered: Bytes,
+    /// C.delivered_time.
+    delivered_at: Instant,
+    /// C.first_send_time.
+    first_sent_at: Instant,
+    /// C.lost.
+    lost: Bytes,
+    /// The same before the last timeout, which may turn out to have been spurious.
+    lost_before_timeout: Bytes,
+    /// C.app_limited: the count of delivered bytes at which what the application limited has left the
+    /// network; zero when it did not.
+    app_limited_until: Bytes,
+    newest: Option<Newest>,
+}
+
+impl Rates {
+    pub fn new() -> Self {
+        Self {
+            departures: VecDeque::new(),
+            delivered: 0,
+            delivered_at: Instant::ZERO,
+            first_sent_at: Instant::ZERO,
+            lost: 0,
+            lost_before_timeout: 0,
+            app_limited_until: 0,
+            newest: None,
+        }
+    }
+
+    pub fn held_bytes(&self) -> u64 {
+        (size_of::<Self>() + self.departures.capacity() * size_of::<Departure>()) as u64
+    }
+
+    /// A segment leaves; `in_flight` counts it.
+    fn departure(&mut self, now: Instant, in_flight: u32) -> Departure {
+        if self.departures.is_empty() {
+            // What nothing was under way for says nothing of a rate.
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        Departure {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            lost: self.lost,
+            in_flight,
+            app_limited: self.app_limited_until > 0,
+            counted: false,
+        }
+    }
+
+    pub fn push(&mut self, now: Instant, in_flight: u32) {
+        let departure = self.departure(now, in_flight);
+        self.departures.push_back(departure);
+    }
+
+    pub fn retransmit(&mut self, i: usize, now: Instant, in_flight: u32) {
+        let departure = self.departure(now, in_flight);
+        self.departures[i] = departure;
+    }
+
+    /// The segment was cut in two.
+    pub fn split(&mut self, i: usize) {
+        self.departures.insert(i + 1, self.departures[i]);
+    }
+
+    pub fn pop_front(&mut self) {
+        self.departures.pop_front();
+    }
+
+    pub fn pop_back(&mut self) {
+        self.departures.pop_back();
+    }
+
+    pub fn lose(&mut self, bytes: u32) {
+        self.lost += u64::from(bytes);
+    }
+
+    /// The timer expired: what is marked lost from now on may be taken back.
+    pub fn save_lost(&mut self) {
+        self.lost_before_timeout = self.lost;
+    }
+
+    pub fn restore_lost(&mut self) {
+        self.lost = self.lost_before_timeout;
+    }
+
+    /// `bytes` of segment `i` were delivered: all of it, when `whole`. UpdateRateSample() of the draft.
+    pub fn deliver(&mut self, i: usize, bytes: u32, whole: bool, sent_at: Instant, end_seq: SeqNumber) {
+        let departure = self.departures[i];
+        if departure.counted {
+            // A receiver that reneged has delivered it a second time.
+            return;
+        }
+        self.departures[i].counted = whole;
+        self.delivered += u64::from(bytes);
+        if self.newest.is_none_or(|n| (n.sent_at, n.end_seq.diff(end_seq)) < (sent_at, 0)) {
+            self.newest = Some(Newest { departure, sent_at, end_seq });
+        }
+    }
+
+    /// The sample that an ack makes, all that it delivered being known; `None` when it delivered nothing, or
+    /// in less than `min_rtt`. GenerateRateSample() of the draft.
+    pub fn sample(&mut self, now: Instant, min_rtt: Duration) -> Option<RateSample> {
+        let Newest { departure, sent_at, .. } = self.newest.take()?;
+        let send_elapsed = sent_at.since(departure.first_sent_at);
+        let ack_elapsed = now.since(departure.delivered_at);
+        (self.delivered_at, self.first_sent_at) = (now, sent_at);
+        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        // The send phase and the ack phase: the slower of the two is the path's rate.
+        let interval = send_elapsed.max(ack_elapsed);
+        if interval < min_rtt || interval.is_zero() {
+            return None;
+        }
+        Some(RateSample {
+            delivered: self.delivered - departure.delivered,
+            interval,
+            prior_delivered: departure.delivered,
+            total_delivered: self.delivered,
+            app_limited: departure.app_limited,
+            lost: self.lost.saturating_sub(departure.lost),
+            prior_in_flight: u64::from(departure.in_flight),
+            sent_at,
+        })
+    }
+
+    /// The application gave less than the window takes, with so much in flight.
+    pub fn limited_by_application(&mut self, in_flight: u32) {
+        self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
+    }
+}

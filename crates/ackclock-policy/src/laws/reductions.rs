@@ -1,0 +1,38 @@
+use super::for_all;
+use crate::harness::{ack, view};
+use crate::{AckInfo, Phase, Reduction, Registry, SenderView, Window};
+
+/// During a recovery, what leaves is paid for by what was delivered (and one segment besides, with which a
+/// repair begins), or has room in the reduced window (RFC 9937 §6).
+pub fn no_more_leaves_than_was_delivered_or_the_window_holds(registry: &Registry) {
+    for_all::<dyn Reduction>(registry, |c, rng| {
+        let mut reduction = c.build();
+        for _ in 0..20 {
+            let flight_size = 1000 * (4 + rng.below(100));
+            let half = flight_size / 2;
+            let window = Window { cwnd: half, ssthresh: half };
+            let mut v =
+                SenderView { window, flight_size, pipe: flight_size, phase: Phase::Recovery, ..view() };
+            reduction.begin(&v);
+            let (mut delivered, mut sent) = (0, 0);
+            for _ in 0..rng.below(200) {
+                let news = (1000 * rng.below(4)).min(v.pipe);
+                let newly_lost = (1000 * rng.below(3) * rng.below(2)).min(v.pipe - news);
+                v.pipe -= news + newly_lost;
+                delivered += news;
+                let newly_acked = if rng.chance(0.3) { news } else { 0 };
+                let a = AckInfo { newly_acked, delivered: news, newly_lost, ..ack(1, 0) };
+                let quota = reduction.on_ack(&a, &v);
+                assert!(
+                    quota <= v.room() || sent + quota <= delivered + u64::from(v.smss),
+                    "{quota} with {sent} sent of {delivered} and room for {}: {c:?}",
+                    v.room()
+                );
+                for _ in 0..(quota / 1000).min(1 + rng.below(4)) {
+                    reduction.on_sent(1000);
+                    (sent, v.pipe) = (sent + 1000, v.pipe + 1000);
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,36 @@
+use ackclock_units::Bytes;
+
+use crate::{AckInfo, Entry, Policy, Reduction, SenderView};
+
+/// The window falls at once, and the loss recovery says how much leaves within it.
+#[derive(Debug)]
+struct AtOnce;
+
+impl Policy for AtOnce {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+}
+
+impl Reduction for AtOnce {
+    fn begin(&mut self, _v: &SenderView) {}
+
+    fn on_ack(&mut self, _a: &AckInfo, v: &SenderView) -> Bytes {
+        v.room()
+    }
+
+    fn on_sent(&mut self, _bytes: u32) {}
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+}
+
+/// The reduction that a loss recovery brings with it.
+pub(crate) const ENTRY: Entry<dyn Reduction> = Entry {
+    name: "at-once",
+    about: "The window falls at once; what leaves while the loss is repaired is what the loss recovery lets go.",
+    source: "RFC 5681 3.2, RFC 6675 5",
+    params: &[],
+    build: |_| Box::new(AtOnce),
+};

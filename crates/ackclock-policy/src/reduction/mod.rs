@@ -1,0 +1,8 @@
+//! How much leaves while a loss is repaired.
+
+mod at_once;
+
+use crate::{Entry, Reduction};
+
+/// The built-in ones.
+pub(crate) const ENTRIES: &[&Entry<dyn Reduction>] = &[&at_once::ENTRY];

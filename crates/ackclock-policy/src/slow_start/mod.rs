@@ -1,0 +1,10 @@
+//! Slow start: how a window below its threshold grows.
+
+mod classic;
+
+pub use classic::ClassicSlowStart;
+
+use crate::{Entry, SlowStart};
+
+/// The built-in ones.
+pub(crate) const ENTRIES: &[&Entry<dyn SlowStart>] = &[&classic::ENTRY];

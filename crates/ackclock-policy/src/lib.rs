@@ -27,6 +27,7 @@ mod slow_start;
 mod timer;
 mod timing;
 mod traits;
+mod transition;
 mod undo;
 mod view;
 mod window;
@@ -34,7 +35,7 @@ mod window;
 pub use modifier::{MODIFIERS, Modifier, ModifierError};
 pub use nearest::nearest;
 pub use param::{Entry, Kind, Param, ParamError, Params, QueueSize, Value};
-pub use registry::{Chosen, Declaration, EachKind, KINDS, Registry, RegistryError, Role};
+pub use registry::{Chosen, Declaration, EachKind, KINDS, PolicyKind, Registry, RegistryError, Role};
 pub use sampling::SamplingRate;
 pub use slow_start::ClassicSlowStart;
 pub use timing::{AS_RUN, Timing, TimingError};
@@ -43,9 +44,10 @@ pub use traits::{
     QueueDiscipline, RateControl, Reduction, RetransmissionTimer, RttEstimator, Scoreboard, SlowStart,
     SpuriousTimeout,
 };
+pub use transition::Transition;
 pub use view::{
     AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Control,
     Deliveries, Ecn, Expiry, Family, Feedback, Forgery, Frame, Growth, Needs, Pacing, PacketId, Phase, Probe,
     Queued, RateSample, Rtt, RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent,
-    Transmission, Verdict, Wake, Window,
+    TimerView, Transmission, Verdict, Wake, Window,
 };

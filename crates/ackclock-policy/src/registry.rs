@@ -23,6 +23,15 @@ pub trait Role: Policy + 'static {
     fn entries_mut(registry: &mut Registry) -> &mut Vec<&'static Entry<Self>>;
 }
 
+/// A kind of policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PolicyKind {
+    /// Its name, as scenario files have it.
+    pub name: &'static str,
+    /// What policies of it decide: a heading.
+    pub title: &'static str,
+}
+
 /// Something that is done for every kind of policy: a function of a kind as a type, which closures cannot be.
 pub trait EachKind {
     /// Does it for one.
@@ -30,9 +39,9 @@ pub trait EachKind {
 }
 
 macro_rules! kinds {
-    ($($field:ident: dyn $role:ident, $kind:literal, $builtin:expr;)*) => {
-        /// Names of the kinds of policy, in the order in which they are listed.
-        pub const KINDS: &[&str] = &[$($kind),*];
+    ($($field:ident: dyn $role:ident, $kind:literal, $title:literal, $builtin:expr;)*) => {
+        /// The kinds of policy, in the order in which they are listed.
+        pub const KINDS: &[PolicyKind] = &[$(PolicyKind { name: $kind, title: $title }),*];
 
         /// All policies that a scenario can name: the built-in ones and a user's own.
         ///
@@ -77,19 +86,19 @@ macro_rules! kinds {
 }
 
 kinds! {
-    estimators: dyn RttEstimator, "estimator", estimator::ENTRIES;
-    backoffs: dyn Backoff, "backoff", backoff::ENTRIES;
-    timers: dyn RetransmissionTimer, "timer", timer::ENTRIES;
-    recoveries: dyn LossRecovery, "recovery", recovery::ENTRIES;
-    undos: dyn SpuriousTimeout, "undo", undo::ENTRIES;
-    windows: dyn CongestionControl, "window", window::ENTRIES;
-    slow_starts: dyn SlowStart, "slow_start", slow_start::ENTRIES;
-    reductions: dyn Reduction, "reduction", reduction::ENTRIES;
-    framings: dyn Framing, "framing", framing::ENTRIES;
-    acks: dyn AckPolicy, "ack", ack::ENTRIES;
-    queues: dyn QueueDiscipline, "queue", queue::ENTRIES;
-    applications: dyn Application, "application", application::ENTRIES;
-    rates: dyn RateControl, "rate", rate::ENTRIES;
+    estimators: dyn RttEstimator, "estimator", "Estimators: from round-trip times to a timeout", estimator::ENTRIES;
+    backoffs: dyn Backoff, "backoff", "Backoffs: what consecutive expiries do to the timeout", backoff::ENTRIES;
+    timers: dyn RetransmissionTimer, "timer", "Timers: how the timeout counts down", timer::ENTRIES;
+    recoveries: dyn LossRecovery, "recovery", "Recoveries: what is lost, and what is sent next", recovery::ENTRIES;
+    undos: dyn SpuriousTimeout, "undo", "Undos: whether a timeout was spurious, and what then", undo::ENTRIES;
+    windows: dyn CongestionControl, "window", "Windows: how much may be in flight", window::ENTRIES;
+    slow_starts: dyn SlowStart, "slow_start", "Slow starts: how a window below its threshold grows, and when that ends", slow_start::ENTRIES;
+    reductions: dyn Reduction, "reduction", "Reductions: how much leaves while a loss is repaired", reduction::ENTRIES;
+    framings: dyn Framing, "framing", "Framings: in what segments new data leaves", framing::ENTRIES;
+    acks: dyn AckPolicy, "ack", "Acknowledgments: when a receiver speaks", ack::ENTRIES;
+    queues: dyn QueueDiscipline, "queue", "Queues: what a filling queue does with a packet", queue::ENTRIES;
+    applications: dyn Application, "application", "Applications: what runs above a connection", application::ENTRIES;
+    rates: dyn RateControl, "rate", "Rate controls: how fast a source without a window sends", rate::ENTRIES;
 }
 
 impl Registry {
@@ -205,7 +214,7 @@ impl<T: ?Sized> Chosen<T> {
 /// An [`Entry`] without its type: what a listing or a reference page shows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Declaration {
-    /// One of [`KINDS`].
+    /// The name of one of [`KINDS`].
     pub kind: &'static str,
     /// The name scenario files use.
     pub name: &'static str,

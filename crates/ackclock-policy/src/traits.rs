@@ -80,10 +80,12 @@ pub trait Backoff: Policy {
 }
 
 /// Decides when the retransmission timer runs: the countdown, not the timeout's length.
+///
+/// It keeps no state: whoever runs a timer keeps its deadline and when it was restarted, so that a connection
+/// and a capture's what-if ask the same questions and get the same answers.
 pub trait RetransmissionTimer: Policy {
-    /// Answers one event. `timeout` is the backed-off timeout now in force. The engine holds the running
-    /// deadline (`v.rto_deadline`).
-    fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction;
+    /// What an event does to the timer. `timeout` is the backed-off timeout now in force.
+    fn on(&self, e: TimerEvent, timeout: Duration, v: &TimerView) -> TimerAction;
 }
 
 /// Read-only view of what has been sent and not yet cumulatively acknowledged. The engine keeps it.

@@ -1,8 +1,8 @@
 //! The declarations of everything that has parameters, as JSON, the schedule of timeouts that a backoff rule
 //! makes, and the intervals of a rate control.
 
-use ackclock_engine::{OPTIONS, PRESETS};
-use ackclock_policy::{Backoff, Declaration, Expiry, Kind, MODIFIERS, Param, RateControl, Registry};
+use ackclock_engine::{OPTIONS, PRESETS, Stack};
+use ackclock_policy::{Backoff, Declaration, Expiry, KINDS, Kind, MODIFIERS, Param, RateControl, Registry};
 use ackclock_trace::TABLES;
 use ackclock_units::{Duration, Rng};
 use pyo3::prelude::*;
@@ -19,7 +19,13 @@ pub fn declarations() -> String {
     let declared = declared();
     let presets = PRESETS.iter().map(|p| json!({ "name": p.name, "about": p.about }));
     let modifiers = MODIFIERS.iter().map(|m| json!({ "name": m.name, "usage": m.usage, "about": m.about }));
+    let of_stacks: Vec<_> = Stack::kinds().collect();
+    let kinds = KINDS.iter().map(|k| {
+        let of_stacks = of_stacks.contains(&k.name);
+        json!({ "name": k.name, "title": k.title, "of_stacks": of_stacks })
+    });
     json!({
+        "kinds": Value::from_iter(kinds),
         "policies": Value::from_iter(declared.iter().map(declaration)),
         "options": Value::from_iter(OPTIONS.iter().map(param)),
         "presets": Value::from_iter(presets),

@@ -55,6 +55,24 @@ def declarations() -> tuple[Declaration, ...]:
     return tuple(Declaration(**{**d, "params": _params(d["params"])}) for d in _registry()["policies"])
 
 
+@dataclass(frozen=True)
+class PolicyKind:
+    """A kind of policy."""
+
+    name: str
+    """As scenario files have it."""
+    title: str
+    """What policies of it decide: a heading."""
+    of_stacks: bool
+    """Whether it is a part of a stack."""
+
+
+@cache
+def kinds() -> tuple[PolicyKind, ...]:
+    """The kinds of policy, in the order in which they are listed."""
+    return tuple(PolicyKind(**k) for k in _registry()["kinds"])
+
+
 @cache
 def options() -> tuple[Param, ...]:
     """The options of a connection that are no policies, such as its segment size."""

@@ -52,8 +52,7 @@ impl Attempts {
         } else {
             self.backoff.timeout(self.mark.rto, level, &mut self.rng)
         };
-        let at = match self.timer.on(TimerEvent::Expired, timeout, &view(a.at, Some(self.first), Some(a.at)))
-        {
+        let at = match self.timer.on(TimerEvent::Expired, timeout, &view(a.at, Some(self.first))) {
             TimerAction::Arm(at) => at,
             TimerAction::Keep | TimerAction::Disarm => a.at + timeout,
         };

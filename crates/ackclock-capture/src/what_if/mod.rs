@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ackclock_policy::{
-    Backoff, Expiry, Phase, RetransmissionTimer, RttEstimator, RttSample, SamplingRate, SenderView,
-    TimerAction, TimerEvent, Timing, Window,
+    Backoff, Expiry, Phase, RetransmissionTimer, RttEstimator, RttSample, SamplingRate, TimerAction,
+    TimerEvent, TimerView, Timing, Window,
 };
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
@@ -29,6 +29,8 @@ struct Follower {
     timer: Box<dyn RetransmissionTimer>,
     /// When it would expire; never while nothing is outstanding.
     deadline: Instant,
+    /// When it last did.
+    restarted_at: Instant,
     /// Level of its backoff, which no valid sample has ended yet (Karn, RFC 6298 §5.5 to 5.7).
     backed_off: u32,
     /// Expiries while the ack of what was sent once was under way.
@@ -174,6 +176,7 @@ impl WhatIf {
                 backoff: t.backoff.build(),
                 timer: t.timer.build(),
                 deadline: Instant::FAR_FUTURE,
+                restarted_at: Instant::ZERO,
                 backed_off: 0,
                 spurious: 0,
                 rounds: 0,
@@ -200,7 +203,7 @@ impl WhatIf {
             return;
         }
         self.idle = false;
-        let mut v = view(at, Some(oldest), None);
+        let mut v = view(at, Some(oldest));
         for f in &mut self.followers {
             let timeout = f.timeout(syn, f.backed_off, &mut self.rng);
             f.deadline = if syn {
@@ -214,7 +217,7 @@ impl WhatIf {
     /// The oldest segment was sent again, and no timer of the sender had expired.
     pub fn sent_again(&mut self, at: Instant, probe: bool, released: bool) {
         self.released = released;
-        let mut v = view(at, Some(at), None);
+        let mut v = view(at, Some(at));
         for f in self.followers.iter_mut().filter(|f| f.deadline >= at) {
             let timeout = f.timeout(false, f.backed_off, &mut self.rng);
             // RFC 8985 §7.3: a probe sets the timer anew.
@@ -249,7 +252,7 @@ impl WhatIf {
                 SeqNumber(a.max as u32),
             );
         }
-        let mut v = view(a.heard, a.oldest, None);
+        let mut v = view(a.heard, a.oldest);
         let e = if a.oldest.is_none() { TimerEvent::AllAcked } else { TimerEvent::Acked };
         for f in &mut self.followers {
             let (late, deadline) = (f.deadline < a.heard, f.deadline);
@@ -353,8 +356,12 @@ impl Follower {
     }
 
     /// Asks the countdown, of a sender that `v` shows but for the deadline.
-    fn told(&mut self, e: TimerEvent, timeout: Duration, v: &mut SenderView) -> Instant {
-        v.rto_deadline = (self.deadline != Instant::FAR_FUTURE).then_some(self.deadline);
+    fn told(&mut self, e: TimerEvent, timeout: Duration, v: &mut TimerView) -> Instant {
+        v.deadline = (self.deadline != Instant::FAR_FUTURE).then_some(self.deadline);
+        v.restarted_at = self.restarted_at;
+        if e == TimerEvent::Expired {
+            self.restarted_at = v.now;
+        }
         match self.timer.on(e, timeout, v) {
             TimerAction::Keep => self.deadline,
             TimerAction::Arm(at) => at.max(v.now),
@@ -371,7 +378,7 @@ impl Follower {
             round += 1;
             self.estimator.on_expiry(round);
             let timeout = self.timeout(a.syn, self.backed_off, rng);
-            let mut v = view(self.deadline, Some(a.head.first), None);
+            let mut v = view(self.deadline, Some(a.head.first));
             self.deadline = self.told(TimerEvent::Expired, timeout, &mut v).max(self.deadline + TICK);
         }
         if once && round > 0 {
@@ -404,29 +411,6 @@ fn rng() -> Rng {
 }
 
 /// What a countdown asks of a sender.
-fn view(now: Instant, oldest_sent_at: Option<Instant>, rto_deadline: Option<Instant>) -> SenderView {
-    let zero = SeqNumber(0);
-    SenderView {
-        now,
-        snd_una: zero,
-        snd_nxt: zero,
-        data_end: zero,
-        window: Window { cwnd: 0, ssthresh: u64::MAX },
-        initial_window: 0,
-        flight_size: 0,
-        pipe: 0,
-        rwnd: 0,
-        smss: 1,
-        unsent: 0,
-        holds_small: false,
-        phase: Phase::Open,
-        recovery_point: zero,
-        dup_acks: 0,
-        expiries: 0,
-        rto_deadline,
-        oldest_sent_at,
-        rtt: None,
-        sack: false,
-        timestamps: false,
-    }
+fn view(now: Instant, oldest_sent_at: Option<Instant>) -> TimerView {
+    TimerView { now, deadline: None, oldest_sent_at, restarted_at: Instant::ZERO, phase: Phase::Open }
 }

@@ -1,7 +1,7 @@
 //! Phases of loss repair, the window reductions they bring, and loss episodes as M-U1 counts them.
 
 use ackclock_policy::{
-    Adjustment, Congestion, Control, Feedback, Pacing, Phase, SenderView, Settled, Window,
+    Adjustment, Congestion, Control, Feedback, Pacing, Phase, SenderView, Settled, Transition, Window,
 };
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::{Bytes, Instant, SeqRange, seldom};
@@ -41,41 +41,24 @@ impl Connection {
 
     #[inline(never)]
     fn change_phase(&mut self, now: Instant, phase: Phase) {
-        let before = self.phase;
-        if before == Phase::Cwr
-            && matches!(phase, Phase::Open | Phase::Disorder)
-            && self.snd_una < self.sender.recovery_point
-        {
-            // The reduction on an echo lasts until what was outstanding then is acknowledged (RFC 3168
-            // §6.1.2).
-            return;
+        let covered = self.snd_una >= self.sender.recovery_point;
+        let Some(t) = Transition::of(self.phase, phase, covered) else { return };
+        self.phase = t.phase;
+        if t.begins {
+            self.end_repaired(now);
+            self.sender.recovery_point = self.snd_nxt;
+            self.begin_episode(now, LossClass::Ca);
+            self.stats.fast_recoveries += 1;
+            if let Some(c) = t.reduces {
+                self.reduce(c, now);
+            }
+            if self.rare.ecn.on {
+                self.rare.ecn.cwr = true;
+            }
+            self.begin_reduction(now);
         }
-        self.phase = phase;
-        match phase {
-            Phase::Recovery | Phase::Loss => {
-                // One reduction per window of data: an ECN reduction of the same window counts (RFC 3168
-                // §6.1.2).
-                let reduced = before == Phase::Cwr && self.snd_una < self.sender.recovery_point;
-                self.end_repaired(now);
-                self.sender.recovery_point = self.snd_nxt;
-                self.begin_episode(now, LossClass::Ca);
-                self.stats.fast_recoveries += 1;
-                match phase {
-                    Phase::Loss => self.reduce(Congestion::Rto { repeated: false }, now),
-                    _ if !reduced => self.reduce(Congestion::Loss, now),
-                    _ => {}
-                }
-                if self.rare.ecn.on {
-                    self.rare.ecn.cwr = true;
-                }
-                self.begin_reduction(now);
-            }
-            Phase::Open | Phase::Disorder => {
-                if matches!(before, Phase::Recovery | Phase::Loss | Phase::Cwr) {
-                    self.settle(Settled::Done, now);
-                }
-            }
-            Phase::Cwr => {}
+        if t.settles {
+            self.settle(Settled::Done, now);
         }
     }
 

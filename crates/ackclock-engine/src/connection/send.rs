@@ -244,8 +244,7 @@ impl Connection {
             if idle {
                 self.waiting_since = now;
             }
-            let v = self.view(now);
-            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false });
             if self.stats.data_segments_sent == 0 && self.sender.policies().recovery.goes_by_time() {
                 self.sender.sent.keep_deliveries();
             }
@@ -362,8 +361,7 @@ impl Connection {
             self.stats.other_losses += u32::from(e.retransmissions > 1);
         }
         self.last_sent_at = now;
-        let v = self.view(now);
-        self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: true }, &v);
+        self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: true });
         self.pace(now, len);
         self.report_sending(now, len, true);
         let offset = self.position(range.start);
@@ -400,8 +398,7 @@ impl Connection {
         }
         if !again && usable > 0 {
             // Inside the window after all: ordinary data from here on.
-            let v = self.view(now);
-            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false });
         } else {
             self.probe_outstanding = true;
             self.arm_persist(now);

@@ -38,6 +38,8 @@ pub(super) struct SenderState {
     pub(super) initial_window: u32,
     pub(super) recovery_point: SeqNumber,
     pub(super) dups: DuplicateAcks,
+    /// When the retransmission timer last expired, or began anew with a probe.
+    pub(super) timer_restarted_at: Instant,
     /// Bytes that may still be sent on the last ack's account, outside the Open phase.
     pub(super) quota: Bytes,
     pub(super) usage: Usage,
@@ -67,6 +69,7 @@ impl SenderState {
             initial_window: 0,
             recovery_point: SeqNumber(0),
             dups: DuplicateAcks::new(),
+            timer_restarted_at: Instant::ZERO,
             quota: 0,
             usage: Usage::new(),
             episode: None,

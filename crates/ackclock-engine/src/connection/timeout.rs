@@ -1,6 +1,6 @@
 //! What happens when a deadline comes.
 
-use ackclock_policy::{Congestion, Expiry, Phase, TimerEvent};
+use ackclock_policy::{Expiry, TimerEvent, Transition};
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::{Duration, Instant};
 
@@ -128,17 +128,19 @@ impl Connection {
         policies.recovery.on_rto(&state.sent, &v, &mut state.lost);
         self.begin_episode(now, LossClass::NonCa);
         // The window is asked before the marks change what `flight_size` and `pipe` say.
-        self.reduce(Congestion::Rto { repeated }, now);
+        let t = Transition::expiry(repeated);
+        if let Some(c) = t.reduces {
+            self.reduce(c, now);
+        }
         self.mark_lost(now);
         self.sender.dups.forget();
-        self.phase = Phase::Loss;
+        self.phase = t.phase;
         self.sender.recovery_point = self.snd_nxt;
         if self.rare.ecn.on {
             self.rare.ecn.cwr = true;
         }
         self.follow_recovery_deadline();
-        let v = self.view(now);
-        self.run_retransmission_timer(now, TimerEvent::Expired, &v);
+        self.run_retransmission_timer(now, TimerEvent::Expired);
         let v = self.view(now);
         self.sender.quota = self.sender.policies().recovery.quota(&v);
     }
@@ -158,7 +160,7 @@ impl Connection {
         let Sending { policies, state } = self.sender.both();
         if let Some(range) = policies.recovery.loss_probe(&state.sent, &v) {
             self.rare.loss_probe = Some(range);
-            self.run_retransmission_timer(now, TimerEvent::Probed, &v);
+            self.run_retransmission_timer(now, TimerEvent::Probed);
         }
         self.follow_recovery_deadline();
         let v = self.view(now);

@@ -1,12 +1,13 @@
 //! Round-trip time samples, the timeout that follows from them, and the countdown of the retransmission
 //! timer.
 
-use ackclock_policy::{RttSample, SenderView, TimerAction, TimerEvent, Window};
+use ackclock_policy::{RttSample, TimerAction, TimerEvent, TimerView, Window};
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Bytes, Duration, Instant, seldom};
 use ackclock_wire::Segment;
 
 use super::Connection;
+use super::sender::Sending;
 use crate::RttSampling;
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
@@ -122,12 +123,21 @@ impl Connection {
         };
     }
 
-    /// Asks the countdown about `e` and carries out its answer.
-    pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
+    /// Asks the countdown about `e` and carries out what it returns.
+    pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent) {
         if seldom(!self.config.thin_min_rto.is_zero()) {
             self.choose_floor();
         }
-        match self.sender.policies().timer.on(e, self.timeout, v) {
+        let deadline = self.timers.deadline(Timer::Retransmission);
+        let (timeout, phase) = (self.timeout, self.phase);
+        let Sending { policies, state } = self.sender.both();
+        let oldest_sent_at = state.sent.oldest_sent_at();
+        let v = TimerView { now, deadline, oldest_sent_at, restarted_at: state.timer_restarted_at, phase };
+        let action = policies.timer.on(e, timeout, &v);
+        if seldom(matches!(e, TimerEvent::Expired | TimerEvent::Probed)) {
+            state.timer_restarted_at = now;
+        }
+        match action {
             TimerAction::Keep => {}
             TimerAction::Arm(at) => self.timers.arm(Timer::Retransmission, at.max(now)),
             TimerAction::Disarm => self.timers.disarm(Timer::Retransmission),

@@ -50,9 +50,9 @@ impl Backoff for Plain {
 }
 
 impl RetransmissionTimer for Plain {
-    fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction {
+    fn on(&self, e: TimerEvent, timeout: Duration, v: &TimerView) -> TimerAction {
         match e {
-            TimerEvent::Sent { .. } if v.rto_deadline.is_some() => TimerAction::Keep,
+            TimerEvent::Sent { .. } if v.deadline.is_some() => TimerAction::Keep,
             TimerEvent::AllAcked => TimerAction::Disarm,
             _ => TimerAction::Arm(v.now + timeout),
         }

@@ -2,7 +2,10 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 use super::scoreboard::ReferenceScoreboard;
 use super::{ack, view};
-use crate::{AckInfo, Adjustment, Deliveries, LossRecovery, Phase, Rtt, Scoreboard, SenderView, Window};
+use crate::{
+    AckInfo, Adjustment, Congestion, Deliveries, LossRecovery, Phase, Rtt, Scoreboard, SenderView,
+    Transition, Window,
+};
 
 /// A sender reduced to what a loss recovery deals with: sequence numbers, marks and phases, by the rules that
 /// [`LossRecovery`] states. It checks every answer.
@@ -187,8 +190,8 @@ impl Sender {
         self.marked.clear();
         self.recovery.on_rto(&self.board, &self.v, &mut self.marked);
         self.take_marks();
-        (self.v.phase, self.v.dup_acks, self.v.recovery_point) = (Phase::Loss, 0, self.v.snd_nxt);
-        self.v.window.cwnd = u64::from(LEN);
+        self.v.dup_acks = 0;
+        self.change(Transition::expiry(false));
         self.refresh();
     }
 
@@ -201,14 +204,27 @@ impl Sender {
     }
 
     fn enter(&mut self, phase: Phase) {
-        if phase != self.v.phase && matches!(phase, Phase::Recovery | Phase::Loss) {
-            self.v.recovery_point = self.v.snd_nxt;
-            let half = (self.v.flight_size / 2).max(u64::from(2 * LEN));
-            self.v.window.cwnd = if phase == Phase::Loss { u64::from(LEN) } else { half };
-            self.v.window.ssthresh = half;
+        let covered = self.v.snd_una >= self.v.recovery_point;
+        if let Some(t) = Transition::of(self.v.phase, phase, covered) {
+            self.change(t);
         }
-        self.v.phase = phase;
         self.refresh();
+    }
+
+    fn change(&mut self, t: Transition) {
+        self.v.phase = t.phase;
+        if t.begins {
+            self.v.recovery_point = self.v.snd_nxt;
+        }
+        let half = (self.v.flight_size / 2).max(u64::from(2 * LEN));
+        match t.reduces {
+            None => {}
+            Some(Congestion::Rto { repeated: true }) => self.v.window.cwnd = u64::from(LEN),
+            Some(Congestion::Rto { repeated: false }) => {
+                self.v.window = Window { cwnd: u64::from(LEN), ssthresh: half };
+            }
+            Some(_) => self.v.window = Window { cwnd: half, ssthresh: half },
+        }
     }
 
     /// Sends what the recovery advises until it has no more, or the quota is spent. Returns the numbers of

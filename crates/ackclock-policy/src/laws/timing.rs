@@ -1,10 +1,10 @@
 use ackclock_units::{Duration, Instant};
 
 use super::{duration, for_all, span};
-use crate::harness::{sample, view};
+use crate::harness::sample;
 use crate::{
-    Backoff, Expiry, Params, RateControl, Registry, RetransmissionTimer, RttEstimator, SenderView,
-    TimerAction, TimerEvent, Value,
+    Backoff, Expiry, Params, Phase, RateControl, Registry, RetransmissionTimer, RttEstimator, TimerAction,
+    TimerEvent, TimerView, Value,
 };
 
 /// The timeout lies within the rule's own floor and ceiling, and its estimates within the samples.
@@ -119,9 +119,9 @@ pub fn backing_off_never_shortens(registry: &Registry) {
 /// The timer is armed while data is outstanding, never in the past of its rule, and disarmed otherwise.
 pub fn the_timer_runs_while_something_is_outstanding(registry: &Registry) {
     for_all::<dyn RetransmissionTimer>(registry, |c, rng| {
-        let mut t = c.build();
+        let t = c.build();
         let beat = duration(c.params(), "heartbeat").unwrap_or(Duration::ZERO);
-        let (mut now, mut deadline) = (Instant::ZERO, None);
+        let (mut now, mut deadline, mut restarted_at) = (Instant::ZERO, None, Instant::ZERO);
         for _ in 0..300 {
             now += span(rng) / 100;
             let (age, timeout) = (span(rng), span(rng));
@@ -134,8 +134,11 @@ pub fn the_timer_runs_while_something_is_outstanding(registry: &Registry) {
                 5 => TimerEvent::Probed,
                 _ => TimerEvent::Expired,
             };
-            let action =
-                t.on(e, timeout, &SenderView { now, rto_deadline: deadline, oldest_sent_at, ..view() });
+            let v = TimerView { now, deadline, oldest_sent_at, restarted_at, phase: Phase::Open };
+            let action = t.on(e, timeout, &v);
+            if matches!(e, TimerEvent::Expired | TimerEvent::Probed) {
+                restarted_at = now;
+            }
             match action {
                 TimerAction::Arm(at) => {
                     assert!(at >= now, "{at:?} is past at {now:?}: {c:?}");

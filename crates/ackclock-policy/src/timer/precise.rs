@@ -1,22 +1,20 @@
-use ackclock_units::{Duration, Instant};
+use ackclock_units::Duration;
 
 use super::Heartbeat;
 use super::heartbeat::HEARTBEAT;
-use crate::{Entry, Param, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
+use crate::{Entry, Param, Policy, RetransmissionTimer, TimerAction, TimerEvent, TimerView};
 
 /// Subtracts from the timeout the time for which the oldest outstanding segment has been under way. `TICKS`:
 /// which it counts in ticks of the clock too.
 #[derive(Debug)]
 struct Precise<const TICKS: bool> {
     clock: Heartbeat,
-    /// The last expiry or probe: what was sent before it is taken for lost or asked after, so its age says
-    /// nothing any more.
-    expired_at: Instant,
 }
 
 impl<const TICKS: bool> Precise<TICKS> {
-    fn arm(&self, timeout: Duration, v: &SenderView) -> TimerAction {
-        let counted_from = v.oldest_sent_at.unwrap_or(v.now).max(self.expired_at);
+    fn arm(&self, timeout: Duration, v: &TimerView) -> TimerAction {
+        // What was sent before an expiry or a probe is taken for lost or asked after: its age says nothing.
+        let counted_from = v.oldest_sent_at.unwrap_or(v.now).max(v.restarted_at);
         // A timeout that has passed already fires at once (E-E13, derived); on a heartbeat, at the next tick.
         let age = if TICKS { self.clock.ticked(counted_from, v.now) } else { v.now.since(counted_from) };
         TimerAction::Arm(self.clock.after(v.now, timeout - age))
@@ -30,15 +28,12 @@ impl<const TICKS: bool> Policy for Precise<TICKS> {
 }
 
 impl<const TICKS: bool> RetransmissionTimer for Precise<TICKS> {
-    fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction {
+    fn on(&self, e: TimerEvent, timeout: Duration, v: &TimerView) -> TimerAction {
         match e {
-            TimerEvent::Sent { retransmission: false } if v.rto_deadline.is_some() => TimerAction::Keep,
+            TimerEvent::Sent { retransmission: false } if v.deadline.is_some() => TimerAction::Keep,
             // A retransmission of the oldest segment makes it young again.
             TimerEvent::Sent { .. } | TimerEvent::Acked => self.arm(timeout, v),
-            TimerEvent::Expired | TimerEvent::Probed => {
-                self.expired_at = v.now;
-                TimerAction::Arm(self.clock.after(v.now, timeout))
-            }
+            TimerEvent::Expired | TimerEvent::Probed => TimerAction::Arm(self.clock.after(v.now, timeout)),
             TimerEvent::AllAcked => TimerAction::Disarm,
         }
     }
@@ -59,11 +54,11 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
         ),
     ],
     build: |p| {
-        let (clock, expired_at) = (Heartbeat(p.duration("heartbeat")), Instant::ZERO);
+        let clock = Heartbeat(p.duration("heartbeat"));
         if p.flag("whole_ticks") {
-            Box::new(Precise::<true> { clock, expired_at })
+            Box::new(Precise::<true> { clock })
         } else {
-            Box::new(Precise::<false> { clock, expired_at })
+            Box::new(Precise::<false> { clock })
         }
     },
 };
@@ -71,31 +66,37 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::view;
+    use ackclock_units::Instant;
+
+    use crate::Phase;
 
     #[test]
     fn the_age_of_the_oldest_segment_counts() {
-        let mut t = (ENTRY.build)(&crate::Params::defaults(ENTRY.params));
+        let t = (ENTRY.build)(&crate::Params::defaults(ENTRY.params));
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let v = |now, oldest| SenderView {
+        let v = |now, oldest, restarted| TimerView {
             now: at(now),
+            deadline: Some(at(1)),
             oldest_sent_at: Some(at(oldest)),
-            rto_deadline: Some(at(1)),
-            ..view()
+            restarted_at: at(restarted),
+            phase: Phase::Open,
         };
         let rto = Duration::from_millis(1000);
-        assert_eq!(t.on(TimerEvent::Acked, rto, &v(5000, 4600)), TimerAction::Arm(at(5600)));
-        assert_eq!(t.on(TimerEvent::Acked, rto, &v(5000, 3000)), TimerAction::Arm(at(5000)), "at once");
-        assert_eq!(t.on(TimerEvent::Sent { retransmission: false }, rto, &v(5000, 4600)), TimerAction::Keep);
+        assert_eq!(t.on(TimerEvent::Acked, rto, &v(5000, 4600, 0)), TimerAction::Arm(at(5600)));
+        assert_eq!(t.on(TimerEvent::Acked, rto, &v(5000, 3000, 0)), TimerAction::Arm(at(5000)), "at once");
         assert_eq!(
-            t.on(TimerEvent::Sent { retransmission: true }, rto, &v(5000, 5000)),
+            t.on(TimerEvent::Sent { retransmission: false }, rto, &v(5000, 4600, 0)),
+            TimerAction::Keep
+        );
+        assert_eq!(
+            t.on(TimerEvent::Sent { retransmission: true }, rto, &v(5000, 5000, 0)),
             TimerAction::Arm(at(6000))
         );
         // After an expiry, what was sent before it does not make the timer fire again and again.
-        assert_eq!(t.on(TimerEvent::Expired, rto * 2, &v(7000, 5000)), TimerAction::Arm(at(9000)));
-        assert_eq!(t.on(TimerEvent::Acked, rto, &v(7500, 5001)), TimerAction::Arm(at(8000)));
+        assert_eq!(t.on(TimerEvent::Expired, rto * 2, &v(7000, 5000, 0)), TimerAction::Arm(at(9000)));
+        assert_eq!(t.on(TimerEvent::Acked, rto, &v(7500, 5001, 7000)), TimerAction::Arm(at(8000)));
         // RFC 8985 §7.3: with a probe it begins anew.
-        assert_eq!(t.on(TimerEvent::Probed, rto, &v(7800, 5001)), TimerAction::Arm(at(8800)));
-        assert_eq!(t.on(TimerEvent::AllAcked, rto, &v(7800, 5001)), TimerAction::Disarm);
+        assert_eq!(t.on(TimerEvent::Probed, rto, &v(7800, 5001, 7000)), TimerAction::Arm(at(8800)));
+        assert_eq!(t.on(TimerEvent::AllAcked, rto, &v(7800, 5001, 7000)), TimerAction::Disarm);
     }
 }

@@ -2,7 +2,7 @@ use ackclock_units::Duration;
 
 use super::Heartbeat;
 use super::heartbeat::HEARTBEAT;
-use crate::{Entry, Param, Phase, Policy, RetransmissionTimer, SenderView, TimerAction, TimerEvent};
+use crate::{Entry, Param, Phase, Policy, RetransmissionTimer, TimerAction, TimerEvent, TimerView};
 
 /// Restarts with the full timeout at every ack of new data, whatever the age of what is then the oldest
 /// segment.
@@ -20,7 +20,7 @@ impl Policy for RestartOnAck {
 }
 
 impl RetransmissionTimer for RestartOnAck {
-    fn on(&mut self, e: TimerEvent, timeout: Duration, v: &SenderView) -> TimerAction {
+    fn on(&self, e: TimerEvent, timeout: Duration, v: &TimerView) -> TimerAction {
         match e {
             // 4.4BSD-Lite stopped the timer before a fast retransmission, and sending it started the timer
             // anew.
@@ -30,7 +30,7 @@ impl RetransmissionTimer for RestartOnAck {
                 TimerAction::Arm(self.clock.after(v.now, timeout))
             }
             // RFC 6298 §5.1: only a timer that is not running is started.
-            TimerEvent::Sent { .. } if v.rto_deadline.is_some() => TimerAction::Keep,
+            TimerEvent::Sent { .. } if v.deadline.is_some() => TimerAction::Keep,
             // §5.3 at an ack of new data, §5.6 after an expiry; the timeout is backed off already (§5.5). RFC
             // 8985 §7.3 with a probe.
             TimerEvent::Sent { .. } | TimerEvent::Acked | TimerEvent::Expired | TimerEvent::Probed => {
@@ -67,15 +67,18 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::view;
     use ackclock_units::Instant;
+
+    fn view(now: Instant, phase: Phase) -> TimerView {
+        TimerView { now, deadline: None, oldest_sent_at: None, restarted_at: Instant::ZERO, phase }
+    }
 
     #[test]
     fn it_follows_rfc_6298() {
-        let mut t = (ENTRY.build)(&crate::Params::defaults(ENTRY.params));
+        let t = (ENTRY.build)(&crate::Params::defaults(ENTRY.params));
         let (now, rto) = (Instant::from_nanos(5_000), Duration::from_secs(1));
-        let idle = SenderView { now, ..view() };
-        let running = SenderView { rto_deadline: Some(now + Duration::from_millis(1)), ..idle };
+        let idle = view(now, Phase::Open);
+        let running = TimerView { deadline: Some(now + Duration::from_millis(1)), ..idle };
         let sent = TimerEvent::Sent { retransmission: false };
         assert_eq!(t.on(sent, rto, &idle), TimerAction::Arm(now + rto));
         assert_eq!(t.on(sent, rto, &running), TimerAction::Keep);
@@ -97,7 +100,7 @@ mod tests {
         ] {
             let mut p = crate::Params::defaults(ENTRY.params);
             assert!(p.set("fast_retransmit", crate::Value::Flag(flag)));
-            let v = SenderView { now, phase, rto_deadline: Some(now + Duration::from_millis(1)), ..view() };
+            let v = TimerView { deadline: Some(now + Duration::from_millis(1)), ..view(now, phase) };
             assert_eq!((ENTRY.build)(&p).on(again, rto, &v), action, "{flag} {phase:?}");
         }
     }

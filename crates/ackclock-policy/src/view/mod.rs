@@ -256,6 +256,21 @@ pub enum TimerEvent {
     Probed,
 }
 
+/// What a retransmission timer may know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimerView {
+    /// The present moment.
+    pub now: Instant,
+    /// When the running timer expires.
+    pub deadline: Option<Instant>,
+    /// When the oldest outstanding segment was last sent.
+    pub oldest_sent_at: Option<Instant>,
+    /// When the timer last expired, or began anew with a probe.
+    pub restarted_at: Instant,
+    /// Phase of the loss repair.
+    pub phase: Phase,
+}
+
 /// What to do with the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerAction {

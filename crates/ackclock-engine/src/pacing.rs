@@ -20,6 +20,8 @@ pub struct Pacer {
     left: u32,
     /// When what has left will have been paid for.
     paid_at: Instant,
+    /// By how much what leaves may run ahead of that.
+    ahead: Duration,
     /// When the timer that waited for that last fired.
     fired_at: Option<Instant>,
 }
@@ -29,7 +31,13 @@ impl Pacer {
     /// the rate lets leave each second at least, bytes.
     pub fn new(pacing: Pacing, smss: u32) -> Self {
         let (rate, quantum) = bounded(pacing, smss);
-        Self { rate, quantum, left: 0, paid_at: Instant::ZERO, fired_at: None }
+        Self { rate, quantum, left: 0, paid_at: Instant::ZERO, ahead: Duration::ZERO, fired_at: None }
+    }
+
+    /// The same for a bound on a rate rather than a pace: bursts may run ahead of it by so much time.
+    #[must_use]
+    pub fn running_ahead(self, ahead: Duration) -> Self {
+        Self { ahead, ..self }
     }
 
     /// Goes on at another rate: what has left and is not paid for is paid at the new one.
@@ -47,7 +55,8 @@ impl Pacer {
     /// When the next segment may leave; `None` when it may at once.
     #[inline]
     pub fn held_until(&self, now: Instant) -> Option<Instant> {
-        (self.left == 0 && self.paid_at > now).then_some(self.paid_at)
+        let due = self.paid_at.saturating_sub(self.ahead);
+        (self.left == 0 && due > now).then_some(due)
     }
 
     /// The timer for [`Pacer::held_until`] fired.
@@ -134,6 +143,14 @@ mod tests {
         // Beyond ten milliseconds the rate is lost.
         p.fired(at(104_000));
         assert_eq!(burst(&mut p, at(104_000), 99), 11);
+    }
+
+    #[test]
+    fn a_bound_lets_bursts_run_ahead_and_no_more() {
+        let mut p = Pacer::new(pacing(1), SMSS).running_ahead(Duration::from_millis(3));
+        assert_eq!(burst(&mut p, at(0), 9), 4);
+        assert_eq!(p.held_until(at(0)), Some(at(1000)));
+        assert_eq!((burst(&mut p, at(1000), 9), burst(&mut p, at(1500), 9)), (1, 0));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, Policies, Stats};
-use ackclock_policy::Phase;
+use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, Pacer, Policies, Stats};
+use ackclock_policy::{Pacing, Phase};
 use ackclock_units::{Bytes, Duration, Ecn, Instant, Rate, Rng, SeqNumber};
 use ackclock_wire::Segment;
 
@@ -17,7 +17,7 @@ use ackclock_wire::Segment;
 pub(super) struct Treno {
     sender: Connection,
     receiver: Connection,
-    pace: Pace,
+    max_rate: MaxRate,
     ended: Option<AbortReason>,
 }
 
@@ -31,7 +31,7 @@ impl Treno {
         let mut receiver = Connection::counted(config.clone(), theirs, irs, Rng::stream(seed, "treno", 2));
         receiver.listen();
         let sender = Connection::counted(config, ours, iss, Rng::stream(seed, "treno", 1));
-        Self { sender, receiver, pace: Pace::new(max_rate, headers), ended: None }
+        Self { sender, receiver, max_rate: MaxRate::new(max_rate, headers), ended: None }
     }
 
     /// Begins: the SYN comes out first, and rides on a probe like everything else, so that the first sample
@@ -43,19 +43,19 @@ impl Treno {
 
     /// The next segment to be carried over the path; `None` while the window or the largest rate forbids one.
     pub fn poll_segment(&mut self, now: Instant) -> Option<Segment> {
-        if !self.pace.allows(now) {
+        if !self.max_rate.allows(now) {
             return None;
         }
         while let Some(t) = self.sender.poll_transmit(now) {
             if t.segment.seq_len() > 0 {
-                self.pace.sent(now, t.segment.len);
+                self.max_rate.sent(now, t.segment.len);
                 return Some(t.segment);
             }
             // What only acknowledges stays at this end.
             self.receiver.handle_segment(now, &t.segment, &[], Ecn::NotEct);
             self.settle(now);
         }
-        self.pace.had_nothing();
+        self.max_rate.had_nothing();
         None
     }
 
@@ -67,12 +67,13 @@ impl Treno {
 
     /// When something will have to be done next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let ends = [self.sender.poll_timeout(), self.receiver.poll_timeout(), self.pace.held_until()];
+        let ends = [self.sender.poll_timeout(), self.receiver.poll_timeout(), self.max_rate.held_until()];
         ends.into_iter().flatten().min()
     }
 
     /// Acts on the deadlines that have come.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.max_rate.fired(now);
         for end in [&mut self.sender, &mut self.receiver] {
             if end.poll_timeout().is_some_and(|at| at <= now) {
                 end.handle_timeout(now);
@@ -82,8 +83,8 @@ impl Treno {
     }
 
     /// The largest rate from now on.
-    pub fn set_max_rate(&mut self, rate: Rate) {
-        self.pace.rate = rate;
+    pub fn set_max_rate(&mut self, now: Instant, rate: Rate) {
+        self.max_rate.set(now, rate);
     }
 
     /// The sender's counters.
@@ -120,7 +121,7 @@ impl Treno {
 
     /// For how long the largest rate held segments back.
     pub fn held(&self) -> Duration {
-        self.pace.held
+        self.max_rate.held
     }
 
     /// Hands over what stays at this end, until there is nothing.
@@ -141,27 +142,31 @@ impl Treno {
     }
 }
 
-/// The largest rate, by the generic cell rate algorithm: a burst may run ahead of it by [`AHEAD`] and no
-/// more.
+/// The largest rate, kept by the engine's pacer, and for how long it held segments back.
 #[derive(Debug)]
-struct Pace {
-    rate: Rate,
+struct MaxRate {
+    pacer: Pacer,
+    /// Of a probe on the wire, bytes.
     headers: u32,
-    /// When all that was sent will have been due.
-    due: Instant,
     held_since: Option<Instant>,
     held: Duration,
 }
 
+/// A burst may run ahead of the largest rate by so much and no more.
 const AHEAD: Duration = Duration::from_millis(10);
 
-impl Pace {
+impl MaxRate {
     fn new(rate: Rate, headers: u32) -> Self {
-        Self { rate, headers, due: Instant::ZERO, held_since: None, held: Duration::ZERO }
+        let pacer = Pacer::new(Pacing { rate, quantum: headers }, headers).running_ahead(AHEAD);
+        Self { pacer, headers, held_since: None, held: Duration::ZERO }
+    }
+
+    fn set(&mut self, now: Instant, rate: Rate) {
+        self.pacer.set(now, Pacing { rate, quantum: self.headers }, self.headers);
     }
 
     fn allows(&mut self, now: Instant) -> bool {
-        if self.due <= now + AHEAD {
+        if self.pacer.held_until(now).is_none() {
             return true;
         }
         self.held_since.get_or_insert(now);
@@ -172,7 +177,7 @@ impl Pace {
         if let Some(since) = self.held_since.take() {
             self.held += now.since(since);
         }
-        self.due = self.due.max(now) + self.rate.time_to_send(u64::from(payload + self.headers));
+        self.pacer.sent(now, payload + self.headers);
     }
 
     /// There was nothing to hold back after all.
@@ -180,7 +185,15 @@ impl Pace {
         self.held_since = None;
     }
 
+    /// When what is held back may leave.
     fn held_until(&self) -> Option<Instant> {
-        self.held_since.map(|_| self.due.saturating_sub(AHEAD))
+        self.held_since.and_then(|since| self.pacer.held_until(since))
+    }
+
+    /// That moment has come.
+    fn fired(&mut self, now: Instant) {
+        if self.held_since.is_some() && self.pacer.held_until(now).is_none() {
+            self.pacer.fired(now);
+        }
     }
 }

@@ -119,13 +119,13 @@ impl Connection {
             rate: if self.sender.sent.keeps_rates() { self.rate_sample(now) } else { None },
         };
         let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
-        self.recover(now, &mut info, undone);
+        let v = self.recover(now, &mut info, undone);
         if self.sender.sent.keeps_rates() {
             self.check_application_limited();
         }
         if advanced > 0 {
             let e = if self.sender.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
-            self.run_retransmission_timer(now, e);
+            self.run_retransmission_timer(now, e, &v);
             if seldom(info.deliveries.is_some()) {
                 self.plan_recovery(now);
             }
@@ -267,9 +267,9 @@ impl Connection {
         }
     }
 
-    /// Asks the loss recovery what this ack means and carries out its phase.
+    /// Asks the loss recovery what this ack means and carries out its phase. Returns how things stand then.
     /// `undone`: the ack has just given the window back, and does not widen it.
-    fn recover(&mut self, now: Instant, info: &mut AckInfo, undone: bool) {
+    fn recover(&mut self, now: Instant, info: &mut AckInfo, undone: bool) -> SenderView {
         if seldom(self.phase == Phase::Cwr) && self.snd_una >= self.sender.recovery_point {
             self.enter(now, Phase::Open);
         }
@@ -325,6 +325,7 @@ impl Connection {
         if seldom(self.phase != Phase::Open) {
             self.sender.quota = self.quota_after(info, &v);
         }
+        v
     }
 
     /// What may be sent on this ack's account, outside the Open phase.

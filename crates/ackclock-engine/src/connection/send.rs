@@ -244,7 +244,8 @@ impl Connection {
             if idle {
                 self.waiting_since = now;
             }
-            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false });
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
             if self.stats.data_segments_sent == 0 && self.sender.policies().recovery.goes_by_time() {
                 self.sender.sent.keep_deliveries();
             }
@@ -361,7 +362,8 @@ impl Connection {
             self.stats.other_losses += u32::from(e.retransmissions > 1);
         }
         self.last_sent_at = now;
-        self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: true });
+        let v = self.view(now);
+        self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: true }, &v);
         self.pace(now, len);
         self.report_sending(now, len, true);
         let offset = self.position(range.start);
@@ -398,7 +400,8 @@ impl Connection {
         }
         if !again && usable > 0 {
             // Inside the window after all: ordinary data from here on.
-            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false });
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
         } else {
             self.probe_outstanding = true;
             self.arm_persist(now);

@@ -140,7 +140,8 @@ impl Connection {
             self.rare.ecn.cwr = true;
         }
         self.follow_recovery_deadline();
-        self.run_retransmission_timer(now, TimerEvent::Expired);
+        let v = self.view(now);
+        self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);
         self.sender.quota = self.sender.policies().recovery.quota(&v);
     }
@@ -160,7 +161,7 @@ impl Connection {
         let Sending { policies, state } = self.sender.both();
         if let Some(range) = policies.recovery.loss_probe(&state.sent, &v) {
             self.rare.loss_probe = Some(range);
-            self.run_retransmission_timer(now, TimerEvent::Probed);
+            self.run_retransmission_timer(now, TimerEvent::Probed, &v);
         }
         self.follow_recovery_deadline();
         let v = self.view(now);

@@ -1,7 +1,7 @@
 //! Round-trip time samples, the timeout that follows from them, and the countdown of the retransmission
 //! timer.
 
-use ackclock_policy::{RttSample, TimerAction, TimerEvent, TimerView, Window};
+use ackclock_policy::{RttSample, SenderView, TimerAction, TimerEvent, TimerView, Window};
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Bytes, Duration, Instant, seldom};
 use ackclock_wire::Segment;
@@ -123,16 +123,20 @@ impl Connection {
         };
     }
 
-    /// Asks the countdown about `e` and carries out what it returns.
-    pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent) {
+    /// Asks the countdown about `e`, as things stand in `v`, and carries out what it returns.
+    pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
         if seldom(!self.config.thin_min_rto.is_zero()) {
             self.choose_floor();
         }
-        let deadline = self.timers.deadline(Timer::Retransmission);
-        let (timeout, phase) = (self.timeout, self.phase);
+        let timeout = self.timeout;
         let Sending { policies, state } = self.sender.both();
-        let oldest_sent_at = state.sent.oldest_sent_at();
-        let v = TimerView { now, deadline, oldest_sent_at, restarted_at: state.timer_restarted_at, phase };
+        let v = TimerView {
+            now,
+            deadline: v.rto_deadline,
+            oldest_sent_at: v.oldest_sent_at,
+            restarted_at: state.timer_restarted_at,
+            phase: v.phase,
+        };
         let action = policies.timer.on(e, timeout, &v);
         if seldom(matches!(e, TimerEvent::Expired | TimerEvent::Probed)) {
             state.timer_restarted_at = now;

@@ -122,6 +122,8 @@ impl Reno {
         Window { cwnd: v.window.cwnd.saturating_add(self.avoidance(a, v)), ..v.window }
     }
 
+    #[cold]
+    #[inline(never)]
     fn cut(&mut self, c: Congestion, v: &SenderView) -> Window {
         self.bytes_acked = 0;
         self.repairing = c == Congestion::Loss;
@@ -148,6 +150,8 @@ impl Reno {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn settled(&mut self, s: Settled, v: &SenderView) -> Window {
         let grown = if std::mem::take(&mut self.repairing) && s == Settled::Done {
             self.remainder.take(self.rules.repair_segs * f64::from(v.smss))
@@ -189,13 +193,13 @@ impl CongestionControl for Reno {
     }
 
     fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
-        let window = match f {
+        match f {
             Feedback::Ack(a, slow_start) => self.grown(a, slow_start, v),
             Feedback::Congestion(c) => self.cut(c, v),
             Feedback::Settled(s) => self.settled(s, v),
             f => v.window_after(&f),
-        };
-        window.into()
+        }
+        .into()
     }
 }
 

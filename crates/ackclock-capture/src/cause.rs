@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use ackclock_units::Duration;
 
+use crate::thresholds::THRESHOLDS;
+
 /// Why a segment was sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cause {
@@ -115,34 +117,22 @@ pub(crate) struct Judged {
     pub probe_or_timeout: bool,
 }
 
-/// Least time without progress that is taken for a timer's: below the smallest timeouts in use (10 ms is a
-/// kernel's two to three ticks).
-const LEAST_TIMEOUT: Duration = Duration::from_millis(10);
-/// What timeouts in use are not much shorter than: Linux has at least 200 ms.
-const USUAL_TIMEOUT: Duration = Duration::from_millis(180);
-/// In which a sender that is not busy answers an ack.
-const AT_ONCE: Duration = Duration::from_micros(500);
-/// Round-trip time where none was measured.
-const UNKNOWN_RTT: Duration = Duration::from_millis(100);
-/// Duplicate acks that make a loss (RFC 5681 §3.2).
-const DUP_THRESH: u32 = 3;
-
 impl Situation {
     fn srtt(&self) -> Duration {
-        self.rtt.map_or(UNKNOWN_RTT, |r| r.0)
+        self.rtt.map_or(THRESHOLDS.timer.unknown_rtt, |r| r.0)
     }
 
     /// How soon after an ack a sender reacts to it at the latest: a busy machine and RACK's wait (RFC 8985
     /// §6.2: a quarter of the round-trip time).
     fn prompt(&self) -> Duration {
-        let srtt = self.srtt();
-        (Duration::from_millis(3) + srtt / 4).min((srtt / 2).max(Duration::from_millis(3)))
+        let (srtt, by) = (self.srtt(), THRESHOLDS.reaction);
+        (by.busy + srtt / by.rack_part).min((srtt / by.latest_part).max(by.busy))
     }
 
     /// The shortest time since it was set after which a timer may have expired: no timeout is shorter than a
     /// round trip.
     fn least_timeout(&self) -> Duration {
-        self.srtt().mul_f64(0.9).max(LEAST_TIMEOUT)
+        self.srtt().mul_f64(THRESHOLDS.timer.shortest_rtts).max(THRESHOLDS.timer.shortest)
     }
 
     pub(crate) fn judge(&self) -> Judged {
@@ -162,11 +152,11 @@ impl Situation {
         // RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for
         // needs a kernel's usual timeout, which is added to the round-trip time. RACK's timer is a quarter of
         // that after a round trip at the latest (RFC 8985 §6.2).
-        let usual =
-            USUAL_TIMEOUT.max(self.srtt().mul_f64(1.3) + LEAST_TIMEOUT).min(self.srtt() + USUAL_TIMEOUT);
+        let by = THRESHOLDS.timer;
+        let usual = by.usual.max(self.srtt().mul_f64(by.rack_rtts) + by.shortest).min(self.srtt() + by.usual);
         let called = self.kernel && self.sack && !quiet;
         let expired = self.since_set
-            >= if called { usual.max(self.timeout.mul_f64(0.85)) } else { self.least_timeout() };
+            >= if called { usual.max(self.timeout.mul_f64(by.part_of_linux)) } else { self.least_timeout() };
         let sent_long_ago = self.since_sent.is_none_or(|sent| sent > self.prompt());
         if self.since_news > self.prompt() && sent_long_ago && expired {
             if self.tail && !self.head {
@@ -174,7 +164,7 @@ impl Situation {
             }
             // Short of a kernel's usual timeout it is RACK's timer: something sent later was acknowledged
             // before.
-            if self.head && !(self.kernel && self.sack && self.overtaken && self.since_set < USUAL_TIMEOUT) {
+            if self.head && !(self.kernel && self.sack && self.overtaken && self.since_set < by.usual) {
                 // With SACK, a duplicate ack without a block tells nothing: it was overtaken by the one
                 // before.
                 let open = self.sack
@@ -186,10 +176,10 @@ impl Situation {
                 return Judged { cause: Cause::Timeout, probe_or_timeout: open };
             }
         }
-        let slow = |since: Duration| since > self.prompt().max(self.srtt() / 2);
+        let slow = |since: Duration| since > self.prompt().max(self.srtt() / THRESHOLDS.reaction.latest_part);
         // Sent again once, and nothing shows that this copy was lost too; or that was known for long, and
         // nothing came of it.
-        let ignored = self.since_overtaken.is_some_and(slow) && self.since_set >= USUAL_TIMEOUT;
+        let ignored = self.since_overtaken.is_some_and(slow) && self.since_set >= by.usual;
         if !expired
             && self.tail
             && quiet
@@ -208,7 +198,7 @@ impl Situation {
         }
         // While SACKs flow, senders know more than we do (PRR, RACK's own clock): only a usual timeout's time
         // is taken for one.
-        let long = if self.sack && !quiet { self.since_set >= USUAL_TIMEOUT } else { expired };
+        let long = if self.sack && !quiet { self.since_set >= by.usual } else { expired };
         if self.head && self.again && long && (!self.overtaken || ignored) {
             return sure(Cause::Timeout);
         }
@@ -217,10 +207,10 @@ impl Situation {
             && self.sacked_above == 0
             && !(self.partial && self.recovering)
             && self.since_progress
-                >= if self.kernel { USUAL_TIMEOUT.max(self.least_timeout()) } else { self.least_timeout() }
+                >= if self.kernel { by.usual.max(self.least_timeout()) } else { self.least_timeout() }
         {
             // Three duplicate acks and no answer to the third nor to the last, or fewer: the timer.
-            let third = |since| slow(since) && self.since_news > AT_ONCE;
+            let third = |since| slow(since) && self.since_news > THRESHOLDS.reaction.at_once;
             let unanswered =
                 self.since_third.map_or(self.dup_acks == 0 || !self.sole && self.dup_acks < 2, third);
             if unanswered {
@@ -231,9 +221,9 @@ impl Situation {
     }
 
     fn by_acks(&self) -> Cause {
-        let three = u64::from(DUP_THRESH) * u64::from(self.mss.max(1));
+        let three = u64::from(THRESHOLDS.segments.dup_thresh) * u64::from(self.mss.max(1));
         match () {
-            () if !self.recovering && self.dup_acks >= DUP_THRESH => Cause::Fast,
+            () if !self.recovering && self.dup_acks >= THRESHOLDS.segments.dup_thresh => Cause::Fast,
             () if self.again && self.overtaken => Cause::Rack,
             () if self.sacked_above >= three => Cause::Sack,
             () if self.highest_sack > three => Cause::Fack,

@@ -14,6 +14,7 @@ use crate::numbers::Numbers;
 use crate::report::{Connection, Retransmission, Standing, View};
 use crate::resolve::resolve;
 use crate::segment::Seen;
+use crate::thresholds::THRESHOLDS;
 use crate::wanted::Wanted;
 
 /// A connection in the making.
@@ -318,7 +319,7 @@ impl Flow {
             half.out.limits = std::mem::take(&mut half.limits).finish(self.end);
             // A capture that doubles packets doubles most of them, a network a few.
             let copies = self.copies[i];
-            if copies * 5 > half.out.packets {
+            if copies * THRESHOLDS.copies.capture_part > half.out.packets {
                 half.out.capture_duplicates += copies;
             } else {
                 half.out.network_duplicates += copies;

@@ -13,6 +13,8 @@ pub use by_time::{ByTime, LEAST, RATIO, ROUND_TRIPS};
 use found::Found;
 pub(crate) use signs::Signs;
 
+use crate::thresholds::THRESHOLDS;
+
 /// A silence that shows a timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gap {
@@ -174,12 +176,8 @@ pub(crate) struct Gaps {
     content: Vec<Found>,
 }
 
-/// Packets that tell whether their sender counts those of other connections too.
-const FEW_STEPS: u32 = 8;
 /// Gaps kept for each rule and direction.
 const MOST_GAPS: usize = 4096;
-/// Numbers left out in a row that losses explain.
-const FEW: u16 = 2000;
 
 impl Gaps {
     /// The next packet's sequence number tells that data was sent before it and did not come.
@@ -210,9 +208,9 @@ impl Gaps {
     /// It counts those of this connection alone, so that numbers that are left out are packets that were
     /// lost. Some hosts count all of theirs together: then other connections' lie between most packets.
     fn numbered_alone(&self) -> bool {
-        // Of hosts that count all together, two to five lie between two packets; of a path that loses three
-        // in ten, fewer than one.
-        self.numbered() && (self.steps < FEW_STEPS || self.between * 2 <= self.steps * 3)
+        let by = THRESHOLDS.silence;
+        self.numbered()
+            && (self.steps < by.few_steps || self.between * by.left_out.1 <= self.steps * by.left_out.0)
     }
 
     /// False where no packet at this moment can end a silence.
@@ -239,10 +237,10 @@ impl Gaps {
         if let (Some(id), Some(last)) = (a.id, self.last_id) {
             match id.wrapping_sub(last) {
                 0 | 0xff00.. => late = true,
-                step @ 1..FEW => {
+                step if step < THRESHOLDS.silence.lost_in_a_row => {
                     self.steps += 1;
                     self.left_out = u32::from(step).saturating_sub(self.last_packets);
-                    self.between += self.left_out.min(8);
+                    self.between += self.left_out.min(THRESHOLDS.silence.left_out_at_once);
                 }
                 _ => self.leaps += 1,
             }
@@ -340,7 +338,8 @@ impl Gaps {
         // trip later.
         let asked = a.content == Content::Next && self.asked_at > self.any.map(|any| any.at);
         let trips = if asked { 3 } else { 2 };
-        let soon = silence < ((e.smoothed + self.held_up_before) * trips + LEAST).mul_f64(1.15);
+        let soon = silence
+            < ((e.smoothed + self.held_up_before) * trips + LEAST).mul_f64(THRESHOLDS.silence.probe_late);
         // A recovery knows no probes (Linux sends them in its open state only), and only one is sent.
         let began = a.at.saturating_sub(silence);
         let recovering =
@@ -363,11 +362,13 @@ impl Gaps {
         // runs twice as long. A shorter one shows that the silence before held idle time.
         let repeated = e.sack && matches!(a.content, Content::Known { .. });
         if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
-            match silence.as_secs_f64() / before.length.as_secs_f64() {
-                ..0.8 if tail && self.copies_before == 1 => last.maybe_probe = true,
-                1.6..2.6 if last.maybe_probe => self.signs.note(false, 2),
-                0.8..1.35 if last.maybe_probe => self.signs.note(true, 2),
-                _ => {}
+            let grows = &(silence.as_secs_f64() / before.length.as_secs_f64());
+            if *grows < THRESHOLDS.silence.shorter && tail && self.copies_before == 1 {
+                last.maybe_probe = true;
+            } else if THRESHOLDS.backoff.doubled_after_probe.contains(grows) && last.maybe_probe {
+                self.signs.note(false, 2);
+            } else if THRESHOLDS.backoff.same_after_probe.contains(grows) && last.maybe_probe {
+                self.signs.note(true, 2);
             }
         }
         if e.sack
@@ -405,15 +406,15 @@ impl Gaps {
     /// which doubles the next. A timeout lies between the round-trip time with Linux's least, 200 ms, and RFC
     /// 6298's after the first sample, three round-trip times.
     fn count_lost(&self, a: &Arrival, e: &Ending, silence: Duration) -> Option<bool> {
-        let copies = self.copies(a);
-        if !(2..=4).contains(&copies) || a.rtt.min(e.least) == Duration::ZERO {
+        let (copies, by) = (self.copies(a), THRESHOLDS.silence);
+        if !by.counted.contains(&copies) || a.rtt.min(e.least) == Duration::ZERO {
             return None;
         }
         let (least, most) =
             (e.least + LEAST, (e.smoothed + LEAST).max(e.smoothed * 3) + self.held_up_before * 4);
-        let (least_probe, slack) = (least.min(e.least * 2 + LEAST), e.smoothed + Duration::from_millis(20));
+        let (least_probe, slack) = (least.min(e.least * 2 + LEAST), e.smoothed + by.margin);
         let within = |least: Duration, most: Duration| {
-            silence >= least.mul_f64(0.95) && silence <= most.mul_f64(1.05) + slack
+            silence >= least.mul_f64(by.waits.0) && silence <= most.mul_f64(by.waits.1) + slack
         };
         let (probes, none) = ((1 << (copies - 1)) - 1, (1 << copies) - 1);
         let (probed, expired) =

@@ -5,6 +5,7 @@ use ackclock_units::Duration;
 use crate::Cause;
 use crate::gaps::Signs;
 use crate::half::{Expiry, Half};
+use crate::thresholds::THRESHOLDS;
 
 /// How often a host was surely seen to send tail loss probes, and surely to do without; whether its timer
 /// backs off.
@@ -23,16 +24,12 @@ impl Habits {
     /// How the timer of one direction backs off.
     pub(crate) fn backoff(half: &Half) -> Self {
         let mut habits = Self { silences: half.gaps.signs, ..Self::default() };
-        for pair in half
-            .expiries
-            .windows(2)
-            .filter(|p| p[0].chain == p[1].chain && !p[0].maybe_probe && p[0].outstanding < THIN)
-        {
-            match pair[1].waited.as_secs_f64() / pair[0].waited.as_secs_f64().max(1e-9) {
-                1.6..2.5 => habits.doubled += 1,
-                0.8..1.3 => habits.linear += 1,
-                _ => {}
-            }
+        for pair in half.expiries.windows(2).filter(|p| {
+            p[0].chain == p[1].chain && !p[0].maybe_probe && p[0].outstanding < THRESHOLDS.segments.thin
+        }) {
+            let grows = &(pair[1].waited.as_secs_f64() / pair[0].waited.as_secs_f64().max(1e-9));
+            habits.doubled += u32::from(THRESHOLDS.backoff.doubled.contains(grows));
+            habits.linear += u32::from(THRESHOLDS.backoff.same.contains(grows));
         }
         habits
     }
@@ -168,7 +165,10 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
             // Until the first sample behind the handshake, Linux may have a longer one from what it remembers
             // of earlier connections.
             let remembered = |wait: Option<Duration>| {
-                wait.filter(|w| e.samples == 0 || e.samples == 1 && *w > e.timeout_after.mul_f64(0.92))
+                wait.filter(|w| {
+                    e.samples == 0
+                        || e.samples == 1 && *w > e.timeout_after.mul_f64(THRESHOLDS.backoff.earliest)
+                })
             };
             let bases = known
                 .into_iter()
@@ -204,27 +204,27 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
     let next = next?;
     let grows = next.waited.as_secs_f64() / e.waited.as_secs_f64().max(1e-9);
     // Where a probe is due well before the timeout, the timeout after it is longer than the probe's wait too.
-    let same = e.timeout_after <= e.probe_due().mul_f64(1.2);
-    match grows {
-        1.6..2.6 if same || !e.came_when_due() => told(false, !half.identified, TWICE),
-        0.8..1.35 if half.identified => told(true, false, SAME),
-        _ => None,
+    let same = e.timeout_after <= e.probe_due().mul_f64(THRESHOLDS.backoff.near_probe);
+    let by = THRESHOLDS.backoff;
+    if by.doubled_after_probe.contains(&grows) && (same || !e.came_when_due()) {
+        told(false, !half.identified, TWICE)
+    } else if by.same_after_probe.contains(&grows) && half.identified {
+        told(true, false, SAME)
+    } else {
+        None
     }
 }
 
 const SAME: &str = "the next one came after the same time: this was a probe, the next the first expiry";
 const TWICE: &str = "the next one came after twice the time: this was an expiry, and the timer backed off";
-/// Linux backs off linearly, where it does, while fewer segments than this are outstanding.
-const THIN: u32 = 4;
 
 /// A wait is what it should be: ticks and a busy machine make it longer, a clock that is not the sender's own
 /// a little shorter.
 fn is(wait: Duration, due: Duration) -> bool {
-    wait >= due.mul_f64(0.92).saturating_sub(TICK) && wait <= due.mul_f64(1.12) + TICK * 3
+    let by = THRESHOLDS.backoff;
+    wait >= due.mul_f64(by.earliest).saturating_sub(by.tick)
+        && wait <= due.mul_f64(by.latest) + by.tick * by.late_ticks
 }
-
-/// The longest tick of a kernel's timer (100 Hz is no longer in use; 250 Hz is).
-const TICK: Duration = Duration::from_millis(4);
 
 impl Expiry {
     fn probe_due(&self) -> Duration {
@@ -232,7 +232,8 @@ impl Expiry {
     }
 
     fn came_when_due(&self) -> bool {
-        self.waited >= self.probe_due().mul_f64(0.8)
-            && self.waited <= self.probe_due().mul_f64(1.35) + TICK * 3
+        let by = THRESHOLDS.backoff;
+        self.waited >= self.probe_due().mul_f64(by.probe_earliest)
+            && self.waited <= self.probe_due().mul_f64(by.probe_latest) + by.tick * by.late_ticks
     }
 }

@@ -28,6 +28,7 @@ use crate::peer_clock::PeerClock;
 use crate::ranges::Ranges;
 use crate::report::{Direction, Episode};
 use crate::sent::Outstanding;
+use crate::thresholds::THRESHOLDS;
 use crate::wanted::Wanted;
 use crate::what_if::{Asked, WhatIf};
 
@@ -254,11 +255,14 @@ impl Half {
         at.saturating_sub(first)
     }
 
+    /// The segment size by the handshake, or the usual one where the capture has none.
+    fn mss_or_usual(&self) -> u32 {
+        if self.mss > 0 { self.mss } else { THRESHOLDS.segments.usual_mss }
+    }
+
     /// Packets on the wire of so many bytes.
     fn packets(&self, len: u32) -> u32 {
-        // Without a handshake: no packet of a link of 1500 bytes carries more.
-        const USUAL: u32 = 1460;
-        let mss = if self.mss > 0 { self.mss } else { USUAL };
+        let mss = self.mss_or_usual();
         // Most are one: a division takes longer than all that is done with it.
         if len <= mss { 1 } else { len.div_ceil(mss) }
     }
@@ -293,7 +297,7 @@ impl Half {
     /// What is in the network: outstanding, and not known to have arrived.
     pub(crate) fn pipe(&self) -> u64 {
         let arrived = match self.sacked.is_empty() {
-            true => u64::from(self.dup_acks) * u64::from(if self.mss > 0 { self.mss } else { 1460 }),
+            true => u64::from(self.dup_acks) * u64::from(self.mss_or_usual()),
             false => self.sacked.bytes_above(self.una),
         };
         self.flight().saturating_sub(arrived)
@@ -308,9 +312,10 @@ impl Half {
 
     /// True when a SYN-ACK at this moment answers a SYN that was sent again.
     fn answers_a_syn(&self, at: Instant) -> bool {
-        self.asked_at
-            .zip(self.answers_in)
-            .is_some_and(|(asked, usual)| at.since(asked) <= usual.mul_f64(1.5) + BUSY)
+        let by = THRESHOLDS.reaction;
+        self.asked_at.zip(self.answers_in).is_some_and(|(asked, usual)| {
+            at.since(asked) <= usual.mul_f64(by.syn_ack_factor) + by.syn_ack_margin
+        })
     }
 
     /// How its sender stands, as far as what it may send goes.
@@ -328,8 +333,9 @@ impl Half {
 
     /// How soon its sender answers an ack, as seen here: a busy machine, or the next place of a paced one.
     fn prompt(&self) -> Duration {
-        let least = Duration::from_millis(3);
-        self.near + self.rtt().map_or(least, |(srtt, _)| least.max(srtt / 16).min(srtt / 2))
+        let by = THRESHOLDS.reaction;
+        let paced = |srtt: Duration| by.busy.max(srtt / by.paced_part).min(srtt / by.latest_part);
+        self.near + self.rtt().map_or(by.busy, |(srtt, _)| paced(srtt))
     }
 
     /// True while the receiver offers no room.
@@ -349,23 +355,19 @@ impl Half {
     pub(crate) fn rtt(&self) -> Option<(Duration, Duration)> {
         self.smoothed
             .map(|r| (r.srtt + self.near, r.rttvar))
+            // RFC 6298 §2.2: half of the first sample.
             .or_else(|| self.far.map(|far| (far + self.near, (far + self.near) / 2)))
     }
 
     /// After what silence a tail loss probe is due (RFC 8985 §7.2), at the least.
     fn probe_wait(&self) -> Option<Duration> {
-        self.rtt().map(|(srtt, _)| srtt.mul_f64(1.8).max(SOONEST_PROBE))
+        self.rtt().map(|(srtt, _)| srtt.mul_f64(THRESHOLDS.probe.rtts).max(THRESHOLDS.probe.soonest))
     }
 }
 
-/// No probe is due sooner: timers have ticks.
-const SOONEST_PROBE: Duration = Duration::from_millis(4);
-/// What an answer may take longer than another one.
-const BUSY: Duration = Duration::from_millis(20);
 /// Segment size of a direction from the two SYNs: the smaller limit, less timestamps (RFC 6691).
 pub(crate) fn segment_size(own: &Options, peer: &Options) -> u32 {
-    // RFC 9293 §3.7.1: 536 where none is given.
-    let limit = |o: &Options| u32::from(o.mss.unwrap_or(536));
+    let limit = |o: &Options| o.mss.map_or(THRESHOLDS.segments.mss_without_option, u32::from);
     let timestamps = if own.timestamps.is_some() && peer.timestamps.is_some() { 12 } else { 0 };
     limit(own).min(limit(peer)).saturating_sub(timestamps).max(1)
 }

@@ -27,6 +27,7 @@ mod select;
 mod sent;
 mod spread;
 mod tables;
+mod thresholds;
 mod wanted;
 mod what_if;
 

@@ -8,6 +8,7 @@ use crate::habits::{Habits, probes};
 use crate::half::{Expiry, Half};
 use crate::near_receiver;
 use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
+use crate::thresholds::THRESHOLDS;
 use crate::what_if::{Evidence, settle};
 
 /// The direction, and whether it exceeded what is kept. `elsewhere` is what other connections of the same
@@ -16,7 +17,11 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     probes(&mut half, elsewhere, all);
     half.follow_end();
     let mut out = half.out;
-    out.view = if out.share.is_some_and(|s| s < 0.5) { View::Receiver } else { View::Sender };
+    out.view = if out.share.is_some_and(|s| s < THRESHOLDS.view.receiver_share) {
+        View::Receiver
+    } else {
+        View::Sender
+    };
     // The shortest timeout of which there is no doubt.
     let certain = half
         .expiries
@@ -43,7 +48,11 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             episode.rounds = episode.rounds.max(round);
             episode.outage |= e.outage;
         }
-        let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(0.9)) { e.waited_longer } else { e.waited };
+        let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(THRESHOLDS.timer.part_of_certain)) {
+            e.waited_longer
+        } else {
+            e.waited
+        };
         *told = Some(rto);
         let doubt = e.doubt.filter(|_| !answered_in_time(e, half.far));
         if let Some(why) = doubt.filter(|_| whole) {
@@ -125,8 +134,10 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
 /// A SYN that was sent again was answered after a round trip, as is known in the end: neither sooner, nor
 /// held up.
 fn answered_in_time(e: &Expiry, far: Option<Duration>) -> bool {
-    let in_time =
-        |(at, far): (Duration, Duration)| at >= far / 2 && at <= far.mul_f64(1.25) + Duration::from_millis(5);
+    let by = THRESHOLDS.doubt;
+    let in_time = |(at, far): (Duration, Duration)| {
+        at >= far / by.syn_part && at <= far.mul_f64(by.syn_rtts) + by.syn_margin
+    };
     let took = e.covered_at.map(|(at, _)| at.since(e.at));
     e.of == TimedOut::Syn && e.eifel_spurious == Some(false) && took.zip(far).is_some_and(in_time)
 }

@@ -8,6 +8,7 @@ use super::Half;
 use super::segments::FARTHEST;
 use crate::report::Sample;
 use crate::sent::Piece;
+use crate::thresholds::THRESHOLDS;
 
 /// An acknowledgment that moves forward.
 pub(super) struct Heard {
@@ -78,7 +79,7 @@ impl Half {
             self.dup_acks += 1;
             self.out.dup_acks += 1;
             (self.news_at, self.news_was_advance) = (Some(at), false);
-            if self.dup_acks == 3 {
+            if self.dup_acks == THRESHOLDS.segments.dup_thresh {
                 self.third_at = Some(at);
                 self.called_for = s.options.timestamps.map(|t| t.tsval);
             }
@@ -174,8 +175,8 @@ impl Half {
         let (mut newest, mut repeated) = (None::<Piece>, false);
         let (mut oldest, mut again) = (None::<Instant>, false);
         let mut gone = Vec::new();
+        let size = u64::from(self.mss_or_usual());
         let (out, syn, fin) = (&mut self.out, self.syn, self.fin);
-        let size = u64::from(if self.mss > 0 { self.mss } else { 1460 });
         let (delivered, far) = (&mut self.delivered_sent, self.far);
         // An ack may end within a super-segment.
         self.outstanding.acknowledge(ack, |p| {

@@ -10,7 +10,10 @@ use crate::cause::{Situation, span};
 use crate::report::{Episode, Retransmission, TimedOut};
 use crate::segment::Seen;
 use crate::sent::Piece;
+use crate::thresholds::THRESHOLDS;
 use crate::{Cause, cause};
+
+const DUP_THRESH: u32 = THRESHOLDS.segments.dup_thresh;
 
 /// What is known of earlier copies of a range.
 pub(super) struct Before {
@@ -80,7 +83,9 @@ impl Half {
         let apart = tsval
             .zip(before.tsval)
             .map_or(Duration::ZERO, |(t, before)| tick * u64::from(t.saturating_sub(before)));
-        if apart <= tick * 2 && self.is_sent_on_purpose(seen, start, end, &before) {
+        if apart <= tick * THRESHOLDS.copies.on_purpose_ticks
+            && self.is_sent_on_purpose(seen, start, end, &before)
+        {
             return self.copied(seen, start, end, &before);
         }
         self.repeated(seen, start, end, tsval, &before);
@@ -102,8 +107,11 @@ impl Half {
             .map(|(a, b)| (a.wrapping_sub(b) as i32).cmp(&0))
             .filter(|order| order.is_ne());
         let apart = id.wrapping_sub(other.id) as i16;
-        let near =
-            self.gaps.numbered() && id != 0 && other.id != 0 && apart != 0 && apart.unsigned_abs() < 4096;
+        let near = self.gaps.numbered()
+            && id != 0
+            && other.id != 0
+            && apart != 0
+            && apart.unsigned_abs() < THRESHOLDS.order.ids;
         by_time.or_else(|| near.then(|| apart.cmp(&0)))
     }
 
@@ -116,7 +124,10 @@ impl Half {
             let late = match self.order(seen.id, tsval, Captured { id: hole.id, tsval: hole.tsval }) {
                 // What was sent before the one that overtook it is merely late.
                 Some(order) => order.is_lt(),
-                None => waited < self.rtt().map_or(Duration::from_millis(3), |(srtt, _)| srtt / 2),
+                None => {
+                    let by = THRESHOLDS.order;
+                    waited < self.rtt().map_or(by.late, |(srtt, _)| srtt / by.late_part)
+                }
             };
             fills = if late && fills != Fills::Repair { Fills::Late } else { Fills::Repair };
             let (first, last) = (hole.start.max(start), hole.end.min(end));
@@ -160,12 +171,13 @@ impl Half {
         let Some((last, captured)) = before.last.zip(captured) else { return false };
         let since = seen.at.since(last);
         let known = captured.id != 0 && seen.id != 0;
-        let at_sender = self.far.is_none_or(|far| self.near < far / 8);
+        let by = THRESHOLDS.order;
+        let at_sender = self.far.is_none_or(|far| self.near < far / by.at_sender_part);
         let soon = match self.rtt() {
             // No network lies between that could have made a copy.
             _ if at_sender => Duration::ZERO,
-            Some((srtt, _)) => srtt.mul_f64(0.3),
-            None => Duration::from_millis(1),
+            Some((srtt, _)) => srtt.mul_f64(by.duplicate_part),
+            None => by.duplicate,
         };
         let copy = captured.tsval == tsval && if known { captured.id == seen.id } else { since < soon };
         self.out.network_duplicates += u64::from(copy);
@@ -187,7 +199,7 @@ impl Half {
                 && end == self.una
                 && end == self.max
                 && !s.flags.has(Flags::FIN)
-                && self.quiet_for(at).is_none_or(|q| q >= KEEPALIVE) =>
+                && self.quiet_for(at).is_none_or(|q| q >= THRESHOLDS.probe.keepalive) =>
             {
                 cause::Judged { cause: Cause::Keepalive, probe_or_timeout: false }
             }
@@ -266,8 +278,8 @@ impl Half {
             _ => {}
         }
         if self.asked.is_some() && cause.counts() {
-            let called_for =
-                situation.dup_acks >= 3 || situation.sacked_above >= 3 * u64::from(situation.mss);
+            let called_for = situation.dup_acks >= DUP_THRESH
+                || situation.sacked_above >= u64::from(DUP_THRESH) * u64::from(situation.mss);
             self.follow_again(at, cause, situation.head, called_for);
         }
     }
@@ -292,9 +304,10 @@ impl Half {
         };
         let head = start <= self.una && self.una < end;
         let first = self.outstanding.front().filter(|_| head).map(|p| p.first);
+        let by = THRESHOLDS.timer;
         // What was no probe after all: no timer expires so soon after one.
         let soonest = self.rtt().map_or(Duration::ZERO, |(srtt, _)| {
-            if self.identified { srtt + LINUX_LEAST } else { srtt.mul_f64(0.9) }
+            if self.identified { srtt + by.linux_margin } else { srtt.mul_f64(by.shortest_rtts) }
         });
         let probed = done(self.probed_at).filter(|d| self.probe_again || *d >= soonest);
         let progress = [heard(self.advanced_at), done(self.expired_at), probed, done(first)];
@@ -304,7 +317,7 @@ impl Half {
         // After its probe, Linux's timer goes on from when the oldest segment was sent last, whatever has
         // been acknowledged since (`tcp_rearm_rto`).
         let goes_on = head && self.identified && self.probed_to.is_some() && !timeout.is_zero();
-        let since_last = done(last).filter(|d| goes_on && *d >= timeout.mul_f64(0.92));
+        let since_last = done(last).filter(|d| goes_on && *d >= timeout.mul_f64(by.part_after_probe));
         let set = since_last.unwrap_or_else(|| least(&[progress[0], progress[1], progress[2], done(last)]));
         let probed_last = since_last.is_some() && self.probed_at >= self.sent_at;
         Situation {
@@ -334,7 +347,7 @@ impl Half {
             probed: self.probed_to.is_some(),
             kernel: self.identified,
             timeout,
-            mss: if self.mss > 0 { self.mss } else { 1460 },
+            mss: self.mss_or_usual(),
         }
     }
 
@@ -380,20 +393,24 @@ impl Half {
             certain: true,
             again,
             episode,
-            eifel_spurious: s
-                .below
-                .then(|| self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(1.5))),
+            eifel_spurious: s.below.then(|| {
+                self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(THRESHOLDS.doubt.under_way))
+            }),
             doubt: Some(if s.below { "an ack of it was under way" } else { "no ack of it was seen" }),
             filled: false,
             covered_at: None,
             outage,
-            repairing: s.recovering && s.again || s.dup_acks >= 3 || s.sacked_above >= 3 * u64::from(s.mss),
+            repairing: s.recovering && s.again
+                || s.dup_acks >= DUP_THRESH
+                || s.sacked_above >= u64::from(DUP_THRESH) * u64::from(s.mss),
             outstanding: self.packets(self.flight().min(u64::from(u32::MAX)) as u32),
             dup_acks: s.dup_acks.max(
                 self.packets(s.sacked_above.min(u64::from(u32::MAX)) as u32) * u32::from(s.sacked_above > 0),
             ),
             no_probe: s.probed || !s.sack,
-            pto: s.rtt.map(|(srtt, _)| srtt * 2 + if s.sole { DELAYED_ACK } else { Duration::ZERO }),
+            pto: s.rtt.map(|(srtt, _)| {
+                srtt * 2 + if s.sole { THRESHOLDS.probe.delayed_ack } else { Duration::ZERO }
+            }),
             max: self.max,
             news: s.dup_acks > 0 || s.sacked_above > 0,
             unprobed: s.sack
@@ -427,7 +444,7 @@ impl Half {
     pub(super) fn probe_without_data(&mut self, seen: &Seen, start: u64) {
         let quiet = self.quiet_for(seen.at);
         let cause = if self.closed_window() { Cause::ZeroWindowProbe } else { Cause::Keepalive };
-        if cause == Cause::Keepalive && quiet.is_some_and(|q| q < KEEPALIVE) {
+        if cause == Cause::Keepalive && quiet.is_some_and(|q| q < THRESHOLDS.probe.keepalive) {
             return;
         }
         let evidence = match cause {
@@ -464,10 +481,3 @@ fn silence(quiet: Option<Duration>) -> String {
         |quiet| format!(" after {} of silence", span(quiet)),
     )
 }
-
-/// What a receiver may hold an ack back for (RFC 8985 §7.2: WCDelAckT).
-const DELAYED_ACK: Duration = Duration::from_millis(200);
-/// What Linux's timeout is longer than the smoothed round-trip time at the least, less a tick or two.
-const LINUX_LEAST: Duration = Duration::from_millis(190);
-/// Shortest silence before a keepalive (their times are seconds, RFC 9293 §3.8.4 wants two hours).
-const KEEPALIVE: Duration = Duration::from_millis(500);

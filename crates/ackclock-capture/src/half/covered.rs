@@ -8,6 +8,7 @@ use super::{Again, Half};
 use crate::Cause;
 use crate::report::Retransmission;
 use crate::sent::Piece;
+use crate::thresholds::THRESHOLDS;
 
 /// A verdict on an expiry that an ack which was held up on its way would turn.
 #[derive(Clone, Copy, Debug)]
@@ -83,10 +84,11 @@ impl Answer<'_> {
     /// few samples, the path may be shorter than the shortest of them, and with one or two by any amount, as
     /// the ack of the first may have been lost. And how much leaves no doubt: packets differ in size.
     fn sooner(&self) -> (f64, f64) {
+        let by = THRESHOLDS.acked;
         match self.samples {
-            0..3 => (0.0, 0.0),
-            3..8 => (0.6, 0.3),
-            _ => (0.9, 0.6),
+            n if n < by.few_samples => (0.0, 0.0),
+            n if n < by.enough_samples => by.sooner_with_few,
+            _ => by.sooner,
         }
     }
 
@@ -104,7 +106,8 @@ impl Answer<'_> {
                 .is_some_and(|(far, sent)| sent + self.slack < sent_again + far.mul_f64(part))
         };
         let soon = |part: f64| self.far.is_some_and(|far| at < sent_again + far.mul_f64(part));
-        let least = at >= sent_again + self.far.map_or(Duration::ZERO, |far| far.mul_f64(0.8));
+        let least = at
+            >= sent_again + self.far.map_or(Duration::ZERO, |far| far.mul_f64(THRESHOLDS.acked.own_ack_part));
         let by = |moment: Instant, longer: Duration| {
             self.reach.is_some_and(|reach| moment <= sent_again + reach + longer)
         };
@@ -123,13 +126,13 @@ impl Answer<'_> {
             soon: soon(surely),
             before: before(surely),
             doubtless: (soon(doubtless) || before(doubtless)) && !self.fin
-                || own && echo == Some(true) && self.samples >= 8,
+                || own && echo == Some(true) && self.samples >= THRESHOLDS.acked.enough_samples,
             in_vain: heard.in_vain.is_some_and(|(s, e)| s < a.end && a.start < e),
             delayed: heard.pure
                 && (filled || heard.tsecr.is_none())
                 && least
                 && sent_at <= Some(sent_again)
-                && by(at, DELAYED_ACK),
+                && by(at, THRESHOLDS.acked.delayed_ack),
             past: self.ack > a.end,
         }
     }
@@ -199,8 +202,8 @@ impl Half {
         let at = heard.at;
         // Without SACK nobody says that a piece in the middle of what an ack covers had arrived before.
         let told = self.sack_agreed || p.start <= self.una || p.end >= ack;
-        // A tick at either end, and what else a clock may be off.
-        let slack = self.peer_clock.tick() * 2 + Duration::from_millis(1);
+        let by = THRESHOLDS.acked;
+        let slack = self.clock_slack();
         let mut answer = Answer {
             heard,
             ack,
@@ -213,13 +216,15 @@ impl Half {
             samples: self.out.rtt.count(),
             far: self.far,
             // How long after it was sent a copy is answered at the latest, short of more delay than usual.
-            reach: self.far.map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt).mul_f64(1.25)) + slack),
+            reach: self
+                .far
+                .map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt).mul_f64(by.own_ack_rtts)) + slack),
             slack,
             called_forth: false,
             perhaps: false,
             longest: self
                 .far
-                .map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt + r.rttvar * 4)) + slack),
+                .map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt + r.rttvar * by.deviations)) + slack),
         };
         let now = &mut self.covered_now;
         if now.at != at || now.answers == 0 {
@@ -264,6 +269,11 @@ impl Half {
         }
     }
 
+    /// What the clock of the other end may be off.
+    fn clock_slack(&self) -> Duration {
+        self.peer_clock.tick() * THRESHOLDS.acked.clock_ticks + THRESHOLDS.acked.clock
+    }
+
     /// The same of the expiry behind a copy; `later` of it were sent since.
     fn judge_expiry(&mut self, again: u32, expiry: u32, answer: &Answer, signs: &Signs, later: u32) {
         let (Some(a), Some(e)) = (self.agains.get(again as usize), self.expiries.get_mut(expiry as usize))
@@ -293,7 +303,7 @@ impl Half {
     /// An ack that moves nothing, by the clock of its sender from before a copy could arrive, was held up: it
     /// is the one that was taken for lost.
     pub(super) fn late(&mut self, ack: u64, tsval: Option<u32>, sent: Option<Instant>) {
-        let slack = self.peer_clock.tick() * 2 + Duration::from_millis(1);
+        let slack = self.clock_slack();
         let expiries = &mut self.expiries;
         self.doubts.retain(|d| {
             let sooner = sent.zip(d.before).is_some_and(|(sent, before)| sent + slack < before);
@@ -313,12 +323,13 @@ impl Half {
     /// way, perhaps.
     pub(super) fn duplicate_behind(&mut self, at: Instant, same_window: bool) {
         // Of what was sent upon that ack nothing can tell yet.
-        let soon = self.far.is_some_and(|far| at.since(self.covered_now.at) < far / 2);
+        let soon =
+            self.far.is_some_and(|far| at.since(self.covered_now.at) < far / THRESHOLDS.doubt.soon_part);
         let young = same_window
             && self
                 .far
                 .zip(self.outstanding.front())
-                .is_none_or(|(far, p)| at.since(p.first) < far.mul_f64(0.8));
+                .is_none_or(|(far, p)| at.since(p.first) < far.mul_f64(THRESHOLDS.doubt.young_part));
         if !soon && !young {
             self.covered_now.expiries.clear();
             return;
@@ -369,8 +380,9 @@ impl Half {
             // network may have made another one; that is likelier than an original that was held up just so
             // long.
             let in_time = e.covered_at.is_some_and(|(_, called_forth)| called_forth);
-            let copied =
-                e.filled || e.covered_at.is_some_and(|(told, _)| in_time && at.since(told) < AT_ONCE);
+            let copied = e.filled
+                || e.covered_at
+                    .is_some_and(|(told, _)| in_time && at.since(told) < THRESHOLDS.doubt.copy_behind);
             if e.eifel_spurious != Some(true) || !copied {
                 (e.eifel_spurious, e.doubt) =
                     (Some(!copied || !in_time), copied.then_some("the network may have copied it"));
@@ -384,11 +396,7 @@ fn needless(row: &mut Retransmission, why: &str) {
     row.evidence = format!("{}; not needed: {why}", row.evidence);
 }
 
-/// What receivers hold the ack of a single segment back for: Linux 40 ms, and a tick or two.
-const DELAYED_ACK: Duration = Duration::from_millis(50);
 /// How many retransmissions back a duplicate SACK is looked up.
 const LOOK_BACK: usize = 2048;
 /// Verdicts that are kept in doubt.
 const MOST_DOUBTS: usize = 8;
-/// In which the ack of a packet follows that of its copy.
-const AT_ONCE: Duration = Duration::from_millis(2);

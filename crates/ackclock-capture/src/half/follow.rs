@@ -56,7 +56,7 @@ impl Half {
         let heard = at + self.near;
         let timestamps = self.last_tsval.is_some() && self.echo.is_some();
         let far = if b.once { Some(at.since(b.head.first)) } else { self.echo };
-        let mss = self.mss_or_default();
+        let mss = self.mss_or_usual();
         // RFC 5681 §3.1, equation 4; until a loss it is without bound.
         let ssthresh = self.episodes.last().map_or(u64::MAX, |e| (e.flight / 2).max(2 * u64::from(mss)));
         let expiries = self.expiries.len() as u32;
@@ -85,16 +85,11 @@ impl Half {
         }
     }
 
-    /// The largest segment seen; what Ethernet takes where there was none.
-    fn mss_or_default(&self) -> u32 {
-        if self.mss > 0 { self.mss } else { 1460 }
-    }
-
     /// The capture is over.
     pub(crate) fn follow_end(&mut self) {
         let (syn, far, expiries) =
             (self.syn, self.far.unwrap_or(Duration::ZERO) + self.near, self.expiries.len() as u32);
-        let flight = Flight { size: self.flight(), mss: self.mss_or_default() };
+        let flight = Flight { size: self.flight(), mss: self.mss_or_usual() };
         if let (Some(w), Some(head)) = (&mut self.what_if, self.outstanding.front()) {
             w.end(*head, syn == Some(head.start), far, flight, expiries);
         }

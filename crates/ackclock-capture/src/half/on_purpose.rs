@@ -10,6 +10,7 @@ use crate::Cause;
 use crate::cause::span;
 use crate::report::Retransmission;
 use crate::segment::Seen;
+use crate::thresholds::THRESHOLDS;
 
 /// What copies this sender makes.
 #[derive(Debug, Default)]
@@ -27,9 +28,9 @@ impl Half {
     pub(super) fn is_sent_on_purpose(&self, seen: &Seen, start: u64, end: u64, before: &Before) -> bool {
         let Some(last) = before.last else { return false };
         let since = seen.at.since(last);
-        // Less than any round trip takes, and any timer: Linux's shortest wait for a probe is two of its
-        // ticks.
-        let soon = self.rtt().map_or(AT_ONCE, |(srtt, _)| (srtt / 2).min(AT_ONCE));
+        let by = THRESHOLDS.copies;
+        let soon =
+            self.rtt().map_or(by.on_purpose, |(srtt, _)| (srtt / by.on_purpose_part).min(by.on_purpose));
         let heard = [self.advanced_at, self.news_at].into_iter().flatten().max();
         let newest = end == self.max
             && before.seen
@@ -78,6 +79,3 @@ impl Half {
         });
     }
 }
-
-/// In which a copy follows its original.
-const AT_ONCE: Duration = Duration::from_millis(1);

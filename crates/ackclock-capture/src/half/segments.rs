@@ -3,7 +3,7 @@
 use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Segment};
 
-use super::{Half, Hole, SOONEST_PROBE, SenderClock};
+use super::{Half, Hole, SenderClock};
 use crate::gaps::{Arrival, Content, Ending};
 use crate::segment::Seen;
 use crate::sent::Piece;
@@ -164,7 +164,7 @@ impl Half {
         if start > self.max && self.holes.len() < MOST_HOLES {
             self.holes.push(Hole { start: self.max, end: start, at, id: seen.id, tsval });
         }
-        let wait = self.probe_wait().map(|wait| wait.max(SOONEST_PROBE));
+        let wait = self.probe_wait();
         if self.flight() > 0 && self.quiet_for(at).zip(wait).is_some_and(|(quiet, wait)| quiet >= wait) {
             // New data after a silence while other data is outstanding: it may be a probe, which sets the
             // timer anew (RFC 8985 §7.3).

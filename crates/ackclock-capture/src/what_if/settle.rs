@@ -8,6 +8,7 @@ use super::{Mark, Stall, WhatIf};
 use crate::counted::overlaps_once;
 use crate::half::{Again, Expiry};
 use crate::report::{self, PathWas, Stalled, TimedOut};
+use crate::thresholds::THRESHOLDS;
 
 /// What the judgement of a direction's stalls rests on.
 pub(crate) struct Evidence<'a> {
@@ -125,7 +126,7 @@ impl<'a> Case<'a> {
         // What was sent less than a round trip before the ack cannot have called it forth.
         let arrived = copies
             .iter()
-            .rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(0.6))
+            .rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(THRESHOLDS.view.called_forth_part))
             .filter(|_| stall.heard.is_some());
         let end = match arrived {
             _ if stall.heard.is_none() => End::Never,
@@ -332,7 +333,7 @@ fn likely_end(from: Instant, dead: Instant, over: Instant) -> Instant {
 /// them in one of twenty such connections: outages are rarer than that.
 fn by_chance(lost: u64, packets: u64, again: u64) -> bool {
     let share = lost as f64 / packets.max(1) as f64;
-    lost as f64 * share.min(1.0).powi(again.min(64) as i32) >= 0.05
+    lost as f64 * share.min(1.0).powi(again.min(64) as i32) >= THRESHOLDS.view.by_chance
 }
 
 #[cfg(test)]

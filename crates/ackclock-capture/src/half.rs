@@ -1,14 +1,17 @@
 //! One direction: what its sender had in flight, what it heard, and what it sent again.
 
 mod acks;
-mod again;
 mod copies;
 mod covered;
+mod expiry;
 mod follow;
 mod linux;
+mod old;
 mod on_purpose;
+mod retransmission;
 mod segments;
 mod sent_again;
+mod situation;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 use ackclock_units::{Duration, SeqNumber};
 use ackclock_wire::Flags;
 
-use super::again::Before;
+use super::old::Before;
 use super::{Again, Half};
 use crate::Cause;
 use crate::cause::span;

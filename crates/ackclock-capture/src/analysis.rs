@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::segment::{Seen, Unseen};
 use crate::wanted::{Options, Wanted};
 use crate::what_if::MOST_STALLS;
-use crate::{Selection, sent};
+use crate::{Selection, outstanding};
 
 /// Connections kept; segments of further ones are only counted. A connection takes about 2 kB.
 pub const MOST_CONNECTIONS: usize = 1 << 16;
@@ -180,9 +180,9 @@ impl Analysis {
         let before = flow
             .halves
             .iter()
-            .map(|h| (h.pieces(), h.agains.len()))
+            .map(|h| (h.pieces(), h.verdicts.retransmissions.len()))
             .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        flow.halves[side].may_list = self.listed < MOST_LISTED;
+        flow.halves[side].verdicts.may_list = self.listed < MOST_LISTED;
         if let Some((_, most, listed)) = &mut self.listing
             && let Some(own) = &flow.listing
         {
@@ -193,13 +193,13 @@ impl Analysis {
         } else {
             flow.on_segment(seen, side);
         }
-        if self.pieces >= MOST_PIECES.max(sent::MOST_PIECES) {
+        if self.pieces >= MOST_PIECES.max(outstanding::MOST_PIECES) {
             flow.halves[side].forget();
         }
         let after = flow
             .halves
             .iter()
-            .map(|h| (h.pieces(), h.agains.len()))
+            .map(|h| (h.pieces(), h.verdicts.retransmissions.len()))
             .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         self.pieces = (self.pieces + after.0).saturating_sub(before.0);
         self.listed += after.1 - before.1;

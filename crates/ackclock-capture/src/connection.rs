@@ -8,9 +8,10 @@ use ackclock_wire::{Flags, Options, Segment};
 
 use crate::Cause;
 use crate::habits::Habits;
-use crate::half::{Half, SenderClock, segment_size};
+use crate::half::{Half, PeerTimes, segment_size};
 use crate::listing::{Counts, Listing};
 use crate::numbers::Numbers;
+use crate::peer_clock::PeerClock;
 use crate::report::{Connection, Retransmission, Standing, View};
 use crate::resolve::resolve;
 use crate::segment::Seen;
@@ -23,6 +24,8 @@ pub(crate) struct Flow {
     /// Who sent the first packet, and the other one.
     pub ends: [SocketAddr; 2],
     pub halves: [Half; 2],
+    /// Their clocks, by timestamps.
+    clocks: [PeerClock; 2],
     /// Which of them is the client.
     client: usize,
     opening_seen: bool,
@@ -75,6 +78,7 @@ impl Flow {
         Self {
             ends: [seen.src, seen.dst],
             halves: [0, 1].map(|_| Half::new(seen.at, estimator.build(), wanted)),
+            clocks: [PeerClock::default(); 2],
             client,
             opening_seen: false,
             start: seen.at,
@@ -106,13 +110,13 @@ impl Flow {
     pub(crate) fn is_over_for(&self, seen: &Seen, side: usize) -> bool {
         let syn_ack = seen.segment.flags.has(Flags::ACK);
         let half = &self.halves[side];
-        match half.syn {
+        match half.space.syn {
             Some(at) => at as u32 != seen.segment.seq.0 && (!syn_ack || self.reset || self.closed()),
             // A SYN in the middle of what was open.
             None => {
-                half.base.is_some()
+                half.space.base.is_some()
                     && !syn_ack
-                    && half.coordinate(seen.segment.seq) != half.max.wrapping_sub(1)
+                    && half.space.coordinate(seen.segment.seq) != half.space.max.wrapping_sub(1)
             }
         }
     }
@@ -136,7 +140,7 @@ impl Flow {
                 &unnumbered
             }
         };
-        if self.halves[side].copies.is_copy(seen) {
+        if self.halves[side].sent.copies.is_copy(seen) {
             if self.hops[side] == seen.hops {
                 self.copies[side] += 1;
             } else {
@@ -157,18 +161,25 @@ impl Flow {
         }
         let opening = s.flags.has(Flags::SYN) || self.opening_seen;
         self.halves.iter_mut().for_each(|h| h.limits.begin(self.start, opening));
-        if !self.halves[side].lies_below(s) {
-            self.halves[1 - side].on_ack(s, seen.at);
+        if !self.halves[side].space.lies_below(s) {
+            self.halves[1 - side].on_ack(s, seen.at, &mut self.clocks[side]);
         }
         let other = &self.halves[1 - side];
         // Asked for where a silence may have ended.
         let tsval = s.options.timestamps.map(|t| t.tsval);
-        let (clock, half) = (&other.peer_clock, &self.halves[side]);
+        let (clock, half) = (&self.clocks[side], &self.halves[side]);
         let quiet = half.gaps.may_end(seen.at, tsval, clock.tick()) || half.awaits_repair();
-        let smoothed = if quiet { other.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
+        let smoothed = if quiet { other.path.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
         let due = tsval.and_then(|t| clock.sent_by(t));
-        let sender = SenderClock { due, tick: clock.tick(), handshake: self.round_trip, smoothed, quiet };
-        self.halves[side].on_segment(seen, &sender);
+        let peer = PeerTimes {
+            due,
+            tick: clock.tick(),
+            receiver_tick: self.clocks[1 - side].tick(),
+            handshake: self.round_trip,
+            smoothed,
+            quiet,
+        };
+        self.halves[side].on_segment(seen, &peer);
         if s.len > 0 {
             self.halves[1 - side].gaps.asked(seen.at);
         }
@@ -177,7 +188,7 @@ impl Flow {
         } else if side == self.client && self.syn_ack && self.handshake.is_none() && s.flags.has(Flags::ACK) {
             self.handshake = self.syn_at.map(|at| seen.at.since(at));
             // By the client's clock, where it tells that this ack was held up.
-            let due = s.options.timestamps.and_then(|t| self.halves[1 - side].peer_clock.sent_by(t.tsval));
+            let due = s.options.timestamps.and_then(|t| self.clocks[side].sent_by(t.tsval));
             let came = due.map_or(seen.at, |due| due.min(seen.at));
             // Where the numbers of packets were left out in between, it is not the answer itself: that was
             // lost.
@@ -189,9 +200,8 @@ impl Flow {
         self.reset |= reset && (s.flags.has(Flags::ACK) || self.stray_ack != Some(s.seq));
         self.speaks[side] |= s.flags.has(Flags::ACK) && !reset;
         self.list(seen, side, before);
-        for i in 0..2 {
-            self.halves[i].near = self.halves[1 - i].far.unwrap_or(Duration::ZERO);
-        }
+        // Its ack may have shown a shorter way.
+        self.halves[side].path.near = self.halves[1 - side].path.far.unwrap_or(Duration::ZERO);
     }
 
     fn list(&mut self, seen: &Seen, side: usize, before: Option<Counts>) {
@@ -210,10 +220,10 @@ impl Flow {
         let (own, other) = (&self.halves[side], &self.halves[1 - side]);
         let answers = s.flags.has(Flags::ACK) && !s.flags.any(Flags::SYN | Flags::RST);
         answers
-            && own.syn.is_none()
-            && other.syn.is_some()
+            && own.space.syn.is_none()
+            && other.space.syn.is_some()
             && !self.speaks[1 - side]
-            && !other.may_be_acked(s.ack)
+            && !other.space.may_be_acked(s.ack)
     }
 
     /// A network that makes a copy of a SYN brings about a second SYN-ACK, which looks like a copy too.
@@ -251,14 +261,14 @@ impl Flow {
             self.syn_ack_at = Some(seen.at);
             self.answered_in = self.answered_in.or(self.last_syn_at.map(|at| seen.at.since(at)));
             self.client = 1 - side;
-            self.halves[side].has_answered(seen.at);
+            self.halves[side].sent.syn_ack_sent(seen.at);
         } else {
             self.client = side;
             self.opening_seen = true;
             self.syn_at.get_or_insert(seen.at);
             self.last_syn_at = Some(seen.at);
             self.answered_in = None;
-            self.halves[1 - side].asked_at = Some(seen.at);
+            self.halves[1 - side].sent.syn_came(seen.at);
         }
         let [Some(a), Some(b)] = [0, 1].map(|i| self.halves[i].out.options) else { return };
         let (scale, sack) =
@@ -266,15 +276,15 @@ impl Flow {
         let scaled = a.window_scale.is_some() && b.window_scale.is_some();
         for (i, (own, peer)) in [(a, b), (b, a)].into_iter().enumerate() {
             let half = &mut self.halves[i];
-            half.mss = segment_size(&own, &peer);
+            half.agreed.mss = segment_size(&own, &peer);
             // RFC 7323 §2.3: at most 14.
-            half.peer_scale = if scaled { scale(&peer) } else { 0 };
-            half.sack_agreed = sack;
+            half.agreed.window_scale = if scaled { scale(&peer) } else { 0 };
+            half.agreed.sack = sack;
         }
     }
 
     fn closed(&self) -> bool {
-        self.halves.iter().all(|h| h.fin.is_some_and(|f| h.una > f))
+        self.halves.iter().all(|h| h.space.fin.is_some_and(|f| h.space.una > f))
     }
 
     fn standing(&self) -> Standing {
@@ -285,7 +295,7 @@ impl Flow {
             () if self.closed() => Standing::Closed,
             () if self.reset => Standing::Reset,
             () if opened && !answered => Standing::Opening,
-            () if self.halves.iter().any(|h| h.fin.is_some()) => Standing::HalfClosed,
+            () if self.halves.iter().any(|h| h.space.fin.is_some()) => Standing::HalfClosed,
             () => Standing::Open,
         }
     }
@@ -298,7 +308,7 @@ impl Flow {
     /// Puts the sum under it.
     pub(crate) fn finish(mut self, habits: impl Fn(&SocketAddr) -> Habits, all: Habits) -> Connection {
         let standing = self.standing();
-        let fars = [0, 1].map(|i| self.halves[i].far);
+        let fars = [0, 1].map(|i| self.halves[i].path.far);
         let mut notes = Vec::new();
         if !self.opening_seen && !self.syn_ack {
             notes.push(
@@ -331,7 +341,7 @@ impl Flow {
                 _ => None,
             };
         }
-        let asked = self.halves[0].asked.is_some();
+        let asked = self.halves[0].following.asked.is_some();
         let [a, b] = self.halves;
         let sides = [self.client, 1 - self.client];
         let mut halves =

@@ -4,7 +4,7 @@ use ackclock_units::Duration;
 
 use crate::Cause;
 use crate::gaps::Signs;
-use crate::half::{Expiry, Half};
+use crate::half::{ExpiryRecord, Half};
 use crate::thresholds::THRESHOLDS;
 
 /// How often a host was surely seen to send tail loss probes, and surely to do without; whether its timer
@@ -24,7 +24,7 @@ impl Habits {
     /// How the timer of one direction backs off.
     pub(crate) fn backoff(half: &Half) -> Self {
         let mut habits = Self { silences: half.gaps.signs, ..Self::default() };
-        for pair in half.expiries.windows(2).filter(|p| {
+        for pair in half.verdicts.expiries.windows(2).filter(|p| {
             p[0].chain == p[1].chain && !p[0].maybe_probe && p[0].outstanding < THRESHOLDS.segments.thin
         }) {
             let grows = &(pair[1].waited.as_secs_f64() / pair[0].waited.as_secs_f64().max(1e-9));
@@ -36,9 +36,11 @@ impl Habits {
 
     /// Signs of one direction for or against probes, where its host is known to back off as `self` says.
     pub(crate) fn probing(self, half: &Half) -> Self {
-        let probes = half.agains.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count() as u32;
+        let probes =
+            half.verdicts.retransmissions.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count()
+                as u32;
         let mut habits = Self { probes, ..Self::default() };
-        for (i, e) in half.expiries.iter().enumerate() {
+        for (i, e) in half.verdicts.expiries.iter().enumerate() {
             match by_timer(half, i, self.may_be_linear()) {
                 Some(Told { probe: true, certain: true, .. }) => habits.probes += 1,
                 Some(Told { probe: false, certain: true, .. }) => habits.never += 1,
@@ -90,10 +92,10 @@ impl Habits {
 /// its sender did tells.
 pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
     let told: Vec<_> =
-        (0..half.expiries.len()).map(|i| by_timer(half, i, elsewhere.may_be_linear())).collect();
+        (0..half.verdicts.expiries.len()).map(|i| by_timer(half, i, elsewhere.may_be_linear())).collect();
     let others = all.together();
     for (i, told) in told.into_iter().enumerate() {
-        let e = &half.expiries[i];
+        let e = &half.verdicts.expiries[i];
         if !e.maybe_probe {
             continue;
         }
@@ -109,13 +111,13 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
                         Some(guess(false, "its host, or others in this capture, do not probe elsewhere"))
                     }
                 })
-                .unwrap_or_else(|| match half.identified && e.came_when_due() {
+                .unwrap_or_else(|| match half.sent.identified && e.came_when_due() {
                     true => guess(true, "it came when a probe was due"),
                     false => guess(false, "it did not come when a probe is due"),
                 }),
         };
         let (again, episode) = (e.again as usize, e.episode);
-        let row = &mut half.agains[again].row;
+        let row = &mut half.verdicts.retransmissions[again].row;
         row.cause = if told.probe { Cause::TailLossProbe } else { Cause::Timeout };
         let doubt = if told.certain {
             ""
@@ -123,8 +125,10 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
             ", which is not certain: the other would have come at the same time"
         };
         row.evidence = format!("{}; {}{doubt}", row.evidence, told.why);
-        half.expiries[i].certain = told.certain;
-        if let Some(e) = episode.and_then(|e| half.episodes.get_mut(e as usize)).filter(|_| !told.probe) {
+        half.verdicts.expiries[i].certain = told.certain;
+        if let Some(e) =
+            episode.and_then(|e| half.verdicts.episodes.get_mut(e as usize)).filter(|_| !told.probe)
+        {
             e.timeouts += 1;
         }
     }
@@ -142,16 +146,16 @@ struct Told {
 /// A timer that backs off doubles its wait, one that follows a probe does not. Of Linux both waits are known,
 /// more or less.
 fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
-    let e = half.expiries.get(i).filter(|e| e.maybe_probe)?;
-    let after = |n: usize| half.expiries.get(i + n).filter(|n| n.chain == e.chain);
+    let e = half.verdicts.expiries.get(i).filter(|e| e.maybe_probe)?;
+    let after = |n: usize| half.verdicts.expiries.get(i + n).filter(|n| n.chain == e.chain);
     let (next, third) = (after(1), after(2));
     let told = |probe, certain, why| Some(Told { probe, certain, why });
-    if half.identified {
+    if half.sent.identified {
         // Without a valid sample since the last expiry, its backoff is still in force (RFC 6298 §5.7, Karn's
         // rule).
         let before = i
             .checked_sub(1)
-            .and_then(|j| half.expiries.get(j))
+            .and_then(|j| half.verdicts.expiries.get(j))
             .filter(|b| b.samples == e.samples && b.chain != e.chain);
         let linear: &[bool] = if may_be_linear { &[false, true] } else { &[false] };
         let fits = |probe: bool, linear: bool| {
@@ -207,8 +211,8 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
     let same = e.timeout_after <= e.probe_due().mul_f64(THRESHOLDS.backoff.near_probe);
     let by = THRESHOLDS.backoff;
     if by.doubled_after_probe.contains(&grows) && (same || !e.came_when_due()) {
-        told(false, !half.identified, TWICE)
-    } else if by.same_after_probe.contains(&grows) && half.identified {
+        told(false, !half.sent.identified, TWICE)
+    } else if by.same_after_probe.contains(&grows) && half.sent.identified {
         told(true, false, SAME)
     } else {
         None
@@ -226,7 +230,7 @@ fn is(wait: Duration, due: Duration) -> bool {
         && wait <= due.mul_f64(by.latest) + by.tick * by.late_ticks
 }
 
-impl Expiry {
+impl ExpiryRecord {
     fn probe_due(&self) -> Duration {
         self.probe_after.min(self.timeout_after)
     }

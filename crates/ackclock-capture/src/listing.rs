@@ -36,7 +36,7 @@ impl Counts {
     pub(crate) fn of(half: &Half) -> Self {
         let out = &half.out;
         Self {
-            listed: half.agains.len(),
+            listed: half.verdicts.retransmissions.len(),
             packets: out.packets,
             retransmitted: out.retransmitted_packets,
             late: out.reordered,
@@ -73,12 +73,12 @@ impl Listing {
             () => Some("ack"),
         };
         let acks = s.flags.has(Flags::ACK);
-        let position = |half: &Half, seq| half.offset(half.coordinate(seq));
+        let position = |half: &Half, seq| half.space.offset(half.space.coordinate(seq));
         // RFC 7323 §2.2: a SYN's own window is never scaled.
         let scale = match (s.flags.has(Flags::SYN), own.out.options.is_some() && other.out.options.is_some())
         {
             (true, _) => Some(0),
-            (false, known) => known.then_some(other.peer_scale),
+            (false, known) => known.then_some(other.agreed.window_scale),
         };
         let times = s.options.timestamps;
         self.rows.push(PacketRow {

@@ -8,7 +8,7 @@ use ackclock_units::Duration;
 use crate::Cause;
 use crate::cause::span;
 use crate::gaps::Gap;
-use crate::half::Again;
+use crate::half::RetransmissionRecord;
 use crate::report::{Episode, Shares};
 
 /// Episodes that hold a timeout by `gaps`, which are in order of time, are those that silences tell of.
@@ -25,7 +25,7 @@ pub(crate) fn classes(gaps: &[Gap], episodes: &mut [Episode]) {
 
 /// What a silence was ended by, its timer had sent again; what came behind that in one episode, acks after
 /// it; the rest, acks alone.
-pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], agains: &mut [Again], sack: bool) {
+pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], agains: &mut [RetransmissionRecord], sack: bool) {
     for a in agains.iter_mut().filter(|a| a.row.cause.counts() && a.row.cause != Cause::Syn) {
         let row = &mut a.row;
         let behind = gaps.partition_point(|g| g.seen < row.at);

@@ -5,7 +5,7 @@ use ackclock_units::Duration;
 
 use crate::Cause;
 use crate::habits::{Habits, probes};
-use crate::half::{Expiry, Half};
+use crate::half::{ExpiryRecord, Half};
 use crate::near_receiver;
 use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
 use crate::thresholds::THRESHOLDS;
@@ -24,6 +24,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     };
     // The shortest timeout of which there is no doubt.
     let certain = half
+        .verdicts
         .expiries
         .iter()
         .filter(|e| e.waited == e.waited_longer && e.of == TimedOut::Data)
@@ -33,17 +34,17 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     let whole = out.view == View::Sender;
     let (mut chain, mut round, mut sure) = (None, 0, true);
     let mut of_probes = None;
-    let mut rtos = vec![None; half.expiries.len()];
-    for (i, (e, told)) in half.expiries.iter().zip(&mut rtos).enumerate() {
+    let mut rtos = vec![None; half.verdicts.expiries.len()];
+    for (i, (e, told)) in half.verdicts.expiries.iter().zip(&mut rtos).enumerate() {
         // One that is not certain leaves the rounds of all behind it open.
         sure = e.certain && (sure || of_probes != Some(e.chain));
         of_probes = Some(e.chain);
-        if half.agains[e.again as usize].row.cause == Cause::TailLossProbe {
+        if half.verdicts.retransmissions[e.again as usize].row.cause == Cause::TailLossProbe {
             continue;
         }
         round = if chain == Some(e.chain) { round + 1 } else { 1 };
         chain = Some(e.chain);
-        if let Some(episode) = e.episode.and_then(|i| half.episodes.get_mut(i as usize)) {
+        if let Some(episode) = e.episode.and_then(|i| half.verdicts.episodes.get_mut(i as usize)) {
             episode.class = LossClass::NonCa;
             episode.rounds = episode.rounds.max(round);
             episode.outage |= e.outage;
@@ -54,9 +55,9 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             e.waited
         };
         *told = Some(rto);
-        let doubt = e.doubt.filter(|_| !answered_in_time(e, half.far));
+        let doubt = e.doubt.filter(|_| !answered_in_time(e, half.path.far));
         if let Some(why) = doubt.filter(|_| whole) {
-            let row = &mut half.agains[e.again as usize].row;
+            let row = &mut half.verdicts.retransmissions[e.again as usize].row;
             row.evidence = format!(
                 "{}; whether a longer timer would have avoided it is not certain: {why}",
                 row.evidence
@@ -76,12 +77,13 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         };
         let alone = round == 1
             && half
+                .verdicts
                 .expiries
                 .get(i + 1)
                 .is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
-        let needed = half.agains[e.again as usize].row.needed != Some(false);
+        let needed = half.verdicts.retransmissions[e.again as usize].row.needed != Some(false);
         let remedy = if alone && needed && e.eifel_spurious != Some(true) {
-            remedy(e, rto, half.max > e.max)
+            remedy(e, rto, half.space.max > e.max)
         } else {
             None
         };
@@ -90,19 +92,19 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     }
     // Near its receiver, retransmissions that were lost on the way are not seen, and nothing can be said of
     // what others would have done.
-    if let (Some(w), Some(asked), View::Sender) = (&half.what_if, &half.asked, out.view) {
+    if let (Some(w), Some(asked), View::Sender) = (&half.following.timers, &half.following.asked, out.view) {
         let evidence = Evidence {
-            agains: &half.agains,
-            expiries: &half.expiries,
+            agains: &half.verdicts.retransmissions,
+            expiries: &half.verdicts.expiries,
             rtos: &rtos,
             packets: out.data_packets,
         };
         out.what_if = settle(w, &asked.timings, &evidence);
     }
-    for a in &half.agains {
+    for a in &half.verdicts.retransmissions {
         let unneeded = a.row.needed == Some(false);
         out.unneeded_packets += if unneeded { u64::from(a.row.packets) } else { 0 };
-        if let Some(e) = a.episode.and_then(|i| half.episodes.get_mut(i as usize)) {
+        if let Some(e) = a.episode.and_then(|i| half.verdicts.episodes.get_mut(i as usize)) {
             e.unneeded += u32::from(unneeded);
             e.losses += u32::from(!unneeded);
             e.lost_bytes += if unneeded { 0 } else { u64::from(a.row.len) };
@@ -112,28 +114,33 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         }
     }
     out.gaps =
-        half.gaps.by_content(elsewhere.silences(), elsewhere.verdict(), all.together(), half.identified);
+        half.gaps.by_content(elsewhere.silences(), elsewhere.verdict(), all.together(), half.sent.identified);
     out.gaps_by_time = half.gaps.time;
     if out.view == View::Receiver {
-        near_receiver::classes(&out.gaps, &mut half.episodes);
-        near_receiver::causes(&out.gaps, &half.episodes, &mut half.agains, half.sack_agreed);
+        near_receiver::classes(&out.gaps, &mut half.verdicts.episodes);
+        near_receiver::causes(
+            &out.gaps,
+            &half.verdicts.episodes,
+            &mut half.verdicts.retransmissions,
+            half.agreed.sack,
+        );
         near_receiver::limits(out.stalled(), &mut out.limits);
     }
-    for e in half.episodes.iter().filter(|e| !e.nothing_lost) {
+    for e in half.verdicts.episodes.iter().filter(|e| !e.nothing_lost) {
         match e.class {
             LossClass::Ca => out.ca_events += 1,
             LossClass::NonCa => out.non_ca_events += 1,
         }
         out.other_losses += e.retransmissions.saturating_sub(1);
     }
-    out.episodes = half.episodes;
-    out.retransmissions = half.agains.into_iter().map(|a| a.row).collect();
+    out.episodes = half.verdicts.episodes;
+    out.retransmissions = half.verdicts.retransmissions.into_iter().map(|a| a.row).collect();
     (out, half.overrun)
 }
 
 /// A SYN that was sent again was answered after a round trip, as is known in the end: neither sooner, nor
 /// held up.
-fn answered_in_time(e: &Expiry, far: Option<Duration>) -> bool {
+fn answered_in_time(e: &ExpiryRecord, far: Option<Duration>) -> bool {
     let by = THRESHOLDS.doubt;
     let in_time = |(at, far): (Duration, Duration)| {
         at >= far / by.syn_part && at <= far.mul_f64(by.syn_rtts) + by.syn_margin
@@ -144,7 +151,7 @@ fn answered_in_time(e: &Expiry, far: Option<Duration>) -> bool {
 
 /// What would have repaired the loss before this expiry, whose own retransmission arrived. `more`: the sender
 /// had more to send.
-fn remedy(e: &Expiry, rto: Duration, more: bool) -> Option<Remedy> {
+fn remedy(e: &ExpiryRecord, rto: Duration, more: bool) -> Option<Remedy> {
     let heard = e.dup_acks;
     match () {
         () if e.of == TimedOut::Syn => None,

@@ -3,11 +3,11 @@
 
 use ackclock_units::{Duration, Instant};
 
-use super::acks::Heard;
-use super::{Again, Half};
+use super::acks::NewAck;
+use super::{Half, RetransmissionRecord};
 use crate::Cause;
+use crate::outstanding::Piece;
 use crate::report::Retransmission;
-use crate::sent::Piece;
 use crate::thresholds::THRESHOLDS;
 
 /// A verdict on an expiry that an ack which was held up on its way would turn.
@@ -24,7 +24,7 @@ pub(super) struct Doubt {
 
 /// What an ack tells that covers a piece which was sent again.
 struct Answer<'a> {
-    heard: &'a Heard,
+    new_ack: &'a NewAck,
     ack: u64,
     /// All that had been sent is acknowledged by it.
     whole: bool,
@@ -46,7 +46,7 @@ struct Answer<'a> {
 }
 
 /// What it tells of one copy.
-struct Signs {
+struct AckSigns {
     /// It is the oldest segment's, which calls forth an ack of its own; other acks may be delayed, and echo
     /// the first segment that they answer.
     own: bool,
@@ -93,16 +93,22 @@ impl Answer<'_> {
     }
 
     /// Takes copies from the latest to the earliest.
-    fn signs(&mut self, a: &Again, own: bool, first_again: Option<u32>, sent_at: Option<Instant>) -> Signs {
-        let (heard, at, sent_again) = (self.heard, self.heard.at, a.row.at);
+    fn signs(
+        &mut self,
+        a: &RetransmissionRecord,
+        own: bool,
+        first_again: Option<u32>,
+        sent_at: Option<Instant>,
+    ) -> AckSigns {
+        let (new_ack, at, sent_again) = (self.new_ack, self.new_ack.at, a.row.at);
         let sent = first_again.filter(|_| a.episode.is_some() && !own).or(a.tsval);
         let echo = self.tsecr.zip(sent).map(|(echo, sent)| (echo.wrapping_sub(sent) as i32) < 0);
-        let filled = own && heard.tsecr.is_some() && heard.tsecr == a.tsval;
+        let filled = own && new_ack.tsecr.is_some() && new_ack.tsecr == a.tsval;
         let (surely, doubtless) = self.sooner();
         let surely = if filled { 0.0 } else { surely };
         let before = |part: f64| {
             self.far
-                .zip(heard.sent)
+                .zip(new_ack.sent)
                 .is_some_and(|(far, sent)| sent + self.slack < sent_again + far.mul_f64(part))
         };
         let soon = |part: f64| self.far.is_some_and(|far| at < sent_again + far.mul_f64(part));
@@ -114,12 +120,12 @@ impl Answer<'_> {
         let in_time = !soon(surely)
             && !before(surely)
             && (filled || least)
-            && by(heard.sent.unwrap_or(at), Duration::ZERO);
+            && by(new_ack.sent.unwrap_or(at), Duration::ZERO);
         self.called_forth |= in_time;
-        let sent = heard.sent.unwrap_or(at);
+        let sent = new_ack.sent.unwrap_or(at);
         self.perhaps |=
             !soon(surely) && !before(surely) && self.longest.is_some_and(|l| sent <= sent_again + l);
-        Signs {
+        AckSigns {
             own,
             echo,
             filled,
@@ -127,9 +133,9 @@ impl Answer<'_> {
             before: before(surely),
             doubtless: (soon(doubtless) || before(doubtless)) && !self.fin
                 || own && echo == Some(true) && self.samples >= THRESHOLDS.acked.enough_samples,
-            in_vain: heard.in_vain.is_some_and(|(s, e)| s < a.end && a.start < e),
-            delayed: heard.pure
-                && (filled || heard.tsecr.is_none())
+            in_vain: new_ack.dsack.is_some_and(|(s, e)| s < a.end && a.start < e),
+            delayed: new_ack.pure
+                && (filled || new_ack.tsecr.is_none())
                 && least
                 && sent_at <= Some(sent_again)
                 && by(at, THRESHOLDS.acked.delayed_ack),
@@ -139,7 +145,7 @@ impl Answer<'_> {
 
     /// Whether a longer timer would have avoided the expiry, and why that is not certain: the first line that
     /// holds.
-    fn verdict(&self, s: &Signs) -> (bool, Option<&'static str>) {
+    fn verdict(&self, s: &AckSigns) -> (bool, Option<&'static str>) {
         let unless = |holds: bool, why| if holds { None } else { Some(why) };
         let in_time = self.called_forth || s.delayed;
         match s.echo {
@@ -198,35 +204,35 @@ impl Answer<'_> {
 
 impl Half {
     /// An ack covers a piece that was sent again: did an earlier copy bring it about?
-    pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, heard: &Heard) {
-        let at = heard.at;
+    pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, new_ack: &NewAck) {
+        let at = new_ack.at;
         // Without SACK nobody says that a piece in the middle of what an ack covers had arrived before.
-        let told = self.sack_agreed || p.start <= self.una || p.end >= ack;
+        let told = self.agreed.sack || p.start <= self.space.una || p.end >= ack;
         let by = THRESHOLDS.acked;
-        let slack = self.clock_slack();
+        let slack = new_ack.slack;
         let mut answer = Answer {
-            heard,
+            new_ack,
             ack,
-            whole: ack == self.max,
+            whole: ack == self.space.max,
             // In TIME-WAIT Linux answers each FIN with the echo of the first one.
-            tsecr: heard.tsecr.filter(|_| self.fin.is_none_or(|fin| p.end <= fin)),
-            sack: self.sack_agreed,
-            syn: self.syn == Some(p.start),
-            fin: self.fin.is_some_and(|fin| p.end > fin),
+            tsecr: new_ack.tsecr.filter(|_| self.space.fin.is_none_or(|fin| p.end <= fin)),
+            sack: self.agreed.sack,
+            syn: self.space.syn == Some(p.start),
+            fin: self.space.fin.is_some_and(|fin| p.end > fin),
             samples: self.out.rtt.count(),
-            far: self.far,
+            far: self.path.far,
             // How long after it was sent a copy is answered at the latest, short of more delay than usual.
-            reach: self
-                .far
-                .map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt).mul_f64(by.own_ack_rtts)) + slack),
+            reach: self.path.far.map(|far| {
+                far.max(self.path.smoothed.map_or(far, |r| r.srtt).mul_f64(by.own_ack_rtts)) + slack
+            }),
             slack,
             called_forth: false,
             perhaps: false,
-            longest: self
-                .far
-                .map(|far| far.max(self.smoothed.map_or(far, |r| r.srtt + r.rttvar * by.deviations)) + slack),
+            longest: self.path.far.map(|far| {
+                far.max(self.path.smoothed.map_or(far, |r| r.srtt + r.rttvar * by.deviations)) + slack
+            }),
         };
-        let now = &mut self.covered_now;
+        let now = &mut self.verdicts.covered;
         if now.at != at || now.answers == 0 {
             (now.at, now.answers, now.alone) = (at, 1, true);
             now.expiries.clear();
@@ -236,14 +242,19 @@ impl Half {
         let mut later = 0;
         let mut next = p.again;
         while let Some(i) = next {
-            let Some(a) = self.agains.get_mut(i as usize) else { return };
+            let Some(a) = self.verdicts.retransmissions.get_mut(i as usize) else { return };
             next = a.before;
             if a.covered {
                 continue;
             }
             a.covered = true;
-            let own = p.start <= self.una && a.expiry.is_some();
-            let signs = answer.signs(a, own, self.episode_tsval, self.sent_at);
+            let own = p.start <= self.space.una && a.expiry.is_some();
+            let signs = answer.signs(
+                a,
+                own,
+                self.verdicts.open_episode.and_then(|open| open.tsval),
+                self.sent.sent_at,
+            );
             let why = match () {
                 () if signs.echo == Some(true) => {
                     Some("its ack echoes an earlier timestamp: an earlier copy had arrived")
@@ -269,43 +280,40 @@ impl Half {
         }
     }
 
-    /// What the clock of the other end may be off.
-    fn clock_slack(&self) -> Duration {
-        self.peer_clock.tick() * THRESHOLDS.acked.clock_ticks + THRESHOLDS.acked.clock
-    }
-
     /// The same of the expiry behind a copy; `later` of it were sent since.
-    fn judge_expiry(&mut self, again: u32, expiry: u32, answer: &Answer, signs: &Signs, later: u32) {
-        let (Some(a), Some(e)) = (self.agains.get(again as usize), self.expiries.get_mut(expiry as usize))
-        else {
+    fn judge_expiry(&mut self, again: u32, expiry: u32, answer: &Answer, signs: &AckSigns, later: u32) {
+        let (Some(a), Some(e)) = (
+            self.verdicts.retransmissions.get(again as usize),
+            self.verdicts.expiries.get_mut(expiry as usize),
+        ) else {
             return;
         };
-        let heard = answer.heard;
+        let new_ack = answer.new_ack;
         let (spurious, doubt) = answer.verdict(signs);
         (e.eifel_spurious, e.doubt) = (Some(spurious), doubt);
         e.filled = signs.filled;
-        e.covered_at = Some((heard.at, answer.called_forth));
+        e.covered_at = Some((new_ack.at, answer.called_forth));
         if spurious {
             return;
         }
         if !answer.sack || answer.fin || signs.in_vain {
-            self.covered_now.expiries.push((expiry, later));
+            self.verdicts.covered.expiries.push((expiry, later));
         }
         let (surely, _) = answer.sooner();
         let surely = if signs.filled { 0.0 } else { surely };
-        let before = self.far.filter(|_| heard.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
+        let before =
+            self.path.far.filter(|_| new_ack.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
         // The last copy's arrival is what a duplicate SACK tells of.
-        let in_vain = (signs.in_vain && later == 0).then_some((answer.ack, heard.tsval));
-        self.doubts.truncate(MOST_DOUBTS - 1);
-        self.doubts.insert(0, Doubt { expiry, end: a.end, before, in_vain });
+        let in_vain = (signs.in_vain && later == 0).then_some((answer.ack, new_ack.tsval));
+        self.verdicts.doubts.truncate(MOST_DOUBTS - 1);
+        self.verdicts.doubts.insert(0, Doubt { expiry, end: a.end, before, in_vain });
     }
 
     /// An ack that moves nothing, by the clock of its sender from before a copy could arrive, was held up: it
     /// is the one that was taken for lost.
-    pub(super) fn late(&mut self, ack: u64, tsval: Option<u32>, sent: Option<Instant>) {
-        let slack = self.clock_slack();
-        let expiries = &mut self.expiries;
-        self.doubts.retain(|d| {
+    pub(super) fn late(&mut self, ack: u64, tsval: Option<u32>, sent: Option<Instant>, slack: Duration) {
+        let expiries = &mut self.verdicts.expiries;
+        self.verdicts.doubts.retain(|d| {
             let sooner = sent.zip(d.before).is_some_and(|(sent, before)| sent + slack < before);
             let earlier = |told: Option<u32>| {
                 tsval.zip(told).is_some_and(|(t, told)| (t.wrapping_sub(told) as i32) < 0)
@@ -323,21 +331,25 @@ impl Half {
     /// way, perhaps.
     pub(super) fn duplicate_behind(&mut self, at: Instant, same_window: bool) {
         // Of what was sent upon that ack nothing can tell yet.
-        let soon =
-            self.far.is_some_and(|far| at.since(self.covered_now.at) < far / THRESHOLDS.doubt.soon_part);
+        let soon = self
+            .path
+            .far
+            .is_some_and(|far| at.since(self.verdicts.covered.at) < far / THRESHOLDS.doubt.soon_part);
         let young = same_window
             && self
+                .path
                 .far
-                .zip(self.outstanding.front())
+                .zip(self.sent.outstanding.front())
                 .is_none_or(|(far, p)| at.since(p.first) < far.mul_f64(THRESHOLDS.doubt.young_part));
         if !soon && !young {
-            self.covered_now.expiries.clear();
+            self.verdicts.covered.expiries.clear();
             return;
         }
-        self.covered_now.answers += 1;
-        let Covered { answers, alone, expiries, .. } = &self.covered_now;
+        self.verdicts.covered.answers += 1;
+        let Covered { answers, alone, expiries, .. } = &self.verdicts.covered;
         for (place, later) in expiries {
-            let Some(e) = self.expiries.get_mut(*place as usize).filter(|e| e.eifel_spurious == Some(false))
+            let Some(e) =
+                self.verdicts.expiries.get_mut(*place as usize).filter(|e| e.eifel_spurious == Some(false))
             else {
                 continue;
             };
@@ -355,14 +367,14 @@ impl Half {
     /// The receiver says that it got `start..end` twice (RFC 2883).
     pub(super) fn arrived_twice(&mut self, start: u64, end: u64, at: Instant) {
         // The latest retransmission of any of it of which this was not said yet.
-        let of_it = |a: &Again| {
+        let of_it = |a: &RetransmissionRecord| {
             a.start < end
                 && start < a.end
                 && (a.row.cause.counts() || a.row.cause == Cause::Copy)
                 && at > a.row.at
         };
-        let look_back = self.agains.len().saturating_sub(LOOK_BACK);
-        let recent = &mut self.agains[look_back..];
+        let look_back = self.verdicts.retransmissions.len().saturating_sub(LOOK_BACK);
+        let recent = &mut self.verdicts.retransmissions[look_back..];
         let found =
             recent.iter().rposition(|a| of_it(a) && !a.twice).or_else(|| recent.iter().rposition(of_it));
         let Some(i) = found else {
@@ -374,7 +386,9 @@ impl Half {
         if a.row.needed != Some(false) {
             needless(&mut a.row, "a duplicate SACK says that it arrived twice");
         }
-        if let Some(e) = a.expiry.and_then(|e| self.expiries.get_mut(e as usize)).filter(|_| a.covered) {
+        if let Some(e) =
+            a.expiry.and_then(|e| self.verdicts.expiries.get_mut(e as usize)).filter(|_| a.covered)
+        {
             // Acknowledged before, without a word of this copy: the original's ack came after the timer had
             // expired. But of a copy that filled the gap itself, or was answered just when it arrived, the
             // network may have made another one; that is likelier than an original that was held up just so

@@ -2,7 +2,7 @@
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 
-use super::{Expiry, Half};
+use super::{ExpiryRecord, Half};
 use crate::cause::Situation;
 use crate::report::TimedOut;
 use crate::thresholds::THRESHOLDS;
@@ -18,32 +18,34 @@ impl Half {
         place: Option<u32>,
     ) {
         let (segment, acks, syn) = (&s.segment, &s.acks, s.segment.syn);
-        let packets = |half: &Self, bytes: u64| half.packets(bytes.min(u64::from(u32::MAX)) as u32);
+        let packets = |half: &Self, bytes: u64| half.agreed.packets(bytes.min(u64::from(u32::MAX)) as u32);
         // A whole window is gone without a trace: nothing of it was acknowledged, singly or selectively
         // (M-F11).
         let outage = !syn && s.nothing_lost() && segment.head && !segment.tail;
         let Some(again) = place else { return };
-        let episode = self.episode.map(|e| e.0).filter(|_| !syn);
-        self.expiries.push(Expiry {
+        let episode = self.verdicts.open_episode.map(|e| e.index).filter(|_| !syn);
+        self.verdicts.expiries.push(ExpiryRecord {
             at,
             seq: SeqNumber(start as u32),
             of: if syn { TimedOut::Syn } else { TimedOut::Data },
             waited: s.elapsed.set,
             waited_longer: s.elapsed.progress,
-            chain: self.chain,
+            chain: self.sent.chain,
             maybe_probe,
             certain: true,
             again,
             episode,
             eifel_spurious: segment.below.then(|| {
-                self.advanced_at.is_some_and(|a| at.since(a) < self.near.mul_f64(THRESHOLDS.doubt.under_way))
+                self.heard
+                    .advanced_at
+                    .is_some_and(|a| at.since(a) < self.path.near.mul_f64(THRESHOLDS.doubt.under_way))
             }),
             doubt: Some(if segment.below { "an ack of it was under way" } else { "no ack of it was seen" }),
             filled: false,
             covered_at: None,
             outage,
             repairing: s.sender.recovering && segment.repeated || s.loss_reported(),
-            outstanding: packets(self, self.flight()),
+            outstanding: packets(self, self.space.flight()),
             dup_acks: acks
                 .duplicates
                 .max(packets(self, acks.sacked_above) * u32::from(acks.sacked_above > 0)),
@@ -51,7 +53,7 @@ impl Half {
             pto: s.sender.rtt.map(|(srtt, _)| {
                 srtt * 2 + if segment.sole { THRESHOLDS.probe.delayed_ack } else { Duration::ZERO }
             }),
-            max: self.max,
+            max: self.space.max,
             news: !s.nothing_lost(),
             unprobed: acks.sack
                 && !s.sender.recovering
@@ -61,20 +63,22 @@ impl Half {
                 && !segment.repeated
                 && s.nothing_lost()
                 && !syn,
-            probe_after: self.linux.waits(self.near).0,
-            timeout_after: self.linux.waits(self.near).1,
-            samples: self.linux.samples,
+            probe_after: self.path.linux.waits(self.path.near).0,
+            timeout_after: self.path.linux.waits(self.path.near).1,
+            samples: self.path.linux.samples,
         });
-        self.agains[again as usize].expiry = Some(self.expiries.len() as u32 - 1);
-        self.expired_at = Some(at);
+        self.verdicts.retransmissions[again as usize].expiry = Some(self.verdicts.expiries.len() as u32 - 1);
+        self.sent.expired_at = Some(at);
         // RFC 5681 §3.1: the loss window is one segment.
-        (self.last_round_flight, self.round_flight) = (0, u64::from(s.sender.mss));
-        if let Some((_, point)) = self.episode.as_mut().filter(|_| !syn) {
+        (self.sent.rounds.last_flight, self.sent.rounds.flight) = (0, u64::from(s.sender.mss));
+        if let Some(open) = self.verdicts.open_episode.as_mut().filter(|_| !syn) {
             // Everything outstanding now is in doubt (RFC 6582 §4).
-            *point = self.max;
+            open.end = self.space.max;
         }
-        (self.probed_to, self.probe_again) = (maybe_probe.then_some(self.max), true);
-        if let Some(e) = episode.and_then(|e| self.episodes.get_mut(e as usize)).filter(|_| !maybe_probe) {
+        (self.sent.probe.end, self.sent.probe.repeats) = (maybe_probe.then_some(self.space.max), true);
+        if let Some(e) =
+            episode.and_then(|e| self.verdicts.episodes.get_mut(e as usize)).filter(|_| !maybe_probe)
+        {
             e.timeouts += 1;
         }
     }

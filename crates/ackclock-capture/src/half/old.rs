@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use ackclock_units::{Duration, Instant};
 
 use super::Half;
+use super::sent::Hole;
+use crate::outstanding::Piece;
 use crate::segment::Seen;
-use crate::sent::Piece;
 use crate::thresholds::THRESHOLDS;
 
 /// What is known of earlier copies of a range.
@@ -44,11 +45,11 @@ impl Half {
         // Looked up first: what fills a hole enters the books with it, and is no earlier copy of itself.
         let captured = self.captured(start, end);
         let fills = self.fill_holes(seen, start, end, tsval);
-        self.outstanding.split(start);
-        self.outstanding.split(end);
+        self.sent.outstanding.split(start);
+        self.sent.outstanding.split(end);
         let mut before =
             Before { last: None, copies: 0, again: None, tsval: None, seen: false, sacked: true, bytes: 0 };
-        for p in self.outstanding.overlapping(start, end) {
+        for p in self.sent.outstanding.overlapping(start, end) {
             before.last = before.last.max(Some(p.last));
             before.copies = before.copies.max(p.copies);
             before.again = before.again.max(p.again);
@@ -59,7 +60,7 @@ impl Half {
         }
         before.sacked &= before.bytes > 0;
         if before.last.is_none()
-            && let Some(p) = self.outstanding.remembered(start, end)
+            && let Some(p) = self.sent.outstanding.remembered(start, end)
         {
             (before.last, before.tsval, before.seen) = (Some(p.last), p.tsval, p.seen);
         }
@@ -80,16 +81,16 @@ impl Half {
         if apart <= tick * THRESHOLDS.copies.on_purpose_ticks
             && self.is_sent_on_purpose(seen, start, end, &before)
         {
-            return self.copied(seen, start, end, &before);
+            return self.list_copy(seen, start, end, &before);
         }
         self.repeated(seen, start, end, tsval, &before);
     }
 
     /// The latest copy of a range that was captured so far.
     fn captured(&mut self, start: u64, end: u64) -> Option<Captured> {
-        let latest = self.outstanding.overlapping(start, end).last().copied();
+        let latest = self.sent.outstanding.overlapping(start, end).last().copied();
         latest
-            .or_else(|| self.outstanding.remembered(start, end).copied())
+            .or_else(|| self.sent.outstanding.remembered(start, end).copied())
             .map(|p| Captured { id: p.id, tsval: p.tsval })
     }
 
@@ -112,26 +113,26 @@ impl Half {
     /// What was skipped and comes now: late, or sent again. A packet may fill several holes.
     fn fill_holes(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) -> Fills {
         let mut fills = Fills::Nothing;
-        while let Some(i) = self.holes.iter().position(|h| h.start < end && start < h.end) {
-            let hole = self.holes.swap_remove(i);
+        while let Some(i) = self.sent.holes.iter().position(|h| h.start < end && start < h.end) {
+            let hole = self.sent.holes.swap_remove(i);
             let waited = seen.at.since(hole.at);
             let late = match self.order(seen.id, tsval, Captured { id: hole.id, tsval: hole.tsval }) {
                 // What was sent before the one that overtook it is merely late.
                 Some(order) => order.is_lt(),
                 None => {
                     let by = THRESHOLDS.order;
-                    waited < self.rtt().map_or(by.late, |(srtt, _)| srtt / by.late_part)
+                    waited < self.path.rtt().map_or(by.late, |(srtt, _)| srtt / by.late_part)
                 }
             };
             fills = if late && fills != Fills::Repair { Fills::Late } else { Fills::Repair };
             let (first, last) = (hole.start.max(start), hole.end.min(end));
             for (s, e) in [(hole.start, first), (last, hole.end)] {
                 if s < e {
-                    self.holes.push(super::Hole { start: s, end: e, ..hole });
+                    self.sent.holes.push(Hole { start: s, end: e, ..hole });
                 }
             }
             self.out.unique_bytes += super::segments::payload(&seen.segment, first, last);
-            let first = first.max(self.una);
+            let first = first.max(self.space.una);
             if first < last {
                 let when = if late { seen.at } else { hole.at };
                 let id = seen.id;
@@ -147,7 +148,7 @@ impl Half {
                     seen: late,
                     sacked: false,
                 };
-                self.overrun |= !self.outstanding.insert(piece);
+                self.overrun |= !self.sent.outstanding.insert(piece);
             }
         }
         self.out.reordered += u64::from(fills == Fills::Late);
@@ -166,8 +167,8 @@ impl Half {
         let since = seen.at.since(last);
         let known = captured.id != 0 && seen.id != 0;
         let by = THRESHOLDS.order;
-        let at_sender = self.far.is_none_or(|far| self.near < far / by.at_sender_part);
-        let soon = match self.rtt() {
+        let at_sender = self.path.far.is_none_or(|far| self.path.near < far / by.at_sender_part);
+        let soon = match self.path.rtt() {
             // No network lies between that could have made a copy.
             _ if at_sender => Duration::ZERO,
             Some((srtt, _)) => srtt.mul_f64(by.duplicate_part),

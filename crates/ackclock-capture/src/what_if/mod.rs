@@ -19,7 +19,7 @@ use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
 pub(crate) use settle::{Evidence, settle};
 
-use crate::sent::Piece;
+use crate::outstanding::Piece;
 
 /// A timer that follows a sender.
 #[derive(Debug)]

@@ -6,14 +6,14 @@ use ackclock_units::{Duration, Instant};
 use super::attempts::{Attempt, Attempts};
 use super::{Mark, Stall, WhatIf};
 use crate::counted::overlaps_once;
-use crate::half::{Again, Expiry};
+use crate::half::{ExpiryRecord, RetransmissionRecord};
 use crate::report::{self, PathWas, Stalled, TimedOut};
 use crate::thresholds::THRESHOLDS;
 
 /// What the judgement of a direction's stalls rests on.
 pub(crate) struct Evidence<'a> {
-    pub agains: &'a [Again],
-    pub expiries: &'a [Expiry],
+    pub agains: &'a [RetransmissionRecord],
+    pub expiries: &'a [ExpiryRecord],
     /// The timeout of each expiry; `None` for those that were probes after all.
     pub rtos: &'a [Option<Duration>],
     pub packets: u64,

@@ -6,7 +6,7 @@ use crate::report::{Retransmission, TimedOut};
 
 /// A retransmission with what is needed to judge it later.
 #[derive(Debug)]
-pub(crate) struct Again {
+pub(crate) struct RetransmissionRecord {
     pub row: Retransmission,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Again {
 
 /// An expiry of the retransmission timer, or a probe that looks like one.
 #[derive(Debug)]
-pub(crate) struct Expiry {
+pub(crate) struct ExpiryRecord {
     pub at: Instant,
     pub seq: SeqNumber,
     pub of: TimedOut,

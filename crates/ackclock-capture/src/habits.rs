@@ -25,7 +25,7 @@ impl Habits {
     pub(crate) fn backoff(half: &Half) -> Self {
         let mut habits = Self { silences: half.gaps.signs, ..Self::default() };
         for pair in half.verdicts.expiries.windows(2).filter(|p| {
-            p[0].chain == p[1].chain && !p[0].maybe_probe && p[0].outstanding < THRESHOLDS.segments.thin
+            p[0].chain == p[1].chain && !p[0].probe.maybe && p[0].state.segments < THRESHOLDS.segments.thin
         }) {
             let grows = &(pair[1].waited.as_secs_f64() / pair[0].waited.as_secs_f64().max(1e-9));
             habits.doubled += u32::from(THRESHOLDS.backoff.doubled.contains(grows));
@@ -44,7 +44,7 @@ impl Habits {
             match by_timer(half, i, self.may_be_linear()) {
                 Some(Told { probe: true, certain: true, .. }) => habits.probes += 1,
                 Some(Told { probe: false, certain: true, .. }) => habits.never += 1,
-                _ => habits.never += u32::from(e.unprobed),
+                _ => habits.never += u32::from(e.probe.missing),
             }
         }
         habits
@@ -96,7 +96,7 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
     let others = all.together();
     for (i, told) in told.into_iter().enumerate() {
         let e = &half.verdicts.expiries[i];
-        if !e.maybe_probe {
+        if !e.probe.maybe {
             continue;
         }
         let guess = |probe, why| Told { probe, certain: false, why };
@@ -116,7 +116,7 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
                     false => guess(false, "it did not come when a probe is due"),
                 }),
         };
-        let (again, episode) = (e.again as usize, e.episode);
+        let (again, episode) = (e.retransmission as usize, e.episode);
         let row = &mut half.verdicts.retransmissions[again].row;
         row.cause = if told.probe { Cause::TailLossProbe } else { Cause::Timeout };
         let doubt = if told.certain {
@@ -125,7 +125,7 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
             ", which is not certain: the other would have come at the same time"
         };
         row.evidence = format!("{}; {}{doubt}", row.evidence, told.why);
-        half.verdicts.expiries[i].certain = told.certain;
+        half.verdicts.expiries[i].probe.settled = told.certain;
         if let Some(e) =
             episode.and_then(|e| half.verdicts.episodes.get_mut(e as usize)).filter(|_| !told.probe)
         {
@@ -146,7 +146,7 @@ struct Told {
 /// A timer that backs off doubles its wait, one that follows a probe does not. Of Linux both waits are known,
 /// more or less.
 fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
-    let e = half.verdicts.expiries.get(i).filter(|e| e.maybe_probe)?;
+    let e = half.verdicts.expiries.get(i).filter(|e| e.probe.maybe)?;
     let after = |n: usize| half.verdicts.expiries.get(i + n).filter(|n| n.chain == e.chain);
     let (next, third) = (after(1), after(2));
     let told = |probe, certain, why| Some(Told { probe, certain, why });
@@ -156,22 +156,22 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
         let before = i
             .checked_sub(1)
             .and_then(|j| half.verdicts.expiries.get(j))
-            .filter(|b| b.samples == e.samples && b.chain != e.chain);
+            .filter(|b| b.linux.samples == e.linux.samples && b.chain != e.chain);
         let linear: &[bool] = if may_be_linear { &[false, true] } else { &[false] };
         let fits = |probe: bool, linear: bool| {
             let factor = if linear { 1 } else { 2 };
             let known = match before {
                 // A host that probes did so before too, and backed off from nothing then.
-                Some(b) if probe && b.maybe_probe => [Some(e.timeout_after), Some(b.waited)],
+                Some(b) if probe && b.probe.maybe => [Some(e.linux.timeout), Some(b.waited)],
                 Some(b) => [Some(b.waited * factor), None],
-                None => [Some(e.timeout_after), None],
+                None => [Some(e.linux.timeout), None],
             };
             // Until the first sample behind the handshake, Linux may have a longer one from what it remembers
             // of earlier connections.
             let remembered = |wait: Option<Duration>| {
                 wait.filter(|w| {
-                    e.samples == 0
-                        || e.samples == 1 && *w > e.timeout_after.mul_f64(THRESHOLDS.backoff.earliest)
+                    e.linux.samples == 0
+                        || e.linux.samples == 1 && *w > e.linux.timeout.mul_f64(THRESHOLDS.backoff.earliest)
                 })
             };
             let bases = known
@@ -180,7 +180,7 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
                 .flatten();
             bases.into_iter().any(|base| {
                 let (first, second) =
-                    if probe { (e.probe_after.min(base), base) } else { (base, base * factor) };
+                    if probe { (e.linux.probe.min(base), base) } else { (base, base * factor) };
                 is(e.waited, first)
                     && next.is_none_or(|n| is(n.waited, second))
                     && third.is_none_or(|t| is(t.waited, second * factor))
@@ -208,7 +208,7 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
     let next = next?;
     let grows = next.waited.as_secs_f64() / e.waited.as_secs_f64().max(1e-9);
     // Where a probe is due well before the timeout, the timeout after it is longer than the probe's wait too.
-    let same = e.timeout_after <= e.probe_due().mul_f64(THRESHOLDS.backoff.near_probe);
+    let same = e.linux.timeout <= e.probe_due().mul_f64(THRESHOLDS.backoff.near_probe);
     let by = THRESHOLDS.backoff;
     if by.doubled_after_probe.contains(&grows) && (same || !e.came_when_due()) {
         told(false, !half.sent.identified, TWICE)
@@ -232,7 +232,7 @@ fn is(wait: Duration, due: Duration) -> bool {
 
 impl ExpiryRecord {
     fn probe_due(&self) -> Duration {
-        self.probe_after.min(self.timeout_after)
+        self.linux.probe.min(self.linux.timeout)
     }
 
     fn came_when_due(&self) -> bool {

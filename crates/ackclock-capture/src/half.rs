@@ -2,6 +2,7 @@
 
 mod acks;
 mod agreed;
+mod answer;
 mod copies;
 mod covered;
 mod expiry;

@@ -37,9 +37,9 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     let mut rtos = vec![None; half.verdicts.expiries.len()];
     for (i, (e, told)) in half.verdicts.expiries.iter().zip(&mut rtos).enumerate() {
         // One that is not certain leaves the rounds of all behind it open.
-        sure = e.certain && (sure || of_probes != Some(e.chain));
+        sure = e.probe.settled && (sure || of_probes != Some(e.chain));
         of_probes = Some(e.chain);
-        if half.verdicts.retransmissions[e.again as usize].row.cause == Cause::TailLossProbe {
+        if half.verdicts.retransmissions[e.retransmission as usize].row.cause == Cause::TailLossProbe {
             continue;
         }
         round = if chain == Some(e.chain) { round + 1 } else { 1 };
@@ -47,7 +47,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         if let Some(episode) = e.episode.and_then(|i| half.verdicts.episodes.get_mut(i as usize)) {
             episode.class = LossClass::NonCa;
             episode.rounds = episode.rounds.max(round);
-            episode.outage |= e.outage;
+            episode.outage |= e.state.outage;
         }
         let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(THRESHOLDS.timer.part_of_certain)) {
             e.waited_longer
@@ -55,9 +55,9 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             e.waited
         };
         *told = Some(rto);
-        let doubt = e.doubt.filter(|_| !answered_in_time(e, half.path.far));
+        let doubt = e.verdict.doubt.filter(|_| !answered_in_time(e, half.path.far));
         if let Some(why) = doubt.filter(|_| whole) {
-            let row = &mut half.verdicts.retransmissions[e.again as usize].row;
+            let row = &mut half.verdicts.retransmissions[e.retransmission as usize].row;
             row.evidence = format!(
                 "{}; whether a longer timer would have avoided it is not certain: {why}",
                 row.evidence
@@ -70,9 +70,9 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             round,
             round_certain: sure && whole,
             rto,
-            eifel_spurious: e.eifel_spurious,
+            eifel_spurious: e.verdict.eifel_spurious,
             eifel_certain: doubt.is_none() && whole,
-            outage: e.outage,
+            outage: e.state.outage,
             remedy: None,
         };
         let alone = round == 1
@@ -80,10 +80,10 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
                 .verdicts
                 .expiries
                 .get(i + 1)
-                .is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
-        let needed = half.verdicts.retransmissions[e.again as usize].row.needed != Some(false);
-        let remedy = if alone && needed && e.eifel_spurious != Some(true) {
-            remedy(e, rto, half.space.max > e.max)
+                .is_none_or(|next| next.chain != e.chain || next.verdict.eifel_spurious == Some(true));
+        let needed = half.verdicts.retransmissions[e.retransmission as usize].row.needed != Some(false);
+        let remedy = if alone && needed && e.verdict.eifel_spurious != Some(true) {
+            remedy(e, rto, half.space.max > e.state.max)
         } else {
             None
         };
@@ -145,25 +145,31 @@ fn answered_in_time(e: &ExpiryRecord, far: Option<Duration>) -> bool {
     let in_time = |(at, far): (Duration, Duration)| {
         at >= far / by.syn_part && at <= far.mul_f64(by.syn_rtts) + by.syn_margin
     };
-    let took = e.covered_at.map(|(at, _)| at.since(e.at));
-    e.of == TimedOut::Syn && e.eifel_spurious == Some(false) && took.zip(far).is_some_and(in_time)
+    let took = e.verdict.covered_at.map(|(at, _)| at.since(e.at));
+    e.of == TimedOut::Syn && e.verdict.eifel_spurious == Some(false) && took.zip(far).is_some_and(in_time)
 }
 
 /// What would have repaired the loss before this expiry, whose own retransmission arrived. `more`: the sender
 /// had more to send.
 fn remedy(e: &ExpiryRecord, rto: Duration, more: bool) -> Option<Remedy> {
-    let heard = e.dup_acks;
+    let heard = e.state.dup_acks;
     match () {
         () if e.of == TimedOut::Syn => None,
         // RFC 8985 §7.2, §7.3: the probe is due before the timeout and calls forth an ack.
-        () if !e.news && !e.no_probe && e.pto.is_some_and(|pto| pto < rto) => Some(Remedy::Probe),
+        () if !e.state.news && !e.probe.no_other && e.probe.pto.is_some_and(|pto| pto < rto) => {
+            Some(Remedy::Probe)
+        }
         // RFC 5827 §3.1: fewer than four segments outstanding, nothing else to send, and all but one of them
         // heard of.
-        () if e.news && !more && (2..4).contains(&e.outstanding) && heard + 1 >= e.outstanding => {
+        () if e.state.news
+            && !more
+            && (2..4).contains(&e.state.segments)
+            && heard + 1 >= e.state.segments =>
+        {
             Some(Remedy::EarlyRetransmit)
         }
         // RFC 3042 §2: the first two duplicate acks let new segments out.
-        () if e.news && more && (1..3).contains(&heard) => Some(Remedy::LimitedTransmit),
+        () if e.state.news && more && (1..3).contains(&heard) => Some(Remedy::LimitedTransmit),
         () => None,
     }
 }

@@ -2,7 +2,8 @@
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 
-use super::{ExpiryRecord, Half};
+use super::Half;
+use super::records::{ExpiryRecord, ExpiryState, ExpiryVerdict, LinuxWaits, ProbeQuestion};
 use crate::cause::Situation;
 use crate::report::TimedOut;
 use crate::thresholds::THRESHOLDS;
@@ -18,54 +19,62 @@ impl Half {
         place: Option<u32>,
     ) {
         let (segment, acks, syn) = (&s.segment, &s.acks, s.segment.syn);
-        let packets = |half: &Self, bytes: u64| half.agreed.packets(bytes.min(u64::from(u32::MAX)) as u32);
+        let agreed = self.agreed;
+        let packets = |bytes: u64| agreed.packets(bytes.min(u64::from(u32::MAX)) as u32);
+        let sacked_segments = if acks.sacked_above > 0 { packets(acks.sacked_above) } else { 0 };
         // A whole window is gone without a trace: nothing of it was acknowledged, singly or selectively
         // (M-F11).
         let outage = !syn && s.nothing_lost() && segment.head && !segment.tail;
         let Some(again) = place else { return };
         let episode = self.verdicts.open_episode.map(|e| e.index).filter(|_| !syn);
+        let (probe_wait, timeout) = self.path.linux.waits(self.path.near);
+        let delayed_ack = if segment.sole { THRESHOLDS.probe.delayed_ack } else { Duration::ZERO };
+        let under_way = self
+            .heard
+            .advanced_at
+            .is_some_and(|advanced| at.since(advanced) < self.path.near.mul_f64(THRESHOLDS.doubt.under_way));
         self.verdicts.expiries.push(ExpiryRecord {
             at,
             seq: SeqNumber(start as u32),
             of: if syn { TimedOut::Syn } else { TimedOut::Data },
+            retransmission: again,
+            episode,
+            chain: self.sent.chain,
             waited: s.elapsed.set,
             waited_longer: s.elapsed.progress,
-            chain: self.sent.chain,
-            maybe_probe,
-            certain: true,
-            again,
-            episode,
-            eifel_spurious: segment.below.then(|| {
-                self.heard
-                    .advanced_at
-                    .is_some_and(|a| at.since(a) < self.path.near.mul_f64(THRESHOLDS.doubt.under_way))
-            }),
-            doubt: Some(if segment.below { "an ack of it was under way" } else { "no ack of it was seen" }),
-            filled: false,
-            covered_at: None,
-            outage,
-            repairing: s.sender.recovering && segment.repeated || s.loss_reported(),
-            outstanding: packets(self, self.space.flight()),
-            dup_acks: acks
-                .duplicates
-                .max(packets(self, acks.sacked_above) * u32::from(acks.sacked_above > 0)),
-            no_probe: s.sender.probed || !acks.sack,
-            pto: s.sender.rtt.map(|(srtt, _)| {
-                srtt * 2 + if segment.sole { THRESHOLDS.probe.delayed_ack } else { Duration::ZERO }
-            }),
-            max: self.space.max,
-            news: !s.nothing_lost(),
-            unprobed: acks.sack
-                && !s.sender.recovering
-                && segment.head
-                && !segment.sole
-                && !s.sender.probed
-                && !segment.repeated
-                && s.nothing_lost()
-                && !syn,
-            probe_after: self.path.linux.waits(self.path.near).0,
-            timeout_after: self.path.linux.waits(self.path.near).1,
-            samples: self.path.linux.samples,
+            probe: ProbeQuestion {
+                maybe: maybe_probe,
+                settled: true,
+                no_other: s.sender.probed || !acks.sack,
+                missing: acks.sack
+                    && !s.sender.recovering
+                    && segment.head
+                    && !segment.sole
+                    && !s.sender.probed
+                    && !segment.repeated
+                    && s.nothing_lost()
+                    && !syn,
+                pto: s.sender.rtt.map(|(srtt, _)| srtt * 2 + delayed_ack),
+            },
+            linux: LinuxWaits { probe: probe_wait, timeout, samples: self.path.linux.samples },
+            state: ExpiryState {
+                outage,
+                news: !s.nothing_lost(),
+                dup_acks: acks.duplicates.max(sacked_segments),
+                repairing: s.sender.recovering && segment.repeated || s.loss_reported(),
+                segments: packets(self.space.flight()),
+                max: self.space.max,
+            },
+            verdict: ExpiryVerdict {
+                eifel_spurious: segment.below.then_some(under_way),
+                doubt: Some(if segment.below {
+                    "an ack of it was under way"
+                } else {
+                    "no ack of it was seen"
+                }),
+                filled: false,
+                covered_at: None,
+            },
         });
         self.verdicts.retransmissions[again as usize].expiry = Some(self.verdicts.expiries.len() as u32 - 1);
         self.sent.expired_at = Some(at);

@@ -82,7 +82,7 @@ impl Half {
         let ssthresh =
             self.verdicts.episodes.last().map_or(u64::MAX, |e| (e.flight / 2).max(2 * u64::from(mss)));
         let expiries = self.verdicts.expiries.len() as u32;
-        let in_vain = self.verdicts.expiries.last().is_some_and(|e| e.eifel_spurious == Some(true));
+        let in_vain = self.verdicts.expiries.last().is_some_and(|e| e.verdict.eifel_spurious == Some(true));
         let a = Advance {
             heard,
             head: b.head,

@@ -75,7 +75,7 @@ impl Half {
             episode: None,
             expiry: None,
             covered: true,
-            twice: false,
+            dsacked: false,
         });
     }
 }

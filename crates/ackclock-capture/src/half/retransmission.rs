@@ -60,7 +60,7 @@ impl Half {
             episode: self.verdicts.open_episode.map(|e| e.index).filter(|_| cause.counts() && !syn),
             expiry: None,
             covered: false,
-            twice: false,
+            dsacked: false,
         };
         let place = self.list(again);
         for p in self.sent.outstanding.overlapping(start, end) {
@@ -130,7 +130,7 @@ impl Half {
             episode: None,
             expiry: None,
             covered: true,
-            twice: false,
+            dsacked: false,
         });
     }
 }

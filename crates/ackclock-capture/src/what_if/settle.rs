@@ -67,14 +67,15 @@ pub(crate) fn settle(w: &WhatIf, timings: &[Timing], e: &Evidence<'_>) -> Vec<re
     for s in &w.stalls {
         inside[s.expiries.0 as usize..s.expiries.1 as usize].fill(true);
     }
-    let outside = all.clone().filter(|(i, _, x)| x.eifel_spurious != Some(true) && !inside[*i as usize]);
+    let outside =
+        all.clone().filter(|(i, _, x)| x.verdict.eifel_spurious != Some(true) && !inside[*i as usize]);
     let apart = outside.fold(Duration::ZERO, |sum, (_, rto, _)| sum + rto);
     let mut run = report::WhatIf { timer: AS_RUN.to_owned(), ..report::WhatIf::default() };
     run.stalls = cases.iter().filter(|c| !c.expiries.is_empty()).map(Case::as_run).collect();
     run.sum(apart);
     (run.timeouts, run.spurious) = (
         all.clone().count() as u64,
-        all.clone().filter(|(.., x)| x.eifel_spurious == Some(true)).count() as u64,
+        all.clone().filter(|(.., x)| x.verdict.eifel_spurious == Some(true)).count() as u64,
     );
     let mut rows = vec![run];
     let mut followers = w.followers.iter().enumerate();
@@ -120,7 +121,7 @@ impl<'a> Case<'a> {
         copies.reverse();
         // An ack was lost where the data had arrived, and no longer timer would have helped: the
         // retransmission called forth the next.
-        let ack_lost = of_it().any(|(x, _)| x.eifel_spurious == Some(false));
+        let ack_lost = of_it().any(|(x, _)| x.verdict.eifel_spurious == Some(false));
         let vain = !ack_lost && copies.iter().all(|a| a.row.needed == Some(false));
         let heard = stall.heard.unwrap_or(Instant::FAR_FUTURE);
         // What was sent less than a round trip before the ack cannot have called it forth.
@@ -152,9 +153,10 @@ impl<'a> Case<'a> {
         let first = of_it().find(|(_, rto)| rto.is_some()).map(|(x, _)| x);
         let n = if let End::Timeout(n) = end { n } else { expiries.len() as u64 };
         let path = match first {
-            Some(x) if x.news => PathWas::Alive,
-            Some(x) if n > 0 && (x.outage || n > 1) => {
-                let together = n - 1 + if x.outage { u64::from(x.outstanding).saturating_sub(1) } else { 0 };
+            Some(x) if x.state.news => PathWas::Alive,
+            Some(x) if n > 0 && (x.state.outage || n > 1) => {
+                let together =
+                    n - 1 + if x.state.outage { u64::from(x.state.segments).saturating_sub(1) } else { 0 };
                 if by_chance(lost.saturating_sub(n), e.packets, together) {
                     PathWas::Alive
                 } else {
@@ -174,7 +176,7 @@ impl<'a> Case<'a> {
         let probed = of_it()
             .find(|(x, rto)| rto.is_none() && expiries.first().is_none_or(|first| x.at < first.0))
             .map(|(x, _)| x.at);
-        let repairing = first.is_some_and(|x| x.repairing);
+        let repairing = first.is_some_and(|x| x.state.repairing);
         Self { stall, end, path, repaired, last_lost, expiries, probed, repairing, ack_lost, waited }
     }
 

@@ -8,13 +8,13 @@ pub(crate) use self::evidence::{silence, span};
 pub(crate) use self::rules::rule_for;
 pub(crate) use self::situation::{AcksHeard, Elapsed, Resent, SenderState, Situation};
 
-/// Why a segment was sent again.
+/// Why a segment was retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cause {
-    /// The retransmission timer expired.
+    /// The retransmission timer fired.
     #[default]
     Timeout,
-    /// Acks that followed a timeout released it.
+    /// Acks in the recovery from a timeout let it out.
     AfterTimeout,
     /// The third duplicate ack, or a partial ack in the recovery that followed.
     Fast,
@@ -26,7 +26,7 @@ pub enum Cause {
     Rack,
     /// A tail loss probe (RFC 8985 §7).
     TailLossProbe,
-    /// A SYN or SYN-ACK again.
+    /// A retransmitted SYN or SYN-ACK.
     Syn,
     /// A probe of a closed window (RFC 9293 §3.8.6.1).
     ZeroWindowProbe,

@@ -52,9 +52,9 @@ pub(crate) struct Flow {
     hops: [u8; 2],
     numbers: [Numbers; 2],
     copies: [u64; 2],
-    /// How many of them are SYNs, and the SYN-ACKs that they may have called forth.
+    /// How many of them are SYNs, and the SYN-ACKs that may answer them.
     syn_copies: [usize; 2],
-    answers_again: [Vec<Retransmission>; 2],
+    repeated_syn_acks: [Vec<Retransmission>; 2],
     /// Its packets, where they are wanted.
     pub listing: Option<Listing>,
     /// There is room for another one.
@@ -98,7 +98,7 @@ impl Flow {
             numbers: [Numbers::default(); 2],
             copies: [0; 2],
             syn_copies: [0; 2],
-            answers_again: [Vec::new(), Vec::new()],
+            repeated_syn_acks: [Vec::new(), Vec::new()],
             listing: None,
             may_list_packets: true,
             before: None,
@@ -234,8 +234,8 @@ impl Flow {
         }
         if !s.flags.has(Flags::ACK) {
             self.syn_copies[side] += 1;
-        } else if self.answers_again[side].len() < self.syn_copies[1 - side].min(MOST_ANSWERS) {
-            self.answers_again[side].push(Retransmission {
+        } else if self.repeated_syn_acks[side].len() < self.syn_copies[1 - side].min(MOST_ANSWERS) {
+            self.repeated_syn_acks[side].push(Retransmission {
                 at: seen.at,
                 seq: s.seq,
                 packets: 1,
@@ -321,7 +321,7 @@ impl Flow {
         }
         // Where the capture doubles packets, it doubled the SYN and the answer alike.
         let doubled = self.doubles_packets();
-        let answers = if doubled { Default::default() } else { std::mem::take(&mut self.answers_again) };
+        let answers = if doubled { Default::default() } else { std::mem::take(&mut self.repeated_syn_acks) };
         for (copies, answers) in self.copies.iter_mut().zip(&answers) {
             *copies -= answers.len() as u64;
         }
@@ -415,5 +415,5 @@ impl Flow {
     }
 }
 
-/// SYN-ACKs kept that copies of a SYN may have called forth.
+/// SYN-ACKs kept that may answer copies of a SYN.
 const MOST_ANSWERS: usize = 16;

@@ -314,7 +314,7 @@ impl Gaps {
             return None;
         }
         let numbered = self.numbered();
-        let again = match a.content {
+        let sent_before = match a.content {
             // Sent before, and lost: its number is one that was left out. Without numbers nothing tells it
             // from data that was written later.
             Content::Next => numbered && self.copies(a) > 0,
@@ -325,7 +325,7 @@ impl Gaps {
             }
             _ => repeats,
         };
-        if !again {
+        if !sent_before {
             return None;
         }
         let tail = match a.content {

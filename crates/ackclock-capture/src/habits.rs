@@ -1,4 +1,5 @@
-//! Probe or expiry? What one sender's timer and its whole host tell of a single segment that was sent again.
+//! Probe or expiry? What one sender's timer and its whole host tell of a single segment that was
+//! retransmitted.
 
 use ackclock_units::Duration;
 
@@ -42,8 +43,8 @@ impl Habits {
         let mut habits = Self { probes, ..Self::default() };
         for (i, e) in half.verdicts.expiries.iter().enumerate() {
             match by_timer(half, i, self.may_be_linear()) {
-                Some(Told { probe: true, certain: true, .. }) => habits.probes += 1,
-                Some(Told { probe: false, certain: true, .. }) => habits.never += 1,
+                Some(ProbeVerdict { probe: true, certain: true, .. }) => habits.probes += 1,
+                Some(ProbeVerdict { probe: false, certain: true, .. }) => habits.never += 1,
                 _ => habits.never += u32::from(e.probe.missing),
             }
         }
@@ -88,23 +89,25 @@ impl Habits {
     }
 }
 
-/// A single segment that is sent again after a silence: a tail loss probe, or the timer's expiry? What else
-/// its sender did tells.
+/// A single segment that is retransmitted after a silence: a tail loss probe, or the timer's expiry? What
+/// else its sender did tells.
 pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
-    let told: Vec<_> =
+    let verdict: Vec<_> =
         (0..half.verdicts.expiries.len()).map(|i| by_timer(half, i, elsewhere.may_be_linear())).collect();
     let others = all.together();
-    for (i, told) in told.into_iter().enumerate() {
+    for (i, verdict) in verdict.into_iter().enumerate() {
         let e = &half.verdicts.expiries[i];
         if !e.probe.maybe {
             continue;
         }
-        let guess = |probe, why| Told { probe, certain: false, why };
-        let told = match (told.filter(|t| t.certain), elsewhere.plain_verdict()) {
-            (Some(told), _) => told,
-            (None, Some(true)) => Told { probe: true, certain: true, why: "its host probes" },
-            (None, Some(false)) => Told { probe: false, certain: true, why: "its host does not probe" },
-            (None, None) => told
+        let guess = |probe, why| ProbeVerdict { probe, certain: false, why };
+        let verdict = match (verdict.filter(|t| t.certain), elsewhere.plain_verdict()) {
+            (Some(verdict), _) => verdict,
+            (None, Some(true)) => ProbeVerdict { probe: true, certain: true, why: "its host probes" },
+            (None, Some(false)) => {
+                ProbeVerdict { probe: false, certain: true, why: "its host does not probe" }
+            }
+            (None, None) => verdict
                 .or_else(|| match elsewhere.beside(others)? {
                     true => Some(guess(true, "its host, or others in this capture, probe elsewhere")),
                     false => {
@@ -118,16 +121,16 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
         };
         let (again, episode) = (e.retransmission as usize, e.episode);
         let row = &mut half.verdicts.retransmissions[again].row;
-        row.cause = if told.probe { Cause::TailLossProbe } else { Cause::Timeout };
-        let doubt = if told.certain {
+        row.cause = if verdict.probe { Cause::TailLossProbe } else { Cause::Timeout };
+        let doubt = if verdict.certain {
             ""
         } else {
             ", which is not certain: the other would have come at the same time"
         };
-        row.evidence = format!("{}; {}{doubt}", row.evidence, told.why);
-        half.verdicts.expiries[i].probe.settled = told.certain;
+        row.evidence = format!("{}; {}{doubt}", row.evidence, verdict.why);
+        half.verdicts.expiries[i].probe.settled = verdict.certain;
         if let Some(e) =
-            episode.and_then(|e| half.verdicts.episodes.get_mut(e as usize)).filter(|_| !told.probe)
+            episode.and_then(|e| half.verdicts.episodes.get_mut(e as usize)).filter(|_| !verdict.probe)
         {
             e.timeouts += 1;
         }
@@ -136,7 +139,7 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
 
 /// What the times of one expiry and of those around it tell.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct ProbeVerdict {
     probe: bool,
     /// The other is excluded.
     certain: bool,
@@ -145,11 +148,11 @@ struct Told {
 
 /// A timer that backs off doubles its wait, one that follows a probe does not. Of Linux both waits are known,
 /// more or less.
-fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
+fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<ProbeVerdict> {
     let e = half.verdicts.expiries.get(i).filter(|e| e.probe.maybe)?;
     let after = |n: usize| half.verdicts.expiries.get(i + n).filter(|n| n.chain == e.chain);
     let (next, third) = (after(1), after(2));
-    let told = |probe, certain, why| Some(Told { probe, certain, why });
+    let verdict = |probe, certain, why| Some(ProbeVerdict { probe, certain, why });
     if half.sent.identified {
         // Without a valid sample since the last expiry, its backoff is still in force (RFC 6298 §5.7, Karn's
         // rule).
@@ -189,14 +192,14 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
         let [probe, expiry] = [true, false].map(|probe| linear.iter().any(|l| fits(probe, *l)));
         match (probe, expiry) {
             (true, false) => {
-                return told(
+                return verdict(
                     true,
                     true,
                     next.map_or("it came when a probe was due, and too soon for the timer", |_| SAME),
                 );
             }
             (false, true) => {
-                return told(
+                return verdict(
                     false,
                     true,
                     next.map_or("it came when the timer was due, and too late for a probe", |_| TWICE),
@@ -211,9 +214,9 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
     let same = e.linux.timeout <= e.probe_due().mul_f64(THRESHOLDS.backoff.near_probe);
     let by = THRESHOLDS.backoff;
     if by.doubled_after_probe.contains(&grows) && (same || !e.came_when_due()) {
-        told(false, !half.sent.identified, TWICE)
+        verdict(false, !half.sent.identified, TWICE)
     } else if by.same_after_probe.contains(&grows) && half.sent.identified {
-        told(true, false, SAME)
+        verdict(true, false, SAME)
     } else {
         None
     }

@@ -1,4 +1,4 @@
-//! Captures taken apart without the engine: who talked to whom, what was sent again and why, what it cost.
+//! Captures taken apart without the engine: who talked to whom, what was retransmitted and why, what it cost.
 //!
 //! [`read`] gives packets, [`Analysis`] makes connections of them, and a [`Report`] says what was found.
 //! Everything streams; what is kept is bounded ([`MOST_CONNECTIONS`], [`MOST_PIECES`], [`MOST_LISTED`],
@@ -33,7 +33,7 @@ mod what_if;
 
 pub use analysis::{Analysis, MOST_CONNECTIONS, MOST_LISTED, MOST_PACKETS, MOST_PIECES};
 pub use cause::Cause;
-pub use counted::Told;
+pub use counted::TimeoutByRule;
 pub use error::CaptureError;
 pub use report::{
     Connection, Direction, Episode, PathWas, Remedy, Report, Retransmission, Sample, Shares, Stalled,

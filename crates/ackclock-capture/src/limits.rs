@@ -87,7 +87,7 @@ impl Limits {
         *to += passed;
     }
 
-    /// What was waited for since the last progress is known now: no timer expired in it.
+    /// What was waited for since the last progress is known now: no timer fired in it.
     fn settle(&mut self) {
         self.spent.handshake += std::mem::take(&mut self.handshake);
         self.spent.receiver_window += std::mem::take(&mut self.receiver);

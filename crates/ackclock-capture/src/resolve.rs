@@ -35,7 +35,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     let (mut chain, mut round, mut sure) = (None, 0, true);
     let mut of_probes = None;
     let mut rtos = vec![None; half.verdicts.expiries.len()];
-    for (i, (e, told)) in half.verdicts.expiries.iter().zip(&mut rtos).enumerate() {
+    for (i, (e, slot)) in half.verdicts.expiries.iter().zip(&mut rtos).enumerate() {
         // One that is not certain leaves the rounds of all behind it open.
         sure = e.probe.settled && (sure || of_probes != Some(e.chain));
         of_probes = Some(e.chain);
@@ -54,7 +54,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         } else {
             e.waited
         };
-        *told = Some(rto);
+        *slot = Some(rto);
         let doubt = e.verdict.doubt.filter(|_| !answered_in_time(e, half.path.far));
         if let Some(why) = doubt.filter(|_| whole) {
             let row = &mut half.verdicts.retransmissions[e.retransmission as usize].row;
@@ -94,7 +94,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     // what others would have done.
     if let (Some(w), Some(asked), View::Sender) = (&half.following.timers, &half.following.asked, out.view) {
         let evidence = Evidence {
-            agains: &half.verdicts.retransmissions,
+            retransmissions: &half.verdicts.retransmissions,
             expiries: &half.verdicts.expiries,
             rtos: &rtos,
             packets: out.data_packets,
@@ -109,7 +109,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             e.losses += u32::from(!unneeded);
             e.lost_bytes += if unneeded { 0 } else { u64::from(a.row.len) };
             let lost = !(unneeded && a.row.cause == Cause::TailLossProbe);
-            // Until something else than a probe in vain is found in it.
+            // Until something else than a spurious probe is found in it.
             e.nothing_lost = e.nothing_lost || !lost && e.retransmissions == 1;
         }
     }
@@ -138,7 +138,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     (out, half.overrun)
 }
 
-/// A SYN that was sent again was answered after a round trip, as is known in the end: neither sooner, nor
+/// A SYN that was retransmitted was answered after a round trip, as is known in the end: neither sooner, nor
 /// held up.
 fn answered_in_time(e: &ExpiryRecord, far: Option<Duration>) -> bool {
     let by = THRESHOLDS.doubt;
@@ -155,7 +155,7 @@ fn remedy(e: &ExpiryRecord, rto: Duration, more: bool) -> Option<Remedy> {
     let heard = e.state.dup_acks;
     match () {
         () if e.of == TimedOut::Syn => None,
-        // RFC 8985 §7.2, §7.3: the probe is due before the timeout and calls forth an ack.
+        // RFC 8985 §7.2, §7.3: the probe is due before the timeout, and its ack tells of the loss.
         () if !e.state.news && !e.probe.no_other && e.probe.pto.is_some_and(|pto| pto < rto) => {
             Some(Remedy::Probe)
         }

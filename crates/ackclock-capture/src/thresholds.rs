@@ -1,10 +1,10 @@
 //! Every threshold that decides a cause or a verdict, with its source: an RFC, a measurement, or a choice and
 //! the reason for it.
 //!
-//! What is chosen was kept because of the scores on captures of Linux with the kernel's own events beside them
-//! (the example `kernel_captures` of `ackclock-drive`; docs/captures.md has the scores and the seeds that were
-//! looked at). How much is kept in memory at most is not here: such limits (`MOST_...`) stand beside what they
-//! limit.
+//! What is chosen was kept because of the scores on captures of Linux with the kernel's own events beside
+//! them (the example `kernel_captures` of `ackclock-drive`; docs/captures.md has the scores and the seeds
+//! that were looked at). How much is kept in memory at most is not here: such limits (`MOST_...`) stand
+//! beside what they limit.
 
 use std::ops::Range;
 
@@ -69,8 +69,8 @@ const fn us(n: u64) -> Duration {
 thresholds! {
     /// Sizes and counts of segments.
     Segments {
-        /// Segment size where the capture has no handshake, bytes. Chosen, because no packet of a link of 1500
-        /// bytes carries more (40 bytes of headers).
+        /// Segment size where the capture has no handshake, bytes. Chosen, because no packet of a link of
+        /// 1500 bytes carries more (40 bytes of headers).
         usual_mss: u32 = 1460,
         /// Segment size where a SYN has no option for it (RFC 9293 §3.7.1).
         mss_without_option: u32 = 536,
@@ -90,14 +90,14 @@ thresholds! {
         /// The shortest timeout, in round trips. Chosen, because no timeout is shorter than a round trip, and
         /// round-trip times vary.
         shortest_rtts: f64 = 0.9,
-        /// What a kernel's timeout is not much shorter than. Linux has 200 ms at least (`TCP_RTO_MIN`); measured
-        /// at the capture, with delays that vary, a little less.
+        /// What a kernel's timeout is not much shorter than. Linux has 200 ms at least (`TCP_RTO_MIN`);
+        /// measured at the capture, with delays that vary, a little less.
         usual: Duration = ms(180),
-        /// While SACKs arrive, a timer within this many round trips is RACK's: its timer runs for a quarter of
-        /// one after a round trip at the latest (RFC 8985 §6.2), and kernels have ticks.
+        /// While SACKs arrive, a timer within this many round trips is RACK's: its timer runs for a quarter
+        /// of one after a round trip at the latest (RFC 8985 §6.2), and kernels have ticks.
         rack_rtts: f64 = 1.3,
-        /// While SACKs arrive, the part of Linux's timeout before which nothing is taken for it. Chosen, because
-        /// its round-trip times are known only roughly.
+        /// While SACKs arrive, the part of Linux's timeout before which nothing is taken for it. Chosen,
+        /// because its round-trip times are known only roughly.
         part_of_linux: f64 = 0.85,
         /// After its probe Linux's timer goes on from when the oldest segment was last sent; the part of it
         /// before which nothing is taken for that. Chosen, as `Backoff::earliest`.
@@ -119,13 +119,14 @@ thresholds! {
         busy: Duration = ms(3),
         /// RACK waits a quarter of the round-trip time besides (RFC 8985 §6.2).
         rack_part: u64 = 4,
-        /// At the latest it reacts within half a round trip. Chosen, because later its next ack may be the one
-        /// that counts.
+        /// At the latest it reacts within half a round trip. Chosen, because later its next ack may be the
+        /// one that counts.
         latest_part: u64 = 2,
-        /// A sender that is not busy. Chosen, because it is far above the time that a kernel takes for an ack.
+        /// A sender that is not busy. Chosen, because it is far above the time that a kernel takes for an
+        /// ack.
         at_once: Duration = us(500),
-        /// A paced sender waits for its next place: a part of the round-trip time. Chosen, because a window of
-        /// ten segments and more is spread over one.
+        /// A paced sender waits for its next place: a part of the round-trip time. Chosen, because a window
+        /// of ten segments and more is spread over one.
         paced_part: u64 = 16,
         /// A SYN-ACK answers a SYN within this many times the first answer. Chosen, because answers vary.
         syn_ack_factor: f64 = 1.5,
@@ -151,7 +152,7 @@ thresholds! {
     Order {
         /// Identifications farther apart tell no order. Chosen, because no path reorders by so many packets.
         ids: u16 = 4096,
-        /// What fills a hole within half a round trip is late, not sent again: no ack can have told of it.
+        /// What fills a hole within half a round trip is late, not retransmitted: no ack can have told of it.
         late_part: u64 = 2,
         /// The same before any round-trip time is known. Chosen, because few paths are shorter.
         late: Duration = ms(3),
@@ -175,8 +176,8 @@ thresholds! {
         /// By its sender's timestamps it follows within so many ticks. Chosen, because the capture's machine
         /// may have been busy.
         on_purpose_ticks: u64 = 2,
-        /// A capture that doubles packets shows the second one within this time. Chosen, because a packet may wait
-        /// between two devices of a machine.
+        /// A capture that doubles packets shows the second one within this time. Chosen, because a packet may
+        /// wait between two devices of a machine.
         doubled: Duration = ms(20),
         /// The same while it is not known to double them. Chosen, because acks in a burst look the same too.
         perhaps_doubled: Duration = us(200),
@@ -195,16 +196,16 @@ thresholds! {
         few_samples: u64 = 3,
         /// With so many the shortest one is near the path's. Chosen, because queues empty now and then.
         enough_samples: u64 = 8,
-        /// Parts of the shortest round trip within which an ack is an earlier copy's, surely and beyond doubt,
-        /// with few samples. Chosen, because the shortest of few may be far above the path's.
+        /// Parts of the shortest round trip within which an ack is an earlier copy's, surely and beyond
+        /// doubt, with few samples. Chosen, because the shortest of few may be far above the path's.
         sooner_with_few: (f64, f64) = (0.6, 0.3),
         /// The same with enough of them. Chosen, because packets differ in size.
         sooner: (f64, f64) = (0.9, 0.6),
         /// A copy's own ack takes this part of the shortest round trip at the least. Chosen, because packets
         /// differ in size.
         own_ack_part: f64 = 0.8,
-        /// And this many smoothed ones at the most, short of more delay than usual. Chosen, because round-trip
-        /// times vary.
+        /// And this many smoothed ones at the most, short of more delay than usual. Chosen, because
+        /// round-trip times vary.
         own_ack_rtts: f64 = 1.25,
         /// Round trips may deviate by four times their deviation (RFC 6298 §2.3).
         deviations: u64 = 4,
@@ -248,8 +249,8 @@ thresholds! {
         doubled_after_probe: Range<f64> = 1.6..2.6,
         /// As `same`, of these.
         same_after_probe: Range<f64> = 0.8..1.35,
-        /// A wait is what it should be from this part of it on: a clock that is not the sender's own is a little
-        /// off. Chosen.
+        /// A wait is what it should be from this part of it on: a clock that is not the sender's own is a
+        /// little off. Chosen.
         earliest: f64 = 0.92,
         /// Up to so many times: ticks and a busy machine make it longer. Chosen.
         latest: f64 = 1.12,
@@ -271,8 +272,8 @@ thresholds! {
     Silence {
         /// Linux's timers are late by an eighth (its timer wheel), and clocks a little off.
         probe_late: f64 = 1.15,
-        /// Parts of the shortest and the longest wait between which a sum of waits lies. Chosen, because clocks
-        /// are a little off.
+        /// Parts of the shortest and the longest wait between which a sum of waits lies. Chosen, because
+        /// clocks are a little off.
         waits: (f64, f64) = (0.95, 1.05),
         /// What is added to the longest. Chosen, because machines may be busy.
         margin: Duration = ms(20),
@@ -281,8 +282,8 @@ thresholds! {
         /// Copies sent in one silence of which the count tells whether the first was a probe. Chosen, because
         /// with more of them the sums overlap.
         counted: Range<u32> = 2..5,
-        /// Packets that tell whether their sender counts those of other connections too. Chosen, because fewer
-        /// may all have been lost.
+        /// Packets that tell whether their sender counts those of other connections too. Chosen, because
+        /// fewer may all have been lost.
         few_steps: u32 = 8,
         /// Numbers left out between two packets, on average, up to which they are losses, as a fraction.
         /// Measured: of hosts that count all packets together two to five lie between, of a path that loses
@@ -298,8 +299,8 @@ thresholds! {
     Clock {
         /// Time after which two timestamps tell the tick. Chosen, because that is the longest tick in use.
         long: Duration = ms(500),
-        /// Two looks that find a tick so many times longer exclude the one in use. Chosen, because no delay makes
-        /// that of a tick twice.
+        /// Two looks that find a tick so many times longer exclude the one in use. Chosen, because no delay
+        /// makes that of a tick twice.
         much: u64 = 50,
     }
 
@@ -307,11 +308,11 @@ thresholds! {
     Views {
         /// Nearer to the receiver where less than this share of the round trip lies behind the capture.
         receiver_share: f64 = 0.5,
-        /// Least probability with which independent losses explain several in a row: one in twenty. Chosen, as
-        /// the usual level of tests.
+        /// Least probability with which independent losses explain several in a row: one in twenty. Chosen,
+        /// as the usual level of tests.
         by_chance: f64 = 0.05,
-        /// What was sent less than this part of a round trip before an ack cannot have called it forth. Chosen,
-        /// because packets differ in size.
+        /// What was sent less than this part of a round trip before an ack cannot have called it forth.
+        /// Chosen, because packets differ in size.
         called_forth_part: f64 = 0.6,
     }
 }

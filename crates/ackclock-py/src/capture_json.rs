@@ -19,8 +19,8 @@ struct Keys {
     left_out: &'static [&'static str],
 }
 
-/// The first column of all tables but `directions` says which direction a row belongs to; in JSON a row stands
-/// in the object of its direction.
+/// The first column of all tables but `directions` says which direction a row belongs to; in JSON a row
+/// stands in the object of its direction.
 const RETRANSMISSION: Keys = Keys { renamed: &[("time", "t")], left_out: &["connection"] };
 const TIMEOUT: Keys = Keys { renamed: &[("time", "t")], left_out: &["connection"] };
 const EPISODE: Keys = Keys {
@@ -48,8 +48,8 @@ const LIMITS: &[(&str, &str)] = &[
     ("application_time", "application"),
     ("timeout_time", "timeouts"),
 ];
-/// The columns of a direction that stand elsewhere: in its connection, in `limits`, or in the objects and lists
-/// that they sum up.
+/// The columns of a direction that stand elsewhere: in its connection, in `limits`, or in the objects and
+/// lists that they sum up.
 const DIRECTION: Keys = Keys {
     renamed: &[("sender", "from"), ("receiver", "to")],
     left_out: &[

@@ -42,7 +42,8 @@ const RULES: &[Rule] = &[
     },
     rule(Cause::Timeout, is_timers, evidence::timer),
     // No ack called for it and no timer is that short: a probe on a path of microseconds (its wait is two
-    // ticks then), or one that comes when the timer would have fired, which would have sent the oldest segment.
+    // ticks then), or one that comes when the timer would have fired, which would have sent the oldest
+    // segment.
     rule(
         Cause::TailLossProbe,
         |s| is_early_tail(s) && (!s.segment.head || s.acks.sack && !s.sender.probed),
@@ -98,8 +99,8 @@ fn is_timers(s: &Situation) -> bool {
     s.timer_fits() && s.segment.head && !rack
 }
 
-/// A sender that probes might have probed with it. With SACK, a duplicate ack without a block tells nothing: it
-/// was overtaken by the one before.
+/// A sender that probes might have probed with it. With SACK, a duplicate ack without a block tells nothing:
+/// it was overtaken by the one before.
 fn may_probe(s: &Situation) -> bool {
     s.acks.sack
         && s.acks.sacked_above == 0
@@ -122,8 +123,8 @@ fn is_early_tail(s: &Situation) -> bool {
 /// The oldest segment once more, where nothing shows that its last copy was lost too; or that was known for
 /// long, and the sender did nothing about it.
 ///
-/// While SACKs arrive, senders know more than the capture shows (PRR, RACK's own clock): only a usual timeout's
-/// time is taken for one.
+/// While SACKs arrive, senders know more than the capture shows (PRR, RACK's own clock): only a usual
+/// timeout's time is taken for one.
 fn is_repeated_by_timer(s: &Situation) -> bool {
     let usual = s.elapsed.set >= THRESHOLDS.timer.usual;
     let long = if s.acks.sack && !s.nothing_lost() { usual } else { s.timer_is_due() };

@@ -136,8 +136,8 @@ impl Situation {
 
     /// A timer may have fired by now.
     ///
-    /// RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for needs a
-    /// kernel's usual timeout, which is added to the round-trip time.
+    /// RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for needs
+    /// a kernel's usual timeout, which is added to the round-trip time.
     pub(super) fn timer_is_due(&self) -> bool {
         let by = THRESHOLDS.timer;
         let due = if self.sender.kernel && self.acks.sack && !self.nothing_lost() {

@@ -180,7 +180,7 @@ impl Half {
         let followed = self.following.asked.is_some().then(|| self.before_advance(ack, at));
         let undisturbed = self.heard.nothing_lost() && self.verdicts.open_episode.is_none();
         let (mut newest, mut repeated) = (None::<Piece>, false);
-        let (mut oldest, mut again) = (None::<Instant>, false);
+        let (mut oldest, mut resent) = (None::<Instant>, false);
         let mut gone = Vec::new();
         let size = u64::from(self.agreed.mss_or_usual());
         let (out, syn, fin) = (&mut self.out, self.space.syn, self.space.fin);
@@ -188,7 +188,7 @@ impl Half {
         // An ack may end within a super-segment.
         self.sent.outstanding.acknowledge(ack, |p| {
             if p.copies > 1 || p.sacked || !p.seen {
-                (repeated, again) = (true, again || p.copies > 1 || !p.seen);
+                (repeated, resent) = (true, resent || p.copies > 1 || !p.seen);
             } else if oldest.is_none() {
                 oldest = Some(p.first);
             }
@@ -199,7 +199,7 @@ impl Half {
             let bytes = (p.end - p.start).saturating_sub(controls);
             out.packets_acked += if bytes <= size { u64::from(bytes > 0) } else { bytes.div_ceil(size) };
             out.bytes_acked += bytes;
-            if p.again.is_some() {
+            if p.retransmission.is_some() {
                 gone.push(*p);
             }
         });
@@ -212,8 +212,8 @@ impl Half {
             self.rtt_sample(rtt, at);
         }
         self.space.una = ack;
-        // Linux times the oldest; where any was sent again, the echo of a timestamp tells.
-        if let Some(rtt) = oldest.filter(|_| !again).map(|first| at.since(first)).or(self.heard.echo) {
+        // Linux times the oldest; where any was retransmitted, the echo of a timestamp tells.
+        if let Some(rtt) = oldest.filter(|_| !resent).map(|first| at.since(first)).or(self.heard.echo) {
             self.path.linux.sample(rtt, ack, self.space.max);
         }
         if let Some(Some(before)) = followed {
@@ -232,7 +232,7 @@ impl Half {
         (self.heard.dup_acks, self.heard.third_dup_at) = (0, None);
         self.sent.chain += 1;
         self.sent.expired_at = None;
-        // One that was sent again is answered by an ack of more, or by a duplicate: until then there is no
+        // One that was retransmitted is answered by an ack of more, or by a duplicate: until then there is no
         // other (RFC 8985 §7.3, §7.4).
         if self.sent.probe.end.is_some_and(|to| {
             if self.sent.probe.repeats { ack > to || news.dsack.is_some() } else { ack >= to }

@@ -39,8 +39,8 @@ pub(super) struct RoundTrips {
 
 /// What the ack tells of one copy.
 pub(super) struct AckSigns {
-    /// It is the oldest segment's, which is acknowledged at once; other acks may be delayed, and echo the first
-    /// segment that they answer.
+    /// It is the oldest segment's, which is acknowledged at once; other acks may be delayed, and echo the
+    /// first segment that they answer.
     pub own: bool,
     /// An earlier timestamp than its own is echoed.
     pub earlier_echo: Option<bool>,

@@ -40,7 +40,7 @@ impl Half {
     pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, new_ack: &NewAck) {
         let at = new_ack.at;
         // Without SACK nobody says that a piece in the middle of what an ack covers had arrived before.
-        let told = self.agreed.sack || p.start <= self.space.una || p.end >= ack;
+        let shows_need = self.agreed.sack || p.start <= self.space.una || p.end >= ack;
         let by = THRESHOLDS.acked;
         let slack = new_ack.slack;
         let mut answer = Answer {
@@ -74,7 +74,7 @@ impl Half {
             now.alone = false;
         }
         let mut later = 0;
-        let mut next = p.again;
+        let mut next = p.retransmission;
         while let Some(i) = next {
             let Some(a) = self.verdicts.retransmissions.get_mut(i as usize) else { return };
             next = a.before;
@@ -104,7 +104,7 @@ impl Half {
             };
             if let Some(why) = why {
                 mark_unneeded(&mut a.row, why);
-            } else if a.row.needed.is_none() && told {
+            } else if a.row.needed.is_none() && shows_need {
                 a.row.needed = Some(true);
             }
             if let Some(expiry) = a.expiry {
@@ -115,9 +115,9 @@ impl Half {
     }
 
     /// The same of the expiry behind a copy; `later` of it were sent since.
-    fn judge_expiry(&mut self, again: u32, expiry: u32, answer: &Answer, signs: &AckSigns, later: u32) {
+    fn judge_expiry(&mut self, record: u32, expiry: u32, answer: &Answer, signs: &AckSigns, later: u32) {
         let (Some(a), Some(e)) = (
-            self.verdicts.retransmissions.get(again as usize),
+            self.verdicts.retransmissions.get(record as usize),
             self.verdicts.expiries.get_mut(expiry as usize),
         ) else {
             return;

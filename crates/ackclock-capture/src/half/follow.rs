@@ -9,14 +9,14 @@ use super::Half;
 use crate::Cause;
 use crate::outstanding::Piece;
 use crate::wanted::Wanted;
-use crate::what_if::{Advance, Asked, Flight, WhatIf};
+use crate::what_if::{Advance, Asked, Flight, Followers};
 
 /// Timers in the place of the sender's own, where they are asked for.
 #[derive(Debug)]
 pub(crate) struct Following {
     pub asked: Option<Arc<Asked>>,
     /// From the first segment on.
-    pub timers: Option<Box<WhatIf>>,
+    pub timers: Option<Box<Followers>>,
 }
 
 impl Following {
@@ -43,17 +43,17 @@ impl Half {
         if let Some(asked) = &self.following.asked {
             self.following
                 .timers
-                .get_or_insert_with(|| Box::new(WhatIf::new(asked, start)))
+                .get_or_insert_with(|| Box::new(Followers::new(asked, start)))
                 .sent(at, oldest, syn);
         }
     }
 
-    pub(super) fn follow_again(&mut self, at: Instant, cause: Cause, head: bool, called_for: bool) {
+    pub(super) fn follow_retransmission(&mut self, at: Instant, cause: Cause, head: bool, called_for: bool) {
         let Some(w) = &mut self.following.timers else { return };
         match cause {
             Cause::Timeout | Cause::Syn => {}
             Cause::TailLossProbe => w.probed(at),
-            _ if head => w.sent_again(at, false, cause == Cause::AfterTimeout && !called_for),
+            _ if head => w.retransmitted(at, false, cause == Cause::AfterTimeout && !called_for),
             _ => {}
         }
     }
@@ -82,7 +82,8 @@ impl Half {
         let ssthresh =
             self.verdicts.episodes.last().map_or(u64::MAX, |e| (e.flight / 2).max(2 * u64::from(mss)));
         let expiries = self.verdicts.expiries.len() as u32;
-        let in_vain = self.verdicts.expiries.last().is_some_and(|e| e.verdict.eifel_spurious == Some(true));
+        let last_spurious =
+            self.verdicts.expiries.last().is_some_and(|e| e.verdict.eifel_spurious == Some(true));
         let a = Advance {
             heard,
             head: b.head,
@@ -99,7 +100,7 @@ impl Half {
             syn: self.space.syn == Some(b.head.start),
             far: self.path.far.unwrap_or(Duration::ZERO) + self.path.near,
             expiries,
-            in_vain,
+            last_spurious,
             expired_at: self.verdicts.expiries.last().map(|e| e.at),
         };
         if let Some(w) = &mut self.following.timers {

@@ -14,7 +14,7 @@ use crate::thresholds::THRESHOLDS;
 pub(super) struct Before {
     pub(super) last: Option<Instant>,
     pub(super) copies: u32,
-    pub(super) again: Option<u32>,
+    pub(super) retransmission: Option<u32>,
     tsval: Option<u32>,
     pub(super) seen: bool,
     pub(super) sacked: bool,
@@ -40,19 +40,26 @@ enum Fills {
 }
 
 impl Half {
-    /// Sequence space below what was sent: sent again, late, or a copy.
+    /// Sequence space below what was sent: retransmitted, late, or a copy.
     pub(super) fn on_old(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>, tick: Duration) {
         // Looked up first: what fills a hole enters the books with it, and is no earlier copy of itself.
         let captured = self.captured(start, end);
         let fills = self.fill_holes(seen, start, end, tsval);
         self.sent.outstanding.split(start);
         self.sent.outstanding.split(end);
-        let mut before =
-            Before { last: None, copies: 0, again: None, tsval: None, seen: false, sacked: true, bytes: 0 };
+        let mut before = Before {
+            last: None,
+            copies: 0,
+            retransmission: None,
+            tsval: None,
+            seen: false,
+            sacked: true,
+            bytes: 0,
+        };
         for p in self.sent.outstanding.overlapping(start, end) {
             before.last = before.last.max(Some(p.last));
             before.copies = before.copies.max(p.copies);
-            before.again = before.again.max(p.again);
+            before.retransmission = before.retransmission.max(p.retransmission);
             before.seen |= p.seen;
             before.sacked &= p.sacked;
             before.bytes += p.end - p.start;
@@ -110,7 +117,7 @@ impl Half {
         by_time.or_else(|| near.then(|| apart.cmp(&0)))
     }
 
-    /// What was skipped and comes now: late, or sent again. A packet may fill several holes.
+    /// What was skipped and comes now: late, or retransmitted. A packet may fill several holes.
     fn fill_holes(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) -> Fills {
         let mut fills = Fills::Nothing;
         while let Some(i) = self.sent.holes.iter().position(|h| h.start < end && start < h.end) {
@@ -144,7 +151,7 @@ impl Half {
                     copies: 1,
                     tsval,
                     id,
-                    again: None,
+                    retransmission: None,
                     seen: late,
                     sacked: false,
                 };

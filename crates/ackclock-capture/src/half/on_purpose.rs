@@ -35,11 +35,11 @@ impl Half {
         let newest = end == self.space.max
             && before.seen
             && !before.sacked
-            && before.again.is_none()
+            && before.retransmission.is_none()
             && before.bytes == end - start;
         let plain = seen.segment.len > 0 && !seen.segment.flags.any(Flags::SYN | Flags::FIN);
-        // In a recovery the newest segment is sent again at once where the window allows it and nothing else
-        // is left (RFC 6675 §4, NextSeg rule 4).
+        // In a recovery the newest segment is retransmitted at once where the window allows it and nothing
+        // else is left (RFC 6675 §4, NextSeg rule 4).
         let usual = self.verdicts.open_episode.is_none()
             || self.sent.copied.end != end && self.sent.copied.usual > 0
             || self.sent.copied.times < self.sent.copied.usual;

@@ -34,14 +34,14 @@ impl Half {
         if cause.counts() && !syn {
             self.verdicts.count_in_episode(at, &self.space, tsval);
         }
-        let needless = if situation.segment.below {
+        let unneeded = if situation.segment.below {
             Some("it was acknowledged already")
         } else if before.sacked {
             Some("SACK had covered it")
         } else {
             None
         };
-        let again = RetransmissionRecord {
+        let record = RetransmissionRecord {
             row: Retransmission {
                 at,
                 seq: SeqNumber(start as u32),
@@ -49,23 +49,23 @@ impl Half {
                 len: payload as u32,
                 packets,
                 cause,
-                needed: needless.map(|_| false),
+                needed: unneeded.map(|_| false),
                 original_seen: before.seen || situation.segment.below,
-                evidence: needless.map_or(evidence.clone(), |why| format!("{evidence}; not needed: {why}")),
+                evidence: unneeded.map_or(evidence.clone(), |why| format!("{evidence}; not needed: {why}")),
             },
             start,
             end,
             tsval,
-            before: before.again,
+            before: before.retransmission,
             episode: self.verdicts.open_episode.map(|e| e.index).filter(|_| cause.counts() && !syn),
             expiry: None,
             covered: false,
             dsacked: false,
         };
-        let place = self.list(again);
+        let place = self.list(record);
         for p in self.sent.outstanding.overlapping(start, end) {
             (p.last, p.copies, p.tsval, p.id) = (at, p.copies + 1, tsval, seen.id);
-            p.again = place.or(p.again);
+            p.retransmission = place.or(p.retransmission);
         }
         if situation.segment.head {
             self.heard.overtaken_at = None;
@@ -90,7 +90,7 @@ impl Half {
         }
         if self.following.asked.is_some() && cause.counts() {
             let called_for = situation.loss_reported();
-            self.follow_again(at, cause, situation.segment.head, called_for);
+            self.follow_retransmission(at, cause, situation.segment.head, called_for);
         }
     }
 

@@ -194,7 +194,7 @@ impl Half {
             copies: 1,
             tsval,
             id: seen.id,
-            again: None,
+            retransmission: None,
             seen: true,
             sacked: false,
         };

@@ -130,7 +130,7 @@ impl Analysis {
         let (a, b) = (seen.src.port(), seen.dst.port());
         let place = usize::from((a ^ b).rotate_left(5) ^ a.wrapping_add(b)) % RECENT;
         let there = self.recent[place];
-        if let Some(flow) = self.flows.get(there as usize).filter(|flow| !flow.followed) {
+        if let Some(flow) = self.flows.get(there as usize).filter(|flow| !flow.reuse.followed) {
             if flow.ends[0] == seen.src && flow.ends[1] == seen.dst {
                 return Some((there, 0));
             }
@@ -167,9 +167,9 @@ impl Analysis {
                 {
                     flow.listing = Some(Listing::new(i));
                 }
-                flow.before = before;
+                flow.reuse.before = before;
                 if let Some(b) = before {
-                    self.flows[b as usize].followed = true;
+                    self.flows[b as usize].reuse.followed = true;
                 }
                 self.flows.push(flow);
                 self.by_ends.insert(ends_of(seen), i);

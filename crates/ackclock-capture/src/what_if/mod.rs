@@ -5,6 +5,7 @@
 //! [`Stall`] is noted; what came of it is judged at the end ([`settle`]), when all retransmissions are.
 
 mod attempts;
+mod follower;
 mod settle;
 
 use std::sync::Arc;
@@ -12,35 +13,14 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ackclock_policy::{
-    Backoff, Expiry, Phase, RetransmissionTimer, RttEstimator, RttSample, SamplingRate, SenderView,
-    TimerAction, TimerEvent, Timing, Window,
+    Backoff, Expiry, Phase, RttSample, SamplingRate, SenderView, TimerEvent, Timing, Window,
 };
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
+use follower::Follower;
 pub(crate) use settle::{Evidence, settle};
 
 use crate::outstanding::Piece;
-
-/// A timer that follows a sender.
-#[derive(Debug)]
-struct Follower {
-    estimator: Box<dyn RttEstimator>,
-    backoff: Box<dyn Backoff>,
-    timer: Box<dyn RetransmissionTimer>,
-    /// When it would expire; never while nothing is outstanding.
-    deadline: Instant,
-    /// Level of its backoff, which no valid sample has ended yet (Karn, RFC 6298 §5.5 to 5.7).
-    backed_off: u32,
-    /// Expiries while the ack of what was sent once was under way.
-    spurious: u64,
-    rounds: u32,
-    /// It has not expired where the sender's own timer fired spuriously: what that one's recovery repaired is
-    /// not repaired here.
-    unrepaired: bool,
-    /// It has fired spuriously: what had been sent by then it sends again as acks come (go-back-N), before
-    /// any timeout.
-    resends: Instant,
-}
 
 /// What a timer had when a stall ended.
 #[derive(Clone, Copy, Debug)]
@@ -168,19 +148,7 @@ pub(crate) struct Advance {
 
 impl Followers {
     pub fn new(asked: &Arc<Asked>, first: u64) -> Self {
-        let followers = asked.timings.iter().filter_map(|t| {
-            Some(Follower {
-                estimator: t.estimator.as_ref()?.build(),
-                backoff: t.backoff.build(),
-                timer: t.timer.build(),
-                deadline: Instant::FAR_FUTURE,
-                backed_off: 0,
-                spurious: 0,
-                rounds: 0,
-                unrepaired: false,
-                resends: Instant::ZERO,
-            })
-        });
+        let followers = asked.timings.iter().filter_map(Follower::new);
         Self {
             followers: followers.collect(),
             idle: true,
@@ -298,13 +266,7 @@ impl Followers {
         if !self.asked.has_room() {
             return;
         }
-        let marks = self.followers.iter().map(|f| Mark {
-            deadline: f.deadline,
-            rto: if a.syn { f.estimator.initial_rto() } else { f.estimator.rto() },
-            backed_off: f.backed_off,
-            unrepaired: f.unrepaired,
-            resends: f.resends,
-        });
+        let marks = self.followers.iter().map(|f| f.mark(a.syn));
         self.stalls.push(Stall {
             first: a.head.first,
             retransmission: a.head.retransmission,
@@ -343,59 +305,6 @@ impl Followers {
     }
 }
 
-impl Follower {
-    fn timeout(&mut self, syn: bool, backed_off: u32, rng: &mut Rng) -> Duration {
-        if syn {
-            self.backoff.syn_timeout(self.estimator.initial_rto(), backed_off, rng)
-        } else {
-            self.backoff.timeout(self.estimator.rto(), backed_off, rng)
-        }
-    }
-
-    /// Asks the countdown, of a sender that `v` shows but for the deadline.
-    fn next_deadline(&mut self, e: TimerEvent, timeout: Duration, v: &mut SenderView) -> Instant {
-        v.rto_deadline = (self.deadline != Instant::FAR_FUTURE).then_some(self.deadline);
-        match self.timer.on(e, timeout, v) {
-            TimerAction::Keep => self.deadline,
-            TimerAction::Arm(at) => at.max(v.now),
-            TimerAction::Disarm => Instant::FAR_FUTURE,
-        }
-    }
-
-    /// Expires as often as it would have before the ack; once at least where it was about to, and the
-    /// sender's own timer was quicker.
-    fn expire(&mut self, a: &Advance, once: bool, rng: &mut Rng) {
-        let mut round = 0;
-        while self.deadline < a.heard && round < MOST_ROUNDS {
-            self.backed_off = a.flight.level(&*self.backoff, a.syn, round, self.backed_off);
-            round += 1;
-            self.estimator.on_expiry(round);
-            let timeout = self.timeout(a.syn, self.backed_off, rng);
-            let mut v = view(self.deadline, Some(a.head.first), None);
-            self.deadline =
-                self.next_deadline(TimerEvent::Expired, timeout, &mut v).max(self.deadline + TICK);
-        }
-        if once && round > 0 {
-            self.rounds = self.rounds.max(round);
-            self.spurious += u64::from(round);
-            self.resends = a.heard;
-        }
-        if round > 0 && (once || a.last_spurious) {
-            self.estimator.on_spurious_timeout();
-        } else if round == 0 && !a.last_spurious {
-            // Slower than the sender's own: it would have expired after this ack, which its own
-            // retransmission would have brought.
-            self.backed_off = a.flight.level(&*self.backoff, a.syn, 0, self.backed_off);
-            self.estimator.on_expiry(1);
-        }
-        if a.syn {
-            self.backed_off = 0;
-        }
-    }
-}
-
-/// Expiries for one ack that are followed while reading.
-const MOST_ROUNDS: u32 = 64;
 /// No two expiries lie closer together.
 const TICK: Duration = Duration::from_micros(100);
 

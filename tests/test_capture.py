@@ -70,6 +70,22 @@ def test_json_holds_what_the_sender_counted(ackclock, pcap, lossy):
         assert r["evidence"]
 
 
+def test_json_has_the_columns_of_the_tables():
+    path = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/kernel-heavy-loss.pcap.gz"
+    found = ac.read_capture(path, what_if="eifel")
+    directions = [d for c in found.connections for d in c["directions"]]
+    renamed = {"t": "time", "t_start": "begin", "t_end": "end"}
+    for table, rows in [
+        (found.retransmissions, [r for d in directions for r in d["retransmissions"]]),
+        (found.timeouts, [t for d in directions for t in d["timeouts"]]),
+        (found.stalls, [s for d in directions for w in d["what_if"] for s in w["episodes"]]),
+    ]:
+        left_out = [name for name in ("connection", "timer") if name in table.column_names]
+        as_json = [{renamed.get(key, key): value for key, value in row.items()} for row in rows]
+        assert as_json == table.drop_columns(left_out).to_pylist()
+        assert rows
+
+
 def test_compressed_and_from_a_pipe_it_is_the_same(ackclock, pcap, tmp_path):
     plain = ackclock("capture", pcap, "--json").json
     packed = tmp_path / "lossy.pcap.gz"

@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::segment::{Seen, Unseen};
 use crate::wanted::{Options, Wanted};
 use crate::what_if::MOST_STALLS;
-use crate::{Selection, sent};
+use crate::{Selection, outstanding};
 
 /// Connections kept; segments of further ones are only counted. A connection takes about 2 kB.
 pub const MOST_CONNECTIONS: usize = 1 << 16;
@@ -130,7 +130,7 @@ impl Analysis {
         let (a, b) = (seen.src.port(), seen.dst.port());
         let place = usize::from((a ^ b).rotate_left(5) ^ a.wrapping_add(b)) % RECENT;
         let there = self.recent[place];
-        if let Some(flow) = self.flows.get(there as usize).filter(|flow| !flow.followed) {
+        if let Some(flow) = self.flows.get(there as usize).filter(|flow| !flow.reuse.followed) {
             if flow.ends[0] == seen.src && flow.ends[1] == seen.dst {
                 return Some((there, 0));
             }
@@ -167,9 +167,9 @@ impl Analysis {
                 {
                     flow.listing = Some(Listing::new(i));
                 }
-                flow.before = before;
+                flow.reuse.before = before;
                 if let Some(b) = before {
-                    self.flows[b as usize].followed = true;
+                    self.flows[b as usize].reuse.followed = true;
                 }
                 self.flows.push(flow);
                 self.by_ends.insert(ends_of(seen), i);
@@ -180,9 +180,9 @@ impl Analysis {
         let before = flow
             .halves
             .iter()
-            .map(|h| (h.pieces(), h.agains.len()))
+            .map(|h| (h.pieces(), h.verdicts.retransmissions.len()))
             .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        flow.halves[side].may_list = self.listed < MOST_LISTED;
+        flow.halves[side].verdicts.may_list = self.listed < MOST_LISTED;
         if let Some((_, most, listed)) = &mut self.listing
             && let Some(own) = &flow.listing
         {
@@ -193,13 +193,13 @@ impl Analysis {
         } else {
             flow.on_segment(seen, side);
         }
-        if self.pieces >= MOST_PIECES.max(sent::MOST_PIECES) {
+        if self.pieces >= MOST_PIECES.max(outstanding::MOST_PIECES) {
             flow.halves[side].forget();
         }
         let after = flow
             .halves
             .iter()
-            .map(|h| (h.pieces(), h.agains.len()))
+            .map(|h| (h.pieces(), h.verdicts.retransmissions.len()))
             .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         self.pieces = (self.pieces + after.0).saturating_sub(before.0);
         self.listed += after.1 - before.1;

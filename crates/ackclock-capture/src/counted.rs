@@ -8,7 +8,7 @@ use crate::{Direction, TimedOut, Timeout, View};
 
 /// A timeout that a retransmission or a silence tells of.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct TimeoutByRule<'a> {
     /// When its retransmission was seen, or when the silence ended.
     pub at: Instant,
     /// How long the timer had waited, or the silence was.
@@ -30,12 +30,12 @@ pub struct Told<'a> {
 impl Direction {
     /// Timeouts by every rule that says something of this direction.
     ///
-    /// Near the sender of data, what it sends again counts. Near its receiver, where what is sent again does
-    /// not always come by, silences do, by what ends them; and of a SYN, which no silence tells of, its being
-    /// sent again.
-    pub fn told(&self) -> impl Iterator<Item = Told<'_>> {
+    /// Near the sender of data, what it sends again counts. Near its receiver, where what is retransmitted
+    /// does not always come by, silences do, by what ends them; and of a SYN, which no silence tells of, its
+    /// being sent again.
+    pub fn timeouts_by_rule(&self) -> impl Iterator<Item = TimeoutByRule<'_>> {
         let near_receiver = self.view == View::Receiver;
-        let again = self.timeouts.iter().map(move |t| Told {
+        let again = self.timeouts.iter().map(move |t| TimeoutByRule {
             at: t.at,
             rto: t.rto,
             round: t.round,
@@ -54,8 +54,8 @@ impl Direction {
     }
 
     /// The timeouts that count.
-    pub fn counted(&self) -> impl Iterator<Item = Told<'_>> {
-        self.told().filter(|t| t.counts)
+    pub fn counted(&self) -> impl Iterator<Item = TimeoutByRule<'_>> {
+        self.timeouts_by_rule().filter(|t| t.counts)
     }
 
     /// How long its sender waited for timers that expired, by the timeouts that count: times that overlap
@@ -77,8 +77,8 @@ pub(crate) fn overlaps_once(waits: impl Iterator<Item = (Instant, Duration)>) ->
     sum
 }
 
-fn of_silence(rule: GapRule, gap: &Gap) -> Told<'static> {
-    Told {
+fn of_silence(rule: GapRule, gap: &Gap) -> TimeoutByRule<'static> {
+    TimeoutByRule {
         at: gap.from + gap.length,
         rto: gap.length,
         round: gap.round,

@@ -3,6 +3,7 @@
 
 mod by_time;
 mod found;
+mod numbering;
 mod signs;
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,10 @@ use ackclock_units::{Duration, Instant, SeqNumber};
 
 pub use by_time::{ByTime, LEAST, RATIO, ROUND_TRIPS};
 use found::Found;
+use numbering::Numbering;
 pub(crate) use signs::Signs;
+
+use crate::thresholds::THRESHOLDS;
 
 /// A silence that shows a timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -127,65 +131,63 @@ struct Earlier {
     tsval: Option<u32>,
 }
 
+/// The latest packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    any: Option<Earlier>,
+    /// What the sender of that one had heard of then, by its timestamp's echo.
+    heard: Option<u32>,
+    /// It was a SYN.
+    after_syn: bool,
+    /// The latest with data, and when the one before that came.
+    data: Option<Earlier>,
+    data_before: Option<Instant>,
+    /// The one after which something that is overdue must have been sent, and whether anything is.
+    overdue: Option<Earlier>,
+    skipped: bool,
+    /// When something last came that was not what comes next: its sender may be in a recovery, in which it
+    /// does not probe.
+    repeated_at: Option<Instant>,
+}
+
+/// By how much packets are held up on the way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delay {
+    held_up: Duration,
+    /// The same a round trip ago, of which its sender can know by now, and since when that is.
+    held_up_before: Duration,
+    since: Option<Instant>,
+}
+
 /// Both rules over one direction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
     by_time: ByTime,
     /// When the first packet came: no silence is known to have begun before.
     first_at: Option<Instant>,
-    /// The latest packet, the latest with data, and the one after which something that is overdue must have
-    /// been sent.
-    any: Option<Earlier>,
-    /// What the sender of the latest packet had heard of then, by its timestamp's echo.
-    heard: Option<u32>,
-    data: Option<Earlier>,
-    overdue: Option<Earlier>,
-    skipped: bool,
-    /// When something last came that was not what comes next: its sender may be in a recovery, in which it
-    /// does not probe.
-    again_at: Option<Instant>,
-    /// When the packet with data before the latest one came.
-    data_before: Option<Instant>,
-    /// By how much packets were held up lately.
-    held_up: Duration,
-    /// The same a round trip ago, of which its sender can know by now, and since when that is.
-    held_up_before: Duration,
-    held_up_since: Option<Instant>,
-    /// The receiver's first data of its own since then.
+    latest: Latest,
+    delay: Delay,
+    numbering: Numbering,
+    /// The receiver's first data of its own since the latest data.
     asked_at: Option<Instant>,
-    last_id: Option<u16>,
-    last_packets: u32,
-    /// Packets that were sent since the latest one and did not come, by the numbers that are left out.
-    left_out: u32,
-    /// The latest packet was a SYN.
-    after_syn: bool,
-    /// How often numbers followed each other closely, and how often not.
-    steps: u32,
-    leaps: u32,
-    /// Numbers that were left out, up to eight at once: a whole window that is lost is no sign of another
-    /// connection.
-    between: u32,
+    /// The silence right before the latest data, and the copies that were sent in it.
     before: Option<Gap>,
-    /// Copies that were sent in that one.
     copies_before: u32,
-    /// Whether it was seen to probe where a probe is due, or to do without.
+    /// Whether its sender was seen to probe where a probe is due, or to do without.
     pub signs: Signs,
+    /// What each rule found.
     pub time: Vec<Gap>,
     content: Vec<Found>,
 }
 
-/// Packets that tell whether their sender counts those of other connections too.
-const FEW_STEPS: u32 = 8;
 /// Gaps kept for each rule and direction.
 const MOST_GAPS: usize = 4096;
-/// Numbers left out in a row that losses explain.
-const FEW: u16 = 2000;
 
 impl Gaps {
     /// The next packet's sequence number tells that data was sent before it and did not come.
     pub(crate) fn skips(&mut self) {
-        if !self.skipped {
-            (self.overdue, self.skipped) = (self.any, true);
+        if !self.latest.skipped {
+            (self.latest.overdue, self.latest.skipped) = (self.latest.any, true);
         }
     }
 
@@ -199,20 +201,12 @@ impl Gaps {
 
     /// Packets before the latest one were lost, by the numbers that are left out.
     pub(crate) fn left_out(&self) -> bool {
-        self.left_out > 0
+        self.numbering.left_out > 0
     }
 
     /// Its sender counts its packets: their numbers tell which was sent first.
     pub(crate) fn numbered(&self) -> bool {
-        self.steps > 2 * self.leaps
-    }
-
-    /// It counts those of this connection alone, so that numbers that are left out are packets that were
-    /// lost. Some hosts count all of theirs together: then other connections' lie between most packets.
-    fn numbered_alone(&self) -> bool {
-        // Of hosts that count all together, two to five lie between two packets; of a path that loses three
-        // in ten, fewer than one.
-        self.numbered() && (self.steps < FEW_STEPS || self.between * 2 <= self.steps * 3)
+        self.numbering.counts()
     }
 
     /// False where no packet at this moment can end a silence.
@@ -222,7 +216,12 @@ impl Gaps {
             at.since(since.at) > LEAST || tick * u64::from(ticks) > LEAST
         };
         // The earliest of them: data is no later than what is overdue, nor that than the latest packet.
-        self.data.as_ref().or(self.overdue.as_ref()).or(self.any.as_ref()).is_some_and(long)
+        self.latest
+            .data
+            .as_ref()
+            .or(self.latest.overdue.as_ref())
+            .or(self.latest.any.as_ref())
+            .is_some_and(long)
     }
 
     /// A packet comes from the sender; `ending` where it may end a silence.
@@ -234,31 +233,20 @@ impl Gaps {
         {
             self.time.push(Gap { seq: Some(a.seq), ..gap });
         }
-        let mut late = false;
-        self.left_out = 0;
-        if let (Some(id), Some(last)) = (a.id, self.last_id) {
-            match id.wrapping_sub(last) {
-                0 | 0xff00.. => late = true,
-                step @ 1..FEW => {
-                    self.steps += 1;
-                    self.left_out = u32::from(step).saturating_sub(self.last_packets);
-                    self.between += self.left_out.min(8);
-                }
-                _ => self.leaps += 1,
-            }
-        }
+        let late = self.numbering.note(a.id);
         // What packets are held up on the way, the sender counts into its round-trip times.
-        let before = self.held_up;
+        let before = self.delay.held_up;
         if let Some(due) = a.due {
-            if self.held_up_since.is_none_or(|since| a.at.since(since) >= a.rtt) {
-                (self.held_up_before, self.held_up_since) = (self.held_up, Some(a.at));
+            if self.delay.since.is_none_or(|since| a.at.since(since) >= a.rtt) {
+                (self.delay.held_up_before, self.delay.since) = (self.delay.held_up, Some(a.at));
             }
-            self.held_up = a.at.since(due).max(self.held_up - self.held_up / 4);
+            self.delay.held_up = a.at.since(due).max(self.delay.held_up - self.delay.held_up / 4);
         }
         let this = Earlier { at: a.at, tsval: a.tsval };
         // Unless it was sent long after all data that came, though before an ack that overtook it.
-        let overtaken =
-            |e: &Ending| e.unprompted && self.data.is_some_and(|data| a.silence(&data, e.tick) > LEAST);
+        let overtaken = |e: &Ending| {
+            e.unprompted && self.latest.data.is_some_and(|data| a.silence(&data, e.tick) > LEAST)
+        };
         let late = late && !ending.is_some_and(overtaken);
         if a.content != Content::Nothing && !late {
             let found = ending.filter(|_| !a.syn).and_then(|e| self.judge(a, e, before));
@@ -268,17 +256,18 @@ impl Gaps {
                 let by_number = a.content == Content::Next;
                 self.content.extend(found.map(|(gap, maybe_probe)| Found { gap, maybe_probe, by_number }));
             }
-            self.data_before = self.data.map(|data| data.at);
+            self.latest.data_before = self.latest.data.map(|data| data.at);
             if a.content != Content::Next {
-                self.again_at = Some(a.at);
+                self.latest.repeated_at = Some(a.at);
             }
-            (self.data, self.asked_at, self.overdue, self.skipped) = (Some(this), None, Some(this), false);
+            (self.latest.data, self.asked_at, self.latest.overdue, self.latest.skipped) =
+                (Some(this), None, Some(this), false);
         }
         if !late {
-            (self.any, self.heard) = (Some(this), a.tsecr);
-            self.after_syn = a.syn;
+            (self.latest.any, self.latest.heard) = (Some(this), a.tsecr);
+            self.latest.after_syn = a.syn;
             if a.id.is_some() {
-                (self.last_id, self.last_packets) = (a.id, a.packets);
+                self.numbering.set_last(a.id, a.packets);
             }
         }
     }
@@ -288,15 +277,15 @@ impl Gaps {
     fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, bool)> {
         let silence = match (a.content, self.asked_at) {
             // What comes next cannot be overdue before it was asked for.
-            (Content::Next, Some(asked)) if asked > self.any?.at => a.at.since(asked),
-            (Content::Next, _) => a.silence(&self.any?, e.tick),
+            (Content::Next, Some(asked)) if asked > self.latest.any?.at => a.at.since(asked),
+            (Content::Next, _) => a.silence(&self.latest.any?, e.tick),
             (Content::Overdue { .. }, asked) => {
-                let since = self.overdue?;
+                let since = self.latest.overdue?;
                 asked
                     .filter(|asked| *asked > since.at)
                     .map_or(a.silence(&since, e.tick), |asked| a.at.since(asked))
             }
-            _ => a.silence(&self.data?, e.tick).max(e.unanswered),
+            _ => a.silence(&self.latest.data?, e.tick).max(e.unanswered),
         };
         // Where its delay is known, the silence ends when it would have come without. Clocks of other hosts
         // may say anything.
@@ -310,13 +299,13 @@ impl Gaps {
             Content::Next | Content::Known { newest: true } | Content::Overdue { newest: true }
         );
         // They did not where its sender had heard nothing since the packet before, or nothing of a loss.
-        let unprompted = repeats && (e.unprompted || a.tsecr.is_some() && a.tsecr == self.heard);
+        let unprompted = repeats && (e.unprompted || a.tsecr.is_some() && a.tsecr == self.latest.heard);
         let round_trip = if last || unprompted { e.least } else { e.least + held_up };
         if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) {
             return None;
         }
         let numbered = self.numbered();
-        let again = match a.content {
+        let sent_before = match a.content {
             // Sent before, and lost: its number is one that was left out. Without numbers nothing tells it
             // from data that was written later.
             Content::Next => numbered && self.copies(a) > 0,
@@ -327,7 +316,7 @@ impl Gaps {
             }
             _ => repeats,
         };
-        if !again {
+        if !sent_before {
             return None;
         }
         let tail = match a.content {
@@ -338,18 +327,22 @@ impl Gaps {
         // A probe comes after two round trips and the wait for a delayed ack at the latest (RFC 8985 §7.2;
         // Linux allows 200 ms for that, and its timers are late by an eighth), what was asked for a round
         // trip later.
-        let asked = a.content == Content::Next && self.asked_at > self.any.map(|any| any.at);
+        let asked = a.content == Content::Next && self.asked_at > self.latest.any.map(|any| any.at);
         let trips = if asked { 3 } else { 2 };
-        let soon = silence < ((e.smoothed + self.held_up_before) * trips + LEAST).mul_f64(1.15);
+        let soon = silence
+            < ((e.smoothed + self.delay.held_up_before) * trips + LEAST)
+                .mul_f64(THRESHOLDS.silence.probe_late);
         // A recovery knows no probes (Linux sends them in its open state only), and only one is sent.
         let began = a.at.saturating_sub(silence);
-        let recovering =
-            |trips: u32| self.again_at.is_some_and(|again| again + e.smoothed * u64::from(trips) > began);
+        let recovering = |trips: u32| {
+            self.latest.repeated_at.is_some_and(|again| again + e.smoothed * u64::from(trips) > began)
+        };
         let maybe_probe = e.sack && tail && soon && self.before.is_none() && !recovering(1);
         // What came last after a silence of its own may have been a probe with new data.
         let lone = self
+            .latest
             .data
-            .zip(self.data_before)
+            .zip(self.latest.data_before)
             .is_none_or(|(data, before)| data.at.since(before) > e.smoothed.mul_f64(ROUND_TRIPS));
         if e.sack
             && soon
@@ -363,11 +356,13 @@ impl Gaps {
         // runs twice as long. A shorter one shows that the silence before held idle time.
         let repeated = e.sack && matches!(a.content, Content::Known { .. });
         if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
-            match silence.as_secs_f64() / before.length.as_secs_f64() {
-                ..0.8 if tail && self.copies_before == 1 => last.maybe_probe = true,
-                1.6..2.6 if last.maybe_probe => self.signs.note(false, 2),
-                0.8..1.35 if last.maybe_probe => self.signs.note(true, 2),
-                _ => {}
+            let grows = &(silence.as_secs_f64() / before.length.as_secs_f64());
+            if *grows < THRESHOLDS.silence.shorter && tail && self.copies_before == 1 {
+                last.maybe_probe = true;
+            } else if THRESHOLDS.backoff.doubled_after_probe.contains(grows) && last.maybe_probe {
+                self.signs.note(false, 2);
+            } else if THRESHOLDS.backoff.same_after_probe.contains(grows) && last.maybe_probe {
+                self.signs.note(true, 2);
             }
         }
         if e.sack
@@ -396,7 +391,7 @@ impl Gaps {
     /// of what is there already only copies were. After a SYN, its sender's answer to the SYN-ACK was lost
     /// too.
     fn copies(&self, a: &Arrival) -> u32 {
-        let lost = self.left_out.saturating_sub(u32::from(self.after_syn));
+        let lost = self.numbering.left_out.saturating_sub(u32::from(self.latest.after_syn));
         if a.content == Content::Next { lost } else { lost + 1 }
     }
 
@@ -405,15 +400,15 @@ impl Gaps {
     /// which doubles the next. A timeout lies between the round-trip time with Linux's least, 200 ms, and RFC
     /// 6298's after the first sample, three round-trip times.
     fn count_lost(&self, a: &Arrival, e: &Ending, silence: Duration) -> Option<bool> {
-        let copies = self.copies(a);
-        if !(2..=4).contains(&copies) || a.rtt.min(e.least) == Duration::ZERO {
+        let (copies, by) = (self.copies(a), THRESHOLDS.silence);
+        if !by.counted.contains(&copies) || a.rtt.min(e.least) == Duration::ZERO {
             return None;
         }
         let (least, most) =
-            (e.least + LEAST, (e.smoothed + LEAST).max(e.smoothed * 3) + self.held_up_before * 4);
-        let (least_probe, slack) = (least.min(e.least * 2 + LEAST), e.smoothed + Duration::from_millis(20));
+            (e.least + LEAST, (e.smoothed + LEAST).max(e.smoothed * 3) + self.delay.held_up_before * 4);
+        let (least_probe, slack) = (least.min(e.least * 2 + LEAST), e.smoothed + by.margin);
         let within = |least: Duration, most: Duration| {
-            silence >= least.mul_f64(0.95) && silence <= most.mul_f64(1.05) + slack
+            silence >= least.mul_f64(by.waits.0) && silence <= most.mul_f64(by.waits.1) + slack
         };
         let (probes, none) = ((1 << (copies - 1)) - 1, (1 << copies) - 1);
         let (probed, expired) =

@@ -1,10 +1,12 @@
-//! Probe or expiry? What one sender's timer and its whole host tell of a single segment that was sent again.
+//! Probe or expiry? What one sender's timer and its whole host tell of a single segment that was
+//! retransmitted.
 
 use ackclock_units::Duration;
 
 use crate::Cause;
 use crate::gaps::Signs;
-use crate::half::{Expiry, Half};
+use crate::half::{ExpiryRecord, Half};
+use crate::thresholds::THRESHOLDS;
 
 /// How often a host was surely seen to send tail loss probes, and surely to do without; whether its timer
 /// backs off.
@@ -23,29 +25,27 @@ impl Habits {
     /// How the timer of one direction backs off.
     pub(crate) fn backoff(half: &Half) -> Self {
         let mut habits = Self { silences: half.gaps.signs, ..Self::default() };
-        for pair in half
-            .expiries
-            .windows(2)
-            .filter(|p| p[0].chain == p[1].chain && !p[0].maybe_probe && p[0].outstanding < THIN)
-        {
-            match pair[1].waited.as_secs_f64() / pair[0].waited.as_secs_f64().max(1e-9) {
-                1.6..2.5 => habits.doubled += 1,
-                0.8..1.3 => habits.linear += 1,
-                _ => {}
-            }
+        for pair in half.verdicts.expiries.windows(2).filter(|p| {
+            p[0].chain == p[1].chain && !p[0].probe.maybe && p[0].state.segments < THRESHOLDS.segments.thin
+        }) {
+            let grows = &(pair[1].waited.as_secs_f64() / pair[0].waited.as_secs_f64().max(1e-9));
+            habits.doubled += u32::from(THRESHOLDS.backoff.doubled.contains(grows));
+            habits.linear += u32::from(THRESHOLDS.backoff.same.contains(grows));
         }
         habits
     }
 
     /// Signs of one direction for or against probes, where its host is known to back off as `self` says.
     pub(crate) fn probing(self, half: &Half) -> Self {
-        let probes = half.agains.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count() as u32;
+        let probes =
+            half.verdicts.retransmissions.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count()
+                as u32;
         let mut habits = Self { probes, ..Self::default() };
-        for (i, e) in half.expiries.iter().enumerate() {
+        for (i, e) in half.verdicts.expiries.iter().enumerate() {
             match by_timer(half, i, self.may_be_linear()) {
-                Some(Told { probe: true, certain: true, .. }) => habits.probes += 1,
-                Some(Told { probe: false, certain: true, .. }) => habits.never += 1,
-                _ => habits.never += u32::from(e.unprobed),
+                Some(ProbeVerdict { probe: true, certain: true, .. }) => habits.probes += 1,
+                Some(ProbeVerdict { probe: false, certain: true, .. }) => habits.never += 1,
+                _ => habits.never += u32::from(e.probe.missing),
             }
         }
         habits
@@ -89,45 +89,49 @@ impl Habits {
     }
 }
 
-/// A single segment that is sent again after a silence: a tail loss probe, or the timer's expiry? What else
-/// its sender did tells.
+/// A single segment that is retransmitted after a silence: a tail loss probe, or the timer's expiry? What
+/// else its sender did tells.
 pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
-    let told: Vec<_> =
-        (0..half.expiries.len()).map(|i| by_timer(half, i, elsewhere.may_be_linear())).collect();
+    let verdict: Vec<_> =
+        (0..half.verdicts.expiries.len()).map(|i| by_timer(half, i, elsewhere.may_be_linear())).collect();
     let others = all.together();
-    for (i, told) in told.into_iter().enumerate() {
-        let e = &half.expiries[i];
-        if !e.maybe_probe {
+    for (i, verdict) in verdict.into_iter().enumerate() {
+        let e = &half.verdicts.expiries[i];
+        if !e.probe.maybe {
             continue;
         }
-        let guess = |probe, why| Told { probe, certain: false, why };
-        let told = match (told.filter(|t| t.certain), elsewhere.plain_verdict()) {
-            (Some(told), _) => told,
-            (None, Some(true)) => Told { probe: true, certain: true, why: "its host probes" },
-            (None, Some(false)) => Told { probe: false, certain: true, why: "its host does not probe" },
-            (None, None) => told
+        let guess = |probe, why| ProbeVerdict { probe, certain: false, why };
+        let verdict = match (verdict.filter(|t| t.certain), elsewhere.plain_verdict()) {
+            (Some(verdict), _) => verdict,
+            (None, Some(true)) => ProbeVerdict { probe: true, certain: true, why: "its host probes" },
+            (None, Some(false)) => {
+                ProbeVerdict { probe: false, certain: true, why: "its host does not probe" }
+            }
+            (None, None) => verdict
                 .or_else(|| match elsewhere.beside(others)? {
                     true => Some(guess(true, "its host, or others in this capture, probe elsewhere")),
                     false => {
                         Some(guess(false, "its host, or others in this capture, do not probe elsewhere"))
                     }
                 })
-                .unwrap_or_else(|| match half.identified && e.came_when_due() {
+                .unwrap_or_else(|| match half.sent.identified && e.came_when_due() {
                     true => guess(true, "it came when a probe was due"),
                     false => guess(false, "it did not come when a probe is due"),
                 }),
         };
-        let (again, episode) = (e.again as usize, e.episode);
-        let row = &mut half.agains[again].row;
-        row.cause = if told.probe { Cause::TailLossProbe } else { Cause::Timeout };
-        let doubt = if told.certain {
+        let (again, episode) = (e.retransmission as usize, e.episode);
+        let row = &mut half.verdicts.retransmissions[again].row;
+        row.cause = if verdict.probe { Cause::TailLossProbe } else { Cause::Timeout };
+        let doubt = if verdict.certain {
             ""
         } else {
             ", which is not certain: the other would have come at the same time"
         };
-        row.evidence = format!("{}; {}{doubt}", row.evidence, told.why);
-        half.expiries[i].certain = told.certain;
-        if let Some(e) = episode.and_then(|e| half.episodes.get_mut(e as usize)).filter(|_| !told.probe) {
+        row.evidence = format!("{}; {}{doubt}", row.evidence, verdict.why);
+        half.verdicts.expiries[i].probe.settled = verdict.certain;
+        if let Some(e) =
+            episode.and_then(|e| half.verdicts.episodes.get_mut(e as usize)).filter(|_| !verdict.probe)
+        {
             e.timeouts += 1;
         }
     }
@@ -135,7 +139,7 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
 
 /// What the times of one expiry and of those around it tell.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct ProbeVerdict {
     probe: bool,
     /// The other is excluded.
     certain: bool,
@@ -144,31 +148,34 @@ struct Told {
 
 /// A timer that backs off doubles its wait, one that follows a probe does not. Of Linux both waits are known,
 /// more or less.
-fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
-    let e = half.expiries.get(i).filter(|e| e.maybe_probe)?;
-    let after = |n: usize| half.expiries.get(i + n).filter(|n| n.chain == e.chain);
+fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<ProbeVerdict> {
+    let e = half.verdicts.expiries.get(i).filter(|e| e.probe.maybe)?;
+    let after = |n: usize| half.verdicts.expiries.get(i + n).filter(|n| n.chain == e.chain);
     let (next, third) = (after(1), after(2));
-    let told = |probe, certain, why| Some(Told { probe, certain, why });
-    if half.identified {
+    let verdict = |probe, certain, why| Some(ProbeVerdict { probe, certain, why });
+    if half.sent.identified {
         // Without a valid sample since the last expiry, its backoff is still in force (RFC 6298 §5.7, Karn's
         // rule).
         let before = i
             .checked_sub(1)
-            .and_then(|j| half.expiries.get(j))
-            .filter(|b| b.samples == e.samples && b.chain != e.chain);
+            .and_then(|j| half.verdicts.expiries.get(j))
+            .filter(|b| b.linux.samples == e.linux.samples && b.chain != e.chain);
         let linear: &[bool] = if may_be_linear { &[false, true] } else { &[false] };
         let fits = |probe: bool, linear: bool| {
             let factor = if linear { 1 } else { 2 };
             let known = match before {
                 // A host that probes did so before too, and backed off from nothing then.
-                Some(b) if probe && b.maybe_probe => [Some(e.timeout_after), Some(b.waited)],
+                Some(b) if probe && b.probe.maybe => [Some(e.linux.timeout), Some(b.waited)],
                 Some(b) => [Some(b.waited * factor), None],
-                None => [Some(e.timeout_after), None],
+                None => [Some(e.linux.timeout), None],
             };
             // Until the first sample behind the handshake, Linux may have a longer one from what it remembers
             // of earlier connections.
             let remembered = |wait: Option<Duration>| {
-                wait.filter(|w| e.samples == 0 || e.samples == 1 && *w > e.timeout_after.mul_f64(0.92))
+                wait.filter(|w| {
+                    e.linux.samples == 0
+                        || e.linux.samples == 1 && *w > e.linux.timeout.mul_f64(THRESHOLDS.backoff.earliest)
+                })
             };
             let bases = known
                 .into_iter()
@@ -176,7 +183,7 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
                 .flatten();
             bases.into_iter().any(|base| {
                 let (first, second) =
-                    if probe { (e.probe_after.min(base), base) } else { (base, base * factor) };
+                    if probe { (e.linux.probe.min(base), base) } else { (base, base * factor) };
                 is(e.waited, first)
                     && next.is_none_or(|n| is(n.waited, second))
                     && third.is_none_or(|t| is(t.waited, second * factor))
@@ -185,14 +192,14 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
         let [probe, expiry] = [true, false].map(|probe| linear.iter().any(|l| fits(probe, *l)));
         match (probe, expiry) {
             (true, false) => {
-                return told(
+                return verdict(
                     true,
                     true,
                     next.map_or("it came when a probe was due, and too soon for the timer", |_| SAME),
                 );
             }
             (false, true) => {
-                return told(
+                return verdict(
                     false,
                     true,
                     next.map_or("it came when the timer was due, and too late for a probe", |_| TWICE),
@@ -204,35 +211,36 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<Told> {
     let next = next?;
     let grows = next.waited.as_secs_f64() / e.waited.as_secs_f64().max(1e-9);
     // Where a probe is due well before the timeout, the timeout after it is longer than the probe's wait too.
-    let same = e.timeout_after <= e.probe_due().mul_f64(1.2);
-    match grows {
-        1.6..2.6 if same || !e.came_when_due() => told(false, !half.identified, TWICE),
-        0.8..1.35 if half.identified => told(true, false, SAME),
-        _ => None,
+    let same = e.linux.timeout <= e.probe_due().mul_f64(THRESHOLDS.backoff.near_probe);
+    let by = THRESHOLDS.backoff;
+    if by.doubled_after_probe.contains(&grows) && (same || !e.came_when_due()) {
+        verdict(false, !half.sent.identified, TWICE)
+    } else if by.same_after_probe.contains(&grows) && half.sent.identified {
+        verdict(true, false, SAME)
+    } else {
+        None
     }
 }
 
 const SAME: &str = "the next one came after the same time: this was a probe, the next the first expiry";
 const TWICE: &str = "the next one came after twice the time: this was an expiry, and the timer backed off";
-/// Linux backs off linearly, where it does, while fewer segments than this are outstanding.
-const THIN: u32 = 4;
 
 /// A wait is what it should be: ticks and a busy machine make it longer, a clock that is not the sender's own
 /// a little shorter.
 fn is(wait: Duration, due: Duration) -> bool {
-    wait >= due.mul_f64(0.92).saturating_sub(TICK) && wait <= due.mul_f64(1.12) + TICK * 3
+    let by = THRESHOLDS.backoff;
+    wait >= due.mul_f64(by.earliest).saturating_sub(by.tick)
+        && wait <= due.mul_f64(by.latest) + by.tick * by.late_ticks
 }
 
-/// The longest tick of a kernel's timer (100 Hz is no longer in use; 250 Hz is).
-const TICK: Duration = Duration::from_millis(4);
-
-impl Expiry {
+impl ExpiryRecord {
     fn probe_due(&self) -> Duration {
-        self.probe_after.min(self.timeout_after)
+        self.linux.probe.min(self.linux.timeout)
     }
 
     fn came_when_due(&self) -> bool {
-        self.waited >= self.probe_due().mul_f64(0.8)
-            && self.waited <= self.probe_due().mul_f64(1.35) + TICK * 3
+        let by = THRESHOLDS.backoff;
+        self.waited >= self.probe_due().mul_f64(by.probe_earliest)
+            && self.waited <= self.probe_due().mul_f64(by.probe_latest) + by.tick * by.late_ticks
     }
 }

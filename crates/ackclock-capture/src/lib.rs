@@ -1,4 +1,4 @@
-//! Captures taken apart without the engine: who talked to whom, what was sent again and why, what it cost.
+//! Captures taken apart without the engine: who talked to whom, what was retransmitted and why, what it cost.
 //!
 //! [`read`] gives packets, [`Analysis`] makes connections of them, and a [`Report`] says what was found.
 //! Everything streams; what is kept is bounded ([`MOST_CONNECTIONS`], [`MOST_PIECES`], [`MOST_LISTED`],
@@ -16,6 +16,7 @@ mod limits;
 mod listing;
 mod near_receiver;
 mod numbers;
+mod outstanding;
 mod peer_clock;
 mod ranges;
 pub mod read;
@@ -24,15 +25,15 @@ mod report;
 mod resolve;
 mod segment;
 mod select;
-mod sent;
 mod spread;
 mod tables;
+mod thresholds;
 mod wanted;
 mod what_if;
 
 pub use analysis::{Analysis, MOST_CONNECTIONS, MOST_LISTED, MOST_PACKETS, MOST_PIECES};
 pub use cause::Cause;
-pub use counted::Told;
+pub use counted::TimeoutByRule;
 pub use error::CaptureError;
 pub use report::{
     Connection, Direction, Episode, PathWas, Remedy, Report, Retransmission, Sample, Shares, Stalled,

@@ -50,9 +50,9 @@ pub(crate) struct Limits {
     below: u64,
 }
 
-/// How a sender stands after an event.
+/// What a sender may send after an event.
 #[derive(Clone, Copy)]
-pub(crate) struct Standing {
+pub(crate) struct SendState {
     pub at: Instant,
     /// Room in the receiver's window is less than a segment.
     pub full: bool,
@@ -87,7 +87,7 @@ impl Limits {
         *to += passed;
     }
 
-    /// What was waited for since the last progress is known now: no timer expired in it.
+    /// What was waited for since the last progress is known now: no timer fired in it.
     fn settle(&mut self) {
         self.spent.handshake += std::mem::take(&mut self.handshake);
         self.spent.receiver_window += std::mem::take(&mut self.receiver);
@@ -96,7 +96,7 @@ impl Limits {
         self.open_before += std::mem::take(&mut self.open);
     }
 
-    fn window(&self, s: &Standing) -> Waits {
+    fn window(&self, s: &SendState) -> Waits {
         let slow = if self.lost { s.flight < self.below } else { self.growing };
         if slow { Waits::SlowStart } else { Waits::Window }
     }
@@ -109,7 +109,7 @@ impl Limits {
     }
 
     /// An ack moves forward, or the receiver's window changes.
-    pub fn acked(&mut self, s: &Standing, progress: bool, opening: bool) {
+    pub fn acked(&mut self, s: &SendState, progress: bool, opening: bool) {
         self.pass(s.at);
         if progress {
             self.settle();
@@ -141,7 +141,7 @@ impl Limits {
 
     /// Something new is sent. `whole`: as much as a segment holds. `prompt`: how soon a sender answers an
     /// ack.
-    pub fn sent(&mut self, s: &Standing, whole: bool, prompt: Duration) {
+    pub fn sent(&mut self, s: &SendState, whole: bool, prompt: Duration) {
         self.pass(s.at);
         self.rounds.1 = self.rounds.1.max(s.flight);
         if self.waits == Waits::Handshake {
@@ -175,7 +175,7 @@ impl Limits {
     }
 
     /// The retransmission timer, or a probe's, has expired after `waited`.
-    pub fn expired(&mut self, s: &Standing, waited: Duration) {
+    pub fn expired(&mut self, s: &SendState, waited: Duration) {
         self.pass(s.at);
         let since = self.handshake + self.receiver + self.window + self.slow_start + self.open;
         let waited = waited.min(since);

@@ -15,7 +15,7 @@ pub(crate) struct Listing {
     rows: Vec<PacketRow>,
     /// Rows that are retransmissions, with the side and the place in its list: their kinds are final at the
     /// end alone.
-    again: Vec<(u32, u8, u32)>,
+    retransmissions: Vec<(u32, u8, u32)>,
     /// Rows that are listed only if they are no copies that the capture made.
     answers: Vec<usize>,
     /// Packets that found no room.
@@ -36,7 +36,7 @@ impl Counts {
     pub(crate) fn of(half: &Half) -> Self {
         let out = &half.out;
         Self {
-            listed: half.agains.len(),
+            listed: half.verdicts.retransmissions.len(),
             packets: out.packets,
             retransmitted: out.retransmitted_packets,
             late: out.reordered,
@@ -47,7 +47,7 @@ impl Counts {
 
 impl Listing {
     pub(crate) fn new(number: u32) -> Self {
-        Self { number, rows: Vec::new(), again: Vec::new(), answers: Vec::new(), left_out: 0 }
+        Self { number, rows: Vec::new(), retransmissions: Vec::new(), answers: Vec::new(), left_out: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -61,7 +61,7 @@ impl Listing {
         let again = after.retransmitted > before.retransmitted;
         let kind = match () {
             () if after.listed > before.listed => {
-                self.again.push((self.rows.len() as u32, side as u8, before.listed as u32));
+                self.retransmissions.push((self.rows.len() as u32, side as u8, before.listed as u32));
                 None
             }
             () if again => None,
@@ -73,12 +73,12 @@ impl Listing {
             () => Some("ack"),
         };
         let acks = s.flags.has(Flags::ACK);
-        let position = |half: &Half, seq| half.offset(half.coordinate(seq));
+        let position = |half: &Half, seq| half.space.offset(half.space.coordinate(seq));
         // RFC 7323 §2.2: a SYN's own window is never scaled.
         let scale = match (s.flags.has(Flags::SYN), own.out.options.is_some() && other.out.options.is_some())
         {
             (true, _) => Some(0),
-            (false, known) => known.then_some(other.peer_scale),
+            (false, known) => known.then_some(other.agreed.window_scale),
         };
         let times = s.options.timestamps;
         self.rows.push(PacketRow {
@@ -132,7 +132,7 @@ impl Listing {
         client: usize,
         answers: bool,
     ) -> Vec<PacketRow> {
-        for (row, side, place) in self.again {
+        for (row, side, place) in self.retransmissions {
             let found = directions[usize::from(side)].retransmissions.get(place as usize);
             if let Some((row, found)) = self.rows.get_mut(row as usize).zip(found) {
                 row.kind = Some(found.cause.word());

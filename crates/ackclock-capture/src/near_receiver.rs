@@ -8,7 +8,7 @@ use ackclock_units::Duration;
 use crate::Cause;
 use crate::cause::span;
 use crate::gaps::Gap;
-use crate::half::Again;
+use crate::half::RetransmissionRecord;
 use crate::report::{Episode, Shares};
 
 /// Episodes that hold a timeout by `gaps`, which are in order of time, are those that silences tell of.
@@ -23,10 +23,10 @@ pub(crate) fn classes(gaps: &[Gap], episodes: &mut [Episode]) {
     }
 }
 
-/// What a silence was ended by, its timer had sent again; what came behind that in one episode, acks after
+/// What ended a silence was retransmitted by the timer; what came behind that in one episode, acks after
 /// it; the rest, acks alone.
-pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], agains: &mut [Again], sack: bool) {
-    for a in agains.iter_mut().filter(|a| a.row.cause.counts() && a.row.cause != Cause::Syn) {
+pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], records: &mut [RetransmissionRecord], sack: bool) {
+    for a in records.iter_mut().filter(|a| a.row.cause.counts() && a.row.cause != Cause::Syn) {
         let row = &mut a.row;
         let behind = gaps.partition_point(|g| g.seen < row.at);
         let ended = gaps[behind..].iter().take_while(|g| g.seen == row.at).find(|g| g.seq == Some(row.seq));

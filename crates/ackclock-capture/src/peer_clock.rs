@@ -2,6 +2,8 @@
 
 use ackclock_units::{Duration, Instant};
 
+use crate::thresholds::THRESHOLDS;
+
 /// Follows one end's timestamps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PeerClock {
@@ -17,10 +19,6 @@ pub(crate) struct PeerClock {
 /// Ticks in use, ns: a millisecond (Linux, Windows), a microsecond, 4 ms, 10 ms (older systems), a tenth of a
 /// second (older Windows), half a second.
 const TICKS: [u64; 6] = [1_000_000, 1_000, 4_000_000, 10_000_000, 100_000_000, 500_000_000];
-/// Time after which two timestamps tell the tick.
-const LONG: Duration = Duration::from_millis(500);
-/// What no delay makes of a tick twice.
-const MUCH: u64 = 50;
 /// Timestamps farther apart are not of one clock.
 const FARTHEST: u32 = 1 << 30;
 
@@ -36,14 +34,16 @@ impl PeerClock {
             return;
         }
         let long = at.since(since);
-        if long > LONG && long >= self.looked * 2 {
+        if long > THRESHOLDS.clock.long && long >= self.looked * 2 {
             self.looked = long;
             let per_tick = long.as_nanos() as f64 / f64::from(ticks);
             let off = |tick: &u64| (per_tick / *tick as f64).ln().abs();
             let tick = TICKS.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(TICKS[0]);
             // A delay makes ticks look longer than they are, but less so in twice the time. Two looks that
             // find much longer ones than the one in use exclude it.
-            if tick != self.tick && (tick == self.found || tick.min(self.found) >= self.tick * MUCH) {
+            if tick != self.tick
+                && (tick == self.found || tick.min(self.found) >= self.tick * THRESHOLDS.clock.much)
+            {
                 (self.soonest, self.tick) = (Some((tsval, at)), tick);
             }
             self.found = tick;

@@ -32,7 +32,7 @@ impl View {
     }
 }
 
-/// A segment sent again, or a probe.
+/// A retransmitted segment, or a probe.
 #[derive(Clone, Debug, Default)]
 pub struct Retransmission {
     /// When it was seen.

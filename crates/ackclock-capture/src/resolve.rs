@@ -5,9 +5,10 @@ use ackclock_units::Duration;
 
 use crate::Cause;
 use crate::habits::{Habits, probes};
-use crate::half::{Expiry, Half};
+use crate::half::{ExpiryRecord, Half};
 use crate::near_receiver;
 use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
+use crate::thresholds::THRESHOLDS;
 use crate::what_if::{Evidence, settle};
 
 /// The direction, and whether it exceeded what is kept. `elsewhere` is what other connections of the same
@@ -16,9 +17,14 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     probes(&mut half, elsewhere, all);
     half.follow_end();
     let mut out = half.out;
-    out.view = if out.share.is_some_and(|s| s < 0.5) { View::Receiver } else { View::Sender };
+    out.view = if out.share.is_some_and(|s| s < THRESHOLDS.view.receiver_share) {
+        View::Receiver
+    } else {
+        View::Sender
+    };
     // The shortest timeout of which there is no doubt.
     let certain = half
+        .verdicts
         .expiries
         .iter()
         .filter(|e| e.waited == e.waited_longer && e.of == TimedOut::Data)
@@ -28,26 +34,30 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     let whole = out.view == View::Sender;
     let (mut chain, mut round, mut sure) = (None, 0, true);
     let mut of_probes = None;
-    let mut rtos = vec![None; half.expiries.len()];
-    for (i, (e, told)) in half.expiries.iter().zip(&mut rtos).enumerate() {
+    let mut rtos = vec![None; half.verdicts.expiries.len()];
+    for (i, (e, slot)) in half.verdicts.expiries.iter().zip(&mut rtos).enumerate() {
         // One that is not certain leaves the rounds of all behind it open.
-        sure = e.certain && (sure || of_probes != Some(e.chain));
+        sure = e.probe.settled && (sure || of_probes != Some(e.chain));
         of_probes = Some(e.chain);
-        if half.agains[e.again as usize].row.cause == Cause::TailLossProbe {
+        if half.verdicts.retransmissions[e.retransmission as usize].row.cause == Cause::TailLossProbe {
             continue;
         }
         round = if chain == Some(e.chain) { round + 1 } else { 1 };
         chain = Some(e.chain);
-        if let Some(episode) = e.episode.and_then(|i| half.episodes.get_mut(i as usize)) {
+        if let Some(episode) = e.episode.and_then(|i| half.verdicts.episodes.get_mut(i as usize)) {
             episode.class = LossClass::NonCa;
             episode.rounds = episode.rounds.max(round);
-            episode.outage |= e.outage;
+            episode.outage |= e.state.outage;
         }
-        let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(0.9)) { e.waited_longer } else { e.waited };
-        *told = Some(rto);
-        let doubt = e.doubt.filter(|_| !answered_in_time(e, half.far));
+        let rto = if certain.is_some_and(|c| e.waited < c.mul_f64(THRESHOLDS.timer.part_of_certain)) {
+            e.waited_longer
+        } else {
+            e.waited
+        };
+        *slot = Some(rto);
+        let doubt = e.verdict.doubt.filter(|_| !answered_in_time(e, half.path.far));
         if let Some(why) = doubt.filter(|_| whole) {
-            let row = &mut half.agains[e.again as usize].row;
+            let row = &mut half.verdicts.retransmissions[e.retransmission as usize].row;
             row.evidence = format!(
                 "{}; whether a longer timer would have avoided it is not certain: {why}",
                 row.evidence
@@ -60,19 +70,20 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             round,
             round_certain: sure && whole,
             rto,
-            eifel_spurious: e.eifel_spurious,
+            eifel_spurious: e.verdict.eifel_spurious,
             eifel_certain: doubt.is_none() && whole,
-            outage: e.outage,
+            outage: e.state.outage,
             remedy: None,
         };
         let alone = round == 1
             && half
+                .verdicts
                 .expiries
                 .get(i + 1)
-                .is_none_or(|next| next.chain != e.chain || next.eifel_spurious == Some(true));
-        let needed = half.agains[e.again as usize].row.needed != Some(false);
-        let remedy = if alone && needed && e.eifel_spurious != Some(true) {
-            remedy(e, rto, half.max > e.max)
+                .is_none_or(|next| next.chain != e.chain || next.verdict.eifel_spurious == Some(true));
+        let needed = half.verdicts.retransmissions[e.retransmission as usize].row.needed != Some(false);
+        let remedy = if alone && needed && e.verdict.eifel_spurious != Some(true) {
+            remedy(e, rto, half.space.max > e.state.max)
         } else {
             None
         };
@@ -81,71 +92,84 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     }
     // Near its receiver, retransmissions that were lost on the way are not seen, and nothing can be said of
     // what others would have done.
-    if let (Some(w), Some(asked), View::Sender) = (&half.what_if, &half.asked, out.view) {
+    if let (Some(w), Some(asked), View::Sender) = (&half.following.timers, &half.following.asked, out.view) {
         let evidence = Evidence {
-            agains: &half.agains,
-            expiries: &half.expiries,
+            retransmissions: &half.verdicts.retransmissions,
+            expiries: &half.verdicts.expiries,
             rtos: &rtos,
             packets: out.data_packets,
         };
         out.what_if = settle(w, &asked.timings, &evidence);
     }
-    for a in &half.agains {
+    for a in &half.verdicts.retransmissions {
         let unneeded = a.row.needed == Some(false);
         out.unneeded_packets += if unneeded { u64::from(a.row.packets) } else { 0 };
-        if let Some(e) = a.episode.and_then(|i| half.episodes.get_mut(i as usize)) {
+        if let Some(e) = a.episode.and_then(|i| half.verdicts.episodes.get_mut(i as usize)) {
             e.unneeded += u32::from(unneeded);
             e.losses += u32::from(!unneeded);
             e.lost_bytes += if unneeded { 0 } else { u64::from(a.row.len) };
             let lost = !(unneeded && a.row.cause == Cause::TailLossProbe);
-            // Until something else than a probe in vain is found in it.
+            // Until something else than a spurious probe is found in it.
             e.nothing_lost = e.nothing_lost || !lost && e.retransmissions == 1;
         }
     }
     out.gaps =
-        half.gaps.by_content(elsewhere.silences(), elsewhere.verdict(), all.together(), half.identified);
+        half.gaps.by_content(elsewhere.silences(), elsewhere.verdict(), all.together(), half.sent.identified);
     out.gaps_by_time = half.gaps.time;
     if out.view == View::Receiver {
-        near_receiver::classes(&out.gaps, &mut half.episodes);
-        near_receiver::causes(&out.gaps, &half.episodes, &mut half.agains, half.sack_agreed);
+        near_receiver::classes(&out.gaps, &mut half.verdicts.episodes);
+        near_receiver::causes(
+            &out.gaps,
+            &half.verdicts.episodes,
+            &mut half.verdicts.retransmissions,
+            half.agreed.sack,
+        );
         near_receiver::limits(out.stalled(), &mut out.limits);
     }
-    for e in half.episodes.iter().filter(|e| !e.nothing_lost) {
+    for e in half.verdicts.episodes.iter().filter(|e| !e.nothing_lost) {
         match e.class {
             LossClass::Ca => out.ca_events += 1,
             LossClass::NonCa => out.non_ca_events += 1,
         }
         out.other_losses += e.retransmissions.saturating_sub(1);
     }
-    out.episodes = half.episodes;
-    out.retransmissions = half.agains.into_iter().map(|a| a.row).collect();
+    out.episodes = half.verdicts.episodes;
+    out.retransmissions = half.verdicts.retransmissions.into_iter().map(|a| a.row).collect();
     (out, half.overrun)
 }
 
-/// A SYN that was sent again was answered after a round trip, as is known in the end: neither sooner, nor
+/// A SYN that was retransmitted was answered after a round trip, as is known in the end: neither sooner, nor
 /// held up.
-fn answered_in_time(e: &Expiry, far: Option<Duration>) -> bool {
-    let in_time =
-        |(at, far): (Duration, Duration)| at >= far / 2 && at <= far.mul_f64(1.25) + Duration::from_millis(5);
-    let took = e.covered_at.map(|(at, _)| at.since(e.at));
-    e.of == TimedOut::Syn && e.eifel_spurious == Some(false) && took.zip(far).is_some_and(in_time)
+fn answered_in_time(e: &ExpiryRecord, far: Option<Duration>) -> bool {
+    let by = THRESHOLDS.doubt;
+    let in_time = |(at, far): (Duration, Duration)| {
+        at >= far / by.syn_part && at <= far.mul_f64(by.syn_rtts) + by.syn_margin
+    };
+    let took = e.verdict.covered_at.map(|(at, _)| at.since(e.at));
+    e.of == TimedOut::Syn && e.verdict.eifel_spurious == Some(false) && took.zip(far).is_some_and(in_time)
 }
 
 /// What would have repaired the loss before this expiry, whose own retransmission arrived. `more`: the sender
 /// had more to send.
-fn remedy(e: &Expiry, rto: Duration, more: bool) -> Option<Remedy> {
-    let heard = e.dup_acks;
+fn remedy(e: &ExpiryRecord, rto: Duration, more: bool) -> Option<Remedy> {
+    let heard = e.state.dup_acks;
     match () {
         () if e.of == TimedOut::Syn => None,
-        // RFC 8985 §7.2, §7.3: the probe is due before the timeout and calls forth an ack.
-        () if !e.news && !e.no_probe && e.pto.is_some_and(|pto| pto < rto) => Some(Remedy::Probe),
+        // RFC 8985 §7.2, §7.3: the probe is due before the timeout, and its ack tells of the loss.
+        () if !e.state.news && !e.probe.no_other && e.probe.pto.is_some_and(|pto| pto < rto) => {
+            Some(Remedy::Probe)
+        }
         // RFC 5827 §3.1: fewer than four segments outstanding, nothing else to send, and all but one of them
         // heard of.
-        () if e.news && !more && (2..4).contains(&e.outstanding) && heard + 1 >= e.outstanding => {
+        () if e.state.news
+            && !more
+            && (2..4).contains(&e.state.segments)
+            && heard + 1 >= e.state.segments =>
+        {
             Some(Remedy::EarlyRetransmit)
         }
         // RFC 3042 §2: the first two duplicate acks let new segments out.
-        () if e.news && more && (1..3).contains(&heard) => Some(Remedy::LimitedTransmit),
+        () if e.state.news && more && (1..3).contains(&heard) => Some(Remedy::LimitedTransmit),
         () => None,
     }
 }

@@ -123,7 +123,7 @@ fn direction(d: &Direction, place: Place) -> DirectionRow {
 impl Direction {
     /// Rows of its timeouts, by every rule.
     pub fn timeout_rows(&self, connection: u32) -> impl Iterator<Item = TimeoutRow> {
-        self.told().map(move |t| TimeoutRow {
+        self.timeouts_by_rule().map(move |t| TimeoutRow {
             time: t.at,
             connection,
             seq: t.seq,

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use ackclock_capture::read::{Packets, open};
-use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen, Standing, Told, View};
+use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen, Standing, TimeoutByRule, View};
 use ackclock_units::{Duration, Instant, SeqNumber};
 
 fn segments(name: &str) -> Vec<Seen> {
@@ -185,14 +185,14 @@ fn near_the_receiver_silences_count_and_what_is_sent_again_does_not() {
     let counted: Vec<_> = d.counted().collect();
     assert!(counted.iter().all(|t| t.rule == "gap-and-content") && counted.len() == d.gaps.len());
     // To within half a round trip and what the emulator waited for the processor.
-    let holds = |t: &Told, ms: u64| {
+    let holds = |t: &TimeoutByRule, ms: u64| {
         let expired = seen[0].at + Duration::from_millis(ms);
         t.at.saturating_sub(t.rto + SLACK) <= expired && expired <= t.at + SLACK
     };
     assert!(EXPIRIES.iter().all(|ms| counted.iter().any(|t| holds(t, *ms))), "{counted:?}");
     let right = counted.iter().filter(|t| EXPIRIES.iter().any(|ms| holds(t, *ms))).count();
     assert_eq!((right, counted.len()), (6, 8), "two were probes: {counted:?}");
-    assert!(d.told().count() > counted.len(), "the other rules are told beside it");
+    assert!(d.timeouts_by_rule().count() > counted.len(), "the other rules are told beside it");
     let row = &analysed(&seen).tables("", |_| true).directions[0];
     assert_eq!((row.timeouts as usize, row.stalled), (counted.len(), d.stalled()));
     assert_eq!((row.rounds, row.timeout_time), (counted.iter().map(|t| t.round).max().unwrap(), d.stalled()));

@@ -4,22 +4,17 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use ackclock_capture::gaps::{ByTime, GapRule, SENT_AGAIN};
+use ackclock_capture::gaps::ByTime;
 use ackclock_capture::read::{Packets, open};
-use ackclock_capture::{
-    Analysis, Connection, Direction, MOST_PACKETS, Options, Report, Selection, Spread, Stalled, View, WhatIf,
-};
+use ackclock_capture::{Analysis, MOST_PACKETS, Options, Report, Selection};
 use ackclock_policy::{Registry, Timing};
 use ackclock_trace::Row;
 use ackclock_units::{Duration, Instant};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
 
+use crate::capture_json::describe;
 use crate::error::{InputError, SimulationError};
 use crate::table::Table;
-
-/// Version of the JSON.
-const FORMAT: u32 = 1;
 
 /// What a capture holds.
 #[pyclass(frozen, module = "ackclock._core")]
@@ -105,7 +100,7 @@ pub fn read_capture(
     let tables = report.tables(&name, wanted);
     let table = |batch| Py::new(py, Table::new(batch));
     Ok(Captured {
-        json: describe(&report, &name, wanted).to_string(),
+        json: describe(&report, &tables, &name, wanted).to_string(),
         directions: table(Row::record_batch(&tables.directions))?,
         retransmissions: table(Row::record_batch(&tables.retransmissions))?,
         timeouts: table(Row::record_batch(&tables.timeouts))?,
@@ -131,189 +126,6 @@ fn report(
     }
     analysis.read(&mut packets, told)?;
     Ok(analysis.finish())
-}
-
-fn seconds(d: Option<Duration>) -> Value {
-    json!(d.map(Duration::as_secs_f64))
-}
-
-fn moment(at: Instant) -> Value {
-    json!(at.as_secs_f64())
-}
-
-fn describe(r: &Report, file: &str, wanted: impl Fn(usize) -> bool) -> Value {
-    let chosen = r.connections.iter().enumerate().filter(|(n, _)| wanted(*n));
-    json!({
-        "format": "ackclock-capture",
-        "version": FORMAT,
-        "file": file,
-        "packets": r.packets,
-        "segments": r.segments,
-        "start": r.span.map(|s| moment(s.0)),
-        "end": r.span.map(|s| moment(s.1)),
-        "notes": r.notes,
-        "connections": Value::from_iter(chosen.map(|(n, c)| connection(n, c))),
-    })
-}
-
-fn connection(n: usize, c: &Connection) -> Value {
-    json!({
-        "number": n,
-        "client": c.client.to_string(),
-        "server": c.server.to_string(),
-        "start": moment(c.start),
-        "end": moment(c.end),
-        "duration": c.end.since(c.start).as_secs_f64(),
-        "opening_seen": c.opening_seen,
-        "handshake": seconds(c.handshake),
-        "state": c.standing.word(),
-        "packets_left_out": c.packets_left_out,
-        "notes": c.notes,
-        "directions": [direction(c, 0), direction(c, 1)],
-    })
-}
-
-fn direction(c: &Connection, side: usize) -> Value {
-    let d = &c.directions[side];
-    let ends = [c.client.to_string(), c.server.to_string()];
-    let options = d
-        .options
-        .map(|o| json!({ "mss": o.mss, "window_scale": o.window_scale, "sack_permitted": o.sack_permitted, "timestamps": o.timestamps.is_some() }));
-    let mut all = json!({
-        "from": ends[side],
-        "to": ends[1 - side],
-        "view": d.view.word(),
-        "share": d.share,
-        "options": options,
-        "packets": d.packets,
-        "data_packets": d.data_packets,
-        "super_segments": d.super_segments,
-        "bytes": d.bytes,
-        "unique_bytes": d.unique_bytes,
-        "bytes_acked": d.bytes_acked,
-        "packets_acked": d.packets_acked,
-        "retransmitted_packets": d.retransmitted_packets,
-        "retransmitted_bytes": d.retransmitted_bytes,
-        "unneeded_packets": d.unneeded_packets,
-        "unlisted": d.unlisted,
-        "mss": d.mss,
-        "max_flight": d.max_flight,
-        "ca_events": d.ca_events,
-        "non_ca_events": d.non_ca_events,
-        "other_losses": d.other_losses,
-        "p": d.p(),
-        "p_uncertain": d.p_uncertain(),
-        "massive_reordering": d.massive_reordering(),
-        "reordered": d.reordered,
-        "network_duplicates": d.network_duplicates,
-        "capture_duplicates": d.capture_duplicates,
-        "missing_bytes": d.missing_bytes,
-        "dup_acks": d.dup_acks,
-        "rtt": spread(&d.rtt),
-        "rtt_timestamps": spread(&d.rtt_timestamps),
-    });
-    all["limits"] = Value::from_iter(d.limits.parts().map(|(name, time)| (name, time.as_secs_f64())));
-    lists(d, &mut all);
-    all["what_if"] = Value::from_iter(d.what_if.iter().map(alternative));
-    all
-}
-
-fn lists(d: &Direction, all: &mut Value) {
-    all["retransmissions"] = Value::from_iter(d.retransmissions.iter().map(|r| {
-        json!({
-            "t": moment(r.at),
-            "seq": r.seq.0,
-            "offset": r.offset,
-            "len": r.len,
-            "packets": r.packets,
-            "kind": r.cause.word(),
-            "needed": r.needed,
-            "original_seen": r.original_seen,
-            "evidence": r.evidence,
-        })
-    }));
-    all["timeouts_by_rule"] = json!({ SENT_AGAIN: d.timeouts.len() });
-    if d.view == View::Receiver {
-        for (rule, gaps) in [(GapRule::Time, &d.gaps_by_time), (GapRule::Content, &d.gaps)] {
-            all["timeouts_by_rule"][rule.word()] = gaps.len().into();
-        }
-    }
-    // The columns of the table, so that they are the same; which direction it is stands around them.
-    all["timeouts"] = Value::from_iter(d.timeout_rows(0).map(|t| {
-        json!({
-            "t": moment(t.time),
-            "seq": t.seq.map(|seq| seq.0),
-            "of": t.of,
-            "round": t.round,
-            "round_certain": t.round_certain,
-            "rto": t.rto.as_secs_f64(),
-            "eifel_spurious": t.eifel_spurious,
-            "eifel_certain": t.eifel_certain,
-            "outage": t.outage,
-            "remedy": t.remedy,
-            "view": t.view,
-            "rule": t.rule,
-            "counts": t.counts,
-        })
-    }));
-    all["episodes"] = Value::from_iter(d.episodes.iter().filter(|e| !e.nothing_lost).map(|e| {
-        json!({
-            "t_start": moment(e.began),
-            "t_end": e.ended.map(moment),
-            "class": e.class.word().replace('-', "_"),
-            "retransmissions": e.retransmissions,
-            "unneeded": e.unneeded,
-            "timeouts": e.timeouts,
-            "rounds": e.rounds,
-            "outage": e.outage,
-            "flight": e.flight,
-        })
-    }));
-}
-
-fn alternative(w: &WhatIf) -> Value {
-    json!({
-        "timer": w.timer,
-        "timeouts": w.timeouts,
-        "spurious": w.spurious,
-        "early": w.early,
-        "rounds": w.rounds,
-        "waited": w.waited.as_secs_f64(),
-        "waited_least": w.waited_least.as_secs_f64(),
-        "waited_most": w.waited_most.as_secs_f64(),
-        "episodes": Value::from_iter(w.stalls.iter().map(stalled)),
-    })
-}
-
-fn stalled(s: &Stalled) -> Value {
-    json!({
-        "t_start": moment(s.began),
-        "t_end": s.ended.map(moment),
-        "of": s.of.word(),
-        "path": s.path.word(),
-        "timeouts": s.timeouts,
-        "spurious": s.spurious,
-        "early": s.early,
-        "waited": s.waited.as_secs_f64(),
-        "waited_least": s.waited_least.as_secs_f64(),
-        "waited_most": s.waited_most.as_secs_f64(),
-        "response": seconds(s.response),
-    })
-}
-
-fn spread(s: &Spread) -> Value {
-    json!({
-        "samples": s.count(),
-        "min": seconds(s.min()),
-        "mean": seconds(s.mean()),
-        "p5": seconds(s.quantile(0.05)),
-        "p25": seconds(s.quantile(0.25)),
-        "p50": seconds(s.quantile(0.5)),
-        "p75": seconds(s.quantile(0.75)),
-        "p95": seconds(s.quantile(0.95)),
-        "p99": seconds(s.quantile(0.99)),
-        "max": seconds(s.max()),
-    })
 }
 
 /// The silences among arrivals (s, in order) that show timeouts (B-U1): where each begins, its length, and

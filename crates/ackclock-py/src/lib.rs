@@ -2,6 +2,7 @@
 //! package. No logic lives here.
 
 mod capture;
+mod capture_json;
 mod checked;
 mod declarations;
 #[cfg(target_os = "linux")]

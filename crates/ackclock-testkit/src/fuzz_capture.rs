@@ -131,7 +131,8 @@ fn check_times(c: &Connection, d: &Direction) {
     let lasted = c.end.since(c.start);
     let within = |at: Instant| c.start <= at && at <= c.end;
     assert!(
-        d.told().all(|t| t.rto <= lasted && within(t.at) && t.at.saturating_sub(t.rto) >= c.start),
+        d.timeouts_by_rule()
+            .all(|t| t.rto <= lasted && within(t.at) && t.at.saturating_sub(t.rto) >= c.start),
         "{c:?}"
     );
     assert!(d.stalled() <= lasted, "{c:?}");

@@ -28,7 +28,7 @@ impl Gaps {
         let (mut signs, otherwise) = (host, probing.or(others));
         otherwise.into_iter().for_each(|probes| signs.note(probes, 3));
         let probes = signs.verdict().or(otherwise).unwrap_or(numbered);
-        let alone = self.numbered_alone();
+        let alone = self.numbering.counts_alone();
         let mut none = 0;
         let mut found = Vec::new();
         for f in &self.content {

@@ -101,7 +101,7 @@ fn the_answer_to_a_syn_ack_is_not_taken_for_lost_data() {
     let probed = |lost: u16| {
         let mut gaps = Gaps::default();
         gaps.arrival(&Arrival { syn: true, ..arrival(0, Content::Next, 1) }, Some(&with_sack()));
-        gaps.steps = 1;
+        gaps.numbering.steps = 1;
         gaps.arrival(&arrival(260, Content::Next, 2 + lost), Some(&with_sack()));
         gaps.content.iter().map(|c| c.maybe_probe).collect::<Vec<_>>()
     };
@@ -159,8 +159,9 @@ fn without_sack_a_hole_that_acks_told_of_in_vain_was_filled_by_the_timer() {
 #[test]
 fn losses_in_a_silence_tell_a_probe_from_a_timer_that_doubles() {
     let sign = |rtt, silence, copies: u32| {
-        let mut gaps = Gaps { left_out: copies, ..Gaps::default() };
-        gaps.held_up = ms(0);
+        let mut gaps = Gaps::default();
+        gaps.numbering.left_out = copies;
+        gaps.delay.held_up = ms(0);
         let a = Arrival { rtt: ms(rtt), ..arrival(silence, Content::Next, 1) };
         gaps.count_lost(&a, &ending(rtt), ms(silence))
     };
@@ -224,7 +225,7 @@ fn a_frame_that_holds_several_packets_has_their_numbers() {
             let a = Arrival { packets: 4, ..arrival(300 * u64::from(n), Content::Next, 100 + step * n) };
             gaps.arrival(&a, Some(&ending(20)));
         }
-        (gaps.left_out, found(&gaps).len())
+        (gaps.numbering.left_out, found(&gaps).len())
     };
     assert_eq!([run(4), run(5)], [(0, 0), (1, 19)]);
 }

@@ -1,16 +1,17 @@
 //! What the other end's acknowledgments tell.
 
-use ackclock_policy::{RttSample, Window};
 use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
 
 use super::Half;
 use super::segments::FARTHEST;
+use crate::outstanding::Piece;
+use crate::peer_clock::PeerClock;
 use crate::report::Sample;
-use crate::sent::Piece;
+use crate::thresholds::THRESHOLDS;
 
 /// An acknowledgment that moves forward.
-pub(super) struct Heard {
+pub(super) struct NewAck {
     pub at: Instant,
     /// Its echo, and when it would have been seen without more than the least delay, by its own timestamp.
     pub tsecr: Option<u32>,
@@ -19,102 +20,109 @@ pub(super) struct Heard {
     /// It came without data.
     pub pure: bool,
     /// The duplicate SACK block in it.
-    pub in_vain: Option<(u64, u64)>,
+    pub dsack: Option<(u64, u64)>,
+    /// What the clock behind its timestamps may be off.
+    pub slack: Duration,
 }
 
 impl Half {
-    /// Takes an acknowledgment of this direction's data.
-    pub(crate) fn on_ack(&mut self, s: &Segment, at: Instant) {
+    /// Takes an acknowledgment of this direction's data; `clock` is its sender's.
+    pub(crate) fn on_ack(&mut self, s: &Segment, at: Instant, clock: &mut PeerClock) {
         if !s.flags.has(Flags::ACK) || s.flags.has(Flags::RST) {
             return;
         }
-        if self.base.is_none() {
+        if self.space.base.is_none() {
             // The other direction begins the capture: this one starts at what it acknowledges.
             self.begin(s.ack);
         }
-        let ack = self.coordinate(s.ack);
-        if ack.abs_diff(self.max) > FARTHEST {
+        let ack = self.space.coordinate(s.ack);
+        if ack.abs_diff(self.space.max) > FARTHEST {
             return;
         }
-        let scale = if s.flags.has(Flags::SYN) { 0 } else { self.peer_scale };
+        let scale = if s.flags.has(Flags::SYN) { 0 } else { self.agreed.window_scale };
         let window = u64::from(s.window) << scale;
-        let same_window = self.peer_window == Some(window);
-        self.peer_window = Some(window);
-        if ack > self.max {
+        let same_window = self.heard.window == Some(window);
+        self.heard.window = Some(window);
+        if ack > self.space.max {
             // Of data that the capture does not show.
-            self.out.missing_bytes += ack - self.max;
-            self.max = ack;
+            self.out.missing_bytes += ack - self.space.max;
+            self.space.max = ack;
         }
-        let before = self.una;
-        let in_vain = self.dsacks(s, ack, at);
+        let before = self.space.una;
+        let dsack = self.dsacks(s, ack, at);
         let sacked = self.sacks(s, ack, at);
         let tsecr = s.options.timestamps.map(|t| t.tsecr);
         let sent = s.options.timestamps.and_then(|t| {
-            self.peer_clock.note(t.tsval, at);
-            self.peer_clock.sent_by(t.tsval)
+            clock.note(t.tsval, at);
+            clock.sent_by(t.tsval)
         });
         if let Some(v) = tsecr {
-            self.echo = self.timestamp_sample(v, at, ack > self.una);
+            self.heard.echo = self.timestamp_sample(v, at, ack > self.space.una);
         }
-        if ack > self.una {
-            self.overtaken_at = None;
+        if ack > self.space.una {
+            self.heard.overtaken_at = None;
             self.advance(
                 ack,
-                &Heard {
+                &NewAck {
                     at,
                     tsecr,
                     sent,
                     tsval: s.options.timestamps.map(|t| t.tsval),
                     pure: s.seq_len() == 0,
-                    in_vain,
+                    dsack,
+                    slack: slack(clock),
                 },
             );
-        } else if ack == self.una
-            && self.flight() > 0
+        } else if ack == self.space.una
+            && self.space.flight() > 0
             && s.len == 0
             && (sacked || same_window)
             && !s.flags.any(Flags::SYN | Flags::FIN)
         {
-            self.dup_acks += 1;
+            self.heard.dup_acks += 1;
             self.out.dup_acks += 1;
-            (self.news_at, self.news_was_advance) = (Some(at), false);
-            if self.dup_acks == 3 {
-                self.third_at = Some(at);
-                self.called_for = s.options.timestamps.map(|t| t.tsval);
+            (self.heard.news_at, self.heard.news_advanced) = (Some(at), false);
+            if self.heard.dup_acks == THRESHOLDS.segments.dup_thresh {
+                self.heard.third_dup_at = Some(at);
+                self.heard.loss.repair_due = s.options.timestamps.map(|t| t.tsval);
             }
         } else if sacked {
-            (self.news_at, self.news_was_advance) = (Some(at), false);
+            (self.heard.news_at, self.heard.news_advanced) = (Some(at), false);
         }
-        if ack == before && s.seq_len() == 0 && !sacked && !self.covered_now.expiries.is_empty() {
+        if ack == before && s.seq_len() == 0 && !sacked && !self.verdicts.covered.expiries.is_empty() {
             self.duplicate_behind(at, same_window);
         }
-        if ack <= before && !self.doubts.is_empty() {
-            self.late(ack, s.options.timestamps.map(|t| t.tsval), sent);
+        if ack <= before && !self.verdicts.doubts.is_empty() {
+            self.late(ack, s.options.timestamps.map(|t| t.tsval), sent, slack(clock));
         }
         if ack == before
-            && self.probe_again
+            && self.sent.probe.repeats
             && s.seq_len() == 0
-            && self.probed_to.is_some_and(|to| ack >= to)
-            && (same_window || in_vain.is_some())
+            && self.sent.probe.end.is_some_and(|to| ack >= to)
+            && (same_window || dsack.is_some())
         {
-            self.probed_to = None;
+            self.sent.probe.end = None;
         }
-        let whole = self.dup_acks == 0 && self.sacked.is_empty();
-        if whole == self.telling {
-            self.telling = !whole;
+        let whole = self.heard.nothing_lost();
+        if whole == self.heard.loss.reported {
+            self.heard.loss.reported = !whole;
             let tsval = s.options.timestamps.map(|t| t.tsval);
-            if whole { self.told_whole = tsval } else { (self.told_loss, self.told_whole) = (tsval, None) }
+            if whole {
+                self.heard.loss.until = tsval
+            } else {
+                (self.heard.loss.since, self.heard.loss.until) = (tsval, None)
+            }
         }
-        if ack > before && !self.sack_agreed {
-            self.called_for = s.options.timestamps.map(|t| t.tsval);
+        if ack > before && !self.agreed.sack {
+            self.heard.loss.repair_due = s.options.timestamps.map(|t| t.tsval);
         }
         if ack > before || !same_window {
-            self.limits.acked(&self.standing(at), ack > before, self.syn == Some(before));
+            self.limits.acked(&self.send_state(at), ack > before, self.space.syn == Some(before));
         }
-        if self.overtaken_at.is_none()
-            && self.outstanding.front().is_some_and(|p| self.delivered_sent > Some(p.last))
+        if self.heard.overtaken_at.is_none()
+            && self.sent.outstanding.front().is_some_and(|p| self.heard.delivered_sent > Some(p.last))
         {
-            self.overtaken_at = Some(at);
+            self.heard.overtaken_at = Some(at);
         }
     }
 
@@ -123,15 +131,15 @@ impl Half {
         let (mut any, mut oldest) = (false, None::<Instant>);
         for block in s.options.sack.as_slice() {
             // Where the handshake is not in the capture, this tells that SACK was agreed on.
-            self.sack_agreed = true;
+            self.agreed.sack = true;
             let (start, end) = self.block(*block);
-            let plausible = start < end && start >= ack && end <= self.max;
+            let plausible = start < end && start >= ack && end <= self.space.max;
             if !plausible {
                 continue;
             }
-            let (outstanding, delivered) = (&mut self.outstanding, &mut self.delivered_sent);
-            let far = self.far;
-            let room = self.sacked.add(start, end, |from, to| {
+            let (outstanding, delivered) = (&mut self.sent.outstanding, &mut self.heard.delivered_sent);
+            let far = self.path.far;
+            let room = self.heard.sacked.add(start, end, |from, to| {
                 any = true;
                 for p in outstanding.overlapping(from, to) {
                     if p.copies == 1 && !p.sacked {
@@ -144,8 +152,8 @@ impl Half {
             self.overrun |= !room;
         }
         // An ack that moves forward gives a sample of its own.
-        if let Some(first) = oldest.filter(|_| ack <= self.una) {
-            self.linux.sample(at.since(first), self.una, self.max);
+        if let Some(first) = oldest.filter(|_| ack <= self.space.una) {
+            self.path.linux.sample(at.since(first), self.space.una, self.space.max);
         }
         any
     }
@@ -163,24 +171,24 @@ impl Half {
     }
 
     fn block(&self, b: SeqRange) -> (u64, u64) {
-        (self.coordinate(b.start), self.coordinate(b.end))
+        (self.space.coordinate(b.start), self.space.coordinate(b.end))
     }
 
     /// The acknowledgment number moves forward.
-    fn advance(&mut self, ack: u64, heard: &Heard) {
-        let at = heard.at;
-        let news = self.asked.is_some().then(|| self.before_advance(ack, at));
-        let calm = self.dup_acks == 0 && self.sacked.is_empty() && self.episode.is_none();
+    fn advance(&mut self, ack: u64, news: &NewAck) {
+        let at = news.at;
+        let followed = self.following.asked.is_some().then(|| self.before_advance(ack, at));
+        let undisturbed = self.heard.nothing_lost() && self.verdicts.open_episode.is_none();
         let (mut newest, mut repeated) = (None::<Piece>, false);
-        let (mut oldest, mut again) = (None::<Instant>, false);
+        let (mut oldest, mut resent) = (None::<Instant>, false);
         let mut gone = Vec::new();
-        let (out, syn, fin) = (&mut self.out, self.syn, self.fin);
-        let size = u64::from(if self.mss > 0 { self.mss } else { 1460 });
-        let (delivered, far) = (&mut self.delivered_sent, self.far);
+        let size = u64::from(self.agreed.mss_or_usual());
+        let (out, syn, fin) = (&mut self.out, self.space.syn, self.space.fin);
+        let (delivered, far) = (&mut self.heard.delivered_sent, self.path.far);
         // An ack may end within a super-segment.
-        self.outstanding.acknowledge(ack, |p| {
+        self.sent.outstanding.acknowledge(ack, |p| {
             if p.copies > 1 || p.sacked || !p.seen {
-                (repeated, again) = (true, again || p.copies > 1 || !p.seen);
+                (repeated, resent) = (true, resent || p.copies > 1 || !p.seen);
             } else if oldest.is_none() {
                 oldest = Some(p.first);
             }
@@ -191,85 +199,68 @@ impl Half {
             let bytes = (p.end - p.start).saturating_sub(controls);
             out.packets_acked += if bytes <= size { u64::from(bytes > 0) } else { bytes.div_ceil(size) };
             out.bytes_acked += bytes;
-            if p.again.is_some() {
+            if p.retransmission.is_some() {
                 gone.push(*p);
             }
         });
         for p in gone {
-            self.judge_covered(p, ack, heard);
+            self.judge_covered(p, ack, news);
         }
         // Karn's rule: none of what is acknowledged was sent twice, and nothing was waited for.
-        let sampled = newest.filter(|p| calm && !repeated && p.end == ack).map(|p| at.since(p.first));
+        let sampled = newest.filter(|p| undisturbed && !repeated && p.end == ack).map(|p| at.since(p.first));
         if let Some(rtt) = sampled {
             self.rtt_sample(rtt, at);
         }
-        self.una = ack;
-        // Linux times the oldest; where any was sent again, the echo of a timestamp tells.
-        if let Some(rtt) = oldest.filter(|_| !again).map(|first| at.since(first)).or(self.echo) {
-            self.linux.sample(rtt, ack, self.max);
+        self.space.una = ack;
+        // Linux times the oldest; where any was retransmitted, the echo of a timestamp tells.
+        if let Some(rtt) = oldest.filter(|_| !resent).map(|first| at.since(first)).or(self.heard.echo) {
+            self.path.linux.sample(rtt, ack, self.space.max);
         }
-        if let Some(Some(news)) = news {
-            self.follow_advance(&news, at);
+        if let Some(Some(before)) = followed {
+            self.follow_advance(&before, at);
         }
-        self.sacked.forget_below(ack);
+        self.heard.sacked.forget_below(ack);
         // What was skipped, never came and is acknowledged all the same was sent past the capture.
-        let missed: u64 = self.holes.iter().map(|h| h.end.min(ack).saturating_sub(h.start)).sum();
+        let missed: u64 = self.sent.holes.iter().map(|h| h.end.min(ack).saturating_sub(h.start)).sum();
         self.out.missing_bytes += missed;
-        self.holes.retain(|h| h.end > ack);
-        for h in &mut self.holes {
+        self.sent.holes.retain(|h| h.end > ack);
+        for h in &mut self.sent.holes {
             h.start = h.start.max(ack);
         }
-        self.advanced_at = Some(at);
-        (self.news_at, self.news_was_advance) = (Some(at), true);
-        (self.dup_acks, self.third_at) = (0, None);
-        self.chain += 1;
-        self.expired_at = None;
-        // One that was sent again is answered by an ack of more, or by a duplicate: until then there is no
+        self.heard.advanced_at = Some(at);
+        (self.heard.news_at, self.heard.news_advanced) = (Some(at), true);
+        (self.heard.dup_acks, self.heard.third_dup_at) = (0, None);
+        self.sent.chain += 1;
+        self.sent.expired_at = None;
+        // One that was retransmitted is answered by an ack of more, or by a duplicate: until then there is no
         // other (RFC 8985 §7.3, §7.4).
-        if self
-            .probed_to
-            .is_some_and(|to| if self.probe_again { ack > to || heard.in_vain.is_some() } else { ack >= to })
-        {
-            self.probed_to = None;
+        if self.sent.probe.end.is_some_and(|to| {
+            if self.sent.probe.repeats { ack > to || news.dsack.is_some() } else { ack >= to }
+        }) {
+            self.sent.probe.end = None;
         }
-        if let Some((i, point)) = self.episode
-            && ack >= point
-        {
-            if let Some(e) = self.episodes.get_mut(i as usize) {
-                e.ended = Some(at);
-            }
+        if self.verdicts.end_episode(ack, at) {
             self.limits.repaired();
-            (self.episode, self.episode_tsval) = (None, None);
-            (self.last_round_flight, self.round_flight) = (0, self.pipe());
+            (self.sent.rounds.last_flight, self.sent.rounds.flight) = (0, self.pipe());
         }
         if self.samples {
             self.note_sample(at, sampled);
         }
-        if ack >= self.round_end {
-            (self.last_round_flight, self.round_flight) = (self.round_flight, self.pipe());
-            self.round_end = self.max;
+        if ack >= self.sent.rounds.end {
+            (self.sent.rounds.last_flight, self.sent.rounds.flight) = (self.sent.rounds.flight, self.pipe());
+            self.sent.rounds.end = self.space.max;
         }
     }
 
     fn rtt_sample(&mut self, rtt: Duration, at: Instant) {
         self.out.rtt.add(rtt);
-        self.far = Some(self.far.map_or(rtt, |f| f.min(rtt)));
-        let flight = self.flight();
-        self.estimator.on_sample(RttSample {
-            now: at,
-            rtt,
-            flight_size: flight,
-            window: Window { cwnd: flight, ssthresh: u64::MAX },
-            smss: self.mss.max(1),
-            sampling_rate: 1.0,
-        });
-        self.smoothed = self.estimator.rtt();
+        self.path.sample(rtt, at, self.space.flight(), self.agreed.mss);
     }
 
     /// A row for an ack that moved forward.
     fn note_sample(&mut self, at: Instant, rtt: Option<Duration>) {
-        let (cwnd, flight) = (self.last_round_flight.max(self.round_flight), self.pipe());
-        let known = self.smoothed;
+        let (cwnd, flight) = (self.sent.rounds.last_flight.max(self.sent.rounds.flight), self.pipe());
+        let known = self.path.smoothed;
         let sample =
             Sample { at, rtt, srtt: known.map(|r| r.srtt), rttvar: known.map(|r| r.rttvar), flight, cwnd };
         self.out.samples.push(sample);
@@ -278,19 +269,19 @@ impl Half {
     /// The echo of a timestamp: the first one of each counts, and for the distribution only where data was
     /// acknowledged.
     fn timestamp_sample(&mut self, tsecr: u32, at: Instant, advances: bool) -> Option<Duration> {
-        while let Some(&(v, sent, data)) = self.tsvals.front() {
+        while let Some(&(v, sent, data)) = self.sent.timestamps.recent.front() {
             match (tsecr.wrapping_sub(v) as i32).cmp(&0) {
                 std::cmp::Ordering::Less => break,
                 std::cmp::Ordering::Greater => {
-                    self.tsvals.pop_front();
+                    self.sent.timestamps.recent.pop_front();
                 }
                 std::cmp::Ordering::Equal => {
-                    self.tsvals.pop_front();
+                    self.sent.timestamps.recent.pop_front();
                     let rtt = at.since(sent);
                     if data && advances {
                         self.out.rtt_timestamps.add(rtt);
                     }
-                    self.far = Some(self.far.map_or(rtt, |f| f.min(rtt)));
+                    self.path.note_far(rtt);
                     return Some(rtt);
                 }
             }
@@ -305,4 +296,9 @@ fn note_delivered(delivered: &mut Option<Instant>, p: &Piece, at: Instant, far: 
     if p.copies == 1 || at.since(p.last) >= far.unwrap_or(Duration::ZERO) {
         *delivered = Some(delivered.map_or(p.last, |d| d.max(p.last)));
     }
+}
+
+/// What a clock may be off: ticks, and a busy machine.
+fn slack(clock: &PeerClock) -> Duration {
+    clock.tick() * THRESHOLDS.acked.clock_ticks + THRESHOLDS.acked.clock
 }

@@ -1,9 +1,10 @@
 //! Packets that the capture holds twice.
 
-use ackclock_units::{Duration, Instant};
+use ackclock_units::Instant;
 use ackclock_wire::Flags;
 
 use crate::segment::Seen;
+use crate::thresholds::THRESHOLDS;
 
 /// The latest packets of one direction, by what tells one from another.
 #[derive(Debug, Default)]
@@ -68,7 +69,7 @@ impl Copies {
             self.twin_run += u32::from(data);
             self.alone = false;
             let syn = seen.segment.flags.has(Flags::SYN);
-            self.doubled |= syn || self.twin_run >= 3 && !self.syn_alone;
+            self.doubled |= syn || self.twin_run >= THRESHOLDS.copies.in_a_row && !self.syn_alone;
             self.syn_alone &= !syn;
             if self.doubled {
                 // A third one is another packet.
@@ -91,15 +92,10 @@ impl Copies {
         if !self.twins.contains(&print) {
             return None;
         }
-        let within = if self.doubled { SOON } else { AT_ONCE };
+        let within = if self.doubled { THRESHOLDS.copies.doubled } else { THRESHOLDS.copies.perhaps_doubled };
         let n = self.twins.len();
         (1..=n)
             .map(|back| (self.twin_count + n - back) % n)
             .find(|i| self.twins[*i] == print && at.since(self.seen[*i]) < within)
     }
 }
-
-/// In which a capture that is known to double packets shows the second one.
-const SOON: Duration = Duration::from_millis(20);
-/// And one of which that is not known.
-const AT_ONCE: Duration = Duration::from_micros(200);

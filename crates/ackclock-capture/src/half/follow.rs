@@ -1,12 +1,29 @@
-//! What the timers of a what-if are told.
+//! What the timers of a what-if learn from a direction.
+
+use std::sync::Arc;
 
 use ackclock_policy::Window;
 use ackclock_units::{Duration, Instant};
 
 use super::Half;
 use crate::Cause;
-use crate::sent::Piece;
-use crate::what_if::{Advance, Flight, WhatIf};
+use crate::outstanding::Piece;
+use crate::wanted::Wanted;
+use crate::what_if::{Advance, Asked, Flight, Followers};
+
+/// Timers in the place of the sender's own, where they are asked for.
+#[derive(Debug)]
+pub(crate) struct Following {
+    pub asked: Option<Arc<Asked>>,
+    /// From the first segment on.
+    pub timers: Option<Box<Followers>>,
+}
+
+impl Following {
+    pub(super) fn new(wanted: &Wanted) -> Self {
+        Self { asked: wanted.asked.clone(), timers: None }
+    }
+}
 
 /// How things stood before an ack moved forward.
 pub(super) struct BeforeAdvance {
@@ -21,81 +38,85 @@ pub(super) struct BeforeAdvance {
 
 impl Half {
     pub(super) fn follow_new(&mut self, at: Instant, start: u64) {
-        let syn = self.syn == Some(start);
-        let oldest = self.outstanding.front().map_or(at, |p| p.last);
-        if let Some(asked) = &self.asked {
-            self.what_if.get_or_insert_with(|| Box::new(WhatIf::new(asked, start))).sent(at, oldest, syn);
+        let syn = self.space.syn == Some(start);
+        let oldest = self.sent.outstanding.front().map_or(at, |p| p.last);
+        if let Some(asked) = &self.following.asked {
+            self.following
+                .timers
+                .get_or_insert_with(|| Box::new(Followers::new(asked, start)))
+                .sent(at, oldest, syn);
         }
     }
 
-    pub(super) fn follow_again(&mut self, at: Instant, cause: Cause, head: bool, called_for: bool) {
-        let Some(w) = &mut self.what_if else { return };
+    pub(super) fn follow_retransmission(&mut self, at: Instant, cause: Cause, head: bool, called_for: bool) {
+        let Some(w) = &mut self.following.timers else { return };
         match cause {
             Cause::Timeout | Cause::Syn => {}
             Cause::TailLossProbe => w.probed(at),
-            _ if head => w.sent_again(at, false, cause == Cause::AfterTimeout && !called_for),
+            _ if head => w.retransmitted(at, false, cause == Cause::AfterTimeout && !called_for),
             _ => {}
         }
     }
 
     /// Called before what is acknowledged leaves the books.
     pub(super) fn before_advance(&mut self, ack: u64, at: Instant) -> Option<BeforeAdvance> {
-        let (head, flight) = (*self.outstanding.front()?, self.flight());
+        let (head, flight) = (*self.sent.outstanding.front()?, self.space.flight());
         let (mut once, mut segments, mut last) = (true, 0, head);
-        for p in self.outstanding.overlapping(0, ack) {
+        for p in self.sent.outstanding.overlapping(0, ack) {
             once &= p.copies == 1 && p.seen;
             (segments, last) = (segments + 1, *p);
         }
         // What lies behind the oldest was lost with it where the ack of its retransmission covers no more.
-        let newest_lost = self.sent_at.filter(|s| last.start == head.start && ack < self.max && *s < at);
+        let newest_lost =
+            self.sent.sent_at.filter(|s| last.start == head.start && ack < self.space.max && *s < at);
         Some(BeforeAdvance { head, once, segments, newest_lost, flight })
     }
 
     /// Called when they are told of an ack, and nothing else has changed yet.
     pub(super) fn follow_advance(&mut self, b: &BeforeAdvance, at: Instant) {
-        let heard = at + self.near;
-        let timestamps = self.last_tsval.is_some() && self.echo.is_some();
-        let far = if b.once { Some(at.since(b.head.first)) } else { self.echo };
-        let mss = self.mss_or_default();
+        let heard = at + self.path.near;
+        let timestamps = self.sent.timestamps.last.is_some() && self.heard.echo.is_some();
+        let far = if b.once { Some(at.since(b.head.first)) } else { self.heard.echo };
+        let mss = self.agreed.mss_or_usual();
         // RFC 5681 §3.1, equation 4; until a loss it is without bound.
-        let ssthresh = self.episodes.last().map_or(u64::MAX, |e| (e.flight / 2).max(2 * u64::from(mss)));
-        let expiries = self.expiries.len() as u32;
-        let in_vain = self.expiries.last().is_some_and(|e| e.eifel_spurious == Some(true));
+        let ssthresh =
+            self.verdicts.episodes.last().map_or(u64::MAX, |e| (e.flight / 2).max(2 * u64::from(mss)));
+        let expiries = self.verdicts.expiries.len() as u32;
+        let last_spurious =
+            self.verdicts.expiries.last().is_some_and(|e| e.verdict.eifel_spurious == Some(true));
         let a = Advance {
             heard,
             head: b.head,
             newest_lost: b.newest_lost,
-            sample: far.map(|far| far + self.near),
+            sample: far.map(|far| far + self.path.near),
             timestamps,
             flight: Flight { size: b.flight, mss },
-            window: Window { cwnd: self.last_round_flight.max(self.round_flight), ssthresh },
+            window: Window { cwnd: self.sent.rounds.last_flight.max(self.sent.rounds.flight), ssthresh },
             segments: b.segments,
-            repairing: self.episode.is_some() || self.dup_acks > 0,
-            una: self.una,
-            max: self.max,
-            oldest: self.outstanding.front().map(|p| p.last),
-            syn: self.syn == Some(b.head.start),
-            far: self.far.unwrap_or(Duration::ZERO) + self.near,
+            repairing: self.verdicts.open_episode.is_some() || self.heard.dup_acks > 0,
+            una: self.space.una,
+            max: self.space.max,
+            oldest: self.sent.outstanding.front().map(|p| p.last),
+            syn: self.space.syn == Some(b.head.start),
+            far: self.path.far.unwrap_or(Duration::ZERO) + self.path.near,
             expiries,
-            in_vain,
-            expired_at: self.expiries.last().map(|e| e.at),
+            last_spurious,
+            expired_at: self.verdicts.expiries.last().map(|e| e.at),
         };
-        if let Some(w) = &mut self.what_if {
+        if let Some(w) = &mut self.following.timers {
             w.advanced(&a);
         }
     }
 
-    /// The largest segment seen; what Ethernet takes where there was none.
-    fn mss_or_default(&self) -> u32 {
-        if self.mss > 0 { self.mss } else { 1460 }
-    }
-
     /// The capture is over.
     pub(crate) fn follow_end(&mut self) {
-        let (syn, far, expiries) =
-            (self.syn, self.far.unwrap_or(Duration::ZERO) + self.near, self.expiries.len() as u32);
-        let flight = Flight { size: self.flight(), mss: self.mss_or_default() };
-        if let (Some(w), Some(head)) = (&mut self.what_if, self.outstanding.front()) {
+        let (syn, far, expiries) = (
+            self.space.syn,
+            self.path.far.unwrap_or(Duration::ZERO) + self.path.near,
+            self.verdicts.expiries.len() as u32,
+        );
+        let flight = Flight { size: self.space.flight(), mss: self.agreed.mss_or_usual() };
+        if let (Some(w), Some(head)) = (&mut self.following.timers, self.sent.outstanding.front()) {
             w.end(*head, syn == Some(head.start), far, flight, expiries);
         }
     }

@@ -56,7 +56,7 @@ impl LinuxTimer {
     /// timeout: from the timer's setting on. `near` is the way to the capture and back.
     pub(crate) fn waits(&self, near: Duration) -> (Duration, Duration) {
         if self.samples == 0 {
-            // RFC 6298 §2.1; §5.7 where the SYN had to be sent again and gave no sample.
+            // RFC 6298 §2.1; §5.7 where the SYN had to be retransmitted and gave no sample.
             return (Duration::from_secs(1), Duration::from_secs(3));
         }
         let us = |us: i64| Duration::from_nanos(us.max(0) as u64 * 1000);

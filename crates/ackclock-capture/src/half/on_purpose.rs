@@ -4,12 +4,13 @@
 use ackclock_units::{Duration, SeqNumber};
 use ackclock_wire::Flags;
 
-use super::again::Before;
-use super::{Again, Half};
+use super::old::Before;
+use super::{Half, RetransmissionRecord};
 use crate::Cause;
 use crate::cause::span;
 use crate::report::Retransmission;
 use crate::segment::Seen;
+use crate::thresholds::THRESHOLDS;
 
 /// What copies this sender makes.
 #[derive(Debug, Default)]
@@ -27,35 +28,35 @@ impl Half {
     pub(super) fn is_sent_on_purpose(&self, seen: &Seen, start: u64, end: u64, before: &Before) -> bool {
         let Some(last) = before.last else { return false };
         let since = seen.at.since(last);
-        // Less than any round trip takes, and any timer: Linux's shortest wait for a probe is two of its
-        // ticks.
-        let soon = self.rtt().map_or(AT_ONCE, |(srtt, _)| (srtt / 2).min(AT_ONCE));
-        let heard = [self.advanced_at, self.news_at].into_iter().flatten().max();
-        let newest = end == self.max
+        let by = THRESHOLDS.copies;
+        let soon =
+            self.path.rtt().map_or(by.on_purpose, |(srtt, _)| (srtt / by.on_purpose_part).min(by.on_purpose));
+        let heard = [self.heard.advanced_at, self.heard.news_at].into_iter().flatten().max();
+        let newest = end == self.space.max
             && before.seen
             && !before.sacked
-            && before.again.is_none()
+            && before.retransmission.is_none()
             && before.bytes == end - start;
         let plain = seen.segment.len > 0 && !seen.segment.flags.any(Flags::SYN | Flags::FIN);
-        // In a recovery the newest segment is sent again at once where the window allows it and nothing else
-        // is left (RFC 6675 §4, NextSeg rule 4).
-        let usual = self.episode.is_none()
-            || self.copied.end != end && self.copied.usual > 0
-            || self.copied.times < self.copied.usual;
+        // In a recovery the newest segment is retransmitted at once where the window allows it and nothing
+        // else is left (RFC 6675 §4, NextSeg rule 4).
+        let usual = self.verdicts.open_episode.is_none()
+            || self.sent.copied.end != end && self.sent.copied.usual > 0
+            || self.sent.copied.times < self.sent.copied.usual;
         plain && newest && since <= soon && heard.is_none_or(|at| at <= last) && usual
     }
 
     /// Lists a copy. The segment stays as if it had been sent once: its ack measures a round trip, and a
     /// later copy is the first retransmission.
-    pub(super) fn copied(&mut self, seen: &Seen, start: u64, end: u64, before: &Before) {
+    pub(super) fn list_copy(&mut self, seen: &Seen, start: u64, end: u64, before: &Before) {
         let since = before.last.map_or(Duration::ZERO, |last| seen.at.since(last));
-        let c = &mut self.copied;
+        let c = &mut self.sent.copied;
         (c.end, c.times) = (end, if c.end == end { c.times + 1 } else { 1 });
-        c.usual = if self.episode.is_none() { c.usual.max(c.times) } else { c.usual };
+        c.usual = if self.verdicts.open_episode.is_none() { c.usual.max(c.times) } else { c.usual };
         let row = Retransmission {
             at: seen.at,
             seq: SeqNumber(start as u32),
-            offset: self.offset(start),
+            offset: self.space.offset(start),
             len: seen.segment.len,
             cause: Cause::Copy,
             original_seen: true,
@@ -65,7 +66,7 @@ impl Half {
             ),
             ..Retransmission::default()
         };
-        self.list(Again {
+        self.list(RetransmissionRecord {
             row,
             start,
             end,
@@ -74,10 +75,7 @@ impl Half {
             episode: None,
             expiry: None,
             covered: true,
-            twice: false,
+            dsacked: false,
         });
     }
 }
-
-/// In which a copy follows its original.
-const AT_ONCE: Duration = Duration::from_millis(1);

@@ -3,10 +3,11 @@
 use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Segment};
 
-use super::{Half, Hole, SOONEST_PROBE, SenderClock};
+use super::sent::Hole;
+use super::{Half, PeerTimes};
 use crate::gaps::{Arrival, Content, Ending};
+use crate::outstanding::Piece;
 use crate::segment::Seen;
-use crate::sent::Piece;
 
 /// Holes remembered: more are a capture full of gaps.
 const MOST_HOLES: usize = 1024;
@@ -17,32 +18,32 @@ pub(super) const FARTHEST: u64 = 1 << 30;
 
 impl Half {
     /// Takes a segment of this direction: the sequence space that it occupies.
-    pub(crate) fn on_segment(&mut self, seen: &Seen, sender: &SenderClock) {
+    pub(crate) fn on_segment(&mut self, seen: &Seen, peer: &PeerTimes) {
         let (s, at) = (&seen.segment, seen.at);
         self.begin(s.seq);
-        let start = self.coordinate(s.seq);
-        if start.abs_diff(self.max) > FARTHEST {
+        let start = self.space.coordinate(s.seq);
+        if start.abs_diff(self.space.max) > FARTHEST {
             return;
         }
         let syn = s.flags.has(Flags::SYN);
         if !s.flags.has(Flags::RST) {
-            let arrival = self.arrival(seen, start, sender);
-            let ending = sender.quiet.then(|| self.ending(&seen.segment, arrival.content, start, sender));
-            if start > self.told.max(self.max) {
+            let arrival = self.arrival(seen, start, peer);
+            let ending = peer.quiet.then(|| self.ending(&seen.segment, arrival.content, start, peer));
+            if start > self.space.highest_seen.max(self.space.max) {
                 self.gaps.skips();
             }
             self.gaps.arrival(&arrival, ending.as_ref());
-            self.told = self.told.max(start + u64::from(s.seq_len()));
+            self.space.highest_seen = self.space.highest_seen.max(start + u64::from(s.seq_len()));
         }
-        self.identified |= seen.id != 0;
+        self.sent.identified |= seen.id != 0;
         if s.flags.has(Flags::RST) {
             return;
         }
         if syn {
-            self.syn.get_or_insert(start);
+            self.space.syn.get_or_insert(start);
             self.out.options.get_or_insert(s.options);
         }
-        let packets = self.packets_with(s, s.len);
+        let packets = self.agreed.packets_with(s, s.len);
         self.out.packets += u64::from(packets);
         if s.len > 0 {
             self.out.data_packets += u64::from(packets);
@@ -52,126 +53,138 @@ impl Half {
         }
         let end = start + u64::from(s.seq_len());
         if s.flags.has(Flags::FIN) {
-            self.fin.get_or_insert(end - 1);
+            self.space.fin.get_or_insert(end - 1);
         }
         let tsval = s.options.timestamps.map(|t| t.tsval);
         if end == start {
-            if start + 1 == self.una && (self.una == self.max || self.closed_window()) {
+            if start + 1 == self.space.una && (self.space.una == self.space.max || self.heard.window_closed())
+            {
                 self.probe_without_data(seen, start);
             }
             self.note_tsval(tsval, at, false);
             return;
         }
-        if start >= self.max {
+        if start >= self.space.max {
             self.on_new(seen, start, end, tsval);
         } else {
-            self.on_old(seen, start, end.min(self.max), tsval, sender.tick);
-            if end > self.max {
-                self.on_new(seen, self.max, end, tsval);
+            self.on_old(seen, start, end.min(self.space.max), tsval, peer.tick);
+            if end > self.space.max {
+                self.on_new(seen, self.space.max, end, tsval);
             }
         }
         self.note_tsval(tsval, at, true);
-        self.sent_at = Some(at);
-        self.out.max_flight = self.out.max_flight.max(self.flight());
-        self.round_flight = self.round_flight.max(self.pipe());
+        self.sent.sent_at = Some(at);
+        self.out.max_flight = self.out.max_flight.max(self.space.flight());
+        self.sent.rounds.flight = self.sent.rounds.flight.max(self.pipe());
     }
 
     /// What a segment is to the receiver.
-    fn arrival(&self, seen: &Seen, start: u64, sender: &SenderClock) -> Arrival {
+    fn arrival(&self, seen: &Seen, start: u64, peer: &PeerTimes) -> Arrival {
         let s = &seen.segment;
         let end = start + u64::from(s.seq_len());
         let content = match () {
             () if end == start => Content::Nothing,
-            () if start > self.max => Content::Beyond,
-            () if start == self.max && self.told > start => Content::Overdue { newest: end >= self.told },
-            () if start == self.max => Content::Next,
-            () if self.holes.iter().any(|h| h.start < end && start < h.end) => Content::Missing,
-            () => Content::Known { newest: end >= self.max },
+            () if start > self.space.max => Content::Beyond,
+            () if start == self.space.max && self.space.highest_seen > start => {
+                Content::Overdue { newest: end >= self.space.highest_seen }
+            }
+            () if start == self.space.max => Content::Next,
+            () if self.sent.holes.iter().any(|h| h.start < end && start < h.end) => Content::Missing,
+            () => Content::Known { newest: end >= self.space.max },
         };
-        let known = if sender.quiet { self.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
+        let known = if peer.quiet { self.path.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
         Arrival {
             at: seen.at,
             seq: s.seq,
             content,
             syn: s.flags.has(Flags::SYN),
             id: (seen.id != 0).then_some(seen.id),
-            packets: self.packets_with(s, s.len),
+            packets: self.agreed.packets_with(s, s.len),
             tsval: s.options.timestamps.map(|t| t.tsval),
-            due: sender.due,
+            due: peer.due,
             tsecr: s.options.timestamps.map(|t| t.tsecr),
-            rtt: sender.handshake.unwrap_or(known),
+            rtt: peer.handshake.unwrap_or(known),
         }
     }
 
     /// What else is asked of one that may end a silence.
-    fn ending(&self, s: &Segment, content: Content, start: u64, sender: &SenderClock) -> Ending {
-        let (times, known) = (s.options.timestamps, self.rtt().map_or(Duration::ZERO, |r| r.0));
-        let repair = times.filter(|_| content == Content::Missing && !self.sack_agreed && start <= self.una);
+    fn ending(&self, s: &Segment, content: Content, start: u64, peer: &PeerTimes) -> Ending {
+        let (times, known) = (s.options.timestamps, self.path.rtt().map_or(Duration::ZERO, |r| r.0));
+        let repair =
+            times.filter(|_| content == Content::Missing && !self.agreed.sack && start <= self.space.una);
         Ending {
             fin: s.flags.has(Flags::FIN),
-            tick: sender.tick,
+            tick: peer.tick,
             unprompted: times.is_some_and(|t| self.unprompted(t.tsecr)),
-            unanswered: repair.map_or(Duration::ZERO, |t| self.unanswered(t.tsecr)),
+            unanswered: repair.map_or(Duration::ZERO, |t| self.unanswered(t.tsecr, peer.receiver_tick)),
             least: self
+                .path
                 .far
-                .map(|far| far + self.near)
+                .map(|far| far + self.path.near)
                 .into_iter()
-                .chain(sender.handshake)
+                .chain(peer.handshake)
                 .min()
                 .unwrap_or_default(),
-            smoothed: sender.handshake.unwrap_or_default().max(known).max(sender.smoothed),
-            sack: self.sack_agreed,
+            smoothed: peer.handshake.unwrap_or_default().max(known).max(peer.smoothed),
+            sack: self.agreed.sack,
         }
     }
 
     /// Without SACK, duplicate acks have called for a repair: it may come after a silence that others fill.
     pub(crate) fn awaits_repair(&self) -> bool {
-        !self.sack_agreed && self.dup_acks > 0
+        !self.agreed.sack && self.heard.dup_acks > 0
     }
 
     /// The receiver's latest word that its sender had heard was spoken before it told of a loss, or after it
     /// told that nothing was missing any more.
     fn unprompted(&self, tsecr: u32) -> bool {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        self.told_loss.is_none_or(|told| {
-            before(tsecr, told) || self.told_whole.is_some_and(|whole| whole != told && !before(tsecr, whole))
+        self.heard.loss.since.is_none_or(|told| {
+            before(tsecr, told)
+                || self.heard.loss.until.is_some_and(|whole| whole != told && !before(tsecr, whole))
         })
     }
 
     /// By the receiver's clock: time from the ack that called for a retransmission, the third duplicate (RFC
     /// 5681 §3.2) or the last that moved forward, to the latest that its sender had heard when it sent it.
-    fn unanswered(&self, tsecr: u32) -> Duration {
-        let called = self.called_for.filter(|_| self.dup_acks > 0).map(|called| tsecr.wrapping_sub(called));
-        self.peer_clock.tick() * u64::from(called.filter(|ticks| *ticks < 1 << 30).unwrap_or(0))
+    fn unanswered(&self, tsecr: u32, tick: Duration) -> Duration {
+        let called = self
+            .heard
+            .loss
+            .repair_due
+            .filter(|_| self.heard.dup_acks > 0)
+            .map(|called| tsecr.wrapping_sub(called));
+        tick * u64::from(called.filter(|ticks| *ticks < 1 << 30).unwrap_or(0))
     }
 
     fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {
         let Some(v) = tsval else { return };
         // The first segment of each tick of its clock: which of them an echo answers is not known.
-        if self.last_tsval.is_some_and(|last| (v.wrapping_sub(last) as i32) <= 0) {
+        if self.sent.timestamps.last.is_some_and(|last| (v.wrapping_sub(last) as i32) <= 0) {
             return;
         }
-        self.last_tsval = Some(v);
-        if self.tsvals.len() == MOST_TSVALS {
-            self.tsvals.pop_front();
+        self.sent.timestamps.last = Some(v);
+        if self.sent.timestamps.recent.len() == MOST_TSVALS {
+            self.sent.timestamps.recent.pop_front();
         }
-        self.tsvals.push_back((v, at, data));
+        self.sent.timestamps.recent.push_back((v, at, data));
     }
 
     /// Data that was not sent before, as far as the capture shows.
     fn on_new(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) {
         let at = seen.at;
-        if start > self.max && self.holes.len() < MOST_HOLES {
-            self.holes.push(Hole { start: self.max, end: start, at, id: seen.id, tsval });
+        if start > self.space.max && self.sent.holes.len() < MOST_HOLES {
+            self.sent.holes.push(Hole { start: self.space.max, end: start, at, id: seen.id, tsval });
         }
-        let wait = self.probe_wait().map(|wait| wait.max(SOONEST_PROBE));
-        if self.flight() > 0 && self.quiet_for(at).zip(wait).is_some_and(|(quiet, wait)| quiet >= wait) {
+        let wait = self.path.probe_wait();
+        if self.space.flight() > 0 && self.quiet_for(at).zip(wait).is_some_and(|(quiet, wait)| quiet >= wait)
+        {
             // New data after a silence while other data is outstanding: it may be a probe, which sets the
             // timer anew (RFC 8985 §7.3).
-            self.probed_at = Some(at);
-            (self.probed_to, self.probe_again) = (Some(end), false);
+            self.sent.probe.at = Some(at);
+            (self.sent.probe.end, self.sent.probe.repeats) = (Some(end), false);
         }
-        self.max = end;
+        self.space.max = end;
         self.out.unique_bytes += payload(&seen.segment, start, end);
         let piece = Piece {
             start,
@@ -181,20 +194,20 @@ impl Half {
             copies: 1,
             tsval,
             id: seen.id,
-            again: None,
+            retransmission: None,
             seen: true,
             sacked: false,
         };
-        self.overrun |= !self.outstanding.insert(piece);
+        self.overrun |= !self.sent.outstanding.insert(piece);
         // Options of their own make some full segments shorter.
-        let mss = if self.mss > 0 { self.mss } else { self.out.mss.max(1) };
+        let mss = self.mss_or_largest();
         let rest = if seen.segment.len < mss { seen.segment.len } else { seen.segment.len % mss };
         self.limits.sent(
-            &self.standing(at),
+            &self.send_state(at),
             seen.segment.len > 0 && (rest == 0 || rest + 40 > mss),
-            self.prompt(),
+            self.path.prompt(),
         );
-        if self.asked.is_some() {
+        if self.following.asked.is_some() {
             self.follow_new(at, start);
         }
     }

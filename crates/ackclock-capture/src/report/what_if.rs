@@ -10,7 +10,7 @@ pub enum PathWas {
     /// Something that was sent later arrived, or losses as they are on this path explain those of the stall:
     /// packets were lost singly.
     Alive,
-    /// Nothing tells: a single loss, or an outage that was over when the timer expired.
+    /// Nothing tells: a single loss, or an outage that was over when the timer fired.
     #[default]
     Unknown,
     /// Everything was lost for some time: a whole window, or retransmissions in a row.

@@ -1,10 +1,11 @@
 //! Other timers in the place of the sender's: what they would have done with what it sent and heard.
 //!
 //! While a direction is read, each timer is told of what was sent and acknowledged, as its connection would
-//! have told it. Where its deadline passes before an ack comes, or the sender's own timer expires, a
+//! have told it. Where its deadline passes before an ack comes, or the sender's own timer fires, a
 //! [`Stall`] is noted; what came of it is judged at the end ([`settle`]), when all retransmissions are.
 
 mod attempts;
+mod follower;
 mod settle;
 
 use std::sync::Arc;
@@ -12,37 +13,14 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ackclock_policy::{
-    Backoff, Expiry, Phase, RetransmissionTimer, RttEstimator, RttSample, SamplingRate, TimerAction,
-    TimerEvent, TimerView, Timing, Window,
+    Backoff, Expiry, Phase, RttSample, SamplingRate, TimerEvent, TimerView, Timing, Window,
 };
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
+use follower::Follower;
 pub(crate) use settle::{Evidence, settle};
 
-use crate::sent::Piece;
-
-/// A timer that follows a sender.
-#[derive(Debug)]
-struct Follower {
-    estimator: Box<dyn RttEstimator>,
-    backoff: Box<dyn Backoff>,
-    timer: Box<dyn RetransmissionTimer>,
-    /// When it would expire; never while nothing is outstanding.
-    deadline: Instant,
-    /// When it last did.
-    restarted_at: Instant,
-    /// Level of its backoff, which no valid sample has ended yet (Karn, RFC 6298 §5.5 to 5.7).
-    backed_off: u32,
-    /// Expiries while the ack of what was sent once was under way.
-    spurious: u64,
-    rounds: u32,
-    /// It has not expired where the sender's own timer did in vain: what that one's recovery repaired is not
-    /// repaired here.
-    owes: bool,
-    /// It has expired in vain: what had been sent by then it sends again as acks come (go-back-N), before any
-    /// timeout.
-    resends: Instant,
-}
+use crate::outstanding::Piece;
 
 /// What a timer had when a stall ended.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +29,7 @@ struct Mark {
     rto: Duration,
     backed_off: u32,
     /// See [`Follower`].
-    owes: bool,
+    unrepaired: bool,
     resends: Instant,
 }
 
@@ -61,7 +39,7 @@ struct Mark {
 struct Stall {
     /// The oldest segment: first copy, and latest retransmission by its place in the list.
     first: Instant,
-    again: Option<u32>,
+    retransmission: Option<u32>,
     /// It holds the SYN.
     syn: bool,
     /// When its sender heard the ack; `None` when it never did.
@@ -76,7 +54,7 @@ struct Stall {
     marks: Box<[Mark]>,
 }
 
-/// What is outstanding when a timer expires, bytes.
+/// What is outstanding when a timer fires, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
     pub size: u64,
@@ -123,7 +101,7 @@ impl Asked {
 
 /// The timers that follow one direction.
 #[derive(Debug)]
-pub(crate) struct WhatIf {
+pub(crate) struct Followers {
     followers: Vec<Follower>,
     /// Nothing is outstanding.
     idle: bool,
@@ -131,7 +109,7 @@ pub(crate) struct WhatIf {
     asked: Arc<Asked>,
     stalls: Vec<Stall>,
     expiries_before: u32,
-    /// The oldest segment was sent again in the recovery from a timeout, and no ack had called for it.
+    /// The oldest segment was retransmitted in the recovery from a timeout, and no ack had called for it.
     released: bool,
     rng: Rng,
 }
@@ -163,27 +141,14 @@ pub(crate) struct Advance {
     pub far: Duration,
     /// Expiries noted so far, and whether the last of them was for nothing.
     pub expiries: u32,
-    pub in_vain: bool,
+    pub last_spurious: bool,
     /// When the last of them was.
     pub expired_at: Option<Instant>,
 }
 
-impl WhatIf {
+impl Followers {
     pub fn new(asked: &Arc<Asked>, first: u64) -> Self {
-        let followers = asked.timings.iter().filter_map(|t| {
-            Some(Follower {
-                estimator: t.estimator.as_ref()?.build(),
-                backoff: t.backoff.build(),
-                timer: t.timer.build(),
-                deadline: Instant::FAR_FUTURE,
-                restarted_at: Instant::ZERO,
-                backed_off: 0,
-                spurious: 0,
-                rounds: 0,
-                owes: false,
-                resends: Instant::ZERO,
-            })
-        });
+        let followers = asked.timings.iter().filter_map(Follower::new);
         Self {
             followers: followers.collect(),
             idle: true,
@@ -209,13 +174,13 @@ impl WhatIf {
             f.deadline = if syn {
                 at + timeout
             } else {
-                f.told(TimerEvent::Sent { retransmission: false }, timeout, &mut v)
+                f.next_deadline(TimerEvent::Sent { retransmission: false }, timeout, &mut v)
             };
         }
     }
 
-    /// The oldest segment was sent again, and no timer of the sender had expired.
-    pub fn sent_again(&mut self, at: Instant, probe: bool, released: bool) {
+    /// The oldest segment was retransmitted, and no timer of the sender had expired.
+    pub fn retransmitted(&mut self, at: Instant, probe: bool, released: bool) {
         self.released = released;
         let mut v = view(at, Some(at));
         for f in self.followers.iter_mut().filter(|f| f.deadline >= at) {
@@ -224,14 +189,14 @@ impl WhatIf {
             f.deadline = if probe {
                 at + timeout
             } else {
-                f.told(TimerEvent::Sent { retransmission: true }, timeout, &mut v)
+                f.next_deadline(TimerEvent::Sent { retransmission: true }, timeout, &mut v)
             };
         }
     }
 
     /// A tail loss probe of something else than the oldest segment sets the timers anew (RFC 8985 §7.3).
     pub fn probed(&mut self, at: Instant) {
-        self.sent_again(at, true, false);
+        self.retransmitted(at, true, false);
     }
 
     /// The acknowledgment number moves forward.
@@ -239,8 +204,8 @@ impl WhatIf {
         let expired = a.expiries > self.expiries_before;
         let once = a.head.copies <= 1 && !expired;
         let released = std::mem::take(&mut self.released) && !expired;
-        let stalled =
-            !once && (expired || self.followers.iter().any(|f| f.deadline < a.heard || f.owes && released));
+        let stalled = !once
+            && (expired || self.followers.iter().any(|f| f.deadline < a.heard || f.unrepaired && released));
         if stalled {
             self.note(a, expired);
         }
@@ -257,11 +222,11 @@ impl WhatIf {
         for f in &mut self.followers {
             let (late, deadline) = (f.deadline < a.heard, f.deadline);
             let covered = !once && a.head.first < f.resends;
-            if (late || expired || released && f.owes) && !covered {
+            if (late || expired || released && f.unrepaired) && !covered {
                 f.expire(a, once, &mut self.rng);
-                f.owes = expired && a.in_vain && !late;
+                f.unrepaired = expired && a.last_spurious && !late;
             }
-            f.owes &= a.repairing;
+            f.unrepaired &= a.repairing;
             if a.oldest.is_none() {
                 f.resends = Instant::ZERO;
             }
@@ -269,10 +234,10 @@ impl WhatIf {
             // waited less has spoilt it (Karn).
             let sample = match a.sample {
                 Some(_) if late && !a.timestamps => None,
-                None if expired && a.in_vain && !late => Some(a.heard.since(a.head.first)),
+                None if expired && a.last_spurious && !late => Some(a.heard.since(a.head.first)),
                 // The echo of a copy whose ack was lost: the wait is in the sample, and another timer would
                 // have waited otherwise.
-                Some(rtt) if late && expired && !a.in_vain => {
+                Some(rtt) if late && expired && !a.last_spurious => {
                     let last = a.expired_at.unwrap_or(deadline);
                     Some(rtt.saturating_sub(last.since(deadline)).max(rtt.min(a.heard.since(last))))
                 }
@@ -291,7 +256,7 @@ impl WhatIf {
                 });
             }
             let timeout = f.timeout(false, f.backed_off, &mut self.rng);
-            f.deadline = f.told(e, timeout, &mut v);
+            f.deadline = f.next_deadline(e, timeout, &mut v);
         }
         self.idle = a.oldest.is_none();
         self.expiries_before = a.expiries;
@@ -301,16 +266,10 @@ impl WhatIf {
         if !self.asked.has_room() {
             return;
         }
-        let marks = self.followers.iter().map(|f| Mark {
-            deadline: f.deadline,
-            rto: if a.syn { f.estimator.initial_rto() } else { f.estimator.rto() },
-            backed_off: f.backed_off,
-            owes: f.owes,
-            resends: f.resends,
-        });
+        let marks = self.followers.iter().map(|f| f.mark(a.syn));
         self.stalls.push(Stall {
             first: a.head.first,
-            again: a.head.again,
+            retransmission: a.head.retransmission,
             syn: a.syn,
             heard: Some(a.heard),
             newest_lost: a.newest_lost,
@@ -321,19 +280,19 @@ impl WhatIf {
         });
     }
 
-    /// The capture ends while something is outstanding for which the sender's timer has expired.
+    /// The capture ends while something is outstanding for which the sender's timer has fired.
     pub fn end(&mut self, head: Piece, syn: bool, far: Duration, flight: Flight, expiries: u32) {
         if expiries > self.expiries_before && self.asked.has_room() {
             let marks = self.followers.iter().map(|f| Mark {
                 deadline: f.deadline,
                 rto: f.estimator.rto(),
                 backed_off: f.backed_off,
-                owes: false,
+                unrepaired: false,
                 resends: Instant::ZERO,
             });
             self.stalls.push(Stall {
                 first: head.first,
-                again: head.again,
+                retransmission: head.retransmission,
                 syn,
                 heard: None,
                 newest_lost: None,
@@ -346,62 +305,6 @@ impl WhatIf {
     }
 }
 
-impl Follower {
-    fn timeout(&mut self, syn: bool, backed_off: u32, rng: &mut Rng) -> Duration {
-        if syn {
-            self.backoff.syn_timeout(self.estimator.initial_rto(), backed_off, rng)
-        } else {
-            self.backoff.timeout(self.estimator.rto(), backed_off, rng)
-        }
-    }
-
-    /// Asks the countdown, of a sender that `v` shows but for the deadline.
-    fn told(&mut self, e: TimerEvent, timeout: Duration, v: &mut TimerView) -> Instant {
-        v.deadline = (self.deadline != Instant::FAR_FUTURE).then_some(self.deadline);
-        v.restarted_at = self.restarted_at;
-        if e == TimerEvent::Expired {
-            self.restarted_at = v.now;
-        }
-        match self.timer.on(e, timeout, v) {
-            TimerAction::Keep => self.deadline,
-            TimerAction::Arm(at) => at.max(v.now),
-            TimerAction::Disarm => Instant::FAR_FUTURE,
-        }
-    }
-
-    /// Expires as often as it would have before the ack; once at least where it was about to, and the
-    /// sender's own timer was quicker.
-    fn expire(&mut self, a: &Advance, once: bool, rng: &mut Rng) {
-        let mut round = 0;
-        while self.deadline < a.heard && round < MOST_ROUNDS {
-            self.backed_off = a.flight.level(&*self.backoff, a.syn, round, self.backed_off);
-            round += 1;
-            self.estimator.on_expiry(round);
-            let timeout = self.timeout(a.syn, self.backed_off, rng);
-            let mut v = view(self.deadline, Some(a.head.first));
-            self.deadline = self.told(TimerEvent::Expired, timeout, &mut v).max(self.deadline + TICK);
-        }
-        if once && round > 0 {
-            self.rounds = self.rounds.max(round);
-            self.spurious += u64::from(round);
-            self.resends = a.heard;
-        }
-        if round > 0 && (once || a.in_vain) {
-            self.estimator.on_spurious_timeout();
-        } else if round == 0 && !a.in_vain {
-            // Slower than the sender's own: it would have expired after this ack, which its own
-            // retransmission would have called forth.
-            self.backed_off = a.flight.level(&*self.backoff, a.syn, 0, self.backed_off);
-            self.estimator.on_expiry(1);
-        }
-        if a.syn {
-            self.backed_off = 0;
-        }
-    }
-}
-
-/// Expiries for one ack that are followed while reading.
-const MOST_ROUNDS: u32 = 64;
 /// No two expiries lie closer together.
 const TICK: Duration = Duration::from_micros(100);
 

@@ -4,15 +4,16 @@ use ackclock_policy::{AS_RUN, Timing};
 use ackclock_units::{Duration, Instant};
 
 use super::attempts::{Attempt, Attempts};
-use super::{Mark, Stall, WhatIf};
+use super::{Followers, Mark, Stall};
 use crate::counted::overlaps_once;
-use crate::half::{Again, Expiry};
+use crate::half::{ExpiryRecord, RetransmissionRecord};
 use crate::report::{self, PathWas, Stalled, TimedOut};
+use crate::thresholds::THRESHOLDS;
 
 /// What the judgement of a direction's stalls rests on.
 pub(crate) struct Evidence<'a> {
-    pub agains: &'a [Again],
-    pub expiries: &'a [Expiry],
+    pub retransmissions: &'a [RetransmissionRecord],
+    pub expiries: &'a [ExpiryRecord],
     /// The timeout of each expiry; `None` for those that were probes after all.
     pub rtos: &'a [Option<Duration>],
     pub packets: u64,
@@ -22,10 +23,10 @@ pub(crate) struct Evidence<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     /// Nothing had been lost: the ack of the first copy came.
-    Vain,
+    Spurious,
     /// The retransmission of this expiry, counted from 1, arrived.
     Timeout(u64),
-    /// A retransmission that acks had called forth, or a probe, arrived.
+    /// A fast retransmission, or a probe, arrived.
     Otherwise,
     /// Nothing arrived until the capture ended.
     Never,
@@ -51,8 +52,10 @@ struct Case<'a> {
 }
 
 /// The sender as it ran, then each timer.
-pub(crate) fn settle(w: &WhatIf, timings: &[Timing], e: &Evidence<'_>) -> Vec<report::WhatIf> {
-    let lost = e.agains.iter().filter(|a| a.row.needed != Some(false) && a.row.cause.counts()).count() as u64;
+pub(crate) fn settle(w: &Followers, timings: &[Timing], e: &Evidence<'_>) -> Vec<report::WhatIf> {
+    let lost =
+        e.retransmissions.iter().filter(|a| a.row.needed != Some(false) && a.row.cause.counts()).count()
+            as u64;
     let cases: Vec<Case<'_>> = w.stalls.iter().map(|s| Case::of(s, e, lost)).collect();
     let all = e
         .rtos
@@ -66,14 +69,15 @@ pub(crate) fn settle(w: &WhatIf, timings: &[Timing], e: &Evidence<'_>) -> Vec<re
     for s in &w.stalls {
         inside[s.expiries.0 as usize..s.expiries.1 as usize].fill(true);
     }
-    let outside = all.clone().filter(|(i, _, x)| x.eifel_spurious != Some(true) && !inside[*i as usize]);
+    let outside =
+        all.clone().filter(|(i, _, x)| x.verdict.eifel_spurious != Some(true) && !inside[*i as usize]);
     let apart = outside.fold(Duration::ZERO, |sum, (_, rto, _)| sum + rto);
     let mut run = report::WhatIf { timer: AS_RUN.to_owned(), ..report::WhatIf::default() };
     run.stalls = cases.iter().filter(|c| !c.expiries.is_empty()).map(Case::as_run).collect();
     run.sum(apart);
     (run.timeouts, run.spurious) = (
         all.clone().count() as u64,
-        all.clone().filter(|(.., x)| x.eifel_spurious == Some(true)).count() as u64,
+        all.clone().filter(|(.., x)| x.verdict.eifel_spurious == Some(true)).count() as u64,
     );
     let mut rows = vec![run];
     let mut followers = w.followers.iter().enumerate();
@@ -111,26 +115,26 @@ impl<'a> Case<'a> {
         let of_it = || range.clone().filter_map(|i| Some((e.expiries.get(i)?, e.rtos.get(i)?)));
         let expiries: Vec<_> = of_it().filter_map(|(x, rto)| rto.map(|rto| (x.at, rto))).collect();
         let mut copies = Vec::new();
-        let mut next = stall.again;
-        while let Some(a) = next.and_then(|i| e.agains.get(i as usize)) {
+        let mut next = stall.retransmission;
+        while let Some(a) = next.and_then(|i| e.retransmissions.get(i as usize)) {
             copies.push(a);
             next = a.before;
         }
         copies.reverse();
         // An ack was lost where the data had arrived, and no longer timer would have helped: the
-        // retransmission called forth the next.
-        let ack_lost = of_it().any(|(x, _)| x.eifel_spurious == Some(false));
-        let vain = !ack_lost && copies.iter().all(|a| a.row.needed == Some(false));
+        // retransmission got another one.
+        let ack_lost = of_it().any(|(x, _)| x.verdict.eifel_spurious == Some(false));
+        let spurious = !ack_lost && copies.iter().all(|a| a.row.needed == Some(false));
         let heard = stall.heard.unwrap_or(Instant::FAR_FUTURE);
         // What was sent less than a round trip before the ack cannot have called it forth.
         let arrived = copies
             .iter()
-            .rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(0.6))
+            .rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(THRESHOLDS.view.called_forth_part))
             .filter(|_| stall.heard.is_some());
         let end = match arrived {
             _ if stall.heard.is_none() => End::Never,
-            _ if vain => End::Vain,
-            None => End::Vain,
+            _ if spurious => End::Spurious,
+            None => End::Spurious,
             Some(i) => match expiries.iter().position(|x| x.0 == copies[i].row.at) {
                 Some(n) => End::Timeout(n as u64 + 1),
                 None => End::Otherwise,
@@ -151,9 +155,10 @@ impl<'a> Case<'a> {
         let first = of_it().find(|(_, rto)| rto.is_some()).map(|(x, _)| x);
         let n = if let End::Timeout(n) = end { n } else { expiries.len() as u64 };
         let path = match first {
-            Some(x) if x.news => PathWas::Alive,
-            Some(x) if n > 0 && (x.outage || n > 1) => {
-                let together = n - 1 + if x.outage { u64::from(x.outstanding).saturating_sub(1) } else { 0 };
+            Some(x) if x.state.news => PathWas::Alive,
+            Some(x) if n > 0 && (x.state.outage || n > 1) => {
+                let together =
+                    n - 1 + if x.state.outage { u64::from(x.state.segments).saturating_sub(1) } else { 0 };
                 if by_chance(lost.saturating_sub(n), e.packets, together) {
                     PathWas::Alive
                 } else {
@@ -168,12 +173,12 @@ impl<'a> Case<'a> {
             Some(at) => last_lost.max(at),
             None => last_lost,
         };
-        let counted = expiries.iter().take(if end == End::Vain { 0 } else { n as usize });
+        let counted = expiries.iter().take(if end == End::Spurious { 0 } else { n as usize });
         let waited = if end == End::Otherwise { Duration::ZERO } else { overlaps_once(counted.copied()) };
         let probed = of_it()
             .find(|(x, rto)| rto.is_none() && expiries.first().is_none_or(|first| x.at < first.0))
             .map(|(x, _)| x.at);
-        let repairing = first.is_some_and(|x| x.repairing);
+        let repairing = first.is_some_and(|x| x.state.repairing);
         Self { stall, end, path, repaired, last_lost, expiries, probed, repairing, ack_lost, waited }
     }
 
@@ -190,7 +195,7 @@ impl<'a> Case<'a> {
     fn as_run(&self) -> Stalled {
         let n = self.expiries.len() as u64;
         let spurious = match self.end {
-            End::Vain | End::Otherwise => n,
+            End::Spurious | End::Otherwise => n,
             End::Timeout(last) => n - last,
             End::Never => 0,
         };
@@ -213,7 +218,7 @@ impl<'a> Case<'a> {
             Some(mark) => mark,
             None => {
                 let (at, rto) = *self.expiries.first()?;
-                Mark { deadline: at, rto, backed_off: 0, owes: false, resends: Instant::ZERO }
+                Mark { deadline: at, rto, backed_off: 0, unrepaired: false, resends: Instant::ZERO }
             }
         };
         if let Some(probe) = self.probed.filter(|p| timing.estimator.is_some() && *p <= mark.deadline) {
@@ -224,22 +229,22 @@ impl<'a> Case<'a> {
         let mut attempts = Attempts::new(timing, mark, first, self.stall.syn, self.stall.flight);
         let blank = Stalled { response: self.stall.heard.map(|h| h.since(first)), ..self.blank() };
         let heard = self.stall.heard.unwrap_or(Instant::FAR_FUTURE);
-        // It had expired before, in vain, and had this sent again without waiting.
+        // It had fired spuriously before, and had this retransmitted without waiting.
         if matches!(self.end, End::Timeout(_)) && first < mark.resends {
             let waited_most = self.repaired_by(&mut attempts, 1, blank).waited_most;
             return Some(Stalled { waited_most, response: None, ..blank });
         }
         match self.end {
-            End::Otherwise if mark.owes && self.expiries.is_empty() => {
+            End::Otherwise if mark.unrepaired && self.expiries.is_empty() => {
                 Some(self.repaired_by(&mut attempts, 1, blank))
             }
-            End::Vain => {
+            End::Spurious => {
                 let n = attempts.before(heard);
                 (n > 0 || !self.expiries.is_empty()).then_some(Stalled { timeouts: n, spurious: n, ..blank })
             }
             End::Otherwise => {
                 let (early, all) = (attempts.before(self.repaired), attempts.before(heard));
-                // At most it waits for its timeout, which acks would have made needless.
+                // At most it waits for its timeout, which acks would have made spurious.
                 let waited_most = if early > 0 { mark.rto } else { Duration::ZERO };
                 (all > 0 || !self.expiries.is_empty()).then_some(Stalled {
                     timeouts: all,
@@ -332,7 +337,7 @@ fn likely_end(from: Instant, dead: Instant, over: Instant) -> Instant {
 /// them in one of twenty such connections: outages are rarer than that.
 fn by_chance(lost: u64, packets: u64, again: u64) -> bool {
     let share = lost as f64 / packets.max(1) as f64;
-    lost as f64 * share.min(1.0).powi(again.min(64) as i32) >= 0.05
+    lost as f64 * share.min(1.0).powi(again.min(64) as i32) >= THRESHOLDS.view.by_chance
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(crate) struct Piece {
     pub tsval: Option<u32>,
     pub id: u16,
     /// The latest retransmission of it, by its place in the list.
-    pub again: Option<u32>,
+    pub retransmission: Option<u32>,
     /// The first copy is in the capture.
     pub seen: bool,
     pub sacked: bool,

@@ -1,0 +1,195 @@
+//! The causes of retransmissions as a table: the first rule whose test holds names the cause.
+
+use super::{Cause, Situation, evidence};
+use crate::thresholds::THRESHOLDS;
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule {
+    pub cause: Cause,
+    /// A timeout and a tail loss probe cannot be told apart yet: what else the sender and its host do decides
+    /// at the end.
+    pub maybe_probe: bool,
+    test: fn(&Situation) -> bool,
+    /// The evidence in words.
+    pub evidence: fn(&Situation) -> String,
+}
+
+const fn rule(cause: Cause, test: fn(&Situation) -> bool, evidence: fn(&Situation) -> String) -> Rule {
+    Rule { cause, maybe_probe: false, test, evidence }
+}
+
+/// In order. First what the segment itself tells, then timers, which need time without a reason to send, then
+/// acks.
+const RULES: &[Rule] = &[
+    rule(Cause::Syn, |s| s.segment.answers_syn, evidence::syn_answer),
+    rule(Cause::Syn, |s| s.segment.syn, evidence::syn),
+    // RFC 9293 §3.8.6.1.
+    rule(Cause::ZeroWindowProbe, |s| s.segment.tiny && s.acks.window_closed, evidence::zero_window_probe),
+    // RFC 9293 §3.8.4.
+    rule(Cause::Keepalive, is_keepalive, evidence::keepalive),
+    // What was acknowledged already: the ack was lost behind the capture, or was on its way to the sender.
+    rule(Cause::Timeout, |s| s.segment.below && is_silent(s), evidence::timer),
+    // The newest segment while older ones are outstanding is never the timer's, which sends the oldest one
+    // (RFC 6298 §5.4); a probe sends the newest (RFC 8985 §7.3).
+    rule(Cause::TailLossProbe, |s| s.timer_fits() && s.segment.tail && !s.segment.head, evidence::timer),
+    // Of a single segment a probe and the timer send the same.
+    Rule {
+        cause: Cause::Timeout,
+        maybe_probe: true,
+        test: |s| is_timers(s) && may_probe(s),
+        evidence: evidence::timer,
+    },
+    rule(Cause::Timeout, is_timers, evidence::timer),
+    // No ack called for it and no timer is that short: a probe on a path of microseconds (its wait is two
+    // ticks then), or one that comes when the timer would have fired, which would have sent the oldest
+    // segment.
+    rule(
+        Cause::TailLossProbe,
+        |s| is_early_tail(s) && (!s.segment.head || s.acks.sack && !s.sender.probed),
+        evidence::timer,
+    ),
+    rule(Cause::Timeout, is_early_tail, evidence::timer),
+    rule(Cause::Timeout, is_repeated_by_timer, evidence::timer),
+    rule(Cause::Timeout, is_unanswered, evidence::timer),
+    rule(Cause::AfterTimeout, |s| s.sender.after_timeout, evidence::after_timeout),
+    // RFC 5681 §3.2.
+    rule(
+        Cause::Fast,
+        |s| !s.sender.recovering && s.acks.duplicates >= THRESHOLDS.segments.dup_thresh,
+        evidence::duplicate_acks,
+    ),
+    // RFC 8985 §6.2: its last copy was overtaken too.
+    rule(Cause::Rack, |s| s.segment.repeated && s.acks.overtaken, evidence::overtaken_again),
+    // RFC 6675 §4, IsLost.
+    rule(Cause::Sack, |s| s.acks.sacked_above >= s.loss_bytes(), evidence::sack),
+    // Mathis and Mahdavi, "Forward acknowledgement" (1996).
+    rule(Cause::Fack, |s| s.acks.highest_sack > s.loss_bytes(), evidence::highest_sack),
+    rule(Cause::Rack, |s| s.acks.sacked_above > 0 && s.segment.repeated, evidence::overtaken_again),
+    // RFC 8985 §6.2.
+    rule(Cause::Rack, |s| s.acks.sacked_above > 0 || s.acks.overtaken && s.acks.sack, evidence::overtaken),
+    // RFC 6582 §3.2 step 3.
+    rule(Cause::Fast, |s| s.sender.recovering && s.acks.advanced, evidence::partial_ack),
+    rule(Cause::Fast, |_| true, evidence::duplicate_acks),
+];
+
+/// The rule that names the cause.
+pub(crate) fn rule_for(s: &Situation) -> &'static Rule {
+    RULES.iter().find(|rule| (rule.test)(s)).expect("the last rule holds always")
+}
+
+fn is_keepalive(s: &Situation) -> bool {
+    // All is acknowledged, and it is the last byte of that.
+    s.segment.tiny
+        && s.segment.below
+        && s.segment.tail
+        && s.elapsed.quiet.is_none_or(|quiet| quiet >= THRESHOLDS.probe.keepalive)
+}
+
+/// For as long as a timer takes, nothing was sent, or nothing heard and no timer set.
+fn is_silent(s: &Situation) -> bool {
+    let (news, set) = (s.elapsed.news, s.elapsed.set);
+    s.elapsed.sent.is_none_or(|sent| sent.min(news.max(set)) >= s.least_timeout())
+}
+
+/// The timer fired for the oldest segment. Short of a kernel's usual timeout it was RACK's timer, where
+/// something sent later was acknowledged before.
+fn is_timers(s: &Situation) -> bool {
+    let rack = s.sender.kernel && s.acks.sack && s.acks.overtaken && s.elapsed.set < THRESHOLDS.timer.usual;
+    s.timer_fits() && s.segment.head && !rack
+}
+
+/// A sender that probes might have probed with it. With SACK, a duplicate ack without a block tells nothing:
+/// it was overtaken by the one before.
+fn may_probe(s: &Situation) -> bool {
+    s.acks.sack
+        && s.acks.sacked_above == 0
+        && !s.sender.probed
+        && !s.segment.repeated
+        && s.segment.sole
+        && !s.sender.recovering
+}
+
+/// The newest segment, sooner than any timer fires and without an ack that called for it.
+fn is_early_tail(s: &Situation) -> bool {
+    !s.segment.below
+        && !s.timer_is_due()
+        && s.segment.tail
+        && s.nothing_lost()
+        && !s.sender.recovering
+        && s.unprompted()
+}
+
+/// The oldest segment once more, where nothing shows that its last copy was lost too; or that was known for
+/// long, and the sender did nothing about it.
+///
+/// While SACKs arrive, senders know more than the capture shows (PRR, RACK's own clock): only a usual
+/// timeout's time is taken for one.
+fn is_repeated_by_timer(s: &Situation) -> bool {
+    let usual = s.elapsed.set >= THRESHOLDS.timer.usual;
+    let long = if s.acks.sack && !s.nothing_lost() { usual } else { s.timer_is_due() };
+    let ignored = s.elapsed.overtaken.is_some_and(|since| s.is_late(since)) && usual;
+    !s.segment.below && s.segment.head && s.segment.repeated && long && (!s.acks.overtaken || ignored)
+}
+
+/// Three duplicate acks and no answer to the third nor to the last, or fewer: the timer.
+fn is_unanswered(s: &Situation) -> bool {
+    let least = s.least_timeout();
+    let due = if s.sender.kernel { THRESHOLDS.timer.usual.max(least) } else { least };
+    let unanswered = match s.elapsed.third {
+        Some(third) => s.is_late(third) && s.elapsed.news > THRESHOLDS.reaction.at_once,
+        None => s.acks.duplicates == 0 || !s.segment.sole && s.acks.duplicates < 2,
+    };
+    !s.segment.below
+        && s.segment.head
+        && !s.sender.after_timeout
+        && s.acks.sacked_above == 0
+        && !(s.acks.advanced && s.sender.recovering)
+        && s.elapsed.progress >= due
+        && unanswered
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_units::Duration;
+
+    use super::super::{AcksHeard, Elapsed, Resent, SenderState};
+    use super::*;
+
+    #[test]
+    fn the_newest_segment_is_not_the_timers_while_an_older_one_is_outstanding() {
+        let ms = Duration::from_millis;
+        for (probed, head, cause) in [
+            (false, false, Cause::TailLossProbe),
+            (true, false, Cause::TailLossProbe),
+            (false, true, Cause::TailLossProbe),
+            (true, true, Cause::Timeout),
+        ] {
+            let soon = Situation {
+                segment: Resent { head, tail: true, ..Resent::default() },
+                elapsed: Elapsed {
+                    set: ms(50),
+                    progress: ms(50),
+                    news: ms(600),
+                    sent: Some(ms(50)),
+                    ..Elapsed::default()
+                },
+                acks: AcksHeard { sack: true, ..AcksHeard::default() },
+                sender: SenderState {
+                    rtt: Some((ms(80), ms(10))),
+                    kernel: true,
+                    linux_timeout: ms(300),
+                    probed,
+                    ..SenderState::default()
+                },
+            };
+            assert_eq!(rule_for(&soon).cause, cause, "probed before: {probed}, the oldest too: {head}");
+        }
+    }
+
+    #[test]
+    fn every_situation_has_a_cause() {
+        assert_eq!(rule_for(&Situation::default()).cause, Cause::Fast);
+        assert!((RULES.last().expect("rules").test)(&Situation::default()));
+    }
+}

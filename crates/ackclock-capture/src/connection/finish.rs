@@ -1,0 +1,136 @@
+//! What is left to do when a connection's last packet was seen: sums, and notes.
+
+use std::net::SocketAddr;
+
+use ackclock_units::Duration;
+
+use super::Flow;
+use crate::habits::Habits;
+use crate::report::{Connection, Direction, Retransmission, View};
+use crate::resolve::resolve;
+use crate::thresholds::THRESHOLDS;
+
+impl Flow {
+    /// The connection as it is reported. `habits` is what the connections of a host show of its timers, `all`
+    /// those of all hosts.
+    pub(crate) fn finish(mut self, habits: impl Fn(&SocketAddr) -> Habits, all: Habits) -> Connection {
+        let standing = self.standing();
+        let mut notes = self.notes();
+        // Where the capture doubles packets, it doubled the SYN and the answer alike.
+        let doubled = self.doubles_packets();
+        let syn_acks = if doubled { Default::default() } else { self.take_repeated_syn_acks() };
+        let fars = [0, 1].map(|i| self.halves[i].path.far);
+        for (i, half) in self.halves.iter_mut().enumerate() {
+            half.out.limits = std::mem::take(&mut half.limits).finish(self.end);
+            let copies = self.arrivals[i].copies;
+            if copies * THRESHOLDS.copies.capture_part > half.out.packets {
+                half.out.capture_duplicates += copies;
+            } else {
+                half.out.network_duplicates += copies;
+            }
+            half.out.share = match (fars[i], fars[1 - i]) {
+                (Some(far), Some(near)) if far + near > Duration::ZERO => {
+                    Some(far.as_secs_f64() / (far + near).as_secs_f64())
+                }
+                _ => None,
+            };
+        }
+        let asked = self.halves[0].following.asked.is_some();
+        let [a, b] = self.halves;
+        let sides = [self.client, 1 - self.client];
+        let mut halves =
+            [Some(resolve(a, habits(&self.ends[0]), all)), Some(resolve(b, habits(&self.ends[1]), all))];
+        let mut directions = sides.map(|i| halves[i].take().expect("two different sides"));
+        let left_out = self.listing.as_ref().map_or(0, |l| l.left_out);
+        let sent = [&directions[self.client].0, &directions[1 - self.client].0];
+        let packets = self.listing.map(|l| l.finish(sent, self.client, !doubled)).unwrap_or_default();
+        for (i, syn_acks) in syn_acks.into_iter().enumerate().filter(|(_, syn_acks)| !syn_acks.is_empty()) {
+            let d = &mut directions[usize::from(i != self.client)].0;
+            d.packets += syn_acks.len() as u64;
+            d.retransmitted_packets += syn_acks.len() as u64;
+            d.retransmissions.extend(syn_acks);
+            d.retransmissions.sort_by_key(|r| r.at);
+        }
+        for ((d, overrun), way) in directions.iter().zip(["client", "server"]) {
+            notes.extend(direction_notes(d, *overrun, way, asked));
+        }
+        Connection {
+            client: self.ends[self.client],
+            server: self.ends[1 - self.client],
+            start: self.start,
+            end: self.end,
+            opening_seen: self.handshake.opening_seen,
+            handshake: self.handshake.took,
+            standing,
+            directions: directions.map(|d| d.0),
+            packets,
+            packets_left_out: left_out,
+            notes,
+        }
+    }
+
+    /// Most packets of one end came twice.
+    fn doubles_packets(&self) -> bool {
+        (0..2).any(|i| self.arrivals[i].copies * 2 > self.halves[i].out.packets)
+    }
+
+    /// SYN-ACKs that answered copies of a SYN: they are no copies.
+    fn take_repeated_syn_acks(&mut self) -> [Vec<Retransmission>; 2] {
+        self.arrivals.each_mut().map(|end| {
+            let syn_acks = std::mem::take(&mut end.repeated_syn_acks);
+            end.copies -= syn_acks.len() as u64;
+            syn_acks
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.handshake.opening_seen && !self.handshake.syn_ack {
+            notes.push(
+                "the capture begins in the middle of it: window scales and segment sizes are not known"
+                    .to_owned(),
+            );
+        }
+        if let Some(n) = self.reuse.before {
+            notes.push(format!("its addresses and ports were used before, by connection {n}"));
+        }
+        notes
+    }
+}
+
+/// What is to be known of one direction; `way` is its sender.
+fn direction_notes(d: &Direction, overrun: bool, way: &str, asked: bool) -> Vec<String> {
+    let outages = d.episodes.iter().filter(|e| e.outage).count();
+    let notes = [
+        overrun.then(|| format!("the {way} had more outstanding than is kept: the oldest of it was forgotten")),
+        (asked && d.view == View::Receiver && d.data_packets > 0).then(|| {
+            format!(
+                "what-if says nothing of the {way}: what it sent and was lost before the capture is not seen \
+                 here"
+            )
+        }),
+        (d.missing_bytes > 0).then(|| {
+            format!("{} bytes of the {way} were acknowledged and are not in the capture", d.missing_bytes)
+        }),
+        (d.capture_duplicates > 0).then(|| {
+            format!(
+                "the capture holds {} packets of the {way} more than once; copies are left out",
+                d.capture_duplicates
+            )
+        }),
+        (d.super_segments > 0).then(|| {
+            format!(
+                "{} frames of the {way} hold several packets each (segmentation offload)",
+                d.super_segments
+            )
+        }),
+        d.massive_reordering().then(|| {
+            format!(
+                "most retransmissions that acks called forth from the {way} were not needed: packets overtake \
+                 each other"
+            )
+        }),
+        (outages > 0).then(|| format!("whole windows of the {way} were lost without a trace: {outages}")),
+    ];
+    notes.into_iter().flatten().collect()
+}

@@ -1,0 +1,50 @@
+//! What the two SYNs agreed on.
+
+use ackclock_wire::{Options, Segment};
+
+use crate::thresholds::THRESHOLDS;
+
+/// What the two SYNs agreed on, as far as the capture shows them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Agreed {
+    /// The largest segment of this direction; 0 while unknown.
+    pub mss: u32,
+    /// The scale of the receiver's window.
+    pub window_scale: u8,
+    /// Both ends offered SACK, or blocks were seen.
+    pub sack: bool,
+}
+
+impl Agreed {
+    /// The segment size, or the usual one where the capture has no handshake.
+    pub(super) fn mss_or_usual(&self) -> u32 {
+        if self.mss > 0 { self.mss } else { THRESHOLDS.segments.usual_mss }
+    }
+
+    /// Packets on the wire of so many bytes.
+    pub(super) fn packets(&self, len: u32) -> u32 {
+        let mss = self.mss_or_usual();
+        // Most are one: a division takes longer than all that is done with it.
+        if len <= mss { 1 } else { len.div_ceil(mss) }
+    }
+
+    /// Packets that so many bytes of this segment are: SACK blocks, which are in each of them, take room (RFC
+    /// 2018 §3).
+    pub(super) fn packets_with(&self, s: &Segment, len: u32) -> u32 {
+        // Four blocks at the most.
+        if len + 36 <= self.mss || self.mss == 0 {
+            return self.packets(len);
+        }
+        match s.options.sack.as_slice().len() as u32 {
+            0 => self.packets(len),
+            blocks => len.div_ceil(self.mss.saturating_sub(4 + 8 * blocks).max(1)),
+        }
+    }
+}
+
+/// Segment size of a direction from the two SYNs: the smaller limit, less timestamps (RFC 6691).
+pub(crate) fn segment_size(own: &Options, peer: &Options) -> u32 {
+    let limit = |o: &Options| o.mss.map_or(THRESHOLDS.segments.mss_without_option, u32::from);
+    let timestamps = if own.timestamps.is_some() && peer.timestamps.is_some() { 12 } else { 0 };
+    limit(own).min(limit(peer)).saturating_sub(timestamps).max(1)
+}

@@ -1,0 +1,80 @@
+//! What is known of the times on a direction's path.
+
+use ackclock_policy::{Rtt, RttEstimator, RttSample, Window};
+use ackclock_units::{Duration, Instant};
+
+use super::linux::LinuxTimer;
+use crate::thresholds::THRESHOLDS;
+
+/// What is known of the times on a direction's path.
+#[derive(Debug)]
+pub(crate) struct Path {
+    /// Linux's timer, as its samples would have it.
+    pub(super) linux: LinuxTimer,
+    estimator: Box<dyn RttEstimator>,
+    /// What that says.
+    pub(super) smoothed: Option<Rtt>,
+    /// When the connection's first packet was seen: of what was sent before, no moment is known.
+    pub(super) capture_start: Instant,
+    /// From the capture to the receiver and back, the least.
+    pub(crate) far: Option<Duration>,
+    /// From the capture to the sender and back, the least; the other direction knows it.
+    pub(crate) near: Duration,
+}
+
+impl Path {
+    pub(super) fn new(capture_start: Instant, estimator: Box<dyn RttEstimator>) -> Self {
+        Self {
+            linux: LinuxTimer::default(),
+            smoothed: estimator.rtt(),
+            estimator,
+            capture_start,
+            far: None,
+            near: Duration::ZERO,
+        }
+    }
+
+    /// Smoothed round-trip time of the whole path, and deviation.
+    pub(crate) fn rtt(&self) -> Option<(Duration, Duration)> {
+        self.smoothed
+            .map(|r| (r.srtt + self.near, r.rttvar))
+            // RFC 6298 §2.2: half of the first sample.
+            .or_else(|| self.far.map(|far| (far + self.near, (far + self.near) / 2)))
+    }
+
+    /// How soon the sender answers an ack, as seen here: a busy machine, or the next place of a paced one.
+    pub(super) fn prompt(&self) -> Duration {
+        let by = THRESHOLDS.reaction;
+        let paced = |srtt: Duration| by.busy.max(srtt / by.paced_part).min(srtt / by.latest_part);
+        self.near + self.rtt().map_or(by.busy, |(srtt, _)| paced(srtt))
+    }
+
+    /// After what silence a tail loss probe is due (RFC 8985 §7.2), at the least.
+    pub(super) fn probe_wait(&self) -> Option<Duration> {
+        self.rtt().map(|(srtt, _)| srtt.mul_f64(THRESHOLDS.probe.rtts).max(THRESHOLDS.probe.soonest))
+    }
+
+    /// Linux's timeout; zero before the first sample.
+    pub(super) fn linux_timeout(&self) -> Duration {
+        if self.linux.samples > 0 { self.linux.waits(self.near).1 } else { Duration::ZERO }
+    }
+
+    /// A round trip to the receiver and back took so long.
+    pub(super) fn note_far(&mut self, rtt: Duration) {
+        self.far = Some(self.far.map_or(rtt, |far| far.min(rtt)));
+    }
+
+    /// The same, as Karn's rule has it.
+    pub(super) fn sample(&mut self, rtt: Duration, now: Instant, flight: u64, mss: u32) {
+        self.note_far(rtt);
+        self.estimator.on_sample(RttSample {
+            now,
+            rtt,
+            flight_size: flight,
+            window: Window { cwnd: flight, ssthresh: u64::MAX },
+            smss: mss.max(1),
+            sampling_rate: 1.0,
+        });
+        self.smoothed = self.estimator.rtt();
+    }
+}

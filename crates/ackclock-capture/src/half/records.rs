@@ -1,0 +1,98 @@
+//! What is kept of each retransmission and of each expiry.
+
+use ackclock_units::{Duration, Instant, SeqNumber};
+
+use crate::report::{Retransmission, TimedOut};
+
+/// A retransmission with what is needed to judge it later.
+#[derive(Debug)]
+pub(crate) struct RetransmissionRecord {
+    pub row: Retransmission,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) tsval: Option<u32>,
+    /// The one before of the same piece, by its place in the list.
+    pub before: Option<u32>,
+    /// The episode that it belongs to, by its place in the list.
+    pub episode: Option<u32>,
+    /// The expiry that it comes from, by its place in the list.
+    pub(super) expiry: Option<u32>,
+    /// An ack has covered it.
+    pub(super) covered: bool,
+    /// A duplicate SACK has said that it arrived twice.
+    pub(super) dsacked: bool,
+}
+
+/// An expiry of the retransmission timer, or a probe that looks like one.
+#[derive(Debug)]
+pub(crate) struct ExpiryRecord {
+    pub at: Instant,
+    pub seq: SeqNumber,
+    pub of: TimedOut,
+    /// Its retransmission, by its place in the list.
+    pub retransmission: u32,
+    /// The episode that it belongs to, by its place in the list.
+    pub episode: Option<u32>,
+    /// Expiries without progress between them have the same number.
+    pub chain: u32,
+    /// Time since the timer was set at the latest.
+    pub waited: Duration,
+    /// The same if fast retransmissions did not set it.
+    pub waited_longer: Duration,
+    pub probe: ProbeQuestion,
+    pub linux: LinuxWaits,
+    pub state: ExpiryState,
+    pub verdict: ExpiryVerdict,
+}
+
+/// Whether it was a tail loss probe.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProbeQuestion {
+    /// It may have been one.
+    pub maybe: bool,
+    /// Nothing is left open in that.
+    pub settled: bool,
+    /// No further probe can come: one was sent for what is outstanding, or SACK is not in use.
+    pub no_other: bool,
+    /// A sender that probes would have probed before.
+    pub missing: bool,
+    /// When a probe would have been due (RFC 8985 §7.2).
+    pub pto: Option<Duration>,
+}
+
+/// What Linux's timers would have waited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinuxWaits {
+    pub probe: Duration,
+    pub timeout: Duration,
+    /// Samples that they rest on.
+    pub samples: u32,
+}
+
+/// What its sender had sent and heard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExpiryState {
+    /// A whole window was outstanding, and nothing of it was heard of.
+    pub outage: bool,
+    /// Something sent later had been heard of.
+    pub news: bool,
+    pub dup_acks: u32,
+    /// Acks had called for a retransmission before.
+    pub repairing: bool,
+    /// Segments outstanding.
+    pub segments: u32,
+    /// Behind the highest coordinate sent.
+    pub max: u64,
+}
+
+/// Whether a longer timer would have avoided it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExpiryVerdict {
+    pub eifel_spurious: Option<bool>,
+    /// Why that is not certain.
+    pub doubt: Option<&'static str>,
+    /// Its copy was the first to arrive, by the echo of its timestamp.
+    pub filled: bool,
+    /// When it was acknowledged, and whether that was just when a copy arrived.
+    pub covered_at: Option<(Instant, bool)>,
+}

@@ -1,0 +1,136 @@
+//! Retransmissions: what each is, and what it begins.
+
+use ackclock_units::SeqNumber;
+
+use super::old::Before;
+use super::{Half, RetransmissionRecord};
+use crate::Cause;
+use crate::cause::{rule_for, silence};
+use crate::report::Retransmission;
+use crate::segment::Seen;
+use crate::thresholds::THRESHOLDS;
+
+impl Half {
+    /// Data, SYN or FIN that was sent before.
+    pub(super) fn repeated(
+        &mut self,
+        seen: &Seen,
+        start: u64,
+        end: u64,
+        tsval: Option<u32>,
+        before: &Before,
+    ) {
+        let (at, s) = (seen.at, &seen.segment);
+        let situation = self.situation(seen, start, end, before);
+        let rule = rule_for(&situation);
+        let (cause, syn) = (rule.cause, situation.segment.syn);
+        let evidence = (rule.evidence)(&situation);
+        let payload = super::segments::payload(s, start, end);
+        let packets = if cause.counts() { self.agreed.packets_with(s, payload as u32) } else { 0 };
+        if cause.counts() {
+            self.out.retransmitted_packets += u64::from(packets);
+            self.out.retransmitted_bytes += payload;
+        }
+        if cause.counts() && !syn {
+            self.verdicts.count_in_episode(at, &self.space, tsval);
+        }
+        let unneeded = if situation.segment.below {
+            Some("it was acknowledged already")
+        } else if before.sacked {
+            Some("SACK had covered it")
+        } else {
+            None
+        };
+        let record = RetransmissionRecord {
+            row: Retransmission {
+                at,
+                seq: SeqNumber(start as u32),
+                offset: self.space.offset(start),
+                len: payload as u32,
+                packets,
+                cause,
+                needed: unneeded.map(|_| false),
+                original_seen: before.seen || situation.segment.below,
+                evidence: unneeded.map_or(evidence.clone(), |why| format!("{evidence}; not needed: {why}")),
+            },
+            start,
+            end,
+            tsval,
+            before: before.retransmission,
+            episode: self.verdicts.open_episode.map(|e| e.index).filter(|_| cause.counts() && !syn),
+            expiry: None,
+            covered: false,
+            dsacked: false,
+        };
+        let place = self.list(record);
+        for p in self.sent.outstanding.overlapping(start, end) {
+            (p.last, p.copies, p.tsval, p.id) = (at, p.copies + 1, tsval, seen.id);
+            p.retransmission = place.or(p.retransmission);
+        }
+        if situation.segment.head {
+            self.heard.overtaken_at = None;
+        }
+        match cause {
+            Cause::Syn if situation.segment.answers_syn => {}
+            Cause::Timeout | Cause::Syn | Cause::TailLossProbe if !situation.segment.below => {
+                self.limits.expired(&self.send_state(at), situation.elapsed.set);
+            }
+            _ => {}
+        }
+        match cause {
+            Cause::Syn if situation.segment.answers_syn => {}
+            Cause::Timeout | Cause::Syn => self.expired(at, start, rule.maybe_probe, &situation, place),
+            Cause::TailLossProbe => {
+                (self.sent.probe.at, self.sent.probe.end, self.sent.probe.repeats) =
+                    (Some(at), Some(self.space.max), true)
+            }
+            // A recovery ends the wait for its answer.
+            _ if cause.counts() => self.sent.probe.end = None,
+            _ => {}
+        }
+        if self.following.asked.is_some() && cause.counts() {
+            let called_for = situation.loss_reported();
+            self.follow_retransmission(at, cause, situation.segment.head, called_for);
+        }
+    }
+
+    /// Lists it, and returns its place; where there is no room it is only counted.
+    pub(super) fn list(&mut self, record: RetransmissionRecord) -> Option<u32> {
+        let place = self.verdicts.list(record);
+        self.out.unlisted += u64::from(place.is_none());
+        place
+    }
+
+    /// An empty segment just below what is acknowledged.
+    pub(super) fn probe_without_data(&mut self, seen: &Seen, start: u64) {
+        let quiet = self.quiet_for(seen.at);
+        let cause = if self.heard.window_closed() { Cause::ZeroWindowProbe } else { Cause::Keepalive };
+        if cause == Cause::Keepalive && quiet.is_some_and(|q| q < THRESHOLDS.probe.keepalive) {
+            return;
+        }
+        let evidence = match cause {
+            Cause::ZeroWindowProbe => "an empty segment below the window while it is closed".into(),
+            _ => format!("an empty segment below the window{}", silence(quiet)),
+        };
+        let row = Retransmission {
+            at: seen.at,
+            seq: seen.segment.seq,
+            offset: self.space.offset(start),
+            cause,
+            original_seen: true,
+            evidence,
+            ..Retransmission::default()
+        };
+        self.list(RetransmissionRecord {
+            row,
+            start,
+            end: start,
+            tsval: None,
+            before: None,
+            episode: None,
+            expiry: None,
+            covered: true,
+            dsacked: false,
+        });
+    }
+}

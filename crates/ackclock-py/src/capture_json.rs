@@ -1,0 +1,266 @@
+//! The report of a capture as JSON, made from the rows of its tables: a column appears under its own name
+//! unless [`Keys`] says otherwise. Only what no table holds is added by hand.
+
+use ackclock_capture::gaps::{GapRule, SENT_AGAIN};
+use ackclock_capture::{Connection, Direction, Report, Spread, Tables, View, WhatIf};
+use ackclock_trace::{
+    CellValue, DirectionRow, EpisodeRow, RetransmissionRow, Row, StallRow, TimeoutRow, WhatIfRow,
+};
+use ackclock_units::Duration;
+use serde_json::{Map, Value, json};
+
+/// Version of the JSON.
+const FORMAT: u32 = 1;
+
+/// What the columns of a table are called in JSON.
+struct Keys {
+    /// Column, and its key where that differs.
+    renamed: &'static [(&'static str, &'static str)],
+    left_out: &'static [&'static str],
+}
+
+/// The first column of all tables but `directions` says which direction a row belongs to; in JSON a row
+/// stands in the object of its direction.
+const RETRANSMISSION: Keys = Keys { renamed: &[("time", "t")], left_out: &["connection"] };
+const TIMEOUT: Keys = Keys { renamed: &[("time", "t")], left_out: &["connection"] };
+const EPISODE: Keys = Keys {
+    renamed: &[("begin", "t_start"), ("end", "t_end")],
+    left_out: &["connection", "recovery_point", "losses", "lost_bytes", "spurious"],
+};
+const WHAT_IF: Keys = Keys { renamed: &[], left_out: &["connection", "view"] };
+const STALL: Keys =
+    Keys { renamed: &[("begin", "t_start"), ("end", "t_end")], left_out: &["connection", "timer"] };
+/// The columns of the client's direction that are the connection's.
+const CONNECTION: &[(&str, &str)] = &[
+    ("sender", "client"),
+    ("receiver", "server"),
+    ("start", "start"),
+    ("end", "end"),
+    ("handshake", "handshake"),
+    ("standing", "state"),
+];
+/// The columns of a direction that are its `limits`.
+const LIMITS: &[(&str, &str)] = &[
+    ("handshake_time", "handshake"),
+    ("slow_start_time", "slow_start"),
+    ("congestion_window_time", "congestion_window"),
+    ("receiver_window_time", "receiver_window"),
+    ("application_time", "application"),
+    ("timeout_time", "timeouts"),
+];
+/// The columns of a direction that stand elsewhere: in its connection, in `limits`, or in the objects and
+/// lists that they sum up.
+const DIRECTION: Keys = Keys {
+    renamed: &[("sender", "from"), ("receiver", "to")],
+    left_out: &[
+        "file",
+        "connection",
+        "client",
+        "start",
+        "end",
+        "handshake",
+        "standing",
+        "timeouts",
+        "rounds",
+        "stalled",
+        "rtt_samples",
+        "rtt_min",
+        "rtt_mean",
+        "rtt_p50",
+        "rtt_p95",
+        "rtt_p99",
+        "rtt_max",
+        "rtt_timestamps_samples",
+        "rtt_timestamps_mean",
+        "handshake_time",
+        "slow_start_time",
+        "congestion_window_time",
+        "receiver_window_time",
+        "application_time",
+        "timeout_time",
+    ],
+};
+
+impl Keys {
+    /// All columns of a row that are not left out.
+    fn object(&self, row: &impl Row) -> Map<String, Value> {
+        let mut object = Map::new();
+        row.for_each_cell(&mut |column, value| {
+            if !self.left_out.contains(&column.name) {
+                let renamed = self.renamed.iter().find(|(name, _)| *name == column.name);
+                object.insert(renamed.map_or(column.name, |(_, key)| key).to_owned(), json_value(value));
+            }
+        });
+        object
+    }
+}
+
+/// Only the columns that `chosen` names, under its keys.
+fn part(row: &impl Row, chosen: &[(&str, &str)]) -> Map<String, Value> {
+    let mut object = Map::new();
+    row.for_each_cell(&mut |column, value| {
+        if let Some((_, key)) = chosen.iter().find(|(name, _)| *name == column.name) {
+            object.insert((*key).to_owned(), json_value(value));
+        }
+    });
+    object
+}
+
+fn json_value(value: CellValue<'_>) -> Value {
+    match value {
+        CellValue::Missing => Value::Null,
+        CellValue::UInt(n) => json!(n),
+        CellValue::Float(x) => json!(x),
+        CellValue::Bool(b) => json!(b),
+        CellValue::Text(s) => json!(s),
+        CellValue::UInt32List(list) => json!(list),
+        CellValue::UInt64List(list) => json!(list),
+    }
+}
+
+/// The row's object with more in it.
+fn with(mut object: Map<String, Value>, more: Value) -> Value {
+    if let Value::Object(more) = more {
+        object.extend(more);
+    }
+    Value::Object(object)
+}
+
+/// The report in JSON. `tables` are those of the connections that `wanted` chooses by number.
+pub fn describe(r: &Report, tables: &Tables, file: &str, wanted: impl Fn(usize) -> bool) -> Value {
+    let mut rows = Rows::new(tables);
+    let chosen = r.connections.iter().enumerate().filter(|(n, _)| wanted(*n));
+    json!({
+        "format": "ackclock-capture",
+        "version": FORMAT,
+        "file": file,
+        "packets": r.packets,
+        "segments": r.segments,
+        "start": r.span.map(|s| s.0.as_secs_f64()),
+        "end": r.span.map(|s| s.1.as_secs_f64()),
+        "notes": r.notes,
+        "connections": Value::from_iter(chosen.map(|(n, c)| rows.connection(n, c))),
+    })
+}
+
+/// What is left of each table: rows are in order of their direction.
+struct Rows<'a> {
+    directions: &'a [DirectionRow],
+    retransmissions: &'a [RetransmissionRow],
+    timeouts: &'a [TimeoutRow],
+    episodes: &'a [EpisodeRow],
+    what_if: &'a [WhatIfRow],
+    stalls: &'a [StallRow],
+}
+
+impl<'a> Rows<'a> {
+    fn new(tables: &'a Tables) -> Self {
+        Self {
+            directions: &tables.directions,
+            retransmissions: &tables.retransmissions,
+            timeouts: &tables.timeouts,
+            episodes: &tables.episodes,
+            what_if: &tables.what_if,
+            stalls: &tables.stalls,
+        }
+    }
+
+    fn connection(&mut self, n: usize, c: &Connection) -> Value {
+        let object = self.directions.first().map(|client| part(client, CONNECTION)).unwrap_or_default();
+        let directions = c.directions.each_ref().map(|d| self.direction(d));
+        with(
+            object,
+            json!({
+                "number": n,
+                "duration": c.end.since(c.start).as_secs_f64(),
+                "opening_seen": c.opening_seen,
+                "packets_left_out": c.packets_left_out,
+                "notes": c.notes,
+                "directions": directions,
+            }),
+        )
+    }
+
+    fn direction(&mut self, d: &Direction) -> Value {
+        let Some((row, rest)) = self.directions.split_first() else { return Value::Null };
+        self.directions = rest;
+        let own = row.connection;
+        let options = d.options.map(|o| {
+            json!({
+                "mss": o.mss,
+                "window_scale": o.window_scale,
+                "sack_permitted": o.sack_permitted,
+                "timestamps": o.timestamps.is_some(),
+            })
+        });
+        let timeouts = take_while(&mut self.timeouts, |t| t.connection == own);
+        let retransmissions = take_while(&mut self.retransmissions, |r| r.connection == own);
+        let episodes = take_while(&mut self.episodes, |e| e.connection == own);
+        // Rows have no place for these three of an episode.
+        let of_episodes = d.episodes.iter().filter(|e| !e.nothing_lost);
+        let episodes = episodes.iter().zip(of_episodes).map(|(row, e)| {
+            let class = row.class.word().replace('-', "_");
+            with(
+                EPISODE.object(row),
+                json!({ "class": class, "unneeded": e.unneeded, "outage": e.outage, "flight": e.flight }),
+            )
+        });
+        let what_if = d.what_if.iter().map(|w| self.what_if(w));
+        with(
+            DIRECTION.object(row),
+            json!({
+                "options": options,
+                "unlisted": d.unlisted,
+                "massive_reordering": d.massive_reordering(),
+                "rtt": spread(&d.rtt),
+                "rtt_timestamps": spread(&d.rtt_timestamps),
+                "limits": part(row, LIMITS),
+                "retransmissions": Value::from_iter(retransmissions.iter().map(|r| RETRANSMISSION.object(r))),
+                "timeouts_by_rule": by_rule(timeouts, d.view),
+                "timeouts": Value::from_iter(timeouts.iter().map(|t| TIMEOUT.object(t))),
+                "episodes": Value::from_iter(episodes),
+                "what_if": Value::from_iter(what_if),
+            }),
+        )
+    }
+
+    fn what_if(&mut self, w: &WhatIf) -> Value {
+        let Some((row, rest)) = self.what_if.split_first() else { return Value::Null };
+        self.what_if = rest;
+        let (stalls, rest) = self.stalls.split_at(w.stalls.len().min(self.stalls.len()));
+        self.stalls = rest;
+        let stalls = Value::from_iter(stalls.iter().map(|s| STALL.object(s)));
+        with(WHAT_IF.object(row), json!({ "episodes": stalls }))
+    }
+}
+
+/// Takes the first rows, for as long as `holds` is true of them.
+fn take_while<'a, R>(rows: &mut &'a [R], holds: impl Fn(&R) -> bool) -> &'a [R] {
+    let (taken, rest) = rows.split_at(rows.iter().take_while(|row| holds(row)).count());
+    *rows = rest;
+    taken
+}
+
+/// How many timeouts each rule finds; silences are looked at near the receiver alone.
+fn by_rule(timeouts: &[TimeoutRow], view: View) -> Value {
+    let all = [SENT_AGAIN, GapRule::Time.word(), GapRule::Content.word()];
+    let rules = if view == View::Receiver { &all[..] } else { &all[..1] };
+    let count = |rule: &str| timeouts.iter().filter(|t| t.rule == rule).count();
+    Value::from_iter(rules.iter().map(|rule| (*rule, count(rule))))
+}
+
+fn spread(s: &Spread) -> Value {
+    let seconds = |d: Option<Duration>| json!(d.map(Duration::as_secs_f64));
+    json!({
+        "samples": s.count(),
+        "min": seconds(s.min()),
+        "mean": seconds(s.mean()),
+        "p5": seconds(s.quantile(0.05)),
+        "p25": seconds(s.quantile(0.25)),
+        "p50": seconds(s.quantile(0.5)),
+        "p75": seconds(s.quantile(0.75)),
+        "p95": seconds(s.quantile(0.95)),
+        "p99": seconds(s.quantile(0.99)),
+        "max": seconds(s.max()),
+    })
+}

@@ -148,7 +148,7 @@ def test_a_rule_says_what_it_is_and_what_pins_it(id):
     ],
 )
 def test_a_reference_to_nothing_is_noticed(text, says):
-    assert says in (Reference.parse(text).problem() or "")
+    assert says in (Reference.parse(text).problem(ITEMS) or "")
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ class Item:
         """
         checks = []
         for text in self.points_at:
-            problem = pointer.Reference.parse(text).problem()
+            problem = pointer.Reference.parse(text).problem(ITEMS)
             checks.append(Check(text, "there", problem or "there", problem is None))
         if self.tests and pointer.in_checkout():
             missing = [m for m in map(pointer.missing_test, self.tests) if m]

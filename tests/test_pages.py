@@ -5,10 +5,11 @@ import re
 import pytest
 
 from ackclock.reproduce import ITEMS, pages
-from ackclock.reproduce.item import Check, Item, Outcome, order
+from ackclock.reproduce.item import Check, Item, Outcome
+from ackclock.reproduce.papers import PAPERS, order
 from ackclock.reproduce.verdicts import HOLDS, recorded
 
-CASES = [(paper, id, text) for paper in pages.PAPERS for id, text in pages.read(paper).items()]
+CASES = [(paper, id, text) for paper in PAPERS for id, text in pages.read(paper).items()]
 
 
 @pytest.mark.parametrize(("paper", "id", "text"), CASES, ids=[id for _, id, _ in CASES])
@@ -31,13 +32,13 @@ def test_a_section_says_what_is_on_record(paper, id, text):
         assert (pages.FOLDER / "images" / image).stat().st_size < 150_000
 
 
-@pytest.mark.parametrize("paper", pages.PAPERS)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_every_item_has_a_section(paper):
     missing = {i.id for i in ITEMS.values() if i.paper == paper} - set(pages.read(paper))
     assert not missing, f"run `python -m ackclock.reproduce.pages {' '.join(sorted(missing))}`"
 
 
-@pytest.mark.parametrize("paper", pages.PAPERS)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_a_page_counts_its_items_and_links_to_those_that_fall_short(paper):
     page = (pages.FOLDER / f"{paper}.md").read_text(encoding="utf-8")
     ids = list(pages.read(paper))

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from ackclock._core import InputError
 from ackclock.cli.console import note
 from ackclock.reproduce import full
-from ackclock.reproduce.item import ITEMS, KINDS, Item, Outcome, find, order
+from ackclock.reproduce.item import ITEMS, KINDS, Item, Outcome, find
+from ackclock.reproduce.papers import PAPERS, order
 from ackclock.reproduce.pointer import ROOT, Reference
 from ackclock.reproduce.verdicts import HOLDS, disagreement, keep, recorded
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = ROOT / "docs" / "papers"
-PAPERS = ("jacobson88", "mathis97", "eifel2000", "interactive2007", "backoff2008")
-"""The papers that have a page."""
-
 ANSWER = "**The answer.** "
 """Begins the paragraph of a section that answers the item's question."""
 
@@ -115,18 +113,11 @@ def head(paper: str, sections: dict[str, str]) -> str:
     paper's contradictions.
     """
     ids = list(sections)
-    package = importlib.import_module(f"ackclock.reproduce.{paper}")
-    title = (
-        (package.__doc__ or paper)
-        .splitlines()[0]
-        .removesuffix(" The order of the imports is that of the register.")
-        .rstrip(".")
-    )
     record = recorded()
     short = [id for id in ids if record[id]["verdict"] != HOLDS]
     text = (
-        f"{NOTE}# {title}\n\nEvery item of the register with its checks, what was expected and what the "
-        "quick form got, its figures and its verdict: "
+        f"{NOTE}# {PAPERS[paper].citation}\n\nEvery item of the register with its checks, what was "
+        "expected and what the quick form got, its figures and its verdict: "
     )
     text += (
         f"{len(ids) - len(short)} of {len(ids)} hold. `ackclock reproduce ID` runs one, `--full` at "

@@ -21,13 +21,17 @@ PAPER = Paper(prefix="T24", title="Toy 2024", citation="Toy, \\"One item\\" (202
 ITEM = '''
 import pyarrow as pa
 
+from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, exactly, item
 
 
 @item("T24-E1", kind="CF", title="Twice two", choices={"numbers": "whole ones"})
 def reproduce(setting):
     """Two doubled."""
-    return Outcome([exactly("2 + 2", 2 + 2, 4)], {"sum": pa.table({"sum": [4]})}, answer="Four.")
+    fig, axes = style.figure("Twice two", "a line")
+    axes.plot([0, 2], [0, 4])
+    checks = [exactly("2 + 2", 2 + 2, 4)]
+    return Outcome(checks, {"sum": pa.table({"sum": [4]})}, {"line": fig}, ["A note."])
 '''
 
 
@@ -83,6 +87,43 @@ def test_its_item_runs_by_the_name_of_the_paper_and_by_its_id(with_toy, tmp_path
     assert found["holds"] is True
     assert found["choices"] == {"numbers": "whole ones"}
     assert (tmp_path / "runs/reproduce/T24-E1/sum.parquet").is_file()
+
+
+WITH_PAGES_IN = """
+import sys
+from pathlib import Path
+
+from ackclock.reproduce import pages
+
+pages.FOLDER = Path(sys.argv[1])
+pages.IMAGES = pages.FOLDER / "images"
+"""
+
+
+def test_its_verdict_lies_in_its_folder_and_its_page_is_written_from_that(with_toy, toy, tmp_path):
+    done = with_toy("-m", "ackclock.reproduce.verdicts", "toy2024")
+    assert done.returncode == 0, done.stderr
+    kept = json.loads((toy / "toy2024" / "verdicts.json").read_text())
+    assert kept["T24-E1"]["verdict"] == "holds"
+    assert kept["T24-E1"]["checks"] == [{"name": "2 + 2", "expected": "4", "got": "4", "holds": True}]
+    made = tmp_path / "pages"
+    run = WITH_PAGES_IN + "sys.exit(pages.main(['toy2024']) or pages.PAPERS['toy2024'].ids() != {})"
+    done = with_toy("-c", run, str(made))
+    assert done.returncode == 0, done.stderr
+    page = (made / "toy2024.md").read_text()
+    assert '# Toy, "One item" (2024)\n' in page
+    assert "1 of 1 hold" in page
+    for part in (
+        "## T24-E1: Twice two\n\n**Holds.**",
+        "| yes | 2 + 2 | 4 | 4 |",
+        "- numbers: whole ones",
+        "- A note.",
+        "![T24-E1: Twice two](images/T24-E1-line.png)",
+    ):
+        assert part in page
+    assert "contradicts itself" not in page
+    assert (made / "images" / "T24-E1-line.png").is_file()
+    assert [f.name for f in made.iterdir() if f.is_file()] == ["toy2024.md"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 from ackclock import _core
 from ackclock.policy import declarations, modifiers, options, presets
 from ackclock.policy.declared import Declaration, Param, bounds
-from ackclock.reproduce import ITEMS
+from ackclock.reproduce import ITEMS, PAPERS
 from ackclock.reproduce.item import KINDS
 from ackclock.scenario.workload import COMMON, FLOWS, RATE, WEB
 from ackclock.sweep.plan import KEYS as PLAN
@@ -136,9 +136,19 @@ def reproductions() -> str:
     return text
 
 
+def index() -> str:
+    """The page that lists the others."""
+    template = (HERE / "README.in.md").read_text(encoding="utf-8")
+    papers = "".join(
+        f"  - [{p.title}](papers/{p.name}.md){', ' + p.remark if p.remark else ''}\n" for p in PAPERS.values()
+    )
+    return NOTE + template.replace("{{papers}}\n", papers)
+
+
 def main() -> int:
     """Writes the pages, or compares them."""
     pages = {
+        "README.md": index(),
         "policies.md": policies(),
         "scenarios.md": scenarios(),
         "tables.md": tables(),

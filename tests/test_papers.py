@@ -68,14 +68,9 @@ def test_a_new_folder_is_listed_in_its_place(with_toy):
     assert done.returncode == 0, done.stderr
     listed = json.loads(done.stdout)
     assert {"id": "T24-E1", "paper": "toy2024", "kind": "CF", "title": "Twice two"} in listed
-    assert list(dict.fromkeys(row["paper"] for row in listed)) == [
-        "jacobson88",
-        "mathis97",
-        "toy2024",
-        "eifel2000",
-        "interactive2007",
-        "backoff2008",
-    ]
+    papers = list(dict.fromkeys(row["paper"] for row in listed))
+    assert papers.index("mathis97") < papers.index("toy2024") < papers.index("eifel2000")
+    assert set(PAPERS) < set(papers)
 
 
 @pytest.mark.parametrize("name", ["toy2024", "t24-e1"])
@@ -126,6 +121,15 @@ def test_its_verdict_lies_in_its_folder_and_its_page_is_written_from_that(with_t
     assert [f.name for f in made.iterdir() if f.is_file()] == ["toy2024.md"]
 
 
+def test_the_index_and_the_list_of_items_have_it(with_toy):
+    run = "import sys; sys.path.insert(0, sys.argv[1]); import generate as g; print(g.index(), g."
+    done = with_toy("-c", run + "reproductions())", str(Path(__file__).parents[1] / "docs"))
+    assert done.returncode == 0, done.stderr
+    assert "  - [Toy 2024](papers/toy2024.md)\n" in done.stdout
+    assert "| T24-E1 | toy2024 | CF | Twice two |" in done.stdout
+    assert "## T24-E1: Twice two\n\nWhat the paper leaves unstated" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("file", "text", "says"),
     [
@@ -145,6 +149,13 @@ def test_a_folder_that_will_not_do_is_refused(with_toy, toy, file, text, says):
     assert says in done.stderr
 
 
+def test_two_folders_of_one_name_are_refused(with_toy, toy):
+    (toy / "toy2024").rename(toy / "mathis97")
+    done = with_toy("-m", "ackclock", "reproduce", "--list")
+    assert done.returncode == 2
+    assert "there are two papers `mathis97`" in done.stderr
+
+
 def test_a_folder_that_is_not_there_is_refused_in_a_sentence(tmp_path):
     environment = {**os.environ, "ACKCLOCK_PAPERS": str(tmp_path / "nowhere")}
     command = [sys.executable, "-m", "ackclock", "reproduce", "--list"]
@@ -154,11 +165,11 @@ def test_a_folder_that_is_not_there_is_refused_in_a_sentence(tmp_path):
     assert "nowhere`, which is not a folder" in done.stderr
 
 
-@pytest.mark.parametrize("paper", PAPERS.values(), ids=list(PAPERS))
+@pytest.mark.parametrize("paper", [pytest.param(p, id=p.name) for p in PAPERS.values() if p.register])
 def test_every_id_of_a_register_has_its_item_and_every_item_its_id(paper):
     wanted = paper.ids()
     assert list(wanted) == [i.id for i in ITEMS.values() if i.paper == paper.name]
-    assert {id for id, beyond in wanted.items() if beyond} == {id for id in wanted if "-S" in id}
+    assert all(beyond for id, beyond in wanted.items() if "-S" in id)
 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=list(PAPERS))

@@ -71,7 +71,10 @@ def discover(path: list[str]) -> None:
     imports their files, which declare items. Raises `InputError` for what is no paper.
     """
     path += map(str, further())
-    found = [declared(module.name) for module in pkgutil.iter_modules(path) if module.ispkg]
+    names = [module.name for folder in path for module in pkgutil.iter_modules([folder]) if module.ispkg]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"there are two papers `{twice}` in {', '.join(path)}; call one otherwise")
+    found = [declared(name) for name in names]
     for paper in sorted(found, key=lambda p: (p.order, p.name)):
         taken = next((p for p in PAPERS.values() if p.prefix == paper.prefix), None)
         if taken:

@@ -145,7 +145,8 @@ def test_the_index_and_the_list_of_items_have_it(with_toy):
 def test_a_folder_that_will_not_do_is_refused(with_toy, toy, file, text, says):
     (toy / "toy2024" / file).write_text(text)
     done = with_toy("-m", "ackclock", "reproduce", "--list")
-    assert done.returncode != 0
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
     assert says in done.stderr
 
 

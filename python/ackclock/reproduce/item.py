@@ -226,12 +226,14 @@ def pinned(
 
 
 def _add(i: Item) -> None:
-    """Adds an item to those that can be run. Raises ValueError for an id that is taken or another paper's."""
+    """Adds an item to those that can be run. Raises `InputError` for an id that is taken or another
+    paper's.
+    """
     papers.order(i.id)
     if papers.paper_of(i.id).name != i.paper:
-        raise ValueError(f"{i.id} has the prefix of {papers.paper_of(i.id).name}, and lies in {i.paper}")
+        raise InputError(f"{i.id} has the prefix of {papers.paper_of(i.id).name}, and lies in {i.paper}")
     if i.id in ITEMS:
-        raise ValueError(f"{i.id} is declared twice")
+        raise InputError(f"{i.id} is declared twice")
     ITEMS[i.id] = i
 
 

@@ -110,18 +110,18 @@ def declared(name: str) -> Paper:
 
 
 def paper_of(id: str) -> Paper:
-    """The paper that an id belongs to by its prefix."""
+    """The paper that an id belongs to by its prefix. Raises `InputError` for another prefix."""
     prefix = id.partition("-")[0]
     found = next((p for p in PAPERS.values() if p.prefix == prefix), None)
     if found is None:
         known = ", ".join(f"{p.prefix} ({p.name})" for p in PAPERS.values())
-        raise ValueError(f"{id} begins with the prefix of no paper; known are {known}")
+        raise InputError(f"{id} begins with the prefix of no paper; known are {known}")
     return found
 
 
 def order(id: str) -> tuple[int, int, int, str]:
-    """By which ids sort: paper, kind, number."""
+    """By which ids sort: paper, kind, number. Raises `InputError` for what is no id."""
     found = re.fullmatch(rf"\w+-([{LETTERS}])(\d+)(\w*)", id)
     if not found:
-        raise ValueError(f"{id} is no id such as M-F3 or M-F3a; letters of kinds are {', '.join(LETTERS)}")
+        raise InputError(f"{id} is no id such as M-F3 or M-F3a; letters of kinds are {', '.join(LETTERS)}")
     return list(PAPERS).index(paper_of(id).name), LETTERS.index(found[1]), int(found[2]), found[3]

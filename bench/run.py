@@ -236,7 +236,7 @@ def machine() -> dict:
 
 def parse() -> argparse.Namespace:
     """The options of the command line, checked."""
-    parser = argparse.ArgumentParser(prog="bench/run.py", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="bench/run.py", description=__doc__.partition("\n\n")[0])
     parser.add_argument(
         "--quick", action="store_true", help="a quarter of the simulated time, once, peers up to 1000 flows"
     )

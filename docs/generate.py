@@ -11,7 +11,7 @@ from ackclock import _core
 from ackclock.policy import declarations, modifiers, options, presets
 from ackclock.policy.declared import Declaration, Param, bounds
 from ackclock.policy.declared import kinds as policy_kinds
-from ackclock.reproduce import ITEMS
+from ackclock.reproduce import ITEMS, PAPERS
 from ackclock.reproduce.item import KINDS
 from ackclock.scenario.workload import COMMON, FLOWS, RATE, WEB
 from ackclock.sweep.plan import KEYS as PLAN
@@ -134,9 +134,19 @@ def reproductions() -> str:
     return text
 
 
+def index() -> str:
+    """The page that lists the others."""
+    template = (HERE / "README.in.md").read_text(encoding="utf-8")
+    papers = "".join(
+        f"  - [{p.title}](papers/{p.name}.md){', ' + p.remark if p.remark else ''}\n" for p in PAPERS.values()
+    )
+    return NOTE + template.replace("{{papers}}\n", papers)
+
+
 def main() -> int:
     """Writes the pages, or compares them."""
     pages = {
+        "README.md": index(),
         "architecture.md": architecture(),
         "policies.md": policies(),
         "scenarios.md": scenarios(),

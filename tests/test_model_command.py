@@ -220,3 +220,7 @@ def test_what_needs_an_input_of_its_own_says_so(ackclock):
     done = ackclock("model", "B-E1", "--rto", "1s", "--capacity", "1", "--beside", "pftk")
     assert done.is_one_sentence()
     assert "for each flow" in done.err
+
+
+def test_what_a_form_is_ends_with_its_sentence():
+    assert all(f.about.endswith(".") for f in FORMULAS.values()), [f.about for f in FORMULAS.values()]

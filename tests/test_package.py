@@ -73,9 +73,9 @@ def test_the_scenario_of_the_readme_resolves():
 
 def test_the_python_of_the_readme_runs():
     (code,) = fenced((ROOT / "README.md").read_text(), "python")
-    assert "seed=1)" in code
+    assert code.count("seed=1") == 1
     scope: dict[str, object] = {}
-    exec(code.replace("seed=1)", 'seed=1, duration="2s")'), scope)
+    exec(code.replace("seed=1", 'seed=1, duration="2s"'), scope)
     assert scope["run"].flows.num_rows > 0
 
 

@@ -5,25 +5,25 @@ import re
 import pytest
 
 from ackclock.reproduce import ITEMS, pages
-from ackclock.reproduce.item import Check, Item, Outcome, order
-from ackclock.reproduce.verdicts import HOLDS, recorded
+from ackclock.reproduce.item import Check, Item, Outcome
+from ackclock.reproduce.papers import PAPERS, order
+from ackclock.reproduce.verdicts import HOLDS, entry, recorded
 
-CASES = [(paper, id, text) for paper in pages.PAPERS for id, text in pages.read(paper).items()]
+RECORD = recorded()
+CASES = [(i.paper, id, pages.section(i, RECORD[id])) for id, i in ITEMS.items() if id in RECORD]
 
 
 @pytest.mark.parametrize(("paper", "id", "text"), CASES, ids=[id for _, id, _ in CASES])
 def test_a_section_says_what_is_on_record(paper, id, text):
     assert ITEMS[id].paper == paper
-    entry = recorded()[id]
-    said = "Holds." if entry["verdict"] == HOLDS else "Falls short."
+    kept = RECORD[id]
+    said = "Holds." if kept["verdict"] == HOLDS else "Falls short."
     assert f"**{said}**" in text, f"run `python -m ackclock.reproduce.pages {id}`"
-    assert entry["reason"] in text
+    assert kept["reason"] in text
     rows = re.findall(r"(?m)^\| (yes|\*\*no\*\*) \| (.*) \| (.*) \| (.*) \|$", text)
-    assert all(holds == "yes" for holds, *_ in rows) == (entry["verdict"] == HOLDS)
+    assert all(holds == "yes" for holds, *_ in rows) == (kept["verdict"] == HOLDS)
     got = {name: got for _, name, _, got in rows}
-    assert got == {pages.cell(name): pages.cell(value) for name, value in entry["got"].items()}, (
-        f"run `python -m ackclock.reproduce.pages {id}`"
-    )
+    assert got == {pages.cell(c["name"]): pages.cell(c["got"]) for c in kept["checks"]}
     assert all(part in text for part in (f"## {id}: {ITEMS[id].title}\n", *pages.declared(ITEMS[id]))), (
         f"run `python -m ackclock.reproduce.pages {id}`"
     )
@@ -31,18 +31,28 @@ def test_a_section_says_what_is_on_record(paper, id, text):
         assert (pages.FOLDER / "images" / image).stat().st_size < 150_000
 
 
-@pytest.mark.parametrize("paper", pages.PAPERS)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_every_item_has_a_section(paper):
-    missing = {i.id for i in ITEMS.values() if i.paper == paper} - set(pages.read(paper))
-    assert not missing, f"run `python -m ackclock.reproduce.pages {' '.join(sorted(missing))}`"
+    missing = {i.id for i in ITEMS.values() if i.paper == paper} - set(pages.entries_of(PAPERS[paper]))
+    assert not missing, f"run `python -m ackclock.reproduce.verdicts {' '.join(sorted(missing))}`"
 
 
-@pytest.mark.parametrize("paper", pages.PAPERS)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_page_is_what_is_on_record(paper):
+    stale = [id for id in pages.stale() if ITEMS[id].paper == paper]
+    assert not stale, f"run `python -m ackclock.reproduce.pages {' '.join(stale)}`"
+    written = pages.place(PAPERS[paper]).read_text(encoding="utf-8")
+    assert written == pages.page(PAPERS[paper]), (
+        "run `python -m ackclock.reproduce.pages` for one of its items"
+    )
+
+
+@pytest.mark.parametrize("paper", PAPERS)
 def test_a_page_counts_its_items_and_links_to_those_that_fall_short(paper):
     page = (pages.FOLDER / f"{paper}.md").read_text(encoding="utf-8")
-    ids = list(pages.read(paper))
+    ids = list(pages.entries_of(PAPERS[paper]))
     assert ids == sorted(ids, key=order)
-    short = [id for id in ids if recorded()[id]["verdict"] != HOLDS]
+    short = [id for id in ids if RECORD[id]["verdict"] != HOLDS]
     assert f"{len(ids) - len(short)} of {len(ids)} hold" in page
     assert all(f"- [{id}](#{pages.anchor(id)})" in page for id in short)
     for target in re.findall(r"\]\((\.\./[^)#]+)\)", page):
@@ -65,7 +75,7 @@ def test_a_section_shows_checks_choices_and_what_it_points_at():
         ("estimator rfc793(alpha=0.9)",),
         ("tests/t.py::test_x",),
     )
-    text = pages.section(i, Outcome([Check("a | b", "1", "2", False)], notes=["A note."]))
+    text = pages.section(i, entry(Outcome([Check("a | b", "1", "2", False)], notes=["A note."])))
     for part in (
         "| **no** | a \\| b | 1 | 2 |",
         "- start: zero",

@@ -17,6 +17,7 @@ from ackclock.reproduce.backoff2008 import s10_together as s10
 from ackclock.reproduce.backoff2008 import testbed
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Check, Outcome, Setting
+from ackclock.reproduce.verdicts import entry
 from ackclock.sweep import plan
 
 
@@ -204,14 +205,11 @@ def test_choices_differ_in_one_thing():
 
 
 def test_the_answers_of_a_page_stand_together():
-    sections = {
-        "B-S1": pages.section(ITEMS["B-S1"], Outcome([], answer="It is safe.")),
-        "B-F1": "No answer here.\n",
-    }
-    text = pages.together("## When is it safe", sections)
+    entries = {"B-S1": entry(Outcome([], answer="It is safe.")), "B-F1": entry(Outcome([]))}
+    text = pages.together("## When is it safe", entries)
     assert f"[{ITEMS['B-S1'].title}](#{pages.anchor('B-S1')})** (B-S1): It is safe." in text
     assert "B-F1" not in text
-    assert pages.together("", sections) == ""
+    assert pages.together("", entries) == ""
 
 
 def test_an_answer_is_printed(capsys):

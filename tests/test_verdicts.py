@@ -4,7 +4,7 @@ record too.
 
 import pytest
 
-from ackclock.reproduce import ITEMS, full, pages
+from ackclock.reproduce import ITEMS, full, pages, record
 from ackclock.reproduce.item import Outcome, stated
 from ackclock.reproduce.verdicts import disagreement, recorded
 
@@ -22,7 +22,7 @@ def test_the_record_names_no_item_that_is_gone():
 
 def test_a_verdict_that_changes_either_way_is_noticed(monkeypatch):
     good, bad = (Outcome([stated("x", "1", holds)]) for holds in (True, False))
-    entry = {"verdict": "holds", "reason": "", "got": {"x": "1"}}
+    entry = {"verdict": "holds", "reason": "", "checks": []}
     monkeypatch.setattr("ackclock.reproduce.verdicts.recorded", lambda: {"B-E1": entry})
     assert disagreement("B-E1", good) is None
     assert "now falls short" in disagreement("B-E1", bad)
@@ -39,7 +39,7 @@ def test_the_record_of_full_forms_names_no_item_that_is_gone():
 
 
 def test_a_full_form_is_told_with_what_it_took_and_gave(monkeypatch, tmp_path):
-    monkeypatch.setattr(full, "FILE", tmp_path / "full.json")
+    monkeypatch.setattr(record, "file", lambda paper, name: tmp_path / f"{paper.name}-{name}.json")
     assert full.sentence("B-F1") == ""
     assert full.main(["B-F1"]) == 0
     entry = full.recorded()["B-F1"]

@@ -12,6 +12,7 @@ mod error;
 mod kernels;
 mod probe;
 mod quantity;
+mod resolved;
 mod simulate;
 mod table;
 mod timers;
@@ -42,6 +43,8 @@ mod _core {
     use super::probe::{probe, probe_emulated};
     #[pymodule_export]
     use super::quantity::quantity;
+    #[pymodule_export]
+    use super::resolved::{expected_arrivals, resolve_seeds, resolve_tree, tables};
     #[pymodule_export]
     use super::simulate::{Result, expected_events, resolve, simulate};
     #[pymodule_export]

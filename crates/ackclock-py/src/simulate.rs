@@ -174,7 +174,8 @@ impl TraceSink for PythonSink {
     }
 }
 
-fn read(
+/// Reads and resolves a scenario. Raises `ScenarioError`.
+pub(crate) fn read(
     text: &str,
     overrides: &[(String, String)],
     name: &str,

@@ -26,7 +26,8 @@ def command(
     name: str | None, listing: bool, full: bool, out: Path, workers: int | None, as_json: bool
 ) -> int | None:
     """Reproduce items of the papers: figure, numbers, verdict. Exit code 1 where a check falls short."""
-    from ackclock.reproduce.item import Setting, find, order, save
+    from ackclock.reproduce.item import Setting, find, save
+    from ackclock.reproduce.papers import order
     from ackclock.results import folder
 
     items = find(name or "all")

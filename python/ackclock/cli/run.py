@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,9 +82,9 @@ def command(
     from ackclock.results import folder
 
     given = Scenario.read(scenario, allow_files=allow_files).but(dict(map(override, overrides)))
-    resolved = given.resolve()
+    resolved = given.resolve_tree()
     if plots:
-        given = given.but({"trace": traced(resolved, "packets")})
+        given = given.but({"trace": [*dict.fromkeys([*resolved["trace"], "packets"])]})
     target = out or Path("runs") / scenario.stem
     folder.check_writable(target)
     if (events := given.expected_events()) > TRACED_EVENTS:
@@ -115,13 +114,6 @@ def round_number(x: float) -> str:
 def size(x: float) -> str:
     """Bytes to two digits."""
     return f"{round_number(x)}B" if x >= 1000 else f"{x:.0f} B"
-
-
-def traced(resolved: str, group: str) -> str:
-    """The value of `trace` in a resolved scenario with `group` added."""
-    found = next((line for line in resolved.splitlines() if line.startswith("trace = [")), "trace = []")
-    groups = [word for word in found[len("trace = [") : -1].split(", ") if word]
-    return f"[{', '.join(dict.fromkeys([*groups, json.dumps(group)]))}]"
 
 
 def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:

@@ -68,7 +68,8 @@ def formula(
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        about = (function.__doc__ or "").strip().splitlines()[0]
+        # The first paragraph: a sentence may take two lines.
+        about = " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
         paper = function.__module__.split(".")[-2]
         FORMULAS[name] = Formula(id, name, about, paper, inputs, result, unit, over_flows, function, domain)
         return function

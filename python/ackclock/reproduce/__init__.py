@@ -1,18 +1,12 @@
-"""Items of the papers that can be run: a file each, with the register's checks and tolerances."""
+"""Items of the papers that can be run: a file each, with the register's checks and tolerances; a folder for
+each paper.
+"""
 
-from ackclock.reproduce import backoff2008, eifel2000, interactive2007, jacobson88, mathis97
-from ackclock.reproduce.item import ITEMS, Check, Item, Outcome, Setting, find
+from ackclock.reproduce import papers
+from ackclock.reproduce.item import ITEMS, Check, Item, Outcome, Setting, arrange, find
+from ackclock.reproduce.papers import PAPERS, Paper
 
-__all__ = [
-    "ITEMS",
-    "Check",
-    "Item",
-    "Outcome",
-    "Setting",
-    "backoff2008",
-    "eifel2000",
-    "find",
-    "interactive2007",
-    "jacobson88",
-    "mathis97",
-]
+__all__ = ["ITEMS", "PAPERS", "Check", "Item", "Outcome", "Paper", "Setting", "find"]
+
+papers.discover(__path__)
+arrange()

@@ -1,32 +1,31 @@
 """How long the paper's own sizes take: what each `--full` form took when it was last run, and what it gave.
 
-`python -m ackclock.reproduce.full ID...` runs the full forms and writes the record, `full.json`, anew for
-them. Seconds are those of the processor, which two cores share, so that they depend little on what else a
-machine does.
+`python -m ackclock.reproduce.full ID...` runs the full forms and writes the record, `full.json` of their
+papers, anew for them. Seconds are those of the processor, which two cores share, so that they depend little
+on what else a machine does.
 """
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from ackclock._core import InputError
 from ackclock.cli.console import note
+from ackclock.reproduce import record
 from ackclock.reproduce.item import ITEMS, Outcome, Setting, find
 from ackclock.reproduce.verdicts import HOLDS, verdict
 
-FILE = Path(__file__).with_name("full.json")
+NAME = "full"
 
 
 def recorded() -> dict[str, dict[str, Any]]:
     """The record by id: `cpu` and `wall` (s), `memory` (MB, the largest until then), `verdict`, `got` of the
     checks, and perhaps `reason`: why it falls short.
     """
-    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    return record.read(NAME)
 
 
 def measure(id: str) -> tuple[Outcome, dict[str, Any]]:
@@ -69,9 +68,7 @@ def main(ids: list[str]) -> int:
         return 2
     for id in wanted:
         _, entry = measure(id)
-        record = {**recorded(), id: entry}
-        ordered = {i: record[i] for i in ITEMS if i in record}
-        FILE.write_text(json.dumps(ordered, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        record.add(NAME, {id: entry})
         print(f"{id}: {entry['cpu']} s of processor time, {entry['wall']} s, {entry['verdict']}", flush=True)
     return 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ackclock._core import InputError
-from ackclock.reproduce import pointer
+from ackclock.reproduce import papers, pointer
 from ackclock.sweep.cluster import held
 
 if TYPE_CHECKING:
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 ITEMS: dict[str, Item] = {}
 """Every item that can be run, by register id, in the register's order."""
-
-PAPERS = {"J": "jacobson88", "M": "mathis97", "E": "eifel2000", "I": "interactive2007", "B": "backoff2008"}
-"""The papers by the first letter of their ids."""
 
 KINDS = {
     "CF": "closed form",
@@ -129,7 +125,7 @@ class Item:
         """
         checks = []
         for text in self.points_at:
-            problem = pointer.Reference.parse(text).problem()
+            problem = pointer.Reference.parse(text).problem(ITEMS)
             checks.append(Check(text, "there", problem or "there", problem is None))
         if self.tests and pointer.in_checkout():
             missing = [m for m in map(pointer.missing_test, self.tests) if m]
@@ -165,7 +161,7 @@ def item(
 
     def declare(function: Callable[[Setting], Outcome]) -> Callable[[Setting], Outcome]:
         paper = function.__module__.split(".")[-2]
-        ITEMS[id] = Item(id, paper, kind, title, choices or {}, function, tuple(points_at), tuple(tests))
+        _add(Item(id, paper, kind, title, choices or {}, function, tuple(points_at), tuple(tests)))
         return function
 
     return declare
@@ -189,15 +185,14 @@ def rule(
     def reproduce(setting: Setting) -> Outcome:
         return Outcome(points() if points else [])
 
-    paper = PAPERS[id.partition("-")[0]]
-    ITEMS[id] = Item(id, paper, kind, title, choices or {}, reproduce, points_at, tuple(tests))
+    paper = papers.paper_of(id).name
+    _add(Item(id, paper, kind, title, choices or {}, reproduce, points_at, tuple(tests)))
 
 
 def context(id: str, title: str, statement: str) -> None:
     """Declares what the register has as context: shown, with nothing to check."""
-    ITEMS[id] = Item(
-        id, PAPERS[id.partition("-")[0]], "CONTEXT", title, {}, lambda setting: Outcome([], notes=[statement])
-    )
+    paper = papers.paper_of(id).name
+    _add(Item(id, paper, "CONTEXT", title, {}, lambda setting: Outcome([], notes=[statement])))
 
 
 def pinned(
@@ -230,13 +225,30 @@ def pinned(
     item(id, kind="CF", title=title, choices=choices, points_at=points_at, tests=tests)(reproduce)
 
 
-def order(id: str) -> tuple[int, int, int, str]:
-    """By which ids sort: paper; algorithms, equations, figures, tables, numbers, further experiments,
-    sceptics' questions, tools; number.
+def _add(i: Item) -> None:
+    """Adds an item to those that can be run. Raises `InputError` for an id that is taken or another
+    paper's.
     """
-    found = re.fullmatch(r"([A-Z])-([A-Z])(\d+)(\w*)", id)
-    assert found, f"{id} is no id of the register"
-    return list(PAPERS).index(found[1]), "AEFTNXSU".index(found[2]), int(found[3]), found[4]
+    papers.order(i.id)
+    if papers.paper_of(i.id).name != i.paper:
+        raise InputError(f"{i.id} has the prefix of {papers.paper_of(i.id).name}, and lies in {i.paper}")
+    if i.id in ITEMS:
+        raise InputError(f"{i.id} is declared twice")
+    ITEMS[i.id] = i
+
+
+def arrange() -> None:
+    """Puts the items into the order of their papers' folders and registers; what no register lists comes
+    after, by kind and number.
+    """
+    names = sorted(papers.PAPERS)
+    places = {id: n for n, id in enumerate(id for p in papers.PAPERS.values() for id in p.ids())}
+    items = sorted(
+        ITEMS.values(),
+        key=lambda i: (names.index(i.paper), places.get(i.id, len(places)), papers.order(i.id)),
+    )
+    ITEMS.clear()
+    ITEMS.update((i.id, i) for i in items)
 
 
 def find(name: str) -> list[Item]:

@@ -11,6 +11,7 @@ of its file and its name: `crates/ackclock-policy/src/backoff/tests.rs::multipli
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,8 @@ class Reference:
             tuple((key.strip(), value.strip() if equals else None) for key, equals, value in parts),
         )
 
-    def problem(self) -> str | None:
-        """Why there is no such thing; None when there is."""
+    def problem(self, items: Container[str]) -> str | None:
+        """Why there is no such thing; None when there is. items: the ids that there are."""
         try:
             if self.kind == "command":
                 return _unknown_command(self.name)
@@ -59,9 +60,7 @@ class Reference:
 
                 return None if self.name in FORMULAS else f"no closed form is called {self.name}"
             if self.kind == "item":
-                from ackclock.reproduce.item import ITEMS
-
-                return None if self.name in ITEMS else f"there is no item {self.name}"
+                return None if self.name in items else f"there is no item {self.name}"
             if self.kind in ("stack", "option"):
                 return self._unresolved()
             return self._undeclared() or self._unresolved()

@@ -1,34 +1,47 @@
-"""The verdicts on record, `verdicts.json`: whether each item's quick form holds, why it falls short where it
-does, and the figures got.
+"""The verdicts on record, `verdicts.json` of each paper: whether each item's quick form holds, why it falls
+short where it does, and what it gave, from which the papers' pages are written.
 
-`python -m ackclock.reproduce.verdicts [ID...]` runs the items and writes the file anew; reasons that stand
-there are kept.
+`python -m ackclock.reproduce.verdicts [ID | PAPER ...]` runs the items, by default all, and records what they
+give; reasons that stand there are kept.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
+from ackclock._core import InputError
 from ackclock.cli.console import note
-from ackclock.reproduce.item import ITEMS, Outcome
+from ackclock.reproduce import record
+from ackclock.reproduce.item import Outcome, find
 
-FILE = Path(__file__).with_name("verdicts.json")
+NAME = "verdicts"
 HOLDS, FALLS_SHORT = "holds", "falls short"
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """The verdicts by id: `verdict`, `reason` (a sentence, empty where all checks hold), `got` (check:
-    figures).
-    """
-    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    """The verdicts by id, as `entry` has them."""
+    return record.read(NAME)
 
 
 def verdict(outcome: Outcome) -> str:
     """An outcome's verdict."""
     return HOLDS if outcome.holds else FALLS_SHORT
+
+
+def entry(outcome: Outcome, reason: str = "") -> dict[str, Any]:
+    """What is recorded of an outcome: `verdict`, `reason` (why it falls short, a sentence; empty where all
+    checks hold), `answer`, `checks`, names of `figures`, `notes`.
+    """
+    return {
+        "verdict": verdict(outcome),
+        "reason": "" if outcome.holds else reason,
+        "answer": outcome.answer,
+        "checks": [asdict(c) for c in outcome.checks],
+        "figures": list(outcome.figures),
+        "notes": outcome.notes,
+    }
 
 
 def disagreement(id: str, outcome: Outcome) -> str | None:
@@ -48,24 +61,23 @@ def disagreement(id: str, outcome: Outcome) -> str | None:
 
 def keep(outcomes: dict[str, Outcome]) -> None:
     """Records what items gave."""
-    record = {id: entry for id, entry in recorded().items() if id in ITEMS}
+    before, entries = recorded(), {}
     for id, outcome in outcomes.items():
         if outcome.skipped:
             note(f"{id} was skipped, and its verdict stays: {outcome.skipped}")
             continue
-        reason = "" if outcome.holds else record.get(id, {}).get("reason", "")
-        record[id] = {
-            "verdict": verdict(outcome),
-            "reason": reason,
-            "got": {c.name: c.got for c in outcome.checks},
-        }
-    ordered = {id: record[id] for id in ITEMS if id in record}
-    FILE.write_text(json.dumps(ordered, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        entries[id] = entry(outcome, before.get(id, {}).get("reason", ""))
+    record.add(NAME, entries)
 
 
-def main(ids: list[str]) -> int:
+def main(names: list[str]) -> int:
     """Runs items, by default all, and records what they give."""
-    keep({id: ITEMS[id].run() for id in ids or list(ITEMS)})
+    try:
+        items = [i for name in names or ["all"] for i in find(name)]
+    except InputError as e:
+        note(str(e))
+        return 2
+    keep({i.id: i.run() for i in items})
     return 0
 
 

@@ -57,7 +57,9 @@ class Capture:
     @property
     def plot(self) -> CapturePlots:
         """The figures of this capture, for one that was read with `packets=True`."""
-        return CapturePlots(self)
+        return CapturePlots(
+            self.connections, self.packets, self.retransmissions, self.timeouts, self.samples, self.traces
+        )
 
     def summary(self) -> list[str]:
         """What happened, in plain words."""

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,6 @@ import pyarrow.compute as pc
 
 from ackclock._core import InputError
 from ackclock.results.trace import Trace
-
-if TYPE_CHECKING:
-    from ackclock.results.capture import Capture
 
 MOST_FIGURES = 12
 """Connections that have figures of their own where none are chosen: those with the longest stalls."""
@@ -26,13 +24,18 @@ that kernels have, and the Eifel timer.
 """
 
 
+@dataclass(frozen=True)
 class CapturePlots:
     """The figures of a capture that was read with `packets=True`. Each is a matplotlib figure, shown as it is
-    in a notebook.
+    in a notebook. The fields are those of `Capture`.
     """
 
-    def __init__(self, capture: Capture) -> None:
-        self._capture = capture
+    connections: list[dict[str, Any]]
+    packets: pa.Table
+    retransmissions: pa.Table
+    timeouts: pa.Table
+    samples: pa.Table
+    traces: dict[int, Trace]
 
     def sequence(
         self,
@@ -134,20 +137,20 @@ class CapturePlots:
         """What the figures draw of connection `flow`: the direction that carries more payload, or that of the
         client (0) or the server (1).
         """
-        c = self._capture
         direction = 2 * flow + (self.side(flow) if side is None else side)
-        if direction in c.traces:
-            return c.traces[direction]
-        rows = c.packets.filter(pc.equal(pc.bit_wise_or(c.packets["connection"], 1), 2 * flow + 1))
+        if direction in self.traces:
+            return self.traces[direction]
+        rows = self.packets.filter(pc.equal(pc.bit_wise_or(self.packets["connection"], 1), 2 * flow + 1))
         if not rows.num_rows:
             raise InputError(
                 f"no packet of connection {flow} is listed; read the capture with `packets=True`, and "
                 "choose with `flow`"
             )
-        if len(c.traces) >= MOST_KEPT:
-            c.traces.clear()
-        c.traces[direction] = Trace.of_packets(rows, direction, c.retransmissions, c.timeouts, c.samples)
-        return c.traces[direction]
+        if len(self.traces) >= MOST_KEPT:
+            self.traces.clear()
+        trace = Trace.of_packets(rows, direction, self.retransmissions, self.timeouts, self.samples)
+        self.traces[direction] = trace
+        return trace
 
     def side(self, flow: int) -> int:
         """0 where the client of a connection sent more payload than its server, else 1."""
@@ -156,9 +159,9 @@ class CapturePlots:
 
     def connection(self, flow: int) -> dict[str, Any]:
         """The connection of that number."""
-        found = next((c for c in self._capture.connections if c["number"] == flow), None)
+        found = next((c for c in self.connections if c["number"] == flow), None)
         if found is None:
-            some = ", ".join(str(c["number"]) for c in self._capture.connections[:20])
+            some = ", ".join(str(c["number"]) for c in self.connections[:20])
             raise InputError(
                 f"connection {flow} is not in the capture, or not chosen; there are {some or 'none'}"
             )
@@ -175,7 +178,7 @@ class CapturePlots:
         side = self.side(flow) if side is None else side
         d = self.connection(flow)["directions"][side]
         return replayed(
-            self._capture.samples,
+            self.samples,
             2 * flow + side,
             timers if d["view"] == "sender" else (),
             origin,
@@ -183,7 +186,7 @@ class CapturePlots:
         )
 
     def _numbers(self) -> list[int]:
-        return [c["number"] for c in self._capture.connections if any(d["bytes"] for d in c["directions"])]
+        return [c["number"] for c in self.connections if any(d["bytes"] for d in c["directions"])]
 
     def _one(self, flow: int | None) -> int:
         if flow is not None:

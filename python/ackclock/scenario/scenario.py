@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ackclock import _core, files
 from ackclock._core import InputError
@@ -25,6 +25,17 @@ TRACED_EVENTS: int | None = None
 """Traced events that memory has room for; None for those of the engine, two million."""
 Progress = Callable[[float, str], None]
 """Told the share of the work that is done, and what is being done."""
+
+
+class Arrivals(NamedTuple):
+    """What a workload of kind `web` comes to."""
+
+    workload: str
+    """Its name."""
+    rate: float
+    """Flows per second."""
+    mean_size: float
+    """Bytes of a flow, on average."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +86,31 @@ class Scenario:
 
     def resolve(self) -> str:
         """The scenario with every default explicit, TOML. Raises ScenarioError when it will not do."""
-        return _core.resolve(self.text, list(self.overrides), self.name, self.folder, self.allow_files)
+        return _core.resolve(*self._read(), self.allow_files)
+
+    def resolve_tree(self) -> Tree:
+        """The same as dictionaries, lists and values, with the keys of the resolved text in its order."""
+        return _core.resolve_tree(*self._read(), self.allow_files)
+
+    def resolve_seeds(self, seeds: Sequence[int] | None = None) -> dict[int, str]:
+        """The resolved text for each of `seeds`, with that seed alone; by default for each of its own."""
+        return dict(
+            _core.resolve_seeds(*self._read(), None if seeds is None else list(seeds), self.allow_files)
+        )
 
     def expected_events(self) -> float:
         """About how many events its runs are going to trace, at most. Raises ScenarioError when it will not
         do.
         """
-        return _core.expected_events(
-            self.text, list(self.overrides), self.name, self.folder, self.allow_files
-        )
+        return _core.expected_events(*self._read(), self.allow_files)
+
+    def expected_arrivals(self) -> list[Arrivals]:
+        """What its workloads of kind `web` come to. Raises ScenarioError when it will not do."""
+        return [Arrivals(*found) for found in _core.expected_arrivals(*self._read(), self.allow_files)]
+
+    def _read(self) -> tuple[str, list[tuple[str, str]], str, File | None]:
+        """What the core reads a scenario from."""
+        return self.text, list(self.overrides), self.name, self.folder
 
     def simulate(
         self,
@@ -110,10 +137,7 @@ class Scenario:
             scratch, spills.LIMIT if trace_limit is None else size("trace_limit", trace_limit)
         )
         result = _core.simulate(
-            self.text,
-            list(self.overrides),
-            self.name,
-            self.folder,
+            *self._read(),
             workers or cores(),
             progress,
             self.allow_files,

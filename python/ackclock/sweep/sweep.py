@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +26,6 @@ MOST = 10_000
 MOST_POINTS = 1_000_000
 """Combinations of values that a filter is asked about."""
 MOST_SEEDS = 100_000
-SEEDS = re.compile(r"^seeds = \[(.*)\]$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -145,19 +145,16 @@ class Sweep:
         return [s for s in seeds if self.where({**point.values, "seed": s})]
 
     def _of_point(self, point: Point, seeds: list[int | None]) -> list[Case]:
+        wanted = None if seeds == [None] else [s for s in seeds if s is not None]
         try:
-            resolved = self.scenario.but(point.overrides).resolve()
+            resolved = self.scenario.but(point.overrides).resolve_seeds(wanted)
         except InputError as e:
             reason = re.sub(r"^--set .*?: (?=`)", "", str(e)) if isinstance(e, ScenarioError) else str(e)
             return [Case(point.values, None, None, Failure(reason, bad_input=True))]
-        found = SEEDS.search(resolved)
-        assert found, "a resolved scenario has its seeds"
-        own = [int(s) for s in found[1].split(",")]
-        cases = []
-        for seed in own if seeds == [None] else [s for s in seeds if s is not None]:
-            text = f"{resolved[: found.start()]}seeds = [{seed}]{resolved[found.end() :]}"
-            cases.append(Case(point.values, seed, Job(key(text, engine()), text, self.scenario.name)))
-        return cases
+        return [
+            Case(point.values, seed, Job(key(text, engine()), text, self.scenario.name))
+            for seed, text in resolved.items()
+        ]
 
     def run(
         self,
@@ -262,15 +259,5 @@ def _seeds(given: int | str | Sequence[int] | None) -> list[int | None]:
 
 def columns() -> set[str]:
     """The names that columns of the tables have, which no axis may have."""
-    sections = re.split(r"^## `(\w+)`$", _core.tables_reference(), flags=re.MULTILINE)[1:]
-    of_runs = [
-        text
-        for name, text in zip(sections[::2], sections[1::2], strict=True)
-        if name in ("flows", "links", *TRACES)
-    ]
-    return {
-        "seed",
-        "run",
-        *NUMBERS,
-        *(name for text in of_runs for name in re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)),
-    }
+    of_runs = [table for table in json.loads(_core.tables()) if table["name"] in ("flows", "links", *TRACES)]
+    return {"seed", "run", *NUMBERS, *(column["name"] for table in of_runs for column in table["columns"])}

@@ -13,7 +13,8 @@ from ackclock.models.eifel2000.eifel import (
     eifel_weight,
 )
 from ackclock.models.eifel2000.lite import lite_error, lite_rto, lite_rttvar, lite_srtt
-from ackclock.models.eifel2000.row_model import SAMPLINGS, RowModel, Rows, exact
+from ackclock.models.eifel2000.row_model import SAMPLINGS, RowModel, exact
+from ackclock.models.eifel2000.rows import Rows
 from ackclock.models.eifel2000.self_trained import agg_decay, agg_rise, cycle_length, rto_agg, serial_time
 from ackclock.models.eifel2000.series_model import SeriesModel
 

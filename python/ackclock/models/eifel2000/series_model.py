@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from ackclock._core import InputError
 from ackclock.models import series as files
-from ackclock.models.eifel2000.row_model import LARGEST, Part, Rows, side_by_side
+from ackclock.models.eifel2000.row_model import LARGEST
+from ackclock.models.eifel2000.rows import Part, Rows, side_by_side
 from ackclock.models.timer import Array, Timer
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from ackclock import _core
 from ackclock.reproduce.backoff2008 import testbed
 from ackclock.reproduce.item import Check, context, exactly, rule, six_digits
@@ -55,23 +53,19 @@ def traces() -> list[Check]:
 
 
 def _mean_size(trace: str) -> float:
-    resolved = testbed.scenario(
-        testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks("1s"), 1
-    ).resolve()
-    found = re.search(r"flows per second of ([\d.]+) bytes on average", resolved)
-    assert found, "a scenario with a load says what that is"
-    return float(found[1])
+    scenario = testbed.scenario(testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks("1s"), 1)
+    (arrivals,) = scenario.expected_arrivals()
+    return arrivals.mean_size
 
 
 def testbed_queues() -> list[Check]:
     """Two bandwidth-delay products."""
     limits = []
     for mbit in (10, 50):
-        resolved = testbed.scenario(
-            testbed.dumbbell(mbit), testbed.web("I", mbit), testbed.stacks("1s"), 1
-        ).resolve()
-        limits.append(re.findall(r'limit = "?(\d+)B', resolved)[0])
-    return [exactly("queues (B) at 10 and 50 Mbit/s", [int(x) for x in limits], [262_500, 1_312_500])]
+        scenario = testbed.scenario(testbed.dumbbell(mbit), testbed.web("I", mbit), testbed.stacks("1s"), 1)
+        limit = scenario.resolve_tree()["path"]["bottleneck"]["queue"]["limit"]
+        limits.append(round(_core.quantity("size", limit)))
+    return [exactly("queues (B) at 10 and 50 Mbit/s", limits, [262_500, 1_312_500])]
 
 
 rule(

@@ -4,7 +4,6 @@ ratios.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -135,8 +134,7 @@ def run(
 
 def seeds(scenario: ac.Scenario) -> list[ac.Scenario]:
     """The scenario once for each of its seeds, so that a sweep can share them out."""
-    count = int(re.findall(r"(?m)^repeat = (\d+)$", scenario.text)[0])
-    return [scenario.but({"seed": seed, "repeat": 1}) for seed in range(1, count + 1)]
+    return [scenario.but({"seed": seed, "repeat": 1}) for seed in scenario.resolve_tree()["seeds"]]
 
 
 def gather(runs: Iterable[Run]) -> Comparison:

@@ -1,59 +1,11 @@
-"""Ludwig & Sklower, "The Eifel Retransmission Timer" (2000). The order of the imports is that of the
-register.
-"""
+"""The items of the Eifel timer 2000."""
 
-from ackclock.reproduce.eifel2000 import (  # isort: skip
-    algorithms,
-    equations,
-    e18_golden_rows,
-    f1_round_trip_times,
-    f2_testbed,
-    f3_prediction_flaw,
-    f4_collapse,
-    f5_restart,
-    f6_no_spikes,
-    f7_scaling,
-    f8_precise_restart,
-    f9_zoom,
-    f10_self_trained,
-    f11_once_measured,
-    f13_collapse_measured,
-    f14_scaling_measured,
-    x1_granularity,
-    x2_sampling_rate,
-    x3_response,
-    x4_jump,
-    x5_one_sample,
-    x6_floor,
-    x7_ablation,
-    x8_any_series,
-    u1_trace,
+from ackclock.reproduce.papers import Paper
+
+PAPER = Paper(
+    prefix="E",
+    title="the Eifel timer 2000",
+    citation='Ludwig & Sklower, "The Eifel Retransmission Timer" (2000)',
+    order=3,
+    register="register.txt",
 )
-
-__all__ = [
-    "algorithms",
-    "e18_golden_rows",
-    "equations",
-    "f1_round_trip_times",
-    "f2_testbed",
-    "f3_prediction_flaw",
-    "f4_collapse",
-    "f5_restart",
-    "f6_no_spikes",
-    "f7_scaling",
-    "f8_precise_restart",
-    "f9_zoom",
-    "f10_self_trained",
-    "f11_once_measured",
-    "f13_collapse_measured",
-    "f14_scaling_measured",
-    "u1_trace",
-    "x1_granularity",
-    "x2_sampling_rate",
-    "x3_response",
-    "x4_jump",
-    "x5_one_sample",
-    "x6_floor",
-    "x7_ablation",
-    "x8_any_series",
-]

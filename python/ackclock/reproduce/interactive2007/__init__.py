@@ -1,63 +1,11 @@
-"""Mondal & Kuzmanovic, "When TCP Friendliness Becomes Harmful" (2007). The order of the imports is that of
-the register.
-"""
+"""The items of Mondal & Kuzmanovic 2007."""
 
-from ackclock.reproduce.interactive2007 import (  # isort: skip
-    algorithms,
-    strategies,
-    a9_comparators,
-    equations,
-    f2_decision_tree,
-    f3_latency,
-    f4_gain,
-    f5a_cross_traffic,
-    f5b_artificial_loss,
-    f6_one_more,
-    f7_approaches,
-    f8a_red,
-    f8b_drop_tail,
-    f9a_sustained_red,
-    f9b_sustained_drop_tail,
-    f10_packet_size,
-    f11_framing_states,
-    f12a_framing_drop_tail,
-    f12b_framing_red,
-    s1_padding_for_real,
-    s2_strategies_for_real,
-    x1_always_timeout,
-    x2_first_packet,
-    x3_loss_memory,
-    x4_minimum_rto,
-    x5_window_accounting,
-    x7_marks,
+from ackclock.reproduce.papers import Paper
+
+PAPER = Paper(
+    prefix="I",
+    title="Mondal & Kuzmanovic 2007",
+    citation='Mondal & Kuzmanovic, "When TCP Friendliness Becomes Harmful" (2007)',
+    order=4,
+    register="register.txt",
 )
-
-__all__ = [
-    "a9_comparators",
-    "algorithms",
-    "equations",
-    "f2_decision_tree",
-    "f3_latency",
-    "f4_gain",
-    "f5a_cross_traffic",
-    "f5b_artificial_loss",
-    "f6_one_more",
-    "f7_approaches",
-    "f8a_red",
-    "f8b_drop_tail",
-    "f9a_sustained_red",
-    "f9b_sustained_drop_tail",
-    "f10_packet_size",
-    "f11_framing_states",
-    "f12a_framing_drop_tail",
-    "f12b_framing_red",
-    "s1_padding_for_real",
-    "s2_strategies_for_real",
-    "strategies",
-    "x1_always_timeout",
-    "x2_first_packet",
-    "x3_loss_memory",
-    "x4_minimum_rto",
-    "x5_window_accounting",
-    "x7_marks",
-]

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use std::net::IpAddr;
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_sim::{Delivery, Kind, Link, LinkCounters, Offer, Passing};
+use ackclock_sim::{Carrier, Kind, Link, LinkCounters, Passing};
 use ackclock_units::{Bytes, Duration, Ecn, Instant};
 use ackclock_wire::{Flags, Strictness, Transport, parse_ip_as};
 
@@ -93,30 +93,9 @@ impl Direction {
 
     /// Offers the link a packet.
     fn put(&mut self, at: Instant, id: u32) {
-        let about = self.held.about(id);
-        let queued =
-            Queued { id: PacketId(id), bytes: about.bytes, ecn: self.held.packets[id as usize].ecn, at };
-        match self.link.offer(queued, &about) {
-            Offer::Sent(delivery) => self.sent(delivery),
-            Offer::Waits { marked } => {
-                if marked {
-                    self.held.mark(id);
-                }
-            }
-            Offer::Refused => self.held.remove(id),
-        }
-        self.drop_shed();
-    }
-
-    /// Lets the link send what it has sent by `until`.
-    fn serve(&mut self, until: Instant) {
-        loop {
-            let held = &self.held;
-            let about = |id: PacketId| held.about(id.0);
-            let Some(delivery) = self.link.poll(until, about) else { break };
-            self.sent(delivery);
-            self.drop_shed();
-        }
+        let slot = &self.held.packets[id as usize];
+        let (bytes, ecn) = (slot.bytes.len() as u32, slot.ecn);
+        self.carry(Queued { id: PacketId(id), bytes, ecn, at });
     }
 
     /// Hands what has arrived by `now` to `deliver`, in order, with the moment at which it should have.
@@ -149,30 +128,41 @@ impl Direction {
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
+}
 
-    fn sent(&mut self, delivery: Delivery) {
-        let id = delivery.id.0;
-        if delivery.lost {
-            return self.held.remove(id);
-        }
-        if delivery.marked {
-            self.held.mark(id);
-        }
-        if delivery.corrupt {
-            self.held.corrupt(id);
-        }
-        for at in [Some(delivery.at), delivery.copy_at].into_iter().flatten() {
-            let slot = &mut self.held.packets[id as usize];
-            slot.deliveries += 1;
-            self.due.push(Reverse((at + slot.after, self.order, id)));
-            self.order += 1;
+impl Carrier for Direction {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    fn passing(&self, id: PacketId) -> Passing {
+        self.held.about(id.0)
+    }
+
+    fn mark(&mut self, id: PacketId) {
+        self.held.mark(id.0);
+    }
+
+    fn on_wire(&mut self, id: PacketId, corrupt: bool) {
+        if corrupt {
+            self.held.corrupt(id.0);
         }
     }
 
-    fn drop_shed(&mut self) {
-        while let Some(PacketId(id)) = self.link.next_dropped() {
-            self.held.remove(id);
-        }
+    fn copy(&mut self, id: PacketId) -> PacketId {
+        // The same bytes are delivered twice.
+        id
+    }
+
+    fn arrives(&mut self, id: PacketId, at: Instant) {
+        let slot = &mut self.held.packets[id.0 as usize];
+        slot.deliveries += 1;
+        self.due.push(Reverse((at + slot.after, self.order, id.0)));
+        self.order += 1;
+    }
+
+    fn lost(&mut self, id: PacketId) {
+        self.held.remove(id.0);
     }
 }
 

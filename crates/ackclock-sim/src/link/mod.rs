@@ -3,8 +3,9 @@
 //! A link has no clock and schedules nothing. Whoever drives it offers packets in order of time. Behind a
 //! first-in first-out queue it says at once when a packet will arrive, so that no event is needed for its
 //! departure; behind any other queue it says when the packet in service will have left, and wants to be
-//! polled then.
+//! polled then. A [`Carrier`] does both for whoever keeps the packets.
 
+mod carrier;
 mod counters;
 mod fifo;
 mod scheduled;
@@ -12,6 +13,7 @@ mod scheduled;
 use ackclock_policy::{PacketId, QueueDiscipline, Queued};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
+pub use self::carrier::Carrier;
 pub use self::counters::LinkCounters;
 use self::fifo::Ahead;
 use crate::fault::{Fault, Passing, Verdict};

@@ -62,6 +62,11 @@ impl Link {
         self.in_service.map(|(_, departs)| departs)
     }
 
+    /// The packet that the next call of [`Link::poll`] with `now` returns.
+    pub fn served_by(&self, now: Instant) -> Option<PacketId> {
+        self.in_service.filter(|(_, departs)| *departs <= now).map(|(packet, _)| packet.id)
+    }
+
     /// The next packet that has left by `now`, if any; the one after it goes into service at that moment.
     /// `about` looks a packet up. Call until `None`. Packets that a queue dropped meanwhile are told by
     /// [`Link::next_dropped`].

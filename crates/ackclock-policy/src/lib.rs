@@ -40,7 +40,7 @@ pub use traits::{
     QueueDiscipline, RateControl, RetransmissionTimer, RttEstimator, Scoreboard, SpuriousTimeout,
 };
 pub use view::{
-    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Deliveries, Ecn,
-    Expiry, Forgery, Frame, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView, SentSegment, Settled,
-    Timeout, TimerAction, TimerEvent, Transmission, Verdict, Wake, Window,
+    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Deliveries,
+    Dequeued, Ecn, Expiry, Forgery, Frame, PacketId, Phase, Probe, Queued, Rtt, RttSample, SenderView,
+    SentSegment, Settled, Timeout, TimerAction, TimerEvent, Transmission, Verdict, Wake, Window,
 };

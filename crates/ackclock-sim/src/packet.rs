@@ -320,11 +320,10 @@ impl Pool {
         }
     }
 
-    /// A packet as a queue sees it that it reaches at `at`.
+    /// The packet `p`, number `id`, as a queue sees it that it reaches at `at`.
     #[inline(always)]
-    pub(crate) fn queued(&self, id: u32, at: Instant) -> Queued {
-        let p = self.get(id);
-        Queued { id: PacketId(id), bytes: self.bytes_of(p), ecn: p.ecn(), at }
+    pub(crate) fn queued(&self, id: u32, p: &Packet, at: Instant) -> Queued {
+        Queued { id: PacketId(id), flow: p.from, bytes: self.bytes_of(p), ecn: p.ecn(), at }
     }
 
     /// What a link's faults may know of a packet.

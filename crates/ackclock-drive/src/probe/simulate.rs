@@ -106,7 +106,7 @@ impl Way {
 
     fn offer(&mut self, now: Instant, number: u64, bytes: u32) {
         let id = self.keep((number, bytes));
-        self.carry(Queued { id, bytes, ecn: Ecn::NotEct, at: now });
+        self.carry(Queued { id, flow: 0, bytes, ecn: Ecn::NotEct, at: now });
     }
 
     /// What has arrived by `now`.

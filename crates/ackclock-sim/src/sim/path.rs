@@ -188,7 +188,7 @@ impl Net {
         let place = &mut self.links[number as usize];
         if place.link.is_plain() {
             let data = p.is_data();
-            let packet = self.pool.queued(id, self.now);
+            let packet = self.pool.queued(id, p, self.now);
             return match place.link.offer_plain(packet, data) {
                 Some((at, marked)) => self.on_plain_wire(id, number, at, marked),
                 None => self.lost.push(id),
@@ -200,7 +200,7 @@ impl Net {
     /// Takes a packet over a link with a queue that must be polled, with faults or without a rate.
     #[inline(never)]
     fn carry(&mut self, id: u32, number: u32) {
-        let packet = self.pool.queued(id, self.now);
+        let packet = self.pool.queued(id, self.pool.get(id), self.now);
         OnLink { net: self, number }.carry(packet);
         if !self.links[number as usize].link.tells_at_once() {
             self.poll_later(number);

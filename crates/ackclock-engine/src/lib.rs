@@ -22,4 +22,4 @@ pub use event::{AbortReason, ConnectionEvent};
 pub use policies::{AtNeed, Need, Policies, SenderChoice, SenderPolicies};
 pub use stack::{PRESETS, Preset, Stack, StackError};
 pub use stats::{Moment, Shortest, Stats, TroubleCounts};
-pub use user::{Books, User};
+pub use user::{Books, Call, ResponseTimes, Transport, User};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{Books, Connection};
+use ackclock_engine::{Books, Connection, ResponseTimes};
 use ackclock_units::{Bytes, Duration, Instant};
 
 use crate::pattern::{Pattern, RUN};
@@ -91,7 +91,7 @@ impl Ledger {
     }
 }
 
-impl Books for Ledger {
+impl Books<Connection> for Ledger {
     fn read(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
         self.read_by(n, |block| connection.read(now, block))
     }
@@ -99,7 +99,9 @@ impl Books for Ledger {
     fn write(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
         self.write_by(n, |block| connection.write(now, block))
     }
+}
 
+impl ResponseTimes for Ledger {
     fn begin(&mut self, at: Instant) {
         self.began = Some(at);
     }

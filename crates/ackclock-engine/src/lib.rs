@@ -24,4 +24,4 @@ pub use pacing::Pacer;
 pub use policies::{AtNeed, Need, Policies, SenderChoice, SenderPolicies, SpecialPolicies};
 pub use stack::{PRESETS, Preset, Stack, StackError};
 pub use stats::{Moment, Shortest, Stats, TroubleCounts};
-pub use user::{Books, User};
+pub use user::{Books, Call, ResponseTimes, Transport, User};

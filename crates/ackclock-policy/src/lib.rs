@@ -47,7 +47,7 @@ pub use traits::{
 pub use transition::Transition;
 pub use view::{
     AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Control,
-    Deliveries, Ecn, Expiry, Family, Feedback, Forgery, Frame, Growth, Needs, Pacing, PacketId, Phase, Probe,
-    Queued, RateSample, Rtt, RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction, TimerEvent,
-    TimerView, Transmission, Verdict, Wake, Window,
+    Deliveries, Dequeued, Ecn, Expiry, Family, Feedback, Forgery, Frame, Growth, Needs, Pacing, PacketId,
+    Phase, Probe, Queued, RateSample, Rtt, RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction,
+    TimerEvent, TimerView, Transmission, Verdict, Wake, Window,
 };

@@ -335,6 +335,7 @@ pub trait QueueDiscipline: Policy {
 
 /// The part of a queue that keeps its packets and chooses which goes next.
 pub trait PacketScheduler {
-    /// The next packet to serve, and in `shed` those dropped on the way to it (CoDel).
-    fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Queued>;
+    /// The next packet to serve, marked if that is the answer to how long it has waited, and in `shed` those
+    /// dropped on the way to it (CoDel).
+    fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Dequeued>;
 }

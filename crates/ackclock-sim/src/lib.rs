@@ -29,6 +29,6 @@ pub use fault::{Fault, Kind, Passing, Verdict};
 pub use flow::{
     Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory,
 };
-pub use link::{Delivery, Link, LinkCounters, LinkSpec, Offer};
+pub use link::{Carrier, Delivery, Link, LinkCounters, LinkSpec, Offer};
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
 pub use sim::{FIRST_DATAGRAM, Measured, Options, Outcome, Progress, Simulation};

@@ -5,6 +5,7 @@ mod room;
 use std::hint::black_box;
 
 use ackclock_engine::Transmit;
+use ackclock_policy::{PacketId, Queued};
 use ackclock_units::{Ecn, Instant, SeqNumber, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
@@ -317,6 +318,12 @@ impl Pool {
             }
             _ => self.options.get(p.more),
         }
+    }
+
+    /// The packet `p`, number `id`, as a queue sees it that it reaches at `at`.
+    #[inline(always)]
+    pub(crate) fn queued(&self, id: u32, p: &Packet, at: Instant) -> Queued {
+        Queued { id: PacketId(id), flow: p.from, bytes: self.bytes_of(p), ecn: p.ecn(), at }
     }
 
     /// What a link's faults may know of a packet.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ackclock_policy::{Admit, Backlog, PacketId, PacketScheduler, Policy, QueueDiscipline, Queued};
+use ackclock_policy::{Admit, Backlog, Dequeued, PacketId, PacketScheduler, Policy, QueueDiscipline, Queued};
 use ackclock_sim::{Fault, Link, LinkSpec, Offer, Passing, Verdict};
 use ackclock_units::{Duration, Ecn, Instant, Rng};
 use support::{choose, drop_tail, mbit, ms};
@@ -12,7 +12,7 @@ fn us(n: u64) -> Instant {
 }
 
 fn packet(id: u32, bytes: u32, at: Instant) -> Queued {
-    Queued { id: PacketId(id), bytes, ecn: Ecn::Ect0, at }
+    Queued { id: PacketId(id), flow: 0, bytes, ecn: Ecn::Ect0, at }
 }
 
 fn offer(link: &mut Link, id: u32, bytes: u32, at: Instant) -> Offer {
@@ -98,12 +98,12 @@ impl QueueDiscipline for Stack {
 }
 
 impl PacketScheduler for Stack {
-    fn dequeue(&mut self, _: Instant, shed: &mut Vec<PacketId>) -> Option<Queued> {
+    fn dequeue(&mut self, _: Instant, shed: &mut Vec<PacketId>) -> Option<Dequeued> {
         // Packets numbered 90 and above are shed on the way.
         while self.0.last().is_some_and(|p| p.id.0 >= 90) {
             shed.push(self.0.pop().expect("seen").id);
         }
-        self.0.pop()
+        self.0.pop().map(Dequeued::from)
     }
 }
 

@@ -10,6 +10,7 @@ mod ranges;
 mod rate;
 mod rng;
 mod seq;
+mod since;
 mod time;
 
 pub use ecn::Ecn;
@@ -19,6 +20,7 @@ pub use ranges::SeqRanges;
 pub use rate::Rate;
 pub use rng::Rng;
 pub use seq::{SeqNumber, SeqRange};
+pub use since::Count;
 pub use time::{Duration, Instant};
 
 /// A size in bytes (octets).

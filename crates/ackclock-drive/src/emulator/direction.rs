@@ -3,13 +3,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::IpAddr;
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_sim::{Delivery, Kind, Link, LinkCounters, Offer, Passing};
+use ackclock_sim::{Carrier, Kind, Link, LinkCounters, Passing};
 use ackclock_units::{Bytes, Duration, Ecn, Instant};
 use ackclock_wire::{Flags, Strictness, Transport, parse_ip_as};
 
+use super::flows::{Ends, Flows};
 use super::hosts::Hosts;
 
 /// Packets that are held, in the queue and on the wire; `u32` numbers them by their place.
@@ -26,6 +26,7 @@ struct Slot {
     deliveries: u8,
     about: Option<Passing>,
     ecn: Ecn,
+    flow: u32,
     /// Its way from the link to its host.
     after: Duration,
 }
@@ -38,6 +39,7 @@ const MAX_HELD: Bytes = 256 << 20;
 pub(crate) struct Direction {
     link: Link,
     hosts: Hosts,
+    flows: Flows,
     held: Held,
     /// What is on its way from its host to the link: when it gets there, then the order in which it was sent.
     entering: BinaryHeap<Reverse<(Instant, u64, u32)>>,
@@ -52,6 +54,7 @@ impl Direction {
         Self {
             link,
             hosts,
+            flows: Flows::default(),
             held: Held::default(),
             entering: BinaryHeap::new(),
             due: BinaryHeap::new(),
@@ -68,8 +71,9 @@ impl Direction {
         }
         let about = describe(packet);
         let (before, after) =
-            about.ends.map_or((Duration::ZERO, Duration::ZERO), |ends| self.hosts.delays(ends));
-        let id = self.held.insert(packet, &about, after);
+            about.ends.map_or((Duration::ZERO, Duration::ZERO), |(a, b)| self.hosts.delays((a.ip(), b.ip())));
+        let flow = self.flows.number(about.ends);
+        let id = self.held.insert(packet, &about, flow, after);
         if before.is_zero() {
             // The link takes packets in order of time.
             self.enter(now);
@@ -93,30 +97,9 @@ impl Direction {
 
     /// Offers the link a packet.
     fn put(&mut self, at: Instant, id: u32) {
-        let about = self.held.about(id);
-        let queued =
-            Queued { id: PacketId(id), bytes: about.bytes, ecn: self.held.packets[id as usize].ecn, at };
-        match self.link.offer(queued, &about) {
-            Offer::Sent(delivery) => self.sent(delivery),
-            Offer::Waits { marked } => {
-                if marked {
-                    self.held.mark(id);
-                }
-            }
-            Offer::Refused => self.held.remove(id),
-        }
-        self.drop_shed();
-    }
-
-    /// Lets the link send what it has sent by `until`.
-    fn serve(&mut self, until: Instant) {
-        loop {
-            let held = &self.held;
-            let about = |id: PacketId| held.about(id.0);
-            let Some(delivery) = self.link.poll(until, about) else { break };
-            self.sent(delivery);
-            self.drop_shed();
-        }
+        let slot = &self.held.packets[id as usize];
+        let (flow, bytes, ecn) = (slot.flow, slot.bytes.len() as u32, slot.ecn);
+        self.carry(Queued { id: PacketId(id), flow, bytes, ecn, at });
     }
 
     /// Hands what has arrived by `now` to `deliver`, in order, with the moment at which it should have.
@@ -149,41 +132,53 @@ impl Direction {
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
+}
 
-    fn sent(&mut self, delivery: Delivery) {
-        let id = delivery.id.0;
-        if delivery.lost {
-            return self.held.remove(id);
-        }
-        if delivery.marked {
-            self.held.mark(id);
-        }
-        if delivery.corrupt {
-            self.held.corrupt(id);
-        }
-        for at in [Some(delivery.at), delivery.copy_at].into_iter().flatten() {
-            let slot = &mut self.held.packets[id as usize];
-            slot.deliveries += 1;
-            self.due.push(Reverse((at + slot.after, self.order, id)));
-            self.order += 1;
+impl Carrier for Direction {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    fn passing(&self, id: PacketId) -> Passing {
+        self.held.about(id.0)
+    }
+
+    fn mark(&mut self, id: PacketId) {
+        self.held.mark(id.0);
+    }
+
+    fn on_wire(&mut self, id: PacketId, corrupt: bool) {
+        if corrupt {
+            self.held.corrupt(id.0);
         }
     }
 
-    fn drop_shed(&mut self) {
-        while let Some(PacketId(id)) = self.link.next_dropped() {
-            self.held.remove(id);
-        }
+    fn copy(&mut self, id: PacketId) -> PacketId {
+        // The same bytes are delivered twice.
+        id
+    }
+
+    fn arrives(&mut self, id: PacketId, at: Instant) {
+        let slot = &mut self.held.packets[id.0 as usize];
+        slot.deliveries += 1;
+        self.due.push(Reverse((at + slot.after, self.order, id.0)));
+        self.order += 1;
+    }
+
+    fn lost(&mut self, id: PacketId) {
+        self.held.remove(id.0);
     }
 }
 
 impl Held {
-    fn insert(&mut self, packet: &[u8], about: &About, after: Duration) -> u32 {
+    fn insert(&mut self, packet: &[u8], about: &About, flow: u32, after: Duration) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.packets.push(Slot {
                 bytes: Vec::new(),
                 deliveries: 0,
                 about: None,
                 ecn: Ecn::NotEct,
+                flow: 0,
                 after: Duration::ZERO,
             });
             // MAX_HELD keeps the number of packets far below 2^32.
@@ -192,7 +187,8 @@ impl Held {
         let slot = &mut self.packets[id as usize];
         slot.bytes.clear();
         slot.bytes.extend_from_slice(packet);
-        (slot.deliveries, slot.about, slot.ecn, slot.after) = (0, Some(about.passing), about.ecn, after);
+        (slot.deliveries, slot.about, slot.ecn) = (0, Some(about.passing), about.ecn);
+        (slot.flow, slot.after) = (flow, after);
         self.bytes += packet.len() as Bytes;
         id
     }
@@ -240,7 +236,7 @@ struct About {
     passing: Passing,
     ecn: Ecn,
     /// Source and destination.
-    ends: Option<(IpAddr, IpAddr)>,
+    ends: Option<Ends>,
 }
 
 /// What a fault, a queue and the hosts' delays want to know of a packet. Anything that is not TCP in IP is
@@ -269,7 +265,7 @@ fn describe(packet: &[u8]) -> About {
         Transport::Udp(_) => Passing { kind: Kind::Datagram, ..opaque },
         Transport::Other { .. } => opaque,
     };
-    About { passing, ecn: ip.ecn, ends: Some((ip.src, ip.dst)) }
+    About { passing, ecn: ip.ecn, ends: Some(ip.endpoints()) }
 }
 
 /// Sets both bits of the ECN field, and mends the IPv4 header checksum (RFC 1624).

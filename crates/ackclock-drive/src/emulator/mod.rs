@@ -3,6 +3,7 @@
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod direction;
+mod flows;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod hosts;
 #[cfg(target_os = "linux")]

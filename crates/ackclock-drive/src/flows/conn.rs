@@ -2,14 +2,15 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_policy::{AppIo, Application, Wake};
+use ackclock_engine::{Books as _, Call, User};
+use ackclock_policy::{Application, Wake};
 use ackclock_trace::Outcome;
-use ackclock_units::{Bytes, Duration, Instant, Rng};
+use ackclock_units::{Bytes, Instant, Rng};
 use rustix::io::Errno;
 use rustix::net::{getpeername, sockopt};
 
 use super::FlowEnd;
-use super::io::{Io, IoState};
+use super::io::Socket;
 use super::stamping::Stamping;
 use crate::ledger::Ledger;
 use crate::linux::sys;
@@ -20,79 +21,70 @@ use crate::{Clock, DriveError, TcpCounts};
 pub(super) type App = (Box<dyn Application>, Rng);
 
 pub(super) struct Conn {
-    socket: OwnedFd,
-    app: App,
-    state: IoState,
+    socket: Socket,
+    user: User<Ledger>,
+    rng: Rng,
     /// `None` before the connection is established.
     stamps: Option<AckStamps>,
-    /// What the application waits for.
-    wake: Option<Wake>,
-    quick_acks: bool,
     opened: Instant,
-    done: bool,
 }
-
-/// An application that asks again and again for what it already has waits for the next event after so many
-/// calls, as in the simulator.
-const CALLS_AT_ONCE: u32 = 64;
 
 impl Conn {
     /// A connection that was opened or accepted at `opened`.
-    pub(super) fn new(socket: OwnedFd, app: App, ledger: Ledger, quick_acks: bool, opened: Instant) -> Self {
-        let state = IoState { ledger, acked: 0, ended: false, failed: None };
-        Self { socket, app, state, stamps: None, wake: None, quick_acks, opened, done: false }
+    pub(super) fn new(
+        socket: OwnedFd,
+        (app, rng): App,
+        ledger: Ledger,
+        quick_acks: bool,
+        opened: Instant,
+    ) -> Self {
+        let socket = Socket::new(socket, quick_acks);
+        Self { socket, user: User::new(app, ledger), rng, stamps: None, opened }
     }
 
     /// When the application is to be called, whatever happens.
     pub(super) fn due(&self) -> Option<Instant> {
-        match self.wake {
-            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at)) if at < Instant::FAR_FUTURE => {
-                Some(at)
-            }
-            _ => None,
-        }
+        self.user.deadline().filter(|at| *at < Instant::FAR_FUTURE)
     }
 
     /// True when nothing more is to come.
     pub(super) fn is_over(&self) -> bool {
-        self.state.failed.is_some() || self.done && self.state.ended
+        self.socket.failed.is_some() || self.is_finished()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.user.is_done() && self.socket.ended
     }
 
     /// Does what the socket is ready for. True when it became established by that.
     pub(super) fn step(&mut self, clock: &Clock, stamping: &mut Stamping) -> Result<bool, DriveError> {
         let established = self.stamps.is_none();
         if established {
-            match sockopt::socket_error(&self.socket) {
+            match sockopt::socket_error(&self.socket.fd) {
                 Ok(Ok(())) => {}
                 Ok(Err(e)) | Err(e) => {
-                    self.state.failed = Some(e);
+                    self.socket.failed = Some(e);
                     return Ok(false);
                 }
             }
-            if getpeername(&self.socket) == Err(Errno::NOTCONN) {
+            if getpeername(&self.socket.fd) == Err(Errno::NOTCONN) {
                 return Ok(false);
             }
-            self.stamps = Some(AckStamps::of(&self.socket.as_fd())?);
+            self.stamps = Some(AckStamps::of(&self.socket.fd.as_fd())?);
             let now = clock.now();
             self.call(now, now);
         }
         self.acknowledged(clock, stamping)?;
         let now = clock.now();
-        if !established && matches!(self.wake, Some(Wake::Readable | Wake::Writable)) {
+        let waits = self.user.waits_for();
+        if !established && matches!(waits, Some(Wake::Readable | Wake::Writable)) {
             self.call(now, now);
         }
-        if self.wake == Some(Wake::Ended) || self.done && !self.state.ended {
+        let waits_for_end = self.user.waits_for() == Some(Wake::Ended);
+        if waits_for_end || self.user.is_done() && !self.socket.ended {
             // Whoever has closed still waits for the peer to do so.
-            let mut io = Io {
-                at: now,
-                opened: None,
-                socket: &self.socket,
-                state: &mut self.state,
-                quick_acks: self.quick_acks,
-                moved: false,
-            };
-            io.read(Bytes::MAX);
-            if self.state.ended && self.wake == Some(Wake::Ended) {
+            self.user.books.read(&mut self.socket, now, Bytes::MAX);
+            if self.socket.ended && waits_for_end {
                 self.call(now, now);
             }
         }
@@ -103,22 +95,20 @@ impl Conn {
     fn acknowledged(&mut self, clock: &Clock, stamping: &mut Stamping) -> Result<(), DriveError> {
         while let Some(stamps) = &mut self.stamps {
             let told = stamps
-                .next(&self.socket.as_fd())
+                .next(&self.socket.fd.as_fd())
                 .map_err(DriveError::system("read a socket's queue of errors"))?;
             let Some(acked) = told else { break };
             let now = clock.now();
             let at = clock.at_unix(acked.unix_ns).min(now);
             // By another way: how much is unacknowledged now, when more may have come in meanwhile. A FIN
             // counts there as a byte.
-            let outstanding = sys::unacked(self.socket.as_fd()).map_or(0, u64::from);
-            stamping.take(
-                now.since(at),
-                outstanding <= self.state.ledger.written.saturating_sub(acked.bytes) + 1,
-            );
-            self.state.acked = acked.bytes;
-            let flushed = self.state.acked >= self.state.ledger.written;
-            if matches!(self.wake, Some(Wake::AckedOrAt(_) | Wake::RoomOrAt(_)))
-                || (flushed && self.wake == Some(Wake::Flushed))
+            let outstanding = sys::unacked(self.socket.fd.as_fd()).map_or(0, u64::from);
+            stamping.take(now.since(at), outstanding <= self.socket.written.saturating_sub(acked.bytes) + 1);
+            self.socket.acked = acked.bytes;
+            let flushed = self.socket.acked >= self.socket.written;
+            let waits = self.user.waits_for();
+            if matches!(waits, Some(Wake::AckedOrAt(_) | Wake::RoomOrAt(_)))
+                || (flushed && waits == Some(Wake::Flushed))
             {
                 self.call(now, at);
             }
@@ -128,52 +118,22 @@ impl Conn {
 
     /// Calls the application `now`, for something that happened at `at`.
     pub(super) fn call(&mut self, now: Instant, at: Instant) {
-        let opened = self.wake.is_none().then_some(self.opened);
-        for _ in 0..CALLS_AT_ONCE {
-            let (app, rng) = &mut self.app;
-            let mut io = Io {
-                at,
-                opened,
-                socket: &self.socket,
-                state: &mut self.state,
-                quick_acks: self.quick_acks,
-                moved: false,
-            };
-            let wake = app.on_wake(now, &mut io, rng);
-            let ready = match wake {
-                Wake::Readable => io.moved && (io.readable() > 0 || io.at_end()),
-                Wake::Ended => io.moved && io.at_end(),
-                Wake::Writable => false,
-                Wake::Flushed => io.unacked() == 0,
-                Wake::At(_) | Wake::AckedOrAt(_) | Wake::RoomOrAt(_) | Wake::Done => false,
-            };
-            // Time must pass.
-            let soon = now + Duration::from_nanos(1);
-            self.wake = Some(match wake {
-                Wake::At(at) => Wake::At(at.max(soon)),
-                Wake::AckedOrAt(at) => Wake::AckedOrAt(at.max(soon)),
-                Wake::RoomOrAt(at) => Wake::RoomOrAt(at.max(soon)),
-                other => other,
-            });
-            self.done |= wake == Wake::Done;
-            if !ready {
-                return;
-            }
-        }
+        let opened = (!self.user.is_waiting()).then_some(self.opened);
+        self.user.call(&mut self.socket, &mut self.rng, Call { now, at, opened });
     }
 
     /// What became of it, with what the kernel counted. Times count from `zero`.
     pub(super) fn settle(self, zero: Instant) -> FlowEnd {
-        let counts = TcpCounts::of(self.socket.as_fd());
-        let s = self.state;
-        let (outcome, reason) = match s.failed {
+        let counts = TcpCounts::of(self.socket.fd.as_fd());
+        let (outcome, reason) = match self.socket.failed {
             Some(e) if self.stamps.is_none() && e == Errno::TIMEDOUT => {
                 (Outcome::Failed, Some("syn-timeout"))
             }
             Some(e) => (Outcome::Failed, Some(reason(e))),
-            None if self.done && s.ended => (Outcome::Finished, None),
+            None if self.is_finished() => (Outcome::Finished, None),
             None => (Outcome::Unfinished, None),
         };
-        FlowEnd { acked: s.acked, outcome, reason, counts, ..FlowEnd::of(s.ledger, zero) }
+        let acked = self.socket.acked;
+        FlowEnd { acked, outcome, reason, counts, ..FlowEnd::of(self.user.books, zero) }
     }
 }

@@ -1,9 +1,8 @@
-//! What an application sees of a kernel's socket.
+//! A kernel's socket as a transport under an application.
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_engine::Books as _;
-use ackclock_policy::AppIo;
+use ackclock_engine::{Books, Transport};
 use ackclock_units::{Bytes, Instant};
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
@@ -12,9 +11,13 @@ use crate::ledger::Ledger;
 use crate::linux::sys;
 use crate::sockets::TcpRoom;
 
-/// What an application has done with its socket.
-pub(super) struct IoState {
-    pub(super) ledger: Ledger,
+/// A kernel's socket, and what is known of its connection.
+pub(super) struct Socket {
+    pub(super) fd: OwnedFd,
+    /// Acknowledge at once what was read.
+    quick_acks: bool,
+    /// Bytes that the kernel has taken.
+    pub(super) written: Bytes,
     /// Bytes acknowledged by the last stamp that the application was told of.
     pub(super) acked: Bytes,
     /// The peer has closed, and everything was read.
@@ -22,111 +25,99 @@ pub(super) struct IoState {
     pub(super) failed: Option<Errno>,
 }
 
-/// An application's access to its socket, for one call.
-pub(super) struct Io<'a> {
-    /// When what it is called for happened.
-    pub(super) at: Instant,
-    /// When the connection was opened, while that is when a transaction that starts now began: at the first
-    /// call.
-    pub(super) opened: Option<Instant>,
-    pub(super) socket: &'a OwnedFd,
-    pub(super) state: &'a mut IoState,
-    pub(super) quick_acks: bool,
-    /// The application has read or written something.
-    pub(super) moved: bool,
-}
-
 /// Makes the kernel send an acknowledgment that it holds back.
 const TCP_QUICKACK: libc::c_int = 12;
 
-/// True when the call is to be made again; otherwise it takes note in `failed` of why there is no more.
-fn again(failed: &mut Option<Errno>, e: Errno) -> bool {
-    if !matches!(e, Errno::AGAIN | Errno::INTR) {
-        failed.get_or_insert(e);
+impl Socket {
+    pub(super) fn new(fd: OwnedFd, quick_acks: bool) -> Self {
+        Self { fd, quick_acks, written: 0, acked: 0, ended: false, failed: None }
     }
-    e == Errno::INTR
+
+    /// Reads into `block`; returns how many bytes there were.
+    fn receive(&mut self, block: &mut [u8]) -> usize {
+        while !self.ended {
+            match recv(&self.fd, &mut *block, RecvFlags::empty()) {
+                Ok((0, _)) => self.ended = true,
+                Ok((read, _)) => return read,
+                Err(e) if self.again(e) => {}
+                Err(_) => break,
+            }
+        }
+        0
+    }
+
+    /// Writes `block`; returns how many of its bytes were taken.
+    fn send(&mut self, block: &[u8]) -> usize {
+        loop {
+            match send(&self.fd, block, SendFlags::NOSIGNAL) {
+                Ok(sent) => return sent,
+                Err(e) if self.again(e) => {}
+                Err(_) => return 0,
+            }
+        }
+    }
+
+    /// True when the call is to be made again; otherwise it takes note in `failed` of why there is no more.
+    fn again(&mut self, e: Errno) -> bool {
+        if !matches!(e, Errno::AGAIN | Errno::INTR) {
+            self.failed.get_or_insert(e);
+        }
+        e == Errno::INTR
+    }
 }
 
-impl AppIo for Io<'_> {
-    fn readable(&self) -> Bytes {
-        ioctl_fionread(self.socket).unwrap_or(0)
-    }
-
-    fn read(&mut self, n: Bytes) -> Bytes {
-        let IoState { ledger, ended, failed, .. } = &mut *self.state;
-        let got = ledger.read_by(n, |block| {
-            while !*ended {
-                match recv(self.socket, &mut *block, RecvFlags::empty()) {
-                    Ok((0, _)) => *ended = true,
-                    Ok((read, _)) => return read,
-                    Err(e) if again(failed, e) => {}
-                    Err(_) => break,
-                }
-            }
-            0
-        });
-        self.moved |= got > 0;
-        if got > 0 && self.quick_acks {
+impl Books<Socket> for Ledger {
+    fn read(&mut self, socket: &mut Socket, _: Instant, n: Bytes) -> Bytes {
+        let got = self.read_by(n, |block| socket.receive(block));
+        if got > 0 && socket.quick_acks {
             // Where there is none to send, nothing comes of it.
-            let _ = sys::set_tcp_option(self.socket.as_fd(), TCP_QUICKACK, 1);
+            let _ = sys::set_tcp_option(socket.fd.as_fd(), TCP_QUICKACK, 1);
         }
         got
     }
 
-    fn writable(&self) -> Bytes {
-        // The kernel counts more than payload, and may take less.
-        let room = sockopt::socket_send_buffer_size(self.socket).unwrap_or(0) as Bytes;
-        room.saturating_sub(sys::unacked(self.socket.as_fd()).unwrap_or(0).into())
+    fn write(&mut self, socket: &mut Socket, _: Instant, n: Bytes) -> Bytes {
+        let taken = self.write_by(n, |block| socket.send(block));
+        socket.written += taken;
+        taken
+    }
+}
+
+impl Transport for Socket {
+    fn readable(&self) -> Bytes {
+        ioctl_fionread(&self.fd).unwrap_or(0)
     }
 
-    fn write(&mut self, n: Bytes) -> Bytes {
-        let IoState { ledger, failed, .. } = &mut *self.state;
-        let taken = ledger.write_by(n, |block| {
-            loop {
-                match send(self.socket, block, SendFlags::NOSIGNAL) {
-                    Ok(sent) => return sent,
-                    Err(e) if again(failed, e) => {}
-                    Err(_) => return 0,
-                }
-            }
-        });
-        self.moved |= taken > 0;
-        taken
+    fn writable(&self) -> Bytes {
+        // The kernel counts more than payload, and may take less.
+        let room = sockopt::socket_send_buffer_size(&self.fd).unwrap_or(0) as Bytes;
+        room.saturating_sub(sys::unacked(self.fd.as_fd()).unwrap_or(0).into())
+    }
+
+    fn takes_more(&self) -> bool {
+        // An event tells when it does.
+        false
     }
 
     fn unacked(&self) -> Bytes {
-        self.state.ledger.written - self.state.acked.min(self.state.ledger.written)
+        self.written - self.acked.min(self.written)
     }
 
     fn has_arrived(&self, _: Bytes, to: Bytes) -> bool {
         // Of what arrived out of order a kernel does not tell.
-        to <= self.state.acked
+        to <= self.acked
     }
 
-    fn room(&mut self) -> Bytes {
-        TcpRoom::of(self.socket.as_fd()).map_or(0, TcpRoom::bytes)
+    fn room(&mut self, _: Instant) -> Bytes {
+        TcpRoom::of(self.fd.as_fd()).map_or(0, TcpRoom::bytes)
     }
 
     fn at_end(&self) -> bool {
-        self.state.ended
+        self.ended
     }
 
-    fn close(&mut self) {
+    fn close(&mut self, _: Instant) {
         // A connection that is broken is closed already.
-        let _ = shutdown(self.socket, Shutdown::Write);
-    }
-
-    fn mark_start(&mut self) {
-        self.state.ledger.begin(self.opened.unwrap_or(self.at));
-    }
-
-    fn mark_end(&mut self) {
-        if let Some(began) = self.state.ledger.begun() {
-            self.record_response(began);
-        }
-    }
-
-    fn record_response(&mut self, since: Instant) {
-        self.state.ledger.record(since, self.at);
+        let _ = shutdown(&self.fd, Shutdown::Write);
     }
 }

@@ -1,17 +1,12 @@
-//! Connections that no program holds any more: how long they last, and how many there may be. A peer that
-//! never closes, or never acknowledges, would otherwise keep them for ever.
+//! Connections that no program holds any more, in the order in which they began to wait.
 
 use std::collections::BTreeMap;
 
-use ackclock_engine::State;
 use ackclock_units::{Bytes, Instant};
-
-use super::core::{Core, Entry};
-use crate::Port;
 
 /// What a connection that nobody holds waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Waits {
+pub(super) enum Waits {
     /// The peer's FIN.
     Fin,
     /// The end of TIME-WAIT.
@@ -23,13 +18,13 @@ enum Waits {
 /// Since a connection is alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Alone {
-    waits: Waits,
+    pub(super) waits: Waits,
     /// Its place in the order of those that wait alike.
-    number: u64,
+    pub(super) number: u64,
     /// When it is given up.
-    until: Instant,
+    pub(super) until: Instant,
     /// What was acknowledged when that was decided.
-    acked: Bytes,
+    pub(super) acked: Bytes,
 }
 
 impl Alone {
@@ -38,7 +33,7 @@ impl Alone {
         (self.waits != Waits::Time).then_some(self.until)
     }
 
-    fn is_over(self, now: Instant) -> bool {
+    pub(super) fn is_over(self, now: Instant) -> bool {
         self.deadline().is_some_and(|at| at <= now)
     }
 }
@@ -46,13 +41,13 @@ impl Alone {
 /// All of them, in the order in which they began to wait.
 #[derive(Debug, Default)]
 pub(super) struct Alones {
-    next: u64,
-    orphans: BTreeMap<u64, u32>,
-    in_time_wait: BTreeMap<u64, u32>,
+    pub(super) next: u64,
+    pub(super) orphans: BTreeMap<u64, u32>,
+    pub(super) in_time_wait: BTreeMap<u64, u32>,
 }
 
 impl Alones {
-    fn of(&mut self, waits: Waits) -> &mut BTreeMap<u64, u32> {
+    pub(super) fn of(&mut self, waits: Waits) -> &mut BTreeMap<u64, u32> {
         if waits == Waits::Time { &mut self.in_time_wait } else { &mut self.orphans }
     }
 
@@ -60,66 +55,5 @@ impl Alones {
         if let Some(a) = alone {
             self.of(a.waits).remove(&a.number);
         }
-    }
-}
-
-impl Entry {
-    /// True when it has been alone for too long.
-    pub(super) fn is_overdue(&self, now: Instant) -> bool {
-        self.alone.is_some_and(|a| a.is_over(now))
-    }
-
-    /// The same, when it waits for the peer's FIN only. It goes without a word then, as with kernels: a reset
-    /// could take data from the peer that it has not read yet (see docs/departures.md).
-    pub(super) fn is_given_up(&self, now: Instant) -> bool {
-        self.connection.state() == State::FinWait2 && self.is_overdue(now)
-    }
-}
-
-impl Core {
-    /// Keeps count of a connection that nobody holds.
-    pub(super) fn watch_alone(&mut self, now: Instant, id: u32, entry: &mut Entry) {
-        if entry.held || entry.listener.is_some() {
-            return;
-        }
-        let limits = &self.options.limits;
-        let (waits, patience) = match entry.connection.state() {
-            State::Closed | State::Listen => return,
-            State::TimeWait => (Waits::Time, limits.fin_timeout),
-            State::FinWait2 => (Waits::Fin, limits.fin_timeout),
-            _ => (Waits::Acks, limits.orphan_timeout),
-        };
-        let acked = entry.connection.stats().bytes_acked;
-        match &mut entry.alone {
-            Some(a) if a.waits == waits && (waits != Waits::Acks || a.acked == acked) => {}
-            Some(a) if a.waits == waits => (a.until, a.acked) = (now + patience, acked),
-            other => {
-                self.alone.remove(*other);
-                let number = self.alone.next;
-                self.alone.next += 1;
-                self.alone.of(waits).insert(number, id);
-                *other = Some(Alone { waits, number, until: now + patience, acked });
-            }
-        }
-    }
-
-    /// Ends those that have been alone longest while there are too many, or while buffers hold too much.
-    pub(super) fn keep_limits(&mut self, now: Instant, port: &Port) {
-        let limits = self.options.limits;
-        while self.alone.orphans.len() > limits.orphans
-            || (self.held_bytes > limits.held_bytes && !self.alone.orphans.is_empty())
-        {
-            let Some((_, id)) = self.alone.orphans.pop_first() else { break };
-            self.end_alone(now, port, id);
-        }
-        while self.alone.in_time_wait.len() > limits.time_wait {
-            let Some((_, id)) = self.alone.in_time_wait.pop_first() else { break };
-            self.end_alone(now, port, id);
-        }
-    }
-
-    fn end_alone(&mut self, now: Instant, port: &Port, id: u32) {
-        self.counters.orphans_ended += 1;
-        self.operate(now, port, id, |entry| entry.connection.abort(now));
     }
 }

@@ -12,12 +12,12 @@ use ackclock_engine::{AbortReason, Config, Connection, State};
 use ackclock_units::{Bytes, Instant, Rng, SeqNumber};
 
 use super::alone::{Alone, Alones};
+use super::backlog::Listening;
 use super::ending::Ending;
 use super::guests::{Guest, Left, News, Seated};
 use super::limits::Rate;
-use super::listening::Listening;
+use super::options::{HostCounters, HostOptions};
 use super::ports::{PORTS, Ports};
-use super::{HostCounters, HostOptions};
 use crate::Port;
 
 /// Everything that the host's lock protects.

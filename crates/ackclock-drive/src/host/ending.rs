@@ -1,15 +1,10 @@
-//! The end of a host: in order, because its port is gone, or because of a panic. Whoever waits is told at
-//! once, and whoever comes later.
+//! Why a host or a connection has ended, and the error that says so.
 
 use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ackclock_units::Instant;
-
-use super::core::Core;
-use crate::Port;
+use ackclock_engine::AbortReason;
 
 /// Why nothing happens any more.
 #[derive(Clone, Debug)]
@@ -52,56 +47,21 @@ impl Ending {
     }
 }
 
-impl Core {
-    /// The error of every call once the host has ended.
-    pub(super) fn end_error(&self) -> Option<io::Error> {
-        self.ended.as_ref().map(Ending::error)
-    }
-
-    /// The same where not even what has arrived before is given out any more.
-    pub(super) fn broken(&self) -> Option<io::Error> {
-        self.ended.as_ref().filter(|e| e.broken).map(Ending::error)
-    }
-
-    /// Resets everything, and wakes everyone.
-    pub(super) fn abort_all(&mut self, now: Instant, port: &Port, ending: Ending) {
-        if self.ended.is_some() {
-            return;
+/// The kernel's error for an end of this kind.
+pub(super) fn error_of(reason: AbortReason) -> io::Error {
+    let (kind, text) = match reason {
+        AbortReason::Refused => (io::ErrorKind::ConnectionRefused, "the peer refused the connection"),
+        AbortReason::Reset => (io::ErrorKind::ConnectionReset, "the peer reset the connection"),
+        AbortReason::SynTimeout => (io::ErrorKind::TimedOut, "the peer does not answer"),
+        AbortReason::Timeout => (io::ErrorKind::TimedOut, "the peer no longer acknowledges"),
+        AbortReason::Unreachable => (io::ErrorKind::HostUnreachable, "the peer cannot be reached"),
+        AbortReason::KeepaliveTimeout => {
+            (io::ErrorKind::TimedOut, "the peer no longer answers keepalive probes")
         }
-        self.ended = Some(ending);
-        for id in 0..self.entries.len() as u32 {
-            self.operate(now, port, id, |entry| {
-                entry.connection.abort(now);
-                entry.changed.notify_all();
-            });
+        AbortReason::FalseAck => {
+            (io::ErrorKind::ConnectionAborted, "the peer acknowledged what had not been sent to it")
         }
-        self.wake_all();
-    }
-
-    /// After a panic: peers are told as far as that still goes, and everyone is woken.
-    pub(super) fn fail(&mut self, now: Instant, port: &Port, ending: Ending) {
-        if self.ended.as_ref().is_some_and(|e| e.broken) {
-            return;
-        }
-        self.ended = Some(ending);
-        for id in 0..self.entries.len() {
-            let Some(mut entry) = self.entries[id].take() else { continue };
-            // The connection that panicked may do so again: then its peer is not told.
-            let _ = catch_unwind(AssertUnwindSafe(|| {
-                entry.connection.abort(now);
-                self.transmit(now, port, &mut entry);
-            }));
-            self.entries[id] = Some(entry);
-        }
-        self.wake_all();
-    }
-
-    fn wake_all(&self) {
-        for entry in self.entries.iter().flatten() {
-            entry.changed.notify_all();
-        }
-        for listening in self.listeners.values() {
-            listening.changed.notify_all();
-        }
-    }
+        AbortReason::Local => (io::ErrorKind::ConnectionAborted, "the connection was aborted on this side"),
+    };
+    io::Error::new(kind, text)
 }

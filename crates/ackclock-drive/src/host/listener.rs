@@ -2,9 +2,9 @@ use std::collections::btree_map::Entry;
 use std::io;
 use std::sync::Arc;
 
-use super::Stream;
-use super::listening::Listening;
+use super::backlog::Listening;
 use super::run::Shared;
+use super::stream::Stream;
 
 /// A port at which connections are waited for. Dropping it resets those that were not accepted.
 pub struct Listener {

@@ -2,52 +2,20 @@
 //! with kernels each of the two queues may be as long as the backlog; when the first one is full, SYNs are
 //! answered without keeping anything.
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Condvar};
 
 use ackclock_engine::Connection;
 use ackclock_units::{Bytes, Instant, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
+use super::backlog::Listening;
 use super::cookies::{Opening, VALID};
 use super::core::{Core, Entry};
-use super::guests::Service;
 use crate::Port;
-
-/// A listening port.
-pub(super) struct Listening {
-    backlog: usize,
-    half_open: usize,
-    /// Established and not accepted, in the order in which they became so.
-    ready: VecDeque<u32>,
-    /// Until when an acknowledgment may be that of a cookie.
-    cookies_until: Instant,
-    pub(super) changed: Arc<Condvar>,
-    /// Puts applications above its connections, which nobody else accepts then.
-    service: Option<Service>,
-}
 
 /// What a connection's buffers may hold however much others hold: some segments, so that it goes on while its
 /// program reads.
 const LEAST_SHARE: Bytes = 16_384;
-
-impl Listening {
-    pub(super) fn new(backlog: usize, service: Option<Service>) -> Self {
-        Self {
-            backlog: backlog.max(1),
-            half_open: 0,
-            ready: VecDeque::new(),
-            cookies_until: Instant::ZERO,
-            changed: Arc::default(),
-            service,
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.ready.len() >= self.backlog
-    }
-}
 
 impl Core {
     /// A connection for a SYN to a listening port. `None` when its queues are full: then it is answered

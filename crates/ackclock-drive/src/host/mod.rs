@@ -4,13 +4,13 @@
 //! The thread owns no connection: all of them lie in one [`core::Core`] under one lock, so that a program's
 //! own thread writes, sends and arms timers itself, and the host's thread is woken only where it would sleep
 //! too long.
-
 //!
 //! Whatever comes from the port may come from an enemy. What it can make the host do and keep has limits
 //! ([`HostLimits`]), each with a file here.
 
 mod alone;
 mod arriving;
+mod backlog;
 mod cookies;
 mod core;
 mod ending;
@@ -21,16 +21,17 @@ mod listener;
 mod listening;
 mod offload;
 mod options;
+mod orphans;
 mod ports;
 mod run;
 mod sending;
+mod services;
+mod stopping;
 mod stream;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-use ackclock_engine::AbortReason;
 
 pub use listener::Listener;
 pub use options::{HostCounters, HostLimits, HostOptions};
@@ -140,23 +141,4 @@ impl Drop for Host {
             let _ = thread.join();
         }
     }
-}
-
-/// The kernel's error for an end of this kind.
-fn error_of(reason: AbortReason) -> io::Error {
-    let (kind, text) = match reason {
-        AbortReason::Refused => (io::ErrorKind::ConnectionRefused, "the peer refused the connection"),
-        AbortReason::Reset => (io::ErrorKind::ConnectionReset, "the peer reset the connection"),
-        AbortReason::SynTimeout => (io::ErrorKind::TimedOut, "the peer does not answer"),
-        AbortReason::Timeout => (io::ErrorKind::TimedOut, "the peer no longer acknowledges"),
-        AbortReason::Unreachable => (io::ErrorKind::HostUnreachable, "the peer cannot be reached"),
-        AbortReason::KeepaliveTimeout => {
-            (io::ErrorKind::TimedOut, "the peer no longer answers keepalive probes")
-        }
-        AbortReason::FalseAck => {
-            (io::ErrorKind::ConnectionAborted, "the peer acknowledged what had not been sent to it")
-        }
-        AbortReason::Local => (io::ErrorKind::ConnectionAborted, "the connection was aborted on this side"),
-    };
-    io::Error::new(kind, text)
 }

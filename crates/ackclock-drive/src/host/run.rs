@@ -6,9 +6,9 @@ use std::time::Duration as Time;
 
 use ackclock_units::Instant;
 
-use super::HostOptions;
 use super::core::Core;
 use super::ending::Ending;
+use super::options::HostOptions;
 use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Offload, Port};
 

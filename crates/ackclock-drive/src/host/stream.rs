@@ -8,7 +8,7 @@ use ackclock_policy::SenderView;
 use ackclock_units::Instant;
 
 use super::core::Entry;
-use super::error_of;
+use super::ending::error_of;
 use super::run::{Locked, Shared};
 
 /// A connection. Reading and writing wait, and may be done from two threads at once through a shared

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_sim::{Delivery, Link, LinkCounters, LinkSpec, Offer, Passing};
+use ackclock_sim::{Carrier, Link, LinkCounters, LinkSpec, Passing};
 use ackclock_units::{Ecn, Instant};
 
 use super::session::Session;
@@ -91,7 +91,7 @@ impl World {
 /// One direction: a link, and what it carries.
 struct Way {
     link: Link,
-    /// Number and size of the probes that wait, by their place in the queue.
+    /// Number and size of the probes in the queue and on the wire until it is settled when they arrive.
     waiting: HashMap<u32, (u64, u32)>,
     next_id: u32,
     /// Arrivals, then the order of sending.
@@ -105,30 +105,13 @@ impl Way {
     }
 
     fn offer(&mut self, now: Instant, number: u64, bytes: u32) {
-        let id = self.next_id;
-        self.next_id = self.next_id.wrapping_add(1);
-        self.waiting.insert(id, (number, bytes));
-        let queued = Queued { id: PacketId(id), bytes, ecn: Ecn::NotEct, at: now };
-        match self.link.offer(queued, &Passing::opaque(bytes)) {
-            Offer::Sent(delivery) => self.sent(delivery),
-            Offer::Waits { .. } => {}
-            Offer::Refused => _ = self.waiting.remove(&id),
-        }
-        self.drop_shed();
+        let id = self.keep((number, bytes));
+        self.carry(Queued { id, flow: 0, bytes, ecn: Ecn::NotEct, at: now });
     }
 
     /// What has arrived by `now`.
     fn arrived(&mut self, now: Instant) -> Vec<(u64, u32)> {
-        loop {
-            let waiting = &self.waiting;
-            let Some(delivery) =
-                self.link.poll(now, |id| Passing::opaque(waiting.get(&id.0).map_or(0, |w| w.1)))
-            else {
-                break;
-            };
-            self.sent(delivery);
-            self.drop_shed();
-        }
+        self.serve(now);
         let mut all = Vec::new();
         while let Some(&Reverse((at, _, number, bytes))) = self.due.peek()
             && at <= now
@@ -143,21 +126,47 @@ impl Way {
         self.due.peek().map(|Reverse((at, ..))| *at).into_iter().chain(self.link.next_departure()).min()
     }
 
-    fn sent(&mut self, delivery: Delivery) {
-        let Some((number, bytes)) = self.waiting.remove(&delivery.id.0) else { return };
+    /// Keeps a probe. Returns its number among those on the way.
+    fn keep(&mut self, probe: (u64, u32)) -> PacketId {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        self.waiting.insert(id, probe);
+        PacketId(id)
+    }
+}
+
+impl Carrier for Way {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    fn passing(&self, id: PacketId) -> Passing {
+        Passing::opaque(self.waiting.get(&id.0).map_or(0, |(_, bytes)| *bytes))
+    }
+
+    fn mark(&mut self, _: PacketId) {
+        // Probes are not ECN-capable.
+    }
+
+    fn on_wire(&mut self, id: PacketId, corrupt: bool) {
         // What is damaged fails its checksum at the far end.
-        if delivery.lost || delivery.corrupt {
-            return;
+        if corrupt {
+            self.waiting.remove(&id.0);
         }
-        for at in [Some(delivery.at), delivery.copy_at].into_iter().flatten() {
+    }
+
+    fn copy(&mut self, id: PacketId) -> PacketId {
+        self.waiting.get(&id.0).copied().map_or(id, |probe| self.keep(probe))
+    }
+
+    fn arrives(&mut self, id: PacketId, at: Instant) {
+        if let Some((number, bytes)) = self.waiting.remove(&id.0) {
             self.due.push(Reverse((at, self.order, number, bytes)));
             self.order += 1;
         }
     }
 
-    fn drop_shed(&mut self) {
-        while let Some(PacketId(id)) = self.link.next_dropped() {
-            self.waiting.remove(&id);
-        }
+    fn lost(&mut self, id: PacketId) {
+        self.waiting.remove(&id.0);
     }
 }

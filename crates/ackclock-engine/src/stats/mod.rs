@@ -5,7 +5,7 @@ mod troubles;
 use std::num::NonZeroU64;
 use std::ops::{Deref, DerefMut};
 
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Count, Duration, Instant, since};
 
 pub use troubles::TroubleCounts;
 use troubles::Troubles;
@@ -118,19 +118,19 @@ impl Stats {
     /// [`Connection::forget_rtt_extremes`](crate::Connection::forget_rtt_extremes).
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
-        Self {
-            segments_sent: self.segments_sent - before.segments_sent,
-            data_segments_sent: self.data_segments_sent - before.data_segments_sent,
-            bytes_sent: self.bytes_sent - before.bytes_sent,
-            bytes_acked: self.bytes_acked - before.bytes_acked,
-            segments_acked: self.segments_acked - before.segments_acked,
-            segments_received: self.segments_received - before.segments_received,
-            bytes_received: self.bytes_received - before.bytes_received,
-            duplicate_segments: self.duplicate_segments - before.duplicate_segments,
-            rtt_samples: self.rtt_samples - before.rtt_samples,
-            rtt_sum: self.rtt_sum - before.rtt_sum,
-            troubles: self.troubles.since(&before.troubles),
-            ..self.clone()
-        }
+        since!(Self { self, before }
+            counted {
+                segments_sent, data_segments_sent, bytes_sent, bytes_acked, segments_acked, segments_received,
+                bytes_received, duplicate_segments, rtt_samples, rtt_sum, troubles,
+            }
+            kept { rtt_min, rtt_max, established_at, closed_at }
+            set {}
+        )
+    }
+}
+
+impl Count for Stats {
+    fn since(&self, before: &Self) -> Self {
+        Self::since(self, before)
     }
 }

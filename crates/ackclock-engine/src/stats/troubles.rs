@@ -1,5 +1,7 @@
 use std::ops::{Deref, DerefMut};
 
+use ackclock_units::{Count, since};
+
 /// Backoff rounds told apart.
 const ROUNDS: usize = 8;
 
@@ -91,27 +93,20 @@ impl std::fmt::Debug for Troubles {
     }
 }
 
-impl Troubles {
-    /// What was counted since `before`.
-    pub(super) fn since(&self, before: &Self) -> Self {
-        let mut timeouts_by_round = self.timeouts_by_round;
-        timeouts_by_round.iter_mut().zip(before.timeouts_by_round).for_each(|(n, b)| *n -= b);
-        Self(Some(Box::new(TroubleCounts {
-            retransmitted_segments: self.retransmitted_segments - before.retransmitted_segments,
-            retransmitted_bytes: self.retransmitted_bytes - before.retransmitted_bytes,
-            timeouts: self.timeouts - before.timeouts,
-            timeouts_by_round,
-            syn_retransmissions: self.syn_retransmissions - before.syn_retransmissions,
-            tail_loss_probes: self.tail_loss_probes - before.tail_loss_probes,
-            fast_recoveries: self.fast_recoveries - before.fast_recoveries,
-            spurious_timeouts: self.spurious_timeouts - before.spurious_timeouts,
-            // An episode that was open then and has changed its class since counts for what it is now.
-            ca_events: self.ca_events.saturating_sub(before.ca_events),
-            non_ca_events: self.non_ca_events.saturating_sub(before.non_ca_events),
-            other_losses: self.other_losses - before.other_losses,
-            window_cuts: self.window_cuts - before.window_cuts,
-            ecn_reductions: self.ecn_reductions - before.ecn_reductions,
-            challenge_acks: self.challenge_acks - before.challenge_acks,
-        })))
+impl Count for Troubles {
+    fn since(&self, before: &Self) -> Self {
+        Self(Some(Box::new(since!(TroubleCounts { self, before }
+            counted {
+                retransmitted_segments, retransmitted_bytes, timeouts, timeouts_by_round, syn_retransmissions,
+                tail_loss_probes, fast_recoveries, spurious_timeouts, other_losses, window_cuts,
+                ecn_reductions, challenge_acks,
+            }
+            kept {}
+            set {
+                // An episode that was open then and has changed its class since counts for what it is now.
+                ca_events: self.ca_events.saturating_sub(before.ca_events),
+                non_ca_events: self.non_ca_events.saturating_sub(before.non_ca_events),
+            }
+        ))))
     }
 }

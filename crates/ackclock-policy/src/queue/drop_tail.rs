@@ -60,7 +60,7 @@ mod tests {
     }
 
     fn packet(id: u32, bytes: u32) -> Queued {
-        Queued { id: PacketId(id), bytes, ecn: Ecn::NotEct, at: Instant::ZERO }
+        Queued { id: PacketId(id), flow: 0, bytes, ecn: Ecn::NotEct, at: Instant::ZERO }
     }
 
     fn admits(q: &mut dyn QueueDiscipline, id: u32, bytes: u32) -> bool {

@@ -28,7 +28,13 @@ fn every_queue_keeps_its_books_and_its_order() {
                 // Busy and quiet spells.
                 if own.chance(if n / 500 % 2 == 0 { 0.6 } else { 0.4 }) {
                     let ecn = if own.chance(0.5) { Ecn::Ect0 } else { Ecn::NotEct };
-                    let p = Queued { id: PacketId(n), bytes: 40 + own.below(1461) as u32, ecn, at: now };
+                    let p = Queued {
+                        id: PacketId(n),
+                        flow: n % 7,
+                        bytes: 40 + own.below(1461) as u32,
+                        ecn,
+                        at: now,
+                    };
                     match queue.enqueue(p, now, &mut rng) {
                         Admit::Take => inside.push_back(p),
                         Admit::Mark => {
@@ -61,7 +67,7 @@ fn every_queue_keeps_its_books_and_its_order() {
                     taken += 1;
                 } else {
                     if let Some(scheduler) = queue.scheduler() {
-                        let next = scheduler.dequeue(now, &mut shed);
+                        let next = scheduler.dequeue(now, &mut shed).map(|d| d.packet);
                         inside.retain(|q| !shed.contains(&q.id));
                         shed.clear();
                         assert!(

@@ -11,7 +11,7 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 pub use self::app_io::{AppIo, Wake};
 pub use self::deliveries::{Deliveries, Transmission};
 pub use self::feedback::{Congestion, Control, Family, Feedback, Growth, Needs, Pacing, RateSample, Settled};
-pub use self::queued::{Admit, Backlog, PacketId, Queued};
+pub use self::queued::{Admit, Backlog, Dequeued, PacketId, Queued};
 
 /// Congestion window and slow-start threshold, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -11,12 +11,32 @@ pub struct PacketId(pub u32);
 pub struct Queued {
     /// Which packet.
     pub id: PacketId,
+    /// Which flow it belongs to: a small number that all packets have which one end of a connection sends to
+    /// the other. No other flow under way has it.
+    pub flow: u32,
     /// Its size on the wire, headers included.
     pub bytes: u32,
     /// Its ECN field.
     pub ecn: Ecn,
     /// When it was queued.
     pub at: Instant,
+}
+
+/// A packet that leaves its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dequeued {
+    /// Which one.
+    pub packet: Queued,
+    /// Congestion Experienced is set on it now. Only for a packet that is ECN-capable and was not marked as
+    /// it arrived.
+    pub marked: bool,
+}
+
+impl From<Queued> for Dequeued {
+    /// Unmarked.
+    fn from(packet: Queued) -> Self {
+        Self { packet, marked: false }
+    }
 }
 
 /// What a queue does with an arriving packet.

@@ -1,6 +1,6 @@
 //! What an application has done with its connection.
 
-use ackclock_engine::{AbortReason, Books, Connection};
+use ackclock_engine::{AbortReason, Books, Connection, ResponseTimes};
 use ackclock_units::{Bytes, Duration, Instant};
 
 use crate::truth::Copied;
@@ -49,7 +49,7 @@ pub(crate) struct Responses {
     pub(crate) count: u32,
 }
 
-impl Books for IoState {
+impl Books<Connection> for IoState {
     #[inline]
     fn read(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
         let got = connection.read_counted(now, n);
@@ -63,7 +63,9 @@ impl Books for IoState {
         self.written += taken;
         taken
     }
+}
 
+impl ResponseTimes for IoState {
     fn begin(&mut self, at: Instant) {
         self.rare.get_or_insert_default().responses.started = Some(at);
     }

@@ -1,5 +1,6 @@
 //! One end of a flow: its connection, the application above it, and what the world knows of it.
 
+mod counts;
 mod io;
 mod port;
 mod sent;
@@ -7,14 +8,15 @@ mod sent;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use ackclock_engine::{Connection, ConnectionEvent, Stats, User};
+use ackclock_engine::{Connection, ConnectionEvent, User};
 use ackclock_trace::Mask;
-use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
+use ackclock_units::{Bytes, Instant, Rng, seldom};
 
 use crate::error::SimError;
 use crate::flow::{DatagramSpec, StackFactory, application_stream};
 use crate::network::NodeId;
 use crate::truth::Arrived;
+pub(crate) use counts::{Before, Counts};
 use io::Ending;
 pub(crate) use io::{IoState, Rare};
 pub(crate) use port::{Port, WayOut};
@@ -31,21 +33,6 @@ pub(crate) struct End {
     /// The connection; the server's comes with the first SYN.
     pub(crate) connection: Option<Connection>,
     pub(crate) app_rng: Rng,
-}
-
-/// The books of a flow when its counting began.
-#[derive(Debug)]
-pub(crate) struct Before {
-    pub(crate) at: Instant,
-    pub(crate) stats: [Stats; 2],
-    /// Packets that its client had sent.
-    pub(crate) sent: u64,
-    /// Sent and delivered.
-    pub(crate) datagram_bytes: [Bytes; 2],
-    pub(crate) unneeded: [u64; 2],
-    pub(crate) spurious_timeouts: [u32; 2],
-    /// Responses, and the time that they took together.
-    pub(crate) responses: (u32, Duration),
 }
 
 /// A flow's place. The connections of an ended one are gone; the place stays until its packets are.

@@ -3,15 +3,17 @@
 //! A link has no clock and schedules nothing. Whoever drives it offers packets in order of time. Behind a
 //! first-in first-out queue it says at once when a packet will arrive, so that no event is needed for its
 //! departure; behind any other queue it says when the packet in service will have left, and wants to be
-//! polled then.
+//! polled then. A [`Carrier`] does both for whoever keeps the packets.
 
+mod carrier;
 mod counters;
 mod fifo;
 mod scheduled;
 
-use ackclock_policy::{PacketId, QueueDiscipline, Queued};
+use ackclock_policy::{Dequeued, PacketId, QueueDiscipline, Queued};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
+pub use self::carrier::Carrier;
 pub use self::counters::LinkCounters;
 use self::fifo::Ahead;
 use crate::fault::{Fault, Passing, Verdict};
@@ -54,7 +56,7 @@ pub enum Offer {
     Sent(Delivery),
     /// It waits; [`Link::next_departure`] says when to poll. `marked`: Congestion Experienced was set.
     Waits {
-        /// True when the queue marked it.
+        /// True when the queue marked it as it arrived.
         marked: bool,
     },
     /// The queue refused it.
@@ -76,7 +78,8 @@ pub struct Delivery {
     pub lost: bool,
     /// Damaged on the wire.
     pub corrupt: bool,
-    /// The queue set Congestion Experienced.
+    /// The queue set Congestion Experienced: as the packet arrived where it is [sent at once](Offer::Sent), as
+    /// it left the queue otherwise.
     pub marked: bool,
 }
 
@@ -95,7 +98,7 @@ pub struct Link {
     /// First in, first out: the queue as seen ahead of time.
     ahead: Ahead,
     /// Any other queue: the packet in service.
-    in_service: Option<(Queued, Instant)>,
+    in_service: Option<(Dequeued, Instant)>,
     /// Any other queue: packets that it pushed out or shed, to be fetched.
     dropped: Vec<PacketId>,
     changed_at: Instant,

@@ -1,6 +1,6 @@
 //! A link whose queue chooses what goes next: it is polled when the packet in service has left.
 
-use ackclock_policy::{Admit, PacketId, Queued};
+use ackclock_policy::{Admit, Dequeued, PacketId, Queued};
 use ackclock_units::Instant;
 
 use super::{Delivery, Link, Offer};
@@ -46,11 +46,11 @@ impl Link {
         let next = queue.scheduler().and_then(|s| s.dequeue(now, &mut self.dropped));
         let shed = (self.dropped.len() - sheds) as u64;
         if shed > 0 {
-            let served = next.map_or(0, |p| u64::from(p.bytes));
+            let served = next.map_or(0, |d| u64::from(d.packet.bytes));
             self.counters.queue_drops += shed;
             self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
         }
-        self.in_service = next.map(|p| (p, now + self.time_to_send(p.bytes)));
+        self.in_service = next.map(|d| (d, now + self.time_to_send(d.packet.bytes)));
         if let Some((_, departs)) = self.in_service {
             self.counters.busy += departs.since(now);
         }
@@ -62,14 +62,20 @@ impl Link {
         self.in_service.map(|(_, departs)| departs)
     }
 
+    /// The packet that the next call of [`Link::poll`] with `now` returns.
+    pub fn served_by(&self, now: Instant) -> Option<PacketId> {
+        self.in_service.filter(|(_, departs)| *departs <= now).map(|(served, _)| served.packet.id)
+    }
+
     /// The next packet that has left by `now`, if any; the one after it goes into service at that moment.
     /// `about` looks a packet up. Call until `None`. Packets that a queue dropped meanwhile are told by
     /// [`Link::next_dropped`].
     pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> Passing) -> Option<Delivery> {
-        let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
+        let (Dequeued { packet, marked }, departs) =
+            self.in_service.filter(|(_, departs)| *departs <= now)?;
         self.free_at = departs;
         self.serve(departs);
-        Some(self.leave(packet, &about(packet.id), departs, false))
+        Some(self.leave(packet, &about(packet.id), departs, marked))
     }
 
     /// A packet that was admitted before and has been pushed out or shed since. Call until `None` after

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use ackclock_policy::{Registry, Value};
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::check::Ways;
 use super::error::{Result, ScenarioError};
-use super::resolve::{Job, Resolved};
+use super::resolved::{Job, Resolved};
+use super::ways::Ways;
 use super::workload::{Body, WorkloadPlan};
 use crate::flow::{DatagramSource, DatagramSpec, FlowSource, Sources, StackFactory};
 use crate::link::LinkSpec;

@@ -1,8 +1,7 @@
 //! Edges of a graph, from a list of tables or from a text file.
 
 use super::error::{Place, Result, ScenarioError};
-use super::link::{DELAY, LinkContext, LinkPlan, RATE};
-use super::path::MOST_LINKS;
+use super::link::{DELAY, LinkContext, LinkPlan, MOST_LINKS, RATE};
 use super::reader::Reader;
 use super::tree::{Item, Node};
 

@@ -2,9 +2,8 @@
 
 use ackclock_units::{Bytes, Duration, Rate};
 
-use super::check::{HEADERS, Way};
-use super::limits::Expected;
-use super::resolve::Resolved;
+use super::resolved::{Expected, Resolved};
+use super::ways::{HEADERS, Way};
 use super::workload::{Body, WorkloadPlan};
 
 /// How long a flow is taken to stay that finds no room on its way: a SYN that is not answered is given up

@@ -3,32 +3,23 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use ackclock_trace::{EventTables, LinkRow, Sink};
+use ackclock_trace::{EventTables, Sink};
 use ackclock_units::{Duration, Instant};
 
 use super::build;
 use super::error::{Result, ScenarioError};
 use super::limits::{TracePart, TraceSink};
-use super::resolve::{Job, Resolved};
+use super::resolved::{Job, Resolved};
 use super::results::HandedOn;
-use super::run::{Shared, Slot};
+use super::shared::{Done, Shared, Slot};
 use crate::SimError;
 use crate::error::Size;
-use crate::sim::{EVENTS_PER_SLICE, Options, Outcome, Simulation};
+use crate::sim::{EVENTS_PER_SLICE, Options, Simulation};
 
 /// A run is simulated in this many slices.
 const SLICES: u64 = 500;
 /// A trace is handed on in parts of about so many events.
 const PART: u64 = 100_000;
-
-/// A finished simulation.
-pub(super) struct Done {
-    pub(super) outcome: Outcome,
-    pub(super) simulated: Duration,
-    pub(super) links_warm: Vec<LinkRow>,
-    pub(super) links_end: Vec<LinkRow>,
-    pub(super) handed_on: Option<HandedOn>,
-}
 
 /// How a simulation came to its end.
 pub(super) enum End {

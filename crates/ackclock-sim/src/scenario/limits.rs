@@ -3,7 +3,7 @@
 use ackclock_trace::{LinkRow, SampleRow, SegmentRow};
 
 use super::error::{Result, ScenarioError};
-use super::resolve::Resolved;
+use super::resolved::Resolved;
 use crate::error::Size;
 use crate::sim::held;
 
@@ -46,24 +46,6 @@ pub trait TraceSink: Sync {
     /// # Errors
     /// When it has no room: the run then ends with this sentence.
     fn take(&self, part: &TracePart<'_>) -> std::result::Result<(), String>;
-}
-
-/// What a scenario is expected to come to: about, and of each run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Expected {
-    /// Flows that start.
-    pub flows: f64,
-    /// Flows under way together, when most are.
-    pub at_once: f64,
-    /// Segments with payload and datagrams sent.
-    pub packets: f64,
-}
-
-/// It follows from the rest of a scenario.
-impl PartialEq for Expected {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
 }
 
 /// Rows of the flows' table and of the links' in memory.

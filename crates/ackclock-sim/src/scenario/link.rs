@@ -13,6 +13,7 @@ use crate::link::LinkSpec;
 
 /// Faults that all links of a scenario may have together.
 pub(super) const MOST_FAULTS: usize = 100_000;
+pub(super) const MOST_LINKS: usize = 200_000;
 const LOWEST: Rate = Rate::from_bits_per_sec(1);
 const HIGHEST: Rate = Rate::from_bits_per_sec(1_000_000_000_000_000);
 const LONGEST: Duration = Duration::from_secs(86_400);

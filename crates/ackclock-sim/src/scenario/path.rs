@@ -6,13 +6,12 @@ use ackclock_units::{Duration, Rate, Rng};
 use super::edges::{self, Edge};
 use super::error::{Place, Result, ScenarioError};
 use super::files::Files;
-use super::link::{DELAY, LinkContext, LinkPlan};
+use super::link::{DELAY, LinkContext, LinkPlan, MOST_LINKS};
 use super::reader::{Reader, check_name, hint};
 use super::tree::{Item, Node};
 
 /// Nodes and links that a scenario may have.
 const MOST_NODES: usize = 100_000;
-pub(super) const MOST_LINKS: usize = 200_000;
 const KINDS: &[&str] = &["single", "dumbbell", "chain", "graph"];
 const HOPS: Param = Param::count("hops", 3, 1..=1000, "links one after the other, each behind a gateway");
 const RTT: Param = Param::duration(

@@ -1,22 +1,20 @@
 use std::cell::Cell;
-use std::fmt::Write as _;
 
-use ackclock_policy::{Param, Params, Registry, Value};
+use ackclock_policy::{Param, Registry, Value};
 use ackclock_trace::Mask;
-use ackclock_units::{Duration, Instant};
+use ackclock_units::Duration;
 
 use super::check;
 use super::error::{Result, ScenarioError};
 use super::files::Files;
-use super::limits::Expected;
 use super::link::{LinkContext, MOST_FAULTS};
 use super::path::PathPlan;
 use super::reader::{Reader, hint};
+use super::resolved::{Expected, Resolved, RunPlan, TRACES};
 use super::stack::{self, StackPlan};
+use super::text;
 use super::tree::{self, Item, Node};
 use super::workload::{Body, WorkloadContext, WorkloadPlan};
-use super::write;
-use crate::sim::Measured;
 
 /// Seeds that one scenario may ask for.
 const MOST_SEEDS: u64 = 100_000;
@@ -60,15 +58,6 @@ const RUN: &[Param] = &[
 ];
 const SEED: Param = Param::count("seed", 1, 0..=i64::MAX as u64, "seed of all random streams");
 const REPEAT: Param = Param::count("repeat", 1, 1..=MOST_SEEDS, "runs with seed, seed + 1 and so on");
-
-/// Names of the groups of events that can be traced.
-const TRACES: &[(&str, Mask)] = &[
-    ("packets", Mask::PACKETS),
-    ("samples", Mask::SAMPLES),
-    ("episodes", Mask::EPISODES),
-    ("all", Mask::ALL),
-    ("none", Mask::NONE),
-];
 
 /// A scenario as it was written, overrides applied.
 #[derive(Clone, Debug)]
@@ -183,121 +172,6 @@ impl Scenario {
     }
 }
 
-/// A scenario with every choice made.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Resolved {
-    /// What it is called in reports.
-    pub title: String,
-    /// `duration`, `warmup`, `measure_from`, `measure_after`, `drain`.
-    pub params: Params,
-    /// Each run is made once with each of these.
-    pub seeds: Vec<u64>,
-    /// What is traced.
-    pub trace: Mask,
-    /// Nodes and links.
-    pub path: PathPlan,
-    /// What runs over them.
-    pub workloads: Vec<WorkloadPlan>,
-    /// The stacks under comparison.
-    pub stacks: Vec<StackPlan>,
-    /// Which stacks run together.
-    pub runs: Vec<RunPlan>,
-    /// What each run is expected to come to.
-    pub expected: Expected,
-}
-
-/// Stacks that share one run.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RunPlan {
-    /// Its label in results.
-    pub label: String,
-    /// Positions in [`Resolved::stacks`], each with its share of the flows whose workload names no stack.
-    pub shares: Vec<(usize, f64)>,
-    /// Positions of the stacks that workloads name and that have no share.
-    pub named: Vec<usize>,
-}
-
-/// One simulation to be made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Job {
-    /// Position in [`Resolved::runs`].
-    pub run: usize,
-    /// Its seed.
-    pub seed: u64,
-}
-
-impl Resolved {
-    /// A run's label in the tables; with several seeds each has its own.
-    pub(super) fn label(&self, job: Job) -> String {
-        let label = &self.runs[job.run].label;
-        if self.seeds.len() > 1 { format!("{label} #{}", job.seed) } else { label.clone() }
-    }
-
-    /// Time over which flows start and are observed.
-    pub fn duration(&self) -> Duration {
-        self.params.duration("duration")
-    }
-
-    /// Where the window begins that every number of the tables and summaries covers: `warmup`, or
-    /// `measure_from` where that is later.
-    pub fn warmup(&self) -> Duration {
-        self.params.duration("warmup").max(self.params.duration("measure_from"))
-    }
-
-    /// From when on flows and links are counted.
-    pub fn measured(&self) -> Measured {
-        match (self.warmup(), self.params.count("measure_after")) {
-            (Duration::ZERO, 0) => Measured::Whole,
-            (Duration::ZERO, n) => Measured::AfterEpisodes(n as u32),
-            (from, _) => Measured::From(Instant::ZERO + from),
-        }
-    }
-
-    /// Time after [`Resolved::duration`] in which flows under way may finish.
-    pub fn drain(&self) -> Duration {
-        self.params.duration("drain")
-    }
-
-    /// How many simulations it asks for.
-    pub fn jobs_asked(&self) -> usize {
-        self.runs.len() * self.seeds.len()
-    }
-
-    /// The simulations that it asks for, in the order of their results.
-    pub fn jobs(&self) -> Vec<Job> {
-        let seeds = |run| self.seeds.iter().map(move |seed| Job { run, seed: *seed });
-        (0..self.runs.len()).flat_map(seeds).collect()
-    }
-
-    /// As TOML text that reads back the same.
-    pub fn to_toml(&self) -> String {
-        let mut out = String::new();
-        if !self.title.is_empty() {
-            let _ = writeln!(out, "title = {}", write::quoted(&self.title));
-        }
-        let seeds: Vec<_> = self.seeds.iter().map(ToString::to_string).collect();
-        let _ = writeln!(out, "seeds = [{}]", seeds.join(", "));
-        for (name, v) in self.params.iter() {
-            let _ = writeln!(out, "{name} = {}", write::value(v));
-        }
-        let names =
-            TRACES[..3].iter().filter(|(_, mask)| self.trace.any(*mask)).map(|(name, _)| write::quoted(name));
-        let _ = writeln!(out, "trace = [{}]", names.collect::<Vec<_>>().join(", "));
-        for run in self.runs.iter().filter(|r| r.label == "mix") {
-            let shares = run
-                .shares
-                .iter()
-                .map(|(i, share)| format!("{} = {share}", write::key(&self.stacks[*i].label)));
-            let _ = writeln!(out, "mix = {{ {} }}", shares.collect::<Vec<_>>().join(", "));
-        }
-        out.push('\n');
-        write::path(&mut out, &self.path);
-        self.workloads.iter().for_each(|w| write::workload(&mut out, w, &self.stacks));
-        self.stacks.iter().for_each(|s| s.write(&mut out));
-        out
-    }
-}
-
 fn seeds(reader: &Reader<'_>) -> Result<Vec<u64>> {
     let (seed, repeat) = (reader.param(&SEED)?, reader.param(&REPEAT)?);
     let count = |v| match v {
@@ -374,7 +248,7 @@ fn runs(reader: &Reader<'_>, stacks: &[StackPlan], workloads: &[WorkloadPlan]) -
             (None, Some(i)) if !named.is_empty() => {
                 let message = format!(
                     "`stacks.{}` is used by no workload: each names its own `stack`",
-                    write::key(&stacks[*i].label)
+                    text::key(&stacks[*i].label)
                 );
                 Err(ScenarioError::at(reader.place(), message))
             }

@@ -9,8 +9,8 @@ use ackclock_units::Bytes;
 
 use super::error::{Result, ScenarioError};
 use super::reader::{Reader, check_name, refused};
+use super::text;
 use super::tree::{Item, Node};
-use super::write;
 use crate::flow::StackFactory;
 
 /// Stacks that one scenario may compare.
@@ -51,7 +51,7 @@ fn read(label: &str, item: &Item, syn_retries: Option<&Item>, registry: &Registr
         return Err(ScenarioError::at(&item.place, "`stacks` has an entry without a name"));
     }
     check_name("stacks", label, &item.place)?;
-    let key = format!("stacks.{}", write::key(label));
+    let key = format!("stacks.{}", text::key(label));
     let named = |name: &str, key: &str, item: &Item| {
         Stack::named(registry, name)
             .map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`: {e}")))
@@ -143,19 +143,19 @@ impl StackPlan {
 
     /// One table of `[stacks]`, every policy with all of its parameters.
     pub(super) fn write(&self, out: &mut String) {
-        let _ = writeln!(out, "\n[stacks.{}]", write::key(&self.label));
+        let _ = writeln!(out, "\n[stacks.{}]", text::key(&self.label));
         let entries = self.stack.entries();
         for kind in Stack::kinds() {
             let own = entries.iter().filter_map(|(key, text)| match key.strip_prefix(kind)? {
                 "" => Some(("kind", text)),
                 param => Some((param.strip_prefix('.')?, text)),
             });
-            let fields: Vec<_> = own.map(|(key, text)| format!("{key} = {}", write::literal(text))).collect();
+            let fields: Vec<_> = own.map(|(key, text)| format!("{key} = {}", text::literal(text))).collect();
             let _ = writeln!(out, "{kind} = {{ {} }}", fields.join(", "));
         }
         let options = entries.iter().filter(|(key, _)| !key.contains('.') && !is_kind(key));
         for (key, text) in options {
-            let _ = writeln!(out, "{key} = {}", write::literal(text));
+            let _ = writeln!(out, "{key} = {}", text::literal(text));
         }
     }
 }

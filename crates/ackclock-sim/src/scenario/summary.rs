@@ -4,7 +4,7 @@ use ackclock_trace::{FlowRow, Label, LinkRow, Outcome, Side};
 use ackclock_units::{Duration, Instant, Rate};
 
 use super::build;
-use super::resolve::Resolved;
+use super::resolved::Resolved;
 use super::results::{Results, RunInfo};
 use super::workload::Body;
 use crate::network::{LinkId, Network, NodeId};

@@ -4,7 +4,7 @@ use ackclock_units::{Bytes, Instant, Rng};
 
 use super::build;
 use super::error::{Result, ScenarioError};
-use super::resolve::{Job, Resolved};
+use super::resolved::{Job, Resolved};
 use super::workload::Body;
 use crate::flow::Access;
 

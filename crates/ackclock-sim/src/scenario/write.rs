@@ -2,56 +2,16 @@
 
 use std::fmt::Write as _;
 
-use ackclock_policy::{Chosen, Params, Value};
+use ackclock_policy::{Chosen, Params};
 use ackclock_units::Duration;
 
 use super::link::LinkPlan;
 use super::path::{PathPlan, RttPlan};
 use super::stack::StackPlan;
+use super::text::{inline, quoted, value};
 use super::workload::{Body, WebPlan, WorkloadPlan};
 use crate::fault::Fault;
 use crate::workload::Base;
-
-/// A text in quotes, as TOML has it.
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04X}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
-/// A key, in quotes where it needs them.
-pub(super) fn key(name: &str) -> String {
-    let bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    if bare { name.to_owned() } else { quoted(name) }
-}
-
-/// A parameter's value.
-pub(super) fn value(v: Value) -> String {
-    match v {
-        // A ratio without a fraction is a whole number to TOML; both read back the same.
-        Value::Ratio(_) | Value::Flag(_) => v.to_string(),
-        Value::Count(n) if i64::try_from(n).is_ok() => v.to_string(),
-        _ => quoted(&v.to_string()),
-    }
-}
-
-/// A parameter's value that is given as text: bare where TOML has a word or a number for it.
-pub(super) fn literal(text: &str) -> String {
-    let number = |x: f64| x.is_finite() && x.to_string() == text;
-    let bare = matches!(text, "true" | "false")
-        || text.parse::<i64>().is_ok_and(|n| n.to_string() == text)
-        || text.parse().is_ok_and(number);
-    if bare { text.to_owned() } else { quoted(text) }
-}
 
 fn time(d: Duration) -> String {
     quoted(&d.to_string())
@@ -59,13 +19,6 @@ fn time(d: Duration) -> String {
 
 fn list<'a>(items: impl IntoIterator<Item = &'a String>) -> String {
     format!("[{}]", items.into_iter().map(|s| quoted(s)).collect::<Vec<_>>().join(", "))
-}
-
-/// `{ kind = "x", a = 1 }`
-pub(super) fn inline(kind: Option<&str>, params: &Params) -> String {
-    let kind = kind.map(|k| format!("kind = {}", quoted(k)));
-    let params = params.iter().map(|(name, v)| format!("{name} = {}", value(v)));
-    format!("{{ {} }}", kind.into_iter().chain(params).collect::<Vec<_>>().join(", "))
 }
 
 fn fault(f: &Chosen<dyn Fault>) -> String {

@@ -154,7 +154,7 @@ impl Simulation {
         // Who sends most; a flow that has not sent yet counts for the server, as in a download.
         let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].user.books.written);
         let side = usize::from(sent(1) >= sent(0));
-        let counted = flow.counted(self.options.measured, self.net.now);
+        let (from, counted) = flow.counted(self.options.measured, self.net.now);
         let (s, other) = (&counted.stats[side], &counted.stats[1 - side]);
         let over = flow.ends.each_ref().map(End::over);
         let reason = over.iter().flatten().find_map(|o| o.reason);
@@ -173,7 +173,7 @@ impl Simulation {
             (n, _, _) => Some(response_sum / u64::from(n)),
         };
         let delivered = other.bytes_received;
-        let span = counted.from.map_or(Duration::ZERO, |from| end.unwrap_or(self.net.now).since(from));
+        let span = from.map_or(Duration::ZERO, |from| end.unwrap_or(self.net.now).since(from));
         let stack = match (&info.kind.stacks, self.options.stack.is_empty()) {
             (Some(stacks), true) => stacks[side].label(),
             _ => self.options.stack.clone(),
@@ -190,7 +190,7 @@ impl Simulation {
             start: flow.start,
             established: whole[0].established_at.get(),
             end,
-            measured_from: counted.from,
+            measured_from: from,
             size: info.size(),
             response_time,
             responses,
@@ -230,7 +230,7 @@ impl Simulation {
 
     fn datagram_row(&self, slot: u32, flow: &Flow, number: u32) -> FlowRow {
         let info = &flow.info;
-        let counted = flow.counted(self.options.measured, self.net.now);
+        let (from, counted) = flow.counted(self.options.measured, self.net.now);
         let [sent_bytes, delivered_bytes] = counted.datagram_bytes;
         FlowRow {
             run: self.options.run.clone(),
@@ -246,11 +246,8 @@ impl Simulation {
             data_segments_sent: counted.sent,
             bytes_sent: sent_bytes,
             bytes_delivered: delivered_bytes,
-            measured_from: counted.from,
-            goodput: rate(
-                delivered_bytes,
-                counted.from.map_or(Duration::ZERO, |from| self.net.now.since(from)),
-            ),
+            measured_from: from,
+            goodput: rate(delivered_bytes, from.map_or(Duration::ZERO, |from| self.net.now.since(from))),
             path_rtt: Some(self.path_rtt(slot, flow)),
             ..FlowRow::default()
         }

@@ -2,24 +2,10 @@
 
 use ackclock_engine::{Connection, Stats};
 use ackclock_trace::LinkRow;
-use ackclock_units::{Bytes, Duration, Instant};
+use ackclock_units::{Bytes, Count, Duration, Instant, since};
 
 use super::{Measured, Simulation};
-use crate::endpoint::{Before, Counting, Flow};
-
-/// What a flow has counted: since when, and the counters of both ends.
-pub(super) struct Counted {
-    pub(super) from: Option<Instant>,
-    pub(super) stats: [Stats; 2],
-    /// Packets that its client has sent.
-    pub(super) sent: u64,
-    /// Sent and delivered.
-    pub(super) datagram_bytes: [Bytes; 2],
-    pub(super) unneeded: [u64; 2],
-    pub(super) spurious_timeouts: [u32; 2],
-    /// Responses, and the time that they took together.
-    pub(super) responses: (u32, Duration),
-}
+use crate::endpoint::{Before, Counting, Counts, Flow};
 
 impl Flow {
     /// Its counters count from now on.
@@ -28,15 +14,7 @@ impl Flow {
         for connection in self.ends.iter_mut().filter_map(|end| end.connection.as_mut()) {
             connection.forget_rtt_extremes();
         }
-        let before = Before {
-            at: now,
-            stats: self.stats(),
-            sent: self.ends[0].sent.packets,
-            datagram_bytes: self.datagram_bytes(),
-            unneeded: self.ends.each_ref().map(|end| end.sent.unneeded),
-            spurious_timeouts: self.ends.each_ref().map(|end| end.sent.spurious_timeouts),
-            responses: self.responses(),
-        };
+        let before = Before { at: now, counts: self.counts() };
         self.counting = Some(Box::new(Counting::From(Box::new(before))));
     }
 
@@ -59,37 +37,23 @@ impl Flow {
             .map(|end| end.connection.as_ref().map(Connection::stats).cloned().unwrap_or_default())
     }
 
-    /// What it has counted in a run that counts from `measured` on, and was last looked at at `now`.
-    pub(super) fn counted(&self, measured: Measured, now: Instant) -> Counted {
-        let nothing = Counted {
-            from: None,
-            stats: [Stats::default(), Stats::default()],
-            sent: 0,
-            datagram_bytes: [0; 2],
-            unneeded: [0; 2],
-            spurious_timeouts: [0; 2],
-            responses: (0, Duration::ZERO),
-        };
-        let ends = |f: fn(&crate::endpoint::End) -> u64| self.ends.each_ref().map(f);
-        let stats = self.stats();
-        let unneeded = ends(|end| end.sent.unneeded);
-        let spurious = self.ends.each_ref().map(|end| end.sent.spurious_timeouts);
-        let bytes = self.datagram_bytes();
-        let responses = self.responses();
-        if let Some(Counting::From(b)) = self.counting.as_deref() {
-            let since = |side: usize| stats[side].since(&b.stats[side]);
-            return Counted {
-                from: Some(b.at),
-                stats: [since(0), since(1)],
-                sent: self.ends[0].sent.packets - b.sent,
-                datagram_bytes: [bytes[0] - b.datagram_bytes[0], bytes[1] - b.datagram_bytes[1]],
-                unneeded: [unneeded[0] - b.unneeded[0], unneeded[1] - b.unneeded[1]],
-                spurious_timeouts: [
-                    spurious[0] - b.spurious_timeouts[0],
-                    spurious[1] - b.spurious_timeouts[1],
-                ],
-                responses: (responses.0 - b.responses.0, responses.1 - b.responses.1),
-            };
+    /// What it has counted since it began.
+    fn counts(&self) -> Counts {
+        Counts {
+            stats: self.stats(),
+            sent: self.ends[0].sent.packets,
+            datagram_bytes: self.datagram_bytes(),
+            unneeded: self.ends.each_ref().map(|end| end.sent.unneeded),
+            spurious_timeouts: self.ends.each_ref().map(|end| end.sent.spurious_timeouts),
+            responses: self.responses(),
+        }
+    }
+
+    /// What it has counted in a run that counts from `measured` on, and was last looked at at `now`; and from
+    /// when on, if that has come.
+    pub(super) fn counted(&self, measured: Measured, now: Instant) -> (Option<Instant>, Counts) {
+        if let Some(Counting::From(before)) = self.counting.as_deref() {
+            return (Some(before.at), self.counts().since(&before.counts));
         }
         let came = match measured {
             Measured::Whole => true,
@@ -97,19 +61,7 @@ impl Flow {
             // Datagrams have no episodes.
             Measured::AfterEpisodes(_) => self.info.kind.stacks.is_none(),
         };
-        if !came {
-            return nothing;
-        }
-        let sent = self.ends[0].sent.packets;
-        Counted {
-            from: Some(self.start),
-            stats,
-            sent,
-            datagram_bytes: bytes,
-            unneeded,
-            spurious_timeouts: spurious,
-            responses,
-        }
+        if came { (Some(self.start), self.counts()) } else { (None, Counts::default()) }
     }
 }
 
@@ -135,16 +87,18 @@ impl Simulation {
     pub(super) fn counted_links(&mut self) -> Vec<LinkRow> {
         let now = self.links();
         match (self.links_before.take(), self.counting_begins()) {
-            (Some(before), _) => now.iter().zip(&before).map(|(row, before)| since(row, before)).collect(),
+            (Some(before), _) => {
+                now.iter().zip(&before).map(|(row, before)| link_since(row, before)).collect()
+            }
             // The moment never came.
-            (None, Some(_)) => now.iter().map(|row| since(row, row)).collect(),
+            (None, Some(_)) => now.iter().map(|row| link_since(row, row)).collect(),
             (None, None) => now,
         }
     }
 }
 
 /// What a link has seen since it stood as in `before`.
-fn since(row: &LinkRow, before: &LinkRow) -> LinkRow {
+fn link_since(row: &LinkRow, before: &LinkRow) -> LinkRow {
     let observed = row.observed.saturating_sub(before.observed);
     let seconds = |d: Duration| d.as_secs_f64();
     // From averages over all of the time to one over the rest of it.
@@ -155,31 +109,25 @@ fn since(row: &LinkRow, before: &LinkRow) -> LinkRow {
             ((all * seconds(row.observed) - part * seconds(before.observed)) / seconds(observed)).max(0.0)
         }
     };
-    let less = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a - b);
     let queue_mean_bytes = mean(row.queue_mean_bytes, before.queue_mean_bytes);
-    LinkRow {
-        observed,
-        packets_offered: row.packets_offered - before.packets_offered,
-        bytes_offered: row.bytes_offered - before.bytes_offered,
-        packets: row.packets - before.packets,
-        bytes: row.bytes - before.bytes,
-        data_packets: row.data_packets - before.data_packets,
-        delivered: row.delivered - before.delivered,
-        dropped_queue: row.dropped_queue - before.dropped_queue,
-        dropped_early: less(row.dropped_early, before.dropped_early),
-        dropped_wire: row.dropped_wire - before.dropped_wire,
-        marked: row.marked - before.marked,
-        duplicated: row.duplicated - before.duplicated,
-        corrupted: row.corrupted - before.corrupted,
-        reordered: less(row.reordered, before.reordered),
-        retransmitted_packets: less(row.retransmitted_packets, before.retransmitted_packets),
-        unique_bytes: less(row.unique_bytes, before.unique_bytes),
-        utilisation: row.utilisation.zip(before.utilisation).map(|(all, part)| mean(all, part)),
-        queue_mean_packets: mean(row.queue_mean_packets, before.queue_mean_packets),
-        queue_mean_bytes,
-        queue_mean_delay: row
-            .rate
-            .map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
-        ..row.clone()
-    }
+    since!(LinkRow { row, before }
+        counted {
+            packets_offered, bytes_offered, packets, bytes, data_packets, delivered, dropped_queue,
+            dropped_early, dropped_wire, marked, duplicated, corrupted, reordered, retransmitted_packets,
+            unique_bytes,
+        }
+        kept {
+            run, stack, link, name, from, to, rate, delay, queue_max_packets, queue_max_bytes, queued_at_end,
+            in_flight_at_end,
+        }
+        set {
+            observed: observed,
+            utilisation: row.utilisation.zip(before.utilisation).map(|(all, part)| mean(all, part)),
+            queue_mean_packets: mean(row.queue_mean_packets, before.queue_mean_packets),
+            queue_mean_bytes: queue_mean_bytes,
+            queue_mean_delay: row
+                .rate
+                .map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
+        }
+    )
 }

@@ -4,15 +4,16 @@
 use std::iter::successors;
 
 use ackclock_engine::Transmit;
-use ackclock_policy::{PacketId, Queued};
+use ackclock_policy::PacketId;
 use ackclock_units::{Duration, Ecn, Instant, mostly, seldom};
 
 use super::LinkPlace;
 use crate::endpoint::{Port, WayOut};
 use crate::error::SimError;
 use crate::event::{INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL};
+use crate::fault::Passing;
 use crate::lane::{Arrival, Lane};
-use crate::link::{Delivery, Offer};
+use crate::link::{Carrier, Link};
 use crate::packet::{NIL, Packet, Pool};
 use crate::queue::{Entry, EventQueue};
 use crate::routes::Routes;
@@ -185,27 +186,24 @@ impl Net {
         let route = self.ports[p.from as usize].route;
         let number = self.routes.link(route, p.hop);
         let place = &mut self.links[number as usize];
-        let packet = Queued { id: PacketId(id), bytes: self.pool.bytes_of(p), ecn: p.ecn(), at: self.now };
         if place.link.is_plain() {
             let data = p.is_data();
+            let packet = self.pool.queued(id, p, self.now);
             return match place.link.offer_plain(packet, data) {
-                Some((at, marked)) => self.on_wire(id, number, at, marked),
+                Some((at, marked)) => self.on_plain_wire(id, number, at, marked),
                 None => self.lost.push(id),
             };
         }
-        match place.link.offer(packet, &self.pool.passing(id)) {
-            Offer::Sent(delivery) => return self.served(number, &delivery),
-            Offer::Waits { marked } => {
-                let p = self.pool.get_mut(id);
-                p.set_waits(true);
-                if marked {
-                    p.set_ecn(Ecn::Ce);
-                }
-            }
-            Offer::Refused => self.lost.push(id),
-        }
+        self.carry(id, number);
+    }
+
+    /// Takes a packet over a link with a queue that must be polled, with faults or without a rate.
+    #[inline(never)]
+    fn carry(&mut self, id: u32, number: u32) {
+        let packet = self.pool.queued(id, self.pool.get(id), self.now);
+        OnLink { net: self, number }.carry(packet);
         if !self.links[number as usize].link.tells_at_once() {
-            self.after_service(number);
+            self.poll_later(number);
         }
     }
 
@@ -213,19 +211,12 @@ impl Net {
     #[inline(never)]
     pub(super) fn poll_link(&mut self, number: u32) {
         self.links[number as usize].poll = Instant::FAR_FUTURE;
-        loop {
-            let pool = &self.pool;
-            let delivery = self.links[number as usize].link.poll(self.now, |id| pool.passing(id.0));
-            let Some(delivery) = delivery else { break };
-            self.served(number, &delivery);
-        }
-        self.after_service(number);
+        let now = self.now;
+        OnLink { net: self, number }.serve(now);
+        self.poll_later(number);
     }
 
-    fn after_service(&mut self, number: u32) {
-        while let Some(id) = self.links[number as usize].link.next_dropped() {
-            self.lost.push(id.0);
-        }
+    fn poll_later(&mut self, number: u32) {
         let place = &mut self.links[number as usize];
         if let Some(at) = place.link.next_departure().filter(|at| *at < place.poll) {
             place.poll = at;
@@ -233,38 +224,15 @@ impl Net {
         }
     }
 
-    /// A packet has left a link's queue.
-    #[inline(never)]
-    fn served(&mut self, number: u32, d: &Delivery) {
-        let id = d.id.0;
-        if d.lost {
-            return self.lost.push(id);
-        }
-        if d.corrupt {
-            self.pool.get_mut(id).set_corrupt();
-        }
-        let copy = d.copy_at.map(|at| (self.pool.copy(id), at));
-        self.on_wire(id, number, d.at, d.marked);
-        if let Some((copy, at)) = copy {
-            self.copied.push(self.pool.get(copy).from);
-            self.travel(copy, number, at);
-        }
-    }
-
-    /// Counts a packet onto a link's wire.
+    /// A plain link has taken a packet, which arrives at `at`.
     #[inline(always)]
-    fn on_wire(&mut self, id: u32, number: u32, at: Instant, marked: bool) {
+    fn on_plain_wire(&mut self, id: u32, number: u32, at: Instant, marked: bool) {
         let p = self.pool.get_mut(id);
         if seldom(marked) {
             p.set_ecn(Ecn::Ce);
         }
         if p.len > 0 {
-            let place = &mut self.links[number as usize];
-            if seldom(p.hop < p.seen) {
-                place.repeated += 1;
-            } else {
-                place.unique_bytes += u64::from(p.len);
-            }
+            self.links[number as usize].count(p);
         }
         self.travel(id, number, at);
     }
@@ -334,7 +302,65 @@ impl Net {
     }
 }
 
+/// The network, as packets go over one of its links.
+struct OnLink<'a> {
+    net: &'a mut Net,
+    number: u32,
+}
+
+impl Carrier for OnLink<'_> {
+    fn link(&mut self) -> &mut Link {
+        &mut self.net.links[self.number as usize].link
+    }
+
+    fn passing(&self, id: PacketId) -> Passing {
+        self.net.pool.passing(id.0)
+    }
+
+    fn waits(&mut self, id: PacketId) {
+        self.net.pool.get_mut(id.0).set_waits(true);
+    }
+
+    fn mark(&mut self, id: PacketId) {
+        self.net.pool.get_mut(id.0).set_ecn(Ecn::Ce);
+    }
+
+    fn on_wire(&mut self, id: PacketId, corrupt: bool) {
+        let p = self.net.pool.get_mut(id.0);
+        if corrupt {
+            p.set_corrupt();
+        }
+        if p.len > 0 {
+            self.net.links[self.number as usize].count(p);
+        }
+    }
+
+    fn copy(&mut self, id: PacketId) -> PacketId {
+        let copy = self.net.pool.copy(id.0);
+        self.net.copied.push(self.net.pool.get(copy).from);
+        PacketId(copy)
+    }
+
+    fn arrives(&mut self, id: PacketId, at: Instant) {
+        self.net.travel(id.0, self.number, at);
+    }
+
+    fn lost(&mut self, id: PacketId) {
+        self.net.lost.push(id.0);
+    }
+}
+
 impl LinkPlace {
+    /// Counts the payload of a packet that goes on the wire.
+    #[inline(always)]
+    fn count(&mut self, p: &Packet) {
+        if seldom(p.hop < p.seen) {
+            self.repeated += 1;
+        } else {
+            self.unique_bytes += u64::from(p.len);
+        }
+    }
+
     /// A packet has left the link at its far end.
     #[inline]
     fn leave(&mut self, corrupt: bool) {

@@ -1,4 +1,4 @@
-use ackclock_policy::{Admit, Backlog, PacketScheduler, Policy, QueueDiscipline};
+use ackclock_policy::{Admit, Backlog, Dequeued, PacketScheduler, Policy, QueueDiscipline};
 use ackclock_sim::{Access, LinkSpec, Verdict};
 use ackclock_units::{Duration, Rate, Rng, SeqNumber};
 use ackclock_wire::{Segment, emit_tcp, parse_ip};
@@ -87,8 +87,8 @@ impl QueueDiscipline for Newest {
 }
 
 impl PacketScheduler for Newest {
-    fn dequeue(&mut self, _: Instant, _: &mut Vec<PacketId>) -> Option<Queued> {
-        self.0.take()
+    fn dequeue(&mut self, _: Instant, _: &mut Vec<PacketId>) -> Option<Dequeued> {
+        self.0.take().map(Dequeued::from)
     }
 }
 

@@ -16,7 +16,7 @@ fn at(us: u64) -> Instant {
 }
 
 fn packet(bytes: u32, ecn: Ecn) -> Queued {
-    Queued { id: PacketId(0), bytes, ecn, at: Instant::ZERO }
+    Queued { id: PacketId(0), flow: 0, bytes, ecn, at: Instant::ZERO }
 }
 
 fn close(a: f64, b: f64) {

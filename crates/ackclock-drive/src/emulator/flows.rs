@@ -1,0 +1,49 @@
+//! Flows by number, for queues that tell them apart.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::net::SocketAddr;
+
+/// Source and destination of a packet.
+pub(super) type Ends = (SocketAddr, SocketAddr);
+
+/// Flows that have a number of their own. Later ones share these, so that a flood of ports takes no more
+/// memory.
+const MOST: usize = 65_536;
+
+/// The numbers of one direction's flows.
+#[derive(Default)]
+pub(super) struct Flows {
+    known: HashMap<Ends, u32>,
+}
+
+impl Flows {
+    /// The number of the flow between these ends; 0 for packets without any.
+    pub(super) fn number(&mut self, ends: Option<Ends>) -> u32 {
+        let Some(ends) = ends else { return 0 };
+        if self.known.len() == MOST && !self.known.contains_key(&ends) {
+            return 1 + (self.known.hasher().hash_one(ends) % MOST as u64) as u32;
+        }
+        let next = self.known.len() as u32 + 1;
+        *self.known.entry(ends).or_insert(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_keeps_its_number_and_there_are_not_too_many() {
+        let mut flows = Flows::default();
+        let ends = |n: u32| {
+            let client = SocketAddr::from(([10, 0, (n >> 16) as u8, 1], n as u16));
+            Some((client, SocketAddr::from(([10, 1, 0, 1], 80))))
+        };
+        let back = ends(7).map(|(a, b)| (b, a));
+        assert_eq!([ends(7), ends(8), back, ends(7), None].map(|e| flows.number(e)), [1, 2, 3, 1, 0]);
+        let last = (0..100_000).map(|n| flows.number(ends(n))).max();
+        assert_eq!((last, flows.known.len()), (Some(MOST as u32), MOST));
+        assert_eq!((flows.number(ends(7)), flows.number(ends(99_999))), (1, flows.number(ends(99_999))));
+    }
+}

@@ -1,0 +1,65 @@
+//! The end of a host: in order, because its port is gone, or because of a panic. Whoever waits is told at
+//! once, and whoever comes later.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ackclock_units::Instant;
+
+use super::core::Core;
+use super::ending::Ending;
+use crate::Port;
+
+impl Core {
+    /// The error of every call once the host has ended.
+    pub(super) fn end_error(&self) -> Option<io::Error> {
+        self.ended.as_ref().map(Ending::error)
+    }
+
+    /// The same where not even what has arrived before is given out any more.
+    pub(super) fn broken(&self) -> Option<io::Error> {
+        self.ended.as_ref().filter(|e| e.broken).map(Ending::error)
+    }
+
+    /// Resets everything, and wakes everyone.
+    pub(super) fn abort_all(&mut self, now: Instant, port: &Port, ending: Ending) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.ended = Some(ending);
+        for id in 0..self.entries.len() as u32 {
+            self.operate(now, port, id, |entry| {
+                entry.connection.abort(now);
+                entry.changed.notify_all();
+            });
+        }
+        self.wake_all();
+    }
+
+    /// After a panic: peers are told as far as that still goes, and everyone is woken.
+    pub(super) fn fail(&mut self, now: Instant, port: &Port, ending: Ending) {
+        if self.ended.as_ref().is_some_and(|e| e.broken) {
+            return;
+        }
+        self.ended = Some(ending);
+        for id in 0..self.entries.len() {
+            let Some(mut entry) = self.entries[id].take() else { continue };
+            // The connection that panicked may do so again: then its peer is not told.
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                entry.connection.abort(now);
+                self.transmit(now, port, &mut entry);
+            }));
+            self.entries[id] = Some(entry);
+        }
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        for entry in self.entries.iter().flatten() {
+            entry.changed.notify_all();
+        }
+        for listening in self.listeners.values() {
+            listening.changed.notify_all();
+        }
+    }
+}

@@ -88,10 +88,10 @@ def test_an_earlier_attempt_counts_no_more(tmp_path):
             {"time": pa.array(times, pa.float64()), "connection": pa.array([0] * len(times), pa.uint32())}
         )
 
-    found.take(0, 0, "tcp", empty, part(1.0, 2.0))
-    found.take(0, 1, "tcp", empty, part(1.0))
-    found.take(1, 0, "none", empty, part(7.0))
-    found.take(0, 1, "tcp", empty, part(3.0))
+    found.take(0, 0, "tcp", (empty, part(1.0, 2.0), empty))
+    found.take(0, 1, "tcp", (empty, part(1.0), empty))
+    found.take(1, 0, "none", (empty, part(7.0), empty))
+    found.take(0, 1, "tcp", (empty, part(3.0), empty))
     assert found.table("segments", 0, 1, 0)["time"].to_pylist() == [1.0, 3.0]
     assert found.table("segments", 1, 0, 0)["run"].to_pylist() == ["none"]
     assert found.table("samples", 0, 1, 0) is None

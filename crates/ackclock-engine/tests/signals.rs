@@ -106,7 +106,7 @@ fn play(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
     pipe.ends[0].drain_trace(&mut events);
     let mut tables = EventTables::default();
     events.iter().for_each(|e| tables.record(e));
-    let (_, episodes, _) = tables.finish();
+    let episodes = tables.finish().episodes;
     let s = pipe.ends[0].stats().clone();
     let of = |class| episodes.iter().filter(|e| e.class == class).count() as u32;
     assert_eq!(

@@ -44,7 +44,8 @@ pub struct Result {
     /// One row for each link.
     #[pyo3(get)]
     links: Py<Table>,
-    /// What was traced, for each run: its label, and the tables of samples, episodes and segments. Empty
+    /// What was traced, for each run: its label, and the tables of samples, episodes, segments and
+    /// state. Empty
     /// without a `trace` in the scenario.
     #[pyo3(get)]
     traces: Vec<Trace>,
@@ -88,7 +89,7 @@ pub fn expected_events(
 /// whose handler raises stops the runs, and so does an exception from `progress`.
 ///
 /// `memory` (bytes) and `traced_events` are [`Limits`]; traces that have no room go to
-/// `sink.take(job, attempt, label, samples, segments)`.
+/// `sink.take(job, attempt, label, (samples, segments, state))`.
 #[pyfunction]
 #[pyo3(signature = (text, overrides, name, folder, workers, progress, anywhere = false, memory = None, traced_events = None, sink = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python")]
@@ -160,11 +161,14 @@ impl PythonSink {
 
 impl TraceSink for PythonSink {
     fn take(&self, part: &TracePart<'_>) -> std::result::Result<(), String> {
-        let (samples, segments) =
-            (Table::new(Row::record_batch(part.samples)), Table::new(Row::record_batch(part.segments)));
+        let rows = part.rows;
+        let tables = (
+            Table::new(Row::record_batch(&rows.samples)),
+            Table::new(Row::record_batch(&rows.segments)),
+            Table::new(Row::record_batch(&rows.state)),
+        );
         Python::attach(|py| {
-            let called =
-                self.object.call_method1(py, "take", (part.job, part.attempt, part.label, samples, segments));
+            let called = self.object.call_method1(py, "take", (part.job, part.attempt, part.label, tables));
             called.map(drop).map_err(|e| {
                 let sentence = e.to_string();
                 self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
@@ -212,8 +216,8 @@ impl Result {
     }
 }
 
-/// A run's label, and the tables of samples, episodes and segments.
-type Trace = (String, Py<Table>, Py<Table>, Py<Table>);
+/// A run's label, and the tables of samples, episodes, segments and state.
+type Trace = (String, Py<Table>, Py<Table>, Py<Table>, Py<Table>);
 
 /// The runs that have a trace.
 fn with_trace(results: &Results) -> impl Iterator<Item = usize> {
@@ -232,14 +236,15 @@ fn traces(py: Python<'_>, results: &Results) -> PyResult<Vec<Trace>> {
     for i in with_trace(results) {
         let mut tables = EventTables::default();
         results.events[i].iter().for_each(|e| tables.record(e));
-        let (samples, mut episodes, segments) = tables.finish();
+        let mut rows = tables.finish();
         if let Some(handed_on) = &results.handed_on[i] {
-            episodes.clone_from(&handed_on.episodes);
+            rows.episodes.clone_from(&handed_on.episodes);
         }
-        let samples = Py::new(py, Table::new(Row::record_batch(&samples)))?;
-        let episodes = Py::new(py, Table::new(Row::record_batch(&episodes)))?;
-        let segments = Py::new(py, Table::new(Row::record_batch(&segments)))?;
-        all.push((results.runs[i].label.clone(), samples, episodes, segments));
+        let samples = Py::new(py, Table::new(Row::record_batch(&rows.samples)))?;
+        let episodes = Py::new(py, Table::new(Row::record_batch(&rows.episodes)))?;
+        let segments = Py::new(py, Table::new(Row::record_batch(&rows.segments)))?;
+        let state = Py::new(py, Table::new(Row::record_batch(&rows.state)))?;
+        all.push((results.runs[i].label.clone(), samples, episodes, segments, state));
     }
     Ok(all)
 }

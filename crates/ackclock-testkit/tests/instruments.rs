@@ -21,8 +21,8 @@ fn transfer(
     assert!(events.is_sorted_by_key(|e| e.at), "events come in order of time");
     let mut tables = EventTables::default();
     events.iter().for_each(|e| tables.record(e));
-    let (samples, episodes, segments) = tables.finish();
-    (pipe.connection(0).stats().clone(), samples, episodes, segments)
+    let rows = tables.finish();
+    (pipe.connection(0).stats().clone(), rows.samples, rows.episodes, rows.segments)
 }
 
 #[test]

@@ -112,6 +112,15 @@ pub enum EventKind {
         /// True when it was found spurious.
         spurious: bool,
     },
+    /// A number of a policy's private state changed.
+    State {
+        /// The kind of policy: `estimator`, `recovery` or `window`.
+        policy: &'static str,
+        /// What the policy calls it.
+        name: &'static str,
+        /// Its value from now on.
+        value: f64,
+    },
     /// The connection became established.
     Established,
     /// It ended, orderly or not.
@@ -145,8 +154,10 @@ impl Mask {
     pub const SAMPLES: Self = Self(2);
     /// Timeouts, losses, episodes, opening and closing.
     pub const EPISODES: Self = Self(4);
+    /// The private state of policies.
+    pub const STATE: Self = Self(8);
     /// Everything.
-    pub const ALL: Self = Self(7);
+    pub const ALL: Self = Self(15);
 
     /// True when any group of `other` is recorded.
     pub const fn any(self, other: Self) -> bool {

@@ -23,6 +23,6 @@ pub use event::{Event, EventKind, LossClass, Mask, SendKind};
 pub use json::JsonLines;
 #[cfg(feature = "pcapng")]
 pub use pcapng::Pcapng;
-pub use rows::{EpisodeRow, FlowRow, LinkRow, Outcome, SampleRow, SegmentRow, Side, TABLES};
-pub use sink::{EventTables, Sink};
+pub use rows::{EpisodeRow, FlowRow, LinkRow, Outcome, SampleRow, SegmentRow, Side, StateRow, TABLES};
+pub use sink::{EventTables, Sink, TracedRows};
 pub use table::{Cell, CellValue, Column, ColumnKind, Label, Row, Table};

@@ -70,6 +70,7 @@ pub const TABLES: &[Table] = &[
     SampleRow::TABLE,
     EpisodeRow::TABLE,
     SegmentRow::TABLE,
+    StateRow::TABLE,
     DirectionRow::TABLE,
     RetransmissionRow::TABLE,
     TimeoutRow::TABLE,
@@ -312,6 +313,22 @@ table! {
         retransmissions: u32, "";
         /// True when it turned out that nothing had been lost.
         spurious: bool, "";
+    }
+}
+
+table! {
+    /// A number of a policy's private state, whenever it changed.
+    "state" StateRow {
+        /// When.
+        time: Instant, "s";
+        /// Connection, numbered by the world.
+        connection: u32, "";
+        /// The kind of policy: `estimator`, `recovery` or `window`.
+        policy: &'static str, "";
+        /// What the policy calls it.
+        name: &'static str, "";
+        /// Its value from then on, in the policy's own unit.
+        value: f64, "";
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use ackclock_units::{Bytes, Instant};
 
-use crate::{EpisodeRow, Event, EventKind, SampleRow, SegmentRow, SendKind};
+use crate::{EpisodeRow, Event, EventKind, SampleRow, SegmentRow, SendKind, StateRow};
 
 /// Takes events as they happen. A plain `Vec<Event>` is one, and so is every closure over `&Event`.
 pub trait Sink {
@@ -45,12 +45,38 @@ impl SendKind {
     }
 }
 
-/// Turns events into rows of samples, episodes and segments.
+/// Rows of what was traced of connections.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TracedRows {
+    /// The sender's estimates and windows.
+    pub samples: Vec<SampleRow>,
+    /// Loss episodes.
+    pub episodes: Vec<EpisodeRow>,
+    /// Segments.
+    pub segments: Vec<SegmentRow>,
+    /// Private state of policies.
+    pub state: Vec<StateRow>,
+}
+
+impl TracedRows {
+    /// True when there are none but episodes.
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty() && self.segments.is_empty() && self.state.is_empty()
+    }
+
+    /// In order of time; what happens at one moment is in order of connection, then of recording.
+    fn sort(&mut self) {
+        self.samples.sort_by_key(|r| (r.time, r.connection));
+        self.episodes.sort_by_key(|r| (r.begin, r.connection));
+        self.segments.sort_by_key(|r| (r.time, r.connection));
+        self.state.sort_by_key(|r| (r.time, r.connection));
+    }
+}
+
+/// Turns events into rows.
 #[derive(Debug, Default)]
 pub struct EventTables {
-    samples: Vec<SampleRow>,
-    episodes: Vec<EpisodeRow>,
-    segments: Vec<SegmentRow>,
+    rows: TracedRows,
     connections: BTreeMap<u32, Connection>,
 }
 
@@ -83,7 +109,7 @@ impl Sink for EventTables {
         });
         match event.kind {
             EventKind::Sent { kind, seq, len, ack } => {
-                self.segments.push(SegmentRow {
+                self.rows.segments.push(SegmentRow {
                     time: at,
                     connection,
                     sent: true,
@@ -97,7 +123,7 @@ impl Sink for EventTables {
                 }
             }
             EventKind::Received { seq, len, ack } => {
-                self.segments.push(SegmentRow {
+                self.rows.segments.push(SegmentRow {
                     time: at,
                     connection,
                     sent: false,
@@ -115,7 +141,7 @@ impl Sink for EventTables {
                     rto: Some(rto),
                     ..known.last.clone()
                 };
-                self.samples.push(SampleRow { rtt: Some(rtt), ..known.last.clone() });
+                self.rows.samples.push(SampleRow { rtt: Some(rtt), ..known.last.clone() });
             }
             EventKind::Window { cwnd, ssthresh, pipe } => {
                 let ssthresh = (ssthresh != Bytes::MAX).then_some(ssthresh);
@@ -126,7 +152,7 @@ impl Sink for EventTables {
                     pipe: Some(pipe),
                     ..known.last.clone()
                 };
-                self.samples.push(known.last.clone());
+                self.rows.samples.push(known.last.clone());
             }
             EventKind::Timeout { round, .. } => {
                 let episode = known.episode(at);
@@ -148,8 +174,11 @@ impl Sink for EventTables {
             },
             EventKind::EpisodeEnded { class, spurious } => {
                 if let Some(open) = known.open.take() {
-                    self.episodes.push(EpisodeRow { class, spurious, end: Some(at), ..open });
+                    self.rows.episodes.push(EpisodeRow { class, spurious, end: Some(at), ..open });
                 }
+            }
+            EventKind::State { policy, name, value } => {
+                self.rows.state.push(StateRow { time: at, connection, policy, name, value });
             }
             EventKind::Established | EventKind::Closed { .. } => {}
         }
@@ -157,35 +186,36 @@ impl Sink for EventTables {
 }
 
 impl EventTables {
-    /// Takes the samples and segments of before `at`, in the order of [`EventTables::finish`], so that they
-    /// need not stay in memory. Episodes stay.
-    pub fn take_before(&mut self, at: Instant) -> (Vec<SampleRow>, Vec<SegmentRow>) {
-        let samples = self.samples.partition_point(|r| r.time < at);
-        let segments = self.segments.partition_point(|r| r.time < at);
-        let mut taken = (
-            self.samples.drain(..samples).collect::<Vec<_>>(),
-            self.segments.drain(..segments).collect::<Vec<_>>(),
-        );
-        taken.0.sort_by_key(|r| (r.time, r.connection));
-        taken.1.sort_by_key(|r| (r.time, r.connection));
+    /// Takes the rows of before `at`, in the order of [`EventTables::finish`], so that they need not stay in
+    /// memory. Episodes stay.
+    pub fn take_before(&mut self, at: Instant) -> TracedRows {
+        let rows = &mut self.rows;
+        let samples = rows.samples.partition_point(|r| r.time < at);
+        let segments = rows.segments.partition_point(|r| r.time < at);
+        let state = rows.state.partition_point(|r| r.time < at);
+        let mut taken = TracedRows {
+            samples: rows.samples.drain(..samples).collect(),
+            episodes: Vec::new(),
+            segments: rows.segments.drain(..segments).collect(),
+            state: rows.state.drain(..state).collect(),
+        };
+        taken.sort();
         taken
     }
 
     /// Memory that they hold, bytes, about.
     pub fn held_bytes(&self) -> u64 {
-        let rows = self.samples.capacity() * size_of::<SampleRow>()
-            + self.segments.capacity() * size_of::<SegmentRow>();
-        let episodes = self.episodes.capacity() * size_of::<EpisodeRow>();
+        let rows = self.rows.samples.capacity() * size_of::<SampleRow>()
+            + self.rows.segments.capacity() * size_of::<SegmentRow>()
+            + self.rows.state.capacity() * size_of::<StateRow>();
+        let episodes = self.rows.episodes.capacity() * size_of::<EpisodeRow>();
         (rows + episodes + self.connections.len() * 2 * size_of::<Connection>()) as u64
     }
 
-    /// The rows of samples, episodes and segments, in order of time; what happens at one moment is in order
-    /// of connection, then of recording.
-    pub fn finish(mut self) -> (Vec<SampleRow>, Vec<EpisodeRow>, Vec<SegmentRow>) {
-        self.episodes.extend(self.connections.into_values().filter_map(|c| c.open));
-        self.samples.sort_by_key(|r| (r.time, r.connection));
-        self.episodes.sort_by_key(|r| (r.begin, r.connection));
-        self.segments.sort_by_key(|r| (r.time, r.connection));
-        (self.samples, self.episodes, self.segments)
+    /// The rows, in order of time; what happens at one moment is in order of connection, then of recording.
+    pub fn finish(mut self) -> TracedRows {
+        self.rows.episodes.extend(self.connections.into_values().filter_map(|c| c.open));
+        self.rows.sort();
+        self.rows
     }
 }

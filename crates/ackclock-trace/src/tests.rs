@@ -22,6 +22,7 @@ fn every_column_is_declared_once_and_shown_in_order() {
     check::<SampleRow>();
     check::<EpisodeRow>();
     check::<SegmentRow>();
+    check::<StateRow>();
 }
 
 #[test]
@@ -101,7 +102,8 @@ mod events {
     fn rows(events: &[Event]) -> (Vec<SampleRow>, Vec<EpisodeRow>, Vec<SegmentRow>) {
         let mut tables = EventTables::default();
         events.iter().for_each(|e| tables.record(e));
-        tables.finish()
+        let rows = tables.finish();
+        (rows.samples, rows.episodes, rows.segments)
     }
 
     const LOST: EventKind = EventKind::Lost { range: SeqRange::new(SeqNumber(1), SeqNumber(1001)) };

@@ -24,7 +24,7 @@ from ackclock.results.trace import Trace
 
 SHOWN = 6
 """Flows that a sequence plot shows when it is not told which: there are as many colours."""
-TRACES = ("samples", "episodes", "segments")
+TRACES = ("samples", "episodes", "segments", "state")
 """The tables of a trace."""
 
 
@@ -33,8 +33,8 @@ class Run:
 
     flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario:
     resolved, TOML. stacks: a row of numbers for each stack, which `docs/usage.md` explains. about: title,
-    seeds, version, host and time taken. traces: the tables `samples`, `episodes` and `segments` by name,
-    where the scenario's `trace` asked for them.
+    seeds, version, host and time taken. traces: the tables `samples`, `episodes`, `segments` and `state` by
+    name, where the scenario's `trace` asked for them.
     """
 
     def __init__(
@@ -341,7 +341,7 @@ def load(directory: str | Path) -> Run:
 
 
 def traced(
-    traces: list[tuple[str, Any, Any, Any]],
+    traces: list[tuple[str, Any, Any, Any, Any]],
     handed_on: Sequence[tuple[int, int, int, int]] = (),
     spill: Spill | None = None,
 ) -> dict[str, pa.Table]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ackclock._core import InputError
 
-TABLES = ("samples", "segments")
+TABLES = ("samples", "segments", "state")
 """The tables that are written as they are made. Episodes are few."""
 FIRST_DATAGRAM = 1 << 31
 """The number by which the parts of a trace call the first source of datagrams."""
@@ -43,10 +43,12 @@ class Spill:
         self._total = 0
         self._datagrams: set[int] = set()
 
-    def take(self, job: int, attempt: int, label: str, samples: Any, segments: Any) -> None:
-        """Takes a part of the trace of run number `job`. An earlier attempt at that run counts no more."""
+    def take(self, job: int, attempt: int, label: str, tables: tuple[Any, Any, Any]) -> None:
+        """Takes a part of the trace of run number `job`: its rows of `TABLES`. An earlier attempt at that
+        run counts no more.
+        """
         with self._lock:
-            for name, given in zip(TABLES, (samples, segments), strict=True):
+            for name, given in zip(TABLES, tables, strict=True):
                 table = pa.table(given)
                 if table.num_rows:
                     self._write(

@@ -325,6 +325,7 @@ impl Connection {
         if seldom(self.phase != Phase::Open) {
             self.sender.quota = self.quota_after(info, &v);
         }
+        self.trace_state(now);
         v
     }
 

@@ -21,6 +21,7 @@ mod state;
 mod stateless;
 mod timeout;
 mod timing;
+mod trace;
 mod undo;
 mod usage;
 mod user;
@@ -28,7 +29,7 @@ mod user;
 use std::sync::Arc;
 
 use ackclock_policy::{AckPolicy, Ecn, Phase, RttEstimator, SenderView};
-use ackclock_trace::{Event, EventKind, Mask, SendKind};
+use ackclock_trace::{EventKind, Mask, SendKind};
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange, seldom};
 use ackclock_wire::Segment;
 
@@ -36,6 +37,7 @@ use self::news::News;
 use self::rare::Rare;
 use self::sender::Sender;
 pub use self::state::State;
+use self::trace::Tracer;
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::timer::{Timer, Timers};
 use crate::{AbortReason, AtNeed, Config, ConnectionEvent, Policies, Shortest, Stats};
@@ -72,21 +74,6 @@ struct Unacked {
     bytes: u32,
     segments: u32,
     full_segments: u32,
-}
-
-#[derive(Debug)]
-struct Tracer {
-    mask: Mask,
-    events: Vec<Event>,
-}
-
-impl Tracer {
-    #[cold]
-    fn record(&mut self, group: Mask, now: Instant, kind: impl FnOnce() -> EventKind) {
-        if self.mask.any(group) {
-            self.events.push(Event { at: now, connection: 0, kind: kind() });
-        }
-    }
 }
 
 /// One TCP endpoint.
@@ -277,27 +264,6 @@ impl Connection {
     /// Its estimator.
     pub fn estimator(&self) -> &dyn RttEstimator {
         &*self.estimator
-    }
-
-    /// Chooses what is traced.
-    pub fn set_trace(&mut self, mask: Mask) {
-        self.tracer = (mask != Mask::NONE).then(|| Box::new(Tracer { mask, events: Vec::new() }));
-    }
-
-    /// Moves the recorded events to `out`; the world fills in the connection number.
-    pub fn drain_trace(&mut self, out: &mut Vec<Event>) {
-        if let Some(t) = &mut self.tracer {
-            out.append(&mut t.events);
-        }
-    }
-
-    #[inline]
-    fn trace(&mut self, group: Mask, now: Instant, kind: impl FnOnce() -> EventKind) {
-        if seldom(self.tracer.is_some())
-            && let Some(t) = &mut self.tracer
-        {
-            t.record(group, now, kind);
-        }
     }
 
     /// What its policies see.

@@ -144,6 +144,7 @@ impl Connection {
         self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);
         self.sender.quota = self.sender.policies().recovery.quota(&v);
+        self.trace_state(now);
     }
 
     /// The loss recovery's own deadline.
@@ -166,6 +167,7 @@ impl Connection {
         self.follow_recovery_deadline();
         let v = self.view(now);
         self.sender.quota = self.sender.policies().recovery.quota(&v);
+        self.trace_state(now);
     }
 
     /// New data was sent or acknowledged: the recovery may set a timer beside that of retransmissions.

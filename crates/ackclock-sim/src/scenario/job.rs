@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use ackclock_trace::{EventTables, Sink};
+use ackclock_trace::{EventTables, Sink, TracedRows};
 use ackclock_units::{Duration, Instant};
 
 use super::build;
@@ -175,7 +175,7 @@ impl Trace<'_> {
         let tables = self.tables.get_or_insert_default();
         sim.take_trace().iter().for_each(|e| tables.record(e));
         // What happens at the present moment may not be complete.
-        let (samples, segments) = tables.take_before(sim.progress().now);
+        let rows = tables.take_before(sim.progress().now);
         if tables.held_bytes() > self.most {
             return Err(format!(
                 "what a trace remembers of each flow takes more than {}: trace fewer flows, or allow more \
@@ -183,18 +183,14 @@ impl Trace<'_> {
                 Size(self.most)
             ));
         }
-        self.pass(&samples, &segments)
+        self.pass(&rows)
     }
 
-    fn pass(
-        &self,
-        samples: &[ackclock_trace::SampleRow],
-        segments: &[ackclock_trace::SegmentRow],
-    ) -> std::result::Result<(), String> {
-        let Some(sink) = self.sink.filter(|_| !(samples.is_empty() && segments.is_empty())) else {
+    fn pass(&self, rows: &TracedRows) -> std::result::Result<(), String> {
+        let Some(sink) = self.sink.filter(|_| !rows.is_empty()) else {
             return Ok(());
         };
-        sink.take(&TracePart { job: self.job, attempt: self.attempt, label: &self.label, samples, segments })
+        sink.take(&TracePart { job: self.job, attempt: self.attempt, label: &self.label, rows })
     }
 
     /// Hands the rest on, where the trace was handed on before.
@@ -205,9 +201,9 @@ impl Trace<'_> {
     ) -> std::result::Result<Option<HandedOn>, String> {
         let Some(mut tables) = self.tables.take() else { return Ok(None) };
         rest.iter().for_each(|e| tables.record(e));
-        let (samples, episodes, segments) = tables.finish();
-        self.pass(&samples, &segments)?;
-        Ok(Some(HandedOn { attempt: self.attempt, episodes, first_datagram: 2 * flows }))
+        let rows = tables.finish();
+        self.pass(&rows)?;
+        Ok(Some(HandedOn { attempt: self.attempt, episodes: rows.episodes, first_datagram: 2 * flows }))
     }
 
     fn held_bytes(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! How large a scenario's runs may be, and what takes the trace that memory has no room for.
 
-use ackclock_trace::{LinkRow, SampleRow, SegmentRow};
+use ackclock_trace::{LinkRow, TracedRows};
 
 use super::error::{Result, ScenarioError};
 use super::resolved::Resolved;
@@ -33,10 +33,8 @@ pub struct TracePart<'a> {
     pub attempt: u32,
     /// Its label in the tables.
     pub label: &'a str,
-    /// Rows of the table of samples.
-    pub samples: &'a [SampleRow],
-    /// Rows of the table of segments.
-    pub segments: &'a [SegmentRow],
+    /// Rows of its tables, but for episodes.
+    pub rows: &'a TracedRows,
 }
 
 /// Takes the parts of traces as they are made, from several threads.

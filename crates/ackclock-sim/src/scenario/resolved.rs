@@ -18,6 +18,7 @@ pub(super) const TRACES: &[(&str, Mask)] = &[
     ("packets", Mask::PACKETS),
     ("samples", Mask::SAMPLES),
     ("episodes", Mask::EPISODES),
+    ("state", Mask::STATE),
     ("all", Mask::ALL),
     ("none", Mask::NONE),
 ];

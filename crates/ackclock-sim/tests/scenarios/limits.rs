@@ -149,8 +149,8 @@ impl TraceSink for Kept {
     fn take(&self, part: &TracePart<'_>) -> Result<(), String> {
         let mut kept = self.0.lock().unwrap();
         let (samples, segments) = kept.entry((part.job, part.attempt)).or_default();
-        samples.extend_from_slice(part.samples);
-        segments.extend_from_slice(part.segments);
+        samples.extend_from_slice(&part.rows.samples);
+        segments.extend_from_slice(&part.rows.segments);
         Ok(())
     }
 }
@@ -158,7 +158,8 @@ impl TraceSink for Kept {
 fn tables(results: &Results, run: usize) -> (Vec<SampleRow>, Vec<EpisodeRow>, Vec<SegmentRow>) {
     let mut tables = EventTables::default();
     results.events[run].iter().for_each(|e| tables.record(e));
-    tables.finish()
+    let rows = tables.finish();
+    (rows.samples, rows.episodes, rows.segments)
 }
 
 #[test]

@@ -1,0 +1,86 @@
+//! What is recorded of a connection, where somebody asked for it.
+
+use ackclock_policy::{CongestionControl, LossRecovery, Policy, Probe, Role, RttEstimator};
+use ackclock_trace::{Event, EventKind, Mask};
+use ackclock_units::{Instant, seldom};
+
+use super::Connection;
+
+#[derive(Debug)]
+pub(super) struct Tracer {
+    mask: Mask,
+    events: Vec<Event>,
+    /// The private state of policies, as it was last recorded.
+    state: Vec<(&'static str, &'static str, f64)>,
+}
+
+impl Tracer {
+    /// Records what has changed of a policy's private state.
+    fn record_state(&mut self, now: Instant, policy: &'static str, probe: Probe) {
+        for (name, value) in probe.0 {
+            let known = self.state.iter_mut().find(|(p, n, _)| (*p, *n) == (policy, name));
+            match known {
+                Some((_, _, last)) if last.total_cmp(&value).is_eq() => continue,
+                Some((_, _, last)) => *last = value,
+                None => self.state.push((policy, name, value)),
+            }
+            let kind = EventKind::State { policy, name, value };
+            self.events.push(Event { at: now, connection: 0, kind });
+        }
+    }
+
+    #[cold]
+    fn record(&mut self, group: Mask, now: Instant, kind: impl FnOnce() -> EventKind) {
+        if self.mask.any(group) {
+            self.events.push(Event { at: now, connection: 0, kind: kind() });
+        }
+    }
+}
+
+impl Connection {
+    /// Chooses what is traced.
+    pub fn set_trace(&mut self, mask: Mask) {
+        self.tracer =
+            (mask != Mask::NONE).then(|| Box::new(Tracer { mask, events: Vec::new(), state: Vec::new() }));
+    }
+
+    /// Moves the recorded events to `out`; the world fills in the connection number.
+    pub fn drain_trace(&mut self, out: &mut Vec<Event>) {
+        if let Some(t) = &mut self.tracer {
+            out.append(&mut t.events);
+        }
+    }
+
+    #[inline]
+    pub(super) fn trace(&mut self, group: Mask, now: Instant, kind: impl FnOnce() -> EventKind) {
+        if seldom(self.tracer.is_some())
+            && let Some(t) = &mut self.tracer
+        {
+            t.record(group, now, kind);
+        }
+    }
+
+    /// Records the private state of policies, where that is traced: after an ack, an expiry and a deadline.
+    #[inline]
+    pub(super) fn trace_state(&mut self, now: Instant) {
+        if seldom(self.tracer.is_some()) {
+            self.probe_policies(now);
+        }
+    }
+
+    #[cold]
+    fn probe_policies(&mut self, now: Instant) {
+        let Some(tracer) = self.tracer.as_deref_mut().filter(|t| t.mask.any(Mask::STATE)) else { return };
+        let policies = self.sender.policies();
+        let probed: [(&'static str, &dyn Policy); 3] = [
+            (<dyn RttEstimator>::KIND, &*self.estimator),
+            (<dyn LossRecovery>::KIND, &*policies.recovery),
+            (<dyn CongestionControl>::KIND, &*policies.window),
+        ];
+        for (kind, policy) in probed {
+            let mut probe = Probe::default();
+            policy.probe(&mut probe);
+            tracer.record_state(now, kind, probe);
+        }
+    }
+}

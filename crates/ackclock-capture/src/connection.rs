@@ -43,12 +43,9 @@ pub(crate) struct Flow {
 /// What the capture shows of the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 struct Handshake {
-    /// A SYN without an acknowledgment was seen.
-    opening_seen: bool,
     /// When the first SYN was seen, and the latest.
     syn_at: Option<Instant>,
     last_syn_at: Option<Instant>,
-    syn_ack: bool,
     /// When the latest SYN-ACK was seen, and how long the first one since the latest SYN took.
     syn_ack_at: Option<Instant>,
     answered_in: Option<Duration>,
@@ -56,6 +53,17 @@ struct Handshake {
     took: Option<Duration>,
     /// The same from the last SYN on: a round-trip time.
     round_trip: Option<Duration>,
+}
+
+impl Handshake {
+    /// A SYN without an acknowledgment was seen.
+    fn opening_seen(&self) -> bool {
+        self.syn_at.is_some()
+    }
+
+    fn syn_ack_seen(&self) -> bool {
+        self.syn_ack_at.is_some()
+    }
 }
 
 /// Resets, and what tells those of an earlier connection apart.
@@ -173,7 +181,7 @@ impl Flow {
             }
             return;
         }
-        let opening = s.flags.has(Flags::SYN) || self.handshake.opening_seen;
+        let opening = s.flags.has(Flags::SYN) || self.handshake.opening_seen();
         self.halves.iter_mut().for_each(|h| h.limits.begin(self.start, opening));
         if !self.halves[side].space.lies_below(s) {
             self.halves[1 - side].on_ack(s, seen.at, &mut self.clocks[side]);
@@ -200,7 +208,7 @@ impl Flow {
         if s.flags.has(Flags::SYN) {
             self.on_syn(seen, side);
         } else if side == self.client
-            && self.handshake.syn_ack
+            && self.handshake.syn_ack_seen()
             && self.handshake.took.is_none()
             && s.flags.has(Flags::ACK)
         {
@@ -280,7 +288,6 @@ impl Flow {
 
     fn on_syn(&mut self, seen: &Seen, side: usize) {
         if seen.segment.flags.has(Flags::ACK) {
-            self.handshake.syn_ack = true;
             self.handshake.syn_ack_at = Some(seen.at);
             self.handshake.answered_in =
                 self.handshake.answered_in.or(self.handshake.last_syn_at.map(|at| seen.at.since(at)));
@@ -288,7 +295,6 @@ impl Flow {
             self.halves[side].sent.syn_ack_sent(seen.at);
         } else {
             self.client = side;
-            self.handshake.opening_seen = true;
             self.handshake.syn_at.get_or_insert(seen.at);
             self.handshake.last_syn_at = Some(seen.at);
             self.handshake.answered_in = None;
@@ -313,7 +319,7 @@ impl Flow {
 
     fn standing(&self) -> Standing {
         let answered = self.halves.iter().all(|h| h.out.packets > 0);
-        let opened = self.handshake.opening_seen && !self.handshake.syn_ack;
+        let opened = self.handshake.opening_seen() && !self.handshake.syn_ack_seen();
         match () {
             () if self.resets.seen && opened => Standing::Refused,
             () if self.closed() => Standing::Closed,

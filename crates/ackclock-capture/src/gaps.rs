@@ -1,6 +1,7 @@
 //! A sender's timeouts as its receiver sees them: silences. Two rules: that of B-U1, by time alone, and one
 //! that also looks at what ends the silence.
 
+mod arrival;
 mod by_time;
 mod found;
 mod numbering;
@@ -10,6 +11,8 @@ mod tests;
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 
+use arrival::Earlier;
+pub(crate) use arrival::{Arrival, Content, Ending};
 pub use by_time::{ByTime, LEAST, RATIO, ROUND_TRIPS};
 use found::Found;
 use numbering::Numbering;
@@ -55,82 +58,6 @@ impl GapRule {
 /// The word for a timeout that a retransmission tells of, not a silence.
 pub const SENT_AGAIN: &str = "sent-again";
 
-/// What a packet is to its receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Content {
-    /// No payload.
-    Nothing,
-    /// What comes next.
-    Next,
-    /// What comes next, when a later packet's sequence number has told that it was sent before; `newest`
-    /// where that told of nothing later.
-    Overdue { newest: bool },
-    /// Something beyond what comes next.
-    Beyond,
-    /// What was missing while later data was there already.
-    Missing,
-    /// What was there already; `newest` where nothing later was.
-    Known { newest: bool },
-}
-
-/// A packet from the sender as the rules look at it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    pub at: Instant,
-    pub seq: SeqNumber,
-    pub content: Content,
-    /// A SYN: silences around it are none of these.
-    pub syn: bool,
-    /// Its identification, if it has one, and the packets that it holds, which have one each.
-    pub id: Option<u16>,
-    pub packets: u32,
-    /// Its timestamp, and when it would have come without more delay than the least.
-    pub tsval: Option<u32>,
-    pub due: Option<Instant>,
-    /// The latest of the receiver's timestamps that its sender had heard of.
-    pub tsecr: Option<u32>,
-    /// The round-trip time of the handshake.
-    pub rtt: Duration,
-}
-
-/// What is asked besides of one that may end a silence.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ending {
-    /// A FIN: nothing comes after it.
-    pub fin: bool,
-    /// The tick of the sender's clock.
-    pub tick: Duration,
-    /// By what its sender had heard, no ack that tells of a loss had reached it.
-    pub unprompted: bool,
-    /// How long acks without SACK had been without an answer, where this fills the hole that they told of.
-    pub unanswered: Duration,
-    /// The least round-trip time that was seen, and the most that its sender may hold for it.
-    pub least: Duration,
-    pub smoothed: Duration,
-    /// Whether SACK was agreed on.
-    pub sack: bool,
-}
-
-impl Arrival {
-    /// Time between an earlier packet and this one, by the sender's clock where it tells: a delay on the way
-    /// is no silence, and a retransmission that comes together with what it overtook is sent after one.
-    fn silence(&self, since: &Earlier, tick: Duration) -> Duration {
-        let ticks = self
-            .tsval
-            .zip(since.tsval)
-            .map(|(now, then)| now.wrapping_sub(then))
-            .filter(|ticks| *ticks < 1 << 30);
-        ticks.map_or(self.at.since(since.at), |ticks| tick * u64::from(ticks))
-    }
-}
-
-/// A packet that came before.
-#[derive(Clone, Copy, Debug)]
-struct Earlier {
-    at: Instant,
-    tsval: Option<u32>,
-}
-
 /// The latest packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Latest {
@@ -142,6 +69,8 @@ struct Latest {
     /// The latest with data, and when the one before that came.
     data: Option<Earlier>,
     data_before: Option<Instant>,
+    /// Copies that were sent in the silence before it.
+    copies: u32,
     /// The one after which something that is overdue must have been sent, and whether anything is.
     overdue: Option<Earlier>,
     skipped: bool,
@@ -170,9 +99,8 @@ pub(crate) struct Gaps {
     numbering: Numbering,
     /// The receiver's first data of its own since the latest data.
     asked_at: Option<Instant>,
-    /// The silence right before the latest data, and the copies that were sent in it.
+    /// The silence right before the latest data.
     before: Option<Gap>,
-    copies_before: u32,
     /// Whether its sender was seen to probe where a probe is due, or to do without.
     pub signs: Signs,
     /// What each rule found.
@@ -251,7 +179,7 @@ impl Gaps {
         if a.content != Content::Nothing && !late {
             let found = ending.filter(|_| !a.syn).and_then(|e| self.judge(a, e, before));
             self.before = found.map(|f| f.0);
-            self.copies_before = self.copies(a);
+            self.latest.copies = self.copies(a);
             if self.content.len() < MOST_GAPS {
                 let by_number = a.content == Content::Next;
                 self.content.extend(found.map(|(gap, maybe_probe)| Found { gap, maybe_probe, by_number }));
@@ -357,7 +285,7 @@ impl Gaps {
         let repeated = e.sack && matches!(a.content, Content::Known { .. });
         if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
             let grows = &(silence.as_secs_f64() / before.length.as_secs_f64());
-            if *grows < THRESHOLDS.silence.shorter && tail && self.copies_before == 1 {
+            if *grows < THRESHOLDS.silence.shorter && tail && self.latest.copies == 1 {
                 last.maybe_probe = true;
             } else if THRESHOLDS.backoff.doubled_after_probe.contains(grows) && last.maybe_probe {
                 self.signs.note(false, 2);

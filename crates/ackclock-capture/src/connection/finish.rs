@@ -59,7 +59,7 @@ impl Flow {
             server: self.ends[1 - self.client],
             start: self.start,
             end: self.end,
-            opening_seen: self.handshake.opening_seen,
+            opening_seen: self.handshake.opening_seen(),
             handshake: self.handshake.took,
             standing,
             directions: directions.map(|d| d.0),
@@ -85,7 +85,7 @@ impl Flow {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if !self.handshake.opening_seen && !self.handshake.syn_ack {
+        if !self.handshake.opening_seen() && !self.handshake.syn_ack_seen() {
             notes.push(
                 "the capture begins in the middle of it: window scales and segment sizes are not known"
                     .to_owned(),

@@ -14,9 +14,9 @@ pub(crate) struct Copies {
     twins: [u64; 16],
     /// When the latter were seen.
     seen: [Instant; 16],
-    /// How many there were of either.
-    recent_count: usize,
-    twin_count: usize,
+    /// How many there were of either, modulo 256: the rings' lengths divide that.
+    recent_count: u8,
+    twin_count: u8,
     /// How many of the latest segments with data came twice, and whether the last one has not so far.
     twin_run: u32,
     alone: bool,
@@ -54,8 +54,8 @@ impl Copies {
         if self.recent.iter().fold(false, |found, known| found | (*known == print)) {
             return true;
         }
-        self.recent[self.recent_count % self.recent.len()] = print;
-        self.recent_count += 1;
+        self.recent[usize::from(self.recent_count) % self.recent.len()] = print;
+        self.recent_count = self.recent_count.wrapping_add(1);
         false
     }
 
@@ -81,9 +81,9 @@ impl Copies {
             self.twin_run = if self.alone { 0 } else { self.twin_run };
             self.alone = true;
         }
-        let place = self.twin_count % self.twins.len();
+        let place = usize::from(self.twin_count) % self.twins.len();
         (self.twins[place], self.seen[place]) = (print, seen.at);
-        self.twin_count += 1;
+        self.twin_count = self.twin_count.wrapping_add(1);
         false
     }
 
@@ -95,7 +95,7 @@ impl Copies {
         let within = if self.doubled { THRESHOLDS.copies.doubled } else { THRESHOLDS.copies.perhaps_doubled };
         let n = self.twins.len();
         (1..=n)
-            .map(|back| (self.twin_count + n - back) % n)
+            .map(|back| (usize::from(self.twin_count) + n - back) % n)
             .find(|i| self.twins[*i] == print && at.since(self.seen[*i]) < within)
     }
 }

@@ -63,7 +63,7 @@ impl Link {
     pub fn queued(&mut self, now: Instant) -> Backlog {
         let waiting = self.backlog(now);
         let served = match self.in_service {
-            Some((served, _)) => Some(served.packet.bytes),
+            Some((p, _)) => Some(p.bytes),
             None => (self.fifo && self.free_at > now).then_some(self.ahead.serving.bytes()),
         };
         Backlog {

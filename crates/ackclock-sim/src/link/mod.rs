@@ -10,7 +10,7 @@ mod counters;
 mod fifo;
 mod scheduled;
 
-use ackclock_policy::{Dequeued, PacketId, QueueDiscipline, Queued};
+use ackclock_policy::{PacketId, QueueDiscipline, Queued};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 pub use self::carrier::Carrier;
@@ -98,7 +98,9 @@ pub struct Link {
     /// First in, first out: the queue as seen ahead of time.
     ahead: Ahead,
     /// Any other queue: the packet in service.
-    in_service: Option<(Dequeued, Instant)>,
+    in_service: Option<(Queued, Instant)>,
+    /// The queue marked the packet in service as it left.
+    marked: bool,
     /// Any other queue: packets that it pushed out or shed, to be fetched.
     dropped: Vec<PacketId>,
     changed_at: Instant,
@@ -124,6 +126,7 @@ impl Link {
             free_at: Instant::ZERO,
             ahead: Ahead::default(),
             in_service: None,
+            marked: false,
             dropped: Vec::new(),
             changed_at: Instant::ZERO,
             known: [(0, Duration::ZERO); 2],

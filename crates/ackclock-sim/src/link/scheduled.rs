@@ -1,6 +1,6 @@
 //! A link whose queue chooses what goes next: it is polled when the packet in service has left.
 
-use ackclock_policy::{Admit, Dequeued, PacketId, Queued};
+use ackclock_policy::{Admit, PacketId, Queued};
 use ackclock_units::Instant;
 
 use super::{Delivery, Link, Offer};
@@ -50,7 +50,8 @@ impl Link {
             self.counters.queue_drops += shed;
             self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
         }
-        self.in_service = next.map(|d| (d, now + self.time_to_send(d.packet.bytes)));
+        self.marked = next.is_some_and(|d| d.marked);
+        self.in_service = next.map(|d| (d.packet, now + self.time_to_send(d.packet.bytes)));
         if let Some((_, departs)) = self.in_service {
             self.counters.busy += departs.since(now);
         }
@@ -64,15 +65,15 @@ impl Link {
 
     /// The packet that the next call of [`Link::poll`] with `now` returns.
     pub fn served_by(&self, now: Instant) -> Option<PacketId> {
-        self.in_service.filter(|(_, departs)| *departs <= now).map(|(served, _)| served.packet.id)
+        self.in_service.filter(|(_, departs)| *departs <= now).map(|(packet, _)| packet.id)
     }
 
     /// The next packet that has left by `now`, if any; the one after it goes into service at that moment.
     /// `about` looks a packet up. Call until `None`. Packets that a queue dropped meanwhile are told by
     /// [`Link::next_dropped`].
     pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> Passing) -> Option<Delivery> {
-        let (Dequeued { packet, marked }, departs) =
-            self.in_service.filter(|(_, departs)| *departs <= now)?;
+        let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
+        let marked = self.marked;
         self.free_at = departs;
         self.serve(departs);
         Some(self.leave(packet, &about(packet.id), departs, marked))

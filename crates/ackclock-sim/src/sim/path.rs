@@ -186,7 +186,7 @@ impl Net {
         let route = self.ports[p.from as usize].route;
         let number = self.routes.link(route, p.hop);
         let place = &mut self.links[number as usize];
-        if place.link.is_plain() {
+        if mostly(place.link.is_plain()) {
             let data = p.is_data();
             let packet = self.pool.queued(id, p, self.now);
             return match place.link.offer_plain(packet, data) {
@@ -198,6 +198,7 @@ impl Net {
     }
 
     /// Takes a packet over a link with a queue that must be polled, with faults or without a rate.
+    #[cold]
     #[inline(never)]
     fn carry(&mut self, id: u32, number: u32) {
         let packet = self.pool.queued(id, self.pool.get(id), self.now);

@@ -36,12 +36,35 @@ pub(crate) struct Packet {
     place_high: u16,
     pub(crate) len: u16,
     window: u16,
-    pub(crate) flags: Flags,
+    pub(crate) flags: KeptFlags,
     bits: u8,
     /// Links of its route that it has left behind (or is on the way of).
     pub(crate) hop: u8,
     /// Links that an earlier copy of its payload has passed: a later pass repeats bytes.
     pub(crate) seen: u8,
+}
+
+/// Flags in a byte: no endpoint here sends URG (RFC 6093), so AE has its place.
+#[derive(Clone, Copy)]
+pub(crate) struct KeptFlags(u8);
+
+impl KeptFlags {
+    #[inline]
+    fn of(flags: Flags) -> Self {
+        let kept = flags.0 as u8 & !(Flags::URG.0 as u8);
+        Self(if seldom(flags.any(Flags::AE)) { kept | Flags::URG.0 as u8 } else { kept })
+    }
+
+    #[inline]
+    fn all(self) -> Flags {
+        let kept = u16::from(self.0);
+        if seldom(kept & Flags::URG.0 != 0) { Flags(kept & !Flags::URG.0 | Flags::AE.0) } else { Flags(kept) }
+    }
+
+    /// True when any flag of `other` is set.
+    pub(crate) fn any(self, other: Flags) -> bool {
+        self.all().any(other)
+    }
 }
 
 const ECN: u8 = 3;
@@ -72,7 +95,7 @@ impl Packet {
         place_high: 0,
         len: 0,
         window: 0,
-        flags: Flags(0),
+        flags: KeptFlags(0),
         bits: 0,
         hop: 0,
         seen: 0,
@@ -169,7 +192,7 @@ impl Packet {
         if self.is_datagram() {
             return Kind::Datagram;
         }
-        match self.flags {
+        match self.flags.all() {
             f if f.any(Flags::SYN) => Kind::Syn,
             _ if self.len > 0 => Kind::Data,
             f if f.any(Flags::RST) => Kind::Reset,
@@ -177,6 +200,12 @@ impl Packet {
             _ => Kind::Ack,
         }
     }
+}
+
+/// True for timestamps, or accurate ECN feedback.
+#[inline]
+fn has_more(options: &Options) -> bool {
+    options.timestamps.is_some() | options.accecn.is_some()
 }
 
 /// All packets of a run.
@@ -231,7 +260,7 @@ impl Pool {
     pub(crate) fn segment(&mut self, from: u32, t: &Transmit, retransmission: bool, seen: u8) -> u32 {
         let s = &t.segment;
         let (mut more, mut bits) = (s.ack.0, 0);
-        if seldom(s.flags.any(Flags::SYN) || !s.options.sack.is_empty() || s.options.timestamps.is_some()) {
+        if seldom(s.flags.any(Flags::SYN) || !s.options.sack.is_empty() || has_more(&s.options)) {
             (more, bits) = self.keep_options(s);
         }
         if seldom(retransmission) {
@@ -247,7 +276,7 @@ impl Pool {
             // `mss` is at most 65,495 (`ackclock_engine::OPTIONS`).
             len: s.len as u16,
             window: s.window,
-            flags: s.flags,
+            flags: KeptFlags::of(s.flags),
             bits,
             seen,
             ..Packet::FREE
@@ -260,7 +289,9 @@ impl Pool {
     #[inline(never)]
     fn keep_options(&mut self, s: &Segment) -> (u32, u8) {
         match s.options.timestamps {
-            _ if s.flags.any(Flags::SYN) => (self.options.keep(s.ack, s.options), OPTIONS),
+            _ if s.flags.any(Flags::SYN) || s.options.accecn.is_some() => {
+                (self.options.keep(s.ack, s.options), OPTIONS)
+            }
             None => (self.blocks.keep(s.ack, s.options.sack), BLOCKS),
             Some(timestamps) if s.options.sack.is_empty() => {
                 (self.timestamps.keep(s.ack, timestamps), TIMESTAMPS)
@@ -345,7 +376,7 @@ impl Pool {
             ack: SeqNumber(p.more),
             len: u32::from(p.len),
             window: p.window,
-            flags: p.flags,
+            flags: p.flags.all(),
             urgent: 0,
             options,
         };

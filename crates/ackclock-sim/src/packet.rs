@@ -1,5 +1,6 @@
 //! Packets in flight: 36 bytes each, recycled.
 
+mod flags;
 mod room;
 
 use std::hint::black_box;
@@ -8,6 +9,7 @@ use ackclock_engine::Transmit;
 use ackclock_units::{Ecn, Instant, SeqNumber, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
+use self::flags::KeptFlags;
 use crate::fault::{Kind, Passing};
 use crate::slab::Slab;
 
@@ -44,29 +46,6 @@ pub(crate) struct Packet {
     pub(crate) seen: u8,
 }
 
-/// Flags in a byte: no endpoint here sends URG (RFC 6093), so AE has its place.
-#[derive(Clone, Copy)]
-pub(crate) struct KeptFlags(u8);
-
-impl KeptFlags {
-    #[inline]
-    fn of(flags: Flags) -> Self {
-        let kept = flags.0 as u8 & !(Flags::URG.0 as u8);
-        Self(if seldom(flags.any(Flags::AE)) { kept | Flags::URG.0 as u8 } else { kept })
-    }
-
-    #[inline]
-    fn all(self) -> Flags {
-        let kept = u16::from(self.0);
-        if seldom(kept & Flags::URG.0 != 0) { Flags(kept & !Flags::URG.0 | Flags::AE.0) } else { Flags(kept) }
-    }
-
-    /// True when any flag of `other` is set.
-    pub(crate) fn any(self, other: Flags) -> bool {
-        self.all().any(other)
-    }
-}
-
 const ECN: u8 = 3;
 const RETRANSMISSION: u8 = 1 << 2;
 const CORRUPT: u8 = 1 << 3;
@@ -95,7 +74,7 @@ impl Packet {
         place_high: 0,
         len: 0,
         window: 0,
-        flags: KeptFlags(0),
+        flags: KeptFlags::NONE,
         bits: 0,
         hop: 0,
         seen: 0,

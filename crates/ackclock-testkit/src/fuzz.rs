@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
 
-use ackclock_engine::{Config, Connection, ConnectionEvent, State, Transmit};
+use ackclock_engine::{Config, Connection, ConnectionEvent, EcnFeedback, State, Transmit};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{
     AccEcn, Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness,
@@ -145,6 +145,7 @@ struct Start {
     timestamps: bool,
     sack: bool,
     ecn: bool,
+    feedback: u8,
     scaling: bool,
     nagle: bool,
     mss: u16,
@@ -197,6 +198,11 @@ impl Pair {
             c.timestamps = start.timestamps;
             c.sack = start.sack;
             c.ecn = start.ecn;
+            c.ecn_feedback = match start.feedback % 4 {
+                0 => EcnFeedback::Rfc3168,
+                1 => EcnFeedback::Dctcp,
+                _ => EcnFeedback::Accurate,
+            };
             c.window_scaling = start.scaling;
             c.nagle = start.nagle;
             c.mss = u32::from(start.mss.clamp(64, 9000));

@@ -184,7 +184,7 @@ fn noise_is_survived_and_a_connection_in_the_middle_of_it_too() {
                 let s = Segment {
                     seq,
                     ack: next.ack + (1 << 30),
-                    flags: Flags(rng.next_u64() as u8),
+                    flags: Flags(rng.next_u64() as u16 & Flags::ALL.0),
                     window: rng.next_u64() as u16,
                     options,
                     ..next
@@ -198,7 +198,7 @@ fn noise_is_survived_and_a_connection_in_the_middle_of_it_too() {
                 let s = Segment {
                     seq,
                     ack,
-                    flags: Flags(rng.next_u64() as u8),
+                    flags: Flags(rng.next_u64() as u16 & Flags::ALL.0),
                     window: rng.next_u64() as u16,
                     ..Segment::default()
                 };

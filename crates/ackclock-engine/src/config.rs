@@ -28,6 +28,17 @@ pub enum IdleSince {
     Receive,
 }
 
+/// What the receiver tells the sender of marks, where ECN is in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EcnFeedback {
+    /// That there was one, until the sender has heard (RFC 3168 §6.1.3).
+    Rfc3168,
+    /// How the last packet arrived (RFC 8257 §3.2).
+    Dctcp,
+    /// How many there were (RFC 9768), if the peer knows how to.
+    Accurate,
+}
+
 /// A connection's options, the policies aside.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
@@ -51,6 +62,8 @@ pub struct Config {
     pub sack: bool,
     /// Offer and accept ECN (RFC 3168).
     pub ecn: bool,
+    /// What is fed back of marks.
+    pub ecn_feedback: EcnFeedback,
     /// Nagle's algorithm (RFC 9293 §3.7.4).
     pub nagle: bool,
     /// Retransmissions of a SYN or SYN-ACK before giving up.
@@ -109,6 +122,13 @@ pub const OPTIONS: &[Param] = &[
     Param::flag("timestamps", false, "offer timestamps (RFC 7323)"),
     Param::flag("sack", true, "offer selective acknowledgments (RFC 2018)"),
     Param::flag("ecn", false, "offer explicit congestion notification (RFC 3168)"),
+    Param::choice(
+        "ecn_feedback",
+        "rfc3168",
+        &["rfc3168", "dctcp", "accurate"],
+        "what a receiver reports of marks: one until the sender has heard of it (RFC 3168), how the last \
+         packet arrived (DCTCP, RFC 8257), or how many there were (RFC 9768)",
+    ),
     Param::flag("nagle", true, "hold small segments while data is unacknowledged (RFC 9293 3.7.4)"),
     Param::count(
         "syn_retries",
@@ -204,6 +224,11 @@ impl Config {
             timestamps: p.flag("timestamps"),
             sack: p.flag("sack"),
             ecn: p.flag("ecn"),
+            ecn_feedback: match p.choice("ecn_feedback") {
+                "dctcp" => EcnFeedback::Dctcp,
+                "accurate" => EcnFeedback::Accurate,
+                _ => EcnFeedback::Rfc3168,
+            },
             nagle: p.flag("nagle"),
             syn_retries: p.count("syn_retries") as u32,
             time_wait: p.duration("time_wait"),

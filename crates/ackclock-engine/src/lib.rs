@@ -17,7 +17,7 @@ mod stats;
 mod timer;
 mod user;
 
-pub use config::{Config, IdleAfter, IdleSince, MIN_PMTU, OPTIONS, RttSampling};
+pub use config::{Config, EcnFeedback, IdleAfter, IdleSince, MIN_PMTU, OPTIONS, RttSampling};
 pub use connection::{Connection, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
 pub use pacing::Pacer;

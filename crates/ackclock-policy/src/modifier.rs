@@ -184,6 +184,16 @@ pub const MODIFIERS: &[Modifier] = &[
     plain("no-sack", "does not offer SACK", &[("sack", "false")]),
     plain("timestamps", "offers timestamps", &[("timestamps", "true")]),
     plain("ecn", "offers ECN", &[("ecn", "true")]),
+    plain(
+        "dctcp-feedback",
+        "offers ECN; as a receiver, says with every ack whether the last packet was marked (RFC 8257 3.2)",
+        &[("ecn", "true"), ("ecn_feedback", "dctcp")],
+    ),
+    plain(
+        "accecn",
+        "offers accurate ECN feedback: the receiver counts marks (RFC 9768)",
+        &[("ecn", "true"), ("ecn_feedback", "accurate")],
+    ),
     plain("no-nagle", "sends small segments at once", &[("nagle", "false")]),
     with("mss", "mss(1000B)", "largest segment", &[], &["mss"]),
     with(

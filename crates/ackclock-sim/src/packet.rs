@@ -1,5 +1,6 @@
 //! Packets in flight: 36 bytes each, recycled.
 
+mod flags;
 mod room;
 
 use std::hint::black_box;
@@ -9,6 +10,7 @@ use ackclock_policy::{PacketId, Queued};
 use ackclock_units::{Ecn, Instant, SeqNumber, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
+use self::flags::KeptFlags;
 use crate::fault::{Kind, Passing};
 use crate::slab::Slab;
 
@@ -37,7 +39,7 @@ pub(crate) struct Packet {
     place_high: u16,
     pub(crate) len: u16,
     window: u16,
-    pub(crate) flags: Flags,
+    pub(crate) flags: KeptFlags,
     bits: u8,
     /// Links of its route that it has left behind (or is on the way of).
     pub(crate) hop: u8,
@@ -73,7 +75,7 @@ impl Packet {
         place_high: 0,
         len: 0,
         window: 0,
-        flags: Flags(0),
+        flags: KeptFlags::NONE,
         bits: 0,
         hop: 0,
         seen: 0,
@@ -170,7 +172,7 @@ impl Packet {
         if self.is_datagram() {
             return Kind::Datagram;
         }
-        match self.flags {
+        match self.flags.all() {
             f if f.any(Flags::SYN) => Kind::Syn,
             _ if self.len > 0 => Kind::Data,
             f if f.any(Flags::RST) => Kind::Reset,
@@ -178,6 +180,12 @@ impl Packet {
             _ => Kind::Ack,
         }
     }
+}
+
+/// True for timestamps, or accurate ECN feedback.
+#[inline]
+fn has_more(options: &Options) -> bool {
+    options.timestamps.is_some() | options.accecn.is_some()
 }
 
 /// All packets of a run.
@@ -232,7 +240,7 @@ impl Pool {
     pub(crate) fn segment(&mut self, from: u32, t: &Transmit, retransmission: bool, seen: u8) -> u32 {
         let s = &t.segment;
         let (mut more, mut bits) = (s.ack.0, 0);
-        if seldom(s.flags.any(Flags::SYN) || !s.options.sack.is_empty() || s.options.timestamps.is_some()) {
+        if seldom(s.flags.any(Flags::SYN) || !s.options.sack.is_empty() || has_more(&s.options)) {
             (more, bits) = self.keep_options(s);
         }
         if seldom(retransmission) {
@@ -248,7 +256,7 @@ impl Pool {
             // `mss` is at most 65,495 (`ackclock_engine::OPTIONS`).
             len: s.len as u16,
             window: s.window,
-            flags: s.flags,
+            flags: KeptFlags::of(s.flags),
             bits,
             seen,
             ..Packet::FREE
@@ -261,7 +269,9 @@ impl Pool {
     #[inline(never)]
     fn keep_options(&mut self, s: &Segment) -> (u32, u8) {
         match s.options.timestamps {
-            _ if s.flags.any(Flags::SYN) => (self.options.keep(s.ack, s.options), OPTIONS),
+            _ if s.flags.any(Flags::SYN) || s.options.accecn.is_some() => {
+                (self.options.keep(s.ack, s.options), OPTIONS)
+            }
             None => (self.blocks.keep(s.ack, s.options.sack), BLOCKS),
             Some(timestamps) if s.options.sack.is_empty() => {
                 (self.timestamps.keep(s.ack, timestamps), TIMESTAMPS)
@@ -352,7 +362,7 @@ impl Pool {
             ack: SeqNumber(p.more),
             len: u32::from(p.len),
             window: p.window,
-            flags: p.flags,
+            flags: p.flags.all(),
             urgent: 0,
             options,
         };

@@ -3,11 +3,11 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
 
-use ackclock_engine::{Config, Connection, ConnectionEvent, State, Transmit};
+use ackclock_engine::{Config, Connection, ConnectionEvent, EcnFeedback, State, Transmit};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{
-    Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps,
-    Transport, emit_options, emit_tcp, parse_icmp_error, parse_ip, parse_ip_as, parse_options,
+    AccEcn, Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness,
+    Timestamps, Transport, emit_options, emit_tcp, parse_icmp_error, parse_ip, parse_ip_as, parse_options,
 };
 use arbitrary::{Arbitrary, Unstructured};
 
@@ -92,6 +92,7 @@ fn far(sixteenths: u8, more: i8) -> u32 {
 #[derive(Clone, Copy, Debug, Arbitrary)]
 struct Throw {
     flags: u8,
+    ae: bool,
     ack_too: bool,
     seq: Near,
     ack: Near,
@@ -102,6 +103,7 @@ struct Throw {
     sack_permitted: bool,
     timestamps: Option<(i32, i32)>,
     sack: [Option<(Near, Distance)>; 4],
+    accecn: Option<(bool, u8, [u32; 3])>,
     ecn: u8,
 }
 
@@ -143,6 +145,7 @@ struct Start {
     timestamps: bool,
     sack: bool,
     ecn: bool,
+    feedback: u8,
     scaling: bool,
     nagle: bool,
     mss: u16,
@@ -195,6 +198,11 @@ impl Pair {
             c.timestamps = start.timestamps;
             c.sack = start.sack;
             c.ecn = start.ecn;
+            c.ecn_feedback = match start.feedback % 4 {
+                0 => EcnFeedback::Rfc3168,
+                1 => EcnFeedback::Dctcp,
+                _ => EcnFeedback::Accurate,
+            };
             c.window_scaling = start.scaling;
             c.nagle = start.nagle;
             c.mss = u32::from(start.mss.clamp(64, 9000));
@@ -238,7 +246,8 @@ impl Pair {
                 let syn = matches!(self.real.state(), State::Listen | State::SynSent);
                 let flags = if syn { Flags::SYN } else { Flags::default() };
                 self.throw(Throw {
-                    flags: flags.0,
+                    flags: flags.0 as u8,
+                    ae: false,
                     ack_too: self.real.state() != State::Listen,
                     seq: Near::Expected,
                     ack: Near::SndNxt(0),
@@ -249,6 +258,7 @@ impl Pair {
                     sack_permitted: syn,
                     timestamps: if syn { Some((0, 0)) } else { timestamps },
                     sack: [None; 4],
+                    accecn: None,
                     ecn: 0,
                 });
             }
@@ -315,7 +325,8 @@ impl Pair {
     }
 
     fn throw(&mut self, t: Throw) {
-        let flags = Flags(t.flags) | if t.ack_too { Flags::ACK } else { Flags::default() };
+        let flag = |set, flag| if set { flag } else { Flags::default() };
+        let flags = Flags(t.flags.into()) | flag(t.ae, Flags::AE) | flag(t.ack_too, Flags::ACK);
         let opening = matches!(self.real.state(), State::Listen | State::SynSent);
         // The pattern is counted from one initial number of the peer.
         let seq = if opening { PEER } else { self.number(t.seq) };
@@ -331,8 +342,18 @@ impl Pair {
         if let Some((val, _)) = t.timestamps {
             self.tsval = self.tsval.wrapping_add(u32::from(val.clamp(0, 1000) as u16));
         }
-        let options =
-            Options { mss: t.mss, window_scale: t.scale, sack_permitted: t.sack_permitted, timestamps, sack };
+        let accecn = t.accecn.map(|(order, len, counters)| {
+            let kind = if order { AccEcn::ORDER_1 } else { AccEcn::ORDER_0 };
+            AccEcn::new(kind, &counters[..usize::from(len % 4)])
+        });
+        let options = Options {
+            mss: t.mss,
+            window_scale: t.scale,
+            sack_permitted: t.sack_permitted,
+            timestamps,
+            sack,
+            accecn,
+        };
         let segment = Segment {
             seq,
             ack: self.number(t.ack),

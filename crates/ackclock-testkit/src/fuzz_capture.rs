@@ -100,7 +100,7 @@ pub fn conversation(data: &[u8]) {
         });
         let (mss, window_scale, sack_permitted) =
             line.opening.map_or((None, None, false), |(m, w, s)| (Some(m), Some(w), s));
-        let options = Options { mss, window_scale, sack_permitted, timestamps, sack };
+        let options = Options { mss, window_scale, sack_permitted, timestamps, sack, accecn: None };
         let seq = line.seq.from(next[side]);
         let ack = line.ack.from(next[1 - side]);
         let segment = Segment {
@@ -108,7 +108,7 @@ pub fn conversation(data: &[u8]) {
             ack: SeqNumber(ack),
             len: line.len.into(),
             window: line.window,
-            flags: Flags(line.flags),
+            flags: Flags(line.flags.into()),
             urgent: 0,
             options,
         };

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ackclock_units::{Ecn, SeqNumber, SeqRange};
-use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
+use ackclock_wire::{AccEcn, Flags, Options, SackBlocks, Segment, Timestamps};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -24,24 +24,39 @@ pub fn sack_blocks(most: usize) -> impl Strategy<Value = SackBlocks> + Clone {
     })
 }
 
+/// Any option of accurate ECN feedback.
+pub fn accecn() -> impl Strategy<Value = AccEcn> + Clone {
+    (any::<bool>(), vec(any::<u32>(), 0..=3)).prop_map(|(order, counters)| {
+        AccEcn::new(if order { AccEcn::ORDER_1 } else { AccEcn::ORDER_0 }, &counters)
+    })
+}
+
 /// Any options that fit into a header.
 pub fn options() -> impl Strategy<Value = Options> + Clone {
     let timestamps = any::<(u32, u32)>().prop_map(|(tsval, tsecr)| Timestamps { tsval, tsecr });
-    (option::of(any::<u16>()), option::of(any::<u8>()), any::<bool>(), option::of(timestamps), sack_blocks(4))
-        .prop_map(|(mss, window_scale, sack_permitted, timestamps, sack)| Options {
+    (
+        option::of(any::<u16>()),
+        option::of(any::<u8>()),
+        any::<bool>(),
+        option::of(timestamps),
+        sack_blocks(4),
+        option::of(accecn()),
+    )
+        .prop_map(|(mss, window_scale, sack_permitted, timestamps, sack, accecn)| Options {
             mss,
             window_scale,
             sack_permitted,
             timestamps,
             sack,
+            accecn,
         })
         .prop_filter("fits into 40 bytes", |o| o.wire_len() <= 40)
 }
 
 /// Any segment that can be written, with up to `max_len` bytes of payload.
 pub fn segment(max_len: u32) -> impl Strategy<Value = Segment> + Clone {
-    (seq_number(), seq_number(), 0..=max_len, any::<u16>(), any::<u8>(), any::<u16>(), options()).prop_map(
-        |(seq, ack, len, window, flags, urgent, options)| Segment {
+    (seq_number(), seq_number(), 0..=max_len, any::<u16>(), 0..=Flags::ALL.0, any::<u16>(), options())
+        .prop_map(|(seq, ack, len, window, flags, urgent, options)| Segment {
             seq,
             ack,
             len,
@@ -49,8 +64,7 @@ pub fn segment(max_len: u32) -> impl Strategy<Value = Segment> + Clone {
             flags: Flags(flags),
             urgent,
             options,
-        },
-    )
+        })
 }
 
 /// Two endpoints of one family, IPv4 or IPv6.

@@ -1,6 +1,6 @@
 use ackclock_engine::Transmit;
 use ackclock_units::{Ecn, SeqNumber, SeqRange};
-use ackclock_wire::{Flags, Options, Segment, Timestamps};
+use ackclock_wire::{AccEcn, Flags, Options, Segment, Timestamps};
 
 /// Initial sequence number of the connection under test.
 pub const OURS: u32 = 1_000;
@@ -24,10 +24,11 @@ pub struct Seg {
     sack: Option<[(u32, u32); 4]>,
     sack_len: usize,
     ecn: Option<Ecn>,
+    accecn: Option<Option<AccEcn>>,
 }
 
 /// A segment with these flags, written as tcpdump writes them: `S` SYN, `F` FIN, `R` RST, `P` PSH, `.` ACK,
-/// `E` ECE, `W` CWR.
+/// `E` ECE, `W` CWR; `A` is AE.
 pub fn seg(flags: &str) -> Seg {
     let mut all = Flags::default();
     for letter in flags.chars() {
@@ -39,7 +40,8 @@ pub fn seg(flags: &str) -> Seg {
             '.' => Flags::ACK,
             'E' => Flags::ECE,
             'W' => Flags::CWR,
-            other => panic!("`{other}` is not a flag: S F R P . E W"),
+            'A' => Flags::AE,
+            other => panic!("`{other}` is not a flag: S F R P . E W A"),
         };
     }
     Seg { flags: all, ..Seg::default() }
@@ -132,6 +134,18 @@ impl Seg {
         self
     }
 
+    /// Accurate ECN feedback: bytes that arrived as ECT(0), CE and ECT(1), as many of them as are given.
+    pub fn accecn(mut self, counters: &[u32]) -> Self {
+        self.accecn = Some(Some(AccEcn::new(AccEcn::ORDER_0, counters)));
+        self
+    }
+
+    /// Without accurate ECN feedback in the options.
+    pub const fn no_accecn(mut self) -> Self {
+        self.accecn = Some(None);
+        self
+    }
+
     /// As the peer sends it: what is not given is the first number possible, an acknowledgment of our SYN, or
     /// a window of 65,535.
     pub(crate) fn injected(&self) -> Segment {
@@ -142,6 +156,7 @@ impl Seg {
             timestamps: self
                 .timestamps
                 .map(|(val, ecr)| Timestamps { tsval: val.unwrap_or(0), tsecr: ecr.unwrap_or(0) }),
+            accecn: self.accecn.flatten(),
             ..Options::default()
         };
         for (start, end) in self.blocks() {
@@ -216,6 +231,7 @@ impl Seg {
                 .collect::<Vec<_>>();
             compare("sack", Some(format!("{expected:?}")), format!("{got:?}"));
         }
+        compare("accecn", self.accecn.map(|o| format!("{o:?}")), format!("{:?}", s.options.accecn));
         compare("ecn", self.ecn.map(|e| format!("{e:?}")), format!("{:?}", sent.ecn));
         wrong
     }

@@ -1,7 +1,7 @@
 //! The law of the engine: whatever the path does, every byte arrives exactly once and in order, or the
 //! connection says that it failed.
 
-use ackclock_engine::{AbortReason, RttSampling, State};
+use ackclock_engine::{AbortReason, EcnFeedback, RttSampling, State};
 use ackclock_testkit::pipe::{Closing, Path, Pipe, Plan, Reading, Script};
 use ackclock_testkit::{Setup, choose};
 use ackclock_units::{Duration, Instant, Rate, Rng};
@@ -62,6 +62,11 @@ fn options(setup: &Setup, rng: &mut Rng) -> Setup {
         c.syn_retries = 20;
         c.time_wait = Duration::from_secs(1 + rng.below(60));
         c.rtt_sampling = if rng.chance(0.3) { RttSampling::OncePerRtt } else { RttSampling::EverySegment };
+        c.ecn_feedback = match rng.below(4) {
+            0 => EcnFeedback::Rfc3168,
+            1 => EcnFeedback::Dctcp,
+            _ => EcnFeedback::Accurate,
+        };
     })
 }
 

@@ -283,7 +283,7 @@ table! {
         /// Bytes of the other direction that it acknowledges (one more after a FIN); missing without an
         /// acknowledgment.
         acked: Option<u64>, "B";
-        /// Flags of its header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128.
+        /// Flags of its header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128, AE 256.
         flags: u32, "";
         /// Window that it offers, its scale applied; missing where the capture does not show the scale.
         window: Option<u64>, "B";

@@ -4,7 +4,7 @@ use ackclock_units::Ecn;
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader, ip_number};
 
 use crate::options::{MAX_OPTIONS_LEN, emit_options};
-use crate::{Segment, WireError, checksum};
+use crate::{Flags, Segment, WireError, checksum};
 
 /// Hops that our packets may make.
 const HOPS: u8 = 64;
@@ -127,7 +127,10 @@ fn emit_headers(
         .set_options_raw(&options[..options_len])
         .map_err(|_| WireError::OptionsTooLong(options_len as u32))?;
     let mut header = header.to_bytes();
-    header[13] = segment.flags.0;
+    // Offset 12 has the data offset, three reserved bits, and AE (RFC 9768 §3.1.1).
+    let [ae, flags] = (segment.flags.0 & Flags::ALL.0).to_be_bytes();
+    header[12] |= ae;
+    header[13] = flags;
     emit_ip(src.ip(), dst.ip(), ip_number::TCP, header.len() + segment.len as usize, ecn, out)?;
     let start = out.len();
     out.extend_from_slice(&header);

@@ -17,4 +17,4 @@ pub use error::WireError;
 pub use icmp::{IcmpError, IcmpKind, parse_icmp_error};
 pub use options::{MAX_OPTIONS_LEN, emit_options, parse_options};
 pub use parse::{IpPacket, Strictness, TcpView, Transport, UdpView, parse_captured, parse_ip, parse_ip_as};
-pub use segment::{Flags, Options, SackBlocks, Segment, Timestamps};
+pub use segment::{AccEcn, Flags, Options, SackBlocks, Segment, Timestamps};

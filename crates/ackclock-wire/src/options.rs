@@ -1,10 +1,12 @@
 //! TCP options between bytes and [`Options`].
 
+use std::num::NonZeroU8;
+
 use ackclock_units::{SeqNumber, SeqRange};
 
-use crate::{Options, Timestamps, WireError};
+use crate::{AccEcn, Options, Timestamps, WireError};
 
-// Kinds (RFC 9293 §3.1, RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3).
+// Kinds (RFC 9293 §3.1, RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3, RFC 9768 §3.2.3).
 const END: u8 = 0;
 const NOP: u8 = 1;
 const MSS: u8 = 2;
@@ -12,6 +14,8 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const ACCECN_0: u8 = AccEcn::ORDER_0.get();
+const ACCECN_1: u8 = AccEcn::ORDER_1.get();
 
 /// Room for options in a TCP header: 15 words less the fixed five.
 pub const MAX_OPTIONS_LEN: usize = 40;
@@ -72,9 +76,23 @@ fn take(options: &mut Options, kind: u8, body: &[u8]) -> Option<()> {
                 options.sack.push(SeqRange::new(SeqNumber(start), SeqNumber(end)));
             }
         }
+        ACCECN_0 => options.accecn = Some(accecn(AccEcn::ORDER_0, body)),
+        ACCECN_1 => options.accecn = Some(accecn(AccEcn::ORDER_1, body)),
         _ => {}
     }
     Some(())
+}
+
+/// RFC 9768 §3.2.3: of any length, the whole counters that fit are used and the rest is padding.
+#[cold]
+fn accecn(kind: NonZeroU8, body: &[u8]) -> AccEcn {
+    let mut counters = [0; 3];
+    let mut n = 0;
+    for (counter, bytes) in counters.iter_mut().zip(body.chunks_exact(3)) {
+        *counter = u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]);
+        n += 1;
+    }
+    AccEcn::new(kind, &counters[..n])
 }
 
 /// Two 32-bit words in network order.
@@ -93,6 +111,8 @@ pub fn emit_options(options: &Options, out: &mut [u8; MAX_OPTIONS_LEN]) -> Resul
     if needed as usize > MAX_OPTIONS_LEN {
         return Err(WireError::OptionsTooLong(needed));
     }
+    // Without padding between options, it comes after them.
+    let tight = options.accecn.is_some();
     let mut used = 0;
     let mut put = |bytes: &[u8]| {
         out[used..used + bytes.len()].copy_from_slice(bytes);
@@ -103,6 +123,8 @@ pub fn emit_options(options: &Options, out: &mut [u8; MAX_OPTIONS_LEN]) -> Resul
         put(&mss.to_be_bytes());
     }
     match (options.sack_permitted, options.timestamps.is_some()) {
+        (true, _) if tight => put(&[SACK_PERMITTED, 2]),
+        (false, _) if tight => {}
         (true, true) => put(&[SACK_PERMITTED, 2]),
         (true, false) => put(&[NOP, NOP, SACK_PERMITTED, 2]),
         (false, true) => put(&[NOP, NOP]),
@@ -114,14 +136,25 @@ pub fn emit_options(options: &Options, out: &mut [u8; MAX_OPTIONS_LEN]) -> Resul
         put(&tsecr.to_be_bytes());
     }
     if let Some(shift) = options.window_scale {
-        put(&[NOP, WINDOW_SCALE, 3, shift]);
+        put(if tight { &[] } else { &[NOP] });
+        put(&[WINDOW_SCALE, 3, shift]);
     }
     if !options.sack.is_empty() {
+        put(if tight { &[] } else { &[NOP, NOP] });
         // At most four blocks: the length fits a byte.
-        put(&[NOP, NOP, SACK, 2 + 8 * options.sack.len() as u8]);
+        put(&[SACK, 2 + 8 * options.sack.len() as u8]);
         for block in options.sack.as_slice() {
             put(&block.start.0.to_be_bytes());
             put(&block.end.0.to_be_bytes());
+        }
+    }
+    if let Some(accecn) = &options.accecn {
+        put(&[accecn.kind(), accecn.wire_len() as u8]);
+        for counter in accecn.counters() {
+            put(&counter.to_be_bytes()[1..]);
+        }
+        for _ in options.unpadded_len() + accecn.wire_len()..needed {
+            put(&[NOP]);
         }
     }
     debug_assert_eq!(used, needed as usize, "layout and wire_len agree");

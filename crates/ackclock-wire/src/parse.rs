@@ -298,7 +298,7 @@ fn parse_tcp(
         ack: SeqNumber(header.acknowledgment_number()),
         len: (len - header_len) as u32,
         window: header.window_size(),
-        flags: Flags(header.slice()[13]),
+        flags: flags(header.slice()[12], header.slice()[13]),
         urgent: header.urgent_pointer(),
         options,
     };
@@ -308,6 +308,11 @@ fn parse_tcp(
         segment,
         payload: &body[header_len..],
     })
+}
+
+/// The flags of a header's bytes 12 and 13. The three reserved bits are not looked at (RFC 9293 §3.1).
+fn flags(reserved: u8, rest: u8) -> Flags {
+    Flags(u16::from_be_bytes([reserved, rest]) & Flags::ALL.0)
 }
 
 /// A segment of which a capture cut the options: the fixed part, and the options that are there whole.
@@ -325,7 +330,7 @@ fn parse_cut_tcp(body: &[u8], len: usize) -> Result<TcpView<'_>, WireError> {
         ack: long(8),
         len: (len - header_len) as u32,
         window: word(14),
-        flags: Flags(body[13]),
+        flags: flags(body[12], body[13]),
         urgent: word(18),
         options,
     };

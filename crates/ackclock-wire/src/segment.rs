@@ -1,11 +1,12 @@
 use std::fmt;
+use std::num::NonZeroU8;
 use std::ops::{BitOr, BitOrAssign};
 
 use ackclock_units::{SeqNumber, SeqRange};
 
-/// TCP header flags (RFC 9293 §3.1, RFC 3168 §6.1), in wire order.
+/// TCP header flags (RFC 9293 §3.1, RFC 3168 §6.1, RFC 9768 §3.1.1), in wire order.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     /// Sender has finished sending.
@@ -24,6 +25,10 @@ impl Flags {
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced.
     pub const CWR: Self = Self(0x80);
+    /// Accurate ECN (RFC 9768 §3.1.1), once the nonce sum of RFC 3540.
+    pub const AE: Self = Self(0x100);
+    /// All of them.
+    pub const ALL: Self = Self(0x1ff);
 
     /// True when every flag of `other` is set.
     pub const fn has(self, other: Self) -> bool {
@@ -60,6 +65,7 @@ impl fmt::Debug for Flags {
             (Self::URG, 'U'),
             (Self::ECE, 'E'),
             (Self::CWR, 'W'),
+            (Self::AE, 'A'),
         ];
         letters.iter().filter(|(flag, _)| self.has(*flag)).try_for_each(|(_, letter)| write!(f, "{letter}"))
     }
@@ -96,6 +102,13 @@ impl SackBlocks {
         }
     }
 
+    /// Keeps the first `n`.
+    pub fn truncate(&mut self, n: usize) {
+        let mut kept = Self::NONE;
+        self.as_slice().iter().take(n).for_each(|block| kept.push(*block));
+        *self = kept;
+    }
+
     /// The blocks, in the order of the option.
     pub fn as_slice(&self) -> &[SeqRange] {
         &self.blocks[..usize::from(self.len)]
@@ -112,6 +125,64 @@ impl SackBlocks {
     }
 }
 
+/// The option of accurate ECN feedback (RFC 9768 §3.2.3): up to three counters of payload bytes by the
+/// codepoint with which they arrived, 24 bits each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccEcn {
+    /// Never zero, so that the absence of the option is all zeros too.
+    kind: NonZeroU8,
+    len: u8,
+    counters: [[u8; 3]; 3],
+}
+
+impl AccEcn {
+    /// Kind of order 0: ECT(0), CE, ECT(1) (RFC 9768 §3.2.3).
+    pub const ORDER_0: NonZeroU8 = NonZeroU8::new(172).expect("not zero");
+    /// Kind of order 1: ECT(1), CE, ECT(0) (RFC 9768 §3.2.3).
+    pub const ORDER_1: NonZeroU8 = NonZeroU8::new(174).expect("not zero");
+
+    /// The option of that kind with `counters` in its order, of which the lower 24 bits count; a fourth is
+    /// left out.
+    pub fn new(kind: NonZeroU8, counters: &[u32]) -> Self {
+        let mut option = Self { kind, len: counters.len().min(3) as u8, counters: [[0; 3]; 3] };
+        for (place, counter) in option.counters.iter_mut().zip(counters) {
+            let [_, bytes @ ..] = counter.to_be_bytes();
+            *place = bytes;
+        }
+        option
+    }
+
+    /// Its kind.
+    pub const fn kind(&self) -> u8 {
+        self.kind.get()
+    }
+
+    /// Its counters as they stand in it.
+    pub fn counters(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.counters[..usize::from(self.len)].iter().map(|[a, b, c]| u32::from_be_bytes([0, *a, *b, *c]))
+    }
+
+    /// Payload bytes that arrived as ECT(0), if it says.
+    pub fn e0b(&self) -> Option<u32> {
+        self.counters().nth(if self.kind == Self::ORDER_0 { 0 } else { 2 })
+    }
+
+    /// Payload bytes that arrived as CE, if it says.
+    pub fn ceb(&self) -> Option<u32> {
+        self.counters().nth(1)
+    }
+
+    /// Payload bytes that arrived as ECT(1), if it says.
+    pub fn e1b(&self) -> Option<u32> {
+        self.counters().nth(if self.kind == Self::ORDER_0 { 2 } else { 0 })
+    }
+
+    /// Its length on the wire, padding not counted (RFC 9768 §3.2.3, table 5).
+    pub const fn wire_len(&self) -> u32 {
+        2 + 3 * self.len as u32
+    }
+}
+
 /// The TCP options that the engine understands; unknown ones are skipped by the parser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -125,6 +196,8 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks (RFC 2018 §3).
     pub sack: SackBlocks,
+    /// Accurate ECN feedback (RFC 9768 §3.2.3).
+    pub accecn: Option<AccEcn>,
 }
 
 impl Default for Options {
@@ -142,6 +215,7 @@ impl Options {
         sack_permitted: false,
         timestamps: None,
         sack: SackBlocks::NONE,
+        accecn: None,
     };
 
     /// Bytes that the options take in a header, padding included: what a sender subtracts from the segment
@@ -149,8 +223,12 @@ impl Options {
     ///
     /// The layout is the usual one: timestamps are preceded by two NOPs (12 bytes), SACK blocks by two NOPs
     /// (4 + 8 n), a window scale by one NOP (4), SACK-permitted by two NOPs (4) or, in a SYN with timestamps,
-    /// in the place of theirs (0 extra).
+    /// in the place of theirs (0 extra). With accurate ECN feedback, which needs the room, no option is
+    /// aligned, and the padding comes last.
     pub const fn wire_len(&self) -> u32 {
+        if let Some(accecn) = &self.accecn {
+            return (self.unpadded_len() + accecn.wire_len()).next_multiple_of(4);
+        }
         let mut n = 0;
         if self.mss.is_some() {
             n += 4;
@@ -167,6 +245,15 @@ impl Options {
             n += 4 + 8 * self.sack.len as u32;
         }
         n
+    }
+
+    /// Bytes of the options without any padding, accurate ECN feedback left out.
+    pub const fn unpadded_len(&self) -> u32 {
+        let mut n = if self.mss.is_some() { 4 } else { 0 };
+        n += if self.window_scale.is_some() { 3 } else { 0 };
+        n += if self.sack_permitted { 2 } else { 0 };
+        n += if self.timestamps.is_some() { 10 } else { 0 };
+        n + if self.sack.is_empty() { 0 } else { 2 + 8 * self.sack.len as u32 }
     }
 }
 

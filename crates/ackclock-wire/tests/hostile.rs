@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 
 use ackclock_testkit::generate;
-use ackclock_units::Ecn;
+use ackclock_units::{Ecn, SeqNumber, SeqRange};
 use ackclock_wire::{
-    MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport, WireError,
-    emit_options, emit_tcp, emit_tcp_header, emit_tcp_with, emit_udp, emit_udp_header, parse_captured,
-    parse_ip, parse_ip_as, parse_options, tcp_packet_len,
+    AccEcn, Flags, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness, Timestamps, Transport,
+    WireError, emit_options, emit_tcp, emit_tcp_header, emit_tcp_with, emit_udp, emit_udp_header,
+    parse_captured, parse_ip, parse_ip_as, parse_options, tcp_packet_len,
 };
 use proptest::prelude::*;
 
@@ -46,6 +46,52 @@ fn every_truncation_is_refused() {
         }
         assert!(parse_ip(&whole).is_ok());
     }
+}
+
+#[test]
+fn accurate_feedback_of_any_length_gives_the_counters_that_fit() {
+    // RFC 9768 §3.2.3: other lengths than 2, 5, 8 and 11 are read as far as whole counters go.
+    for (kind, len) in [172_u8, 174].into_iter().flat_map(|kind| (2..=40).map(move |len| (kind, len))) {
+        let mut bytes: Vec<u8> = (0..len).collect();
+        bytes[..2].copy_from_slice(&[kind, len]);
+        let option = parse_options(&bytes).unwrap().accecn.unwrap();
+        let all = [0x02_03_04, 0x05_06_07, 0x08_09_0a];
+        let counters: Vec<u32> = option.counters().collect();
+        assert_eq!(counters, all[..usize::from((len - 2) / 3).min(3)], "kind {kind}, length {len}");
+        let at = |i: usize| counters.get(i).copied();
+        let (first, last) =
+            if kind == 172 { (option.e0b(), option.e1b()) } else { (option.e1b(), option.e0b()) };
+        assert_eq!((first, option.ceb(), last), (at(0), at(1), at(2)));
+        assert!(parse_options(&bytes[..usize::from(len) - 1]).is_err(), "cut");
+    }
+    for len in [0, 1] {
+        assert_eq!(parse_options(&[172, len, 0, 0]), Err(WireError::TcpOption { kind: 172, len }));
+    }
+}
+
+#[test]
+fn accurate_feedback_fits_beside_two_blocks_and_timestamps() {
+    let mut sack = SackBlocks::NONE;
+    (0..2).for_each(|i| sack.push(SeqRange::new(SeqNumber(i), SeqNumber(i + 1))));
+    let accecn = Some(AccEcn::new(AccEcn::ORDER_1, &[1, 2, 3]));
+    let options = Options { timestamps: Some(Timestamps::default()), sack, accecn, ..Options::default() };
+    assert_eq!(options.wire_len(), 40);
+    let mut out = [0; MAX_OPTIONS_LEN];
+    assert_eq!(emit_options(&options, &mut out), Ok(40));
+    assert_eq!(parse_options(&out), Ok(options));
+}
+
+#[test]
+fn the_flag_ae_is_the_lowest_bit_beside_the_data_offset() {
+    let (src, dst) = v4(1, 2);
+    let mut bytes = Vec::new();
+    let segment = Segment { flags: Flags::AE | Flags::SYN, ..Segment::default() };
+    emit_tcp(src, dst, &segment, &[], Ecn::NotEct, &mut bytes).unwrap();
+    assert_eq!(bytes[32..34], [0x51, 0x02]);
+    // The reserved bits beside it are not looked at.
+    bytes[32] |= 0x0e;
+    let Transport::Tcp(tcp) = parse_ip_as(&bytes, UNCHECKED).unwrap().transport else { panic!("not TCP") };
+    assert_eq!(tcp.segment.flags, Flags::AE | Flags::SYN);
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn opening(mss: u16, tsval: u32, tsecr: u32) -> Options {
         sack_permitted: true,
         timestamps,
         sack: SackBlocks::NONE,
+        accecn: None,
     }
 }
 

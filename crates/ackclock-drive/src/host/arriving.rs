@@ -52,9 +52,12 @@ impl Core {
             self.operate(now, port, id, |entry| match size {
                 // Like the kernel's own receive offload: the segments are taken one by one, and answered
                 // together.
-                Some(size) => split(tcp, size).for_each(|(segment, payload)| {
-                    entry.connection.handle_segment(now, &segment, payload, packet.ecn)
-                }),
+                Some(size) => {
+                    let counts_marks = entry.connection.counts_marks();
+                    split(tcp, size, counts_marks).for_each(|(segment, payload)| {
+                        entry.connection.handle_segment(now, &segment, payload, packet.ecn)
+                    })
+                }
                 None => entry.connection.handle_segment(now, &tcp.segment, tcp.payload, packet.ecn),
             });
         }

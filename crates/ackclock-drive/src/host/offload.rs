@@ -99,8 +99,13 @@ fn pseudo_header(from: SocketAddr, to: SocketAddr, len: u32) -> u16 {
     sum as u16
 }
 
-/// Takes a packet of many segments apart. Each is given with its payload, in order.
-pub(super) fn split<'a>(tcp: &TcpView<'a>, size: u16) -> impl Iterator<Item = (Segment, &'a [u8])> {
+/// Takes a packet of many segments apart. Each is given with its payload, in order. CWR stands for the first
+/// (RFC 3168 §6.1.2), unless it is part of a counter, `counts_marks` (RFC 9768 §3.3.4).
+pub(super) fn split<'a>(
+    tcp: &TcpView<'a>,
+    size: u16,
+    counts_marks: bool,
+) -> impl Iterator<Item = (Segment, &'a [u8])> {
     let (whole, payload, size) = (tcp.segment, tcp.payload, usize::from(size));
     let last = payload.len().saturating_sub(1) / size;
     payload.chunks(size).enumerate().map(move |(i, chunk)| {
@@ -108,7 +113,7 @@ pub(super) fn split<'a>(tcp: &TcpView<'a>, size: u16) -> impl Iterator<Item = (S
         if i < last {
             flags.0 &= !LAST.0;
         }
-        if i > 0 {
+        if i > 0 && !counts_marks {
             flags.0 &= !Flags::CWR.0;
         }
         (Segment { seq: whole.seq + (i * size) as u32, len: chunk.len() as u32, flags, ..whole }, chunk)
@@ -166,7 +171,9 @@ mod tests {
             ..Segment::default()
         };
         let tcp = TcpView { src_port: 1, dst_port: 2, segment, payload: &payload };
-        let parts: Vec<_> = split(&tcp, 1000).map(|(s, p)| (s.seq.0, s.flags, s.len, p[0])).collect();
+        let counted = split(&tcp, 1000, true).all(|(s, _)| s.flags.has(Flags::CWR));
+        assert!(counted, "the counter goes with each");
+        let parts: Vec<_> = split(&tcp, 1000, false).map(|(s, p)| (s.seq.0, s.flags, s.len, p[0])).collect();
         let (first, middle, last) = (Flags::ACK | Flags::CWR, Flags::ACK, Flags::ACK | Flags::FIN);
         assert_eq!(
             parts,

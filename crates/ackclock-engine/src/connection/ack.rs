@@ -2,7 +2,7 @@
 
 use ackclock_policy::{AckInfo, Deliveries, Phase, RateSample, SenderView, TimerEvent};
 use ackclock_units::{Bytes, Duration, Instant, SeqRange, mostly, seldom};
-use ackclock_wire::{Flags, Segment};
+use ackclock_wire::Segment;
 
 use super::sender::Sending;
 use super::{Connection, News, State};
@@ -31,7 +31,7 @@ impl Connection {
     /// True when an ack that tells nothing new needs no further thought.
     #[inline]
     fn is_untroubled(&self, segment: &Segment) -> bool {
-        self.phase == Phase::Open && !segment.flags.has(Flags::ECE) && !self.sender.sent.keeps_deliveries()
+        self.phase == Phase::Open && !self.may_echo(segment) && !self.sender.sent.keeps_deliveries()
     }
 
     #[inline(never)]
@@ -56,6 +56,10 @@ impl Connection {
         } else {
             0
         };
+        if self.rare.says(|r| r.ecn.is_accurate()) {
+            let delivered = acked.newly_delivered + newly_sacked;
+            self.read_feedback(segment, advanced > 0 || newly_sacked > 0, delivered, flight_before);
+        }
         let copied = self.rare.says(|r| r.copies.is_some()) && self.answers_copy(segment, advanced, dsack);
         // The answer to a window probe repeats the acknowledgment because the probe was turned away, not
         // because something arrived out of order.
@@ -94,8 +98,8 @@ impl Connection {
             self.sender.dups.count = 0;
             return;
         }
-        let ece = segment.flags.has(Flags::ECE) && self.rare.ecn.on;
         let delivered = u64::from(acked.newly_delivered + newly_sacked);
+        let marked = self.marked_bytes(segment, delivered);
         let mut info = AckInfo {
             ack: segment.ack,
             newly_acked: u64::from(advanced),
@@ -106,8 +110,8 @@ impl Connection {
             has_sack: !segment.options.sack.is_empty(),
             dsack: dsack.filter(|_| !copied),
             rtt: sample,
-            ece,
-            ce_bytes: if seldom(ece) { delivered } else { 0 },
+            ece: marked.is_some(),
+            ce_bytes: marked.unwrap_or(0),
             may_grow: false,
             validated: self.sender.usage.validates(self.sender.window.cwnd),
             deliveries: if self.sender.sent.keeps_deliveries() {
@@ -237,8 +241,8 @@ impl Connection {
         let bytes = u64::from(segment.ack.bytes_since(data_from)).min(self.send.len());
         self.send.advance(bytes);
         self.snd_una = segment.ack;
-        if self.rare.says(|r| r.ecn.cwr_sent.is_some_and(|seq| seq < segment.ack)) {
-            self.rare.ecn.cwr_sent = None;
+        if self.rare.says(|r| r.ecn.outlives_reduction(segment.ack)) {
+            self.rare.ecn.forget_reduction();
         }
         self.stats.bytes_acked += bytes;
         self.stats.segments_acked += u64::from(acked.segments);

@@ -10,8 +10,12 @@ impl Connection {
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
         // Made where it goes: a segment is large enough for its being moved to show.
-        let options = self.options(now);
-        let echo = if self.rare.says(|r| r.ecn.echo) { Flags::ECE } else { Flags::default() };
+        let options = self.options(now, len, len > 0);
+        let echo = if self.rare.says(|r| r.ecn.speaks()) {
+            self.feed_back(seq, len, flags.has(Flags::FIN), &options)
+        } else {
+            Flags::default()
+        };
         let window =
             if mostly(self.told & !self.pending.ack) { self.window_field() } else { self.acknowledge() };
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
@@ -25,18 +29,19 @@ impl Connection {
         window
     }
 
-    /// Options of a segment that is not a SYN.
+    /// Options of a segment that is not a SYN, with `len` bytes of text or, when `text` is to be fitted to
+    /// them, 0.
     #[inline(always)]
-    fn options(&self, now: Instant) -> Options {
+    fn options(&self, now: Instant, len: u32, text: bool) -> Options {
         if self.rare.is_changed() || self.reports_ranges() {
-            self.some_options(now)
+            self.some_options(now, len, text)
         } else {
             Options::default()
         }
     }
 
     #[inline(never)]
-    fn some_options(&self, now: Instant) -> Options {
+    fn some_options(&self, now: Instant, len: u32, text: bool) -> Options {
         let timestamps = self.timestamps(now);
         let mut sack = SackBlocks::NONE;
         if self.reports_ranges() {
@@ -49,7 +54,13 @@ impl Connection {
                 .map(|b| if self.rare.fin_at == Some(b.end) { SeqRange::new(b.start, b.end + 1) } else { b });
             self.dsack.into_iter().chain(held).take(room).for_each(|b| sack.push(b));
         }
-        Options { timestamps, sack, ..Options::default() }
+        let mut accecn = None;
+        if self.rare.says(|r| r.ecn.is_accurate()) {
+            let blocks;
+            (accecn, blocks) = self.feedback_option(timestamps, &sack, len, text);
+            sack.truncate(blocks);
+        }
+        Options { timestamps, sack, accecn, ..Options::default() }
     }
 
     /// Timestamps, if they are in use.
@@ -63,8 +74,10 @@ impl Connection {
     /// already.
     #[inline]
     pub(super) fn most(&self, now: Instant) -> u32 {
-        if self.reports_ranges() {
-            self.smss.saturating_sub(4 + 8 * self.options(now).sack.len() as u32).max(1)
+        if self.reports_ranges() || self.rare.says(|r| r.ecn.is_accurate()) {
+            let options = self.options(now, 0, true);
+            let in_smss = if options.timestamps.is_some() { 12 } else { 0 };
+            self.smss.saturating_sub(options.wire_len() - in_smss).max(1)
         } else {
             self.smss
         }

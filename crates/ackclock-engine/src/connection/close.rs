@@ -53,13 +53,13 @@ impl Connection {
         }
     }
 
-    fn reset(&self, now: Instant) -> Box<Segment> {
+    pub(super) fn reset(&self, now: Instant) -> Box<Segment> {
         // RFC 7323 §3.2: timestamps that are in use go with a RST too.
         let options = Options { timestamps: self.timestamps(now), ..Options::default() };
         Box::new(Segment {
             seq: self.snd_nxt,
             ack: self.rcv_nxt,
-            flags: Flags::RST | Flags::ACK,
+            flags: Flags::RST | Flags::ACK | self.counter_flags(),
             options,
             ..Segment::default()
         })

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_policy::{Congestion, Ecn, Phase, Settled};
+use ackclock_policy::{Congestion, Phase, Settled};
 use ackclock_trace::{LossClass, SendKind};
 use ackclock_units::{Bytes, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
@@ -79,7 +79,7 @@ impl Connection {
         self.sender.quota = self.sender.quota.saturating_sub(u64::from(len));
         self.last_sent_at = now;
         self.pace(now, len);
-        let ecn = if self.rare.ecn.on { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = self.rare.ecn.codepoint();
         let segment = self.segment(now, range.start, len, Flags::ACK | push);
         Some(Transmit { segment, offset, kind: SendKind::Copy, retransmission: true, ecn })
     }
@@ -133,9 +133,7 @@ impl Connection {
             // Until what is outstanding is acknowledged, as after an ECN echo (RFC 3168 §6.1.2).
             self.phase = Phase::Cwr;
             self.sender.recovery_point = self.snd_nxt;
-            if self.rare.ecn.on {
-                self.rare.ecn.cwr = true;
-            }
+            self.note_reduction();
         } else {
             self.end_repaired(now);
             self.settle(Settled::Done, now);

@@ -47,7 +47,7 @@ impl Connection {
 
     /// RFC 9293 §3.10.7.2.
     #[inline(never)]
-    pub(super) fn segment_in_listen(&mut self, now: Instant, segment: &Segment) -> bool {
+    pub(super) fn segment_in_listen(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
         if segment.flags.has(Flags::RST) {
             return false;
         }
@@ -59,14 +59,14 @@ impl Connection {
             return false;
         }
         self.begin(State::SynReceived, now);
-        self.take_syn(now, segment);
+        self.take_syn(now, segment, ecn);
         self.pending.syn = true;
         true
     }
 
     /// RFC 9293 §3.10.7.3. Returns true when the rest of the segment (text, FIN) should be processed.
     #[inline(never)]
-    pub(super) fn segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) -> bool {
+    pub(super) fn segment_in_syn_sent(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
         let acks = segment.flags.has(Flags::ACK);
         if acks && (segment.ack <= self.iss || segment.ack > self.snd_nxt) {
             self.rare.reset = Self::reset_for(segment).map(Box::new);
@@ -82,10 +82,11 @@ impl Connection {
         if !segment.flags.has(Flags::SYN) {
             return false;
         }
-        self.take_syn(now, segment);
+        self.take_syn(now, segment, ecn);
         if acks {
             self.establish(now, segment);
             self.pending.ack = true;
+            self.acknowledge_syn_ack(now);
         } else {
             // Simultaneous open: answer with SYN-ACK, which repeats our SYN.
             self.state = State::SynReceived;
@@ -104,14 +105,17 @@ impl Connection {
     /// Sends the SYN-ACK once more. What acknowledges it may answer either (Karn), and its echo is of the
     /// peer's latest SYN (RFC 7323 §4.3).
     #[cold]
-    pub(super) fn answer_syn_again(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn answer_syn_again(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
+        if !self.follow_syn(now, segment, ecn) {
+            return;
+        }
         self.remember_timestamp(now, segment);
         self.rare.syn_repeated = true;
         self.pending.syn = true;
     }
 
     /// Takes over what a SYN announces.
-    fn take_syn(&mut self, now: Instant, segment: &Segment) {
+    fn take_syn(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         self.irs = segment.seq;
         self.rcv_nxt = segment.seq + 1;
         // The window of a SYN is never scaled (RFC 7323 §2.2).
@@ -136,18 +140,7 @@ impl Connection {
         let announced =
             o.mss.map_or(self.config.default_mss, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
         self.smss = announced - if self.rare.timestamps.on { 12 } else { 0 };
-        // RFC 3168 §6.1.1: a SYN asks with ECE and CWR, a SYN-ACK agrees with ECE alone.
-        let both = Flags::ECE | Flags::CWR;
-        let ecn = self.config.ecn
-            && match self.state {
-                State::SynSent if segment.flags.has(Flags::ACK) => {
-                    segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR)
-                }
-                _ => segment.flags.has(both),
-            };
-        if ecn != self.rare.ecn.on {
-            self.rare.ecn.on = ecn;
-        }
+        self.agree_on_ecn(segment, ecn);
         self.snd_wnd = u32::from(segment.window);
         self.max_snd_wnd = self.snd_wnd;
         self.snd_wl1 = segment.seq;
@@ -198,17 +191,10 @@ impl Connection {
     pub(super) fn transmit_syn(&mut self, now: Instant) -> Transmit {
         let answer = self.state == State::SynReceived;
         let repeat = self.stats.syn_retransmissions;
-        let mut flags = if answer { Flags::SYN | Flags::ACK } else { Flags::SYN };
-        if answer {
-            if self.rare.ecn.on {
-                flags |= Flags::ECE;
-            }
-        } else if self.config.ecn && repeat == 0 {
-            // RFC 3168 §6.1.1.1: a retransmitted SYN asks no more.
-            flags |= Flags::ECE | Flags::CWR;
-        }
+        let flags = if answer { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        let flags = flags | self.syn_ecn_flags(answer, repeat);
         // A SYN-ACK answers only what the SYN offered.
-        let options = Options {
+        let mut options = Options {
             mss: Some(self.config.mss.min(65_535) as u16),
             window_scale: (self.config.window_scaling && (!answer || self.peer_scales))
                 .then_some(self.rcv_wnd_shift),
@@ -221,6 +207,9 @@ impl Connection {
             }),
             ..Options::default()
         };
+        if answer {
+            options.accecn = self.syn_ack_option(&options, repeat);
+        }
         let window = self.config.rcv_buf.min(65_535) as u16;
         let segment = Segment {
             seq: self.iss,

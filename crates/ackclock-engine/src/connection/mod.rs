@@ -6,6 +6,7 @@ mod assemble;
 mod close;
 mod copies;
 mod duplicates;
+mod ecn;
 mod forge;
 mod handshake;
 mod icmp;

@@ -52,9 +52,7 @@ impl Connection {
             if let Some(c) = t.reduces {
                 self.reduce(c, now);
             }
-            if self.rare.ecn.on {
-                self.rare.ecn.cwr = true;
-            }
+            self.note_reduction();
             self.begin_reduction(now);
         }
         if t.settles {
@@ -101,9 +99,7 @@ impl Connection {
         self.begin_episode(now, LossClass::Ca);
         self.reduce_from(flight_size, Congestion::Loss, now);
         self.end_episode(now, false);
-        if self.rare.ecn.on {
-            self.rare.ecn.cwr = true;
-        }
+        self.note_reduction();
     }
 
     /// A reduction that is over at once: nothing is outstanding any more of the `flight_size` that it is for.
@@ -119,9 +115,7 @@ impl Connection {
     /// ECN echo on an ack of so many bytes: one reduction per window of data (RFC 3168 §6.1.2).
     #[cold]
     pub(super) fn echo(&mut self, now: Instant, acked: Bytes) {
-        // The receiver echoes until it hears CWR, and what it says until that is acknowledged is old (RFC
-        // 3168 §6.1.2, §6.1.3).
-        if self.rare.ecn.cwr || self.rare.ecn.cwr_sent.is_some() {
+        if self.rare.ecn.is_answered() {
             return;
         }
         let all_acked = self.flight_size() == 0;
@@ -129,7 +123,7 @@ impl Connection {
             return;
         }
         self.stats.ecn_reductions += 1;
-        self.rare.ecn.cwr = true;
+        self.note_reduction();
         if self.sender.episode.is_some() {
             // An episode that its recovery left unrepaired is cut a second time.
             self.begin_episode(now, LossClass::NonCa);

@@ -7,6 +7,7 @@ use ackclock_units::{Instant, SeqNumber, SeqRange, seldom};
 use ackclock_wire::Segment;
 
 use super::copies::Copies;
+use super::ecn::EcnState;
 use super::forge::Forged;
 use super::icmp::ClaimedSize;
 use super::skip_test::SkipTest;
@@ -132,7 +133,7 @@ impl RareState {
             last_ack_sent: SeqNumber(0),
             timeout_tsval: None,
         },
-        ecn: EcnState { on: false, echo: false, cwr: false, cwr_sent: None },
+        ecn: EcnState::BEGINNING,
         syn_repeated: false,
         unreachable_at: None,
         claimed_size: None,
@@ -154,17 +155,4 @@ pub(super) struct TimestampState {
     /// Our clock when the first retransmission of a timeout was sent: an echo from before it means the
     /// timeout was spurious (RFC 3522 §3.2).
     pub(super) timeout_tsval: Option<u32>,
-}
-
-/// ECN in use (RFC 3168 §6.1).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EcnState {
-    pub(super) on: bool,
-    /// Set ECE on every ack until the peer says CWR.
-    pub(super) echo: bool,
-    /// Set CWR on the next new data.
-    pub(super) cwr: bool,
-    /// Where the new data begins that carried it last, until that is acknowledged: a stale number would
-    /// compare wrongly after two gigabytes.
-    pub(super) cwr_sent: Option<SeqNumber>,
 }

@@ -29,7 +29,9 @@ impl Connection {
         {
             return;
         }
-        self.note_congestion(ecn);
+        if self.may_change(ecn) {
+            self.note_change(now, ecn == Ecn::Ce);
+        }
         self.told = false;
         let had_gap = self.receive.has_gap();
         let next = if mostly((seq == self.rcv_nxt) & (seq + len <= self.rcv_adv) & !had_gap) {
@@ -108,14 +110,6 @@ impl Connection {
             AckAction::By(at) => self.timers.arm(Timer::Ack, at),
             AckAction::Hold => {}
             AckAction::Forge(how) => self.forge(how, p.bytes as u32),
-        }
-    }
-
-    /// RFC 3168 §6.1.3: echo Congestion Experienced until the sender says that it reduced its window.
-    fn note_congestion(&mut self, ecn: Ecn) {
-        if seldom(ecn == Ecn::Ce) && self.rare.ecn.on {
-            self.rare.ecn.echo = true;
-            self.pending.ack = true;
         }
     }
 

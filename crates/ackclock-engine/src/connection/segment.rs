@@ -31,7 +31,7 @@ impl Connection {
             // The peer's SYN again, or its SYN-ACK in a simultaneous open, which the acceptability test would
             // turn away.
             if !segment.flags.has(Flags::ACK) {
-                self.answer_syn_again(now, segment);
+                self.answer_syn_again(now, segment, ecn);
                 return;
             }
             // The window of a SYN-ACK is not scaled (RFC 7323 §2.2).
@@ -42,9 +42,9 @@ impl Connection {
         }
         let more = match self.state {
             State::Closed => false,
-            State::Listen => self.segment_in_listen(now, segment),
-            State::SynSent => self.segment_in_syn_sent(now, segment),
-            _ => self.segment_in_synchronized(now, segment),
+            State::Listen => self.segment_in_listen(now, segment, ecn),
+            State::SynSent => self.segment_in_syn_sent(now, segment, ecn),
+            _ => self.segment_in_synchronized(now, segment, ecn, scale.is_some()),
         };
         if seldom(scale.is_some()) {
             self.snd_wnd_shift = scale.unwrap_or_default();
@@ -66,14 +66,18 @@ impl Connection {
         if seldom(segment.flags.has(Flags::FIN)) {
             self.take_fin(now, segment.seq + syn + segment.len);
         }
+        if self.rare.says(|r| r.ecn.is_accurate()) {
+            self.count_packet(segment, ecn);
+        }
     }
 
-    /// Everything up to the ACK field in a synchronized state. Returns true when text and FIN are to be
-    /// processed.
+    /// Everything up to the ACK field in a synchronized state. `was_syn`: the segment is a SYN-ACK of which the
+    /// SYN has been taken off. Returns true when text and FIN are to be processed.
     #[inline(always)]
-    fn segment_in_synchronized(&mut self, now: Instant, segment: &Segment) -> bool {
+    fn segment_in_synchronized(&mut self, now: Instant, segment: &Segment, ecn: Ecn, was_syn: bool) -> bool {
         let flags = segment.flags;
         if seldom(flags.has(Flags::SYN)) && !flags.has(Flags::RST) {
+            self.follow_syn_ack(segment, ecn);
             self.take_syn_again(now, segment);
             return false;
         }
@@ -120,7 +124,7 @@ impl Connection {
         if !flags.has(Flags::ACK) {
             return false;
         }
-        if seldom(self.state == State::SynReceived) && !self.take_ack_of_syn(now, segment) {
+        if seldom(self.state == State::SynReceived) && !self.take_ack_of_syn(now, segment, was_syn) {
             return false;
         }
         if !self.ack_is_plausible(segment) {
@@ -130,10 +134,8 @@ impl Connection {
         // Not before: what is thrown away must not set the clock that later segments are measured by (RFC
         // 5961 §5.2).
         self.remember_timestamp(now, segment);
-        if seldom(flags.has(Flags::CWR)) && self.rare.ecn.echo {
-            // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168
-            // §6.1.3).
-            self.rare.ecn.echo = false;
+        if self.rare.says(|r| r.ecn.is_on()) {
+            self.read_ecn_flags(flags);
         }
         self.take_ack(now, segment);
         self.after_ack_of_fin(now);
@@ -142,7 +144,7 @@ impl Connection {
 
     /// The ACK field in SYN-RECEIVED (RFC 9293 §3.10.7.4). Returns true when it acknowledges our SYN.
     #[inline(never)]
-    fn take_ack_of_syn(&mut self, now: Instant, segment: &Segment) -> bool {
+    fn take_ack_of_syn(&mut self, now: Instant, segment: &Segment, was_syn: bool) -> bool {
         if segment.ack <= self.snd_una || segment.ack > self.snd_nxt {
             self.rare.reset = Self::reset_for(segment).map(Box::new);
             return false;
@@ -150,6 +152,7 @@ impl Connection {
         self.snd_wnd = u32::from(segment.window) << self.snd_wnd_shift;
         self.max_snd_wnd = self.max_snd_wnd.max(self.snd_wnd);
         (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
+        self.take_handshake_feedback(segment, was_syn);
         self.establish(now, &Segment { ack: self.iss + 1, ..*segment });
         true
     }

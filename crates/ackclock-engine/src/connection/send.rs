@@ -34,8 +34,9 @@ impl Connection {
 
     #[inline(always)]
     fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        if self.rare.says(|r| r.reset.is_some() || r.loss_probe.is_some() || r.forged.is_some())
-            && let Some(transmit) = self.transmit_first(now)
+        if self.rare.says(|r| {
+            r.reset.is_some() || r.loss_probe.is_some() || r.forged.is_some() || r.ecn.has_ack_first()
+        }) && let Some(transmit) = self.transmit_first(now)
         {
             return Some(transmit);
         }
@@ -88,6 +89,10 @@ impl Connection {
                 retransmission: false,
                 ecn: Ecn::NotEct,
             });
+        }
+        if let Some(segment) = self.take_ack_first() {
+            let (offset, retransmission) = (0, false);
+            return Some(Transmit { segment, offset, kind: SendKind::Ack, retransmission, ecn: Ecn::NotEct });
         }
         if let Some(ack) = self.transmit_forged(now) {
             return Some(ack);
@@ -267,13 +272,12 @@ impl Connection {
     /// ECN field.
     #[inline(never)]
     fn note_new(&mut self, now: Instant, len: u32, flags: &mut Flags) -> Ecn {
-        if std::mem::take(&mut self.rare.ecn.cwr) {
+        if self.rare.ecn.says_cwr(self.snd_nxt) {
             *flags |= Flags::CWR;
-            self.rare.ecn.cwr_sent = Some(self.snd_nxt);
         }
         self.spend_probing_quota(len);
         self.pace(now, len);
-        if len > 0 && self.rare.ecn.on { Ecn::Ect0 } else { Ecn::NotEct }
+        if len > 0 { self.rare.ecn.codepoint() } else { Ecn::NotEct }
     }
 
     /// How the next new data leaves, of which `whole` bytes fit into a segment.
@@ -338,6 +342,7 @@ impl Connection {
         let most = self.most(now);
         let (range, fin) = self.sender.sent.retransmit(seq, most, now)?;
         self.stop_timing();
+        self.note_lost_test(range.start);
         self.watch_retransmission(range.end);
         if self.rare.says(|r| r.copies.is_some()) {
             self.forget_copies_of(range);

@@ -177,8 +177,8 @@ impl Connection {
             self.rare.needs = needs;
         }
         let mut control = self.sender.policies().window.start(&v);
-        if self.stats.syn_retransmissions > 0 {
-            // RFC 5681 §3.1: after a lost SYN the first window is one segment.
+        if self.stats.syn_retransmissions > 0 || self.rare.says(|r| r.ecn.opening_marked()) {
+            // RFC 5681 §3.1: after a lost SYN the first window is one segment; a mark on it is as good.
             control.window.cwnd = control.window.cwnd.min(smss);
         }
         self.sender.initial_window = u32::try_from(control.window.cwnd).unwrap_or(u32::MAX);

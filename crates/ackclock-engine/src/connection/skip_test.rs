@@ -5,7 +5,7 @@
 //! duplicate acks, and gets the segment a round trip late; one that acknowledges it before it was sent has
 //! lied. For the recovery the segment is no loss: those duplicate acks are kept from it.
 
-use ackclock_policy::{Ecn, Phase};
+use ackclock_policy::Phase;
 use ackclock_trace::SendKind;
 use ackclock_units::{Duration, Instant, Rng, SeqRange};
 use ackclock_wire::{Flags, Segment};
@@ -111,7 +111,7 @@ impl Connection {
         self.sender.policies().recovery.on_retransmit(range, &v);
         let offset = self.position(range.start);
         let segment = self.segment(now, range.start, range.len(), Flags::ACK);
-        let ecn = if self.rare.ecn.on { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = self.rare.ecn.codepoint();
         Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
     }
 

@@ -1,7 +1,7 @@
 //! Opening without state: a world answers a SYN by itself, and makes the connection once the answer is
 //! acknowledged (SYN cookies, RFC 4987 §3.6).
 
-use ackclock_units::{Instant, SeqNumber};
+use ackclock_units::{Ecn, Instant, SeqNumber};
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
 use super::{Connection, State};
@@ -42,7 +42,7 @@ impl Connection {
             return;
         }
         // Should what comes next not acknowledge the SYN-ACK, it goes out once more.
-        self.segment_in_listen(now, syn);
+        self.segment_in_listen(now, syn, Ecn::NotEct);
         // When the SYN-ACK left is not known: no round trip is measured by it.
         self.rare.syn_repeated = true;
         if self.config.timestamps {

@@ -136,9 +136,7 @@ impl Connection {
         self.sender.dups.forget();
         self.phase = t.phase;
         self.sender.recovery_point = self.snd_nxt;
-        if self.rare.ecn.on {
-            self.rare.ecn.cwr = true;
-        }
+        self.note_reduction();
         self.follow_recovery_deadline();
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Expired, &v);

@@ -140,7 +140,7 @@ pub struct AckInfo {
     pub dsack: Option<SeqRange>,
     /// Round-trip time measured with this ack.
     pub rtt: Option<Duration>,
-    /// ECN echo was set.
+    /// ECN echo was set; with accurate feedback (RFC 9768), it reports marks that no ack before did.
     pub ece: bool,
     /// Bytes that the receiver reports as marked (CE) with this ack. Without accurate feedback an echo stands
     /// for all that the ack newly acknowledges (RFC 8257 §3.3).

@@ -2,6 +2,7 @@
 
 use ackclock_trace::SendKind;
 use ackclock_units::SeqRange;
+use ackclock_wire::AccEcn;
 
 use super::*;
 
@@ -32,8 +33,10 @@ fn a_packet_gives_back_its_segment_its_place_and_its_size() {
         window_scale: Some(7),
         sack_permitted: true,
         timestamps,
-        sack: SackBlocks::default(),
+        ..Options::default()
     };
+    let accecn = Some(AccEcn::new(AccEcn::ORDER_1, &[1, 2, 3]));
+    let all = Flags(Flags::ALL.0 & !Flags::URG.0 & !Flags::SYN.0);
     let shapes = [
         (0, 0, Flags::SYN, syn),
         (0, 1000, Flags::ACK, plain),
@@ -41,6 +44,9 @@ fn a_packet_gives_back_its_segment_its_place_and_its_size() {
         ((1 << 48) - 1, 1, Flags::ACK, Options { timestamps, sack, ..plain }),
         (12_345, 0, Flags::ACK, Options { sack, ..plain }),
         (12_345, 0, Flags::ACK | Flags::FIN, plain),
+        (12_345, 10, all, plain),
+        (12_345, 0, Flags::ACK | Flags::AE, Options { accecn, ..plain }),
+        (12_345, 10, Flags::ACK, Options { accecn, timestamps, sack, ..plain }),
     ];
     let mut pool = Pool::new();
     for (offset, len, flags, options) in shapes {

@@ -110,3 +110,18 @@ fn a_reduction_spreads_what_leaves_over_every_recovery() {
         assert!(timeouts[1] <= timeouts[0], "{recovery}: {timeouts:?}");
     }
 }
+
+#[test]
+fn a_window_by_marks_falls_by_little_where_few_are_marked() {
+    let red = "queue = { kind = \"red\", limit = \"2bdp\", ecn = true, min_th = \"10packets\", max_th = \
+               \"40packets\" }";
+    let stacks = "half = { preset = \"sack\", ecn = true }\ndctcp = { preset = \"sack+dctcp-feedback\", window = \
+                  \"marks\" }\naccurate = { preset = \"sack+accecn\", window = \"marks\" }";
+    let r = transfer(red, stacks);
+    let marked = |stack: &str| r.flows.iter().find(|f| *f.stack == *stack).expect("there").ecn_reductions;
+    for stack in ["dctcp", "accurate"] {
+        assert!(goodput(&r, stack) > goodput(&r, "half"), "{} {}", goodput(&r, stack), goodput(&r, "half"));
+        assert!(marked(stack) > 0);
+    }
+    assert!(marked("half") > 0);
+}

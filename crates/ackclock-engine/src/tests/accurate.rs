@@ -1,0 +1,202 @@
+use super::*;
+
+const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+
+#[test]
+fn flags_and_the_field_are_the_same_three_bits() {
+    assert_eq!(ace_flags(0b100), Flags::AE);
+    assert_eq!(ace_flags(0b010), Flags::CWR);
+    assert_eq!(ace_flags(0b001), Flags::ECE);
+    for ace in 0..8 {
+        assert_eq!(ace_of(ace_flags(ace) | Flags::ACK | Flags::FIN | Flags::PSH), ace);
+    }
+}
+
+#[test]
+fn codes_of_the_handshake_are_those_of_tables_2_and_3() {
+    assert_eq!(CODEPOINTS.map(handshake_code), [0b010, 0b011, 0b100, 0b110]);
+    for code in 0..8 {
+        let expected = CODEPOINTS.into_iter().find(|ecn| handshake_code(*ecn) == code);
+        assert_eq!(handshake_codepoint(code), expected, "{code:03b}");
+    }
+}
+
+#[test]
+fn modes_are_those_of_table_2() {
+    use Mode::{Accurate, Dctcp, Off, Rfc3168};
+    let modes = |by: fn(EcnFeedback, Flags) -> Mode, feedback| {
+        std::array::from_fn::<_, 8, _>(|ace| by(feedback, ace_flags(ace as u8)))
+    };
+    // Flags 000, 001, ... 111. On a SYN, all but 000 and 011 ask for counters (§3.1.3).
+    let asked = [Off, Accurate, Accurate, Rfc3168, Accurate, Accurate, Accurate, Accurate];
+    assert_eq!(modes(mode_by_syn, EcnFeedback::Accurate), asked);
+    let classic = [Off, Off, Off, Rfc3168, Off, Off, Off, Rfc3168];
+    assert_eq!(modes(mode_by_syn, EcnFeedback::Rfc3168), classic);
+    let dctcp = [Off, Off, Off, Dctcp, Off, Off, Off, Dctcp];
+    assert_eq!(modes(mode_by_syn, EcnFeedback::Dctcp), dctcp);
+    // On a SYN-ACK, 111 is broken, and 101 agrees (§3.1.3).
+    let agreed = [Off, Rfc3168, Accurate, Accurate, Accurate, Accurate, Accurate, Off];
+    assert_eq!(modes(mode_by_syn_ack, EcnFeedback::Accurate), agreed);
+    let classic = [Off, Rfc3168, Off, Off, Off, Rfc3168, Off, Off];
+    assert_eq!(modes(mode_by_syn_ack, EcnFeedback::Rfc3168), classic);
+}
+
+#[test]
+fn the_ack_of_a_syn_ack_is_read_by_table_4() {
+    for ace in 0..8 {
+        let mut c = Counters::NEW;
+        let marked = c.read_handshake_ack(ace);
+        assert_eq!((marked, c.s_cep), (ace == 0b110, if ace == 0b110 { 6 } else { 5 }), "{ace:03b}");
+        assert_eq!(c.believes_ace, ace != 0, "{ace:03b}: note 1");
+        // Our SYN-ACK is not capable: any other codepoint is an invalid transition (§3.2.2.3).
+        assert_eq!(c.capable, matches!(ace, 0b001 | 0b010 | 0b101 | 0b111), "{ace:03b}");
+    }
+}
+
+fn counters(packets: &[(Ecn, u32)]) -> Counters {
+    let mut c = Counters::NEW;
+    for (ecn, len) in packets {
+        c.count(*ecn, *len);
+    }
+    c
+}
+
+fn said(c: &Counters, room: u32, test: bool) -> Option<(u8, Vec<u32>)> {
+    c.option(room, test).map(|o| (o.kind(), o.counters().collect()))
+}
+
+#[test]
+fn an_option_has_every_counter_that_ever_changed() {
+    // The examples of §3.2.3.3.
+    assert_eq!(said(&counters(&[]), 40, false), None);
+    assert_eq!(said(&counters(&[(Ecn::NotEct, 100)]), 40, false), None);
+    assert_eq!(said(&counters(&[(Ecn::Ce, 0)]), 40, false), None, "control packets change no bytes");
+    assert_eq!(said(&counters(&[(Ecn::Ect0, 100)]), 40, false), Some((172, vec![101])));
+    assert_eq!(said(&counters(&[(Ecn::Ect0, 100), (Ecn::Ce, 7)]), 40, false), Some((172, vec![101, 7])));
+    assert_eq!(said(&counters(&[(Ecn::Ect1, 100)]), 40, false), Some((174, vec![101])));
+    assert_eq!(said(&counters(&[(Ecn::Ce, 7), (Ecn::Ect1, 9)]), 40, false), Some((174, vec![10, 7])));
+    let all = counters(&[(Ecn::Ce, 7), (Ecn::Ect1, 9), (Ecn::Ect0, 5)]);
+    assert_eq!(said(&all, 40, false), Some((172, vec![6, 7, 10])));
+    // The handshake tries the path with all of them (§3.2.3.2.1).
+    assert_eq!(said(&counters(&[]), 40, true), Some((172, vec![1, 0, 1])));
+}
+
+#[test]
+fn little_room_leaves_what_has_changed_or_nothing() {
+    let mut c = counters(&[(Ecn::Ce, 7), (Ecn::Ect1, 9), (Ecn::Ect0, 5)]);
+    assert_eq!(said(&c, 10, false), None, "all three have changed");
+    let option = c.option(11, false);
+    c.leave(option.as_ref());
+    assert_eq!(said(&c, 40, false), None, "nothing has changed since");
+    c.count(Ecn::Ect1, 1);
+    assert_eq!(said(&c, 11, false), Some((172, vec![6, 7, 11])));
+    assert_eq!(said(&c, 5, false), Some((174, vec![11])));
+    assert_eq!(said(&c, 4, false), None);
+    c.count(Ecn::Ce, 1);
+    assert_eq!(said(&c, 8, false), Some((174, vec![11, 8])));
+}
+
+#[test]
+fn marks_make_acks_due() {
+    // §3.2.2.5.1.
+    let mut c = Counters::NEW;
+    assert!(!c.count(Ecn::Ect0, 100));
+    assert!(c.count(Ecn::Ce, 100), "text is marked after a packet that was not");
+    assert!(!c.count(Ecn::Ce, 100), "and after one that was");
+    assert!(c.is_due(true) && !c.is_due(false));
+    assert!(!c.count(Ecn::Ce, 0));
+    assert!(c.is_due(false));
+    assert_eq!(c.leave(None), 0, "5 and 3 marks");
+    assert!(!c.is_due(true));
+    assert!(!c.count(Ecn::NotEct, 0), "any packet is the one before");
+    assert!(!c.count(Ecn::Ce, 0), "but text alone is answered");
+    assert!(!c.count(Ecn::Ce, 100));
+}
+
+fn covered(packets: u32) -> Covered {
+    Covered { packets, certain: true, smss: 1000 }
+}
+
+#[test]
+fn packets_are_counted_by_what_the_field_has_gained() {
+    let mut c = Counters::NEW;
+    assert_eq!(c.read(5, None, covered(2)), Marks::default());
+    assert_eq!(c.read(6, None, covered(2)), Marks { packets: 1, bytes: 1000 });
+    assert_eq!(c.read(1, None, covered(3)), Marks { packets: 3, bytes: 3000 }, "round once");
+    assert_eq!(
+        c.read(4, None, covered(1)),
+        Marks { packets: 3, bytes: 3000 },
+        "control packets (§3.2.2.5.2)"
+    );
+}
+
+#[test]
+fn a_field_that_may_have_gone_round_stands_for_the_most() {
+    // The examples of §A.2.1: 2 marks by the field.
+    for (packets, marks) in [(7, 2), (9, 2), (10, 10), (17, 10), (18, 18)] {
+        let mut c = Counters::NEW;
+        assert_eq!(c.read(7, None, covered(packets)).packets, marks, "{packets} packets");
+    }
+    // Acks that always cover many are no sign of missing ones.
+    let mut c = Counters::NEW;
+    for _ in 0..20 {
+        c.read(5, None, covered(7));
+    }
+    assert_eq!(c.read(7, None, covered(10)).packets, 2);
+}
+
+fn ceb(n: u32) -> Option<AccEcn> {
+    Some(AccEcn::new(AccEcn::ORDER_0, &[1, n]))
+}
+
+#[test]
+fn bytes_tell_how_often_the_field_has_gone_round() {
+    // The examples of §A.2.2, with 1460 bytes.
+    for (least, safer, bytes, counted) in [(0, 8, 1460, 8), (2, 10, 1460, 2), (7, 15, 10_200, 7)] {
+        let mut c = Counters::NEW;
+        let marks =
+            c.read((5 + least) % 8, ceb(bytes), Covered { packets: safer, certain: true, smss: 1460 });
+        assert_eq!(marks, Marks { packets: counted, bytes });
+    }
+}
+
+#[test]
+fn bytes_are_those_of_the_option_and_no_mark_counts_twice() {
+    let mut c = Counters::NEW;
+    assert_eq!(c.read(6, ceb(700), covered(1)), Marks { packets: 1, bytes: 700 });
+    // Without an option a full segment is taken for granted; the next one settles it.
+    assert_eq!(c.read(7, None, covered(1)), Marks { packets: 1, bytes: 1000 });
+    assert_eq!(c.read(0, ceb(2000), covered(1)), Marks { packets: 1, bytes: 300 });
+    // Of 24 bits.
+    let mut c = Counters { s_ceb: (1 << 24) - 100, ..Counters::NEW };
+    assert_eq!(c.read(6, ceb(400), covered(1)).bytes, 500);
+    // An option that does not say.
+    let short = Some(AccEcn::new(AccEcn::ORDER_1, &[9]));
+    assert_eq!(c.read(7, short, covered(1)), Marks { packets: 1, bytes: 1000 });
+}
+
+#[test]
+fn what_is_zeroed_or_mangled_is_used_no_more() {
+    // §3.2.2.4.
+    let mut c = Counters::NEW;
+    c.check_first_ace(0);
+    assert!(!c.capable && c.read(1, None, covered(1)) == Marks::default());
+    // §3.2.3.2.4.
+    for counters in [&[0][..], &[1, 0, 0], &[0, 0, 1]] {
+        let mut c = Counters::NEW;
+        c.check_first_option(Some(AccEcn::new(AccEcn::ORDER_0, counters)));
+        assert_eq!(c.read(6, ceb(1), covered(1)).bytes, 1000, "{counters:?}");
+    }
+    for counters in [&[][..], &[1], &[2, 0, 1]] {
+        let mut c = Counters::NEW;
+        c.check_first_option(Some(AccEcn::new(AccEcn::ORDER_1, counters)));
+        assert!(c.believes_option, "{counters:?}");
+    }
+    // §3.2.3.2.5: marked bytes, and no marked packet.
+    let mut c = Counters::NEW;
+    c.read(5, ceb(1000), covered(3));
+    assert!(!c.capable && c.believes_ace);
+    let mut c = Counters::NEW;
+    c.read(5, ceb(1000), Covered { certain: false, ..covered(3) });
+    assert!(c.capable);
+}

@@ -59,7 +59,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         "seed = 1",
         r#"trace = ["packet"]"#,
         "line 2: `trace` is `packet`, which is not a known group of events (did you mean `packets`?); known \
-         are packets, samples, episodes, all, none",
+         are packets, samples, episodes, state, all, none",
     ),
     (
         r#""5s""#,

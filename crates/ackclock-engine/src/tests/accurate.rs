@@ -161,6 +161,13 @@ fn bytes_tell_how_often_the_field_has_gone_round() {
 }
 
 #[test]
+fn an_option_without_marked_bytes_says_that_there_are_none() {
+    let option = Some(AccEcn::new(AccEcn::ORDER_0, &[10_001]));
+    let mut c = Counters::NEW;
+    assert_eq!(c.read(5, option, covered(10)), Marks::default());
+}
+
+#[test]
 fn bytes_are_those_of_the_option_and_no_mark_counts_twice() {
     let mut c = Counters::NEW;
     assert_eq!(c.read(6, ceb(700), covered(1)), Marks { packets: 1, bytes: 700 });

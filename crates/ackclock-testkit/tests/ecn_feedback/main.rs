@@ -275,6 +275,19 @@ static COUNTING: Entry<dyn CongestionControl> = Entry {
 };
 
 #[test]
+fn lost_acks_are_no_marks() {
+    // The field of three bits alone could have gone round (§3.2.2.5.2); the option says that it has not.
+    for timestamps in [false, true] {
+        let setup = setup(EcnFeedback::Accurate).with(|c| c.timestamps = timestamps);
+        let path = Path::clean(Duration::from_millis(20));
+        let paths = [path, Path { loss: 0.5, ..path }];
+        let mut pipe = Pipe::new([&setup; 2], [Plan::send(1_000_000), Plan::receive()], paths, 7);
+        pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
+        assert_eq!(pipe.connection(0).stats().ecn_reductions, 0);
+    }
+}
+
+#[test]
 fn senders_learn_of_every_marked_byte_once() {
     let mut registry = Registry::builtin();
     registry.register(&COUNTING).unwrap();

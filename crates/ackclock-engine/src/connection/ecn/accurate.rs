@@ -285,9 +285,10 @@ impl Counters {
     /// Reads the feedback of an ack that no other has superseded (RFC 9768 §3.2.2.2, §3.2.3.1): what is new.
     pub(super) fn read(&mut self, ace: u8, option: Option<AccEcn>, c: Covered) -> Marks {
         let least = u32::from(ace).wrapping_sub(self.s_cep) % ACE_VALUES;
-        let ceb = option.filter(|_| self.believes_option).and_then(|o| o.ceb());
+        let option = option.filter(|_| self.believes_option);
+        let ceb = option.and_then(|o| o.ceb());
         let bytes = ceb.map(|ceb| ceb.wrapping_sub(self.s_ceb) % OPTION_VALUES);
-        let packets = self.cycled(least, bytes, c);
+        let packets = self.cycled(least, option.is_some(), bytes, c);
         if c.packets > 0 {
             self.covered = self.covered - self.covered / 8 + c.packets.min(1 << 16);
         }
@@ -313,7 +314,7 @@ impl Counters {
 
     /// How many packets were newly marked when the ACE field says `least` and may have gone round (RFC 9768
     /// §3.2.2.5.2, §A.2.1; with marked bytes §A.2.2).
-    fn cycled(&self, least: u32, bytes: Option<u32>, c: Covered) -> u32 {
+    fn cycled(&self, least: u32, option: bool, bytes: Option<u32>, c: Covered) -> u32 {
         if c.packets < ACE_VALUES {
             // More marks than packets are control packets.
             return least;
@@ -324,6 +325,8 @@ impl Counters {
             Some(bytes) if bytes <= c.smss.saturating_mul(least) && bytes / safer.max(1) < c.smss / 2 => {
                 least
             }
+            // An option leaves out what has not changed (RFC 9768 §3.2.3.3).
+            None if option => least,
             // RFC 9768 §A.2.1: acks that cover many packets are common here, so none are missing.
             None if self.covered >= 8 * ACE_VALUES / 2 => least,
             _ => safer,

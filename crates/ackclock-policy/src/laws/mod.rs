@@ -20,7 +20,7 @@ mod reductions;
 mod slow_starts;
 mod timing;
 mod undos;
-mod windows;
+mod window;
 
 use ackclock_units::{Duration, Rate, Rng};
 
@@ -69,7 +69,7 @@ laws! {
     /// Rules that find spurious timeouts.
     undoing from undos: verdicts_rest_on_what_arrived;
     /// Congestion windows.
-    windowing from windows:
+    windowing from window:
         windows_keep_their_floors
         acks_never_shrink_a_window_and_congestion_never_widens_it
         slow_start_grows_no_faster_than_what_is_acknowledged;

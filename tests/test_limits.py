@@ -32,7 +32,7 @@ def test_a_trace_on_disk_is_the_same_trace(monkeypatch, tmp_path):
     for workers in (1, 2):
         on_disk = traced(workers=workers)
         assert on_disk.flows.equals(in_memory.flows)
-        assert list(on_disk.traces) == list(in_memory.traces) == ["samples", "episodes", "segments"]
+        assert list(on_disk.traces) == list(in_memory.traces) == ["samples", "episodes", "segments", "state"]
         for name, table in in_memory.traces.items():
             assert on_disk.traces[name].schema.equals(table.schema, check_metadata=True)
             assert on_disk.traces[name].equals(table), name
@@ -46,7 +46,7 @@ def test_a_trace_on_disk_gives_the_same_figures_and_folder(monkeypatch, tmp_path
     monkeypatch.setattr(whole, "TRACED_EVENTS", 20_000)
     on_disk = traced()
     on_disk.save(tmp_path / "b")
-    for name in ("flows", "links", "samples", "episodes", "segments"):
+    for name in ("flows", "links", "samples", "episodes", "segments", "state"):
         a, b = (folder.read_table(tmp_path / where / f"{name}.parquet") for where in "ab")
         assert a.equals(b), name
     flow = int(in_memory.traces["segments"]["connection"][0].as_py()) // 2

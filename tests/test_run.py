@@ -253,7 +253,7 @@ def test_what_is_traced_is_in_the_run_folder(ackclock, scenario, tmp_path):
         == 0
     )
     run = ac.load(tmp_path / "out")
-    assert list(run.traces) == ["samples", "episodes", "segments"]
+    assert list(run.traces) == ["samples", "episodes", "segments", "state"]
     for table in run.traces.values():
         assert table.column_names[0] == "run"
         assert table["run"].unique().to_pylist() == ["tcp", "no backoff"]

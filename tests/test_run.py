@@ -260,6 +260,18 @@ def test_what_is_traced_is_in_the_run_folder(ackclock, scenario, tmp_path):
     assert not ac.Scenario.read(scenario).simulate().traces
 
 
+def test_the_private_state_of_policies_is_a_table():
+    path = ac.Single(ac.Link("5Mbit/s", queue=ac.DropTail(limit="50packets")), rtt="40ms")
+    state = ac.simulate(path, ac.Bulk(), {"tcp": "cubic"}, trace="state", duration="10s").traces["state"]
+    assert state.column_names == ["run", "time", "connection", "policy", "name", "value"]
+    rows = [row for row in state.to_pylist() if row["policy"] == "window"]
+    assert {row["name"] for row in rows} == {"w_max", "k", "w_est"}
+    # A row is a change, and slow start has ended.
+    for name in ("w_max", "w_est"):
+        values = [row["value"] for row in rows if row["name"] == name]
+        assert len(values) > 2 and all(a != b for a, b in zip(values, values[1:], strict=False))
+
+
 WEB = SCENARIO[SCENARIO.index("[workload]") : SCENARIO.index("[stacks]")]
 LONG = (
     SCENARIO.replace('"5s"', '"100000s"')

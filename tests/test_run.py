@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -269,7 +270,7 @@ def test_the_private_state_of_policies_is_a_table():
     # A row is a change, and slow start has ended.
     for name in ("w_max", "w_est"):
         values = [row["value"] for row in rows if row["name"] == name]
-        assert len(values) > 2 and all(a != b for a, b in zip(values, values[1:], strict=False))
+        assert len(values) > 2 and all(a != b for a, b in pairwise(values))
 
 
 WEB = SCENARIO[SCENARIO.index("[workload]") : SCENARIO.index("[stacks]")]

@@ -5,6 +5,7 @@ mod ack;
 mod assemble;
 mod close;
 mod copies;
+mod departures;
 mod duplicates;
 mod ecn;
 mod forge;

@@ -1,15 +1,13 @@
 //! Phases of loss repair, the window reductions they bring, and loss episodes as M-U1 counts them.
 
 use ackclock_policy::{
-    Adjustment, Congestion, Control, Feedback, Pacing, Phase, SenderView, Settled, Transition, Window,
+    Adjustment, Congestion, Control, Feedback, Phase, SenderView, Settled, Transition, Window,
 };
 use ackclock_trace::{EventKind, LossClass, Mask};
-use ackclock_units::{Bytes, Instant, SeqRange, seldom};
+use ackclock_units::{Bytes, Instant, SeqRange};
 
 use super::Connection;
 use super::sender::Episode;
-use crate::Pacer;
-use crate::timer::Timer;
 
 impl Connection {
     /// Marks what the loss recovery found lost. Returns the bytes of which that is news.
@@ -215,24 +213,6 @@ impl Connection {
     pub(super) fn apply(&mut self, c: Control, now: Instant) {
         self.set_window(c.window, now);
         self.set_pacing(c.pacing, now);
-    }
-
-    #[inline(always)]
-    pub(super) fn set_pacing(&mut self, pacing: Option<Pacing>, now: Instant) {
-        if seldom(pacing.is_some()) || self.rare.says(|r| r.pacer.is_some()) {
-            self.change_pacing(pacing, now);
-        }
-    }
-
-    #[cold]
-    fn change_pacing(&mut self, pacing: Option<Pacing>, now: Instant) {
-        let smss = self.smss;
-        match (&mut self.rare.pacer, pacing) {
-            (Some(pacer), Some(pacing)) => pacer.set(now, pacing, smss),
-            (pacer, pacing) => *pacer = pacing.map(|pacing| Box::new(Pacer::new(pacing, smss))),
-        }
-        // Whether a timer is needed is found out when the next segment would leave.
-        self.timers.disarm(Timer::Pacing);
     }
 
     #[cold]

@@ -3,7 +3,8 @@
 use ackclock_policy::Pacing;
 use ackclock_units::{Duration, Instant, Rate};
 
-/// A timer that fires late by no more than this costs no rate: what it missed is made up for.
+/// A timer that fires late by no more than this costs no rate: what it missed is made up for. Chosen: ten
+/// ticks of a clock of a millisecond, and what the bound of the probe allows.
 const MOST_LATE: Duration = Duration::from_millis(10);
 
 /// Lets segments leave at a rate, a quantum at a time.

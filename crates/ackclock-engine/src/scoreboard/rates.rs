@@ -171,3 +171,117 @@ impl Rates {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ackclock_units::{Rng, SeqRange};
+
+    use super::super::Scoreboard;
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn seq(n: u32) -> SeqNumber {
+        SeqNumber(n * MSS)
+    }
+
+    fn measuring() -> Scoreboard {
+        let mut b = Scoreboard::new();
+        b.keep_rates();
+        b
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_slower_of_sending_and_acknowledging() {
+        // A segment each millisecond; all ten acks arrive together: they say nothing faster than the sending.
+        let mut b = measuring();
+        (0..10).for_each(|n| b.push(seq(n), MSS, false, at(u64::from(n))));
+        b.acknowledge(seq(1));
+        let first = b.rate_sample(at(20), Duration::ZERO).expect("a sample");
+        assert_eq!((first.delivered, first.interval), (1000, Duration::from_millis(20)));
+        // The next flight counts from that ack on.
+        b.push(seq(10), MSS, false, at(20));
+        b.push(seq(11), MSS, false, at(25));
+        b.acknowledge(seq(12));
+        let s = b.rate_sample(at(40), Duration::from_millis(20)).expect("a sample");
+        assert_eq!((s.prior_delivered, s.total_delivered, s.delivered), (1000, 12_000, 11_000));
+        // Acknowledged in 20 ms; sent in 25, since the first delivered segment left at 0.
+        assert_eq!(s.interval, Duration::from_millis(25));
+        assert_eq!((s.prior_in_flight, s.lost, s.app_limited), (11_000, 0, false));
+        assert!(b.rate_sample(at(40), Duration::ZERO).is_none(), "nothing was delivered since");
+    }
+
+    #[test]
+    fn less_than_a_round_trip_is_no_sample() {
+        let mut b = measuring();
+        b.push(seq(0), MSS, false, at(0));
+        b.acknowledge(seq(1));
+        assert!(b.rate_sample(at(5), Duration::from_millis(10)).is_none());
+    }
+
+    #[test]
+    fn what_the_application_limited_is_marked_until_it_has_left() {
+        let mut b = measuring();
+        b.push(seq(0), MSS, false, at(0));
+        b.limited_by_application(MSS);
+        b.push(seq(1), MSS, false, at(1));
+        let mut sample = |ack, ms| {
+            b.acknowledge(seq(ack));
+            b.rate_sample(at(ms), Duration::ZERO).map(|s| s.app_limited)
+        };
+        assert_eq!([sample(1, 10), sample(2, 11)], [Some(false), Some(true)]);
+        b.push(seq(2), MSS, false, at(12));
+        b.acknowledge(seq(3));
+        assert_eq!(b.rate_sample(at(22), Duration::ZERO).map(|s| s.app_limited), Some(false));
+    }
+
+    #[test]
+    fn every_segment_has_its_departure_whatever_acks_say() {
+        for round in 0..300 {
+            let mut rng = Rng::stream(round, "rates", 0);
+            let (mut b, mut una, mut nxt, mut now) = (measuring(), 0_u32, 0_u32, at(0));
+            for _ in 0..200 {
+                now += Duration::from_micros(rng.below(3000));
+                let pick = |rng: &mut Rng| una + rng.below(u64::from(nxt - una) + 1) as u32;
+                match rng.below(9) {
+                    0..=2 => {
+                        let len = 1 + rng.below(u64::from(MSS)) as u32;
+                        b.push(SeqNumber(nxt), len, false, now);
+                        nxt += len;
+                    }
+                    3 => {
+                        una = pick(&mut rng);
+                        b.acknowledge(SeqNumber(una));
+                    }
+                    4 => {
+                        let (x, y) = (pick(&mut rng), pick(&mut rng));
+                        b.sack(SeqRange::new(SeqNumber(x.min(y)), SeqNumber(x.max(y))));
+                    }
+                    5 => {
+                        let (x, y) = (pick(&mut rng), pick(&mut rng));
+                        b.mark_lost(SeqRange::new(SeqNumber(x.min(y)), SeqNumber(x.max(y))));
+                    }
+                    6 => {
+                        b.retransmit(SeqNumber(pick(&mut rng)), 1 + rng.below(800) as u32, now);
+                    }
+                    7 if rng.chance(0.5) => b.save_marks(),
+                    7 => b.restore_marks(),
+                    _ if rng.chance(0.2) => b.forget_sacks(),
+                    _ => {
+                        if let Some(s) = b.rate_sample(now, Duration::ZERO) {
+                            assert_eq!(s.prior_delivered + s.delivered, s.total_delivered);
+                        }
+                    }
+                }
+                assert_eq!(
+                    b.rates().map(|r| r.departures.len()),
+                    Some(b.segments_from(SeqNumber(una)).count())
+                );
+            }
+        }
+    }
+}

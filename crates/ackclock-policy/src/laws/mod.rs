@@ -51,7 +51,7 @@ macro_rules! laws {
 
 laws! {
     /// Declarations: names, texts, ranges and defaults.
-    declared from declarations:
+    declarations from declarations:
         names_are_unique_and_easy_to_type
         everything_is_described_and_every_default_will_do
         a_policy_knows_its_name;
@@ -62,25 +62,25 @@ laws! {
     /// Retransmission timers.
     timers from timing: the_timer_runs_while_something_is_outstanding;
     /// Loss recoveries.
-    recovering from recoveries:
+    recoveries from recoveries:
         everything_is_repaired_in_the_end
         nothing_is_resent_when_nothing_is_lost
         hostile_acks_do_no_harm;
     /// Rules that find spurious timeouts.
-    undoing from undos: verdicts_rest_on_what_arrived;
+    undos from undos: verdicts_rest_on_what_arrived;
     /// Congestion windows.
-    windowing from window:
+    windows from window:
         windows_keep_their_floors
         acks_never_shrink_a_window_and_congestion_never_widens_it
         slow_start_grows_no_faster_than_what_is_acknowledged;
     /// Rules of slow start.
-    slow_starting from slow_starts: slow_start_adds_no_more_than_what_is_acknowledged;
+    slow_starts from slow_starts: slow_start_adds_no_more_than_what_is_acknowledged;
     /// Reductions that are spread over a recovery.
-    reducing from reductions: no_more_leaves_than_was_delivered_or_the_window_holds;
+    reductions from reductions: no_more_leaves_than_was_delivered_or_the_window_holds;
     /// Framings of new data.
-    framing from framings: segments_are_of_a_size_that_can_be_sent;
+    framings from framings: segments_are_of_a_size_that_can_be_sent;
     /// Acknowledgment policies.
-    acknowledging from acks:
+    acks from acks:
         an_ack_comes_in_the_end
         those_that_claim_rfc_5681_acknowledge_every_second_segment_within_half_a_second;
     /// Rate controls of sources without a window.

@@ -114,17 +114,18 @@ impl Connection {
             ce_bytes: marked.unwrap_or(0),
             may_grow: false,
             validated: self.sender.usage.validates(self.sender.window.cwnd),
-            deliveries: if self.sender.sent.keeps_deliveries() {
-                self.deliveries(now, segment, advanced == 0 && !opened)
-            } else {
-                None
-            },
+            deliveries: None,
             newly_lost: 0,
-            rate: if self.sender.sent.keeps_rates() { self.rate_sample(now) } else { None },
+            rate: None,
         };
+        let measures = self.sender.sent.is_measured();
+        if measures {
+            info.deliveries = self.deliveries(now, segment, advanced == 0 && !opened);
+            info.rate = self.rate_sample(now);
+        }
         let undone = self.rare.says(|r| r.watched.is_some()) && self.judge_timeout(now, &info);
         let v = self.recover(now, &mut info, undone);
-        if self.sender.sent.keeps_rates() {
+        if seldom(measures) && self.sender.sent.keeps_rates() {
             self.check_application_limited();
         }
         if advanced > 0 {

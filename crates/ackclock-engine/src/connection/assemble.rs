@@ -9,12 +9,17 @@ impl Connection {
     /// A segment with the acknowledgment and the window that go with everything.
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
-        // Made where it goes: a segment is large enough for its being moved to show.
-        let options = self.options(now, len, len > 0);
-        let echo = if self.rare.says(|r| r.ecn.speaks()) {
-            self.feed_back(seq, len, flags.has(Flags::FIN), &options)
+        let (options, echo) = if self.rare.is_changed() || self.reports_ranges() {
+            let options = self.some_options(now, len, len > 0);
+            let echo = self.rare.says(|r| r.ecn.speaks());
+            let echo = if echo {
+                self.feed_back(seq, len, flags.has(Flags::FIN), &options)
+            } else {
+                Flags::default()
+            };
+            (options, echo)
         } else {
-            Flags::default()
+            (Options::default(), Flags::default())
         };
         let window =
             if mostly(self.told & !self.pending.ack) { self.window_field() } else { self.acknowledge() };
@@ -31,15 +36,6 @@ impl Connection {
 
     /// Options of a segment that is not a SYN, with `len` bytes of text or, when `text` is to be fitted to
     /// them, 0.
-    #[inline(always)]
-    fn options(&self, now: Instant, len: u32, text: bool) -> Options {
-        if self.rare.is_changed() || self.reports_ranges() {
-            self.some_options(now, len, text)
-        } else {
-            Options::default()
-        }
-    }
-
     #[inline(never)]
     fn some_options(&self, now: Instant, len: u32, text: bool) -> Options {
         let timestamps = self.timestamps(now);
@@ -75,7 +71,7 @@ impl Connection {
     #[inline]
     pub(super) fn most(&self, now: Instant) -> u32 {
         if self.reports_ranges() || self.rare.says(|r| r.ecn.is_accurate()) {
-            let options = self.options(now, 0, true);
+            let options = self.some_options(now, 0, true);
             let in_smss = if options.timestamps.is_some() { 12 } else { 0 };
             self.smss.saturating_sub(options.wire_len() - in_smss).max(1)
         } else {

@@ -5,7 +5,7 @@ mod accurate;
 mod handshake;
 
 use ackclock_policy::{Ecn, Phase};
-use ackclock_units::{Bytes, Instant, SeqNumber, seldom};
+use ackclock_units::{Bytes, Instant, SeqNumber};
 use ackclock_wire::{AccEcn, Flags, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Timestamps};
 
 use self::accurate::{Counters, Covered, Marks, ace_flags, ace_of};
@@ -343,21 +343,17 @@ impl Connection {
     /// True when an ack may report congestion.
     #[inline(always)]
     pub(super) fn may_echo(&self, segment: &Segment) -> bool {
-        if self.rare.says(|r| r.ecn.is_accurate()) {
-            self.rare.ecn.more.as_ref().is_some_and(|m| m.marks != Marks::default())
-        } else {
-            seldom(segment.flags.has(Flags::ECE))
-        }
+        self.rare.says(|r| match r.ecn.mode {
+            Mode::Off => false,
+            Mode::Accurate => r.ecn.more.as_ref().is_some_and(|m| m.marks != Marks::default()),
+            Mode::Rfc3168 | Mode::Dctcp => segment.flags.has(Flags::ECE),
+        })
     }
 
     /// The marked bytes that an ack reports which newly delivers so many; `None` when it reports no mark.
     #[inline(always)]
     pub(super) fn marked_bytes(&mut self, segment: &Segment, delivered: Bytes) -> Option<Bytes> {
-        if self.rare.says(|r| r.ecn.is_on()) && self.may_echo(segment) {
-            self.count_marked(delivered)
-        } else {
-            None
-        }
+        if self.may_echo(segment) { self.count_marked(delivered) } else { None }
     }
 
     #[cold]

@@ -242,8 +242,8 @@ impl Connection {
         if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && self.rare.timed.is_none() {
             self.rare.timed = Some((self.snd_nxt, now));
         }
-        if self.rare.says(|r| r.thin) {
-            self.leave_thin_floor();
+        if self.rare.is_changed() {
+            self.new_data_left(now, len);
         }
         if seldom(!self.timers.is_armed(Timer::Retransmission)) {
             if idle {
@@ -257,9 +257,6 @@ impl Connection {
         }
         if self.sender.sent.keeps_deliveries() {
             self.plan_recovery(now);
-        }
-        if self.rare.is_changed() {
-            self.report_sending(now, len, false);
         }
         if copies > 1 && len > 0 && !fin {
             self.plan_copies(now, SeqRange::new(seq, self.snd_nxt), copies, room);
@@ -278,6 +275,15 @@ impl Connection {
         self.spend_probing_quota(len);
         self.pace(now, len);
         if len > 0 { self.rare.ecn.codepoint() } else { Ecn::NotEct }
+    }
+
+    /// What few connections do when new data has left.
+    #[inline(never)]
+    fn new_data_left(&mut self, now: Instant, len: u32) {
+        if self.rare.thin {
+            self.leave_thin_floor();
+        }
+        self.report_sending(now, len, false);
     }
 
     /// How the next new data leaves, of which `whole` bytes fit into a segment.

@@ -21,6 +21,12 @@ impl Scoreboard {
         self.measured.get_or_insert_default().deliveries.get_or_insert_default();
     }
 
+    /// True when deliveries or delivery rates are kept.
+    #[inline]
+    pub fn is_measured(&self) -> bool {
+        seldom(self.measured.is_some())
+    }
+
     #[inline]
     pub fn keeps_deliveries(&self) -> bool {
         seldom(self.measured.is_some()) && self.measured.as_ref().is_some_and(|m| m.deliveries.is_some())

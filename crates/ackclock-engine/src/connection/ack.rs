@@ -47,7 +47,7 @@ impl Connection {
         let advanced = segment.ack.bytes_since(self.snd_una);
         let dsack = self.dsack_of(segment);
         if seldom(dsack.is_some()) {
-            self.sender.dsack_seen = true;
+            self.sender.make().dsack_seen = true;
         }
 
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
@@ -73,17 +73,17 @@ impl Connection {
             return;
         }
         if advanced > 0 {
-            self.sender.dups.count = 0;
+            self.sender.make().dups.count = 0;
             self.note_usage(now, flight_before);
         } else if is_dup {
-            self.sender.dups.count += 1;
+            self.sender.make().dups.count += 1;
         }
         if advanced > 0 && self.rare.says(|r| r.timestamps.timeout_tsval.is_some()) {
             self.read_echo(segment);
         }
         let sample = if advanced > 0 { self.sample_of(now, segment, &acked) } else { None };
         if self.phase == Phase::Open {
-            self.sender.sampling.follow(segment.ack, acked.segments, sample.is_some(), self.snd_nxt);
+            self.sender.make().sampling.follow(segment.ack, acked.segments, sample.is_some(), self.snd_nxt);
         }
         if let Some(rtt) = sample {
             self.sampled(now, rtt, flight_before);
@@ -95,7 +95,7 @@ impl Connection {
             self.count_duplicates(now, is_dup, acked.segments, flight_before);
         }
         if advanced == 0 && self.rare.says(|r| r.skip_test.is_some()) && self.expects_duplicates(now) {
-            self.sender.dups.count = 0;
+            self.sender.make().dups.count = 0;
             return;
         }
         let delivered = u64::from(acked.newly_delivered + newly_sacked);
@@ -142,7 +142,7 @@ impl Connection {
     #[cold]
     fn rate_sample(&mut self, now: Instant) -> Option<RateSample> {
         let min_rtt = self.estimator.rtt().map_or(Duration::ZERO, |rtt| rtt.min_rtt);
-        self.sender.sent.rate_sample(now, min_rtt)
+        self.sender.make().sent.rate_sample(now, min_rtt)
     }
 
     /// The transmissions that an ack reports, and the latest moment of which its timestamp can tell. `same`:
@@ -158,7 +158,7 @@ impl Connection {
         Some(Deliveries {
             echoed,
             repeats: same && segment.seq_len() == 0,
-            ..self.sender.sent.take_deliveries()?
+            ..self.sender.make().sent.take_deliveries()?
         })
     }
 
@@ -181,9 +181,7 @@ impl Connection {
         } else if window == 0 {
             // The peer answers: it is alive, so neither probes nor retransmissions count towards giving up
             // (RFC 9293 §3.8.6.1).
-            if self.rare.unanswered_probes > 0 {
-                self.rare.unanswered_probes = 0;
-            }
+            self.rare.reset(|r| r.unanswered_probes = 0);
             self.waiting_since = now;
             self.expiries = 0;
         }
@@ -194,13 +192,13 @@ impl Connection {
     /// take it back and send in full segments.
     #[cold]
     fn window_opened(&mut self, segment: &Segment) {
-        self.rare.probes = 0;
+        self.rare.reset(|r| r.probes = 0);
         self.timers.disarm(Timer::Persist);
         if std::mem::take(&mut self.probe_outstanding)
             && segment.ack < self.snd_nxt
             && self.flight_size() == 1
         {
-            self.sender.sent.pop_back();
+            self.sender.make().sent.pop_back();
             self.snd_nxt = self.snd_nxt - 1;
             self.timers.disarm(Timer::Retransmission);
         }
@@ -224,7 +222,7 @@ impl Connection {
         let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
         // A block that tells of what was never sent is wrong as a whole. Any number may stand in it.
         let outstanding = SeqRange::new(segment.ack, self.snd_nxt);
-        blocks.iter().filter(|b| b.is_inside(outstanding)).map(|b| self.sender.sent.sack(*b)).sum()
+        blocks.iter().filter(|b| b.is_inside(outstanding)).map(|b| self.sender.make().sent.sack(*b)).sum()
     }
 
     /// RFC 5681 §2; with SACK, one that reports something new (RFC 6675 §2).
@@ -238,17 +236,17 @@ impl Connection {
     /// Takes what is acknowledged off the scoreboard and the send buffer.
     fn advance_una(&mut self, now: Instant, segment: &Segment) -> Acked {
         let data_from = self.first_unacked();
-        let acked = self.sender.sent.acknowledge(segment.ack);
+        let acked = self.sender.make().sent.acknowledge(segment.ack);
         let bytes = u64::from(segment.ack.bytes_since(data_from)).min(self.send.len());
         self.send.advance(bytes);
         self.snd_una = segment.ack;
         if self.rare.says(|r| r.ecn.outlives_reduction(segment.ack)) {
-            self.rare.ecn.forget_reduction();
+            self.rare.make().ecn.forget_reduction();
         }
         self.stats.bytes_acked += bytes;
         self.stats.segments_acked += u64::from(acked.segments);
         if std::mem::take(&mut self.probe_outstanding) {
-            self.rare.probes = 0;
+            self.rare.reset(|r| r.probes = 0);
             self.timers.disarm(Timer::Persist);
         }
         self.waiting_since = now;
@@ -294,7 +292,7 @@ impl Connection {
             self.end_repaired(now);
         }
         if seldom(stale) && self.phase == Phase::Open {
-            self.sender.dups.delivered = 0;
+            self.sender.make().dups.delivered = 0;
         }
         if seldom(info.ece) {
             self.echo(now, info.newly_acked);
@@ -328,7 +326,7 @@ impl Connection {
             self.adjust(now, &mut v);
         }
         if seldom(self.phase != Phase::Open) {
-            self.sender.quota = self.quota_after(info, &v);
+            self.sender.make().quota = self.quota_after(info, &v);
         }
         self.trace_state(now);
         v

@@ -42,7 +42,7 @@ impl Connection {
             State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
         ) || self.readable() > 0;
         if told {
-            self.rare.reset = Some(self.reset(now));
+            self.rare.make().reset = Some(self.reset(now));
         }
         match self.state {
             State::Closed => {}
@@ -69,7 +69,7 @@ impl Connection {
     /// reason then (RFC 9293 §3.9.2.2, SHLD-25).
     pub(super) fn give_up(&mut self, reason: AbortReason, now: Instant) {
         if !matches!(self.state, State::SynSent) {
-            self.rare.reset = Some(self.reset(now));
+            self.rare.make().reset = Some(self.reset(now));
         }
         let unreachable = self.rare.unreachable_at.is_some_and(|at| at >= self.last_received_at);
         self.abandon(if unreachable { AbortReason::Unreachable } else { reason }, now);

@@ -53,7 +53,7 @@ impl Connection {
         let until = now + self.timeout;
         let in_use = u64::from(self.flight_size()) + under_way + u64::from(more) * len;
         self.note_usage(now, u32::try_from(in_use).unwrap_or(u32::MAX));
-        let known = self.rare.copies.get_or_insert_default();
+        let known = self.rare.make().copies.get_or_insert_default();
         if more == 0 || known.expected.len() >= MOST_EXPECTED {
             return;
         }
@@ -67,16 +67,16 @@ impl Connection {
     /// A copy of the segment that was sent last, if one is due.
     #[cold]
     pub(super) fn transmit_copy(&mut self, now: Instant) -> Option<Transmit> {
-        let (range, left) = self.rare.copies.as_mut()?.due.take()?;
+        let (range, left) = self.rare.part(|r| r.copies.as_deref_mut())?.due.take()?;
         if range.start < self.snd_una {
             return None;
         }
         if left > 1 {
-            self.rare.copies.get_or_insert_default().due = Some((range, left - 1));
+            self.rare.make().copies.get_or_insert_default().due = Some((range, left - 1));
         }
         let (len, offset) = (range.len(), self.position(range.start));
         let push = if offset + u64::from(len) == self.send.end() { Flags::PSH } else { Flags::default() };
-        self.sender.quota = self.sender.quota.saturating_sub(u64::from(len));
+        self.sender.make().quota = self.sender.quota.saturating_sub(u64::from(len));
         self.last_sent_at = now;
         self.pace(now, len);
         let ecn = self.rare.ecn.codepoint();
@@ -89,7 +89,7 @@ impl Connection {
     #[cold]
     pub(super) fn answers_copy(&mut self, segment: &Segment, advanced: u32, dsack: Option<SeqRange>) -> bool {
         let (sack, ack) = (self.sack_on, segment.ack);
-        let Some(copies) = &mut self.rare.copies else { return false };
+        let Some(copies) = self.rare.part(|r| r.copies.as_deref_mut()) else { return false };
         let place = match dsack {
             Some(dsack) => copies.expected.iter().position(|e| e.range.covers(dsack)),
             // Without SACK, one that repeats the acknowledgment of a copied segment.
@@ -120,7 +120,7 @@ impl Connection {
     #[cold]
     pub(super) fn copies_expired(&mut self, now: Instant) {
         let una = self.snd_una;
-        let Some(copies) = &mut self.rare.copies else { return };
+        let Some(copies) = self.rare.part(|r| r.copies.as_deref_mut()) else { return };
         let lost = copies.expected.iter().any(|e| e.until <= now && e.range.end <= una);
         copies.expected.retain(|e| e.until > now);
         self.arm_copies();
@@ -132,7 +132,7 @@ impl Connection {
         if self.flight_size() > 0 {
             // Until what is outstanding is acknowledged, as after an ECN echo (RFC 3168 §6.1.2).
             self.phase = Phase::Cwr;
-            self.sender.recovery_point = self.snd_nxt;
+            self.sender.make().recovery_point = self.snd_nxt;
             self.note_reduction();
         } else {
             self.end_repaired(now);
@@ -143,7 +143,7 @@ impl Connection {
     /// `range` is sent again, once: its loss is minded as any other's.
     #[cold]
     pub(super) fn forget_copies_of(&mut self, range: SeqRange) {
-        if let Some(copies) = &mut self.rare.copies {
+        if let Some(copies) = self.rare.part(|r| r.copies.as_deref_mut()) {
             copies.expected.retain(|e| e.range.end <= range.start || range.end <= e.range.start);
             self.arm_copies();
         }
@@ -153,7 +153,7 @@ impl Connection {
     /// resent is sent once.
     pub(super) fn forget_copies(&mut self) {
         if self.rare.copies.is_some() {
-            self.rare.copies = None;
+            self.rare.reset(|r| r.copies = None);
             self.timers.disarm(Timer::Copies);
         }
     }

@@ -19,7 +19,7 @@ impl Connection {
     #[cold]
     fn change_pacing(&mut self, pacing: Option<Pacing>, now: Instant) {
         let smss = self.smss;
-        match (&mut self.rare.pacer, pacing) {
+        match (&mut self.rare.make().pacer, pacing) {
             (Some(pacer), Some(pacing)) => pacer.set(now, pacing, smss),
             (pacer, pacing) => *pacer = pacing.map(|pacing| Box::new(Pacer::new(pacing, smss))),
         }
@@ -31,7 +31,7 @@ impl Connection {
     pub(super) fn pace(&mut self, now: Instant, len: u32) {
         if self.rare.says(|r| r.pacer.is_some())
             && len > 0
-            && let Some(pacer) = &mut self.rare.pacer
+            && let Some(pacer) = self.rare.part(|r| r.pacer.as_deref_mut())
         {
             pacer.sent(now, len);
         }
@@ -54,7 +54,7 @@ impl Connection {
         let smss = u64::from(self.smss);
         let fits = u64::from(in_flight) + smss <= self.sender.window.cwnd;
         if self.unsent() < smss && fits && self.sender.sent.to_resend() == 0 {
-            self.sender.sent.limited_by_application(in_flight);
+            self.sender.make().sent.limited_by_application(in_flight);
         }
     }
 

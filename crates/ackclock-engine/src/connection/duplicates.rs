@@ -46,11 +46,11 @@ impl Connection {
         let smss = self.smss;
         if is_dup {
             let most = self.answerable(now).min(flight_before).saturating_sub(smss);
-            let dups = &mut self.sender.dups;
+            let dups = &mut self.sender.make().dups;
             dups.delivered = (dups.delivered + smss).min(most);
         } else if segments_acked > 0 && self.sender.dups.delivered > 0 {
             let most = self.flight_size().saturating_sub(smss);
-            let dups = &mut self.sender.dups;
+            let dups = &mut self.sender.make().dups;
             dups.delivered = dups.delivered.saturating_sub((segments_acked - 1) * smss).min(most);
         }
     }

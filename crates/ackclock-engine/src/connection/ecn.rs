@@ -72,7 +72,7 @@ struct More {
 }
 
 impl EcnState {
-    pub(super) const BEGINNING: Self = Self {
+    pub(super) const INITIAL: Self = Self {
         mode: Mode::Off,
         echo: false,
         cwr: false,
@@ -171,7 +171,7 @@ impl Connection {
         match self.rare.ecn.mode {
             // RFC 3168 §6.1.3: echo Congestion Experienced until the sender says that it reduced its window.
             Mode::Rfc3168 if marked => {
-                self.rare.ecn.echo = true;
+                self.rare.make().ecn.echo = true;
                 self.pending.ack = true;
             }
             Mode::Dctcp if marked != self.rare.ecn.echo => {
@@ -179,11 +179,11 @@ impl Connection {
                 // that the sender counts the marked bytes rightly.
                 if (self.unacked.segments > 0 || self.pending.ack) && !self.rare.ecn.has_ack_first() {
                     let before = self.transmit_ack(now).segment;
-                    if let Some(more) = &mut self.rare.ecn.more {
+                    if let Some(more) = &mut self.rare.make().ecn.more {
                         more.ack_first = Some(before);
                     }
                 }
-                self.rare.ecn.echo = marked;
+                self.rare.make().ecn.echo = marked;
                 self.pending.ack = true;
             }
             _ => {}
@@ -204,7 +204,7 @@ impl Connection {
         }
         let text_waits = self.unacked.bytes > 0;
         let was_due = self.pending.ack;
-        if let Some(more) = self.rare.ecn.accurate() {
+        if let Some(more) = self.rare.part(|r| r.ecn.accurate()) {
             let changed = more.counters.count(ecn, segment.len);
             more.answers_acks &= segment.len == 0;
             if changed || more.counters.is_due(text_waits) {
@@ -248,7 +248,7 @@ impl Connection {
     /// The ECN flags of a segment that leaves now.
     #[inline(never)]
     pub(super) fn feed_back(&mut self, seq: SeqNumber, len: u32, fin: bool, options: &Options) -> Flags {
-        let Some(more) = self.rare.ecn.accurate() else { return Flags::ECE };
+        let Some(more) = self.rare.part(|r| r.ecn.accurate()) else { return Flags::ECE };
         let ace = more.counters.leave(options.accecn.as_ref());
         let answers = std::mem::take(&mut more.answers_syn_ack);
         more.answers_acks = false;
@@ -278,7 +278,7 @@ impl Connection {
 
     /// An ack that leaves before everything else.
     pub(super) fn take_ack_first(&mut self) -> Option<Segment> {
-        let ack = self.rare.ecn.more.as_mut()?.ack_first.take();
+        let ack = self.rare.make().ecn.more.as_mut()?.ack_first.take();
         ack.filter(|_| self.state.is_synchronized())
     }
 }
@@ -290,7 +290,7 @@ impl Connection {
     pub(super) fn note_reduction(&mut self) {
         let at = self.snd_nxt;
         if self.rare.says(|r| r.ecn.is_on()) {
-            let state = &mut self.rare.ecn;
+            let state = &mut self.rare.make().ecn;
             if state.mode == Mode::Accurate {
                 (state.reduced, state.reduced_at) = (true, at);
             } else {
@@ -302,7 +302,7 @@ impl Connection {
     /// What the flags of a plausible segment say beside acknowledging, where ECN is in use.
     #[inline(never)]
     pub(super) fn read_ecn_flags(&mut self, flags: Flags) {
-        let state = &mut self.rare.ecn;
+        let state = &mut self.rare.make().ecn;
         if state.mode == Mode::Rfc3168 && flags.has(Flags::CWR) {
             // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168
             // §6.1.3).
@@ -322,7 +322,7 @@ impl Connection {
     pub(super) fn read_feedback(&mut self, segment: &Segment, news: bool, delivered: u32, flight: u32) {
         let certain = self.sack_on || (self.phase == Phase::Open && self.sender.dups.count == 0);
         let smss = self.smss;
-        let Some(more) = self.rare.ecn.accurate() else { return };
+        let Some(more) = self.rare.part(|r| r.ecn.accurate()) else { return };
         let tsval = segment.options.timestamps.map(|ts| ts.tsval);
         let later = match (more.tsval, tsval) {
             (Some(before), Some(now)) => now.wrapping_sub(before) as i32 > 0,
@@ -359,7 +359,11 @@ impl Connection {
     #[cold]
     fn count_marked(&mut self, delivered: Bytes) -> Option<Bytes> {
         // Without counters an echo stands for all that is delivered (RFC 8257 §3.3).
-        Some(self.rare.ecn.accurate().map_or(delivered, |m| std::mem::take(&mut m.marks).bytes.into()))
+        Some(
+            self.rare
+                .part(|r| r.ecn.accurate())
+                .map_or(delivered, |m| std::mem::take(&mut m.marks).bytes.into()),
+        )
     }
 
     /// `seq` is sent again: if it had tried whether the option passes, the option is left out from here on
@@ -367,7 +371,7 @@ impl Connection {
     #[inline]
     pub(super) fn note_lost_test(&mut self, seq: SeqNumber) {
         if self.rare.says(|r| r.ecn.is_accurate())
-            && let Some(more) = self.rare.ecn.accurate()
+            && let Some(more) = self.rare.part(|r| r.ecn.accurate())
             && more.tested == Some(seq)
         {
             more.counters.sends_option = false;

@@ -36,8 +36,8 @@ impl Connection {
     pub(super) fn forge(&mut self, how: Forgery, bytes: u32) {
         self.pending.ack = true;
         let news = SeqRange::new(self.rcv_nxt - bytes, self.rcv_nxt);
-        self.rare.acked_early = self.rare.acked_early.max(how.ahead);
-        self.rare.forged = Some(Box::new(Forged { how, news, sent: 0 }));
+        self.rare.make().acked_early = self.rare.acked_early.max(how.ahead);
+        self.rare.make().forged = Some(Box::new(Forged { how, news, sent: 0 }));
     }
 
     /// How many bytes beyond what had arrived were ever acknowledged: none by an honest receiver.
@@ -48,8 +48,8 @@ impl Connection {
     /// The next forged ack, if there is one.
     #[cold]
     pub(super) fn transmit_forged(&mut self, now: Instant) -> Option<Transmit> {
-        let Some(ack) = self.rare.forged.as_mut()?.next() else {
-            self.rare.forged = None;
+        let Some(ack) = self.rare.part(|r| r.forged.as_deref_mut())?.next() else {
+            self.rare.reset(|r| r.forged = None);
             return None;
         };
         let due = self.pending.ack;

@@ -34,7 +34,7 @@ impl Connection {
         self.state = state;
         let offset = self.rng.next_u64() as u32;
         if self.config.timestamps {
-            self.rare.timestamps.offset = offset;
+            self.rare.make().timestamps.offset = offset;
         }
         self.last_received_at = now;
         self.waiting_since = now;
@@ -52,7 +52,7 @@ impl Connection {
             return false;
         }
         if segment.flags.has(Flags::ACK) {
-            self.rare.reset = Self::reset_for(segment).map(Box::new);
+            self.rare.make().reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         if !segment.flags.has(Flags::SYN) {
@@ -69,7 +69,7 @@ impl Connection {
     pub(super) fn segment_in_syn_sent(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
         let acks = segment.flags.has(Flags::ACK);
         if acks && (segment.ack <= self.iss || segment.ack > self.snd_nxt) {
-            self.rare.reset = Self::reset_for(segment).map(Box::new);
+            self.rare.make().reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         if segment.flags.has(Flags::RST) {
@@ -90,7 +90,7 @@ impl Connection {
         } else {
             // Simultaneous open: answer with SYN-ACK, which repeats our SYN.
             self.state = State::SynReceived;
-            self.rare.syn_repeated = true;
+            self.rare.make().syn_repeated = true;
             self.pending.syn = true;
         }
         true
@@ -110,7 +110,7 @@ impl Connection {
             return;
         }
         self.remember_timestamp(now, segment);
-        self.rare.syn_repeated = true;
+        self.rare.make().syn_repeated = true;
         self.pending.syn = true;
     }
 
@@ -131,9 +131,9 @@ impl Connection {
         };
         self.sack_on = self.config.sack && o.sack_permitted;
         if let Some(ts) = o.timestamps.filter(|_| self.config.timestamps) {
-            self.rare.timestamps.on = true;
-            self.rare.timestamps.ts_recent = ts.tsval;
-            self.rare.timestamps.ts_recent_at = now;
+            self.rare.make().timestamps.on = true;
+            self.rare.make().timestamps.ts_recent = ts.tsval;
+            self.rare.make().timestamps.ts_recent_at = now;
         }
         // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options; those that every segment
         // carries come off. A peer that announces next to nothing is not followed below 64 bytes.
@@ -220,7 +220,7 @@ impl Connection {
             ..Segment::default()
         };
         if self.config.timestamps {
-            self.rare.timestamps.last_ack_sent = self.rcv_nxt;
+            self.rare.make().timestamps.last_ack_sent = self.rcv_nxt;
         }
         if answer {
             // It acknowledges what came with the SYN.

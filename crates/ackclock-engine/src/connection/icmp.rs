@@ -68,7 +68,7 @@ impl Connection {
             }
             // RFC 9293 §3.9.2.2, MUST-56. A hard error counts for no more once the connection is synchronized
             // (RFC 5927 §5.2).
-            _ => self.rare.unreachable_at = Some(now),
+            _ => self.rare.make().unreachable_at = Some(now),
         }
     }
 
@@ -102,7 +102,7 @@ impl Connection {
             // The smallest claim for a segment counts.
             let at = self.position(error.seq);
             let most = self.rare.claimed_size.filter(|c| c.at == at).map_or(most, |c| c.most.min(most));
-            self.rare.claimed_size = Some(ClaimedSize { at, most });
+            self.rare.make().claimed_size = Some(ClaimedSize { at, most });
             return;
         }
         self.smss = most;
@@ -123,7 +123,7 @@ impl Connection {
     /// of RFC 5927 §7.2 is 1).
     #[cold]
     pub(super) fn believe_claimed_size(&mut self) {
-        if let Some(claim) = self.rare.claimed_size.take()
+        if let Some(claim) = self.rare.take(|r| &mut r.claimed_size)
             && claim.at >= self.send.start()
         {
             self.smss = self.smss.min(claim.most);
@@ -160,7 +160,7 @@ impl Connection {
         );
         self.mark_lost(now);
         let v = self.view(now);
-        self.sender.quota = self.sender.policies().recovery.quota(&v);
+        self.sender.make().quota = self.sender.policies().recovery.quota(&v);
     }
 }
 

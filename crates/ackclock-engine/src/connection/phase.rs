@@ -19,13 +19,13 @@ impl Connection {
     #[inline(never)]
     fn mark_each_lost(&mut self, now: Instant) -> Bytes {
         let mut newly_lost = 0;
-        let mut lost = std::mem::take(&mut self.sender.lost);
+        let mut lost = std::mem::take(&mut self.sender.make().lost);
         for range in lost.drain(..) {
             let range = SeqRange::new(range.start.max(self.snd_una), range.end.min(self.snd_nxt));
-            newly_lost += u64::from(self.sender.sent.mark_lost(range));
+            newly_lost += u64::from(self.sender.make().sent.mark_lost(range));
             self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
         }
-        self.sender.lost = lost;
+        self.sender.make().lost = lost;
         newly_lost
     }
 
@@ -44,7 +44,7 @@ impl Connection {
         self.phase = t.phase;
         if t.begins {
             self.end_repaired(now);
-            self.sender.recovery_point = self.snd_nxt;
+            self.sender.make().recovery_point = self.snd_nxt;
             self.begin_episode(now, LossClass::Ca);
             self.stats.fast_recoveries += 1;
             if let Some(c) = t.reduces {
@@ -131,7 +131,7 @@ impl Connection {
             self.reduce_from(acked, Congestion::Ecn, now);
         } else {
             self.phase = Phase::Cwr;
-            self.sender.recovery_point = self.snd_nxt;
+            self.sender.make().recovery_point = self.snd_nxt;
             self.reduce(Congestion::Ecn, now);
         }
     }
@@ -141,9 +141,9 @@ impl Connection {
     #[inline(never)]
     pub(super) fn begin_episode(&mut self, now: Instant, class: LossClass) {
         let (until, recovery_point) = (self.snd_nxt, self.snd_nxt);
-        let class = match &mut self.sender.episode {
+        let class = match &mut self.sender.make().episode {
             None => {
-                self.sender.episode = Some(Episode { class, retransmissions: 0, until });
+                self.sender.make().episode = Some(Episode { class, retransmissions: 0, until });
                 match class {
                     LossClass::Ca => self.stats.ca_events += 1,
                     LossClass::NonCa => self.stats.non_ca_events += 1,
@@ -178,7 +178,7 @@ impl Connection {
     /// Puts back the episode that a timeout, now taken back, found open; without one, that of the timeout
     /// itself ends as spurious.
     pub(super) fn restore_episode(&mut self, now: Instant, before: Option<Episode>) {
-        let (Some(before), Some(e)) = (before, &mut self.sender.episode) else {
+        let (Some(before), Some(e)) = (before, &mut self.sender.make().episode) else {
             return self.end_episode(now, true);
         };
         e.until = before.until;
@@ -195,7 +195,7 @@ impl Connection {
     }
 
     pub(super) fn end_episode(&mut self, now: Instant, spurious: bool) {
-        if let Some(e) = self.sender.episode.take() {
+        if let Some(e) = self.sender.make().episode.take() {
             self.trace(Mask::EPISODES, now, || EventKind::EpisodeEnded { class: e.class, spurious });
         }
     }
@@ -203,7 +203,7 @@ impl Connection {
     pub(super) fn set_window(&mut self, window: Window, now: Instant) {
         // No window below one segment, whatever a policy answers; the receiver-only window is bounded by the
         // receiver's alone.
-        self.sender.window = Window { cwnd: window.cwnd.max(u64::from(self.smss)), ..window };
+        self.sender.make().window = Window { cwnd: window.cwnd.max(u64::from(self.smss)), ..window };
         if self.tracer.is_some() {
             self.trace_window(now, window);
         }

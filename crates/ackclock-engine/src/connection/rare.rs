@@ -1,6 +1,6 @@
 //! What few connections ever need, out of line: there are many connections, and most of them are plain.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use ackclock_policy::Needs;
 use ackclock_units::{Instant, SeqNumber, SeqRange, seldom};
@@ -14,8 +14,8 @@ use super::skip_test::SkipTest;
 use super::undo::{Rebase, Watched};
 use crate::Pacer;
 
-/// Reads as it was at the beginning, and has memory from when something of it is first changed. So what every
-/// segment passes must not write here what is there already.
+/// Reads as its initial value until [`Rare::make`] allocates it. What only clears something uses
+/// [`Rare::reset`], which allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct Rare(Option<Box<RareState>>);
 
@@ -24,33 +24,57 @@ impl Deref for Rare {
 
     #[inline]
     fn deref(&self) -> &RareState {
-        static BEGINNING: RareState = RareState::BEGINNING;
-        self.0.as_deref().unwrap_or(&BEGINNING)
-    }
-}
-
-impl DerefMut for Rare {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut RareState {
-        self.0.get_or_insert_with(|| Box::new(RareState::BEGINNING))
+        static INITIAL: RareState = RareState::INITIAL;
+        self.0.as_deref().unwrap_or(&INITIAL)
     }
 }
 
 impl Rare {
-    /// A question that what is there at the beginning answers with no. Cheaper than reading: a plain
-    /// connection is told by one look.
+    /// The state, to change it; allocated by the first change.
+    #[inline]
+    pub(super) fn make(&mut self) -> &mut RareState {
+        self.0.get_or_insert_with(Self::allocate)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate() -> Box<RareState> {
+        Box::new(RareState::INITIAL)
+    }
+
+    /// Tests the state; false for the initial value, for which one comparison decides.
     #[inline(always)]
     pub(super) fn says(&self, question: impl FnOnce(&RareState) -> bool) -> bool {
         seldom(self.0.is_some()) && self.0.as_deref().is_some_and(question)
     }
 
-    /// What is no longer as it was at the beginning, if anything is.
+    /// The state, where it is allocated.
     #[inline(always)]
     pub(super) fn changed(&mut self) -> Option<&mut RareState> {
         if self.is_changed() { self.0.as_deref_mut() } else { None }
     }
 
-    /// True when something is no longer as it was at the beginning.
+    /// Sets parts back to their initial value.
+    #[inline]
+    pub(super) fn reset(&mut self, change: impl FnOnce(&mut RareState)) {
+        if let Some(state) = self.changed() {
+            change(state);
+        }
+    }
+
+    /// An optional part, to change it.
+    #[inline]
+    pub(super) fn part<T>(&mut self, part: impl FnOnce(&mut RareState) -> Option<&mut T>) -> Option<&mut T> {
+        self.changed().and_then(part)
+    }
+
+    /// Takes an optional part out.
+    #[inline]
+    pub(super) fn take<T>(&mut self, part: impl FnOnce(&mut RareState) -> &mut Option<T>) -> Option<T> {
+        self.changed().and_then(|state| part(state).take())
+    }
+
+    /// True when the state is allocated.
     #[inline(always)]
     pub(super) fn is_changed(&self) -> bool {
         seldom(self.0.is_some())
@@ -108,7 +132,7 @@ pub(super) struct RareState {
 }
 
 impl RareState {
-    const BEGINNING: Self = Self {
+    const INITIAL: Self = Self {
         reset: None,
         loss_probe: None,
         skip_test: None,
@@ -133,7 +157,7 @@ impl RareState {
             last_ack_sent: SeqNumber(0),
             timeout_tsval: None,
         },
-        ecn: EcnState::BEGINNING,
+        ecn: EcnState::INITIAL,
         syn_repeated: false,
         unreachable_at: None,
         claimed_size: None,

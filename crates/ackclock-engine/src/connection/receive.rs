@@ -145,7 +145,7 @@ impl Connection {
             // Out of order: it waits for what is missing, and a SACK block reports it with the data before
             // it.
             if seq <= self.rcv_adv {
-                self.rare.fin_at.get_or_insert(seq);
+                self.rare.make().fin_at.get_or_insert(seq);
             }
             self.pending.ack = true;
             return;
@@ -220,7 +220,7 @@ impl Connection {
         self.dsack = None;
         self.timers.disarm(Timer::Ack);
         if self.rare.says(|r| r.timestamps.on) {
-            self.rare.timestamps.last_ack_sent = self.rcv_nxt;
+            self.rare.make().timestamps.last_ack_sent = self.rcv_nxt;
         }
     }
 }

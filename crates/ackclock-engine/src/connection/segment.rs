@@ -146,7 +146,7 @@ impl Connection {
     #[inline(never)]
     fn take_ack_of_syn(&mut self, now: Instant, segment: &Segment, was_syn: bool) -> bool {
         if segment.ack <= self.snd_una || segment.ack > self.snd_nxt {
-            self.rare.reset = Self::reset_for(segment).map(Box::new);
+            self.rare.make().reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         self.snd_wnd = u32::from(segment.window) << self.snd_wnd_shift;
@@ -215,8 +215,8 @@ impl Connection {
             && segment.seq <= self.rare.timestamps.last_ack_sent
             && ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32 >= 0
         {
-            self.rare.timestamps.ts_recent = ts.tsval;
-            self.rare.timestamps.ts_recent_at = now;
+            self.rare.make().timestamps.ts_recent = ts.tsval;
+            self.rare.make().timestamps.ts_recent_at = now;
         }
     }
 
@@ -260,11 +260,11 @@ impl Connection {
     #[cold]
     fn challenge(&mut self, now: Instant) {
         if now.since(self.rare.challenge_since) >= Duration::from_secs(1) {
-            self.rare.challenge_since = now;
-            self.rare.challenges = 0;
+            let rare = self.rare.make();
+            (rare.challenge_since, rare.challenges) = (now, 0);
         }
         if self.rare.challenges < self.config.challenge_ack_limit {
-            self.rare.challenges += 1;
+            self.rare.make().challenges += 1;
             self.stats.challenge_acks += 1;
             self.pending.ack = true;
         }

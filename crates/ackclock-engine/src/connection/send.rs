@@ -81,7 +81,7 @@ impl Connection {
     /// What goes before everything else: a reset, acks of a receiver that cheats, or a probe.
     #[cold]
     fn transmit_first(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(segment) = self.rare.reset.take().map(|s| *s) {
+        if let Some(segment) = self.rare.take(|r| &mut r.reset).map(|s| *s) {
             return Some(Transmit {
                 segment,
                 offset: 0,
@@ -105,7 +105,7 @@ impl Connection {
         } else {
             self.transmit_new(now, u64::from(self.smss))
         };
-        self.rare.loss_probe = None;
+        self.rare.reset(|r| r.loss_probe = None);
         self.stats.tail_loss_probes += u32::from(transmit.is_some());
         Some(Transmit { kind: SendKind::TailLossProbe { again }, ..transmit? })
     }
@@ -234,13 +234,13 @@ impl Connection {
         let seq = self.snd_nxt;
         let offset = self.send.end() - unsent;
         let ecn = if self.rare.is_changed() { self.note_new(now, len, &mut flags) } else { Ecn::NotEct };
-        let sender = &mut *self.sender;
+        let sender = self.sender.make();
         sender.sent.push(seq, len + u32::from(fin), fin, now);
         sender.quota = sender.quota.saturating_sub(u64::from(len));
         self.snd_nxt = seq + len + u32::from(fin);
         self.last_sent_at = now;
         if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && self.rare.timed.is_none() {
-            self.rare.timed = Some((self.snd_nxt, now));
+            self.rare.make().timed = Some((self.snd_nxt, now));
         }
         if self.rare.is_changed() {
             self.new_data_left(now, len);
@@ -252,7 +252,7 @@ impl Connection {
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
             if self.stats.data_segments_sent == 0 && self.sender.policies().recovery.goes_by_time() {
-                self.sender.sent.keep_deliveries();
+                self.sender.make().sent.keep_deliveries();
             }
         }
         if self.sender.sent.keeps_deliveries() {
@@ -269,7 +269,7 @@ impl Connection {
     /// ECN field.
     #[inline(never)]
     fn note_new(&mut self, now: Instant, len: u32, flags: &mut Flags) -> Ecn {
-        if self.rare.ecn.says_cwr(self.snd_nxt) {
+        if self.rare.make().ecn.says_cwr(self.snd_nxt) {
             *flags |= Flags::CWR;
         }
         self.spend_probing_quota(len);
@@ -346,7 +346,7 @@ impl Connection {
     #[inline(never)]
     fn transmit_again(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
         let most = self.most(now);
-        let (range, fin) = self.sender.sent.retransmit(seq, most, now)?;
+        let (range, fin) = self.sender.make().sent.retransmit(seq, most, now)?;
         self.stop_timing();
         self.note_lost_test(range.start);
         self.watch_retransmission(range.end);
@@ -357,7 +357,7 @@ impl Connection {
             self.sent_anyway(range);
         }
         let len = range.len() - u32::from(fin);
-        self.sender.quota = self.sender.quota.saturating_sub(u64::from(len));
+        self.sender.make().quota = self.sender.quota.saturating_sub(u64::from(len));
         let v = self.view(now);
         self.sender.policies().recovery.on_retransmit(range, &v);
         if len > 0 {
@@ -366,7 +366,8 @@ impl Connection {
         }
         let by_timeout =
             self.phase == Phase::Loss && self.sender.episode.is_some_and(|e| e.class == LossClass::NonCa);
-        if let Some(e) = self.sender.episode.as_mut().filter(|_| !self.rare.says(|r| r.loss_probe.is_some()))
+        if let Some(e) =
+            self.sender.make().episode.as_mut().filter(|_| !self.rare.says(|r| r.loss_probe.is_some()))
         {
             e.retransmissions += 1;
             // The first retransmission belongs to the signal itself; the rest are "other losses" (M-U1).
@@ -403,9 +404,9 @@ impl Connection {
         };
         let offset = self.position(seq);
         if again {
-            self.sender.sent.retransmit(seq, len, now)?;
+            self.sender.make().sent.retransmit(seq, len, now)?;
         } else {
-            self.sender.sent.push(seq, len, false, now);
+            self.sender.make().sent.push(seq, len, false, now);
             self.snd_nxt = seq + len;
             self.last_sent_at = now;
         }

@@ -1,6 +1,6 @@
 //! What only an end that sends data has, made when it is first needed: half of all ends only receive.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use ackclock_policy::{Needs, SamplingRate, Window};
@@ -92,18 +92,11 @@ impl Deref for Sender {
 
     #[inline(always)]
     fn deref(&self) -> &SenderState {
-        static BEGINNING: SenderState = SenderState::new();
+        static INITIAL: SenderState = SenderState::new();
         match self {
             Self::Made(sending) => &sending.state,
-            Self::Chosen(_) => &BEGINNING,
+            Self::Chosen(_) => &INITIAL,
         }
-    }
-}
-
-impl DerefMut for Sender {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut SenderState {
-        &mut self.both().state
     }
 }
 
@@ -122,11 +115,17 @@ impl Sender {
         matches!(self, Self::Made(_))
     }
 
+    /// The state, to change it; made by the first change.
+    #[inline(always)]
+    pub(super) fn make(&mut self) -> &mut SenderState {
+        &mut self.both().state
+    }
+
     /// Policies and state side by side.
     #[inline(always)]
     pub(super) fn both(&mut self) -> &mut Sending {
         if !self.is_made() {
-            self.make();
+            self.begin();
         }
         match self {
             Self::Made(sending) => sending,
@@ -141,7 +140,7 @@ impl Sender {
 
     #[cold]
     #[inline(never)]
-    fn make(&mut self) {
+    fn begin(&mut self) {
         if let Self::Chosen(choice) = self {
             *self = Self::Made(Box::new(Sending { policies: choice.build(), state: SenderState::new() }));
         }
@@ -162,7 +161,7 @@ impl Connection {
     #[inline(never)]
     pub(super) fn begin_sending(&mut self, now: Instant) {
         let (from, smss) = (self.snd_una, u64::from(self.smss));
-        let sender = &mut *self.sender;
+        let sender = self.sender.make();
         sender.recovery_point = from;
         sender.sampling = SamplingRate::new(from);
         sender.window = Window { cwnd: smss, ssthresh: Bytes::MAX };
@@ -174,14 +173,14 @@ impl Connection {
         }
         let needs = Needs { sends: needs.sends || policies.reduction().is_some(), ..needs };
         if needs != Needs::default() {
-            self.rare.needs = needs;
+            self.rare.make().needs = needs;
         }
         let mut control = self.sender.policies().window.start(&v);
         if self.stats.syn_retransmissions > 0 || self.rare.says(|r| r.ecn.opening_marked()) {
             // RFC 5681 §3.1: after a lost SYN the first window is one segment; a mark on it is as good.
             control.window.cwnd = control.window.cwnd.min(smss);
         }
-        self.sender.initial_window = u32::try_from(control.window.cwnd).unwrap_or(u32::MAX);
+        self.sender.make().initial_window = u32::try_from(control.window.cwnd).unwrap_or(u32::MAX);
         self.apply(control, now);
         if seldom(self.config.skip_test > 0) {
             self.start_skip_test();

@@ -43,7 +43,7 @@ impl Connection {
     #[cold]
     pub(super) fn start_skip_test(&mut self) {
         let left = next(&mut self.rng, self.config.skip_test);
-        self.rare.skip_test = Some(Box::new(SkipTest { left, stage: Stage::Idle }));
+        self.rare.make().skip_test = Some(Box::new(SkipTest { left, stage: Stage::Idle }));
     }
 
     /// Gives the test up that runs: everything outstanding may be sent again, or already was.
@@ -57,7 +57,7 @@ impl Connection {
     /// `range` is sent again: should it be what was left out, the peer may have it.
     #[cold]
     pub(super) fn sent_anyway(&mut self, range: SeqRange) {
-        let Some(test) = self.rare.skip_test.as_mut() else { return };
+        let Some(test) = self.rare.part(|r| r.skip_test.as_deref_mut()) else { return };
         if matches!(test.stage, Stage::Skipped { range: skipped, .. } if range.start < skipped.end && skipped.start < range.end)
         {
             test.stage = Stage::Idle;
@@ -74,7 +74,7 @@ impl Connection {
         let follows = self.unsent() >= u64::from(self.smss)
             && (under_way || self.view(now).room() >= u64::from(self.smss));
         let (every, open, una) = (self.config.skip_test, self.phase == Phase::Open, self.snd_una);
-        let test = self.rare.skip_test.as_mut()?;
+        let test = self.rare.part(|r| r.skip_test.as_deref_mut())?;
         if t.kind != SendKind::New || t.segment.len == 0 {
             return Some(t);
         }
@@ -103,10 +103,11 @@ impl Connection {
     fn send_skipped(&mut self, now: Instant) -> Option<Transmit> {
         let Stage::Skipped { range, shown: true } = self.rare.skip_test.as_ref()?.stage else { return None };
         let rtt = self.estimator.rtt().map_or(Duration::ZERO, |r| r.srtt);
-        self.rare.skip_test.as_mut()?.stage = Stage::Late { range, until: now + rtt * PATIENCE_RTTS };
+        self.rare.part(|r| r.skip_test.as_deref_mut())?.stage =
+            Stage::Late { range, until: now + rtt * PATIENCE_RTTS };
         // In the books it is a retransmission, since what was sent after its first place in them is older: no
         // sample is taken of it.
-        self.sender.sent.retransmit(range.start, range.len(), now)?;
+        self.sender.make().sent.retransmit(range.start, range.len(), now)?;
         let v = self.view(now);
         self.sender.policies().recovery.on_retransmit(range, &v);
         let offset = self.position(range.start);
@@ -119,7 +120,7 @@ impl Connection {
     /// the peer acknowledges what was never sent.
     #[cold]
     pub(super) fn judge_skipped(&mut self, now: Instant, segment: &Segment) -> bool {
-        let Some(test) = self.rare.skip_test.as_mut() else { return false };
+        let Some(test) = self.rare.part(|r| r.skip_test.as_deref_mut()) else { return false };
         let Stage::Skipped { range, shown } = &mut test.stage else { return false };
         let blocks = segment.options.sack.as_slice();
         let reported =

@@ -44,11 +44,11 @@ impl Connection {
         // Should what comes next not acknowledge the SYN-ACK, it goes out once more.
         self.segment_in_listen(now, syn, Ecn::NotEct);
         // When the SYN-ACK left is not known: no round trip is measured by it.
-        self.rare.syn_repeated = true;
+        self.rare.make().syn_repeated = true;
         if self.config.timestamps {
-            self.rare.timestamps.offset = 0;
-            self.rare.timestamps.offset = clock.wrapping_sub(self.timestamp_clock(now));
-            self.rare.timestamps.last_ack_sent = self.rcv_nxt;
+            self.rare.make().timestamps.offset = 0;
+            self.rare.make().timestamps.offset = clock.wrapping_sub(self.timestamp_clock(now));
+            self.rare.make().timestamps.last_ack_sent = self.rcv_nxt;
         }
         self.last_sent_at = now;
     }

@@ -39,7 +39,7 @@ impl Connection {
             }
         }
         if self.timers.expire(Timer::Persist, now) {
-            self.rare.unanswered_probes += 1;
+            self.rare.make().unanswered_probes += 1;
             if self
                 .sender
                 .policies()
@@ -49,7 +49,7 @@ impl Connection {
                 self.give_up(AbortReason::Timeout, now);
                 return;
             }
-            self.rare.probes += 1;
+            self.rare.make().probes += 1;
             self.pending.window_probe = true;
         }
         if self.timers.expire(Timer::Copies, now) {
@@ -59,7 +59,7 @@ impl Connection {
             self.keepalive_expired(now);
         }
         if self.timers.expire(Timer::Pacing, now)
-            && let Some(pacer) = &mut self.rare.pacer
+            && let Some(pacer) = self.rare.part(|r| r.pacer.as_deref_mut())
         {
             // The poll that follows sends.
             pacer.fired(now);
@@ -117,10 +117,10 @@ impl Connection {
         self.stop_timing();
         self.forget_copies();
         if !repeated && self.rare.timestamps.on {
-            self.rare.timestamps.timeout_tsval = Some(self.timestamp_clock(now));
+            self.rare.make().timestamps.timeout_tsval = Some(self.timestamp_clock(now));
         }
         if self.sender.sent.reneged() {
-            self.sender.sent.forget_sacks();
+            self.sender.make().sent.forget_sacks();
         }
         self.watch_timeout(&before);
         let v = self.view(now);
@@ -133,15 +133,15 @@ impl Connection {
             self.reduce(c, now);
         }
         self.mark_lost(now);
-        self.sender.dups.forget();
+        self.sender.make().dups.forget();
         self.phase = t.phase;
-        self.sender.recovery_point = self.snd_nxt;
+        self.sender.make().recovery_point = self.snd_nxt;
         self.note_reduction();
         self.follow_recovery_deadline();
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);
-        self.sender.quota = self.sender.policies().recovery.quota(&v);
+        self.sender.make().quota = self.sender.policies().recovery.quota(&v);
         self.trace_state(now);
     }
 
@@ -159,12 +159,12 @@ impl Connection {
         let v = self.view(now);
         let Sending { policies, state } = self.sender.both();
         if let Some(range) = policies.recovery.loss_probe(&state.sent, &v) {
-            self.rare.loss_probe = Some(range);
+            self.rare.make().loss_probe = Some(range);
             self.run_retransmission_timer(now, TimerEvent::Probed, &v);
         }
         self.follow_recovery_deadline();
         let v = self.view(now);
-        self.sender.quota = self.sender.policies().recovery.quota(&v);
+        self.sender.make().quota = self.sender.policies().recovery.quota(&v);
         self.trace_state(now);
     }
 
@@ -204,9 +204,7 @@ impl Connection {
     /// RFC 9293 §3.8.4: any segment from the peer restarts the wait.
     #[inline(never)]
     pub(super) fn restart_keepalive(&mut self, now: Instant) {
-        if self.rare.keepalives > 0 {
-            self.rare.keepalives = 0;
-        }
+        self.rare.reset(|r| r.keepalives = 0);
         if self.config.keepalive.is_zero() {
             self.timers.disarm(Timer::Keepalive);
         } else {
@@ -224,7 +222,7 @@ impl Connection {
             self.timers.arm(Timer::Keepalive, now + self.config.keepalive);
             return;
         }
-        self.rare.keepalives += 1;
+        self.rare.make().keepalives += 1;
         self.pending.keepalive = true;
         self.timers.arm(Timer::Keepalive, now + self.config.keepalive_interval);
     }

@@ -20,7 +20,7 @@ impl Connection {
             && let Some((seq, since)) = self.rare.timed
             && segment.ack >= seq
         {
-            self.rare.timed = None;
+            self.rare.reset(|r| r.timed = None);
             if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && !self.rare.timestamps.on {
                 return Some(now.since(since));
             }
@@ -36,8 +36,8 @@ impl Connection {
 
     /// What is being timed is sent again: its ack will be ambiguous.
     pub(super) fn stop_timing(&mut self) {
-        if self.config.karn_samples && self.rare.timed.is_some() {
-            self.rare.timed = None;
+        if self.config.karn_samples {
+            self.rare.reset(|r| r.timed = None);
         }
     }
 
@@ -51,7 +51,7 @@ impl Connection {
 
     pub(super) fn sampled(&mut self, now: Instant, rtt: Duration, flight: u32) {
         if seldom(!self.sack_on) {
-            self.sender.dups.sampled(rtt);
+            self.sender.make().dups.sampled(rtt);
         }
         let sampling_rate = match self.config.rtt_sampling {
             RttSampling::OncePerRtt if !self.rare.timestamps.on => {
@@ -156,7 +156,7 @@ impl Connection {
     fn choose_floor(&mut self) {
         let thin = self.is_thin();
         if thin != self.rare.thin {
-            self.rare.thin = thin;
+            self.rare.make().thin = thin;
             self.update_timeout();
         }
     }

@@ -37,9 +37,7 @@ impl Connection {
     /// The timer expired; `v` is from before anything changed.
     pub(super) fn watch_timeout(&mut self, v: &SenderView) {
         if !self.sender.policies().undo.on_rto(v) {
-            if self.rare.watched.is_some() {
-                self.rare.watched = None;
-            }
+            self.rare.reset(|r| r.watched = None);
             return;
         }
         // What a further expiry finds is the work of the first.
@@ -47,7 +45,7 @@ impl Connection {
             w.probing = false;
             return;
         }
-        self.sender.sent.save_marks();
+        self.sender.make().sent.save_marks();
         let timeout = Timeout {
             window: v.window,
             flight_size: v.flight_size,
@@ -69,7 +67,7 @@ impl Connection {
             episode,
             rtt,
         };
-        self.rare.watched = Some(Box::new(watched));
+        self.rare.make().watched = Some(Box::new(watched));
     }
 
     /// Everything below `end` was resent.
@@ -83,7 +81,8 @@ impl Connection {
     /// 3522 §3.2), whoever wants to know.
     #[cold]
     pub(super) fn read_echo(&mut self, segment: &Segment) {
-        let (Some(since), Some(ts)) = (self.rare.timestamps.timeout_tsval.take(), segment.options.timestamps)
+        let (Some(since), Some(ts)) =
+            (self.rare.take(|r| &mut r.timestamps.timeout_tsval), segment.options.timestamps)
         else {
             return;
         };
@@ -105,17 +104,17 @@ impl Connection {
     /// Asks what the ack tells about the last timeout. True when that is taken back.
     #[inline(never)]
     pub(super) fn judge_timeout(&mut self, now: Instant, a: &AckInfo) -> bool {
-        let Some(mut w) = self.rare.watched.take() else { return false };
+        let Some(mut w) = self.rare.take(|r| &mut r.watched) else { return false };
         let v = self.view(now);
         let Sending { policies, state } = self.sender.both();
         let verdict = policies.undo.on_ack(a, &w.timeout, &state.sent, &v);
         // It concerned this ack alone.
         w.timeout.answers_original = None;
         match verdict {
-            Verdict::Unknown => self.rare.watched = Some(w),
+            Verdict::Unknown => self.rare.make().watched = Some(w),
             Verdict::SendNew { segments } => {
                 (w.probing, w.quota) = (true, u64::from(segments) * u64::from(self.smss));
-                self.rare.watched = Some(w);
+                self.rare.make().watched = Some(w);
             }
             Verdict::Genuine if w.probing => {
                 // RFC 5682 §2.1 step 3a: the new segments count.
@@ -133,14 +132,14 @@ impl Connection {
         if !w.counted {
             self.count_spurious();
         }
-        self.sender.sent.restore_marks();
-        self.sender.dups.forget();
+        self.sender.make().sent.restore_marks();
+        self.sender.make().dups.forget();
         self.expiries = 0;
-        (self.phase, self.sender.recovery_point) =
+        (self.phase, self.sender.make().recovery_point) =
             (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
         self.restore_episode(now, w.episode);
         if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.sender.policies().undo.adapts_timer()) {
-            self.rare.rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
+            self.rare.make().rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
         }
         let v = self.view(now);
         self.sender.policies().recovery.on_undo(&v);
@@ -152,7 +151,7 @@ impl Connection {
     /// The estimates that a sample sets: what was kept from before a spurious timeout, if this is the first
     /// sample of data sent since (RFC 4015 §3.6, step 11).
     pub(super) fn rebased(&mut self, rtt: Duration) -> Option<(Duration, Duration)> {
-        let r = *self.rare.rebase.take_if(|r| self.snd_una > r.after)?;
+        let r = *self.rare.make().rebase.take_if(|r| self.snd_una > r.after)?;
         Some((r.srtt.max(rtt), r.rttvar.max(rtt / 2)))
     }
 

@@ -47,7 +47,7 @@ impl Connection {
         if seldom(now >= self.sender.usage.until) {
             self.end_usage_period(now);
         }
-        let usage = &mut self.sender.usage;
+        let usage = &mut self.sender.make().usage;
         usage.recent = usage.recent.max(outstanding);
     }
 
@@ -55,7 +55,7 @@ impl Connection {
     fn end_usage_period(&mut self, now: Instant) {
         let srtt = self.estimator.rtt().map_or(Duration::ZERO, |r| r.srtt);
         let half = PERIOD.max(srtt.saturating_mul(PERIOD_RTTS)) / 2;
-        self.sender.usage.period_ended(now, half);
+        self.sender.make().usage.period_ended(now, half);
     }
 }
 

@@ -21,7 +21,7 @@ impl Connection {
         if mode == Mode::Off {
             return;
         }
-        let state = &mut self.rare.ecn;
+        let state = &mut self.rare.make().ecn;
         state.mode = mode;
         if matches!(mode, Mode::Dctcp | Mode::Accurate) {
             state.more = Some(Box::new(More::NEW));
@@ -51,7 +51,7 @@ impl Connection {
         if !self.rare.says(|r| r.ecn.is_on()) {
             return Flags::default();
         }
-        let Some(more) = self.rare.ecn.accurate() else { return Flags::ECE };
+        let Some(more) = self.rare.part(|r| r.ecn.accurate()) else { return Flags::ECE };
         if repeat < 2 {
             ace_flags(more.arrived)
         } else {
@@ -67,7 +67,7 @@ impl Connection {
             return None;
         }
         let again = self.rare.syn_repeated;
-        let counters = &mut self.rare.ecn.accurate()?.counters;
+        let counters = &mut self.rare.part(|r| r.ecn.accurate())?.counters;
         counters.sends_option &= repeat == 0;
         if again { None } else { counters.option(MAX_OPTIONS_LEN as u32 - options.unpadded_len(), true) }
     }
@@ -77,7 +77,7 @@ impl Connection {
     pub(in crate::connection) fn acknowledge_syn_ack(&mut self, now: Instant) {
         if self.rare.says(|r| r.ecn.is_accurate()) {
             let segment = self.transmit_ack(now).segment;
-            if let Some(more) = self.rare.ecn.accurate() {
+            if let Some(more) = self.rare.part(|r| r.ecn.accurate()) {
                 more.ack_first = Some(segment);
             }
         }
@@ -90,10 +90,10 @@ impl Connection {
         if self.config.ecn_feedback != EcnFeedback::Accurate || !self.rare.says(|r| r.ecn.is_on()) {
             return true;
         }
-        let state = &mut self.rare.ecn;
+        let state = &mut self.rare.make().ecn;
         let asks = mode_by_syn(EcnFeedback::Accurate, segment.flags);
         if asks != state.mode && asks != Mode::Off {
-            self.rare.reset = Some(self.reset(now));
+            self.rare.make().reset = Some(self.reset(now));
             self.abandon(AbortReason::Reset, now);
             return false;
         }
@@ -115,7 +115,7 @@ impl Connection {
             && mode_by_syn_ack(EcnFeedback::Accurate, segment.flags) == Mode::Accurate;
         if answers
             && self.rare.says(|r| r.ecn.is_accurate())
-            && let Some(more) = self.rare.ecn.accurate()
+            && let Some(more) = self.rare.part(|r| r.ecn.accurate())
         {
             (more.arrived, more.answers_syn_ack) = (handshake_code(ecn), true);
             if ecn == Ecn::Ce && !std::mem::replace(&mut more.syn_ack_counted, true) {
@@ -130,7 +130,7 @@ impl Connection {
         if !self.rare.says(|r| r.ecn.is_accurate()) {
             return;
         }
-        let Some(more) = self.rare.ecn.accurate() else { return };
+        let Some(more) = self.rare.part(|r| r.ecn.accurate()) else { return };
         more.counters.check_first_option(segment.options.accecn);
         more.tsval = segment.options.timestamps.map(|ts| ts.tsval);
         if syn {

@@ -1,0 +1,58 @@
+//! What is wrong with a script.
+
+use std::fmt;
+
+use winnow::error::{ContextError, StrContext, StrContextValue};
+
+use super::MAX_SCRIPT;
+use super::text::Lines;
+
+/// A place where a script is not what it could be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParseError {
+    /// The script.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+    /// What stands there, and what was expected.
+    pub message: String,
+}
+
+/// What was expected, for errors.
+pub(crate) fn expected(what: &'static str) -> StrContext {
+    StrContext::Expected(StrContextValue::Description(what))
+}
+
+impl ParseError {
+    pub(crate) fn new(file: &str, text: &str, lines: &Lines<'_>, at: usize, why: &ContextError) -> Self {
+        let (line, column) = lines.of(at);
+        let wanted = why.context().find_map(|c| match c {
+            StrContext::Expected(StrContextValue::Description(what)) => Some(*what),
+            _ => None,
+        });
+        let rest = text.get(at..).unwrap_or_default();
+        let shown: String = rest.lines().next().unwrap_or_default().trim_end().chars().take(24).collect();
+        let found = match (rest.is_empty(), shown.is_empty()) {
+            (true, _) => "the script ends".to_owned(),
+            (_, true) => "the line ends".to_owned(),
+            _ => format!("\"{shown}\" stands"),
+        };
+        let message = format!("{found} where {} is expected", wanted.unwrap_or("something else"));
+        Self { file: file.to_owned(), line, column, message }
+    }
+
+    pub(crate) fn too_long(file: &str, len: usize) -> Self {
+        let message = format!("the script has {len} bytes; at most {MAX_SCRIPT} are read");
+        Self { file: file.to_owned(), line: 1, column: 1, message }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}

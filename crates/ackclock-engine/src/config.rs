@@ -56,6 +56,8 @@ pub struct Config {
     pub snd_buf: Bytes,
     /// Offer and accept window scaling (RFC 7323 §2).
     pub window_scaling: bool,
+    /// Smallest shift of the window scale that is offered (RFC 7323 §2.2); larger where the receive buffer needs it.
+    pub window_shift: u8,
     /// Offer and accept timestamps (RFC 7323 §3).
     pub timestamps: bool,
     /// Offer and accept SACK (RFC 2018).
@@ -119,6 +121,12 @@ pub const OPTIONS: &[Param] = &[
     Param::bytes("rcv_buf", 1 << 20, 1..=1 << 30, "receive buffer"),
     Param::bytes("snd_buf", 1 << 20, 1..=1 << 30, "send buffer"),
     Param::flag("window_scaling", true, "offer window scaling (RFC 7323)"),
+    Param::count(
+        "window_shift",
+        0,
+        0..=14,
+        "smallest shift of the window scale that is offered (RFC 7323 2.2); larger where the receive buffer needs it",
+    ),
     Param::flag("timestamps", false, "offer timestamps (RFC 7323)"),
     Param::flag("sack", true, "offer selective acknowledgments (RFC 2018)"),
     Param::flag("ecn", false, "offer explicit congestion notification (RFC 3168)"),
@@ -221,6 +229,7 @@ impl Config {
             rcv_buf: p.bytes("rcv_buf"),
             snd_buf: p.bytes("snd_buf"),
             window_scaling: p.flag("window_scaling"),
+            window_shift: p.count("window_shift") as u8,
             timestamps: p.flag("timestamps"),
             sack: p.flag("sack"),
             ecn: p.flag("ecn"),

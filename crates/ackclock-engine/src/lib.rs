@@ -18,7 +18,7 @@ mod timer;
 mod user;
 
 pub use config::{Config, EcnFeedback, IdleAfter, IdleSince, MIN_PMTU, OPTIONS, RttSampling};
-pub use connection::{Connection, State, Transmit};
+pub use connection::{Connection, Outstanding, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
 pub use pacing::Pacer;
 pub use policies::{AtNeed, Need, Policies, SenderChoice, SenderPolicies, SpecialPolicies};

@@ -2,6 +2,19 @@
 //! that are expected, system calls with their results, and assertions about the state of a connection.
 
 pub mod ast;
+pub mod code;
+mod constants;
+mod dialect;
+mod host;
+mod info;
+mod layout;
 mod parse;
+mod render;
+mod report;
+mod world;
 
+pub use constants::{Errno, constant};
+pub use dialect::{DIALECTS, Dialect};
 pub use parse::{MAX_SCRIPT, ParseError, parse};
+pub use report::{Failure, Line, Outcome};
+pub use world::{Options, SettingsError, run};

@@ -15,6 +15,8 @@ mod news;
 mod phase;
 mod rare;
 mod receive;
+mod reconfigure;
+mod report;
 mod segment;
 mod send;
 mod sender;
@@ -37,6 +39,7 @@ use ackclock_wire::Segment;
 
 use self::news::News;
 use self::rare::Rare;
+pub use self::report::Outstanding;
 use self::sender::Sender;
 pub use self::state::State;
 use self::trace::Tracer;

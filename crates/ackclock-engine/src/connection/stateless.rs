@@ -57,5 +57,5 @@ impl Connection {
 /// The shift of the window that we announce (RFC 7323 §2.2): the smallest with which the receive buffer fits
 /// into the field.
 pub(super) fn window_shift(config: &Config) -> u8 {
-    (0..14).find(|s| config.rcv_buf >> s <= 65_535).unwrap_or(14)
+    (config.window_shift..14).find(|s| config.rcv_buf >> s <= 65_535).unwrap_or(14)
 }

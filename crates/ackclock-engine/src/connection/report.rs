@@ -1,0 +1,64 @@
+//! What a host reports of a connection to its application (`TCP_INFO`), beside what policies see.
+
+use ackclock_units::Duration;
+
+use super::Connection;
+
+/// Segments that are outstanding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outstanding {
+    /// Sent and not cumulatively acknowledged.
+    pub segments: u32,
+    /// Of those, reported as received by SACK, or by duplicate acks.
+    pub sacked: u32,
+    /// Taken for lost; those that were retransmitted too.
+    pub lost: u32,
+    /// Retransmitted, neither acknowledged nor taken for lost again.
+    pub retransmitted: u32,
+}
+
+impl Connection {
+    /// Counts what is outstanding, by looking at all of it.
+    pub fn outstanding(&self) -> Outstanding {
+        let sent = &self.sender.sent;
+        let mut counts = Outstanding::default();
+        for segment in sent.segments_from(self.first_unacked()) {
+            counts.segments += 1;
+            counts.sacked += u32::from(segment.sacked);
+            let again = segment.transmissions > 1 && !segment.sacked;
+            counts.lost += u32::from(segment.lost && !segment.sacked || again);
+            counts.retransmitted += u32::from(again && !segment.lost);
+        }
+        counts
+    }
+
+    /// The timeout in force, backoff included.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Timeouts in a row that were backed off.
+    pub fn backoff_level(&self) -> u32 {
+        self.backoff_level
+    }
+
+    /// Window probes and keepalives without a response.
+    pub fn unanswered_probes(&self) -> u32 {
+        self.rare.unanswered_probes + self.rare.keepalives
+    }
+
+    /// True when both sides scale their windows (RFC 7323 §2.2).
+    pub fn scales_windows(&self) -> bool {
+        self.peer_scales && self.config.window_scaling
+    }
+
+    /// True when ECN is in use (RFC 3168 §6.1.1).
+    pub fn uses_ecn(&self) -> bool {
+        self.rare.says(|r| r.ecn.is_on())
+    }
+
+    /// The segment size that it announces, bytes.
+    pub fn announced_mss(&self) -> u32 {
+        self.config.mss
+    }
+}

@@ -1,0 +1,64 @@
+//! What one host's TCP does otherwise than another's where the standards leave it open: how options are laid out, and which
+//! segments push.
+
+use ackclock_wire::{Flags, MAX_OPTIONS_LEN, Segment, emit_options};
+
+use crate::ast::TcpOption;
+use crate::layout;
+
+/// A host's manners.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Dialect {
+    /// Linux 6.18.
+    #[default]
+    Linux,
+    /// FreeBSD 14.
+    FreeBsd,
+    /// As the engine is by itself.
+    Plain,
+}
+
+/// All of them, by their names.
+pub const DIALECTS: &[(&str, Dialect)] =
+    &[("linux", Dialect::Linux), ("freebsd", Dialect::FreeBsd), ("plain", Dialect::Plain)];
+
+impl Dialect {
+    /// The stack that scripts of this dialect run unless they say otherwise.
+    pub(crate) fn stack(self) -> &'static str {
+        match self {
+            Self::Linux => "cubic+rack+timestamps+ack-every+min-rto(200ms)+init-rto(1s)",
+            Self::FreeBsd => "cubic+timestamps+min-rto(30ms)+init-rto(1s)",
+            Self::Plain => "sack",
+        }
+    }
+
+    /// True where a burst of more than one segment ends with PSH, as the kernel that hands it to the device in one piece
+    /// marks it (`tcp_transmit_skb`).
+    pub(crate) fn pushes_bursts(self) -> bool {
+        self == Self::Linux
+    }
+
+    /// The options of a segment in the order in which the host writes them.
+    pub(crate) fn options(self, segment: &Segment) -> Vec<TcpOption> {
+        let mut bytes = [0; MAX_OPTIONS_LEN];
+        // What the engine makes fits: it counts the length of options when it cuts payload.
+        let used = emit_options(&segment.options, &mut bytes).unwrap_or(0);
+        let mut list = layout::read(&bytes[..used]);
+        if self == Self::FreeBsd && segment.flags.has(Flags::SYN) {
+            // MSS, scale, SACK, timestamps, and zeros at the end (`tcp_addoptions`).
+            list.retain(|o| !matches!(o, TcpOption::Nop | TcpOption::Eol));
+            list.sort_by_key(|o| match o {
+                TcpOption::Mss(_) => 0,
+                TcpOption::WindowScale(_) => 1,
+                TcpOption::SackPermitted => 2,
+                _ => 3,
+            });
+            if let Some(scale) = list.iter().position(|o| matches!(o, TcpOption::WindowScale(_))) {
+                list.insert(scale, TcpOption::Nop);
+            }
+            let len: usize = list.iter().map(layout::len).sum();
+            list.extend(std::iter::repeat_n(TcpOption::Eol, (4 - len % 4) % 4));
+        }
+        list
+    }
+}

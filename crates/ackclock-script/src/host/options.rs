@@ -1,0 +1,168 @@
+//! Options of sockets: what `setsockopt` sets and `getsockopt` returns.
+
+use std::collections::BTreeMap;
+
+use ackclock_engine::{Config, Policies, Stack};
+use ackclock_units::Duration;
+
+use crate::constants as c;
+use crate::constants::Errno;
+
+/// The level of an option.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Level(pub i64);
+
+/// What an option is set to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum OptionValue {
+    Int(i64),
+    /// On or off, and for how many seconds.
+    Linger(i64, i64),
+    Text(String),
+}
+
+/// The options of a socket that were set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SocketOptions {
+    set: BTreeMap<(Level, i64), OptionValue>,
+}
+
+impl SocketOptions {
+    fn int(&self, level: i64, name: i64) -> Option<i64> {
+        match self.set.get(&(Level(level), name))? {
+            OptionValue::Int(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    fn seconds(&self, level: i64, name: i64) -> Option<Duration> {
+        self.int(level, name).and_then(|s| u64::try_from(s).ok()).map(Duration::from_secs)
+    }
+
+    /// `SO_LINGER` with no time: a close is a reset.
+    pub(crate) fn lingers_not(&self) -> bool {
+        self.set.get(&(Level(c::SOL_SOCKET), c::SO_LINGER)).is_some_and(|v| *v == OptionValue::Linger(1, 0))
+    }
+
+    /// True when small segments wait for `TCP_CORK` to be taken off.
+    pub(crate) fn corks(&self) -> bool {
+        self.int(c::SOL_TCP, c::TCP_CORK).is_some_and(|v| v != 0)
+    }
+
+    /// Sets an option.
+    ///
+    /// # Errors
+    ///
+    /// Those of `setsockopt`.
+    pub(crate) fn set(&mut self, level: Level, name: i64, value: OptionValue) -> Result<(), Errno> {
+        let known = KNOWN.iter().find(|k| (k.level, k.name) == (level.0, name)).ok_or(Errno::ENOPROTOOPT)?;
+        match &value {
+            OptionValue::Int(n) if !known.range.contains(n) => return Err(Errno::EINVAL),
+            _ => self.set.insert((level, name), value),
+        };
+        Ok(())
+    }
+
+    /// The value of an option; `None` where it was never set.
+    pub(crate) fn get(&self, level: Level, name: i64) -> Option<&OptionValue> {
+        self.set.get(&(level, name))
+    }
+
+    /// True where an option exists.
+    pub(crate) fn is_known(level: Level, name: i64) -> bool {
+        KNOWN.iter().any(|k| (k.level, k.name) == (level.0, name))
+    }
+
+    /// The engine's options with these.
+    pub(crate) fn config(&self, stack: &Stack) -> Config {
+        let mut config = stack.config();
+        self.apply(&mut config);
+        config
+    }
+
+    /// Writes what was set into the options of a connection.
+    pub(crate) fn apply(&self, config: &mut Config) {
+        if let Some(n) = self.int(c::SOL_TCP, c::TCP_NODELAY) {
+            config.nagle = n == 0;
+        }
+        if let Some(n) = self.int(c::SOL_TCP, c::TCP_MAXSEG).and_then(|n| u32::try_from(n).ok()) {
+            config.mss = config.mss.min(n);
+        }
+        if let Some(n) = self.int(c::SOL_TCP, c::TCP_SYNCNT).and_then(|n| u32::try_from(n).ok()) {
+            config.syn_retries = n;
+        }
+        if let Some(ms) = self.int(c::SOL_TCP, c::TCP_USER_TIMEOUT).and_then(|n| u64::try_from(n).ok()) {
+            config.user_timeout = Duration::from_millis(ms);
+        }
+        // Linux keeps half of a buffer for its own bookkeeping, and doubles what it is asked for.
+        if let Some(n) = self.int(c::SOL_SOCKET, c::SO_SNDBUF).and_then(|n| u64::try_from(n).ok()) {
+            config.snd_buf = n.max(2048);
+        }
+        if let Some(n) = self.int(c::SOL_SOCKET, c::SO_RCVBUF).and_then(|n| u64::try_from(n).ok()) {
+            config.rcv_buf = n.max(1152);
+        }
+        // RFC 9293 §3.8.4: off unless it is asked for, then after two hours. The rest is Linux's.
+        let keeps = self.int(c::SOL_SOCKET, c::SO_KEEPALIVE).is_some_and(|n| n != 0);
+        let idle = self.seconds(c::SOL_TCP, c::TCP_KEEPIDLE).unwrap_or(Duration::from_secs(7200));
+        config.keepalive = if keeps { idle } else { Duration::ZERO };
+        if let Some(interval) = self.seconds(c::SOL_TCP, c::TCP_KEEPINTVL) {
+            config.keepalive_interval = interval;
+        }
+        if let Some(n) = self.int(c::SOL_TCP, c::TCP_KEEPCNT).and_then(|n| u32::try_from(n).ok()) {
+            config.keepalive_probes = n;
+        }
+    }
+
+    /// The policies that a socket runs: those of the stack, with another congestion control where one was
+    /// chosen.
+    pub(crate) fn policies(&self, stack: &Stack) -> Policies {
+        if let Some(OptionValue::Text(name)) = self.get(Level(c::SOL_TCP), c::TCP_CONGESTION) {
+            let mut stack = stack.clone();
+            if stack.set("window", name).is_ok() {
+                return stack.build();
+            }
+        }
+        stack.build()
+    }
+}
+
+/// An option and the values that it takes.
+struct Known {
+    level: i64,
+    name: i64,
+    range: std::ops::RangeInclusive<i64>,
+}
+
+const fn known(level: i64, name: i64, least: i64, most: i64) -> Known {
+    Known { level, name, range: least..=most }
+}
+
+const ANY: i64 = 1 << 40;
+
+/// The options that there are, with the ranges of Linux (`do_tcp_setsockopt`, `sk_setsockopt`).
+const KNOWN: &[Known] = &[
+    known(c::SOL_SOCKET, c::SO_REUSEADDR, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_ERROR, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_SNDBUF, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_RCVBUF, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_SNDBUFFORCE, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_RCVBUFFORCE, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_KEEPALIVE, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_LINGER, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_PRIORITY, 0, 6),
+    known(c::SOL_SOCKET, c::SO_MARK, -ANY, ANY),
+    known(c::SOL_TCP, c::TCP_NODELAY, -ANY, ANY),
+    known(c::SOL_TCP, c::TCP_MAXSEG, 88, 65_535),
+    known(c::SOL_TCP, c::TCP_CORK, -ANY, ANY),
+    known(c::SOL_TCP, c::TCP_KEEPIDLE, 1, 32_767),
+    known(c::SOL_TCP, c::TCP_KEEPINTVL, 1, 32_767),
+    known(c::SOL_TCP, c::TCP_KEEPCNT, 1, 127),
+    known(c::SOL_TCP, c::TCP_SYNCNT, 1, 127),
+    known(c::SOL_TCP, c::TCP_USER_TIMEOUT, 0, ANY),
+    known(c::SOL_TCP, c::TCP_QUICKACK, -ANY, ANY),
+    known(c::SOL_TCP, c::TCP_CONGESTION, -ANY, ANY),
+    known(c::SOL_IP, c::IP_TOS, -ANY, ANY),
+    known(c::SOL_IP, c::IP_TTL, -1, 255),
+    known(c::SOL_IPV6, c::IPV6_TCLASS, -1, 255),
+    known(c::SOL_IPV6, c::IPV6_V6ONLY, -ANY, ANY),
+];

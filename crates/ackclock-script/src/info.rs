@@ -1,0 +1,91 @@
+//! What `TCP_INFO` says of a connection.
+
+use ackclock_engine::State;
+use ackclock_policy::Phase;
+use ackclock_units::{Duration, Instant};
+
+use crate::code::TcpInfo;
+use crate::host::Host;
+
+/// Linux's threshold of a connection that never met congestion (`TCP_INFINITE_SSTHRESH`).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// What is known of the latest connection, as Linux would report it.
+pub(crate) fn of(host: &Host) -> Option<TcpInfo> {
+    let flow = host.latest()?;
+    let connection = &flow.connection;
+    let now = host.now();
+    let v = connection.view(now);
+    let stats = connection.stats();
+    let smss = u64::from(v.smss.max(1));
+    let micros = |d: Duration| u32::try_from(d.as_nanos() / 1000).unwrap_or(u32::MAX);
+    let ago =
+        |at: Option<Instant>| at.map_or(0, |at| u32::try_from(now.since(at).as_millis()).unwrap_or(u32::MAX));
+    let threshold = if v.window.ssthresh >= u64::from(NO_THRESHOLD) {
+        NO_THRESHOLD
+    } else {
+        (v.window.ssthresh / smss) as u32
+    };
+    let counts = connection.outstanding();
+    Some(TcpInfo {
+        state: state(connection.state()),
+        ca_state: match v.phase {
+            Phase::Open => 0,
+            Phase::Disorder => 1,
+            Phase::Cwr => 2,
+            Phase::Recovery => 3,
+            Phase::Loss => 4,
+        },
+        retransmits: u8::try_from(v.expiries).unwrap_or(u8::MAX),
+        backoff: u8::try_from(connection.backoff_level()).unwrap_or(u8::MAX),
+        probes: u8::try_from(connection.unanswered_probes()).unwrap_or(u8::MAX),
+        options: u8::from(v.timestamps)
+            | u8::from(v.sack) << 1
+            | u8::from(connection.scales_windows()) << 2
+            | u8::from(connection.uses_ecn()) << 3,
+        rto: micros(connection.timeout()),
+        snd_mss: v.smss,
+        unacked: counts.segments,
+        sacked: counts.sacked,
+        lost: counts.lost,
+        retrans: counts.retransmitted,
+        rtt: v.rtt.map_or(0, |r| micros(r.srtt)),
+        rttvar: v.rtt.map_or(0, |r| micros(r.rttvar)),
+        min_rtt: v.rtt.map_or(u32::MAX, |r| micros(r.min_rtt)),
+        snd_ssthresh: threshold,
+        snd_cwnd: (v.window.cwnd / smss) as u32,
+        snd_wnd: v.rwnd as u32,
+        advmss: connection.announced_mss(),
+        last_data_sent: ago(flow.counts.last_data_sent),
+        last_data_recv: ago(flow.counts.last_data_received),
+        last_ack_recv: ago(flow.counts.last_ack_received),
+        total_retrans: flow.retransmitted,
+        bytes_acked: stats.bytes_acked,
+        bytes_received: stats.bytes_received,
+        bytes_sent: stats.bytes_sent,
+        bytes_retrans: flow.counts.retransmitted_bytes,
+        segs_out: u32::try_from(flow.counts.segments_out).unwrap_or(u32::MAX),
+        segs_in: u32::try_from(flow.counts.segments_in).unwrap_or(u32::MAX),
+        data_segs_in: u32::try_from(flow.counts.data_segments_in).unwrap_or(u32::MAX),
+        data_segs_out: u32::try_from(stats.data_segments_sent).unwrap_or(u32::MAX),
+        notsent_bytes: u32::try_from(v.unsent).unwrap_or(u32::MAX),
+        ..TcpInfo::default()
+    })
+}
+
+/// Linux's number of a state (`include/net/tcp_states.h`).
+fn state(state: State) -> u8 {
+    match state {
+        State::Established => 1,
+        State::SynSent => 2,
+        State::SynReceived => 3,
+        State::FinWait1 => 4,
+        State::FinWait2 => 5,
+        State::TimeWait => 6,
+        State::Closed => 7,
+        State::CloseWait => 8,
+        State::LastAck => 9,
+        State::Listen => 10,
+        State::Closing => 11,
+    }
+}

@@ -1,0 +1,174 @@
+//! System calls of a script as calls of the host.
+
+use ackclock_units::Duration;
+
+use super::World;
+use crate::ast::{self, Expr};
+use crate::constants::{self as c, constant};
+use crate::host::{Call, OptionValue};
+
+impl World {
+    /// The call that a script writes.
+    ///
+    /// # Errors
+    ///
+    /// Names what is not known here.
+    pub(super) fn prepare(&self, call: &ast::Call) -> Result<Call, String> {
+        let args = Arguments { world: self, call };
+        let flags = |at| if call.arguments.len() > at { args.int(at) } else { Ok(0) };
+        Ok(match call.name.as_str() {
+            "socket" => Call::Socket { nonblocking: args.int(1)? & c::SOCK_NONBLOCK != 0 },
+            "bind" => Call::Bind { fd: args.fd(0)?, port: args.port(1) },
+            "listen" => Call::Listen { fd: args.fd(0)?, backlog: args.int(1)? },
+            "accept" => Call::Accept { fd: args.fd(0)?, nonblocking: false },
+            "accept4" => Call::Accept { fd: args.fd(0)?, nonblocking: args.int(3)? & c::SOCK_NONBLOCK != 0 },
+            "connect" => Call::Connect { fd: args.fd(0)?, port: args.port(1) },
+            "write" => Call::Write { fd: args.fd(0)?, len: args.len(2)?, flags: 0, done: 0 },
+            "send" | "sendto" => {
+                Call::Write { fd: args.fd(0)?, len: args.len(2)?, flags: flags(3)?, done: 0 }
+            }
+            "writev" => Call::Write { fd: args.fd(0)?, len: args.vector(1)?, flags: 0, done: 0 },
+            "sendmsg" => Call::Write { fd: args.fd(0)?, len: args.message(1)?, flags: args.int(2)?, done: 0 },
+            "read" => Call::Read { fd: args.fd(0)?, len: args.len(2)?, flags: 0 },
+            "recv" | "recvfrom" => Call::Read { fd: args.fd(0)?, len: args.len(2)?, flags: flags(3)? },
+            "readv" => Call::Read { fd: args.fd(0)?, len: args.vector(1)?, flags: 0 },
+            "recvmsg" => Call::Read { fd: args.fd(0)?, len: args.message(1)?, flags: args.int(2)? },
+            "shutdown" => Call::Shutdown { fd: args.fd(0)?, how: args.int(1)? },
+            "close" => Call::Close { fd: args.fd(0)? },
+            "setsockopt" => Call::SetOption {
+                fd: args.fd(0)?,
+                level: args.int(1)?,
+                name: args.int(2)?,
+                value: option_value(args.get(3)?)?,
+            },
+            "getsockopt" => Call::GetOption { fd: args.fd(0)?, level: args.int(1)?, name: args.int(2)? },
+            "fcntl" if args.int(1)? == c::F_GETFL => Call::GetFlags { fd: args.fd(0)? },
+            "fcntl" if args.int(1)? == c::F_SETFL => Call::SetFlags { fd: args.fd(0)?, flags: args.int(2)? },
+            "ioctl" => Call::Ioctl { fd: args.fd(0)?, request: args.int(1)? },
+            "poll" => {
+                let timeout = args.int(2)?;
+                let until = u64::try_from(timeout).ok().filter(|ms| *ms > 0);
+                Call::Poll {
+                    fds: args.polled()?,
+                    until: until.map(|ms| self.host.now() + Duration::from_millis(ms)),
+                    forever: timeout < 0,
+                }
+            }
+            name => return Err(format!("the system call {name} is not known here")),
+        })
+    }
+}
+
+/// The arguments of a call.
+struct Arguments<'a> {
+    world: &'a World,
+    call: &'a ast::Call,
+}
+
+impl Arguments<'_> {
+    fn get(&self, at: usize) -> Result<&Expr, String> {
+        let missing = || format!("{} needs argument {}", self.call.name, at + 1);
+        self.call.arguments.get(at).ok_or_else(missing)
+    }
+
+    fn int(&self, at: usize) -> Result<i64, String> {
+        int(self.get(at)?)
+    }
+
+    /// A descriptor. One that the script never got is none that is open.
+    fn fd(&self, at: usize) -> Result<i32, String> {
+        let fd = self.int(at)?;
+        Ok(self.world.fds.get(&fd).copied().unwrap_or(-1))
+    }
+
+    /// A number of bytes.
+    fn len(&self, at: usize) -> Result<u64, String> {
+        let n = self.int(at)?;
+        // What a script moves at once fits into memory many times over.
+        u64::try_from(n)
+            .ok()
+            .filter(|n| *n <= 1 << 30)
+            .ok_or_else(|| format!("{n} is no number of bytes up to 1 GiB"))
+    }
+
+    /// The port of an address, where it is given.
+    fn port(&self, at: usize) -> Option<u16> {
+        let Some(Expr::Struct(fields)) = self.call.arguments.get(at) else { return None };
+        let (_, port) = fields.iter().find(|(name, _)| name.as_deref() == Some("sin_port"))?;
+        int(port).ok().and_then(|p| u16::try_from(p).ok())
+    }
+
+    /// The bytes of a vector of buffers.
+    fn vector(&self, at: usize) -> Result<u64, String> {
+        vector(self.get(at)?)
+    }
+
+    /// The bytes of a message's buffers.
+    fn message(&self, at: usize) -> Result<u64, String> {
+        let Expr::Struct(fields) = self.get(at)? else { return Err("a message is a structure".to_owned()) };
+        let vectors = fields.iter().find(|(name, _)| name.as_deref() == Some("msg_iov"));
+        vectors.map_or(Ok(0), |(_, v)| vector(v))
+    }
+
+    fn polled(&self) -> Result<Vec<(i32, i64)>, String> {
+        let Expr::Array(all) = self.get(0)? else {
+            return Err("poll needs an array of descriptors".to_owned());
+        };
+        let one = |expr: &Expr| {
+            let Expr::Struct(fields) = expr else { return Err("poll needs {fd=.., events=..}".to_owned()) };
+            let field = |wanted: &str| {
+                let found = fields.iter().find(|(name, _)| name.as_deref() == Some(wanted));
+                found.map_or(Ok(0), |(_, value)| int(value))
+            };
+            let fd = self.world.fds.get(&field("fd")?).copied().unwrap_or(-1);
+            Ok((fd, field("events")?))
+        };
+        all.iter().map(one).collect()
+    }
+}
+
+fn vector(expr: &Expr) -> Result<u64, String> {
+    let Expr::Array(all) = expr else { return Err("buffers are an array".to_owned()) };
+    let mut total = 0_u64;
+    for buffer in all {
+        let Expr::Struct(fields) = buffer else { return Err("a buffer is {..., length}".to_owned()) };
+        let Some((_, len)) = fields.get(1) else { return Err("a buffer is {..., length}".to_owned()) };
+        total = total.saturating_add(u64::try_from(int(len)?).unwrap_or(0));
+    }
+    if total > 1 << 30 { Err(format!("{total} bytes at once; at most 1 GiB")) } else { Ok(total) }
+}
+
+/// The value of an expression: a number, a constant, or bits of several; what is passed by address too.
+pub(super) fn int(expr: &Expr) -> Result<i64, String> {
+    match expr {
+        Expr::Int(n) => Ok(*n),
+        Expr::Word(word) => constant(word).ok_or_else(|| format!("{word} is not known here")),
+        Expr::Or(all) => all.iter().try_fold(0, |sum, e| Ok(sum | int(e)?)),
+        Expr::Array(all) if all.len() == 1 => int(&all[0]),
+        Expr::Function(name, args) if name == "htons" && args.len() == 1 => int(&args[0]),
+        other => Err(format!("{} is no number", kind(other))),
+    }
+}
+
+fn kind(expr: &Expr) -> &'static str {
+    match expr {
+        Expr::Any => "...",
+        Expr::Text(..) => "text",
+        Expr::Array(_) => "an array",
+        Expr::Struct(_) => "a structure",
+        Expr::Function(..) => "a function",
+        _ => "this",
+    }
+}
+
+/// What an option is set to, or was read as.
+pub(super) fn option_value(expr: &Expr) -> Result<OptionValue, String> {
+    match expr {
+        Expr::Text(text, _) => Ok(OptionValue::Text(String::from_utf8_lossy(text).into_owned())),
+        Expr::Array(all) if all.len() == 1 => option_value(&all[0]),
+        Expr::Struct(fields) if fields.len() == 2 => {
+            Ok(OptionValue::Linger(int(&fields[0].1)?, int(&fields[1].1)?))
+        }
+        other => int(other).map(OptionValue::Int),
+    }
+}

@@ -1,0 +1,364 @@
+//! A script in virtual time: its events in order, each at its time.
+
+mod calls;
+mod packets;
+mod results;
+mod settings;
+mod time;
+
+use std::collections::BTreeMap;
+
+use ackclock_engine::Stack;
+use ackclock_policy::Registry;
+use ackclock_units::{Duration, Ecn, Instant};
+use ackclock_wire::{Flags, Segment};
+
+use crate::ast::{self, Action, Body, Event, Script, When};
+use crate::code::{Program, Scope, constant, known_names};
+use crate::dialect::Dialect;
+use crate::host::{Call, Host, Ports, SERVER_PORT};
+use crate::info;
+use crate::layout;
+use crate::report::{Failure, Line, Outcome};
+
+pub use settings::SettingsError;
+use time::Window;
+pub(crate) use time::seconds;
+
+/// By how much times may differ unless a script says otherwise: packetdrill's own.
+const TOLERANCE: Duration = Duration::from_micros(4000);
+
+/// How long a call that should return at once, and a packet that may come at any time, are waited for.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// More events of the host than any script needs while nothing happens in it.
+const MAX_STEPS: u32 = 1_000_000;
+
+/// How scripts are run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose manners the host has.
+    pub dialect: Dialect,
+    /// The stack that it runs; that of the dialect where there is none.
+    pub stack: Option<String>,
+    /// By how much times may differ; what the script says where there is none.
+    pub tolerance: Option<Duration>,
+    /// Seed of random streams.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { dialect: Dialect::Linux, stack: None, tolerance: None, seed: 1 }
+    }
+}
+
+/// Runs a script. `file` reads a file that a command of the script names, to look for settings in it.
+///
+/// # Errors
+///
+/// Names a stack or a setting that there is not.
+pub fn run(
+    registry: &Registry,
+    script: &Script,
+    options: &Options,
+    file: &dyn Fn(&str) -> Option<String>,
+) -> Result<Outcome, SettingsError> {
+    let name = options.stack.as_deref().unwrap_or(options.dialect.stack());
+    let stack = Stack::named(registry, name).map_err(SettingsError::Stack)?;
+    let mut world = World::new(stack, script, options);
+    for flag in &script.flags {
+        world.set_flag(flag);
+    }
+    for command in &script.setup {
+        world.shell(command, file)?;
+    }
+    for (i, event) in script.events.iter().enumerate() {
+        let (line, failed) = world.step(i, event, file)?;
+        world.outcome.lines.push(line);
+        if let Some(failure) = failed {
+            world.outcome.failure = Some(failure);
+            break;
+        }
+    }
+    if world.outcome.failure.is_none() {
+        world.finish();
+    }
+    Ok(world.outcome)
+}
+
+/// A call that has not returned.
+#[derive(Debug)]
+struct Blocked {
+    event: usize,
+    line: u32,
+    call: Call,
+    /// When it should return.
+    window: Window,
+    expected: ast::Call,
+}
+
+struct World {
+    host: Host,
+    dialect: Dialect,
+    tolerance: Duration,
+    /// Descriptors by the numbers that the script gives them.
+    fds: BTreeMap<i64, i32>,
+    blocked: Vec<Blocked>,
+    clocks: packets::Clocks,
+    scope: Scope,
+    outcome: Outcome,
+    /// The peer's port of connections that it opens.
+    remote_port: u16,
+}
+
+type Step = (Line, Option<Failure>);
+
+impl World {
+    fn new(stack: Stack, script: &Script, options: &Options) -> Self {
+        Self {
+            host: Host::new(stack, options.seed),
+            dialect: options.dialect,
+            tolerance: options.tolerance.unwrap_or(TOLERANCE),
+            fds: BTreeMap::new(),
+            blocked: Vec::new(),
+            clocks: packets::Clocks::default(),
+            scope: Scope::with_known(known_names()),
+            outcome: Outcome::new(script.events.len()),
+            remote_port: 40_000,
+        }
+    }
+
+    fn set_flag(&mut self, flag: &ast::Flag) {
+        match (flag.name.as_str(), flag.value.as_deref().and_then(|v| v.parse::<u64>().ok())) {
+            ("tolerance_usecs", Some(us)) => self.tolerance = Duration::from_micros(us),
+            ("define" | "ip_version", _) => {}
+            _ => self.outcome.notes.push(format!("line {}: --{} has no effect here", flag.line, flag.name)),
+        }
+    }
+
+    fn step(
+        &mut self,
+        i: usize,
+        event: &Event,
+        file: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Step, SettingsError> {
+        let base = self.host.now();
+        let window = Window::of(event.when, base, self.tolerance);
+        let mut line = Line { line: event.line, expected: event.text.clone(), ..Line::default() };
+        if let Some(failure) = self.wait_until(window.begin) {
+            line.at = Some(self.host.now());
+            return Ok((line, Some(failure)));
+        }
+        line.at = Some(self.host.now());
+        let failed = match &event.action {
+            Action::Inject(packet) => self.inject(packet).err(),
+            Action::Expect(packet) => self.expect(packet, window, &mut line).err(),
+            Action::Call(call) => self.call(i, event.line, event.when, base, call, &mut line).err(),
+            Action::Shell(shell) => {
+                self.shell(shell, file)?;
+                None
+            }
+            Action::Code(code) => self.code(code).err(),
+        };
+        let failed = failed.map(|why| Failure { line: event.line, why });
+        Ok((line, failed.or_else(|| self.retry())))
+    }
+
+    /// Lets time pass until `then`, with whatever is due before. A call that returns may fail.
+    fn wait_until(&mut self, then: Instant) -> Option<Failure> {
+        for _ in 0..MAX_STEPS {
+            let next = self.deadline().filter(|at| *at <= then);
+            self.host.advance(next.unwrap_or(then));
+            if let Some(failure) = self.retry() {
+                return Some(failure);
+            }
+            if next.is_none() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The earliest deadline of the host or of a call that waits.
+    fn deadline(&self) -> Option<Instant> {
+        let calls = self.blocked.iter().filter_map(|b| match b.call {
+            Call::Poll { until, .. } => until,
+            _ => None,
+        });
+        self.host.deadline().into_iter().chain(calls).min()
+    }
+
+    /// Tries blocked calls again.
+    fn retry(&mut self) -> Option<Failure> {
+        let mut i = 0;
+        while i < self.blocked.len() {
+            let Some(returned) = self.host.call(&mut self.blocked[i].call) else {
+                i += 1;
+                continue;
+            };
+            let blocked = self.blocked.remove(i);
+            let now = self.host.now();
+            let checked = self.returned(&blocked.call, &blocked.expected, &returned);
+            let checked = checked.and_then(|()| blocked.window.check(now, "the call returns"));
+            if let Err(why) = checked {
+                return Some(Failure { line: blocked.line, why });
+            }
+            if let Some(line) = self.outcome.lines.get_mut(blocked.event) {
+                line.got = Some(format!("returned at {}", time::seconds(now)));
+            }
+        }
+        None
+    }
+
+    /// The script is at its end: calls that block must still return.
+    fn finish(&mut self) {
+        let last = self.blocked.iter().map(|b| b.window.end).max();
+        let failed = last.and_then(|last| self.wait_until(last));
+        let left = self.blocked.first().map(|b| Failure {
+            line: b.line,
+            why: format!("the call has not returned at {}", time::seconds(self.host.now())),
+        });
+        self.outcome.failure = failed.or(left);
+        for packet in self.host.sent().iter().take(4) {
+            let text = packets::describe(self.dialect, &packet.segment, packet.ecn);
+            self.outcome.notes.push(format!("sent at {} and not expected: {text}", time::seconds(packet.at)));
+        }
+        self.outcome.ended = self.host.now();
+    }
+
+    fn inject(&mut self, packet: &ast::Packet) -> Result<(), String> {
+        let ports = self.ports_of(packet);
+        match &packet.body {
+            Body::Tcp(tcp) => {
+                if tcp.ack.is_some() != (tcp.flags.bits & 0x10 != 0) {
+                    return Err(
+                        "a segment has an acknowledgment number where it has the flag for it (.)".into()
+                    );
+                }
+                let segment = self.segment_of(tcp);
+                let payload = vec![0; tcp.len as usize];
+                let ecn = match packet.ip.tos {
+                    Some(ast::Tos::Ect0) => Ecn::Ect0,
+                    Some(ast::Tos::Ect1 | ast::Tos::Ect) => Ecn::Ect1,
+                    Some(ast::Tos::Ce) => Ecn::Ce,
+                    Some(ast::Tos::Byte(byte)) => {
+                        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(byte & 3)]
+                    }
+                    Some(ast::Tos::NotEct) | None => Ecn::NotEct,
+                };
+                self.host.receive(ports, &segment, &payload, ecn);
+                Ok(())
+            }
+            Body::Icmp(icmp) => {
+                let error = packets::icmp_error(icmp, ports, self.host.latest())?;
+                self.host.receive_icmp(ports, &error);
+                Ok(())
+            }
+        }
+    }
+
+    /// The ports of a packet, by the script or those of the latest connection.
+    fn ports_of(&self, packet: &ast::Packet) -> Ports {
+        if let Some((from, to)) = packet.ports {
+            return Ports { local: to, remote: from };
+        }
+        let opens = matches!(&packet.body, Body::Tcp(t) if t.flags.bits & 0x12 == 0x02);
+        match self.host.latest() {
+            Some(flow) if !opens || flow.is_opening() => flow.ports,
+            Some(flow)
+                if flow
+                    .connection
+                    .may_be_replaced_by(&Segment { flags: Flags::SYN, ..Segment::default() }) =>
+            {
+                flow.ports
+            }
+            flow => {
+                let others = flow.is_some() && opens;
+                let remote = self.remote_port
+                    + u16::from(others) * u16::try_from(self.host.connections()).unwrap_or(0);
+                Ports { local: SERVER_PORT, remote }
+            }
+        }
+    }
+
+    fn segment_of(&self, tcp: &ast::Tcp) -> Segment {
+        let ace = u16::from(tcp.flags.ace.unwrap_or(0));
+        // ECE, CWR and AE are bits 0, 1 and 2 of the counter (RFC 9768 §3.2).
+        let counter = (ace & 1) << 6 | (ace & 2) << 6 | (ace & 4) << 6;
+        let list = match &tcp.options {
+            ast::TcpOptions::List(list) => list.as_slice(),
+            ast::TcpOptions::Any => &[],
+        };
+        let mut options = layout::engine(list);
+        if let Some(ts) = &mut options.timestamps {
+            ts.tsecr = self.clocks.live(ts.tsecr);
+        }
+        Segment {
+            seq: ackclock_units::SeqNumber(tcp.seq),
+            ack: ackclock_units::SeqNumber(tcp.ack.unwrap_or(0)),
+            len: tcp.len,
+            window: tcp.window.unwrap_or(0),
+            flags: Flags(tcp.flags.bits | counter),
+            urgent: tcp.urgent.unwrap_or(0),
+            options,
+        }
+    }
+
+    fn call(
+        &mut self,
+        event: usize,
+        line: u32,
+        when: When,
+        base: Instant,
+        expected: &ast::Call,
+        shown: &mut Line,
+    ) -> Result<(), String> {
+        let mut call = self.prepare(expected)?;
+        let begun = self.host.now();
+        if let Some(returned) = self.host.call(&mut call) {
+            let result = self.returned(&call, expected, &returned);
+            if let Some(until) = expected.until {
+                Window::until(when, until, base, self.tolerance).check(begun, "the call returns")?;
+            }
+            return result;
+        }
+        if let Some(until) = expected.until {
+            let window = Window::until(when, until, base, self.tolerance);
+            self.blocked.push(Blocked { event, line, call, window, expected: expected.clone() });
+            return Ok(());
+        }
+        // It blocks though the script does not say so: nothing else can happen before it returns.
+        let patience = begun + PATIENCE;
+        for _ in 0..MAX_STEPS {
+            let Some(next) = self.deadline().filter(|at| *at <= patience) else { break };
+            self.host.advance(next);
+            if let Some(returned) = self.host.call(&mut call) {
+                shown.got = Some(format!("returned at {}", time::seconds(self.host.now())));
+                self.returned(&call, expected, &returned)?;
+                return Window::at(begun, self.tolerance).check(self.host.now(), "the call returns");
+            }
+        }
+        Err("the call blocks, and nothing ends that".to_owned())
+    }
+
+    fn code(&mut self, code: &ast::Code) -> Result<(), String> {
+        let at = |line: usize| code.line as usize + line - 1;
+        let program =
+            Program::parse(&code.text).map_err(|e| format!("line {}: {}", at(e.line), e.message))?;
+        let info = info::of(&self.host).unwrap_or_default();
+        let names = |name: &str| info.get(name).or_else(|| constant(name));
+        let mut note = |printed: Vec<String>| {
+            self.outcome.notes.extend(printed.into_iter().map(|p| format!("line {}: {p}", code.line)));
+        };
+        match program.run(&mut self.scope, &names) {
+            Ok(printed) => note(printed),
+            Err(failure) => {
+                let why = failure.to_string();
+                note(failure.printed);
+                return Err(why);
+            }
+        }
+        Ok(())
+    }
+}

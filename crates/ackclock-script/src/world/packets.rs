@@ -1,0 +1,249 @@
+//! Packets that are expected beside packets that leave.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use ackclock_units::{Ecn, SeqNumber};
+use ackclock_wire::{Flags, IcmpError, IcmpKind, Segment};
+
+use super::time::Window;
+use super::{MAX_STEPS, PATIENCE, World, time};
+use crate::ast::{self, Body, Tcp, TcpFlags, TcpOption, TcpOptions, Tos};
+use crate::dialect::Dialect;
+use crate::host::{Departure, Flow, Ports};
+use crate::render;
+use crate::report::Line;
+
+/// What of the script's clock stands for what of the host's: its timestamps begin anywhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clocks {
+    /// The host's clock less the script's.
+    offset: Option<u32>,
+}
+
+impl Clocks {
+    /// The host's reading for one of the script's. Zero means none (RFC 7323 §3.2).
+    pub(super) fn live(&self, script: u32) -> u32 {
+        if script == 0 { 0 } else { script.wrapping_add(self.offset.unwrap_or(0)) }
+    }
+
+    fn script(&self, live: u32) -> u32 {
+        live.wrapping_sub(self.offset.unwrap_or(0))
+    }
+}
+
+/// A segment as a script would write it.
+pub(super) fn describe(dialect: Dialect, segment: &Segment, ecn: Ecn) -> String {
+    let mark = match ecn {
+        Ecn::NotEct => String::new(),
+        ecn => format!("{} ", render::tos(tos_of(ecn))),
+    };
+    format!("{mark}{}", render::tcp(&tcp_of(dialect, segment)))
+}
+
+fn tos_of(ecn: Ecn) -> Tos {
+    match ecn {
+        Ecn::NotEct => Tos::NotEct,
+        Ecn::Ect0 => Tos::Ect0,
+        Ecn::Ect1 => Tos::Ect1,
+        Ecn::Ce => Tos::Ce,
+    }
+}
+
+fn tcp_of(dialect: Dialect, segment: &Segment) -> Tcp {
+    Tcp {
+        flags: TcpFlags { bits: segment.flags.0, ace: None },
+        seq: segment.seq.0,
+        len: segment.len,
+        ack: segment.flags.has(Flags::ACK).then_some(segment.ack.0),
+        window: Some(segment.window),
+        urgent: segment.flags.has(Flags::URG).then_some(segment.urgent),
+        options: TcpOptions::List(dialect.options(segment)),
+    }
+}
+
+impl World {
+    /// Waits for a packet, and compares it with the one that is expected.
+    pub(super) fn expect(
+        &mut self,
+        packet: &ast::Packet,
+        window: Window,
+        line: &mut Line,
+    ) -> Result<(), String> {
+        let Body::Tcp(expected) = &packet.body else {
+            return Err("only segments of TCP can be expected".to_owned());
+        };
+        let last = window.patience(PATIENCE);
+        for _ in 0..MAX_STEPS {
+            if !self.host.sent().is_empty() {
+                break;
+            }
+            let Some(next) = self.deadline().filter(|at| *at <= last) else { break };
+            self.host.advance(next);
+            if let Some(failure) = self.retry() {
+                return Err(format!("the call of line {}: {}", failure.line, failure.why));
+            }
+        }
+        let Some(first) = self.host.take_sent() else {
+            return Err(format!("nothing was sent until {}", time::seconds(last)));
+        };
+        let (sent, segments) = self.joined(first, expected);
+        line.at = Some(sent.at);
+        let got = self.in_script_terms(tcp_of(self.dialect, &sent.segment), expected);
+        let mark = packet.ip.tos.map_or(String::new(), |_| format!("{} ", render::tos(tos_of(sent.ecn))));
+        line.got = Some(format!("> {mark}{}", render::tcp(&got)));
+        compare(expected, &got, segments > 1 && self.dialect.pushes_bursts())?;
+        if let Some((from, to)) = packet.ports
+            && (sent.ports.local, sent.ports.remote) != (from, to)
+        {
+            return Err(format!("ports {} > {}", sent.ports.local, sent.ports.remote));
+        }
+        compare_ecn(packet.ip.tos, sent.ecn)?;
+        window.check(sent.at, "it was sent")
+    }
+
+    /// The packet with those that follow it, as far as they make up what is expected: a kernel hands a burst
+    /// to the device in one piece, where the engine sends segments.
+    fn joined(&mut self, first: Departure, expected: &Tcp) -> (Departure, u32) {
+        let (mut all, mut segments) = (first, 1);
+        while first.segment.len > 0 && all.segment.len < expected.len {
+            let Some(next) = self.host.sent().front() else { break };
+            let s = &next.segment;
+            let follows = s.seq == all.segment.seq + all.segment.len
+                && s.len > 0
+                && next.at == all.at
+                && next.ports == all.ports
+                && next.ecn == all.ecn
+                && s.ack == all.segment.ack
+                && all.segment.len + s.len <= expected.len
+                && s.options == all.segment.options;
+            if !follows {
+                break;
+            }
+            all.segment.len += s.len;
+            all.segment.flags |= s.flags;
+            all.segment.window = s.window;
+            segments += 1;
+            self.host.take_sent();
+        }
+        (all, segments)
+    }
+
+    /// What was sent with the script's clock, and without what the script leaves open.
+    fn in_script_terms(&mut self, mut got: Tcp, expected: &Tcp) -> Tcp {
+        if let (TcpOptions::List(list), TcpOptions::List(wanted)) = (&mut got.options, &expected.options) {
+            let val_of = |list: &[TcpOption]| {
+                list.iter().find_map(|o| match o {
+                    TcpOption::Timestamps { val, .. } => Some(*val),
+                    _ => None,
+                })
+            };
+            if let (Some(live), Some(script), None) = (val_of(list), val_of(wanted), self.clocks.offset) {
+                self.clocks.offset = Some(live.wrapping_sub(script));
+            }
+            for option in list {
+                if let TcpOption::Timestamps { val, .. } = option {
+                    *val = self.clocks.script(*val);
+                }
+            }
+        }
+        if expected.window.is_none() {
+            got.window = None;
+        }
+        if expected.flags.ace.is_some() {
+            // ECE, CWR and AE as the counter that they make (RFC 9768 §3.2).
+            got.flags.ace = Some((got.flags.bits >> 6 & 7) as u8);
+            got.flags.bits &= !0x1c0;
+        }
+        got
+    }
+}
+
+/// Two readings of a clock of milliseconds that are the same but for rounding.
+const CLOCK_TOLERANCE: u32 = 5;
+
+fn compare(expected: &Tcp, got: &Tcp, pushes: bool) -> Result<(), String> {
+    let mut flags = got.flags;
+    if pushes {
+        flags.bits |= Flags::PSH.0;
+    }
+    if flags != expected.flags {
+        return Err(format!("flags {} instead of {}", render::flags(flags), render::flags(expected.flags)));
+    }
+    let pairs = [
+        ("sequence number", Some(expected.seq), Some(got.seq)),
+        ("length", Some(expected.len), Some(got.len)),
+        ("acknowledgment number", expected.ack, got.ack),
+        ("window", expected.window.map(u32::from), got.window.map(u32::from)),
+        ("urgent pointer", expected.urgent.map(u32::from), got.urgent.map(u32::from)),
+    ];
+    for (what, wanted, met) in pairs {
+        if wanted != met {
+            let n = |n: Option<u32>| n.map_or("none".to_owned(), |n| n.to_string());
+            return Err(format!("{what} {} instead of {}", n(met), n(wanted)));
+        }
+    }
+    let (TcpOptions::List(wanted), TcpOptions::List(met)) = (&expected.options, &got.options) else {
+        return Ok(());
+    };
+    let same = wanted.len() == met.len() && wanted.iter().zip(met).all(|(w, m)| same_option(w, m));
+    if same { Ok(()) } else { Err("other options".to_owned()) }
+}
+
+fn same_option(wanted: &TcpOption, met: &TcpOption) -> bool {
+    match (wanted, met) {
+        (TcpOption::Timestamps { val: v, ecr: e }, TcpOption::Timestamps { val, ecr }) => {
+            let apart = v.wrapping_sub(*val) as i32;
+            apart.unsigned_abs() <= CLOCK_TOLERANCE && e == ecr
+        }
+        (wanted, met) => wanted == met,
+    }
+}
+
+fn compare_ecn(expected: Option<Tos>, got: Ecn) -> Result<(), String> {
+    let same = match expected {
+        None => true,
+        Some(Tos::Ect) => matches!(got, Ecn::Ect0 | Ecn::Ect1),
+        Some(Tos::Byte(byte)) => u16::from(byte & 3) == got as u16,
+        Some(tos) => tos == tos_of(got),
+    };
+    if same { Ok(()) } else { Err(format!("ECN field {}", render::tos(tos_of(got)))) }
+}
+
+/// Codes of "destination unreachable" by their names (RFC 792, RFC 1122 §3.2.2.1).
+const UNREACHABLE: &[(&str, u8)] = &[
+    ("net_unreachable", 0),
+    ("host_unreachable", 1),
+    ("protocol_unreachable", 2),
+    ("port_unreachable", 3),
+    ("source_route_failed", 5),
+    ("net_unreachable_for_tos", 11),
+    ("host_unreachable_for_tos", 12),
+    ("pkt_filtered", 13),
+];
+
+/// The ICMP error that a script writes, about a segment of a connection.
+pub(super) fn icmp_error(icmp: &ast::Icmp, ports: Ports, flow: Option<&Flow>) -> Result<IcmpError, String> {
+    let kind = match (icmp.kind.as_str(), icmp.code.as_deref()) {
+        ("unreachable", Some("frag_needed")) => IcmpKind::TooBig { mtu: icmp.mtu.unwrap_or(0) },
+        ("unreachable", code) => {
+            let code = code.unwrap_or("net_unreachable");
+            let known = UNREACHABLE.iter().find(|(name, _)| *name == code);
+            IcmpKind::Unreachable(known.ok_or_else(|| format!("the ICMP code {code} is not known here"))?.1)
+        }
+        ("source_quench", None) => IcmpKind::SourceQuench,
+        ("time_exceeded", _) => IcmpKind::TimeExceeded,
+        ("parameter_problem", _) => IcmpKind::ParameterProblem,
+        (kind, _) => return Err(format!("the ICMP type {kind} is not known here")),
+    };
+    // Without a quotation it is about the oldest segment that is outstanding.
+    let oldest = flow.map_or(0, |f| f.connection.view(ackclock_units::Instant::ZERO).snd_una.0);
+    let (seq, len) = icmp.quoted.unwrap_or((oldest, 0));
+    let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
+    Ok(IcmpError {
+        kind,
+        from: address(ports.local),
+        to: address(ports.remote),
+        seq: SeqNumber(seq),
+        packet_len: len + 40,
+    })
+}

@@ -1,0 +1,110 @@
+//! What system calls return beside what is expected of them.
+
+use super::World;
+use super::calls::{int, option_value};
+use crate::ast::{self, Expr};
+use crate::constants::constant;
+use crate::host::{Call, OptionValue, Returned};
+
+impl World {
+    /// Compares what a call returned with what the script expects, and remembers descriptors.
+    pub(super) fn returned(
+        &mut self,
+        call: &Call,
+        expected: &ast::Call,
+        got: &Returned,
+    ) -> Result<(), String> {
+        if let (Call::Socket { .. } | Call::Accept { .. }, Returned::Value(fd)) = (call, got) {
+            return self.opened(expected, *fd);
+        }
+        let value = match got {
+            Returned::Error(errno) => {
+                return match expected.errno.as_deref() {
+                    Some(name) if name == errno.0 => Ok(()),
+                    Some(name) => Err(format!("the call fails with {} instead of {name}", errno.0)),
+                    None => Err(format!("the call fails with {}", errno.0)),
+                };
+            }
+            Returned::Value(n) => *n,
+            Returned::Option(value) => {
+                option(expected, value)?;
+                0
+            }
+            Returned::Number(n) => {
+                let wanted = expected.arguments.get(2).map(int).transpose()?;
+                if let Some(wanted) = wanted.filter(|w| w != n) {
+                    return Err(format!("the call gives {n} instead of {wanted}"));
+                }
+                0
+            }
+            Returned::Events(found) => events(expected, found)?,
+        };
+        if let Some(name) = &expected.errno {
+            return Err(format!("the call returns {value} instead of failing with {name}"));
+        }
+        match &expected.result {
+            Expr::Any => Ok(()),
+            result => match int(result)? {
+                wanted if wanted == value => Ok(()),
+                wanted => Err(format!("the call returns {value} instead of {wanted}")),
+            },
+        }
+    }
+
+    /// A descriptor has the number that the script gives it.
+    fn opened(&mut self, expected: &ast::Call, fd: i64) -> Result<(), String> {
+        let name = match &expected.result {
+            Expr::Any => fd,
+            result => int(result)?,
+        };
+        if name < 0 {
+            return Err("the call returns a descriptor where it should fail".to_owned());
+        }
+        self.fds.insert(name, i32::try_from(fd).unwrap_or(-1));
+        Ok(())
+    }
+}
+
+fn option(expected: &ast::Call, got: &OptionValue) -> Result<(), String> {
+    let Some(wanted) = expected.arguments.get(3) else { return Ok(()) };
+    if matches!(wanted, Expr::Any) {
+        return Ok(());
+    }
+    // An error number by its name: SO_ERROR.
+    if let (OptionValue::Text(errno), Expr::Array(all)) = (got, wanted)
+        && let [Expr::Word(word)] = all.as_slice()
+        && constant(word).is_none()
+    {
+        return if errno == word { Ok(()) } else { Err(format!("the option is {errno} instead of {word}")) };
+    }
+    let wanted = option_value(wanted)?;
+    if wanted == *got {
+        Ok(())
+    } else {
+        Err(format!("the option is {} instead of {}", show(got), show(&wanted)))
+    }
+}
+
+fn show(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Int(n) => n.to_string(),
+        OptionValue::Linger(on, seconds) => format!("{{{on}, {seconds}}}"),
+        OptionValue::Text(text) => format!("\"{text}\""),
+    }
+}
+
+/// Compares the events of each descriptor; returns how many have any.
+fn events(expected: &ast::Call, found: &[i64]) -> Result<i64, String> {
+    if let Some(Expr::Array(all)) = expected.arguments.first() {
+        for (expr, met) in all.iter().zip(found) {
+            let Expr::Struct(fields) = expr else { continue };
+            let wanted = fields.iter().find(|(name, _)| name.as_deref() == Some("revents"));
+            let Some((_, wanted)) = wanted else { continue };
+            let wanted = int(wanted)?;
+            if wanted != *met {
+                return Err(format!("the events are {met:#x} instead of {wanted:#x}"));
+            }
+        }
+    }
+    Ok(found.iter().filter(|e| **e != 0).count() as i64)
+}

@@ -1,5 +1,5 @@
-//! What one host's TCP does otherwise than another's where the standards leave it open: how options are laid out, and which
-//! segments push.
+//! What one host's TCP does otherwise than another's where the standards leave it open: how options are
+//! laid out, and which stack scripts run by themselves.
 
 use ackclock_wire::{Flags, MAX_OPTIONS_LEN, Segment, emit_options};
 
@@ -30,12 +30,6 @@ impl Dialect {
             Self::FreeBsd => "cubic+timestamps+min-rto(30ms)+init-rto(1s)",
             Self::Plain => "sack",
         }
-    }
-
-    /// True where a burst of more than one segment ends with PSH, as the kernel that hands it to the device in one piece
-    /// marks it (`tcp_transmit_skb`).
-    pub(crate) fn pushes_bursts(self) -> bool {
-        self == Self::Linux
     }
 
     /// The options of a segment in the order in which the host writes them.

@@ -11,10 +11,13 @@ use crate::host::Host;
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 /// What is known of the latest connection, as Linux would report it.
-pub(crate) fn of(host: &Host) -> Option<TcpInfo> {
-    let flow = host.latest()?;
-    let connection = &flow.connection;
+pub(crate) fn of(host: &mut Host) -> Option<TcpInfo> {
     let now = host.now();
+    let flow = host.latest_mut()?;
+    // The window has its first value once it is asked for.
+    flow.connection.room(now);
+    let flow = &*flow;
+    let connection = &flow.connection;
     let v = connection.view(now);
     let stats = connection.stats();
     let smss = u64::from(v.smss.max(1));

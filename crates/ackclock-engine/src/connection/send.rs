@@ -215,6 +215,8 @@ impl Connection {
         if unsent > 0 && !self.worth_sending(len, most, last, at_once, fin_due) {
             if self.sender.sent.is_empty() && usable < most && unsent > u64::from(usable) {
                 self.arm_persist(now);
+            } else if self.sender.sent.is_empty() && self.corked {
+                self.arm_cork(now);
             }
             return None;
         }

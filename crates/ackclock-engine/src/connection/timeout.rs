@@ -9,6 +9,9 @@ use super::{Connection, State};
 use crate::AbortReason;
 use crate::timer::Timer;
 
+/// How long a cork holds a small segment: Linux's ceiling (tcp(7), TCP_CORK).
+const MAX_CORK: Duration = Duration::from_millis(200);
+
 /// RFC 9293 §3.8.6.1 leaves the longest interval between window probes open; a minute is usual.
 const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -199,6 +202,14 @@ impl Connection {
             .saturating_mul(1 << self.rare.probes.min(16))
             .min(MAX_PROBE_INTERVAL.max(self.timeout));
         self.timers.arm(Timer::Persist, now + interval);
+    }
+
+    /// A cork holds what makes no full segment for so long at most; no ack will come that lets it go.
+    #[cold]
+    pub(super) fn arm_cork(&mut self, now: Instant) {
+        if !self.timers.is_armed(Timer::Persist) {
+            self.timers.arm(Timer::Persist, now + MAX_CORK);
+        }
     }
 
     /// RFC 9293 §3.8.4: any segment from the peer restarts the wait.

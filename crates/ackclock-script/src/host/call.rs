@@ -349,7 +349,12 @@ impl Host {
             flow.options.set(level, name, to)?;
             let options = flow.options.clone();
             flow.connection.reconfigure(now, |config| options.apply(config));
-            flow.connection.set_cork(now, options.corks());
+            if name == c::TCP_NODELAY && options.sends_at_once() {
+                // It lets go what a cork has held until now (`tcp_setsockopt`).
+                flow.connection.set_cork(now, false);
+                self.run(i);
+            }
+            self.flows[i].connection.set_cork(now, options.corks());
             self.run(i);
         }
         ZERO
@@ -370,7 +375,10 @@ impl Host {
                 })))
             }
             (c::SOL_TCP, c::TCP_MAXSEG, Some(flow)) => int(i64::from(flow.connection.smss())),
-            (c::SOL_TCP, c::TCP_MAXSEG, None) => int(536),
+            (c::SOL_TCP, c::TCP_MAXSEG, None) => match socket.options.get(level, name) {
+                Some(OptionValue::Int(n)) => int(*n),
+                _ => int(536),
+            },
             (_, _, Some(flow)) => Self::set_value(&flow.options, level, name),
             (_, _, None) => Self::set_value(&socket.options, level, name),
         }
@@ -380,7 +388,13 @@ impl Host {
         if !super::options::SocketOptions::is_known(level, name) {
             return Err(Errno::ENOPROTOOPT);
         }
-        Ok(Some(Returned::Option(options.get(level, name).cloned().unwrap_or(OptionValue::Int(0)))))
+        let doubled = level.0 == c::SOL_SOCKET && matches!(name, c::SO_SNDBUF | c::SO_RCVBUF);
+        Ok(Some(Returned::Option(match options.get(level, name).cloned() {
+            // Linux takes half of a buffer for its own bookkeeping, and doubles what it is asked for.
+            Some(OptionValue::Int(n)) if doubled => OptionValue::Int(2 * n),
+            Some(value) => value,
+            None => OptionValue::Int(0),
+        })))
     }
 
     fn ioctl(&mut self, fd: i32, request: i64) -> Answer {

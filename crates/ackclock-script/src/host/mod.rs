@@ -105,17 +105,14 @@ impl Host {
         self.flows.last()
     }
 
+    /// The same, to change it.
+    pub(crate) fn latest_mut(&mut self) -> Option<&mut Flow> {
+        self.flows.last_mut()
+    }
+
     /// How many connections there were.
     pub(crate) fn connections(&self) -> usize {
         self.flows.len()
-    }
-
-    /// The connection of a descriptor.
-    pub(crate) fn flow_of(&self, fd: i32) -> Option<&Flow> {
-        match self.sockets.get(&fd)?.kind {
-            SocketKind::Stream(i) => self.flows.get(i),
-            _ => None,
-        }
     }
 
     fn find(&self, ports: Ports) -> Option<usize> {

@@ -49,6 +49,11 @@ impl SocketOptions {
         self.int(c::SOL_TCP, c::TCP_CORK).is_some_and(|v| v != 0)
     }
 
+    /// True where Nagle's algorithm is off.
+    pub(crate) fn sends_at_once(&self) -> bool {
+        self.int(c::SOL_TCP, c::TCP_NODELAY).is_some_and(|v| v != 0)
+    }
+
     /// Sets an option.
     ///
     /// # Errors
@@ -163,6 +168,8 @@ const KNOWN: &[Known] = &[
     known(c::SOL_TCP, c::TCP_CONGESTION, -ANY, ANY),
     known(c::SOL_IP, c::IP_TOS, -ANY, ANY),
     known(c::SOL_IP, c::IP_TTL, -1, 255),
+    known(c::SOL_IP, c::IP_MTU_DISCOVER, 0, 5),
+    known(c::SOL_IP, c::IP_FREEBIND, -ANY, ANY),
     known(c::SOL_IPV6, c::IPV6_TCLASS, -1, 255),
     known(c::SOL_IPV6, c::IPV6_V6ONLY, -ANY, ANY),
 ];

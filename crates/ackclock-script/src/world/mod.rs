@@ -132,6 +132,7 @@ impl World {
     fn set_flag(&mut self, flag: &ast::Flag) {
         match (flag.name.as_str(), flag.value.as_deref().and_then(|v| v.parse::<u64>().ok())) {
             ("tolerance_usecs", Some(us)) => self.tolerance = Duration::from_micros(us),
+            ("tcp_ts_tick_usecs", Some(us)) => self.clocks.tick = Some(Duration::from_micros(us)),
             ("define" | "ip_version", _) => {}
             _ => self.outcome.notes.push(format!("line {}: --{} has no effect here", flag.line, flag.name)),
         }
@@ -346,7 +347,7 @@ impl World {
         let at = |line: usize| code.line as usize + line - 1;
         let program =
             Program::parse(&code.text).map_err(|e| format!("line {}: {}", at(e.line), e.message))?;
-        let info = info::of(&self.host).unwrap_or_default();
+        let info = info::of(&mut self.host).unwrap_or_default();
         let names = |name: &str| info.get(name).or_else(|| constant(name));
         let mut note = |printed: Vec<String>| {
             self.outcome.notes.extend(printed.into_iter().map(|p| format!("line {}: {p}", code.line)));

@@ -1,8 +1,9 @@
 //! Packets that are expected beside packets that leave.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use ackclock_units::{Ecn, SeqNumber};
+use ackclock_units::{Duration, Ecn, SeqNumber};
 use ackclock_wire::{Flags, IcmpError, IcmpKind, Segment};
 
 use super::time::Window;
@@ -13,21 +14,40 @@ use crate::host::{Departure, Flow, Ports};
 use crate::render;
 use crate::report::Line;
 
-/// What of the script's clock stands for what of the host's: its timestamps begin anywhere.
-#[derive(Clone, Copy, Debug, Default)]
+/// Which readings of the host's clock stand for those that the script writes: its timestamps begin anywhere, and
+/// count in steps of their own.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Clocks {
-    /// The host's clock less the script's.
-    offset: Option<u32>,
+    /// What each reading of the script stands for, as expected segments showed.
+    live: BTreeMap<u32, u32>,
+    last: Option<(u32, u32)>,
+    /// The step of the script's clock, where it is checked.
+    pub tick: Option<Duration>,
 }
 
 impl Clocks {
     /// The host's reading for one of the script's. Zero means none (RFC 7323 §3.2).
     pub(super) fn live(&self, script: u32) -> u32 {
-        if script == 0 { 0 } else { script.wrapping_add(self.offset.unwrap_or(0)) }
+        let (known, shown) = self.last.unwrap_or_default();
+        let beside = || shown.wrapping_add(script.wrapping_sub(known));
+        if script == 0 { 0 } else { self.live.get(&script).copied().unwrap_or_else(beside) }
     }
 
-    fn script(&self, live: u32) -> u32 {
-        live.wrapping_sub(self.offset.unwrap_or(0))
+    /// The script's reading for one of the host's, which it expects to be `wanted`. Returns what it is.
+    fn learn(&mut self, live: u32, wanted: u32) -> u32 {
+        let tick = self.tick.map_or(0, |tick| tick.as_nanos() / 1_000_000);
+        let met = match self.last {
+            // So many milliseconds after the last one.
+            Some((script, shown)) if tick > 0 => {
+                let passed = i64::from(live.wrapping_sub(shown) as i32) / tick.max(1) as i64;
+                let met = script.wrapping_add(passed as u32);
+                if (met.wrapping_sub(wanted) as i32).unsigned_abs() <= CLOCK_TOLERANCE { wanted } else { met }
+            }
+            _ => wanted,
+        };
+        self.live.insert(wanted, live);
+        self.last = Some((wanted, live));
+        met
     }
 }
 
@@ -91,7 +111,7 @@ impl World {
         let got = self.in_script_terms(tcp_of(self.dialect, &sent.segment), expected);
         let mark = packet.ip.tos.map_or(String::new(), |_| format!("{} ", render::tos(tos_of(sent.ecn))));
         line.got = Some(format!("> {mark}{}", render::tcp(&got)));
-        compare(expected, &got, segments > 1 && self.dialect.pushes_bursts())?;
+        compare(expected, &got, segments > 1)?;
         if let Some((from, to)) = packet.ports
             && (sent.ports.local, sent.ports.remote) != (from, to)
         {
@@ -131,18 +151,13 @@ impl World {
     /// What was sent with the script's clock, and without what the script leaves open.
     fn in_script_terms(&mut self, mut got: Tcp, expected: &Tcp) -> Tcp {
         if let (TcpOptions::List(list), TcpOptions::List(wanted)) = (&mut got.options, &expected.options) {
-            let val_of = |list: &[TcpOption]| {
-                list.iter().find_map(|o| match o {
-                    TcpOption::Timestamps { val, .. } => Some(*val),
-                    _ => None,
-                })
-            };
-            if let (Some(live), Some(script), None) = (val_of(list), val_of(wanted), self.clocks.offset) {
-                self.clocks.offset = Some(live.wrapping_sub(script));
-            }
+            let wanted = wanted.iter().find_map(|o| match o {
+                TcpOption::Timestamps { val, .. } => Some(*val),
+                _ => None,
+            });
             for option in list {
-                if let TcpOption::Timestamps { val, .. } = option {
-                    *val = self.clocks.script(*val);
+                if let (TcpOption::Timestamps { val, .. }, Some(wanted)) = (option, wanted) {
+                    *val = self.clocks.learn(*val, wanted);
                 }
             }
         }
@@ -158,13 +173,14 @@ impl World {
     }
 }
 
-/// Two readings of a clock of milliseconds that are the same but for rounding.
+/// Readings of a clock so far apart may be the same but for rounding and tolerance.
 const CLOCK_TOLERANCE: u32 = 5;
 
-fn compare(expected: &Tcp, got: &Tcp, pushes: bool) -> Result<(), String> {
+/// Compares what was sent with what is expected. Which segments of several push is left open, as packetdrill leaves it.
+fn compare(expected: &Tcp, got: &Tcp, several: bool) -> Result<(), String> {
     let mut flags = got.flags;
-    if pushes {
-        flags.bits |= Flags::PSH.0;
+    if several {
+        flags.bits = flags.bits & !Flags::PSH.0 | expected.flags.bits & Flags::PSH.0;
     }
     if flags != expected.flags {
         return Err(format!("flags {} instead of {}", render::flags(flags), render::flags(expected.flags)));
@@ -185,18 +201,7 @@ fn compare(expected: &Tcp, got: &Tcp, pushes: bool) -> Result<(), String> {
     let (TcpOptions::List(wanted), TcpOptions::List(met)) = (&expected.options, &got.options) else {
         return Ok(());
     };
-    let same = wanted.len() == met.len() && wanted.iter().zip(met).all(|(w, m)| same_option(w, m));
-    if same { Ok(()) } else { Err("other options".to_owned()) }
-}
-
-fn same_option(wanted: &TcpOption, met: &TcpOption) -> bool {
-    match (wanted, met) {
-        (TcpOption::Timestamps { val: v, ecr: e }, TcpOption::Timestamps { val, ecr }) => {
-            let apart = v.wrapping_sub(*val) as i32;
-            apart.unsigned_abs() <= CLOCK_TOLERANCE && e == ecr
-        }
-        (wanted, met) => wanted == met,
-    }
+    if wanted == met { Ok(()) } else { Err("other options".to_owned()) }
 }
 
 fn compare_ecn(expected: Option<Tos>, got: Ecn) -> Result<(), String> {

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use ackclock_capture::gaps::ByTime;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, MOST_PACKETS, Options, Report, Selection};
-use ackclock_policy::{Registry, Timing};
+use ackclock_policy::Timing;
 use ackclock_trace::Row;
 use ackclock_units::{Duration, Instant};
 use pyo3::prelude::*;
 
 use crate::capture_json::describe;
 use crate::error::{InputError, SimulationError};
+use crate::registry::registry;
 use crate::table::Table;
 
 /// What a capture holds.
@@ -64,7 +65,7 @@ pub fn read_capture(
     what_if: Option<&str>,
 ) -> PyResult<Captured> {
     let what_if = what_if
-        .map(|names| Timing::list(&Registry::builtin(), names))
+        .map(|names| Timing::list(registry(), names))
         .transpose()
         .map_err(|e| InputError::new_err(e.to_string()))?;
     let options = Options { samples, what_if: what_if.unwrap_or_default().into() };

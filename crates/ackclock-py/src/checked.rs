@@ -2,15 +2,16 @@
 //! one.
 
 use ackclock_engine::Stack;
-use ackclock_policy::{Declaration, Param, Registry};
+use ackclock_policy::{Declaration, Param};
 use ackclock_sim::scenario;
 use pyo3::prelude::*;
 
 use crate::error::PolicyError;
+use crate::registry::registry;
 
 /// Everything that scenarios name and that has parameters.
 pub fn declared() -> Vec<Declaration> {
-    let mut declared = Registry::builtin().declarations();
+    let mut declared = registry().declarations();
     declared.extend(ackclock_sim::fault::declarations());
     declared.extend(ackclock_sim::workload::declarations());
     declared
@@ -35,6 +36,6 @@ pub fn check_value(kind: &str, name: &str, param: &str, text: &str) -> PyResult<
 #[pyfunction]
 pub fn check_stack(preset: Option<&str>, settings: Vec<(String, String)>) -> PyResult<()> {
     let wrong = |e: ackclock_engine::StackError| PolicyError::new_err(e.to_string());
-    let mut stack = Stack::named(&Registry::builtin(), preset.unwrap_or("sack")).map_err(wrong)?;
+    let mut stack = Stack::named(registry(), preset.unwrap_or("sack")).map_err(wrong)?;
     settings.iter().try_for_each(|(key, value)| stack.set(key, value)).map_err(wrong)
 }

@@ -2,7 +2,7 @@
 //! makes, and the intervals of a rate control.
 
 use ackclock_engine::{OPTIONS, PRESETS, Stack};
-use ackclock_policy::{Backoff, Declaration, Expiry, KINDS, Kind, MODIFIERS, Param, RateControl, Registry};
+use ackclock_policy::{Backoff, Declaration, Expiry, KINDS, Kind, MODIFIERS, Param, RateControl};
 use ackclock_trace::TABLES;
 use ackclock_units::{Duration, Rng};
 use pyo3::prelude::*;
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::checked::declared;
 use crate::error;
+use crate::registry::registry;
 
 /// Everything that scenarios name: `policies` (of the registry; faults, workloads, sizes and arrivals too),
 /// each with kind, name, meaning, source and parameters; `options` of a connection; `presets` and `modifiers`
@@ -71,7 +72,7 @@ pub fn backoff_schedule(
     rounds: u32,
     syn: bool,
 ) -> PyResult<Vec<u64>> {
-    let mut chosen = Registry::builtin().choose::<dyn Backoff>(name).map_err(error::policy)?;
+    let mut chosen = registry().choose::<dyn Backoff>(name).map_err(error::policy)?;
     for (param, text) in &params {
         chosen.set(param, text).map_err(error::policy)?;
     }
@@ -92,7 +93,7 @@ pub fn backoff_schedule(
 /// most a million), without congestion. Raises `PolicyError` for a rule or a parameter that is not known.
 #[pyfunction]
 pub fn rate_intervals(name: &str, params: Vec<(String, String)>, packets: u32) -> PyResult<Vec<u64>> {
-    let mut chosen = Registry::builtin().choose::<dyn RateControl>(name).map_err(error::policy)?;
+    let mut chosen = registry().choose::<dyn RateControl>(name).map_err(error::policy)?;
     for (param, text) in &params {
         chosen.set(param, text).map_err(error::policy)?;
     }

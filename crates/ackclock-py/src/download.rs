@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use ackclock_drive::{DemoOptions, DemoProgress, DemoReport, DriveError, Means, PolicyFactory};
 use ackclock_engine::Stack;
-use ackclock_policy::Registry;
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::error;
+use crate::registry::registry;
 
 /// Downloads a file from `python -m http.server` on the kernel's TCP through our engine, over an emulated
 /// path, and answers what it found, as JSON. Captures go to `folder`. `progress` is called with the share of
@@ -48,7 +48,7 @@ fn run(
     if ackclock_drive::check()? == Means::UserNamespace {
         ackclock_drive::enter_user_namespace()?;
     }
-    let stack = Stack::named(&Registry::builtin(), "sack").map_err(|e| DriveError::Input(e.to_string()))?;
+    let stack = Stack::named(registry(), "sack").map_err(|e| DriveError::Input(e.to_string()))?;
     let config = stack.config();
     let policies: PolicyFactory = Arc::new(move || stack.build());
     let options = DemoOptions { python, captures: Some(folder), ..DemoOptions::new(config, policies) };

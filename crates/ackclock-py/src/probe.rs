@@ -13,9 +13,8 @@ use ackclock_drive::{
     RealProbe,
 };
 use ackclock_engine::Stack;
-use ackclock_policy::Registry;
 use ackclock_policy::replay::Distribution;
-use ackclock_sim::scenario::{LinkPlan, Resolved, Scenario};
+use ackclock_sim::scenario::{Files, LinkPlan, Resolved, Scenario};
 use ackclock_sim::{LinkCounters, LinkSpec};
 use ackclock_units::{Duration, Instant, Rate};
 #[cfg(target_os = "linux")]
@@ -24,6 +23,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::error::{InputError, ScenarioError};
+use crate::registry::registry;
 
 /// What a probe run does, from a dictionary.
 #[derive(FromPyObject)]
@@ -41,8 +41,7 @@ pub struct Settings {
 impl Settings {
     /// The options, and the name of the receiver's rule, which the models depend on.
     fn options(&self) -> PyResult<(ProbeOptions, bool)> {
-        let stack = Stack::named(&Registry::builtin(), &self.stack)
-            .map_err(|e| InputError::new_err(e.to_string()))?;
+        let stack = Stack::named(registry(), &self.stack).map_err(|e| InputError::new_err(e.to_string()))?;
         let (config, time) = (stack.config(), Duration::from_secs_f64);
         // Whether the window grows by what arrives, or by the acks of it.
         let each = stack.build().ack.get().name() == "every"
@@ -186,7 +185,8 @@ pub(crate) fn links(text: &str) -> PyResult<((LinkSpec, LinkSpec), u64)> {
 
 /// A scenario, every choice made.
 pub(crate) fn resolved(text: &str) -> PyResult<Resolved> {
-    Scenario::parse(text).and_then(|s| s.resolve()).map_err(|e| ScenarioError::new_err(e.to_string()))
+    let scenario = Scenario::parse(text).and_then(|s| s.resolve_with(registry(), &Files::none()));
+    scenario.map_err(|e| ScenarioError::new_err(e.to_string()))
 }
 
 /// The first link of a path, and its way back.

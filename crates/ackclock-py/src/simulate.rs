@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use ackclock_policy::Registry;
 use ackclock_sim::scenario::{
     self, Files, Limits, Progress, Resolved, Results, Scenario, Summary, TracePart, TraceSink,
 };
@@ -15,6 +14,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::error::{ScenarioError, SimulationError};
+use crate::registry::registry;
 use crate::table::Table;
 
 /// What a run gives: its tables, and the scenario with every choice made.
@@ -188,8 +188,7 @@ pub(crate) fn read(
 ) -> PyResult<Resolved> {
     let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let files = folder.map_or_else(Files::none, if anywhere { Files::anywhere } else { Files::in_folder });
-    let scenario =
-        Scenario::parse_with(text, &overrides).and_then(|s| s.resolve_with(&Registry::builtin(), &files));
+    let scenario = Scenario::parse_with(text, &overrides).and_then(|s| s.resolve_with(registry(), &files));
     scenario.map_err(|e| ScenarioError::new_err(e.in_file(name).to_string()))
 }
 

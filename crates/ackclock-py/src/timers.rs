@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_policy::replay::{self, Chunk, Distribution, ReplayError};
-use ackclock_policy::{Chosen, Registry, RttEstimator};
+use ackclock_policy::{Chosen, RttEstimator};
 use ackclock_units::{Duration, Instant};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, UInt64Array};
 use pyo3::prelude::*;
@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyDict};
 use serde_json::{Value, json};
 
 use crate::error::{self, InputError};
+use crate::registry::registry;
 use crate::table::Table;
 
 /// The percentiles that a summary gives.
@@ -135,7 +136,7 @@ impl TimerReplay {
 }
 
 fn choose(name: &str, params: &[(String, String)]) -> PyResult<Chosen<dyn RttEstimator>> {
-    let mut chosen = Registry::builtin().choose::<dyn RttEstimator>(name).map_err(error::policy)?;
+    let mut chosen = registry().choose::<dyn RttEstimator>(name).map_err(error::policy)?;
     for (param, text) in params {
         chosen.set(param, text).map_err(error::policy)?;
     }

@@ -234,7 +234,7 @@ impl Analysis {
                 "the first {MOST_LISTED} retransmissions are listed, further ones are only counted"
             ));
         }
-        if self.wanted.asked.as_ref().is_some_and(|a| a.is_full()) {
+        if self.wanted.what_if.as_ref().is_some_and(|a| a.is_full()) {
             report.notes.push(format!(
                 "what-if judges the first {MOST_STALLS} stalls; for further ones, every timer is said to \
                  have waited as the sender did"

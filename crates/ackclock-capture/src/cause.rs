@@ -6,7 +6,7 @@ mod situation;
 
 pub(crate) use self::evidence::{silence, span};
 pub(crate) use self::rules::rule_for;
-pub(crate) use self::situation::{AcksHeard, Elapsed, Resent, SenderState, Situation};
+pub(crate) use self::situation::{AcksReceived, Elapsed, Resent, SenderState, Situation};
 
 /// Why a segment was retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

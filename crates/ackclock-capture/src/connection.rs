@@ -155,7 +155,7 @@ impl Flow {
             self.arrivals[side].hops = seen.hops;
         }
         let unnumbered;
-        let seen = match self.arrivals[side].numbers.tell(seen) {
+        let seen = match self.arrivals[side].numbers.observe(seen) {
             true => seen,
             false => {
                 unnumbered = Seen { id: 0, ..*seen };
@@ -203,7 +203,7 @@ impl Flow {
         };
         self.halves[side].on_segment(seen, &peer);
         if s.len > 0 {
-            self.halves[1 - side].gaps.asked(seen.at);
+            self.halves[1 - side].gaps.on_request(seen.at);
         }
         if s.flags.has(Flags::SYN) {
             self.on_syn(seen, side);
@@ -264,7 +264,7 @@ impl Flow {
         if !s.flags.has(Flags::ACK) {
             self.arrivals[side].syn_copies += 1;
         } else if self.arrivals[side].repeated_syn_acks.len()
-            < self.arrivals[1 - side].syn_copies.min(MOST_ANSWERS)
+            < self.arrivals[1 - side].syn_copies.min(MOST_SYN_ACKS)
         {
             self.arrivals[side].repeated_syn_acks.push(Retransmission {
                 at: seen.at,
@@ -278,7 +278,7 @@ impl Flow {
             match &mut self.listing {
                 Some(listing) if self.may_list_packets => {
                     listing.add(seen, side, &self.halves, Counts::of(&self.halves[side]));
-                    listing.answered_again();
+                    listing.repeated_syn_ack();
                 }
                 Some(listing) => listing.left_out += 1,
                 None => {}
@@ -332,4 +332,4 @@ impl Flow {
 }
 
 /// SYN-ACKs kept that may answer copies of a SYN.
-const MOST_ANSWERS: usize = 16;
+const MOST_SYN_ACKS: usize = 16;

@@ -98,7 +98,7 @@ pub(crate) struct Gaps {
     delay: Delay,
     numbering: Numbering,
     /// The receiver's first data of its own since the latest data.
-    asked_at: Option<Instant>,
+    request_at: Option<Instant>,
     /// The silence right before the latest data.
     before: Option<Gap>,
     /// Whether its sender was seen to probe where a probe is due, or to do without.
@@ -120,10 +120,10 @@ impl Gaps {
     }
 
     /// The receiver sends data: a request.
-    pub(crate) fn asked(&mut self, at: Instant) {
-        if self.asked_at.is_none() {
-            self.asked_at = Some(at);
-            self.by_time.asked(at);
+    pub(crate) fn on_request(&mut self, at: Instant) {
+        if self.request_at.is_none() {
+            self.request_at = Some(at);
+            self.by_time.on_request(at);
         }
     }
 
@@ -188,7 +188,7 @@ impl Gaps {
             if a.content != Content::Next {
                 self.latest.repeated_at = Some(a.at);
             }
-            (self.latest.data, self.asked_at, self.latest.overdue, self.latest.skipped) =
+            (self.latest.data, self.request_at, self.latest.overdue, self.latest.skipped) =
                 (Some(this), None, Some(this), false);
         }
         if !late {
@@ -203,7 +203,7 @@ impl Gaps {
     /// Whether a timeout ended the silence before this packet, and whether it may have been a tail loss probe
     /// all the same.
     fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, bool)> {
-        let silence = match (a.content, self.asked_at) {
+        let silence = match (a.content, self.request_at) {
             // What comes next cannot be overdue before it was asked for.
             (Content::Next, Some(asked)) if asked > self.latest.any?.at => a.at.since(asked),
             (Content::Next, _) => a.silence(&self.latest.any?, e.tick),
@@ -255,7 +255,7 @@ impl Gaps {
         // A probe comes after two round trips and the wait for a delayed ack at the latest (RFC 8985 §7.2;
         // Linux allows 200 ms for that, and its timers are late by an eighth), what was asked for a round
         // trip later.
-        let asked = a.content == Content::Next && self.asked_at > self.latest.any.map(|any| any.at);
+        let asked = a.content == Content::Next && self.request_at > self.latest.any.map(|any| any.at);
         let trips = if asked { 3 } else { 2 };
         let soon = silence
             < ((e.smoothed + self.delay.held_up_before) * trips + LEAST)

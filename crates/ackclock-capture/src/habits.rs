@@ -128,7 +128,7 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
             ", which is not certain: the other would have come at the same time"
         };
         row.evidence = format!("{}; {}{doubt}", row.evidence, verdict.why);
-        half.verdicts.expiries[i].probe.settled = verdict.certain;
+        half.verdicts.expiries[i].probe.certain = verdict.certain;
         if let Some(e) =
             episode.and_then(|e| half.verdicts.episodes.get_mut(e as usize)).filter(|_| !verdict.probe)
         {

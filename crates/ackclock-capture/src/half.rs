@@ -2,9 +2,9 @@
 
 mod acks;
 mod agreed;
-mod answer;
 mod copies;
 mod covered;
+mod covering_ack;
 mod expiry;
 mod follow;
 mod heard;

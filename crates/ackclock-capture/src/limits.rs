@@ -88,7 +88,7 @@ impl Limits {
     }
 
     /// What was waited for since the last progress is known now: no timer fired in it.
-    fn settle(&mut self) {
+    fn close_interval(&mut self) {
         self.spent.handshake += std::mem::take(&mut self.handshake);
         self.spent.receiver_window += std::mem::take(&mut self.receiver);
         self.spent.congestion_window += std::mem::take(&mut self.window);
@@ -112,7 +112,7 @@ impl Limits {
     pub fn acked(&mut self, s: &SendState, progress: bool, opening: bool) {
         self.pass(s.at);
         if progress {
-            self.settle();
+            self.close_interval();
             if s.una >= self.round_end {
                 // A window that grows by half in a round trip doubles with acks for every segment, or is
                 // delayed by acks for every second one.
@@ -160,7 +160,7 @@ impl Limits {
         }
         self.drained = !whole;
         self.waits = match () {
-            () if s.full => self.left(Waits::Receiver),
+            () if s.full => self.end_burst(Waits::Receiver),
             () if whole && called_for => self.window(s),
             // What no ack called for tells nothing of its window: the next ack, and what follows it, will.
             () => Waits::Open,
@@ -169,7 +169,7 @@ impl Limits {
     }
 
     /// Leaves what is undecided of a burst to the application.
-    fn left(&mut self, to: Waits) -> Waits {
+    fn end_burst(&mut self, to: Waits) -> Waits {
         self.spent.application += std::mem::take(&mut self.open_before) + std::mem::take(&mut self.open);
         to
     }
@@ -210,7 +210,7 @@ impl Limits {
     /// The connection ends, as far as the capture shows.
     pub fn finish(mut self, end: Instant) -> Shares {
         self.pass(end);
-        self.settle();
+        self.close_interval();
         self.spent.application += self.open_before;
         self.spent
     }

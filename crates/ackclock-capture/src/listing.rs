@@ -117,7 +117,7 @@ impl Listing {
     }
 
     /// The row added last is a SYN-ACK that may answer a copy of the SYN.
-    pub(crate) fn answered_again(&mut self) {
+    pub(crate) fn repeated_syn_ack(&mut self) {
         if let Some(row) = self.rows.last_mut() {
             row.again = true;
             self.answers.push(self.rows.len() - 1);

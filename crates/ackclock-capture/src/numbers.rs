@@ -17,7 +17,7 @@ pub(crate) struct Numbers {
 impl Numbers {
     /// Takes a packet; true when its identification, if it has one, is its own as far as is known.
     #[inline]
-    pub(crate) fn tell(&mut self, seen: &Seen) -> bool {
+    pub(crate) fn observe(&mut self, seen: &Seen) -> bool {
         if seen.id == 0 {
             return true;
         }

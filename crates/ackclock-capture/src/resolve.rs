@@ -9,7 +9,7 @@ use crate::half::{ExpiryRecord, Half};
 use crate::near_receiver;
 use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
 use crate::thresholds::THRESHOLDS;
-use crate::what_if::{Evidence, settle};
+use crate::what_if::{Evidence, evaluate};
 
 /// The direction, and whether it exceeded what is kept. `elsewhere` is what other connections of the same
 /// host show.
@@ -37,7 +37,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     let mut rtos = vec![None; half.verdicts.expiries.len()];
     for (i, (e, slot)) in half.verdicts.expiries.iter().zip(&mut rtos).enumerate() {
         // One that is not certain leaves the rounds of all behind it open.
-        sure = e.probe.settled && (sure || of_probes != Some(e.chain));
+        sure = e.probe.certain && (sure || of_probes != Some(e.chain));
         of_probes = Some(e.chain);
         if half.verdicts.retransmissions[e.retransmission as usize].row.cause == Cause::TailLossProbe {
             continue;
@@ -55,7 +55,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             e.waited
         };
         *slot = Some(rto);
-        let doubt = e.verdict.doubt.filter(|_| !answered_in_time(e, half.path.far));
+        let doubt = e.verdict.doubt.filter(|_| !acked_in_time(e, half.path.far));
         if let Some(why) = doubt.filter(|_| whole) {
             let row = &mut half.verdicts.retransmissions[e.retransmission as usize].row;
             row.evidence = format!(
@@ -92,14 +92,16 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     }
     // Near its receiver, retransmissions that were lost on the way are not seen, and nothing can be said of
     // what others would have done.
-    if let (Some(w), Some(asked), View::Sender) = (&half.following.timers, &half.following.asked, out.view) {
+    if let (Some(w), Some(request), View::Sender) =
+        (&half.following.timers, &half.following.request, out.view)
+    {
         let evidence = Evidence {
             retransmissions: &half.verdicts.retransmissions,
             expiries: &half.verdicts.expiries,
             rtos: &rtos,
             packets: out.data_packets,
         };
-        out.what_if = settle(w, &asked.timings, &evidence);
+        out.what_if = evaluate(w, &request.timings, &evidence);
     }
     for a in &half.verdicts.retransmissions {
         let unneeded = a.row.needed == Some(false);
@@ -140,7 +142,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
 
 /// A SYN that was retransmitted was answered after a round trip, as is known in the end: neither sooner, nor
 /// held up.
-fn answered_in_time(e: &ExpiryRecord, far: Option<Duration>) -> bool {
+fn acked_in_time(e: &ExpiryRecord, far: Option<Duration>) -> bool {
     let by = THRESHOLDS.doubt;
     let in_time = |(at, far): (Duration, Duration)| {
         at >= far / by.syn_part && at <= far.mul_f64(by.syn_rtts) + by.syn_margin

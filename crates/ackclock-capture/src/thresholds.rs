@@ -313,6 +313,6 @@ thresholds! {
         by_chance: f64 = 0.05,
         /// What was sent less than this part of a round trip before an ack cannot have called it forth.
         /// Chosen, because packets differ in size.
-        called_forth_part: f64 = 0.6,
+        own_ack_part: f64 = 0.6,
     }
 }

@@ -1,10 +1,10 @@
-//! What is asked of an analysis.
+//! What is requested of an analysis.
 
 use std::sync::Arc;
 
 use ackclock_policy::Timing;
 
-use crate::what_if::Asked;
+use crate::what_if::WhatIfRequest;
 
 /// What of a capture is looked at, and how closely.
 #[derive(Clone, Debug, Default)]
@@ -18,11 +18,11 @@ pub struct Options {
 /// The same for each direction.
 pub(crate) struct Wanted {
     pub samples: bool,
-    pub asked: Option<Arc<Asked>>,
+    pub what_if: Option<Arc<WhatIfRequest>>,
 }
 
 impl Wanted {
     pub(crate) fn new(options: Options) -> Self {
-        Self { samples: options.samples, asked: Asked::new(options.what_if) }
+        Self { samples: options.samples, what_if: WhatIfRequest::new(options.what_if) }
     }
 }

@@ -4,7 +4,7 @@ use ackclock_units::Duration;
 
 use super::Situation;
 
-pub(super) fn syn_answer(_: &Situation) -> String {
+pub(super) fn syn_ack(_: &Situation) -> String {
     "the SYN-ACK again, in answer to a SYN that was sent again".to_owned()
 }
 

@@ -22,7 +22,7 @@ const fn rule(cause: Cause, test: fn(&Situation) -> bool, evidence: fn(&Situatio
 /// In order. First what the segment itself tells, then timers, which need time without a reason to send, then
 /// acks.
 const RULES: &[Rule] = &[
-    rule(Cause::Syn, |s| s.segment.answers_syn, evidence::syn_answer),
+    rule(Cause::Syn, |s| s.segment.replies_to_syn, evidence::syn_ack),
     rule(Cause::Syn, |s| s.segment.syn, evidence::syn),
     // RFC 9293 §3.8.6.1.
     rule(Cause::ZeroWindowProbe, |s| s.segment.tiny && s.acks.window_closed, evidence::zero_window_probe),
@@ -51,7 +51,7 @@ const RULES: &[Rule] = &[
     ),
     rule(Cause::Timeout, is_early_tail, evidence::timer),
     rule(Cause::Timeout, is_repeated_by_timer, evidence::timer),
-    rule(Cause::Timeout, is_unanswered, evidence::timer),
+    rule(Cause::Timeout, is_without_reaction, evidence::timer),
     rule(Cause::AfterTimeout, |s| s.sender.after_timeout, evidence::after_timeout),
     // RFC 5681 §3.2.
     rule(
@@ -133,7 +133,7 @@ fn is_repeated_by_timer(s: &Situation) -> bool {
 }
 
 /// Three duplicate acks and no answer to the third nor to the last, or fewer: the timer.
-fn is_unanswered(s: &Situation) -> bool {
+fn is_without_reaction(s: &Situation) -> bool {
     let least = s.least_timeout();
     let due = if s.sender.kernel { THRESHOLDS.timer.usual.max(least) } else { least };
     let unanswered = match s.elapsed.third {
@@ -153,7 +153,7 @@ fn is_unanswered(s: &Situation) -> bool {
 mod tests {
     use ackclock_units::Duration;
 
-    use super::super::{AcksHeard, Elapsed, Resent, SenderState};
+    use super::super::{AcksReceived, Elapsed, Resent, SenderState};
     use super::*;
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
                     sent: Some(ms(50)),
                     ..Elapsed::default()
                 },
-                acks: AcksHeard { sack: true, ..AcksHeard::default() },
+                acks: AcksReceived { sack: true, ..AcksReceived::default() },
                 sender: SenderState {
                     rtt: Some((ms(80), ms(10))),
                     kernel: true,

@@ -10,7 +10,7 @@ use crate::thresholds::THRESHOLDS;
 pub(crate) struct Situation {
     pub segment: Resent,
     pub elapsed: Elapsed,
-    pub acks: AcksHeard,
+    pub acks: AcksReceived,
     pub sender: SenderState,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Situation {
 pub(crate) struct Resent {
     pub syn: bool,
     /// It is a SYN-ACK, and answers a SYN that was retransmitted.
-    pub answers_syn: bool,
+    pub replies_to_syn: bool,
     /// It holds one byte at the most, and no FIN.
     pub tiny: bool,
     /// It holds the oldest byte that was not acknowledged.
@@ -56,7 +56,7 @@ pub(crate) struct Elapsed {
 
 /// What acks have told.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AcksHeard {
+pub(crate) struct AcksReceived {
     /// Duplicate acks since progress.
     pub duplicates: u32,
     /// SACK is in use.

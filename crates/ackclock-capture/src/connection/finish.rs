@@ -35,7 +35,7 @@ impl Flow {
                 _ => None,
             };
         }
-        let asked = self.halves[0].following.asked.is_some();
+        let requested = self.halves[0].following.request.is_some();
         let [a, b] = self.halves;
         let sides = [self.client, 1 - self.client];
         let mut halves =
@@ -52,7 +52,7 @@ impl Flow {
             d.retransmissions.sort_by_key(|r| r.at);
         }
         for ((d, overrun), way) in directions.iter().zip(["client", "server"]) {
-            notes.extend(direction_notes(d, *overrun, way, asked));
+            notes.extend(direction_notes(d, *overrun, way, requested));
         }
         Connection {
             client: self.ends[self.client],
@@ -99,11 +99,11 @@ impl Flow {
 }
 
 /// What is to be known of one direction; `way` is its sender.
-fn direction_notes(d: &Direction, overrun: bool, way: &str, asked: bool) -> Vec<String> {
+fn direction_notes(d: &Direction, overrun: bool, way: &str, requested: bool) -> Vec<String> {
     let outages = d.episodes.iter().filter(|e| e.outage).count();
     let notes = [
         overrun.then(|| format!("the {way} had more outstanding than is kept: the oldest of it was forgotten")),
-        (asked && d.view == View::Receiver && d.data_packets > 0).then(|| {
+        (requested && d.view == View::Receiver && d.data_packets > 0).then(|| {
             format!(
                 "what-if says nothing of the {way}: what it sent and was lost before the capture is not seen \
                  here"

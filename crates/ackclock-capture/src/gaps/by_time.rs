@@ -52,7 +52,7 @@ impl ByTime {
     }
 
     /// The receiver sends what asks for more.
-    pub fn asked(&mut self, at: Instant) {
+    pub fn on_request(&mut self, at: Instant) {
         self.last = self.last.map(|_| at);
     }
 }

@@ -74,7 +74,7 @@ fn found(gaps: &Gaps) -> Vec<Gap> {
 fn after_silence(content: Content, id_step: u16, asked: bool) -> usize {
     let mut gaps = ten();
     if asked {
-        gaps.asked(Instant::ZERO + ms(250));
+        gaps.on_request(Instant::ZERO + ms(250));
     }
     gaps.arrival(&arrival(310, content, 109 + id_step), Some(&ending(20)));
     found(&gaps).len()

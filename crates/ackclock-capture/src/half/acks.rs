@@ -177,7 +177,7 @@ impl Half {
     /// The acknowledgment number moves forward.
     fn advance(&mut self, ack: u64, news: &NewAck) {
         let at = news.at;
-        let followed = self.following.asked.is_some().then(|| self.before_advance(ack, at));
+        let followed = self.following.request.is_some().then(|| self.before_advance(ack, at));
         let undisturbed = self.heard.nothing_lost() && self.verdicts.open_episode.is_none();
         let (mut newest, mut repeated) = (None::<Piece>, false);
         let (mut oldest, mut resent) = (None::<Instant>, false);

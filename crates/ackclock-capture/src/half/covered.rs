@@ -4,7 +4,7 @@
 use ackclock_units::{Duration, Instant};
 
 use super::acks::NewAck;
-use super::answer::{AckSigns, Answer, RoundTrips};
+use super::covering_ack::{AckSigns, CoveringAck, RoundTrips};
 use super::{Half, RetransmissionRecord};
 use crate::Cause;
 use crate::outstanding::Piece;
@@ -43,7 +43,7 @@ impl Half {
         let shows_need = self.agreed.sack || p.start <= self.space.una || p.end >= ack;
         let by = THRESHOLDS.acked;
         let slack = new_ack.slack;
-        let mut answer = Answer {
+        let mut covering = CoveringAck {
             new_ack,
             ack,
             whole: ack == self.space.max,
@@ -63,8 +63,8 @@ impl Half {
                     far.max(self.path.smoothed.map_or(far, |r| r.srtt + r.rttvar * by.deviations)) + slack
                 }),
             },
-            copy_answered: false,
-            copy_maybe_answered: false,
+            copy_acked_in_time: false,
+            copy_maybe_acked_in_time: false,
         };
         let now = &mut self.verdicts.covered;
         if now.at != at || now.answers == 0 {
@@ -83,7 +83,7 @@ impl Half {
             }
             a.covered = true;
             let own = p.start <= self.space.una && a.expiry.is_some();
-            let signs = answer.signs(
+            let signs = covering.signs(
                 a,
                 own,
                 self.verdicts.open_episode.and_then(|open| open.tsval),
@@ -103,42 +103,49 @@ impl Half {
                 () => None,
             };
             if let Some(why) = why {
-                mark_unneeded(&mut a.row, why);
+                mark_spurious(&mut a.row, why);
             } else if a.row.needed.is_none() && shows_need {
                 a.row.needed = Some(true);
             }
             if let Some(expiry) = a.expiry {
-                self.judge_expiry(i, expiry, &answer, &signs, later);
+                self.judge_expiry(i, expiry, &covering, &signs, later);
             }
             later += 1;
         }
     }
 
     /// The same of the expiry behind a copy; `later` of it were sent since.
-    fn judge_expiry(&mut self, record: u32, expiry: u32, answer: &Answer, signs: &AckSigns, later: u32) {
+    fn judge_expiry(
+        &mut self,
+        record: u32,
+        expiry: u32,
+        covering: &CoveringAck,
+        signs: &AckSigns,
+        later: u32,
+    ) {
         let (Some(a), Some(e)) = (
             self.verdicts.retransmissions.get(record as usize),
             self.verdicts.expiries.get_mut(expiry as usize),
         ) else {
             return;
         };
-        let new_ack = answer.new_ack;
-        let (spurious, doubt) = answer.verdict(signs);
+        let new_ack = covering.new_ack;
+        let (spurious, doubt) = covering.verdict(signs);
         (e.verdict.eifel_spurious, e.verdict.doubt) = (Some(spurious), doubt);
         e.verdict.filled = signs.own_echo;
-        e.verdict.covered_at = Some((new_ack.at, answer.copy_answered));
+        e.verdict.covered_at = Some((new_ack.at, covering.copy_acked_in_time));
         if spurious {
             return;
         }
-        if !answer.sack || answer.fin || signs.dsacked {
+        if !covering.sack || covering.fin || signs.dsacked {
             self.verdicts.covered.expiries.push((expiry, later));
         }
-        let (surely, _) = answer.sooner();
+        let (surely, _) = covering.sooner();
         let surely = if signs.own_echo { 0.0 } else { surely };
         let before =
             self.path.far.filter(|_| new_ack.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
         // The last copy's arrival is what a duplicate SACK tells of.
-        let dsack_ack = (signs.dsacked && later == 0).then_some((answer.ack, new_ack.tsval));
+        let dsack_ack = (signs.dsacked && later == 0).then_some((covering.ack, new_ack.tsval));
         self.verdicts.doubts.truncate(MOST_DOUBTS - 1);
         self.verdicts.doubts.insert(0, Doubt { expiry, end: a.end, before, dsack_ack });
     }
@@ -221,7 +228,7 @@ impl Half {
         let a = &mut recent[i];
         a.dsacked = true;
         if a.row.needed != Some(false) {
-            mark_unneeded(&mut a.row, "a duplicate SACK says that it arrived twice");
+            mark_spurious(&mut a.row, "a duplicate SACK says that it arrived twice");
         }
         if let Some(e) =
             a.expiry.and_then(|e| self.verdicts.expiries.get_mut(e as usize)).filter(|_| a.covered)
@@ -243,7 +250,7 @@ impl Half {
     }
 }
 
-fn mark_unneeded(row: &mut Retransmission, why: &str) {
+fn mark_spurious(row: &mut Retransmission, why: &str) {
     row.needed = Some(false);
     row.evidence = format!("{}; not needed: {why}", row.evidence);
 }

@@ -3,7 +3,7 @@
 use ackclock_units::{Duration, Instant, SeqNumber};
 
 use super::Half;
-use super::records::{ExpiryRecord, ExpiryState, ExpiryVerdict, LinuxWaits, ProbeQuestion};
+use super::records::{ExpiryRecord, ExpiryState, ExpiryVerdict, LinuxWaits, MaybeProbe};
 use crate::cause::Situation;
 use crate::report::TimedOut;
 use crate::thresholds::THRESHOLDS;
@@ -42,9 +42,9 @@ impl Half {
             chain: self.sent.chain,
             waited: s.elapsed.set,
             waited_longer: s.elapsed.progress,
-            probe: ProbeQuestion {
+            probe: MaybeProbe {
                 maybe: maybe_probe,
-                settled: true,
+                certain: true,
                 no_other: s.sender.probed || !acks.sack,
                 missing: acks.sack
                     && !s.sender.recovering

@@ -9,19 +9,19 @@ use super::Half;
 use crate::Cause;
 use crate::outstanding::Piece;
 use crate::wanted::Wanted;
-use crate::what_if::{Advance, Asked, Flight, Followers};
+use crate::what_if::{Advance, Flight, Followers, WhatIfRequest};
 
-/// Timers in the place of the sender's own, where they are asked for.
+/// Timers in the place of the sender's own, where they are requested for.
 #[derive(Debug)]
 pub(crate) struct Following {
-    pub asked: Option<Arc<Asked>>,
+    pub request: Option<Arc<WhatIfRequest>>,
     /// From the first segment on.
     pub timers: Option<Box<Followers>>,
 }
 
 impl Following {
     pub(super) fn new(wanted: &Wanted) -> Self {
-        Self { asked: wanted.asked.clone(), timers: None }
+        Self { request: wanted.what_if.clone(), timers: None }
     }
 }
 
@@ -40,10 +40,10 @@ impl Half {
     pub(super) fn follow_new(&mut self, at: Instant, start: u64) {
         let syn = self.space.syn == Some(start);
         let oldest = self.sent.outstanding.front().map_or(at, |p| p.last);
-        if let Some(asked) = &self.following.asked {
+        if let Some(request) = &self.following.request {
             self.following
                 .timers
-                .get_or_insert_with(|| Box::new(Followers::new(asked, start)))
+                .get_or_insert_with(|| Box::new(Followers::new(request, start)))
                 .sent(at, oldest, syn);
         }
     }

@@ -39,7 +39,7 @@ pub(crate) struct ExpiryRecord {
     pub waited: Duration,
     /// The same if fast retransmissions did not set it.
     pub waited_longer: Duration,
-    pub probe: ProbeQuestion,
+    pub probe: MaybeProbe,
     pub linux: LinuxWaits,
     pub state: ExpiryState,
     pub verdict: ExpiryVerdict,
@@ -47,11 +47,11 @@ pub(crate) struct ExpiryRecord {
 
 /// Whether it was a tail loss probe.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ProbeQuestion {
+pub(crate) struct MaybeProbe {
     /// It may have been one.
     pub maybe: bool,
     /// Nothing is left open in that.
-    pub settled: bool,
+    pub certain: bool,
     /// No further probe can come: one was sent for what is outstanding, or SACK is not in use.
     pub no_other: bool,
     /// A sender that probes would have probed before.

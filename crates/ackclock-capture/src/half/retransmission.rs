@@ -71,14 +71,14 @@ impl Half {
             self.heard.overtaken_at = None;
         }
         match cause {
-            Cause::Syn if situation.segment.answers_syn => {}
+            Cause::Syn if situation.segment.replies_to_syn => {}
             Cause::Timeout | Cause::Syn | Cause::TailLossProbe if !situation.segment.below => {
                 self.limits.expired(&self.send_state(at), situation.elapsed.set);
             }
             _ => {}
         }
         match cause {
-            Cause::Syn if situation.segment.answers_syn => {}
+            Cause::Syn if situation.segment.replies_to_syn => {}
             Cause::Timeout | Cause::Syn => self.expired(at, start, rule.maybe_probe, &situation, place),
             Cause::TailLossProbe => {
                 (self.sent.probe.at, self.sent.probe.end, self.sent.probe.repeats) =
@@ -88,7 +88,7 @@ impl Half {
             _ if cause.counts() => self.sent.probe.end = None,
             _ => {}
         }
-        if self.following.asked.is_some() && cause.counts() {
+        if self.following.request.is_some() && cause.counts() {
             let called_for = situation.loss_reported();
             self.follow_retransmission(at, cause, situation.segment.head, called_for);
         }

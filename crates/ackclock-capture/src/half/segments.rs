@@ -207,7 +207,7 @@ impl Half {
             seen.segment.len > 0 && (rest == 0 || rest + 40 > mss),
             self.path.prompt(),
         );
-        if self.following.asked.is_some() {
+        if self.following.request.is_some() {
             self.follow_new(at, start);
         }
     }

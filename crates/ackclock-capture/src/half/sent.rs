@@ -28,7 +28,7 @@ pub(crate) struct Sent {
     pub(crate) identified: bool,
     pub(crate) copies: Copies,
     pub(super) copied: Copied,
-    pub(super) syn_answers: SynAnswers,
+    pub(super) syn_replies: SynReplies,
 }
 
 /// A stretch that was skipped.
@@ -71,9 +71,9 @@ pub(super) struct Rounds {
 
 /// How it answers SYNs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SynAnswers {
+pub(super) struct SynReplies {
     /// When the other end's latest SYN was seen that it has not answered yet.
-    pub asked_at: Option<Instant>,
+    pub syn_at: Option<Instant>,
     /// How long its first answer took.
     pub usual: Option<Duration>,
 }
@@ -81,20 +81,20 @@ pub(super) struct SynAnswers {
 impl Sent {
     /// A SYN was seen that this end is to answer.
     pub(crate) fn syn_came(&mut self, at: Instant) {
-        self.syn_answers.asked_at = Some(at);
+        self.syn_replies.syn_at = Some(at);
     }
 
     /// It has sent a SYN-ACK.
     pub(crate) fn syn_ack_sent(&mut self, at: Instant) {
-        if let Some(asked) = self.syn_answers.asked_at.take() {
-            self.syn_answers.usual.get_or_insert(at.since(asked));
+        if let Some(asked) = self.syn_replies.syn_at.take() {
+            self.syn_replies.usual.get_or_insert(at.since(asked));
         }
     }
 
     /// True when a SYN-ACK at this moment answers a SYN that was retransmitted.
-    pub(super) fn answers_a_syn(&self, at: Instant) -> bool {
+    pub(super) fn is_reply_to_repeated_syn(&self, at: Instant) -> bool {
         let by = THRESHOLDS.reaction;
-        self.syn_answers.asked_at.zip(self.syn_answers.usual).is_some_and(|(asked, usual)| {
+        self.syn_replies.syn_at.zip(self.syn_replies.usual).is_some_and(|(asked, usual)| {
             at.since(asked) <= usual.mul_f64(by.syn_ack_factor) + by.syn_ack_margin
         })
     }

@@ -5,7 +5,7 @@ use ackclock_wire::Flags;
 
 use super::Half;
 use super::old::Before;
-use crate::cause::{AcksHeard, Elapsed, Resent, SenderState, Situation};
+use crate::cause::{AcksReceived, Elapsed, Resent, SenderState, Situation};
 use crate::segment::Seen;
 use crate::thresholds::THRESHOLDS;
 
@@ -18,7 +18,7 @@ impl Half {
         Situation {
             segment: Resent {
                 syn,
-                answers_syn: syn && flags.has(Flags::ACK) && self.sent.answers_a_syn(seen.at),
+                replies_to_syn: syn && flags.has(Flags::ACK) && self.sent.is_reply_to_repeated_syn(seen.at),
                 tiny: s.len <= 1 && !flags.has(Flags::FIN),
                 head,
                 tail: end >= self.space.max,
@@ -30,7 +30,7 @@ impl Half {
                 repeated: before.copies > 1,
             },
             elapsed: self.elapsed(seen.at, head, before),
-            acks: AcksHeard {
+            acks: AcksReceived {
                 duplicates: self.heard.dup_acks,
                 sack: self.agreed.sack,
                 sacked_above: self.heard.sacked.bytes_above(end),

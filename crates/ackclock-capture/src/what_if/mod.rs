@@ -2,11 +2,11 @@
 //!
 //! While a direction is read, each timer is told of what was sent and acknowledged, as its connection would
 //! have told it. Where its deadline passes before an ack comes, or the sender's own timer fires, a
-//! [`Stall`] is noted; what came of it is judged at the end ([`settle`]), when all retransmissions are.
+//! [`Stall`] is noted; what came of it is judged at the end ([`evaluate`]), when all retransmissions are.
 
 mod attempts;
+mod evaluate;
 mod follower;
-mod settle;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -17,8 +17,8 @@ use ackclock_policy::{
 };
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
+pub(crate) use evaluate::{Evidence, evaluate};
 use follower::Follower;
-pub(crate) use settle::{Evidence, settle};
 
 use crate::outstanding::Piece;
 
@@ -76,14 +76,14 @@ impl Flight {
 /// Stalls kept over all connections, some hundred bytes each and a few dozen more for each timer.
 pub(crate) const MOST_STALLS: u32 = 1 << 16;
 
-/// What is asked about every sender.
+/// What is requested about every sender.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct WhatIfRequest {
     pub timings: Arc<[Timing]>,
     stalls: AtomicU32,
 }
 
-impl Asked {
+impl WhatIfRequest {
     /// Nothing where there are no timers.
     pub fn new(timings: Arc<[Timing]>) -> Option<Arc<Self>> {
         (!timings.is_empty()).then(|| Arc::new(Self { timings, stalls: AtomicU32::new(0) }))
@@ -106,7 +106,7 @@ pub(crate) struct Followers {
     /// Nothing is outstanding.
     idle: bool,
     sampling: SamplingRate,
-    asked: Arc<Asked>,
+    request: Arc<WhatIfRequest>,
     stalls: Vec<Stall>,
     expiries_before: u32,
     /// The oldest segment was retransmitted in the recovery from a timeout, and no ack had called for it.
@@ -147,13 +147,13 @@ pub(crate) struct Advance {
 }
 
 impl Followers {
-    pub fn new(asked: &Arc<Asked>, first: u64) -> Self {
-        let followers = asked.timings.iter().filter_map(Follower::new);
+    pub fn new(request: &Arc<WhatIfRequest>, first: u64) -> Self {
+        let followers = request.timings.iter().filter_map(Follower::new);
         Self {
             followers: followers.collect(),
             idle: true,
             sampling: SamplingRate::new(SeqNumber(first as u32)),
-            asked: Arc::clone(asked),
+            request: Arc::clone(request),
             stalls: Vec::new(),
             expiries_before: 0,
             released: false,
@@ -263,7 +263,7 @@ impl Followers {
     }
 
     fn note(&mut self, a: &Advance, expired: bool) {
-        if !self.asked.has_room() {
+        if !self.request.has_room() {
             return;
         }
         let marks = self.followers.iter().map(|f| f.mark(a.syn));
@@ -282,7 +282,7 @@ impl Followers {
 
     /// The capture ends while something is outstanding for which the sender's timer has fired.
     pub fn end(&mut self, head: Piece, syn: bool, far: Duration, flight: Flight, expiries: u32) {
-        if expiries > self.expiries_before && self.asked.has_room() {
+        if expiries > self.expiries_before && self.request.has_room() {
             let marks = self.followers.iter().map(|f| Mark {
                 deadline: f.deadline,
                 rto: f.estimator.rto(),

@@ -7,7 +7,7 @@ use super::acks::NewAck;
 use crate::thresholds::THRESHOLDS;
 
 /// What an ack tells that covers a piece which was retransmitted.
-pub(super) struct Answer<'a> {
+pub(super) struct CoveringAck<'a> {
     pub new_ack: &'a NewAck,
     pub ack: u64,
     /// All that had been sent is acknowledged by it.
@@ -21,9 +21,9 @@ pub(super) struct Answer<'a> {
     pub fin: bool,
     pub round_trips: RoundTrips,
     /// This copy, or a later one, arrived just when the ack was sent.
-    pub copy_answered: bool,
+    pub copy_acked_in_time: bool,
     /// The same, if it took as long as round trips may take at the most by their deviation.
-    pub copy_maybe_answered: bool,
+    pub copy_maybe_acked_in_time: bool,
 }
 
 /// Round trips to the receiver so far.
@@ -60,7 +60,7 @@ pub(super) struct AckSigns {
     pub acks_more: bool,
 }
 
-impl Answer<'_> {
+impl CoveringAck<'_> {
     /// How much sooner than the shortest round trip an ack must come to be another copy's: with
     /// few samples, the path may be shorter than the shortest of them, and with one or two by any amount, as
     /// the ack of the first may have been lost. And how much leaves no doubt: packets differ in size.
@@ -108,9 +108,9 @@ impl Answer<'_> {
             && !before(surely)
             && (filled || least)
             && by(new_ack.sent.unwrap_or(at), Duration::ZERO);
-        self.copy_answered |= in_time;
+        self.copy_acked_in_time |= in_time;
         let sent = new_ack.sent.unwrap_or(at);
-        self.copy_maybe_answered |= !soon(surely)
+        self.copy_maybe_acked_in_time |= !soon(surely)
             && !before(surely)
             && self.round_trips.longest.is_some_and(|l| sent <= resent_at + l);
         AckSigns {
@@ -135,7 +135,7 @@ impl Answer<'_> {
     /// holds.
     pub(super) fn verdict(&self, s: &AckSigns) -> (bool, Option<&'static str>) {
         let unless = |holds: bool, why| if holds { None } else { Some(why) };
-        let in_time = self.copy_answered || s.maybe_delayed;
+        let in_time = self.copy_acked_in_time || s.maybe_delayed;
         match s.earlier_echo {
             _ if s.came_soon || s.sent_soon => {
                 (true, unless(s.surely_soon, "its ack came little sooner than a round trip after it"))
@@ -144,17 +144,18 @@ impl Answer<'_> {
             // one, or one that the network made. What ends just where the window begins moves the timestamp
             // that is echoed, though (RFC 7323 §4.3).
             _ if s.dsacked && s.own_echo && s.acks_more => {
-                (!self.copy_answered, Some("the network may have copied it"))
+                (!self.copy_acked_in_time, Some("the network may have copied it"))
             }
             // A duplicate SACK with the very first ack: the original's own was lost, or is late.
             // An ack that is no copy's was held up, or is not the first.
-            _ if s.dsacked => {
-                (false, unless(self.copy_answered, "the ack that says that it arrived twice was held up"))
-            }
+            _ if s.dsacked => (
+                false,
+                unless(self.copy_acked_in_time, "the ack that says that it arrived twice was held up"),
+            ),
             // So it is where SACK is not in use and the ack was sent just when a copy arrived: what lies
             // below the window moves no timestamp (RFC 7323 §4.3). Of more that had arrived the ack would
             // tell at once.
-            Some(true) if !self.sack && self.copy_answered => (
+            Some(true) if !self.sack && self.copy_acked_in_time => (
                 !(s.acks_more || self.whole),
                 unless(
                     s.acks_more || self.whole,
@@ -164,7 +165,7 @@ impl Answer<'_> {
             // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be
             // lost, and that of the original before.
             Some(true) => (
-                self.sack || !self.copy_maybe_answered || !(s.acks_more || self.whole),
+                self.sack || !self.copy_maybe_acked_in_time || !(s.acks_more || self.whole),
                 Some("an ack of it may have been lost"),
             ),
             // A SYN-ACK echoes the first SYN that came.

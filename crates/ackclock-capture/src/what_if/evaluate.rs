@@ -52,7 +52,7 @@ struct Case<'a> {
 }
 
 /// The sender as it ran, then each timer.
-pub(crate) fn settle(w: &Followers, timings: &[Timing], e: &Evidence<'_>) -> Vec<report::WhatIf> {
+pub(crate) fn evaluate(w: &Followers, timings: &[Timing], e: &Evidence<'_>) -> Vec<report::WhatIf> {
     let lost =
         e.retransmissions.iter().filter(|a| a.row.needed != Some(false) && a.row.cause.counts()).count()
             as u64;
@@ -129,7 +129,7 @@ impl<'a> Case<'a> {
         // What was sent less than a round trip before the ack cannot have called it forth.
         let arrived = copies
             .iter()
-            .rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(THRESHOLDS.view.called_forth_part))
+            .rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(THRESHOLDS.view.own_ack_part))
             .filter(|_| stall.heard.is_some());
         let end = match arrived {
             _ if stall.heard.is_none() => End::Never,

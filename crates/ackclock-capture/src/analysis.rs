@@ -11,7 +11,7 @@ use crate::connection::Flow;
 use crate::habits::Habits;
 use crate::listing::Listing;
 use crate::report::Report;
-use crate::segment::{Seen, Unseen};
+use crate::segment::{CapturedSegment, NotASegment};
 use crate::wanted::{Options, Wanted};
 use crate::what_if::MOST_STALLS;
 use crate::{Selection, outstanding};
@@ -35,7 +35,7 @@ pub struct Analysis {
     by_ends: HashMap<(SocketAddr, SocketAddr), u32>,
     /// Connections looked up lately, by their ports.
     recent: Vec<u32>,
-    held: VecDeque<Seen>,
+    held: VecDeque<CapturedSegment>,
     latest: Instant,
     pieces: usize,
     listed: usize,
@@ -90,21 +90,21 @@ impl Analysis {
 
     /// Takes one packet.
     #[inline]
-    pub fn packet(&mut self, at: Instant, seen: Result<Seen, Unseen>) {
+    pub fn packet(&mut self, at: Instant, seen: Result<CapturedSegment, NotASegment>) {
         self.report.packets += 1;
         let (first, last) = self.report.span.unwrap_or((at, at));
         self.report.span = Some((first.min(at), last.max(at)));
         match seen {
             Ok(seen) => self.segment(seen),
-            Err(Unseen::Other) => self.others += 1,
-            Err(Unseen::Fragment) => self.fragments += 1,
-            Err(Unseen::Unreadable) => self.unreadable += 1,
+            Err(NotASegment::Other) => self.others += 1,
+            Err(NotASegment::Fragment) => self.fragments += 1,
+            Err(NotASegment::Unreadable) => self.unreadable += 1,
         }
     }
 
     /// Takes one segment.
     #[inline]
-    pub fn segment(&mut self, seen: Seen) {
+    pub fn segment(&mut self, seen: CapturedSegment) {
         self.report.segments += 1;
         // Nearly always it is the latest.
         if self.held.back().is_none_or(|s| s.at <= seen.at) {
@@ -126,7 +126,7 @@ impl Analysis {
     /// The connection of a segment, and from which of its ends that comes. Most are found without the hash
     /// that withstands chosen addresses.
     #[inline]
-    fn find(&mut self, seen: &Seen) -> Option<(u32, usize)> {
+    fn find(&mut self, seen: &CapturedSegment) -> Option<(u32, usize)> {
         let (a, b) = (seen.src.port(), seen.dst.port());
         let place = usize::from((a ^ b).rotate_left(5) ^ a.wrapping_add(b)) % RECENT;
         let there = self.recent[place];
@@ -143,7 +143,7 @@ impl Analysis {
         Some((found, usize::from(self.flows[found as usize].ends[0] != seen.src)))
     }
 
-    fn in_order(&mut self, seen: &mut Seen) {
+    fn in_order(&mut self, seen: &mut CapturedSegment) {
         // What comes later than it could be held back for is taken as it comes.
         seen.at = seen.at.max(self.latest);
         self.latest = seen.at;
@@ -269,7 +269,7 @@ impl Analysis {
 }
 
 /// The two ends of a segment's connection, whichever sent it.
-fn ends_of(seen: &Seen) -> (SocketAddr, SocketAddr) {
+fn ends_of(seen: &CapturedSegment) -> (SocketAddr, SocketAddr) {
     if seen.src <= seen.dst { (seen.src, seen.dst) } else { (seen.dst, seen.src) }
 }
 

@@ -14,7 +14,7 @@ use crate::listing::{Counts, Listing};
 use crate::numbers::Numbers;
 use crate::peer_clock::PeerClock;
 use crate::report::{Retransmission, Standing};
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::wanted::Wanted;
 
 /// A connection in the making.
@@ -103,7 +103,7 @@ pub(crate) struct Reuse {
 }
 
 impl Flow {
-    pub(crate) fn new(seen: &Seen, estimator: &Chosen<dyn RttEstimator>, wanted: &Wanted) -> Self {
+    pub(crate) fn new(seen: &CapturedSegment, estimator: &Chosen<dyn RttEstimator>, wanted: &Wanted) -> Self {
         let flags = seen.segment.flags;
         // A SYN-ACK that comes first tells that the other one opened it; without a handshake servers have the
         // lower port.
@@ -129,7 +129,7 @@ impl Flow {
     }
 
     /// True when `seen`, which has a SYN, cannot belong to this connection.
-    pub(crate) fn is_over_for(&self, seen: &Seen, side: usize) -> bool {
+    pub(crate) fn is_over_for(&self, seen: &CapturedSegment, side: usize) -> bool {
         let syn_ack = seen.segment.flags.has(Flags::ACK);
         let half = &self.halves[side];
         match half.space.syn {
@@ -143,7 +143,7 @@ impl Flow {
         }
     }
 
-    pub(crate) fn on_segment(&mut self, seen: &Seen, side: usize) {
+    pub(crate) fn on_segment(&mut self, seen: &CapturedSegment, side: usize) {
         let s = &seen.segment;
         self.end = self.end.max(seen.at);
         let interface = *self.arrivals[side].interface.get_or_insert(seen.interface);
@@ -158,7 +158,7 @@ impl Flow {
         let seen = match self.arrivals[side].numbers.observe(seen) {
             true => seen,
             false => {
-                unnumbered = Seen { id: 0, ..*seen };
+                unnumbered = CapturedSegment { id: 0, ..*seen };
                 &unnumbered
             }
         };
@@ -233,7 +233,7 @@ impl Flow {
         self.halves[side].path.near = self.halves[1 - side].path.far.unwrap_or(Duration::ZERO);
     }
 
-    fn list(&mut self, seen: &Seen, side: usize, before: Option<Counts>) {
+    fn list(&mut self, seen: &CapturedSegment, side: usize, before: Option<Counts>) {
         if let Some((listing, before)) = self.listing.as_mut().zip(before) {
             match self.may_list_packets {
                 true => listing.add(seen, side, &self.halves, before),
@@ -256,7 +256,7 @@ impl Flow {
     }
 
     /// A network that makes a copy of a SYN brings about a second SYN-ACK, which looks like a copy too.
-    fn on_copy(&mut self, seen: &Seen, side: usize) {
+    fn on_copy(&mut self, seen: &CapturedSegment, side: usize) {
         let s = &seen.segment;
         if !s.flags.has(Flags::SYN) || self.arrivals[side].hops != seen.hops {
             return;
@@ -286,7 +286,7 @@ impl Flow {
         }
     }
 
-    fn on_syn(&mut self, seen: &Seen, side: usize) {
+    fn on_syn(&mut self, seen: &CapturedSegment, side: usize) {
         if seen.segment.flags.has(Flags::ACK) {
             self.handshake.syn_ack_at = Some(seen.at);
             self.handshake.answered_in =

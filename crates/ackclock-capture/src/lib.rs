@@ -36,10 +36,10 @@ pub use cause::Cause;
 pub use counted::TimeoutByRule;
 pub use error::CaptureError;
 pub use report::{
-    Connection, Direction, Episode, PathWas, Remedy, Report, Retransmission, Sample, Shares, Stalled,
+    Connection, Direction, Episode, PathState, Remedy, Report, Retransmission, Sample, Shares, Stalled,
     Standing, TimedOut, Timeout, View, WhatIf,
 };
-pub use segment::{Seen, Unseen};
+pub use segment::{CapturedSegment, NotASegment};
 pub use select::Selection;
 pub use spread::Spread;
 pub use tables::Tables;

@@ -5,7 +5,7 @@ use ackclock_wire::Flags;
 
 use crate::half::Half;
 use crate::report::Direction;
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 
 /// The packets of one connection.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Listing {
     }
 
     /// Adds a packet that `halves[side]` has just taken; `before` are its counts from before that.
-    pub(crate) fn add(&mut self, seen: &Seen, side: usize, halves: &[Half; 2], before: Counts) {
+    pub(crate) fn add(&mut self, seen: &CapturedSegment, side: usize, halves: &[Half; 2], before: Counts) {
         let (s, own, other) = (&seen.segment, &halves[side], &halves[1 - side]);
         let after = Counts::of(own);
         let again = after.retransmitted > before.retransmitted;

@@ -2,7 +2,7 @@
 
 use ackclock_units::SeqNumber;
 
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 
 /// Follows them. Packets that cannot be fragmented may have any (RFC 6864 §4.1): where different ones share
 /// one, it is no number of a packet.
@@ -17,7 +17,7 @@ pub(crate) struct Numbers {
 impl Numbers {
     /// Takes a packet; true when its identification, if it has one, is its own as far as is known.
     #[inline]
-    pub(crate) fn observe(&mut self, seen: &Seen) -> bool {
+    pub(crate) fn observe(&mut self, seen: &CapturedSegment) -> bool {
         if seen.id == 0 {
             return true;
         }

@@ -9,7 +9,7 @@ use std::thread;
 use ackclock_units::Instant;
 
 use crate::read::{LinkType, Packets};
-use crate::segment::{Seen, Unseen};
+use crate::segment::{CapturedSegment, NotASegment};
 use crate::{Analysis, CaptureError};
 
 /// Packets that go from one thread to the other together, some 160 kB: waking a thread costs what a hundred
@@ -23,7 +23,7 @@ const PROGRESS: u64 = 1 << 14;
 const MOST_LINKS: usize = 16;
 
 /// A packet on its way to the analysis.
-type Taken = (Instant, Result<Seen, Unseen>);
+type Taken = (Instant, Result<CapturedSegment, NotASegment>);
 
 impl Analysis {
     /// Takes a whole capture, read on this thread and analysed on another one where the machine has two
@@ -102,7 +102,7 @@ fn each_packet<R: Read>(
     packets: &mut Packets<R>,
     links: &mut Vec<u32>,
     mut progress: impl FnMut(u64) -> ControlFlow<()>,
-    mut take: impl FnMut(Instant, Result<Seen, Unseen>),
+    mut take: impl FnMut(Instant, Result<CapturedSegment, NotASegment>),
 ) -> Result<bool, CaptureError> {
     while let Some(p) = packets.next_packet()? {
         if let LinkType::Other(n) = p.link
@@ -111,7 +111,7 @@ fn each_packet<R: Read>(
         {
             links.push(n);
         }
-        take(p.at, Seen::in_packet(&p));
+        take(p.at, CapturedSegment::in_packet(&p));
         if packets.packets().is_multiple_of(PROGRESS) && progress(packets.offset()).is_break() {
             return Ok(false);
         }

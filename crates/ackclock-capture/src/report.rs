@@ -10,7 +10,7 @@ use ackclock_wire::Options;
 
 use crate::gaps::Gap;
 use crate::{Cause, Spread};
-pub use what_if::{PathWas, Stalled, WhatIf};
+pub use what_if::{PathState, Stalled, WhatIf};
 
 /// From where a direction was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -168,7 +168,7 @@ pub struct Episode {
     /// Retransmissions in it.
     pub retransmissions: u32,
     /// Those of them that were not needed.
-    pub unneeded: u32,
+    pub spurious: u32,
     /// Timeouts in it.
     pub timeouts: u32,
     /// Highest backoff round.
@@ -226,7 +226,7 @@ pub struct Direction {
     /// Payload that they repeat.
     pub retransmitted_bytes: u64,
     /// Those of them that were not needed.
-    pub unneeded_packets: u64,
+    pub spurious_packets: u64,
     /// SYN options.
     pub options: Option<Options>,
     /// Largest payload of a packet.

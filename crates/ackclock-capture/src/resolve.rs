@@ -104,13 +104,13 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         out.what_if = evaluate(w, &request.timings, &evidence);
     }
     for a in &half.verdicts.retransmissions {
-        let unneeded = a.row.needed == Some(false);
-        out.unneeded_packets += if unneeded { u64::from(a.row.packets) } else { 0 };
+        let spurious = a.row.needed == Some(false);
+        out.spurious_packets += if spurious { u64::from(a.row.packets) } else { 0 };
         if let Some(e) = a.episode.and_then(|i| half.verdicts.episodes.get_mut(i as usize)) {
-            e.unneeded += u32::from(unneeded);
-            e.losses += u32::from(!unneeded);
-            e.lost_bytes += if unneeded { 0 } else { u64::from(a.row.len) };
-            let lost = !(unneeded && a.row.cause == Cause::TailLossProbe);
+            e.spurious += u32::from(spurious);
+            e.losses += u32::from(!spurious);
+            e.lost_bytes += if spurious { 0 } else { u64::from(a.row.len) };
+            let lost = !(spurious && a.row.cause == Cause::TailLossProbe);
             // Until something else than a spurious probe is found in it.
             e.nothing_lost = e.nothing_lost || !lost && e.retransmissions == 1;
         }

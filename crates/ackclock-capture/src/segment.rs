@@ -9,7 +9,7 @@ use crate::read::Packet;
 
 /// A TCP segment as a capture shows it.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Seen {
+pub struct CapturedSegment {
     /// When.
     pub at: Instant,
     /// Sender.
@@ -28,7 +28,7 @@ pub struct Seen {
 
 /// Why a packet has no segment to show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unseen {
+pub enum NotASegment {
     /// Not TCP over IP, or a link that is not understood.
     Other,
     /// A fragment of an IP packet.
@@ -37,19 +37,20 @@ pub enum Unseen {
     Unreadable,
 }
 
-impl Seen {
+impl CapturedSegment {
     /// The TCP segment in a packet.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn in_packet(p: &Packet<'_>) -> Result<Self, Unseen> {
-        let offset = p.link.ip_offset(p.data).ok_or(Unseen::Other)?;
+    pub fn in_packet(p: &Packet<'_>) -> Result<Self, NotASegment> {
+        let offset = p.link.ip_offset(p.data).ok_or(NotASegment::Other)?;
         let on_wire = (p.original_len as usize).saturating_sub(offset);
         let bytes = p.data.get(offset..).unwrap_or_default();
-        let packet = parse_captured(bytes, on_wire)
-            .map_err(|e| if e == WireError::Fragment { Unseen::Fragment } else { Unseen::Unreadable })?;
+        let packet = parse_captured(bytes, on_wire).map_err(|e| {
+            if e == WireError::Fragment { NotASegment::Fragment } else { NotASegment::Unreadable }
+        })?;
         let (src, dst) = packet.endpoints();
-        let Transport::Tcp(tcp) = packet.transport else { return Err(Unseen::Other) };
+        let Transport::Tcp(tcp) = packet.transport else { return Err(NotASegment::Other) };
         Ok(Self {
             at: p.at,
             src,

@@ -85,7 +85,7 @@ fn direction(d: &Direction, place: Place) -> DirectionRow {
         packets_acked: d.packets_acked,
         retransmitted_packets: d.retransmitted_packets,
         retransmitted_bytes: d.retransmitted_bytes,
-        unneeded_packets: d.unneeded_packets,
+        unneeded_packets: d.spurious_packets,
         timeouts: d.counted().count() as u32,
         rounds: d.counted().map(|t| t.round).max().unwrap_or(0),
         stalled: d.stalled(),

@@ -6,21 +6,23 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use ackclock_capture::read::{Packets, open};
-use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen, Standing, TimeoutByRule, View};
+use ackclock_capture::{
+    Analysis, CapturedSegment, Cause, Direction, Options, Report, Standing, TimeoutByRule, View,
+};
 use ackclock_units::{Duration, Instant, SeqNumber};
 
-fn segments(name: &str) -> Vec<Seen> {
+fn segments(name: &str) -> Vec<CapturedSegment> {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("kernel-{name}.pcap.gz"));
     let mut packets = Packets::new(open(&path).unwrap()).unwrap();
     let mut seen = Vec::new();
     while let Some(p) = packets.next_packet().unwrap() {
-        seen.extend(Seen::in_packet(&p));
+        seen.extend(CapturedSegment::in_packet(&p));
     }
     seen
 }
 
-fn analysed(seen: &[Seen]) -> Report {
+fn analysed(seen: &[CapturedSegment]) -> Report {
     let mut analysis = Analysis::new(Options::default());
     seen.iter().for_each(|s| analysis.packet(s.at, Ok(*s)));
     analysis.finish()
@@ -32,7 +34,7 @@ const EXPIRIES: [u64; 13] = [1216, 1888, 2468, 3616, 4512, 5120, 6944, 7724, 832
 const SLACK: Duration = Duration::from_millis(75);
 
 /// The direction of the data.
-fn data(seen: &[Seen]) -> Direction {
+fn data(seen: &[CapturedSegment]) -> Direction {
     let mut report = analysed(seen);
     assert_eq!(report.connections.len(), 1);
     let [client, _] = report.connections.remove(0).directions;
@@ -41,7 +43,7 @@ fn data(seen: &[Seen]) -> Direction {
 
 /// Identification, first number and payload of what `sent` has sent again, and the packets that each of them
 /// is on the wire.
-fn sent_again(sent: &[Seen]) -> Vec<(u16, SeqNumber, u32)> {
+fn sent_again(sent: &[CapturedSegment]) -> Vec<(u16, SeqNumber, u32)> {
     let d = data(sent);
     let at: HashSet<Instant> = d.retransmissions.iter().filter(|r| r.packets > 0).map(|r| r.at).collect();
     sent.iter()
@@ -55,7 +57,8 @@ fn what_the_senders_kernel_sent_again_is_told_at_both_ends() {
     // `RetransSegs` of the sender, and whether its device did segmentation offload.
     for (name, counted, offload) in [("both-ends", 17, false), ("both-ends-offload", 137, true)] {
         let (sent, got) = (segments(&format!("{name}-sender")), segments(&format!("{name}-receiver")));
-        let numbered = |seen: &[Seen]| seen.iter().filter(|s| s.id != 0).count() * 10 > seen.len() * 9;
+        let numbered =
+            |seen: &[CapturedSegment]| seen.iter().filter(|s| s.id != 0).count() * 10 > seen.len() * 9;
         assert!(numbered(&sent) && numbered(&got), "{name}");
         let (at_sender, at_receiver) = (data(&sent), data(&got));
         assert_eq!((at_sender.retransmitted_packets, at_sender.view), (counted, View::Sender), "{name}");
@@ -85,7 +88,8 @@ fn what_is_told_does_not_hang_on_identifications() {
         for end in ends {
             let seen = segments(&format!("{name}-{end}"));
             let count = |id: fn(u16) -> u16| {
-                let d = data(&seen.iter().map(|s| Seen { id: id(s.id), ..*s }).collect::<Vec<_>>());
+                let d =
+                    data(&seen.iter().map(|s| CapturedSegment { id: id(s.id), ..*s }).collect::<Vec<_>>());
                 (d.retransmitted_packets, d.network_duplicates, d.reordered)
             };
             let (all, known) = (count(|_| 0), count(|id| id));
@@ -115,8 +119,11 @@ fn an_original_behind_its_copy_is_late_and_no_copy() {
             .position(|s| s.src == seen[place].src && s.segment.seq == seen[place].segment.end())
             .unwrap()
         - 1;
-    let mut original =
-        Seen { id: seen[next].id - 1, at: seen[place].at + Duration::from_micros(300), ..seen[place] };
+    let mut original = CapturedSegment {
+        id: seen[next].id - 1,
+        at: seen[place].at + Duration::from_micros(300),
+        ..seen[place]
+    };
     original.segment.options.timestamps = seen[next].segment.options.timestamps;
     seen.insert(place + 1, original);
     seen.sort_by_key(|s| s.at);
@@ -133,13 +140,13 @@ fn a_packet_may_fill_two_holes() {
     seen.retain(|s| s.segment.options.sack.as_slice().is_empty());
     let first = seen.iter().position(|s| s.segment.len == 1448).unwrap();
     let (client, start) = (seen[first].src, seen[first].segment.seq);
-    let data_at = |n: u32| Seen {
+    let data_at = |n: u32| CapturedSegment {
         at: Instant::from_nanos(seen[first].at.as_nanos() + u64::from(n) * 1000),
         ..seen[first]
     };
     // Of five segments the second and the fourth are lost; both come with the third between them in one frame
     // of the device.
-    let mut made: Vec<Seen> = seen[..first].to_vec();
+    let mut made: Vec<CapturedSegment> = seen[..first].to_vec();
     for n in [0, 2, 4] {
         let mut s = data_at(n);
         (s.segment.seq, s.id) = (start + n * 1448, s.id + n as u16);

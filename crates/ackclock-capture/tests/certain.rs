@@ -1,13 +1,13 @@
 //! What a capture decides of a timeout, and what it leaves open: segments put down one by one, as Linux sends
 //! them.
 
-use ackclock_capture::{Analysis, Cause, Direction, Options, Seen, Timeout, View};
+use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options, Timeout, View};
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, SackBlocks, Segment, Timestamps};
 
 /// A connection of a client that sends, captured at it; the path and back takes 40 ms. Times are ms.
 struct Talk {
-    seen: Vec<Seen>,
+    seen: Vec<CapturedSegment>,
     timestamps: bool,
     id: u16,
 }
@@ -66,7 +66,7 @@ impl Talk {
         let ends =
             [40_000, 80].map(|port| std::net::SocketAddr::from(([10, 0, 0, 1 + u8::from(port == 80)], port)));
         let at = Instant::from_nanos(at * 1_000_000 + self.seen.len() as u64);
-        self.seen.push(Seen {
+        self.seen.push(CapturedSegment {
             at,
             src: ends[side],
             dst: ends[1 - side],

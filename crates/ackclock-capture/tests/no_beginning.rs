@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use ackclock_capture::{Analysis, Cause, Connection, Options, Report, Seen, Standing};
+use ackclock_capture::{Analysis, CapturedSegment, Cause, Connection, Options, Report, Standing};
 use ackclock_policy::{Registry, Timing};
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Flags, Segment, Timestamps};
@@ -14,7 +14,7 @@ const FIN_ACK: Flags = Flags(Flags::FIN.0 | Flags::ACK.0);
 /// A packet: ms, whether its client sent it, flags, number, acknowledgment, payload.
 type Line = (u64, bool, Flags, u32, u32, u32);
 
-fn seen(line: &Line) -> Seen {
+fn seen(line: &Line) -> CapturedSegment {
     let (ms, from_client, flags, seq, ack, len) = *line;
     let (client, server) =
         (SocketAddr::from(([192, 0, 2, 1], 40_000)), SocketAddr::from(([192, 0, 2, 2], 80)));
@@ -27,7 +27,7 @@ fn seen(line: &Line) -> Seen {
         len,
         ..Segment::default()
     };
-    Seen {
+    CapturedSegment {
         at: Instant::from_nanos((1_000_000 + ms) * 1_000_000),
         src,
         dst,
@@ -38,7 +38,7 @@ fn seen(line: &Line) -> Seen {
     }
 }
 
-fn report(lines: &[Seen]) -> Report {
+fn report(lines: &[CapturedSegment]) -> Report {
     let what_if = Timing::all(&Registry::builtin()).into();
     let mut analysis = Analysis::new(Options { what_if, samples: true });
     lines.iter().for_each(|s| analysis.packet(s.at, Ok(*s)));
@@ -47,7 +47,7 @@ fn report(lines: &[Seen]) -> Report {
 
 /// The last connection, with every time in it held against how long it lasted.
 fn taken(lines: &[Line]) -> Connection {
-    let lines: Vec<Seen> = lines.iter().map(seen).collect();
+    let lines: Vec<CapturedSegment> = lines.iter().map(seen).collect();
     let mut report = report(&lines);
     let tables = report.tables("", |_| true);
     let lasted = lines.last().unwrap().at.since(lines[0].at);

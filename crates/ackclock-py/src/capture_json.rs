@@ -202,7 +202,7 @@ impl<'a> Rows<'a> {
             let class = row.class.word().replace('-', "_");
             with(
                 EPISODE.object(row),
-                json!({ "class": class, "unneeded": e.unneeded, "outage": e.outage, "flight": e.flight }),
+                json!({ "class": class, "unneeded": e.spurious, "outage": e.outage, "flight": e.flight }),
             )
         });
         let what_if = d.what_if.iter().map(|w| self.what_if(w));

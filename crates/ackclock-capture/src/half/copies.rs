@@ -3,7 +3,7 @@
 use ackclock_units::Instant;
 use ackclock_wire::Flags;
 
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
 /// The latest packets of one direction, by what tells one from another.
@@ -27,7 +27,7 @@ pub(crate) struct Copies {
 
 impl Copies {
     /// True when `seen` repeats one of the segments just before, identification included.
-    pub(crate) fn is_copy(&mut self, seen: &Seen) -> bool {
+    pub(crate) fn is_copy(&mut self, seen: &CapturedSegment) -> bool {
         let s = &seen.segment;
         let times = s.options.timestamps.map_or(0, |t| (u64::from(t.tsval) << 32) | u64::from(t.tsecr));
         let numbers = (u64::from(s.seq.0) << 32) | u64::from(s.ack.0);
@@ -61,7 +61,7 @@ impl Copies {
 
     /// The same without identification: acks in a burst look the same then, so only a capture that is seen to
     /// double packets has copies.
-    fn is_twin(&mut self, seen: &Seen, print: u64) -> bool {
+    fn is_twin(&mut self, seen: &CapturedSegment, print: u64) -> bool {
         let data = seen.segment.seq_len() > 0;
         if let Some(i) = self.latest_twin(seen.at, print) {
             // Nobody sends a SYN twice at once; three segments in a row some do (I-A7), with a SYN that came

@@ -7,7 +7,7 @@ use ackclock_units::{Duration, Instant};
 use super::Half;
 use super::sent::Hole;
 use crate::outstanding::Piece;
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
 /// What is known of earlier copies of a range.
@@ -41,7 +41,14 @@ enum Fills {
 
 impl Half {
     /// Sequence space below what was sent: retransmitted, late, or a copy.
-    pub(super) fn on_old(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>, tick: Duration) {
+    pub(super) fn on_old(
+        &mut self,
+        seen: &CapturedSegment,
+        start: u64,
+        end: u64,
+        tsval: Option<u32>,
+        tick: Duration,
+    ) {
         // Looked up first: what fills a hole enters the books with it, and is no earlier copy of itself.
         let captured = self.captured(start, end);
         let fills = self.fill_holes(seen, start, end, tsval);
@@ -118,7 +125,7 @@ impl Half {
     }
 
     /// What was skipped and comes now: late, or retransmitted. A packet may fill several holes.
-    fn fill_holes(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) -> Fills {
+    fn fill_holes(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>) -> Fills {
         let mut fills = Fills::Nothing;
         while let Some(i) = self.sent.holes.iter().position(|h| h.start < end && start < h.end) {
             let hole = self.sent.holes.swap_remove(i);
@@ -165,7 +172,7 @@ impl Half {
     /// The same segment once more, without its sender having sent it again.
     fn is_duplicate(
         &mut self,
-        seen: &Seen,
+        seen: &CapturedSegment,
         before: &Before,
         captured: Option<Captured>,
         tsval: Option<u32>,

@@ -9,7 +9,7 @@ use super::{Half, RetransmissionRecord};
 use crate::Cause;
 use crate::cause::span;
 use crate::report::Retransmission;
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
 /// What copies this sender makes.
@@ -25,7 +25,13 @@ pub(super) struct Copied {
 impl Half {
     /// True when a segment repeats the newest one at once, which nothing can have told to be lost: no ack has
     /// come since, and no timer is that short.
-    pub(super) fn is_sent_on_purpose(&self, seen: &Seen, start: u64, end: u64, before: &Before) -> bool {
+    pub(super) fn is_sent_on_purpose(
+        &self,
+        seen: &CapturedSegment,
+        start: u64,
+        end: u64,
+        before: &Before,
+    ) -> bool {
         let Some(last) = before.last else { return false };
         let since = seen.at.since(last);
         let by = THRESHOLDS.copies;
@@ -48,7 +54,7 @@ impl Half {
 
     /// Lists a copy. The segment stays as if it had been sent once: its ack measures a round trip, and a
     /// later copy is the first retransmission.
-    pub(super) fn list_copy(&mut self, seen: &Seen, start: u64, end: u64, before: &Before) {
+    pub(super) fn list_copy(&mut self, seen: &CapturedSegment, start: u64, end: u64, before: &Before) {
         let since = before.last.map_or(Duration::ZERO, |last| seen.at.since(last));
         let c = &mut self.sent.copied;
         (c.end, c.times) = (end, if c.end == end { c.times + 1 } else { 1 });

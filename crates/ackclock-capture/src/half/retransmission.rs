@@ -7,14 +7,14 @@ use super::{Half, RetransmissionRecord};
 use crate::Cause;
 use crate::cause::{rule_for, silence};
 use crate::report::Retransmission;
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
 impl Half {
     /// Data, SYN or FIN that was sent before.
     pub(super) fn repeated(
         &mut self,
-        seen: &Seen,
+        seen: &CapturedSegment,
         start: u64,
         end: u64,
         tsval: Option<u32>,
@@ -34,7 +34,7 @@ impl Half {
         if cause.counts() && !syn {
             self.verdicts.count_in_episode(at, &self.space, tsval);
         }
-        let unneeded = if situation.segment.below {
+        let spurious = if situation.segment.below {
             Some("it was acknowledged already")
         } else if before.sacked {
             Some("SACK had covered it")
@@ -49,9 +49,9 @@ impl Half {
                 len: payload as u32,
                 packets,
                 cause,
-                needed: unneeded.map(|_| false),
+                needed: spurious.map(|_| false),
                 original_seen: before.seen || situation.segment.below,
-                evidence: unneeded.map_or(evidence.clone(), |why| format!("{evidence}; not needed: {why}")),
+                evidence: spurious.map_or(evidence.clone(), |why| format!("{evidence}; not needed: {why}")),
             },
             start,
             end,
@@ -102,7 +102,7 @@ impl Half {
     }
 
     /// An empty segment just below what is acknowledged.
-    pub(super) fn probe_without_data(&mut self, seen: &Seen, start: u64) {
+    pub(super) fn probe_without_data(&mut self, seen: &CapturedSegment, start: u64) {
         let quiet = self.quiet_for(seen.at);
         let cause = if self.heard.window_closed() { Cause::ZeroWindowProbe } else { Cause::Keepalive };
         if cause == Cause::Keepalive && quiet.is_some_and(|q| q < THRESHOLDS.probe.keepalive) {

@@ -7,7 +7,7 @@ use super::sent::Hole;
 use super::{Half, PeerTimes};
 use crate::gaps::{Arrival, Content, Ending};
 use crate::outstanding::Piece;
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 
 /// Holes remembered: more are a capture full of gaps.
 const MOST_HOLES: usize = 1024;
@@ -18,7 +18,7 @@ pub(super) const FARTHEST: u64 = 1 << 30;
 
 impl Half {
     /// Takes a segment of this direction: the sequence space that it occupies.
-    pub(crate) fn on_segment(&mut self, seen: &Seen, peer: &PeerTimes) {
+    pub(crate) fn on_segment(&mut self, seen: &CapturedSegment, peer: &PeerTimes) {
         let (s, at) = (&seen.segment, seen.at);
         self.begin(s.seq);
         let start = self.space.coordinate(s.seq);
@@ -79,7 +79,7 @@ impl Half {
     }
 
     /// What a segment is to the receiver.
-    fn arrival(&self, seen: &Seen, start: u64, peer: &PeerTimes) -> Arrival {
+    fn arrival(&self, seen: &CapturedSegment, start: u64, peer: &PeerTimes) -> Arrival {
         let s = &seen.segment;
         let end = start + u64::from(s.seq_len());
         let content = match () {
@@ -171,7 +171,7 @@ impl Half {
     }
 
     /// Data that was not sent before, as far as the capture shows.
-    fn on_new(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) {
+    fn on_new(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>) {
         let at = seen.at;
         if start > self.space.max && self.sent.holes.len() < MOST_HOLES {
             self.sent.holes.push(Hole { start: self.space.max, end: start, at, id: seen.id, tsval });

@@ -6,12 +6,18 @@ use ackclock_wire::Flags;
 use super::Half;
 use super::old::Before;
 use crate::cause::{AcksReceived, Elapsed, Resent, SenderState, Situation};
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
 impl Half {
     /// What its sender knew when it sent `start..end` once more.
-    pub(super) fn situation(&self, seen: &Seen, start: u64, end: u64, before: &Before) -> Situation {
+    pub(super) fn situation(
+        &self,
+        seen: &CapturedSegment,
+        start: u64,
+        end: u64,
+        before: &Before,
+    ) -> Situation {
         let (s, flags) = (&seen.segment, seen.segment.flags);
         let syn = flags.has(Flags::SYN);
         let head = start <= self.space.una && self.space.una < end;

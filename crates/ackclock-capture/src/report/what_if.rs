@@ -6,7 +6,7 @@ use super::TimedOut;
 
 /// What the path did while a sender waited for its timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PathWas {
+pub enum PathState {
     /// Something that was sent later arrived, or losses as they are on this path explain those of the stall:
     /// packets were lost singly.
     Alive,
@@ -17,7 +17,7 @@ pub enum PathWas {
     Dead,
 }
 
-impl PathWas {
+impl PathState {
     /// The word in tables and JSON.
     pub const fn word(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ pub struct Stalled {
     /// What was waited for.
     pub of: TimedOut,
     /// What the path did.
-    pub path: PathWas,
+    pub path: PathState,
     /// Expiries.
     pub timeouts: u64,
     /// Those of them with the ack under way.

@@ -7,7 +7,7 @@ use super::attempts::{Attempt, Attempts};
 use super::{Followers, Mark, Stall};
 use crate::counted::overlaps_once;
 use crate::half::{ExpiryRecord, RetransmissionRecord};
-use crate::report::{self, PathWas, Stalled, TimedOut};
+use crate::report::{self, PathState, Stalled, TimedOut};
 use crate::thresholds::THRESHOLDS;
 
 /// What the judgement of a direction's stalls rests on.
@@ -36,7 +36,7 @@ enum End {
 struct Case<'a> {
     stall: &'a Stall,
     end: End,
-    path: PathWas,
+    path: PathState,
     /// When the copy that arrived was sent.
     repaired: Instant,
     /// Of the last copy that did not.
@@ -155,24 +155,24 @@ impl<'a> Case<'a> {
         let first = of_it().find(|(_, rto)| rto.is_some()).map(|(x, _)| x);
         let n = if let End::Timeout(n) = end { n } else { expiries.len() as u64 };
         let path = match first {
-            Some(x) if x.state.news => PathWas::Alive,
+            Some(x) if x.state.news => PathState::Alive,
             Some(x) if n > 0 && (x.state.outage || n > 1) => {
                 let together =
                     n - 1 + if x.state.outage { u64::from(x.state.segments).saturating_sub(1) } else { 0 };
                 if by_chance(lost.saturating_sub(n), e.packets, together) {
-                    PathWas::Alive
+                    PathState::Alive
                 } else {
-                    PathWas::Dead
+                    PathState::Dead
                 }
             }
-            _ => PathWas::Unknown,
+            _ => PathState::Unknown,
         };
         // Of a whole window that was lost, the newest segment too.
-        let last_lost = match stall.newest_lost.filter(|at| n == 1 && path == PathWas::Dead && *at < repaired)
-        {
-            Some(at) => last_lost.max(at),
-            None => last_lost,
-        };
+        let last_lost =
+            match stall.newest_lost.filter(|at| n == 1 && path == PathState::Dead && *at < repaired) {
+                Some(at) => last_lost.max(at),
+                None => last_lost,
+            };
         let counted = expiries.iter().take(if end == End::Spurious { 0 } else { n as usize });
         let waited = if end == End::Otherwise { Duration::ZERO } else { overlaps_once(counted.copied()) };
         let probed = of_it()
@@ -280,9 +280,9 @@ impl<'a> Case<'a> {
         // is sent.
         let counted = attempts.nth(n);
         let (best, least, most) = match self.path {
-            PathWas::Alive if n == 1 => (counted, counted, counted),
-            PathWas::Alive => (counted, earlier(counted, soonest), later(counted, latest)),
-            PathWas::Unknown | PathWas::Dead => (
+            PathState::Alive if n == 1 => (counted, counted, counted),
+            PathState::Alive => (counted, earlier(counted, soonest), later(counted, latest)),
+            PathState::Unknown | PathState::Dead => (
                 attempts.from(likely_end(first, self.last_lost, self.repaired)),
                 earlier(counted, soonest),
                 later(counted, latest),

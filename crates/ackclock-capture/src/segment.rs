@@ -10,7 +10,7 @@ use crate::read::Packet;
 /// A TCP segment as a capture shows it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CapturedSegment {
-    /// When.
+    /// When it was captured.
     pub at: Instant,
     /// Sender.
     pub src: SocketAddr,
@@ -18,22 +18,22 @@ pub struct CapturedSegment {
     pub dst: SocketAddr,
     /// IPv4 identification; 0 where there is none.
     pub id: u16,
-    /// Hops left.
+    /// Time to live, or hop limit.
     pub hops: u8,
-    /// Interface of the capture.
+    /// The interface that captured it.
     pub interface: u32,
     /// The segment. Its length is that on the wire.
     pub segment: Segment,
 }
 
-/// Why a packet has no segment to show.
+/// Why a packet holds no TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotASegment {
-    /// Not TCP over IP, or a link that is not understood.
+    /// Not TCP over IP, or an unsupported link type.
     Other,
     /// A fragment of an IP packet.
     Fragment,
-    /// Cut before the TCP header's end, or not what it says it is.
+    /// Cut before the end of the TCP header, or malformed.
     Unreadable,
 }
 
@@ -41,7 +41,7 @@ impl CapturedSegment {
     /// The TCP segment in a packet.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason if it holds none.
     pub fn in_packet(p: &Packet<'_>) -> Result<Self, NotASegment> {
         let offset = p.link.ip_offset(p.data).ok_or(NotASegment::Other)?;
         let on_wire = (p.original_len as usize).saturating_sub(offset);

@@ -1,4 +1,4 @@
-//! What is requested of an analysis.
+//! The options of an analysis.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use ackclock_policy::Timing;
 
 use crate::what_if::WhatIfRequest;
 
-/// What of a capture is looked at, and how closely.
+/// What an analysis keeps and computes.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Keep a sample of round-trip time and flight for every ack that gives one.
     pub samples: bool,
-    /// Timers to be put in the place of the sender's.
+    /// Timers to simulate in place of the senders'.
     pub what_if: Arc<[Timing]>,
 }
 
-/// The same for each direction.
+/// The options of each direction.
 pub(crate) struct Wanted {
     pub samples: bool,
     pub what_if: Option<Arc<WhatIfRequest>>,

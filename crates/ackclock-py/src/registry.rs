@@ -1,5 +1,5 @@
-//! The policies that the functions of the module know. A function of Python has no argument for a registry, so
-//! this is the one value of the crate that belongs to the process.
+//! The registry of the process. Python functions take no registry as an argument, so this is the only global
+//! value of the crate.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! Retransmissions: what each is, and what it begins.
+//! Retransmissions: their causes, and the state that each changes.
 
 use ackclock_units::SeqNumber;
 
@@ -11,7 +11,7 @@ use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
 impl Half {
-    /// Data, SYN or FIN that was sent before.
+    /// Takes data, SYN or FIN that was sent before.
     pub(super) fn repeated(
         &mut self,
         seen: &CapturedSegment,
@@ -35,7 +35,7 @@ impl Half {
             self.verdicts.count_in_episode(at, &self.space, tsval);
         }
         let spurious = if situation.segment.below {
-            Some("it was acknowledged already")
+            Some("it was already acknowledged")
         } else if before.sacked {
             Some("SACK had covered it")
         } else {
@@ -51,7 +51,7 @@ impl Half {
                 cause,
                 needed: spurious.map(|_| false),
                 original_seen: before.seen || situation.segment.below,
-                evidence: spurious.map_or(evidence.clone(), |why| format!("{evidence}; not needed: {why}")),
+                evidence: spurious.map_or(evidence.clone(), |why| format!("{evidence}; spurious: {why}")),
             },
             start,
             end,
@@ -84,7 +84,7 @@ impl Half {
                 (self.sent.probe.at, self.sent.probe.end, self.sent.probe.repeats) =
                     (Some(at), Some(self.space.max), true)
             }
-            // A recovery ends the wait for its answer.
+            // A recovery ends the wait for the ack of a probe.
             _ if cause.counts() => self.sent.probe.end = None,
             _ => {}
         }
@@ -94,14 +94,14 @@ impl Half {
         }
     }
 
-    /// Lists it, and returns its place; where there is no room it is only counted.
+    /// Lists a retransmission and returns its place; without room it is only counted.
     pub(super) fn list(&mut self, record: RetransmissionRecord) -> Option<u32> {
         let place = self.verdicts.list(record);
         self.out.unlisted += u64::from(place.is_none());
         place
     }
 
-    /// An empty segment just below what is acknowledged.
+    /// Takes an empty segment just below what is acknowledged: a probe of a closed window, or a keepalive.
     pub(super) fn probe_without_data(&mut self, seen: &CapturedSegment, start: u64) {
         let quiet = self.quiet_for(seen.at);
         let cause = if self.heard.window_closed() { Cause::ZeroWindowProbe } else { Cause::Keepalive };

@@ -1,8 +1,8 @@
-//! Other timers in the place of the sender's: what they would have done with what it sent and heard.
+//! Other timers in place of the sender's: what they would have done given what it sent and received.
 //!
-//! While a direction is read, each timer is told of what was sent and acknowledged, as its connection would
-//! have told it. Where its deadline passes before an ack comes, or the sender's own timer fires, a
-//! [`Stall`] is noted; what came of it is judged at the end ([`evaluate`]), when all retransmissions are.
+//! While a direction is read, each timer is notified of what is sent and acknowledged, as by a connection of
+//! its own. If its deadline passes before an ack arrives, or the sender's own timer fires, a [`Stall`] is
+//! recorded. Stalls are evaluated at the end ([`evaluate`]), when the verdicts on retransmissions are final.
 
 mod attempts;
 mod evaluate;
@@ -22,7 +22,7 @@ use follower::Follower;
 
 use crate::outstanding::Piece;
 
-/// What a timer had when a stall ended.
+/// The state of a timer when a stall ended.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     deadline: Instant,
@@ -33,20 +33,21 @@ struct Mark {
     resends: Instant,
 }
 
-/// A wait of the sender for what was lost, or so it thought: from when a segment became the oldest
-/// outstanding until it was acknowledged.
+/// A wait of the sender for what was lost, or seemed to be: from the first copy of the oldest segment
+/// outstanding until its ack.
 #[derive(Debug)]
 struct Stall {
-    /// The oldest segment: first copy, and latest retransmission by its place in the list.
+    /// The oldest segment: when its first copy was sent, and its latest retransmission by its place in the
+    /// list.
     first: Instant,
     retransmission: Option<u32>,
     /// It holds the SYN.
     syn: bool,
-    /// When its sender heard the ack; `None` when it never did.
+    /// When its sender received the ack; `None` if it never did.
     heard: Option<Instant>,
-    /// When the newest segment outstanding then was sent, unless the ack covers more than the oldest segment.
+    /// When the newest segment was sent, if the ack covers no more than the oldest: the newest was lost too.
     newest_lost: Option<Instant>,
-    /// Expiries of the sender's own timer in it, by their places in the list.
+    /// The range of the sender's own expiries in it, by their places in the list.
     expiries: (u32, u32),
     /// Least round-trip time to the receiver so far.
     far: Duration,
@@ -54,7 +55,7 @@ struct Stall {
     marks: Box<[Mark]>,
 }
 
-/// What is outstanding when a timer fires, bytes.
+/// What is outstanding when a timer fires, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
     pub size: u64,
@@ -62,8 +63,8 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// The level of a backoff after an expiry, `expiries` in a row having come before it; that of a SYN
-    /// counts expiries.
+    /// The level of a backoff after an expiry that follows `expiries` in a row. For a SYN it is the number of
+    /// expiries.
     fn level(self, backoff: &dyn Backoff, syn: bool, expiries: u32, level: u32) -> u32 {
         if syn {
             level.saturating_add(1)
@@ -76,7 +77,7 @@ impl Flight {
 /// Stalls kept over all connections, some hundred bytes each and a few dozen more for each timer.
 pub(crate) const MOST_STALLS: u32 = 1 << 16;
 
-/// What is requested about every sender.
+/// The timers requested, and the number of stalls kept over all connections.
 #[derive(Debug)]
 pub(crate) struct WhatIfRequest {
     pub timings: Arc<[Timing]>,
@@ -84,7 +85,7 @@ pub(crate) struct WhatIfRequest {
 }
 
 impl WhatIfRequest {
-    /// Nothing where there are no timers.
+    /// `None` without timers.
     pub fn new(timings: Arc<[Timing]>) -> Option<Arc<Self>> {
         (!timings.is_empty()).then(|| Arc::new(Self { timings, stalls: AtomicU32::new(0) }))
     }
@@ -99,7 +100,7 @@ impl WhatIfRequest {
     }
 }
 
-/// The timers that follow one direction.
+/// The timers simulated for one direction.
 #[derive(Debug)]
 pub(crate) struct Followers {
     followers: Vec<Follower>,
@@ -109,24 +110,23 @@ pub(crate) struct Followers {
     request: Arc<WhatIfRequest>,
     stalls: Vec<Stall>,
     expiries_before: u32,
-    /// The oldest segment was retransmitted in the recovery from a timeout, and no ack had called for it.
+    /// The oldest segment was retransmitted in the recovery from a timeout, and no ack had reported it lost.
     released: bool,
     rng: Rng,
 }
 
-/// What an ack that moves forward did.
+/// What a cumulative ack did.
 pub(crate) struct Advance {
-    /// When the sender heard of it.
+    /// When the sender received it.
     pub heard: Instant,
-    /// The oldest segment before it, and when the newest was sent unless more than the oldest is
-    /// acknowledged.
+    /// The oldest segment before it, and when the newest was sent if no more than the oldest is acknowledged.
     pub head: Piece,
     pub newest_lost: Option<Instant>,
     /// Round-trip time that the sender measured: by Karn's rule, or by timestamps.
     pub sample: Option<Duration>,
-    /// Timestamps tell which copy an ack answers.
+    /// Timestamps are in use: they show which copy an ack is for.
     pub timestamps: bool,
-    /// In flight before, and the window that this shows.
+    /// The flight before it, and the window inferred from that.
     pub flight: Flight,
     pub window: Window,
     /// Segments that it acknowledges.
@@ -134,15 +134,15 @@ pub(crate) struct Advance {
     pub repairing: bool,
     pub una: u64,
     pub max: u64,
-    /// What is the oldest now was last sent then; `None` when all is acknowledged.
+    /// When what is now the oldest was last sent; `None` if all is acknowledged.
     pub oldest: Option<Instant>,
-    /// The SYN is acknowledged, and when it was first sent is all that is known of it.
+    /// It acknowledges the SYN.
     pub syn: bool,
     pub far: Duration,
-    /// Expiries noted so far, and whether the last of them was for nothing.
+    /// Expiries recorded so far, and whether the last of them was spurious.
     pub expiries: u32,
     pub last_spurious: bool,
-    /// When the last of them was.
+    /// When the last of them fired.
     pub expired_at: Option<Instant>,
 }
 
@@ -161,7 +161,7 @@ impl Followers {
         }
     }
 
-    /// Something new was sent.
+    /// Called when new data is sent.
     #[inline]
     pub fn sent(&mut self, at: Instant, oldest: Instant, syn: bool) {
         if !self.idle && !syn {
@@ -179,13 +179,13 @@ impl Followers {
         }
     }
 
-    /// The oldest segment was retransmitted, and no timer of the sender had expired.
+    /// Called when the oldest segment is retransmitted without an expiry of the sender's timer.
     pub fn retransmitted(&mut self, at: Instant, probe: bool, released: bool) {
         self.released = released;
         let mut v = view(at, Some(at));
         for f in self.followers.iter_mut().filter(|f| f.deadline >= at) {
             let timeout = f.timeout(false, f.backed_off, &mut self.rng);
-            // RFC 8985 §7.3: a probe sets the timer anew.
+            // RFC 8985 §7.3: a probe restarts the timer.
             f.deadline = if probe {
                 at + timeout
             } else {
@@ -194,12 +194,12 @@ impl Followers {
         }
     }
 
-    /// A tail loss probe of something else than the oldest segment sets the timers anew (RFC 8985 §7.3).
+    /// Called for a tail loss probe, which restarts the timers (RFC 8985 §7.3).
     pub fn probed(&mut self, at: Instant) {
         self.retransmitted(at, true, false);
     }
 
-    /// The acknowledgment number moves forward.
+    /// Called for a cumulative ack.
     pub fn advanced(&mut self, a: &Advance) {
         let expired = a.expiries > self.expiries_before;
         let once = a.head.copies <= 1 && !expired;
@@ -230,13 +230,13 @@ impl Followers {
             if a.oldest.is_none() {
                 f.resends = Instant::ZERO;
             }
-            // A timer that waited longer than the sender's takes the sample that this one spoilt; one that
-            // waited less has spoilt it (Karn).
+            // A timer that waits longer than the sender's gets the sample that the sender's expiry made
+            // ambiguous; one that waits less makes it ambiguous itself (Karn).
             let sample = match a.sample {
                 Some(_) if late && !a.timestamps => None,
                 None if expired && a.last_spurious && !late => Some(a.heard.since(a.head.first)),
-                // The echo of a copy whose ack was lost: the wait is in the sample, and another timer would
-                // have waited otherwise.
+                // The echo is of a copy whose ack was lost: the sample includes the wait, which another timer
+                // would have changed.
                 Some(rtt) if late && expired && !a.last_spurious => {
                     let last = a.expired_at.unwrap_or(deadline);
                     Some(rtt.saturating_sub(last.since(deadline)).max(rtt.min(a.heard.since(last))))
@@ -280,7 +280,8 @@ impl Followers {
         });
     }
 
-    /// The capture ends while something is outstanding for which the sender's timer has fired.
+    /// Called at the end of the capture: records a stall if the sender's timer has fired for what is still
+    /// outstanding.
     pub fn end(&mut self, head: Piece, syn: bool, far: Duration, flight: Flight, expiries: u32) {
         if expiries > self.expiries_before && self.request.has_room() {
             let marks = self.followers.iter().map(|f| Mark {
@@ -308,12 +309,12 @@ impl Followers {
 /// No two expiries lie closer together.
 const TICK: Duration = Duration::from_micros(100);
 
-/// Backoffs may draw; none of the built-in ones does.
+/// The random stream that backoffs may use; none of the built-in ones does.
 fn rng() -> Rng {
     Rng::stream(0, "what-if", 0)
 }
 
-/// What a countdown asks of a sender.
+/// What a timer sees of a sender.
 fn view(now: Instant, oldest_sent_at: Option<Instant>) -> TimerView {
     TimerView { now, deadline: None, oldest_sent_at, restarted_at: Instant::ZERO, phase: Phase::Open }
 }

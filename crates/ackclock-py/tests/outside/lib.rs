@@ -1,5 +1,5 @@
 //! An extension module `ackclock._core` of an outside crate: the bindings, the built-in policies, and a window,
-//! a rule of slow start and an estimator of its own. `tests/test_outside.py` builds it and runs commands with it.
+//! a slow start and an estimator of its own. `tests/test_outside.py` builds it and runs commands with it.
 
 #[path = "../../../ackclock-sim/tests/outside/delay_exit.rs"]
 mod delay_exit;

@@ -1,5 +1,4 @@
-//! Values that Python's constructors were given: whether a scenario could take them, said before there is
-//! one.
+//! Checks of the values given to Python's constructors, before they are part of a scenario.
 
 use ackclock_engine::Stack;
 use ackclock_policy::{Declaration, Param};
@@ -9,7 +8,7 @@ use pyo3::prelude::*;
 use crate::error::PolicyError;
 use crate::registry::registry;
 
-/// Everything that scenarios name and that has parameters.
+/// The declarations of everything with parameters that a scenario can name.
 pub fn declared() -> Vec<Declaration> {
     let mut declared = registry().declarations();
     declared.extend(ackclock_sim::fault::declarations());
@@ -17,8 +16,8 @@ pub fn declared() -> Vec<Declaration> {
     declared
 }
 
-/// Refuses a value that the parameter `param` of `name`, a `kind` of policy, takes in no scenario. `link` and
-/// `flows` have the keys of links and of flows without a name. Raises `PolicyError`.
+/// Rejects a value that no scenario accepts for the parameter `param` of the policy `name` of that `kind`.
+/// The kinds `link` and `flows` are the keys of links and of flows, with an empty name. Raises `PolicyError`.
 #[pyfunction]
 pub fn check_value(kind: &str, name: &str, param: &str, text: &str) -> PyResult<()> {
     let params: &[Param] = match kind {
@@ -31,7 +30,7 @@ pub fn check_value(kind: &str, name: &str, param: &str, text: &str) -> PyResult<
     scenario::check_value(param, text).map_err(|e| PolicyError::new_err(format!("{of}{e}")))
 }
 
-/// Refuses a stack that no scenario could have: `preset` (`sack` without one) with `settings`, keys such as
+/// Rejects a stack that no scenario accepts: `preset` (`sack` without one) with `settings`, keys such as
 /// `recovery`, `recovery.careful` or `mss` with their values. Raises `PolicyError`.
 #[pyfunction]
 pub fn check_stack(preset: Option<&str>, settings: Vec<(String, String)>) -> PyResult<()> {

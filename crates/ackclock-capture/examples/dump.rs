@@ -1,4 +1,4 @@
-//! Everything that is found in a capture: `cargo run -p ackclock-capture --example dump -- FILE`.
+//! Prints all results of an analysis: `cargo run -p ackclock-capture --example dump -- FILE`.
 
 use std::ops::ControlFlow;
 use std::path::Path;

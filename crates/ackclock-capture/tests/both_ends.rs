@@ -1,6 +1,6 @@
 //! Captures of one transfer at both of its ends, with the identifications that Linux gives its packets
-//! (`fixtures/README.md`): what is told at either end, against what the sender's kernel counted and against
-//! what came as far as the receiver.
+//! (`fixtures/README.md`): the results at either end, checked against what the sender's kernel counted and
+//! against what reached the receiver.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -41,9 +41,8 @@ fn data(seen: &[CapturedSegment]) -> Direction {
     client
 }
 
-/// Identification, first number and payload of what `sent` has sent again, and the packets that each of them
-/// is on the wire.
-fn sent_again(sent: &[CapturedSegment]) -> Vec<(u16, SeqNumber, u32)> {
+/// Identification, first sequence number and payload of the packets that `sent` has retransmitted.
+fn retransmitted(sent: &[CapturedSegment]) -> Vec<(u16, SeqNumber, u32)> {
     let d = data(sent);
     let at: HashSet<Instant> = d.retransmissions.iter().filter(|r| r.packets > 0).map(|r| r.at).collect();
     sent.iter()
@@ -53,7 +52,7 @@ fn sent_again(sent: &[CapturedSegment]) -> Vec<(u16, SeqNumber, u32)> {
 }
 
 #[test]
-fn what_the_senders_kernel_sent_again_is_told_at_both_ends() {
+fn retransmissions_of_the_senders_kernel_are_found_at_both_ends() {
     // `RetransSegs` of the sender, and whether its device did segmentation offload.
     for (name, counted, offload) in [("both-ends", 17, false), ("both-ends-offload", 137, true)] {
         let (sent, got) = (segments(&format!("{name}-sender")), segments(&format!("{name}-receiver")));
@@ -64,7 +63,7 @@ fn what_the_senders_kernel_sent_again_is_told_at_both_ends() {
         assert_eq!((at_sender.retransmitted_packets, at_sender.view), (counted, View::Sender), "{name}");
         assert_eq!(at_sender.super_segments > 0, offload, "{name}");
         let came: HashSet<_> = got.iter().map(|s| (s.id, s.segment.seq, s.segment.len)).collect();
-        let arrived: u64 = sent_again(&sent)
+        let arrived: u64 = retransmitted(&sent)
             .iter()
             .filter(|s| came.contains(s))
             .map(|s| u64::from(s.2.div_ceil(1448)))
@@ -76,13 +75,13 @@ fn what_the_senders_kernel_sent_again_is_told_at_both_ends() {
             "{name}"
         );
         assert_eq!((at_receiver.network_duplicates, at_receiver.missing_bytes), (0, 0), "{name}");
-        // Whichever end, the same losses.
+        // Both ends show the same losses.
         assert!(at_receiver.p().unwrap() > 0.0 || at_receiver.non_ca_events > 0, "{name}");
     }
 }
 
 #[test]
-fn what_is_told_does_not_hang_on_identifications() {
+fn results_do_not_depend_on_identifications() {
     for (name, ends) in [("both-ends", ["sender", "receiver"]), ("both-ends-offload", ["sender", "receiver"])]
     {
         for end in ends {
@@ -94,7 +93,7 @@ fn what_is_told_does_not_hang_on_identifications() {
             };
             let (all, known) = (count(|_| 0), count(|id| id));
             assert_eq!(known, all, "{name} {end}: none");
-            // RFC 6864 §4.1: any value will do where packets cannot be fragmented.
+            // RFC 6864 §4.1: any value is allowed if packets cannot be fragmented.
             assert_eq!(count(|_| 0x4000), all, "{name} {end}: all the same");
             assert_eq!(
                 count(|id| id.wrapping_mul(40_503).rotate_left(7) | 1),
@@ -107,7 +106,7 @@ fn what_is_told_does_not_hang_on_identifications() {
 
 #[test]
 fn an_original_behind_its_copy_is_late_and_no_copy() {
-    // The first repair and what overtook its original, which comes 5 ms behind it after all.
+    // The first retransmission and what overtook its original, which arrives 5 ms after it.
     let mut seen = segments("both-ends-receiver");
     let before = data(&seen);
     let repair = before.retransmissions.iter().find(|r| !r.original_seen).unwrap();
@@ -144,8 +143,8 @@ fn a_packet_may_fill_two_holes() {
         at: Instant::from_nanos(seen[first].at.as_nanos() + u64::from(n) * 1000),
         ..seen[first]
     };
-    // Of five segments the second and the fourth are lost; both come with the third between them in one frame
-    // of the device.
+    // Of five segments the second and the fourth are lost; both arrive with the third between them in one
+    // frame.
     let mut made: Vec<CapturedSegment> = seen[..first].to_vec();
     for n in [0, 2, 4] {
         let mut s = data_at(n);
@@ -163,10 +162,10 @@ fn a_packet_may_fill_two_holes() {
 }
 
 #[test]
-fn an_answer_to_a_syn_out_of_an_earlier_connection_belongs_to_that() {
+fn a_reply_to_a_syn_from_an_earlier_connection_belongs_to_that_one() {
     // The client has forgotten a connection that its server has not, and opens one from the same port: Linux
-    // answers with an ack of the earlier one, which the client resets (RFC 5961 §4.2), and its SYN is sent
-    // again. `RetransSegs` are 1 and 0.
+    // replies with an ack of the earlier one, which the client resets (RFC 5961 §4.2), and the SYN is
+    // retransmitted. `RetransSegs` are 1 and 0.
     let seen = segments("challenge");
     let report = analysed(&seen);
     let [_, c] = &report.connections[..] else { panic!("{report:?}") };
@@ -178,20 +177,20 @@ fn an_answer_to_a_syn_out_of_an_earlier_connection_belongs_to_that() {
     assert_eq!((server.retransmitted_packets, server.missing_bytes, server.unique_bytes), (0, 0, 3000));
     assert_eq!((c.standing, client.unique_bytes), (Standing::Closed, 3000));
     assert!(client.timeouts[0].rto < c.end.since(c.start));
-    // Cut off before the end, it is open: the reset was for the earlier one.
+    // Cut off before the end, the connection is open: the reset was for the earlier one.
     let cut = analysed(&seen[..seen.len() - 6]);
     assert_eq!(cut.connections[1].standing, Standing::Open);
 }
 
 #[test]
-fn near_the_receiver_silences_count_and_what_is_sent_again_does_not() {
-    // Single segments, each in answer to the one before: lost, they come again looking new.
+fn near_the_receiver_silences_count_and_retransmissions_do_not() {
+    // Single segments, each in reply to the one before: if one is lost, its retransmission looks new.
     let seen = segments("timeouts-at-the-receiver");
     let d = data(&seen);
     assert_eq!(d.view, View::Receiver);
     let counted: Vec<_> = d.counted().collect();
     assert!(counted.iter().all(|t| t.rule == "gap-and-content") && counted.len() == d.gaps.len());
-    // To within half a round trip and what the emulator waited for the processor.
+    // To within half a round trip and the scheduling delays of the emulator.
     let holds = |t: &TimeoutByRule, ms: u64| {
         let expired = seen[0].at + Duration::from_millis(ms);
         t.at.saturating_sub(t.rto + SLACK) <= expired && expired <= t.at + SLACK
@@ -199,7 +198,7 @@ fn near_the_receiver_silences_count_and_what_is_sent_again_does_not() {
     assert!(EXPIRIES.iter().all(|ms| counted.iter().any(|t| holds(t, *ms))), "{counted:?}");
     let right = counted.iter().filter(|t| EXPIRIES.iter().any(|ms| holds(t, *ms))).count();
     assert_eq!((right, counted.len()), (6, 8), "two were probes: {counted:?}");
-    assert!(d.timeouts_by_rule().count() > counted.len(), "the other rules are told beside it");
+    assert!(d.timeouts_by_rule().count() > counted.len(), "the other rules are reported too");
     let row = &analysed(&seen).tables("", |_| true).directions[0];
     assert_eq!((row.timeouts as usize, row.stalled), (counted.len(), d.stalled()));
     assert_eq!((row.rounds, row.timeout_time), (counted.iter().map(|t| t.round).max().unwrap(), d.stalled()));

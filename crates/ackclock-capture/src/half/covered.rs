@@ -156,11 +156,11 @@ impl Half {
         let expiries = &mut self.verdicts.expiries;
         self.verdicts.doubts.retain(|d| {
             let sooner = sent.zip(d.before).is_some_and(|(sent, before)| sent + slack < before);
-            let earlier = |told: Option<u32>| {
-                tsval.zip(told).is_some_and(|(t, told)| (t.wrapping_sub(told) as i32) < 0)
+            let earlier = |of_dsack: Option<u32>| {
+                tsval.zip(of_dsack).is_some_and(|(t, dsack)| (t.wrapping_sub(dsack) as i32) < 0)
             };
-            let late =
-                ack >= d.end && (sooner || d.dsack_ack.is_some_and(|(all, told)| ack < all || earlier(told)));
+            let late = ack >= d.end
+                && (sooner || d.dsack_ack.is_some_and(|(all, tsval)| ack < all || earlier(tsval)));
             if let Some(e) = expiries.get_mut(d.expiry as usize).filter(|_| late) {
                 (e.verdict.eifel_spurious, e.verdict.doubt) = (Some(true), None);
             }
@@ -239,9 +239,9 @@ impl Half {
             // time.
             let in_time = e.verdict.covered_at.is_some_and(|(_, answered)| answered);
             let copied = e.verdict.filled
-                || e.verdict
-                    .covered_at
-                    .is_some_and(|(told, _)| in_time && at.since(told) < THRESHOLDS.doubt.copy_behind);
+                || e.verdict.covered_at.is_some_and(|(covered_at, _)| {
+                    in_time && at.since(covered_at) < THRESHOLDS.doubt.copy_behind
+                });
             if e.verdict.eifel_spurious != Some(true) || !copied {
                 (e.verdict.eifel_spurious, e.verdict.doubt) =
                     (Some(!copied || !in_time), copied.then_some("the network may have copied it"));

@@ -140,9 +140,9 @@ impl Half {
     /// receiver reported a loss, or after it reported that nothing was missing any more.
     fn unprompted(&self, tsecr: u32) -> bool {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        self.heard.loss.since.is_none_or(|told| {
-            before(tsecr, told)
-                || self.heard.loss.until.is_some_and(|whole| whole != told && !before(tsecr, whole))
+        self.heard.loss.since.is_none_or(|since| {
+            before(tsecr, since)
+                || self.heard.loss.until.is_some_and(|whole| whole != since && !before(tsecr, whole))
         })
     }
 

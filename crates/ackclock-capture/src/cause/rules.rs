@@ -97,7 +97,7 @@ fn is_timers(s: &Situation) -> bool {
     s.timer_fits() && s.segment.head && !rack
 }
 
-/// A sender that probes might have probed with it. With SACK, a duplicate ack without a block tells nothing:
+/// A sender that probes might have probed with it. With SACK, a duplicate ack without a block means nothing:
 /// it was overtaken by the one before.
 fn may_probe(s: &Situation) -> bool {
     s.acks.sack

@@ -1,7 +1,7 @@
 use ackclock_policy::{Backoff, RetransmissionTimer, TimerAction, TimerEvent, Timing};
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::{Flight, Mark, TICK, rng, view};
+use super::stall::{Flight, Mark, TICK, rng, view};
 
 /// The expiries that a timer would have in a row without any ack.
 pub(super) struct Attempts {

@@ -4,7 +4,8 @@ use ackclock_policy::{AS_RUN, Timing};
 use ackclock_units::{Duration, Instant};
 
 use super::attempts::{Attempt, Attempts};
-use super::{Followers, Mark, Stall};
+use super::followers::Followers;
+use super::stall::{Mark, Stall, rng};
 use crate::counted::overlaps_once;
 use crate::half::{ExpiryRecord, RetransmissionRecord};
 use crate::report::{self, PathState, Stalled, TimedOut};
@@ -224,8 +225,7 @@ impl<'a> Case<'a> {
         };
         if let Some(probe) = self.probed.filter(|p| timing.estimator.is_some() && *p <= mark.deadline) {
             // RFC 8985 §7.3: the probe restarted the timer.
-            mark.deadline =
-                probe + timing.backoff.build().timeout(mark.rto, mark.backed_off, &mut super::rng());
+            mark.deadline = probe + timing.backoff.build().timeout(mark.rto, mark.backed_off, &mut rng());
         }
         let mut attempts = Attempts::new(timing, mark, first, self.stall.syn, self.stall.flight);
         let blank = Stalled { response: self.stall.heard.map(|h| h.since(first)), ..self.blank() };

@@ -5,7 +5,7 @@ use ackclock_policy::{
 };
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::{Advance, Mark, TICK, view};
+use super::stall::{Advance, Mark, TICK, view};
 
 /// A timer simulated for a sender.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! How fast captures are taken apart: `bench_capture FILE [TIMERS]` prints one line of JSON; `TIMERS` as in
-//! `--what-if`.
+//! The speed of the analysis of captures: `bench_capture FILE [TIMERS]` prints one line of JSON; `TIMERS` as
+//! in `--what-if`.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,8 +9,8 @@ use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, CaptureError, Options};
 use ackclock_policy::{Registry, Timing};
 
-/// CPU time of this process with all its threads so far, s, and a line of `/proc/self/status` in kB; 0 where
-/// the system does not tell.
+/// CPU time of this process with all its threads so far, s, and a line of `/proc/self/status` in kB; 0 if the
+/// system does not provide it.
 fn used() -> (f64, u64) {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let ticks: u64 = stat

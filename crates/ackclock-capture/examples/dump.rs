@@ -1,4 +1,4 @@
-//! Everything that is found in a capture: `cargo run -p ackclock-capture --example dump -- FILE`.
+//! Prints all results of an analysis: `cargo run -p ackclock-capture --example dump -- FILE`.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn main() -> Result<(), CaptureError> {
             );
             for d in &c.directions {
                 println!(
-                    "  packets {} data {} bytes {} unique {} acked {} rexmit {} ({} B) unneeded {} rtt \
+                    "  packets {} data {} bytes {} unique {} acked {} rexmit {} ({} B) spurious {} rtt \
                      {:?}/{:?}/{:?} share {:?} {:?} ca {} non-ca {} other {} p {:?} dup {}+{} late {} mss {}",
                     d.packets,
                     d.data_packets,
@@ -36,7 +36,7 @@ fn main() -> Result<(), CaptureError> {
                     d.packets_acked,
                     d.retransmitted_packets,
                     d.retransmitted_bytes,
-                    d.unneeded_packets,
+                    d.spurious_packets,
                     d.rtt.min(),
                     d.rtt.mean(),
                     d.rtt.max(),

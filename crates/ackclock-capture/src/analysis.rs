@@ -11,7 +11,7 @@ use crate::connection::Flow;
 use crate::habits::Habits;
 use crate::listing::Listing;
 use crate::report::Report;
-use crate::segment::{Seen, Unseen};
+use crate::segment::{CapturedSegment, NotASegment};
 use crate::wanted::{Options, Wanted};
 use crate::what_if::MOST_STALLS;
 use crate::{Selection, outstanding};
@@ -27,19 +27,20 @@ pub const MOST_PACKETS: usize = 1 << 20;
 /// Segments held back to put them in order of time.
 const HELD_BACK: usize = 64;
 
-/// Takes segments, in about the order of their times, and makes connections of them.
+/// Takes segments roughly in order of time and assembles connections.
 pub struct Analysis {
     wanted: Wanted,
     estimator: Chosen<dyn RttEstimator>,
     flows: Vec<Flow>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u32>,
-    /// Connections looked up lately, by their ports.
+    /// Connections looked up recently, hashed by their ports.
     recent: Vec<u32>,
-    held: VecDeque<Seen>,
+    held: VecDeque<CapturedSegment>,
     latest: Instant,
     pieces: usize,
     listed: usize,
-    /// Packets are listed: of which connections, how many at most, and how many were.
+    /// If packets are listed: of which connections (all without a selection), at most how many, and how many
+    /// so far.
     listing: Option<(Option<Selection>, usize, usize)>,
     report: Report,
     others: u64,
@@ -52,7 +53,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Nothing seen yet.
+    /// An analysis that has seen no packet.
     pub fn new(options: Options) -> Self {
         let estimator =
             Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("the registry has RFC 6298");
@@ -90,21 +91,21 @@ impl Analysis {
 
     /// Takes one packet.
     #[inline]
-    pub fn packet(&mut self, at: Instant, seen: Result<Seen, Unseen>) {
+    pub fn packet(&mut self, at: Instant, seen: Result<CapturedSegment, NotASegment>) {
         self.report.packets += 1;
         let (first, last) = self.report.span.unwrap_or((at, at));
         self.report.span = Some((first.min(at), last.max(at)));
         match seen {
             Ok(seen) => self.segment(seen),
-            Err(Unseen::Other) => self.others += 1,
-            Err(Unseen::Fragment) => self.fragments += 1,
-            Err(Unseen::Unreadable) => self.unreadable += 1,
+            Err(NotASegment::Other) => self.others += 1,
+            Err(NotASegment::Fragment) => self.fragments += 1,
+            Err(NotASegment::Unreadable) => self.unreadable += 1,
         }
     }
 
     /// Takes one segment.
     #[inline]
-    pub fn segment(&mut self, seen: Seen) {
+    pub fn segment(&mut self, seen: CapturedSegment) {
         self.report.segments += 1;
         // Nearly always it is the latest.
         if self.held.back().is_none_or(|s| s.at <= seen.at) {
@@ -115,7 +116,7 @@ impl Analysis {
             self.held.insert(at, seen);
         }
         if self.held.len() > HELD_BACK {
-            // Looked at where it lies: a segment is large enough for its being moved to show.
+            // Processed in place: a segment is large enough that moving it costs measurable time.
             let mut held = std::mem::take(&mut self.held);
             held.front_mut().into_iter().for_each(|next| self.in_order(next));
             held.pop_front();
@@ -123,10 +124,10 @@ impl Analysis {
         }
     }
 
-    /// The connection of a segment, and from which of its ends that comes. Most are found without the hash
-    /// that withstands chosen addresses.
+    /// The connection of a segment, and which of its ends sent it. Most are found without the hash map, whose
+    /// hash function resists chosen addresses.
     #[inline]
-    fn find(&mut self, seen: &Seen) -> Option<(u32, usize)> {
+    fn find(&mut self, seen: &CapturedSegment) -> Option<(u32, usize)> {
         let (a, b) = (seen.src.port(), seen.dst.port());
         let place = usize::from((a ^ b).rotate_left(5) ^ a.wrapping_add(b)) % RECENT;
         let there = self.recent[place];
@@ -143,8 +144,8 @@ impl Analysis {
         Some((found, usize::from(self.flows[found as usize].ends[0] != seen.src)))
     }
 
-    fn in_order(&mut self, seen: &mut Seen) {
-        // What comes later than it could be held back for is taken as it comes.
+    fn in_order(&mut self, seen: &mut CapturedSegment) {
+        // A segment that is later than the reorder buffer covers is processed at the latest time seen.
         seen.at = seen.at.max(self.latest);
         self.latest = seen.at;
         let mut known = self.find(seen);
@@ -205,7 +206,7 @@ impl Analysis {
         self.listed += after.1 - before.1;
     }
 
-    /// Puts the sum under it.
+    /// Ends the analysis and returns its report.
     pub fn finish(mut self) -> Report {
         while let Some(mut seen) = self.held.pop_front() {
             self.in_order(&mut seen);
@@ -215,7 +216,7 @@ impl Analysis {
         for (n, what) in [
             (self.others, "packets are not TCP over IP"),
             (self.fragments, "packets are fragments, which are left out"),
-            (self.unreadable, "packets are cut before the end of the TCP header or make no sense"),
+            (self.unreadable, "packets are cut before the end of the TCP header or are malformed"),
             (self.out_of_order, "packets are out of their order of time; they were put in order"),
             (self.too_many, "segments belong to connections beyond the first 65536, which are not analysed"),
         ] {
@@ -234,10 +235,10 @@ impl Analysis {
                 "the first {MOST_LISTED} retransmissions are listed, further ones are only counted"
             ));
         }
-        if self.wanted.asked.as_ref().is_some_and(|a| a.is_full()) {
+        if self.wanted.what_if.as_ref().is_some_and(|a| a.is_full()) {
             report.notes.push(format!(
-                "what-if judges the first {MOST_STALLS} stalls; for further ones, every timer is said to \
-                 have waited as the sender did"
+                "what-if evaluates the first {MOST_STALLS} stalls; for further ones, every timer is reported \
+                 to have waited as the sender did"
             ));
         }
         let left_out: u64 = self.flows.iter().filter_map(|f| f.listing.as_ref()).map(|l| l.left_out).sum();
@@ -247,7 +248,7 @@ impl Analysis {
                 "the first {listed} packets are listed, {left_out} further ones are only counted"
             ));
         }
-        // Whether a host sends tail loss probes is told by all of its connections together.
+        // Whether a host sends tail loss probes is derived from all of its connections together.
         let mut hosts: HashMap<IpAddr, Habits> = HashMap::new();
         for flow in &self.flows {
             for (end, half) in flow.ends.iter().zip(&flow.halves) {
@@ -269,7 +270,7 @@ impl Analysis {
 }
 
 /// The two ends of a segment's connection, whichever sent it.
-fn ends_of(seen: &Seen) -> (SocketAddr, SocketAddr) {
+fn ends_of(seen: &CapturedSegment) -> (SocketAddr, SocketAddr) {
     if seen.src <= seen.dst { (seen.src, seen.dst) } else { (seen.dst, seen.src) }
 }
 

@@ -6,7 +6,7 @@ mod situation;
 
 pub(crate) use self::evidence::{silence, span};
 pub(crate) use self::rules::rule_for;
-pub(crate) use self::situation::{AcksHeard, Elapsed, Resent, SenderState, Situation};
+pub(crate) use self::situation::{AcksReceived, Elapsed, Resent, SenderState, Situation};
 
 /// Why a segment was retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -14,7 +14,7 @@ pub enum Cause {
     /// The retransmission timer fired.
     #[default]
     Timeout,
-    /// Acks in the recovery from a timeout let it out.
+    /// Acks in the recovery from a timeout released it.
     AfterTimeout,
     /// The third duplicate ack, or a partial ack in the recovery that followed.
     Fast,
@@ -32,7 +32,7 @@ pub enum Cause {
     ZeroWindowProbe,
     /// A keepalive (RFC 9293 §3.8.4).
     Keepalive,
-    /// A copy sent right behind its original, so that one of them may be lost (I-A7).
+    /// A copy sent immediately after its original, in case one of the two is lost (I-A7).
     Copy,
 }
 
@@ -54,8 +54,8 @@ impl Cause {
         }
     }
 
-    /// True for what repeats data, SYN or FIN, as the kernel's counters have it: probes of a closed window
-    /// and keepalives do not, and copies were sent before anything could be known to be lost.
+    /// True if it counts as a retransmission of data, SYN or FIN, as in the kernel's counters. Probes of a
+    /// closed window and keepalives do not, and copies are sent before any loss can be known.
     pub const fn counts(self) -> bool {
         !matches!(self, Self::ZeroWindowProbe | Self::Keepalive | Self::Copy)
     }

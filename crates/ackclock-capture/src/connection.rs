@@ -1,4 +1,4 @@
-//! One connection: its two directions and its standing.
+//! One connection: its two directions and its state.
 
 mod finish;
 
@@ -14,13 +14,13 @@ use crate::listing::{Counts, Listing};
 use crate::numbers::Numbers;
 use crate::peer_clock::PeerClock;
 use crate::report::{Retransmission, Standing};
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::wanted::Wanted;
 
-/// A connection in the making.
+/// A connection while packets of it are read.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// Who sent the first packet, and the other one.
+    /// The sender of the first packet, then its receiver.
     pub ends: [SocketAddr; 2],
     pub halves: [Half; 2],
     /// Their clocks, by timestamps.
@@ -33,7 +33,7 @@ pub(crate) struct Flow {
     end: Instant,
     handshake: Handshake,
     resets: Resets,
-    /// Its packets, where they are wanted.
+    /// Its packets, if they are listed.
     pub listing: Option<Listing>,
     /// There is room for another one.
     pub may_list_packets: bool,
@@ -66,30 +66,30 @@ impl Handshake {
     }
 }
 
-/// Resets, and what tells those of an earlier connection apart.
+/// Resets, and what distinguishes those of an earlier connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Resets {
     /// The connection was reset.
     seen: bool,
     /// Which sides have sent a segment with an acknowledgment, resets aside.
     speaks: [bool; 2],
-    /// What a segment of an earlier connection on these ports acknowledged: a reset that answers it is none
-    /// of this connection.
+    /// What a segment of an earlier connection on these ports acknowledged. A reset in reply to it does not
+    /// belong to this connection.
     stray_ack: Option<SeqNumber>,
 }
 
 /// How the packets of one end reach the capture.
 #[derive(Clone, Debug, Default)]
 struct Arrivals {
-    /// A direction is analysed as one interface saw it.
+    /// A direction is analysed as captured on one interface.
     interface: Option<u32>,
-    /// Hops left in the first packet, to tell copies from both sides of a router.
+    /// The time to live of the first packet: it differs between copies from both sides of a router.
     hops: u8,
     numbers: Numbers,
     /// Packets that came twice at once, and how many of them are SYNs.
     copies: u64,
     syn_copies: usize,
-    /// SYN-ACKs that may answer copies of a SYN.
+    /// SYN-ACKs that may be replies to copies of a SYN.
     repeated_syn_acks: Vec<Retransmission>,
 }
 
@@ -103,10 +103,10 @@ pub(crate) struct Reuse {
 }
 
 impl Flow {
-    pub(crate) fn new(seen: &Seen, estimator: &Chosen<dyn RttEstimator>, wanted: &Wanted) -> Self {
+    pub(crate) fn new(seen: &CapturedSegment, estimator: &Chosen<dyn RttEstimator>, wanted: &Wanted) -> Self {
         let flags = seen.segment.flags;
-        // A SYN-ACK that comes first tells that the other one opened it; without a handshake servers have the
-        // lower port.
+        // If the first packet is a SYN-ACK, its receiver opened the connection. Without a handshake, the
+        // server is taken to have the lower port.
         let client = usize::from(if flags.has(Flags::SYN) {
             flags.has(Flags::ACK)
         } else {
@@ -129,7 +129,7 @@ impl Flow {
     }
 
     /// True when `seen`, which has a SYN, cannot belong to this connection.
-    pub(crate) fn is_over_for(&self, seen: &Seen, side: usize) -> bool {
+    pub(crate) fn is_over_for(&self, seen: &CapturedSegment, side: usize) -> bool {
         let syn_ack = seen.segment.flags.has(Flags::ACK);
         let half = &self.halves[side];
         match half.space.syn {
@@ -143,7 +143,7 @@ impl Flow {
         }
     }
 
-    pub(crate) fn on_segment(&mut self, seen: &Seen, side: usize) {
+    pub(crate) fn on_segment(&mut self, seen: &CapturedSegment, side: usize) {
         let s = &seen.segment;
         self.end = self.end.max(seen.at);
         let interface = *self.arrivals[side].interface.get_or_insert(seen.interface);
@@ -155,10 +155,10 @@ impl Flow {
             self.arrivals[side].hops = seen.hops;
         }
         let unnumbered;
-        let seen = match self.arrivals[side].numbers.tell(seen) {
+        let seen = match self.arrivals[side].numbers.observe(seen) {
             true => seen,
             false => {
-                unnumbered = Seen { id: 0, ..*seen };
+                unnumbered = CapturedSegment { id: 0, ..*seen };
                 &unnumbered
             }
         };
@@ -187,7 +187,7 @@ impl Flow {
             self.halves[1 - side].on_ack(s, seen.at, &mut self.clocks[side]);
         }
         let other = &self.halves[1 - side];
-        // Asked for where a silence may have ended.
+        // Computed only where a silence may have ended.
         let tsval = s.options.timestamps.map(|t| t.tsval);
         let (clock, half) = (&self.clocks[side], &self.halves[side]);
         let quiet = half.gaps.may_end(seen.at, tsval, clock.tick()) || half.awaits_repair();
@@ -203,7 +203,7 @@ impl Flow {
         };
         self.halves[side].on_segment(seen, &peer);
         if s.len > 0 {
-            self.halves[1 - side].gaps.asked(seen.at);
+            self.halves[1 - side].gaps.on_request(seen.at);
         }
         if s.flags.has(Flags::SYN) {
             self.on_syn(seen, side);
@@ -213,11 +213,10 @@ impl Flow {
             && s.flags.has(Flags::ACK)
         {
             self.handshake.took = self.handshake.syn_at.map(|at| seen.at.since(at));
-            // By the client's clock, where it tells that this ack was held up.
+            // By the client's clock, if it has one, this ack may have been delayed.
             let due = s.options.timestamps.and_then(|t| self.clocks[side].sent_by(t.tsval));
             let came = due.map_or(seen.at, |due| due.min(seen.at));
-            // Where the numbers of packets were left out in between, it is not the answer itself: that was
-            // lost.
+            // If identifications were skipped in between, this is not the reply itself: that was lost.
             let answered = self
                 .handshake
                 .syn_ack_at
@@ -229,11 +228,11 @@ impl Flow {
         self.resets.seen |= reset && (s.flags.has(Flags::ACK) || self.resets.stray_ack != Some(s.seq));
         self.resets.speaks[side] |= s.flags.has(Flags::ACK) && !reset;
         self.list(seen, side, before);
-        // Its ack may have shown a shorter way.
+        // Its ack may have lowered the least round-trip time.
         self.halves[side].path.near = self.halves[1 - side].path.far.unwrap_or(Duration::ZERO);
     }
 
-    fn list(&mut self, seen: &Seen, side: usize, before: Option<Counts>) {
+    fn list(&mut self, seen: &CapturedSegment, side: usize, before: Option<Counts>) {
         if let Some((listing, before)) = self.listing.as_mut().zip(before) {
             match self.may_list_packets {
                 true => listing.add(seen, side, &self.halves, before),
@@ -242,9 +241,10 @@ impl Flow {
         }
     }
 
-    /// True for a segment of an earlier connection on these ports, such as the challenge that a host answers
-    /// a SYN with for which that one is still open (RFC 5961 §4.2): it acknowledges what a sender that has
-    /// sent its SYN alone did not send (RFC 9293 §3.10.7.3). Its numbers are not this connection's.
+    /// True for a segment of an earlier connection on these ports, such as the challenge ack with which a
+    /// host replies to a SYN while that connection is still open (RFC 5961 §4.2). It acknowledges what a
+    /// sender that has only sent its SYN has not sent (RFC 9293 §3.10.7.3), and its numbers are not this
+    /// connection's.
     fn is_stray(&self, s: &Segment, side: usize) -> bool {
         let (own, other) = (&self.halves[side], &self.halves[1 - side]);
         let answers = s.flags.has(Flags::ACK) && !s.flags.any(Flags::SYN | Flags::RST);
@@ -255,8 +255,8 @@ impl Flow {
             && !other.space.may_be_acked(s.ack)
     }
 
-    /// A network that makes a copy of a SYN brings about a second SYN-ACK, which looks like a copy too.
-    fn on_copy(&mut self, seen: &Seen, side: usize) {
+    /// If the network duplicates a SYN, the server sends a second SYN-ACK, which looks like a copy too.
+    fn on_copy(&mut self, seen: &CapturedSegment, side: usize) {
         let s = &seen.segment;
         if !s.flags.has(Flags::SYN) || self.arrivals[side].hops != seen.hops {
             return;
@@ -264,7 +264,7 @@ impl Flow {
         if !s.flags.has(Flags::ACK) {
             self.arrivals[side].syn_copies += 1;
         } else if self.arrivals[side].repeated_syn_acks.len()
-            < self.arrivals[1 - side].syn_copies.min(MOST_ANSWERS)
+            < self.arrivals[1 - side].syn_copies.min(MOST_SYN_ACKS)
         {
             self.arrivals[side].repeated_syn_acks.push(Retransmission {
                 at: seen.at,
@@ -272,13 +272,13 @@ impl Flow {
                 packets: 1,
                 cause: Cause::Syn,
                 original_seen: true,
-                evidence: "the SYN-ACK again, in answer to a SYN that came twice".to_owned(),
+                evidence: "the SYN-ACK again, in reply to a SYN that arrived twice".to_owned(),
                 ..Retransmission::default()
             });
             match &mut self.listing {
                 Some(listing) if self.may_list_packets => {
                     listing.add(seen, side, &self.halves, Counts::of(&self.halves[side]));
-                    listing.answered_again();
+                    listing.repeated_syn_ack();
                 }
                 Some(listing) => listing.left_out += 1,
                 None => {}
@@ -286,7 +286,7 @@ impl Flow {
         }
     }
 
-    fn on_syn(&mut self, seen: &Seen, side: usize) {
+    fn on_syn(&mut self, seen: &CapturedSegment, side: usize) {
         if seen.segment.flags.has(Flags::ACK) {
             self.handshake.syn_ack_at = Some(seen.at);
             self.handshake.answered_in =
@@ -331,5 +331,5 @@ impl Flow {
     }
 }
 
-/// SYN-ACKs kept that may answer copies of a SYN.
-const MOST_ANSWERS: usize = 16;
+/// SYN-ACKs kept that may be replies to copies of a SYN.
+const MOST_SYN_ACKS: usize = 16;

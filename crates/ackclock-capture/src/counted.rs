@@ -1,12 +1,11 @@
-//! What counts as a timeout, and what only another rule takes for one: the same for texts, tables and
-//! figures.
+//! Which timeouts count, and which only another rule infers: the same for texts, tables and figures.
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 
 use crate::gaps::{Gap, GapRule, SENT_AGAIN};
 use crate::{Direction, TimedOut, Timeout, View};
 
-/// A timeout that a retransmission or a silence tells of.
+/// A timeout inferred from a retransmission or from a silence.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeoutByRule<'a> {
     /// When its retransmission was seen, or when the silence ended.
@@ -19,20 +18,20 @@ pub struct TimeoutByRule<'a> {
     pub seq: Option<SeqNumber>,
     /// What timed out.
     pub of: TimedOut,
-    /// What tells of it: `sent-again`, `gap` or `gap-and-content`.
+    /// The rule that infers it: `sent-again`, `gap` or `gap-and-content`.
     pub rule: &'static str,
-    /// The rule is the one that counts where this was seen.
+    /// The rule is the one that counts for this point of view.
     pub counts: bool,
-    /// What else a retransmission tells.
+    /// Further results, if it is inferred from a retransmission.
     pub timeout: Option<&'a Timeout>,
 }
 
 impl Direction {
-    /// Timeouts by every rule that says something of this direction.
+    /// Timeouts by every rule that applies to this direction.
     ///
-    /// Near the sender of data, what it sends again counts. Near its receiver, where what is retransmitted
-    /// does not always come by, silences do, by what ends them; and of a SYN, which no silence tells of, its
-    /// being sent again.
+    /// Near the data's sender, retransmissions count. Near its receiver, where retransmissions may have been
+    /// lost before the capture, silences count, by what ends them. SYNs have no such silence: their
+    /// retransmissions count everywhere.
     pub fn timeouts_by_rule(&self) -> impl Iterator<Item = TimeoutByRule<'_>> {
         let near_receiver = self.view == View::Receiver;
         let again = self.timeouts.iter().map(move |t| TimeoutByRule {
@@ -58,14 +57,14 @@ impl Direction {
         self.timeouts_by_rule().filter(|t| t.counts)
     }
 
-    /// How long its sender waited for timers that expired, by the timeouts that count: times that overlap
-    /// once.
+    /// How long its sender waited for timers that expired, by the timeouts that count. Overlapping waits are
+    /// counted once.
     pub fn stalled(&self) -> Duration {
         overlaps_once(self.counted().map(|t| (t.at, t.rto)))
     }
 }
 
-/// The time that waits take, each given by its end and its length: times that overlap once.
+/// The time that waits take in all, each given by its end and its length. Overlapping waits are counted once.
 pub(crate) fn overlaps_once(waits: impl Iterator<Item = (Instant, Duration)>) -> Duration {
     let mut waits: Vec<_> = waits.map(|(at, waited)| (at.saturating_sub(waited), at)).collect();
     waits.sort_unstable();

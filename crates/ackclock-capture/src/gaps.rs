@@ -1,5 +1,5 @@
-//! A sender's timeouts as its receiver sees them: silences. Two rules: that of B-U1, by time alone, and one
-//! that also looks at what ends the silence.
+//! A sender's timeouts as its receiver sees them: as silences. There are two rules: that of B-U1, by time
+//! alone, and one that also considers what ends the silence.
 
 mod arrival;
 mod by_time;
@@ -20,7 +20,7 @@ pub(crate) use signs::Signs;
 
 use crate::thresholds::THRESHOLDS;
 
-/// A silence that shows a timeout.
+/// A silence that indicates a timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gap {
     /// When it began.
@@ -29,14 +29,14 @@ pub struct Gap {
     pub length: Duration,
     /// 1 for a timeout; more for consecutive ones, which show backoff.
     pub round: u32,
-    /// When the packet was seen that ended it: later than the silence lasted where that was held up on its
+    /// When the packet that ended it was seen: later than the end of the silence if it was delayed on its
     /// way.
     pub seen: Instant,
     /// First sequence number of that packet, where it is known.
     pub seq: Option<SeqNumber>,
 }
 
-/// By which rule a timeout was inferred.
+/// The rule by which a timeout was inferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GapRule {
     /// By time alone (B-U1).
@@ -55,35 +55,35 @@ impl GapRule {
     }
 }
 
-/// The word for a timeout that a retransmission tells of, not a silence.
+/// The word for a timeout inferred from a retransmission, not from a silence.
 pub const SENT_AGAIN: &str = "sent-again";
 
 /// The latest packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Latest {
     any: Option<Earlier>,
-    /// What the sender of that one had heard of then, by its timestamp's echo.
+    /// The timestamp that it echoed.
     heard: Option<u32>,
     /// It was a SYN.
     after_syn: bool,
     /// The latest with data, and when the one before that came.
     data: Option<Earlier>,
     data_before: Option<Instant>,
-    /// Copies that were sent in the silence before it.
+    /// Copies sent in the silence before it.
     copies: u32,
-    /// The one after which something that is overdue must have been sent, and whether anything is.
+    /// The packet after which something that is now overdue was sent, and whether anything is.
     overdue: Option<Earlier>,
     skipped: bool,
-    /// When something last came that was not what comes next: its sender may be in a recovery, in which it
+    /// When something other than the next data last arrived: its sender may be in a recovery, in which it
     /// does not probe.
     repeated_at: Option<Instant>,
 }
 
-/// By how much packets are held up on the way.
+/// By how much packets are delayed on the way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delay {
     held_up: Duration,
-    /// The same a round trip ago, of which its sender can know by now, and since when that is.
+    /// The same a round trip ago, which its sender can know by now, and since when.
     held_up_before: Duration,
     since: Option<Instant>,
 }
@@ -92,18 +92,18 @@ struct Delay {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
     by_time: ByTime,
-    /// When the first packet came: no silence is known to have begun before.
+    /// When the first packet arrived: no silence is known to have begun before.
     first_at: Option<Instant>,
     latest: Latest,
     delay: Delay,
     numbering: Numbering,
     /// The receiver's first data of its own since the latest data.
-    asked_at: Option<Instant>,
+    request_at: Option<Instant>,
     /// The silence right before the latest data.
     before: Option<Gap>,
-    /// Whether its sender was seen to probe where a probe is due, or to do without.
+    /// Signs that its sender probes where a probe is due, or does not.
     pub signs: Signs,
-    /// What each rule found.
+    /// The silences that each rule found.
     pub time: Vec<Gap>,
     content: Vec<Found>,
 }
@@ -112,38 +112,39 @@ pub(crate) struct Gaps {
 const MOST_GAPS: usize = 4096;
 
 impl Gaps {
-    /// The next packet's sequence number tells that data was sent before it and did not come.
+    /// Called before a packet whose sequence number shows that data was sent before it and did not arrive.
     pub(crate) fn skips(&mut self) {
         if !self.latest.skipped {
             (self.latest.overdue, self.latest.skipped) = (self.latest.any, true);
         }
     }
 
-    /// The receiver sends data: a request.
-    pub(crate) fn asked(&mut self, at: Instant) {
-        if self.asked_at.is_none() {
-            self.asked_at = Some(at);
-            self.by_time.asked(at);
+    /// Called when the receiver sends data: a request.
+    pub(crate) fn on_request(&mut self, at: Instant) {
+        if self.request_at.is_none() {
+            self.request_at = Some(at);
+            self.by_time.on_request(at);
         }
     }
 
-    /// Packets before the latest one were lost, by the numbers that are left out.
+    /// Packets before the latest one were lost, by the identifications that were skipped.
     pub(crate) fn left_out(&self) -> bool {
         self.numbering.left_out > 0
     }
 
-    /// Its sender counts its packets: their numbers tell which was sent first.
+    /// Its sender numbers its packets: identifications show which was sent first.
     pub(crate) fn numbered(&self) -> bool {
         self.numbering.counts()
     }
 
-    /// False where no packet at this moment can end a silence.
+    /// False if no packet at this moment can end a silence.
     pub(crate) fn may_end(&self, at: Instant, tsval: Option<u32>, tick: Duration) -> bool {
         let long = |since: &Earlier| {
             let ticks = tsval.zip(since.tsval).map_or(0, |(now, then)| now.wrapping_sub(then));
             at.since(since.at) > LEAST || tick * u64::from(ticks) > LEAST
         };
-        // The earliest of them: data is no later than what is overdue, nor that than the latest packet.
+        // The earliest of the three: the latest data is no later than `overdue`, and that no later than
+        // `any`.
         self.latest
             .data
             .as_ref()
@@ -152,7 +153,7 @@ impl Gaps {
             .is_some_and(long)
     }
 
-    /// A packet comes from the sender; `ending` where it may end a silence.
+    /// Takes a packet from the sender; `ending` if it may end a silence.
     pub(crate) fn arrival(&mut self, a: &Arrival, ending: Option<&Ending>) {
         self.first_at.get_or_insert(a.at);
         if !a.syn
@@ -162,7 +163,7 @@ impl Gaps {
             self.time.push(Gap { seq: Some(a.seq), ..gap });
         }
         let late = self.numbering.note(a.id);
-        // What packets are held up on the way, the sender counts into its round-trip times.
+        // Delays on the way are part of the sender's round-trip times.
         let before = self.delay.held_up;
         if let Some(due) = a.due {
             if self.delay.since.is_none_or(|since| a.at.since(since) >= a.rtt) {
@@ -171,7 +172,7 @@ impl Gaps {
             self.delay.held_up = a.at.since(due).max(self.delay.held_up - self.delay.held_up / 4);
         }
         let this = Earlier { at: a.at, tsval: a.tsval };
-        // Unless it was sent long after all data that came, though before an ack that overtook it.
+        // Unless it was sent long after all data that arrived, although before an ack that overtook it.
         let overtaken = |e: &Ending| {
             e.unprompted && self.latest.data.is_some_and(|data| a.silence(&data, e.tick) > LEAST)
         };
@@ -188,7 +189,7 @@ impl Gaps {
             if a.content != Content::Next {
                 self.latest.repeated_at = Some(a.at);
             }
-            (self.latest.data, self.asked_at, self.latest.overdue, self.latest.skipped) =
+            (self.latest.data, self.request_at, self.latest.overdue, self.latest.skipped) =
                 (Some(this), None, Some(this), false);
         }
         if !late {
@@ -200,11 +201,11 @@ impl Gaps {
         }
     }
 
-    /// Whether a timeout ended the silence before this packet, and whether it may have been a tail loss probe
-    /// all the same.
+    /// The silence before this packet if a timeout ended it, and whether it may have been a tail loss probe
+    /// instead.
     fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, bool)> {
-        let silence = match (a.content, self.asked_at) {
-            // What comes next cannot be overdue before it was asked for.
+        let silence = match (a.content, self.request_at) {
+            // The next data cannot be due before the request for it.
             (Content::Next, Some(asked)) if asked > self.latest.any?.at => a.at.since(asked),
             (Content::Next, _) => a.silence(&self.latest.any?, e.tick),
             (Content::Overdue { .. }, asked) => {
@@ -215,18 +216,18 @@ impl Gaps {
             }
             _ => a.silence(&self.latest.data?, e.tick).max(e.unanswered),
         };
-        // Where its delay is known, the silence ends when it would have come without. Clocks of other hosts
-        // may say anything.
+        // If its delay is known, the silence ends when it would have arrived without it. The clocks of other
+        // hosts cannot be relied on, so the bounds hold in any case.
         let end = a.due.map_or(a.at, |due| due.min(a.at));
         let silence = silence.min(end.since(self.first_at?));
         let repeats = matches!(a.content, Content::Missing | Content::Known { .. } | Content::Overdue { .. });
-        // Acks may have told of the loss of what others overtook, as late as packets are held up on the way;
-        // nothing tells of the last one's.
+        // Acks may have reported the loss of what later packets overtook, delayed by as much as packets are
+        // on the way. Nothing reports the loss of the last packet.
         let last = matches!(
             a.content,
             Content::Next | Content::Known { newest: true } | Content::Overdue { newest: true }
         );
-        // They did not where its sender had heard nothing since the packet before, or nothing of a loss.
+        // They did not if the sender had received nothing since the previous packet, or no report of a loss.
         let unprompted = repeats && (e.unprompted || a.tsecr.is_some() && a.tsecr == self.latest.heard);
         let round_trip = if last || unprompted { e.least } else { e.least + held_up };
         if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) {
@@ -234,8 +235,8 @@ impl Gaps {
         }
         let numbered = self.numbered();
         let sent_before = match a.content {
-            // Sent before, and lost: its number is one that was left out. Without numbers nothing tells it
-            // from data that was written later.
+            // Sent before, and lost: it took an identification that was skipped. Without identifications, it
+            // cannot be distinguished from data that was written later.
             Content::Next => numbered && self.copies(a) > 0,
             // A probe, or data that others overtook.
             Content::Beyond => {
@@ -252,21 +253,21 @@ impl Gaps {
             Content::Known { newest } | Content::Overdue { newest } => newest,
             _ => false,
         };
-        // A probe comes after two round trips and the wait for a delayed ack at the latest (RFC 8985 §7.2;
-        // Linux allows 200 ms for that, and its timers are late by an eighth), what was asked for a round
-        // trip later.
-        let asked = a.content == Content::Next && self.asked_at > self.latest.any.map(|any| any.at);
+        // A probe arrives at the latest after two round trips and the wait for a delayed ack (RFC 8985 §7.2;
+        // Linux allows 200 ms for that, and its timers are late by up to an eighth), and a round trip later
+        // after a request.
+        let asked = a.content == Content::Next && self.request_at > self.latest.any.map(|any| any.at);
         let trips = if asked { 3 } else { 2 };
         let soon = silence
             < ((e.smoothed + self.delay.held_up_before) * trips + LEAST)
                 .mul_f64(THRESHOLDS.silence.probe_late);
-        // A recovery knows no probes (Linux sends them in its open state only), and only one is sent.
+        // No probes are sent in a recovery (Linux sends them in its open state only), and only one at a time.
         let began = a.at.saturating_sub(silence);
         let recovering = |trips: u32| {
             self.latest.repeated_at.is_some_and(|again| again + e.smoothed * u64::from(trips) > began)
         };
         let maybe_probe = e.sack && tail && soon && self.before.is_none() && !recovering(1);
-        // What came last after a silence of its own may have been a probe with new data.
+        // If the latest data also came after a silence, it may have been a probe with new data.
         let lone = self
             .latest
             .data
@@ -280,8 +281,8 @@ impl Gaps {
         {
             self.signs.note(false, 1);
         }
-        // After a probe the timer runs its full length, which is about the probe's wait; after an expiry it
-        // runs twice as long. A shorter one shows that the silence before held idle time.
+        // After a probe the timer runs for its full timeout, which is about the probe's wait; after an expiry
+        // it runs twice as long. A shorter wait shows that the previous silence included idle time.
         let repeated = e.sack && matches!(a.content, Content::Known { .. });
         if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
             let grows = &(silence.as_secs_f64() / before.length.as_secs_f64());
@@ -315,18 +316,17 @@ impl Gaps {
         ))
     }
 
-    /// Copies sent in a silence that this arrival ends, itself among them. What comes next was lost before;
-    /// of what is there already only copies were. After a SYN, its sender's answer to the SYN-ACK was lost
-    /// too.
+    /// Copies sent in a silence that this arrival ends, itself included. Of the next data, the original was
+    /// lost too; of known data, only copies. After a SYN, the ack of the SYN-ACK was lost too.
     fn copies(&self, a: &Arrival) -> u32 {
         let lost = self.numbering.left_out.saturating_sub(u32::from(self.latest.after_syn));
         if a.content == Content::Next { lost } else { lost + 1 }
     }
 
-    /// Of how many copies sent in this silence the last one came tells whether the first was a probe, which
-    /// is due no later than the timeout and is followed by a timeout that has not doubled yet; or an expiry,
-    /// which doubles the next. A timeout lies between the round-trip time with Linux's least, 200 ms, and RFC
-    /// 6298's after the first sample, three round-trip times.
+    /// Derives from the number of copies sent in this silence whether the first was a probe, which is due no
+    /// later than the timeout and is followed by a timeout that has not doubled yet, or an expiry, which
+    /// doubles the next wait. A timeout lies between the round-trip time plus Linux's minimum of 200 ms, and
+    /// RFC 6298's after the first sample, three round-trip times.
     fn count_lost(&self, a: &Arrival, e: &Ending, silence: Duration) -> Option<bool> {
         let (copies, by) = (self.copies(a), THRESHOLDS.silence);
         if !by.counted.contains(&copies) || a.rtt.min(e.least) == Duration::ZERO {

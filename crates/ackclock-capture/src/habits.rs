@@ -1,5 +1,5 @@
-//! Probe or expiry? What one sender's timer and its whole host tell of a single segment that was
-//! retransmitted.
+//! Whether the retransmission of a single segment was a tail loss probe or an expiry, derived from the waits
+//! around it and from the other connections of its host.
 
 use ackclock_units::Duration;
 
@@ -8,21 +8,21 @@ use crate::gaps::Signs;
 use crate::half::{ExpiryRecord, Half};
 use crate::thresholds::THRESHOLDS;
 
-/// How often a host was surely seen to send tail loss probes, and surely to do without; whether its timer
-/// backs off.
+/// How often a host certainly sent a tail loss probe, how often it certainly did not where one was due, and
+/// whether its timer backs off.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Habits {
     probes: u32,
     never: u32,
-    /// Expiries of single segments that came after twice the time of the one before, and after the same.
+    /// Expiries of single segments after twice the previous wait, and after the same.
     doubled: u32,
     linear: u32,
-    /// What silences before its data tell, as its receivers see them.
+    /// Signs from silences before its data, as its receivers see them.
     silences: Signs,
 }
 
 impl Habits {
-    /// How the timer of one direction backs off.
+    /// Signs of how the timer of one direction backs off.
     pub(crate) fn backoff(half: &Half) -> Self {
         let mut habits = Self { silences: half.gaps.signs, ..Self::default() };
         for pair in half.verdicts.expiries.windows(2).filter(|p| {
@@ -35,7 +35,7 @@ impl Habits {
         habits
     }
 
-    /// Signs of one direction for or against probes, where its host is known to back off as `self` says.
+    /// Signs of one direction for or against probes, given in `self` how its host backs off.
     pub(crate) fn probing(self, half: &Half) -> Self {
         let probes =
             half.verdicts.retransmissions.iter().filter(|a| a.row.cause == Cause::TailLossProbe).count()
@@ -61,36 +61,36 @@ impl Habits {
         self.silences
     }
 
-    /// Linux backs off linearly where it is told to (`tcp_thin_linear_timeouts`), for a whole host.
+    /// Linux backs off linearly if `tcp_thin_linear_timeouts` is set, for a whole host.
     fn may_be_linear(self) -> bool {
         self.linear > 0 || self.doubled == 0
     }
 
-    /// Whether it probes; missing where nothing tells, or as much for as against.
+    /// Whether it probes; `None` without signs, or with as many for as against.
     pub(crate) fn verdict(self) -> Option<bool> {
         (self.probes != self.never).then_some(self.probes > self.never)
     }
 
-    /// The same, or what silences tell.
+    /// The same, or by silences if that is unknown.
     pub(crate) fn together(self) -> Option<bool> {
         self.verdict().or(self.silences.verdict())
     }
 
-    /// The same together with what others do, which weighs more than one sign and less than two.
+    /// The same together with what other hosts do, which weighs more than one sign and less than two.
     fn beside(self, others: Option<bool>) -> Option<bool> {
         let more = |probes| if others == Some(probes) { 3 } else { 0 };
         Self { probes: self.probes * 2 + more(true), never: self.never * 2 + more(false), ..self }.verdict()
     }
 
-    /// The same where it is beyond doubt: probes are switched on and off for a whole host.
+    /// The same if it is beyond doubt: probes are switched on and off for a whole host.
     fn plain_verdict(self) -> Option<bool> {
         let (more, less) = (self.probes.max(self.never), self.probes.min(self.never));
         self.verdict().filter(|_| less == 0 || more >= 3 && more >= 3 * less)
     }
 }
 
-/// A single segment that is retransmitted after a silence: a tail loss probe, or the timer's expiry? What
-/// else its sender did tells.
+/// Decides for each single segment retransmitted after a silence whether it is a tail loss probe or an
+/// expiry.
 pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
     let verdict: Vec<_> =
         (0..half.verdicts.expiries.len()).map(|i| by_timer(half, i, elsewhere.may_be_linear())).collect();
@@ -128,7 +128,7 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
             ", which is not certain: the other would have come at the same time"
         };
         row.evidence = format!("{}; {}{doubt}", row.evidence, verdict.why);
-        half.verdicts.expiries[i].probe.settled = verdict.certain;
+        half.verdicts.expiries[i].probe.certain = verdict.certain;
         if let Some(e) =
             episode.and_then(|e| half.verdicts.episodes.get_mut(e as usize)).filter(|_| !verdict.probe)
         {
@@ -137,17 +137,17 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
     }
 }
 
-/// What the times of one expiry and of those around it tell.
+/// Whether an expiry was a probe, and why.
 #[derive(Clone, Copy, Debug)]
 struct ProbeVerdict {
     probe: bool,
-    /// The other is excluded.
+    /// The alternative is excluded.
     certain: bool,
     why: &'static str,
 }
 
-/// A timer that backs off doubles its wait, one that follows a probe does not. Of Linux both waits are known,
-/// more or less.
+/// The verdict by the times of one expiry and of those around it. A timer that backs off doubles its wait;
+/// the first expiry after a probe does not. Both waits of Linux are known approximately.
 fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<ProbeVerdict> {
     let e = half.verdicts.expiries.get(i).filter(|e| e.probe.maybe)?;
     let after = |n: usize| half.verdicts.expiries.get(i + n).filter(|n| n.chain == e.chain);
@@ -164,13 +164,13 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<ProbeVerdict> 
         let fits = |probe: bool, linear: bool| {
             let factor = if linear { 1 } else { 2 };
             let known = match before {
-                // A host that probes did so before too, and backed off from nothing then.
+                // A host that probes did so before too, and its wait then was not backed off.
                 Some(b) if probe && b.probe.maybe => [Some(e.linux.timeout), Some(b.waited)],
                 Some(b) => [Some(b.waited * factor), None],
                 None => [Some(e.linux.timeout), None],
             };
-            // Until the first sample behind the handshake, Linux may have a longer one from what it remembers
-            // of earlier connections.
+            // Until the first sample after the handshake's, Linux may have a longer timeout, remembered from
+            // earlier connections.
             let remembered = |wait: Option<Duration>| {
                 wait.filter(|w| {
                     e.linux.samples == 0
@@ -210,7 +210,7 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<ProbeVerdict> 
     }
     let next = next?;
     let grows = next.waited.as_secs_f64() / e.waited.as_secs_f64().max(1e-9);
-    // Where a probe is due well before the timeout, the timeout after it is longer than the probe's wait too.
+    // If a probe is due well before the timeout, the timeout after it is longer than the probe's wait too.
     let same = e.linux.timeout <= e.probe_due().mul_f64(THRESHOLDS.backoff.near_probe);
     let by = THRESHOLDS.backoff;
     if by.doubled_after_probe.contains(&grows) && (same || !e.came_when_due()) {
@@ -225,8 +225,8 @@ fn by_timer(half: &Half, i: usize, may_be_linear: bool) -> Option<ProbeVerdict> 
 const SAME: &str = "the next one came after the same time: this was a probe, the next the first expiry";
 const TWICE: &str = "the next one came after twice the time: this was an expiry, and the timer backed off";
 
-/// A wait is what it should be: ticks and a busy machine make it longer, a clock that is not the sender's own
-/// a little shorter.
+/// True if a wait fits the one that is due. Ticks and a busy machine make it longer; a clock other than the
+/// sender's may make it a little shorter.
 fn is(wait: Duration, due: Duration) -> bool {
     let by = THRESHOLDS.backoff;
     wait >= due.mul_f64(by.earliest).saturating_sub(by.tick)

@@ -1,10 +1,10 @@
-//! One direction of a connection: what its sender did, what it heard, and what was found out about it.
+//! One direction of a connection: what its sender sent, what was acknowledged, and what is derived from both.
 
 mod acks;
 mod agreed;
-mod answer;
 mod copies;
 mod covered;
+mod covering_ack;
 mod expiry;
 mod follow;
 mod heard;
@@ -37,16 +37,16 @@ use crate::limits::{Limits, SendState};
 use crate::report::Direction;
 use crate::wanted::Wanted;
 
-/// What the other direction and the connection know of a direction's sender and receiver.
+/// What the other direction and the connection know about a direction's sender and receiver.
 pub(crate) struct PeerTimes {
-    /// When the present packet would have been seen without more delay than the least, by its sender's clock.
+    /// When the current packet would have been seen with the least delay, by its sender's clock.
     pub due: Option<Instant>,
-    /// The ticks of the sender's clock and of the receiver's.
+    /// The ticks of the sender's and the receiver's timestamp clock.
     pub tick: Duration,
     pub receiver_tick: Duration,
     /// The round-trip time of the handshake.
     pub handshake: Option<Duration>,
-    /// The smoothed round-trip time of the other direction; zero where `quiet` is false.
+    /// The smoothed round-trip time of the other direction; zero unless `quiet`.
     pub smoothed: Duration,
     /// A silence may have ended.
     pub quiet: bool,
@@ -55,7 +55,7 @@ pub(crate) struct PeerTimes {
 /// One direction of a connection.
 #[derive(Debug)]
 pub(crate) struct Half {
-    /// What was counted.
+    /// Counts and results so far.
     pub out: Direction,
     pub space: SequenceSpace,
     pub agreed: Agreed,
@@ -64,10 +64,10 @@ pub(crate) struct Half {
     pub path: Path,
     pub verdicts: Verdicts,
     pub limits: Limits,
-    /// Silences, as the receiver sees them.
+    /// Silences as the receiver sees them.
     pub gaps: Gaps,
     pub following: Following,
-    /// Samples are wanted.
+    /// Samples are kept.
     samples: bool,
     /// More was outstanding than is kept.
     pub overrun: bool,
@@ -97,17 +97,17 @@ impl Half {
         }
     }
 
-    /// Pieces in the books.
+    /// Outstanding pieces kept.
     pub(crate) fn pieces(&self) -> usize {
         self.sent.outstanding.len()
     }
 
-    /// Forgets the oldest piece: the capture has more outstanding than is kept.
+    /// Drops the oldest piece, because more is outstanding than is kept.
     pub(crate) fn forget(&mut self) {
         self.overrun |= self.sent.outstanding.forget();
     }
 
-    /// What is in the network: outstanding, and not known to have arrived.
+    /// What is in the network: outstanding and not known to have arrived.
     fn pipe(&self) -> u64 {
         let arrived = if self.heard.sacked.is_empty() {
             u64::from(self.heard.dup_acks) * u64::from(self.agreed.mss_or_usual())
@@ -122,7 +122,7 @@ impl Half {
         if self.agreed.mss > 0 { self.agreed.mss } else { self.out.mss.max(1) }
     }
 
-    /// What its sender may send.
+    /// The state that decides what its sender may send.
     fn send_state(&self, at: Instant) -> SendState {
         let space = &self.space;
         let room = self.heard.window.map_or(u64::MAX, |w| (space.una + w).saturating_sub(space.max));
@@ -136,8 +136,8 @@ impl Half {
         }
     }
 
-    /// Time in which nothing was sent and nothing heard, as its sender knows it; `None` where the capture
-    /// shows nothing of either.
+    /// Time in which its sender neither sent nor received anything; `None` if the capture shows neither
+    /// before.
     fn quiet_for(&self, at: Instant) -> Option<Duration> {
         let heard = self.heard.news_at.map(|n| at.since(n).saturating_sub(self.path.near));
         let sent = self.sent.sent_at.map(|s| at.since(s));

@@ -1,7 +1,8 @@
-//! Captures taken apart without the engine: who talked to whom, what was retransmitted and why, what it cost.
+//! Analysis of captures, without the engine: connections, retransmissions with their causes, timeouts, and
+//! what they cost.
 //!
-//! [`read`] gives packets, [`Analysis`] makes connections of them, and a [`Report`] says what was found.
-//! Everything streams; what is kept is bounded ([`MOST_CONNECTIONS`], [`MOST_PIECES`], [`MOST_LISTED`],
+//! [`read`] yields packets, [`Analysis`] assembles connections from them, and a [`Report`] holds the results.
+//! Everything streams, in bounded memory ([`MOST_CONNECTIONS`], [`MOST_PIECES`], [`MOST_LISTED`],
 //! [`MOST_PACKETS`]).
 
 mod analysis;
@@ -36,10 +37,10 @@ pub use cause::Cause;
 pub use counted::TimeoutByRule;
 pub use error::CaptureError;
 pub use report::{
-    Connection, Direction, Episode, PathWas, Remedy, Report, Retransmission, Sample, Shares, Stalled,
+    Connection, Direction, Episode, PathState, Remedy, Report, Retransmission, Sample, Shares, Stalled,
     Standing, TimedOut, Timeout, View, WhatIf,
 };
-pub use segment::{Seen, Unseen};
+pub use segment::{CapturedSegment, NotASegment};
 pub use select::Selection;
 pub use spread::Spread;
 pub use tables::Tables;

@@ -1,8 +1,8 @@
-//! What held a sender back, moment by moment.
+//! What limited a sender at each moment.
 //!
 //! Between two events a sender waits for something. After an ack that leaves room in the receiver's window it
-//! may send: where it does so at once, it had waited for that ack, and its own window was the limit; where it
-//! does not, it had nothing to send. A segment that is not full says that the buffer is empty.
+//! may send. If it sends at once, it had waited for that ack, and its congestion window was the limit;
+//! otherwise it had nothing to send. A segment that is not full shows that its buffer is empty.
 
 use ackclock_units::{Duration, Instant};
 
@@ -11,38 +11,40 @@ use crate::report::Shares;
 /// What a sender waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Waits {
-    /// The handshake's end.
+    /// The end of the handshake.
     #[default]
     Handshake,
     /// Room in the receiver's window.
     Receiver,
     /// Acks: its congestion window is full.
     Window,
-    /// The same, while that doubles with every round trip.
+    /// The same, while the window grows in slow start.
     SlowStart,
-    /// It may send. The next segment tells whether it had to wait for acks or had nothing to send.
+    /// It may send. The next segment shows whether it waited for acks or had nothing to send.
     Open,
 }
 
-/// What a sender was held back by so far.
+/// What has limited a sender so far.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     spent: Shares,
     waits: Waits,
     at: Option<Instant>,
-    /// Since the last progress, which an expiry turns into waiting for it.
+    /// Times since the last progress; an expiry reassigns them to the timer.
     handshake: Duration,
     receiver: Duration,
     window: Duration,
     slow_start: Duration,
-    /// Undecided: the first ack since it may send, when it sent last, and whether that left nothing to send.
+    /// While undecided: the first ack since which it may send, when it last sent, and whether that emptied
+    /// its buffer.
     open_since: Option<Instant>,
     sent_at: Option<Instant>,
     drained: bool,
-    /// How long it has not sent, up to the last progress and after it.
+    /// How long it has not sent though it may, before the last progress and after it.
     open_before: Duration,
     open: Duration,
-    /// Most in flight in the round trip before, and in this one; a timeout has left the window below this.
+    /// Largest flight of the previous round trip and of this one; when it ends; whether it grows; whether a
+    /// loss was seen; and below which flight slow start after a timeout continues.
     rounds: (u64, u64),
     round_end: u64,
     growing: bool,
@@ -63,7 +65,7 @@ pub(crate) struct SendState {
 }
 
 impl Limits {
-    /// The connection begins; `opening` when the capture shows how.
+    /// Called when the connection begins; `opening` if its handshake is in the capture.
     pub fn begin(&mut self, at: Instant, opening: bool) {
         if self.at.is_none() {
             self.at = Some(at);
@@ -87,8 +89,8 @@ impl Limits {
         *to += passed;
     }
 
-    /// What was waited for since the last progress is known now: no timer fired in it.
-    fn settle(&mut self) {
+    /// Assigns the time since the last progress to what was waited for: no timer fired in it.
+    fn close_interval(&mut self) {
         self.spent.handshake += std::mem::take(&mut self.handshake);
         self.spent.receiver_window += std::mem::take(&mut self.receiver);
         self.spent.congestion_window += std::mem::take(&mut self.window);
@@ -108,14 +110,14 @@ impl Limits {
         self.open_since.get_or_insert(at);
     }
 
-    /// An ack moves forward, or the receiver's window changes.
+    /// Called for a cumulative ack, and when the receiver's window changes.
     pub fn acked(&mut self, s: &SendState, progress: bool, opening: bool) {
         self.pass(s.at);
         if progress {
-            self.settle();
+            self.close_interval();
             if s.una >= self.round_end {
-                // A window that grows by half in a round trip doubles with acks for every segment, or is
-                // delayed by acks for every second one.
+                // In slow start the window doubles with an ack for every segment, and grows by half with one
+                // for every second.
                 self.growing = self.rounds.1 * 4 >= self.rounds.0 * 5;
                 (self.rounds, self.round_end) = ((self.rounds.1, s.flight), s.max);
             }
@@ -131,7 +133,7 @@ impl Limits {
         }
     }
 
-    /// Stops being able to send without having sent: what was undecided was the application's.
+    /// It may no longer send and has not sent: the undecided time was the application's.
     fn leave(&mut self, to: Waits) {
         if self.waits == Waits::Open {
             self.spent.application += std::mem::take(&mut self.open_before) + std::mem::take(&mut self.open);
@@ -139,8 +141,8 @@ impl Limits {
         self.waits = to;
     }
 
-    /// Something new is sent. `whole`: as much as a segment holds. `prompt`: how soon a sender answers an
-    /// ack.
+    /// Called when new data is sent. `whole`: it fills a segment. `prompt`: the longest time that a sender
+    /// takes to send after an ack.
     pub fn sent(&mut self, s: &SendState, whole: bool, prompt: Duration) {
         self.pass(s.at);
         self.rounds.1 = self.rounds.1.max(s.flight);
@@ -160,21 +162,21 @@ impl Limits {
         }
         self.drained = !whole;
         self.waits = match () {
-            () if s.full => self.left(Waits::Receiver),
+            () if s.full => self.end_burst(Waits::Receiver),
             () if whole && called_for => self.window(s),
-            // What no ack called for tells nothing of its window: the next ack, and what follows it, will.
+            // Data not triggered by an ack shows nothing about its window: what follows the next ack will.
             () => Waits::Open,
         };
         (self.open_since, self.sent_at) = (None, Some(s.at));
     }
 
-    /// Leaves what is undecided of a burst to the application.
-    fn left(&mut self, to: Waits) -> Waits {
+    /// Assigns the undecided time of a burst to the application.
+    fn end_burst(&mut self, to: Waits) -> Waits {
         self.spent.application += std::mem::take(&mut self.open_before) + std::mem::take(&mut self.open);
         to
     }
 
-    /// The retransmission timer, or a probe's, has expired after `waited`.
+    /// Called when the retransmission or probe timer has expired after `waited`.
     pub fn expired(&mut self, s: &SendState, waited: Duration) {
         self.pass(s.at);
         let since = self.handshake + self.receiver + self.window + self.slow_start + self.open;
@@ -183,7 +185,7 @@ impl Limits {
         for part in
             [&mut self.open, &mut self.window, &mut self.slow_start, &mut self.receiver, &mut self.handshake]
         {
-            // What is left over was before the timer was set.
+            // The rest was before the timer was set.
             *part = Duration::ZERO;
         }
         let rest = since.saturating_sub(waited);
@@ -202,15 +204,15 @@ impl Limits {
         }
     }
 
-    /// A loss was repaired without a timeout: the window goes on in steps.
+    /// Called when a loss was repaired without a timeout: slow start is over.
     pub fn repaired(&mut self) {
         (self.lost, self.below) = (true, 0);
     }
 
-    /// The connection ends, as far as the capture shows.
+    /// Called at the end of the connection or of the capture.
     pub fn finish(mut self, end: Instant) -> Shares {
         self.pass(end);
-        self.settle();
+        self.close_interval();
         self.spent.application += self.open_before;
         self.spent
     }

@@ -1,11 +1,11 @@
-//! Packets listed one by one, where that was asked for.
+//! Packets listed one by one, if requested.
 
 use ackclock_trace::PacketRow;
 use ackclock_wire::Flags;
 
 use crate::half::Half;
 use crate::report::Direction;
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 
 /// The packets of one connection.
 #[derive(Debug)]
@@ -13,16 +13,16 @@ pub(crate) struct Listing {
     /// Number of the connection.
     number: u32,
     rows: Vec<PacketRow>,
-    /// Rows that are retransmissions, with the side and the place in its list: their kinds are final at the
-    /// end alone.
+    /// Rows that are retransmissions, with the side and the place in its list: their kinds are final only at
+    /// the end.
     retransmissions: Vec<(u32, u8, u32)>,
-    /// Rows that are listed only if they are no copies that the capture made.
-    answers: Vec<usize>,
-    /// Packets that found no room.
+    /// SYN-ACKs in reply to copies of a SYN. They are removed if the capture itself made the copies.
+    repeated_syn_acks: Vec<usize>,
+    /// Packets left out for lack of room.
     pub left_out: u64,
 }
 
-/// What a half counted before it took a packet.
+/// The counts of a half before a packet.
 #[derive(Clone, Copy)]
 pub(crate) struct Counts {
     listed: usize,
@@ -47,7 +47,13 @@ impl Counts {
 
 impl Listing {
     pub(crate) fn new(number: u32) -> Self {
-        Self { number, rows: Vec::new(), retransmissions: Vec::new(), answers: Vec::new(), left_out: 0 }
+        Self {
+            number,
+            rows: Vec::new(),
+            retransmissions: Vec::new(),
+            repeated_syn_acks: Vec::new(),
+            left_out: 0,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -55,7 +61,7 @@ impl Listing {
     }
 
     /// Adds a packet that `halves[side]` has just taken; `before` are its counts from before that.
-    pub(crate) fn add(&mut self, seen: &Seen, side: usize, halves: &[Half; 2], before: Counts) {
+    pub(crate) fn add(&mut self, seen: &CapturedSegment, side: usize, halves: &[Half; 2], before: Counts) {
         let (s, own, other) = (&seen.segment, &halves[side], &halves[1 - side]);
         let after = Counts::of(own);
         let again = after.retransmitted > before.retransmitted;
@@ -107,8 +113,8 @@ impl Listing {
         });
     }
 
-    /// The row added last belongs to an earlier connection on the same ports: its numbers have no place in
-    /// the streams of this one.
+    /// Marks the last row as a packet of an earlier connection on the same ports: its numbers have no offsets
+    /// in the streams of this one.
     pub(crate) fn stray(&mut self) {
         if let Some(row) = self.rows.last_mut() {
             (row.kind, row.offset, row.acked, row.window) = (Some("stray"), 0, None, None);
@@ -116,21 +122,21 @@ impl Listing {
         }
     }
 
-    /// The row added last is a SYN-ACK that may answer a copy of the SYN.
-    pub(crate) fn answered_again(&mut self) {
+    /// Marks the last row as a SYN-ACK that may be the reply to a copy of the SYN.
+    pub(crate) fn repeated_syn_ack(&mut self) {
         if let Some(row) = self.rows.last_mut() {
             row.again = true;
-            self.answers.push(self.rows.len() - 1);
+            self.repeated_syn_acks.push(self.rows.len() - 1);
         }
     }
 
-    /// The rows, with the kinds that were found in the end. `directions` are those of the two sides;
-    /// `answers`: copies of the SYN called for answers.
+    /// The rows with their final kinds. `directions` are those of the two sides; `syn_acks`: the network, not
+    /// the capture, copied the SYN, so that the SYN-ACKs in reply stay.
     pub(crate) fn finish(
         mut self,
         directions: [&Direction; 2],
         client: usize,
-        answers: bool,
+        syn_acks: bool,
     ) -> Vec<PacketRow> {
         for (row, side, place) in self.retransmissions {
             let found = directions[usize::from(side)].retransmissions.get(place as usize);
@@ -139,10 +145,10 @@ impl Listing {
             }
         }
         if client == 1 {
-            // Who opened it was told later than the numbers were given.
+            // Which side opened the connection became known only after the rows were numbered.
             self.rows.iter_mut().for_each(|row| row.connection ^= 1);
         }
-        for row in self.answers.into_iter().rev().filter(|_| !answers) {
+        for row in self.repeated_syn_acks.into_iter().rev().filter(|_| !syn_acks) {
             self.rows.remove(row);
         }
         self.rows

@@ -1,6 +1,6 @@
-//! Near the data's receiver silences say what a timeout was
-//! ([`Direction::counted`](crate::Direction::counted)). What else names timeouts follows them: causes of
-//! retransmissions, classes of episodes, the time for which timers held the sender back.
+//! Near the data's receiver, timeouts are inferred from silences
+//! ([`Direction::counted`](crate::Direction::counted)). Everything else that depends on timeouts follows
+//! them: causes of retransmissions, classes of episodes, and the time for which timers limited the sender.
 
 use ackclock_trace::LossClass;
 use ackclock_units::Duration;
@@ -11,20 +11,20 @@ use crate::gaps::Gap;
 use crate::half::RetransmissionRecord;
 use crate::report::{Episode, Shares};
 
-/// Episodes that hold a timeout by `gaps`, which are in order of time, are those that silences tell of.
+/// Classifies episodes by the silences in them; `gaps` are in order of time.
 pub(crate) fn classes(gaps: &[Gap], episodes: &mut [Episode]) {
     for e in episodes {
         let first = gaps.partition_point(|g| g.seen < e.began);
         let within = gaps[first..].iter().take_while(|g| e.ended.is_none_or(|end| g.seen <= end));
         (e.timeouts, e.rounds) = within.fold((0, 0), |(n, most), g| (n + 1, most.max(g.round)));
         e.class = if e.timeouts > 0 { LossClass::NonCa } else { LossClass::Ca };
-        // Of what was outstanding, and what was heard of it, too little is seen.
+        // What was outstanding and acknowledged at the sender is not known well enough.
         e.outage = false;
     }
 }
 
-/// What ended a silence was retransmitted by the timer; what came behind that in one episode, acks after
-/// it; the rest, acks alone.
+/// A retransmission that ended a silence was sent by the timer. Those after it in the same episode were
+/// released by acks after the timeout, all others by acks alone.
 pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], records: &mut [RetransmissionRecord], sack: bool) {
     for a in records.iter_mut().filter(|a| a.row.cause.counts() && a.row.cause != Cause::Syn) {
         let row = &mut a.row;
@@ -40,17 +40,17 @@ pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], records: &mut [Retransm
             ),
             (None, None, Cause::Timeout | Cause::AfterTimeout) => {
                 let cause = if sack { Cause::Sack } else { Cause::Fast };
-                (cause, "no silence before it shows a timeout: acks must have called for it".to_owned())
+                (cause, "no silence before it shows a timeout: acks must have triggered it".to_owned())
             }
             _ => continue,
         };
-        let not_needed = row.evidence.find("; not needed: ").map(|at| row.evidence.split_off(at));
-        (row.cause, row.evidence) = (cause, why + not_needed.as_deref().unwrap_or_default());
+        let spurious = row.evidence.find("; spurious: ").map(|at| row.evidence.split_off(at));
+        (row.cause, row.evidence) = (cause, why + spurious.as_deref().unwrap_or_default());
     }
 }
 
-/// Timers held the sender back for as long as `stalled`: the difference to what was taken for it comes from,
-/// or goes to, what else it waited for.
+/// Sets the time for which timers limited the sender to `stalled`. The difference is taken from, or added to,
+/// the other shares.
 pub(crate) fn limits(stalled: Duration, limits: &mut Shares) {
     let less = limits.timeouts.saturating_sub(stalled);
     limits.timeouts = limits.timeouts - less;

@@ -1,15 +1,15 @@
-//! What a sender has outstanding, piece by piece.
+//! What a sender has outstanding, in pieces.
 
 use std::collections::VecDeque;
 
 use ackclock_units::Instant;
 
-/// A stretch of sequence space that was sent and not acknowledged.
+/// A range of sequence space that was sent and not acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     pub start: u64,
     pub end: u64,
-    /// First and latest copy.
+    /// When the first and the latest copy were sent.
     pub first: Instant,
     pub last: Instant,
     /// Copies sent.
@@ -24,19 +24,19 @@ pub(crate) struct Piece {
     pub sacked: bool,
 }
 
-/// All of them, in order and disjoint; and the latest that were acknowledged, since copies of them may still
-/// come.
+/// All outstanding pieces, in order and disjoint; and the latest acknowledged ones, since copies of them may
+/// still arrive.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outstanding {
-    /// What is outstanding, behind what is remembered: an acknowledgment moves nothing.
+    /// The remembered pieces, then the outstanding ones: an acknowledgment only moves the boundary.
     pieces: VecDeque<Piece>,
     remembered: usize,
 }
 
 /// Acknowledged pieces remembered.
 const REMEMBERED: usize = 64;
-/// More pieces in flight than any honest window has (32 MB of 512-byte segments): beyond, the oldest are
-/// forgotten.
+/// More outstanding pieces than any realistic window has (32 MB of 512-byte segments); beyond them, the
+/// oldest are dropped.
 pub(crate) const MOST_PIECES: usize = 1 << 16;
 
 impl Outstanding {
@@ -48,19 +48,19 @@ impl Outstanding {
         self.pieces.len() - self.remembered
     }
 
-    /// The latest of the acknowledged pieces that was just this one.
+    /// The latest acknowledged piece with exactly this range.
     pub(crate) fn remembered(&self, start: u64, end: u64) -> Option<&Piece> {
         self.pieces.range(..self.remembered).rev().find(|p| p.start == start && p.end == end)
     }
 
-    /// Drops the oldest, and what is remembered; true when there was one.
+    /// Drops the oldest outstanding piece and the remembered ones; true if there was one.
     pub(crate) fn forget(&mut self) -> bool {
         self.pieces.drain(..self.remembered);
         self.remembered = 0;
         self.pieces.pop_front().is_some()
     }
 
-    /// Adds a piece where it belongs; it must overlap none. False when an old one had to go.
+    /// Adds a piece in its place; it must not overlap others. False if an old one had to be dropped.
     pub(crate) fn insert(&mut self, piece: Piece) -> bool {
         // Nearly always it is the newest.
         if self.len() == 0 || self.pieces.back().is_some_and(|p| p.start < piece.start) {
@@ -72,7 +72,7 @@ impl Outstanding {
         self.len() <= MOST_PIECES || !self.forget()
     }
 
-    /// Takes out what lies below `to`, which may cut a piece in two.
+    /// Removes everything below `to`, which may split a piece.
     pub(crate) fn acknowledge(&mut self, to: u64, mut gone: impl FnMut(&Piece)) {
         while let Some(p) = self.pieces.get_mut(self.remembered) {
             if p.end > to {
@@ -98,7 +98,7 @@ impl Outstanding {
         self.pieces.range_mut(first..).take_while(move |p| p.start < end)
     }
 
-    /// Cuts pieces at `at`, so that none reaches across it.
+    /// Splits the piece that contains `at`.
     pub(crate) fn split(&mut self, at: u64) {
         let i = self.first(|p| p.end > at);
         if let Some(p) = self.pieces.get_mut(i).filter(|p| p.start < at) {
@@ -108,7 +108,7 @@ impl Outstanding {
         }
     }
 
-    /// The place of the first outstanding piece of which `holds` is true, as it is of all behind it.
+    /// The place of the first outstanding piece for which `holds` is true, as it is for all after it.
     fn first(&self, holds: impl Fn(&Piece) -> bool) -> usize {
         let (mut from, mut to) = (self.remembered, self.pieces.len());
         while from < to {

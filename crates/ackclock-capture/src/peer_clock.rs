@@ -1,17 +1,18 @@
-//! The clock behind a peer's timestamps (RFC 7323): when was it that it sent what is seen now?
+//! The clock behind a peer's timestamps (RFC 7323), from which the send times of its segments are derived.
 
 use ackclock_units::{Duration, Instant};
 
 use crate::thresholds::THRESHOLDS;
 
-/// Follows one end's timestamps.
+/// Estimates the clock of one end's timestamps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PeerClock {
-    /// The first timestamp and when it was seen; the one of the least delay since, by the tick in use.
+    /// The first timestamp and when it was seen; then the one with the least delay since, by the current
+    /// tick.
     first: Option<(u32, Instant)>,
     soonest: Option<(u32, Instant)>,
     tick: u64,
-    /// The time from the first one to the latest look at the tick, and what it found.
+    /// The time from the first timestamp to the latest estimate of the tick, and that estimate.
     looked: Duration,
     found: u64,
 }
@@ -19,11 +20,11 @@ pub(crate) struct PeerClock {
 /// Ticks in use, ns: a millisecond (Linux, Windows), a microsecond, 4 ms, 10 ms (older systems), a tenth of a
 /// second (older Windows), half a second.
 const TICKS: [u64; 6] = [1_000_000, 1_000, 4_000_000, 10_000_000, 100_000_000, 500_000_000];
-/// Timestamps farther apart are not of one clock.
+/// Timestamps farther apart are not from one clock.
 const FARTHEST: u32 = 1 << 30;
 
 impl PeerClock {
-    /// A segment with this timestamp was seen.
+    /// Takes the timestamp of a segment.
     pub(crate) fn note(&mut self, tsval: u32, at: Instant) {
         let &mut (first, since) = self.first.get_or_insert((tsval, at));
         let ticks = tsval.wrapping_sub(first);
@@ -39,8 +40,8 @@ impl PeerClock {
             let per_tick = long.as_nanos() as f64 / f64::from(ticks);
             let off = |tick: &u64| (per_tick / *tick as f64).ln().abs();
             let tick = TICKS.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(TICKS[0]);
-            // A delay makes ticks look longer than they are, but less so in twice the time. Two looks that
-            // find much longer ones than the one in use exclude it.
+            // A delay makes ticks look longer than they are, but less so over twice the time. Two estimates
+            // in a row that are much longer than the current tick exclude it.
             if tick != self.tick
                 && (tick == self.found || tick.min(self.found) >= self.tick * THRESHOLDS.clock.much)
             {
@@ -53,8 +54,7 @@ impl PeerClock {
         }
     }
 
-    /// When a segment with this timestamp would have been seen if it had met no more delay than the one that
-    /// met the least; to within a tick.
+    /// When a segment with this timestamp would have been seen with the least delay, to within a tick.
     pub(crate) fn sent_by(&self, tsval: u32) -> Option<Instant> {
         let (base, at) = self.soonest?;
         let ticks = i64::from(tsval.wrapping_sub(base) as i32);
@@ -62,7 +62,7 @@ impl PeerClock {
         u64::try_from(nanos).ok().map(Instant::from_nanos)
     }
 
-    /// The tick.
+    /// The length of a tick.
     pub(crate) fn tick(&self) -> Duration {
         Duration::from_nanos(self.tick)
     }
@@ -83,8 +83,8 @@ mod tests {
                 clock.note(stamp(n), ms(n + if n % 60 == 0 { 25 } else { 5 }));
             }
             assert_eq!(clock.tick(), Duration::from_nanos(tick));
-            let told = clock.sent_by(stamp(2000)).unwrap();
-            assert!(told <= ms(2005) && ms(2005).since(told) <= clock.tick(), "{told:?}");
+            let seen = clock.sent_by(stamp(2000)).unwrap();
+            assert!(seen <= ms(2005) && ms(2005).since(seen) <= clock.tick(), "{seen:?}");
         }
         assert_eq!(PeerClock::default().sent_by(7), None);
     }

@@ -1,10 +1,10 @@
 //! Disjoint ranges of sequence space.
 
-/// Disjoint half-open ranges in order, at most so many.
+/// Disjoint half-open ranges in order, at most [`MOST_RANGES`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
-/// More ranges than a window of honest holes has; beyond them new ones are left out.
+/// More ranges than a realistic window has; beyond them new ones are ignored.
 pub(crate) const MOST_RANGES: usize = 4096;
 
 impl Ranges {
@@ -16,7 +16,7 @@ impl Ranges {
         self.0.last().map(|r| r.1)
     }
 
-    /// Adds `start..end`; tells `new` what of it was not there. False when there is no room for it.
+    /// Adds `start..end`; calls `new` with each part that was not in it before. False if there is no room.
     pub(crate) fn add(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> bool {
         if start >= end {
             return true;
@@ -47,7 +47,7 @@ impl Ranges {
         true
     }
 
-    /// Forgets what lies below `to`.
+    /// Drops everything below `to`.
     pub(crate) fn forget_below(&mut self, to: u64) {
         let past = self.0.partition_point(|r| r.1 <= to);
         self.0.drain(..past);
@@ -56,7 +56,7 @@ impl Ranges {
         }
     }
 
-    /// Bytes in it from `from` on.
+    /// Bytes covered from `from` on.
     pub(crate) fn bytes_above(&self, from: u64) -> u64 {
         self.0.iter().rev().take_while(|r| r.1 > from).map(|r| r.1 - r.0.max(from)).sum()
     }

@@ -1,4 +1,4 @@
-//! A whole capture through the analysis, on one thread or two.
+//! Analysis of a whole capture, on one thread or two.
 
 use std::io::Read;
 use std::num::NonZero;
@@ -9,29 +9,29 @@ use std::thread;
 use ackclock_units::Instant;
 
 use crate::read::{LinkType, Packets};
-use crate::segment::{Seen, Unseen};
+use crate::segment::{CapturedSegment, NotASegment};
 use crate::{Analysis, CaptureError};
 
-/// Packets that go from one thread to the other together, some 160 kB: waking a thread costs what a hundred
-/// packets do.
+/// Packets passed from one thread to the other together, some 160 kB: waking a thread costs as much as a
+/// hundred packets.
 const BATCH: usize = 1024;
 /// Batches read ahead of the analysis.
 const AHEAD: usize = 4;
 /// Packets between two reports of progress.
 const PROGRESS: u64 = 1 << 14;
-/// Link types that are not understood and named in the end.
+/// Link types not understood that are named in a note.
 const MOST_LINKS: usize = 16;
 
-/// A packet on its way to the analysis.
-type Taken = (Instant, Result<Seen, Unseen>);
+/// A packet passed to the analysis.
+type Taken = (Instant, Result<CapturedSegment, NotASegment>);
 
 impl Analysis {
     /// Takes a whole capture, read on this thread and analysed on another one where the machine has two
-    /// cores. Damage ends it, with a note; so does `progress`, which gets the bytes read after every few
-    /// thousand packets: then it returns false.
+    /// cores. A damaged file ends the analysis there, with a note. `progress` is called with the bytes read
+    /// after every few thousand packets and may stop it: then this returns false.
     ///
     /// # Errors
-    /// Those before the first packet.
+    /// Errors that occur before the first packet.
     pub fn read<R: Read>(
         &mut self,
         packets: &mut Packets<R>,
@@ -40,10 +40,11 @@ impl Analysis {
         self.read_on(thread::available_parallelism().map_or(1, NonZero::get), packets, progress)
     }
 
-    /// The same on at most so many threads, of which it uses two. The report does not depend on their number.
+    /// The same on at most `threads` threads, of which it uses two. The report does not depend on their
+    /// number.
     ///
     /// # Errors
-    /// Those before the first packet.
+    /// Errors that occur before the first packet.
     pub fn read_on<R: Read>(
         &mut self,
         threads: usize,
@@ -75,7 +76,7 @@ impl Analysis {
             let analysing = scope.spawn(move || {
                 for mut batch in filled {
                     batch.drain(..).for_each(|(at, seen)| self.packet(at, seen));
-                    // Nobody takes it back once everything is read.
+                    // The receiver is gone once everything is read.
                     let _ = used.send(batch);
                 }
             });
@@ -96,13 +97,13 @@ impl Analysis {
     }
 }
 
-/// Gives every packet to `take`, and link types that are not understood to `links`. True at the end, false
-/// when `progress` wants no more.
+/// Passes every packet to `take`, and link types that are not understood to `links`. True at the end of the
+/// file, false if `progress` stopped it.
 fn each_packet<R: Read>(
     packets: &mut Packets<R>,
     links: &mut Vec<u32>,
     mut progress: impl FnMut(u64) -> ControlFlow<()>,
-    mut take: impl FnMut(Instant, Result<Seen, Unseen>),
+    mut take: impl FnMut(Instant, Result<CapturedSegment, NotASegment>),
 ) -> Result<bool, CaptureError> {
     while let Some(p) = packets.next_packet()? {
         if let LinkType::Other(n) = p.link
@@ -111,7 +112,7 @@ fn each_packet<R: Read>(
         {
             links.push(n);
         }
-        take(p.at, Seen::in_packet(&p));
+        take(p.at, CapturedSegment::in_packet(&p));
         if packets.packets().is_multiple_of(PROGRESS) && progress(packets.offset()).is_break() {
             return Ok(false);
         }

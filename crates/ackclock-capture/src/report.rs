@@ -1,4 +1,4 @@
-//! What is found: plain data.
+//! The results of an analysis: plain data.
 
 mod what_if;
 
@@ -10,12 +10,12 @@ use ackclock_wire::Options;
 
 use crate::gaps::Gap;
 use crate::{Cause, Spread};
-pub use what_if::{PathWas, Stalled, WhatIf};
+pub use what_if::{PathState, Stalled, WhatIf};
 
-/// From where a direction was seen.
+/// Where a direction was captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum View {
-    /// Nearer to the data's sender: what it does is seen as it does it.
+    /// Nearer to the data's sender.
     #[default]
     Sender,
     /// Nearer to its receiver.
@@ -39,20 +39,20 @@ pub struct Retransmission {
     pub at: Instant,
     /// Its first sequence number.
     pub seq: SeqNumber,
-    /// The same counted from the initial one.
+    /// The same as an offset in the stream.
     pub offset: u64,
     /// Its payload, bytes.
     pub len: u32,
-    /// Packets on the wire: more than one for a super-segment of segmentation offload; 0 for probes and
-    /// keepalives, which repeat nothing.
+    /// Packets on the wire: more than one for a super-segment of segmentation offload; 0 for window probes,
+    /// keepalives and copies, which are no retransmissions.
     pub packets: u32,
     /// Why it was sent.
     pub cause: Cause,
-    /// False when an earlier copy had arrived; missing while nothing tells.
+    /// False if an earlier copy had arrived, so that it was spurious; `None` if unknown.
     pub needed: Option<bool>,
     /// An earlier copy is in the capture.
     pub original_seen: bool,
-    /// Why we think so.
+    /// The evidence for the cause, in words.
     pub evidence: String,
 }
 
@@ -85,32 +85,33 @@ pub struct Timeout {
     pub seq: SeqNumber,
     /// What timed out.
     pub of: TimedOut,
-    /// Expiries without progress: 1 for the first.
+    /// Number of the expiry among those without progress between them: 1 for the first.
     pub round: u32,
-    /// False when the capture leaves open whether an expiry or a probe came before, or whether this is one:
-    /// `round` is the best guess then.
+    /// False if the capture does not show whether this, or an earlier one, was a probe: `round` is the best
+    /// guess then.
     pub round_certain: bool,
-    /// The timeout that the sender must have had, backoff included.
+    /// The timeout that expired, backoff included.
     pub rto: Duration,
-    /// True when a longer timer would have avoided it; missing while nothing tells.
+    /// True if it was spurious in the sense of Eifel: a longer timer would have avoided it, as the ack of an
+    /// earlier copy came after the expiry. `None` if unknown.
     pub eifel_spurious: Option<bool>,
-    /// False when the capture leaves open which copy the ack answered: `eifel_spurious` is the best guess
+    /// False if the capture does not show which copy was acknowledged: `eifel_spurious` is the best guess
     /// then.
     pub eifel_certain: bool,
-    /// A whole window was outstanding and nothing of it was heard of: an outage.
+    /// A whole window was outstanding and none of it was acknowledged or SACKed: an outage.
     pub outage: bool,
-    /// What would have repaired the loss before it, had the sender had that.
+    /// The mechanism that would have repaired the loss before this timeout.
     pub remedy: Option<Remedy>,
 }
 
-/// What repairs a loss before the retransmission timer does.
+/// A mechanism that repairs a loss before the retransmission timer fires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remedy {
-    /// A tail loss probe (RFC 8985 §7): nothing that was sent later had arrived, so no ack told of the loss.
+    /// A tail loss probe (RFC 8985 §7): nothing that was sent later had arrived, so no ack reported the loss.
     Probe,
     /// Early retransmit (RFC 5827): too little was outstanding for three duplicate acks.
     EarlyRetransmit,
-    /// Limited transmit (RFC 3042): new segments on the first duplicate acks bring about the third.
+    /// Limited transmit (RFC 3042): new segments sent on the first two duplicate acks elicit the third.
     LimitedTransmit,
 }
 
@@ -125,18 +126,18 @@ impl Remedy {
     }
 }
 
-/// What held a sender back, for how long: together, the time of its connection.
+/// What limited a sender, and for how long: together, the time of its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shares {
-    /// Opening, less SYN timeouts.
+    /// The handshake, less SYN timeouts.
     pub handshake: Duration,
     /// The receiver's window had no room for a segment.
     pub receiver_window: Duration,
-    /// Nothing to send, although it might have.
+    /// The application had nothing to send.
     pub application: Duration,
-    /// Acks: the congestion window was full, repairs included.
+    /// The congestion window was full, repairs included.
     pub congestion_window: Duration,
-    /// The same while the window opened by slow start.
+    /// The same in slow start.
     pub slow_start: Duration,
     /// The retransmission timer or a probe's.
     pub timeouts: Duration,
@@ -167,32 +168,32 @@ pub struct Episode {
     pub class: LossClass,
     /// Retransmissions in it.
     pub retransmissions: u32,
-    /// Those of them that were not needed.
-    pub unneeded: u32,
+    /// Those of them that were spurious: an earlier copy had arrived.
+    pub spurious: u32,
     /// Timeouts in it.
     pub timeouts: u32,
     /// Highest backoff round.
     pub rounds: u32,
     /// A timeout in it followed the loss of a whole window: no SACK, no ack step.
     pub outage: bool,
-    /// It holds probes and nothing else, and nothing had been lost: no signal.
+    /// It holds only probes, and nothing had been lost: no congestion signal.
     pub nothing_lost: bool,
     /// Bytes outstanding when it began.
     pub flight: u64,
-    /// Where it ends: everything below was outstanding.
+    /// Where it ends: everything outstanding when it began lies below.
     pub recovery_point: SeqNumber,
-    /// Retransmissions that were needed, as far as is known, and their bytes.
+    /// Retransmissions that are not known to be spurious.
     pub losses: u32,
-    /// See there.
+    /// Their bytes.
     pub lost_bytes: u64,
 }
 
-/// The state at one moment, whenever an ack moved forward.
+/// The state after a cumulative ack.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// When the ack was seen.
     pub at: Instant,
-    /// From the capture to the receiver and back, where the ack gives it by Karn's rule.
+    /// Round-trip time from the capture to the receiver and back, if the ack gives one by Karn's rule.
     pub rtt: Option<Duration>,
     /// Smoothed (RFC 6298).
     pub srtt: Option<Duration>,
@@ -200,7 +201,8 @@ pub struct Sample {
     pub rttvar: Option<Duration>,
     /// In the network after the ack, bytes: outstanding, and not covered by SACK.
     pub flight: u64,
-    /// Most bytes outstanding in the round trip before: what the congestion window must have allowed.
+    /// Most bytes outstanding in this round trip and the one before: at least this much the congestion window
+    /// allowed.
     pub cwnd: u64,
 }
 
@@ -225,8 +227,8 @@ pub struct Direction {
     pub retransmitted_packets: u64,
     /// Payload that they repeat.
     pub retransmitted_bytes: u64,
-    /// Those of them that were not needed.
-    pub unneeded_packets: u64,
+    /// Those of them that were spurious: an earlier copy had arrived.
+    pub spurious_packets: u64,
     /// SYN options.
     pub options: Option<Options>,
     /// Largest payload of a packet.
@@ -245,18 +247,17 @@ pub struct Direction {
     pub retransmissions: Vec<Retransmission>,
     /// Expiries, in order of time.
     pub timeouts: Vec<Timeout>,
-    /// Timeouts as silences show them to the receiver, by time alone (B-U1): of use in captures near it.
+    /// Timeouts inferred from silences by time alone (B-U1), for captures near the receiver.
     pub gaps_by_time: Vec<Gap>,
-    /// The same by what ends the silence.
+    /// The same, considering what ends the silence.
     pub gaps: Vec<Gap>,
     /// Loss episodes, in order of time.
     pub episodes: Vec<Episode>,
-    /// Samples, where they were asked for.
+    /// Samples, if requested.
     pub samples: Vec<Sample>,
-    /// What held it back.
+    /// What limited its sender.
     pub limits: Shares,
-    /// Other timers in the place of the sender's, where they were asked for; the sender as it ran comes
-    /// first.
+    /// Other timers in place of the sender's, if requested; the sender as it ran comes first.
     pub what_if: Vec<WhatIf>,
     /// CA events (M-U1).
     pub ca_events: u32,
@@ -286,7 +287,7 @@ impl Direction {
         (self.packets_acked > 0).then(|| f64::from(self.ca_events) / self.packets_acked as f64)
     }
 
-    /// True when there are too few CA events for `p` to mean much: fewer than four (M-F11).
+    /// True if there are too few CA events for a reliable `p`: fewer than four (M-F11).
     pub fn p_uncertain(&self) -> bool {
         self.ca_events < FEWEST_EVENTS
     }
@@ -296,8 +297,7 @@ impl Direction {
         self.retransmissions.iter().filter(move |r| r.cause == cause)
     }
 
-    /// True when most retransmissions that acks called for repeated what had arrived: the path reorders
-    /// massively (M-X14).
+    /// True if most retransmissions triggered by acks were spurious: the path reorders massively (M-X14).
     pub fn massive_reordering(&self) -> bool {
         let called =
             |r: &&Retransmission| matches!(r.cause, Cause::Fast | Cause::Sack | Cause::Fack | Cause::Rack);
@@ -310,10 +310,10 @@ impl Direction {
 /// Fewer CA events than this make p uncertain (M-F11: k < 4).
 const FEWEST_EVENTS: u32 = 4;
 
-/// How a connection stands at the end of the capture.
+/// The state of a connection at the end of the capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Standing {
-    /// A SYN without answer.
+    /// A SYN without a reply.
     Opening,
     /// Refused by a reset.
     Refused,
@@ -322,7 +322,7 @@ pub enum Standing {
     Open,
     /// One side has closed.
     HalfClosed,
-    /// Both have closed in order.
+    /// Both sides have closed.
     Closed,
     /// Reset.
     Reset,
@@ -347,7 +347,7 @@ impl Standing {
 pub struct Connection {
     /// Who opened it, as far as the capture shows.
     pub client: SocketAddr,
-    /// The other one.
+    /// The other end.
     pub server: SocketAddr,
     /// First packet.
     pub start: Instant,
@@ -357,15 +357,15 @@ pub struct Connection {
     pub opening_seen: bool,
     /// From the first SYN to the ack of the SYN-ACK.
     pub handshake: Option<Duration>,
-    /// How it stands.
+    /// Its state at the end of the capture.
     pub standing: Standing,
     /// From the client, from the server.
     pub directions: [Direction; 2],
-    /// Its packets in order of time, where they were asked for, and how many of them found no room.
+    /// Its packets in order of time, if requested.
     pub packets: Vec<PacketRow>,
-    /// See there.
+    /// Packets that are not listed for lack of room.
     pub packets_left_out: u64,
-    /// What was met that a reader should know, one sentence each.
+    /// Notes for the reader, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -380,6 +380,6 @@ pub struct Report {
     pub span: Option<(Instant, Instant)>,
     /// Connections in the order in which they appear.
     pub connections: Vec<Connection>,
-    /// What was met that a reader should know, one sentence each.
+    /// Notes for the reader, one sentence each.
     pub notes: Vec<String>,
 }

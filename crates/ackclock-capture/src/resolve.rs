@@ -1,4 +1,4 @@
-//! The sum under one direction: what could only be told at the end, and the counts.
+//! The final verdicts on one direction, which depend on the whole capture, and its counts.
 
 use ackclock_trace::LossClass;
 use ackclock_units::Duration;
@@ -9,10 +9,10 @@ use crate::half::{ExpiryRecord, Half};
 use crate::near_receiver;
 use crate::report::{Direction, Remedy, TimedOut, Timeout, View};
 use crate::thresholds::THRESHOLDS;
-use crate::what_if::{Evidence, settle};
+use crate::what_if::{Evidence, evaluate};
 
-/// The direction, and whether it exceeded what is kept. `elsewhere` is what other connections of the same
-/// host show.
+/// The direction, and whether more was outstanding than is kept. `elsewhere` are the habits of the same host
+/// over all its connections, `all` those of all hosts.
 pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direction, bool) {
     probes(&mut half, elsewhere, all);
     half.follow_end();
@@ -22,7 +22,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     } else {
         View::Sender
     };
-    // The shortest timeout of which there is no doubt.
+    // The shortest timeout that is certain.
     let certain = half
         .verdicts
         .expiries
@@ -30,14 +30,14 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         .filter(|e| e.waited == e.waited_longer && e.of == TimedOut::Data)
         .map(|e| e.waited)
         .min();
-    // What was lost before a capture near the receiver is not seen.
+    // A capture near the receiver lacks what was lost before it.
     let whole = out.view == View::Sender;
     let (mut chain, mut round, mut sure) = (None, 0, true);
     let mut of_probes = None;
     let mut rtos = vec![None; half.verdicts.expiries.len()];
     for (i, (e, slot)) in half.verdicts.expiries.iter().zip(&mut rtos).enumerate() {
-        // One that is not certain leaves the rounds of all behind it open.
-        sure = e.probe.settled && (sure || of_probes != Some(e.chain));
+        // One that is uncertain makes the rounds of all after it uncertain.
+        sure = e.probe.certain && (sure || of_probes != Some(e.chain));
         of_probes = Some(e.chain);
         if half.verdicts.retransmissions[e.retransmission as usize].row.cause == Cause::TailLossProbe {
             continue;
@@ -55,7 +55,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             e.waited
         };
         *slot = Some(rto);
-        let doubt = e.verdict.doubt.filter(|_| !answered_in_time(e, half.path.far));
+        let doubt = e.verdict.doubt.filter(|_| !acked_in_time(e, half.path.far));
         if let Some(why) = doubt.filter(|_| whole) {
             let row = &mut half.verdicts.retransmissions[e.retransmission as usize].row;
             row.evidence = format!(
@@ -90,26 +90,28 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         let timeout = Timeout { remedy, ..timeout };
         out.timeouts.push(timeout);
     }
-    // Near its receiver, retransmissions that were lost on the way are not seen, and nothing can be said of
-    // what others would have done.
-    if let (Some(w), Some(asked), View::Sender) = (&half.following.timers, &half.following.asked, out.view) {
+    // Near the receiver, retransmissions that were lost on the way are not captured, so that a what-if is not
+    // possible.
+    if let (Some(w), Some(request), View::Sender) =
+        (&half.following.timers, &half.following.request, out.view)
+    {
         let evidence = Evidence {
             retransmissions: &half.verdicts.retransmissions,
             expiries: &half.verdicts.expiries,
             rtos: &rtos,
             packets: out.data_packets,
         };
-        out.what_if = settle(w, &asked.timings, &evidence);
+        out.what_if = evaluate(w, &request.timings, &evidence);
     }
     for a in &half.verdicts.retransmissions {
-        let unneeded = a.row.needed == Some(false);
-        out.unneeded_packets += if unneeded { u64::from(a.row.packets) } else { 0 };
+        let spurious = a.row.needed == Some(false);
+        out.spurious_packets += if spurious { u64::from(a.row.packets) } else { 0 };
         if let Some(e) = a.episode.and_then(|i| half.verdicts.episodes.get_mut(i as usize)) {
-            e.unneeded += u32::from(unneeded);
-            e.losses += u32::from(!unneeded);
-            e.lost_bytes += if unneeded { 0 } else { u64::from(a.row.len) };
-            let lost = !(unneeded && a.row.cause == Cause::TailLossProbe);
-            // Until something else than a spurious probe is found in it.
+            e.spurious += u32::from(spurious);
+            e.losses += u32::from(!spurious);
+            e.lost_bytes += if spurious { 0 } else { u64::from(a.row.len) };
+            let lost = !(spurious && a.row.cause == Cause::TailLossProbe);
+            // Holds unless something other than a spurious probe is found in it.
             e.nothing_lost = e.nothing_lost || !lost && e.retransmissions == 1;
         }
     }
@@ -138,9 +140,9 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     (out, half.overrun)
 }
 
-/// A SYN that was retransmitted was answered after a round trip, as is known in the end: neither sooner, nor
-/// held up.
-fn answered_in_time(e: &ExpiryRecord, far: Option<Duration>) -> bool {
+/// True if the reply to a retransmitted SYN came after one round trip, as known at the end of the connection:
+/// neither earlier nor delayed.
+fn acked_in_time(e: &ExpiryRecord, far: Option<Duration>) -> bool {
     let by = THRESHOLDS.doubt;
     let in_time = |(at, far): (Duration, Duration)| {
         at >= far / by.syn_part && at <= far.mul_f64(by.syn_rtts) + by.syn_margin
@@ -155,12 +157,12 @@ fn remedy(e: &ExpiryRecord, rto: Duration, more: bool) -> Option<Remedy> {
     let heard = e.state.dup_acks;
     match () {
         () if e.of == TimedOut::Syn => None,
-        // RFC 8985 §7.2, §7.3: the probe is due before the timeout, and its ack tells of the loss.
+        // RFC 8985 §7.2, §7.3: the probe is due before the timeout, and its ack reports the loss.
         () if !e.state.news && !e.probe.no_other && e.probe.pto.is_some_and(|pto| pto < rto) => {
             Some(Remedy::Probe)
         }
         // RFC 5827 §3.1: fewer than four segments outstanding, nothing else to send, and all but one of them
-        // heard of.
+        // reported.
         () if e.state.news
             && !more
             && (2..4).contains(&e.state.segments)
@@ -168,7 +170,7 @@ fn remedy(e: &ExpiryRecord, rto: Duration, more: bool) -> Option<Remedy> {
         {
             Some(Remedy::EarlyRetransmit)
         }
-        // RFC 3042 §2: the first two duplicate acks let new segments out.
+        // RFC 3042 §2: the first two duplicate acks release new segments.
         () if e.state.news && more && (1..3).contains(&heard) => Some(Remedy::LimitedTransmit),
         () => None,
     }

@@ -9,8 +9,8 @@ use crate::read::Packet;
 
 /// A TCP segment as a capture shows it.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Seen {
-    /// When.
+pub struct CapturedSegment {
+    /// When it was captured.
     pub at: Instant,
     /// Sender.
     pub src: SocketAddr,
@@ -18,38 +18,39 @@ pub struct Seen {
     pub dst: SocketAddr,
     /// IPv4 identification; 0 where there is none.
     pub id: u16,
-    /// Hops left.
+    /// Time to live, or hop limit.
     pub hops: u8,
-    /// Interface of the capture.
+    /// The interface that captured it.
     pub interface: u32,
     /// The segment. Its length is that on the wire.
     pub segment: Segment,
 }
 
-/// Why a packet has no segment to show.
+/// Why a packet holds no TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unseen {
-    /// Not TCP over IP, or a link that is not understood.
+pub enum NotASegment {
+    /// Not TCP over IP, or an unsupported link type.
     Other,
     /// A fragment of an IP packet.
     Fragment,
-    /// Cut before the TCP header's end, or not what it says it is.
+    /// Cut before the end of the TCP header, or malformed.
     Unreadable,
 }
 
-impl Seen {
+impl CapturedSegment {
     /// The TCP segment in a packet.
     ///
     /// # Errors
-    /// Why there is none.
-    pub fn in_packet(p: &Packet<'_>) -> Result<Self, Unseen> {
-        let offset = p.link.ip_offset(p.data).ok_or(Unseen::Other)?;
+    /// The reason if it holds none.
+    pub fn in_packet(p: &Packet<'_>) -> Result<Self, NotASegment> {
+        let offset = p.link.ip_offset(p.data).ok_or(NotASegment::Other)?;
         let on_wire = (p.original_len as usize).saturating_sub(offset);
         let bytes = p.data.get(offset..).unwrap_or_default();
-        let packet = parse_captured(bytes, on_wire)
-            .map_err(|e| if e == WireError::Fragment { Unseen::Fragment } else { Unseen::Unreadable })?;
+        let packet = parse_captured(bytes, on_wire).map_err(|e| {
+            if e == WireError::Fragment { NotASegment::Fragment } else { NotASegment::Unreadable }
+        })?;
         let (src, dst) = packet.endpoints();
-        let Transport::Tcp(tcp) = packet.transport else { return Err(Unseen::Other) };
+        let Transport::Tcp(tcp) = packet.transport else { return Err(NotASegment::Other) };
         Ok(Self {
             at: p.at,
             src,

@@ -1,10 +1,10 @@
-//! Which connections are wanted.
+//! Selecting connections.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::Connection;
 
-/// A choice of connections: by number, by an end's address, by its port, or by both.
+/// A selection of connections: by number, by an end's address, by its port, or by both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection(Vec<Choice>);
 
@@ -18,10 +18,10 @@ enum Choice {
 
 impl Selection {
     /// Reads `0,3` (numbers), `:443` (a port), `192.0.2.1` or `2001:db8::1` (an address), `192.0.2.1:443` or
-    /// `[2001:db8::1]:443` (both), with commas between them; what any of them chooses is chosen.
+    /// `[2001:db8::1]:443` (both), separated by commas. A connection is selected if any of them matches.
     ///
     /// # Errors
-    /// A sentence with the part that is none of these.
+    /// A sentence that names the part that is none of these.
     pub fn parse(text: &str) -> Result<Self, String> {
         let choice = |part: &str| {
             let number = part.parse().map(Choice::Number).ok();
@@ -31,7 +31,7 @@ impl Selection {
             let chosen = number.or_else(port).or_else(end).or_else(address);
             chosen.ok_or_else(|| {
                 format!(
-                    "`{part}` chooses no connection; a number such as `0`, a port such as `:443`, an \
+                    "`{part}` selects no connection; a number such as `0`, a port such as `:443`, an \
                      address, or `192.0.2.1:443` would do"
                 )
             })
@@ -39,12 +39,12 @@ impl Selection {
         text.split(',').map(str::trim).map(choice).collect::<Result<_, _>>().map(Self)
     }
 
-    /// True when connection number `n` is wanted.
+    /// True if connection number `n` is selected.
     pub fn includes(&self, n: usize, c: &Connection) -> bool {
         self.includes_ends(n, [c.client, c.server])
     }
 
-    /// The same by its two ends, in whatever order.
+    /// The same by its two ends, in any order.
     pub fn includes_ends(&self, n: usize, ends: [SocketAddr; 2]) -> bool {
         self.0.iter().any(|choice| match choice {
             Choice::Number(number) => *number == n,

@@ -2,18 +2,18 @@
 
 use ackclock_units::Duration;
 
-/// Count, mean, extremes and percentiles of times, in memory that grows with their variety alone.
+/// Count, mean, extremes and percentiles of times, in memory that grows only with their variety.
 ///
-/// Times fall into buckets a 128th of an octave wide: a percentile is right to within one part in 128, mean
-/// and extremes are exact.
+/// Times fall into buckets a 128th of an octave wide: a percentile is accurate to one part in 128, mean and
+/// extremes are exact.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spread {
     count: u64,
     sum: u128,
     min: Option<Duration>,
     max: Duration,
-    /// The buckets that are not empty, in order, and what each holds. Apart, so that a search through a
-    /// hundred of them looks at few cache lines.
+    /// The buckets that are not empty, in order, and the count of each. Two arrays, so that a search through
+    /// a hundred of them touches few cache lines.
     places: Vec<u16>,
     counts: Vec<u64>,
 }
@@ -36,7 +36,7 @@ impl Spread {
         }
     }
 
-    /// How many there were.
+    /// How many times were added.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -56,7 +56,7 @@ impl Spread {
         (self.count > 0).then(|| Duration::from_nanos((self.sum / u128::from(self.count)) as u64))
     }
 
-    /// The time that a part `q` of them does not exceed.
+    /// The quantile `q`: the time that this part of them does not exceed.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let (min, max) = (self.min?, self.max);
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;

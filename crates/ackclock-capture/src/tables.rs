@@ -1,4 +1,4 @@
-//! What was found as rows of the shared tables.
+//! The report as rows of the shared tables.
 
 use ackclock_trace::{
     DirectionRow, EpisodeRow, Label, PacketRow, RetransmissionRow, SampleRow, StallRow, TimeoutRow, WhatIfRow,
@@ -11,22 +11,22 @@ use crate::{Direction, Remedy, Report};
 pub struct Tables {
     /// Two for each connection.
     pub directions: Vec<DirectionRow>,
-    /// In order of connection, then of time; so are the others.
+    /// In order of connection, then of time, as the other tables.
     pub retransmissions: Vec<RetransmissionRow>,
     /// Expiries.
     pub timeouts: Vec<TimeoutRow>,
     /// Loss episodes.
     pub episodes: Vec<EpisodeRow>,
-    /// Samples, where they were asked for.
+    /// Samples, if requested.
     pub samples: Vec<SampleRow>,
-    /// Timers in the place of the sender's, where they were asked for.
+    /// Timers simulated in place of the senders', if requested.
     pub what_if: Vec<WhatIfRow>,
-    /// Stalls with each of them.
+    /// Stalls with each of these timers.
     pub stalls: Vec<StallRow>,
 }
 
 impl Report {
-    /// The rows of the connections that `wanted` chooses by number.
+    /// The rows of the connections that `wanted` selects by number.
     pub fn tables(&self, file: &str, wanted: impl Fn(usize) -> bool) -> Tables {
         let mut tables = Tables::default();
         let file = Label::from(file);
@@ -54,7 +54,7 @@ impl Report {
         tables
     }
 
-    /// The packets that were listed. They are many: the report gives them away.
+    /// Takes the listed packets out of the report, since they are many.
     pub fn take_packets(&mut self) -> Vec<PacketRow> {
         self.connections.iter_mut().flat_map(|c| std::mem::take(&mut c.packets)).collect()
     }
@@ -85,7 +85,7 @@ fn direction(d: &Direction, place: Place) -> DirectionRow {
         packets_acked: d.packets_acked,
         retransmitted_packets: d.retransmitted_packets,
         retransmitted_bytes: d.retransmitted_bytes,
-        unneeded_packets: d.unneeded_packets,
+        unneeded_packets: d.spurious_packets,
         timeouts: d.counted().count() as u32,
         rounds: d.counted().map(|t| t.round).max().unwrap_or(0),
         stalled: d.stalled(),

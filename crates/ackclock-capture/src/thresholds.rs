@@ -1,10 +1,9 @@
-//! Every threshold that decides a cause or a verdict, with its source: an RFC, a measurement, or a choice and
-//! the reason for it.
+//! Every threshold that decides a cause or a verdict, with its source: an RFC, a measurement, or a choice
+//! with its reason.
 //!
-//! What is chosen was kept because of the scores on captures of Linux with the kernel's own events beside
-//! them (the example `kernel_captures` of `ackclock-drive`; docs/captures.md has the scores and the seeds
-//! that were looked at). How much is kept in memory at most is not here: such limits (`MOST_...`) stand
-//! beside what they limit.
+//! Choices are validated by scores on captures of Linux with the kernel's own events as truth (the example
+//! `kernel_captures` of `ackclock-drive`; docs/captures.md has the scores and the seeds that were inspected).
+//! Limits on memory (`MOST_...`) are not here but beside what they limit.
 
 use std::ops::Range;
 
@@ -69,15 +68,15 @@ const fn us(n: u64) -> Duration {
 thresholds! {
     /// Sizes and counts of segments.
     Segments {
-        /// Segment size where the capture has no handshake, bytes. Chosen, because no packet of a link of
-        /// 1500 bytes carries more (40 bytes of headers).
+        /// Segment size in bytes if the capture has no handshake. Chosen, because no packet of a link of 1500
+        /// bytes carries more (40 bytes of headers).
         usual_mss: u32 = 1460,
-        /// Segment size where a SYN has no option for it (RFC 9293 §3.7.1).
+        /// Segment size if a SYN has no option for it (RFC 9293 §3.7.1).
         mss_without_option: u32 = 536,
-        /// Duplicate acks that make a loss (RFC 5681 §3.2); so many segments' worth of SACK do too (RFC 6675
-        /// §4, IsLost).
+        /// Duplicate acks that indicate a loss (RFC 5681 §3.2); as many segments' worth of SACKed bytes do
+        /// too (RFC 6675 §4, IsLost).
         dup_thresh: u32 = 3,
-        /// Linux backs off linearly, where it is told to, while fewer segments than this are outstanding
+        /// Linux backs off linearly, if so configured, while fewer segments than this are outstanding
         /// (`tcp_stream_is_thin`).
         thin: u32 = 4,
     }
@@ -90,22 +89,22 @@ thresholds! {
         /// The shortest timeout, in round trips. Chosen, because no timeout is shorter than a round trip, and
         /// round-trip times vary.
         shortest_rtts: f64 = 0.9,
-        /// What a kernel's timeout is not much shorter than. Linux has 200 ms at least (`TCP_RTO_MIN`);
+        /// The lower bound of a kernel's timeout, roughly. Linux has 200 ms at least (`TCP_RTO_MIN`);
         /// measured at the capture, with delays that vary, a little less.
         usual: Duration = ms(180),
-        /// While SACKs arrive, a timer within this many round trips is RACK's: its timer runs for a quarter
-        /// of one after a round trip at the latest (RFC 8985 §6.2), and kernels have ticks.
+        /// While SACKs arrive, a timer within this many round trips is RACK's: it runs for at most a quarter
+        /// of a round trip after one (RFC 8985 §6.2), and kernels have ticks.
         rack_rtts: f64 = 1.3,
-        /// While SACKs arrive, the part of Linux's timeout before which nothing is taken for it. Chosen,
+        /// While SACKs arrive, the part of Linux's timeout before which nothing counts as a timeout. Chosen,
         /// because its round-trip times are known only roughly.
         part_of_linux: f64 = 0.85,
-        /// After its probe Linux's timer goes on from when the oldest segment was last sent; the part of it
-        /// before which nothing is taken for that. Chosen, as `Backoff::earliest`.
+        /// After its probe, Linux's timer runs from when the oldest segment was last sent; the part of it
+        /// before which nothing counts as its expiry. Chosen, as `Backoff::earliest`.
         part_after_probe: f64 = 0.92,
-        /// What Linux's timeout is longer than the smoothed round-trip time at the least, less a tick or two:
-        /// 200 ms (`TCP_RTO_MIN`).
+        /// By how much Linux's timeout exceeds the smoothed round-trip time at least, less a tick or two: 200
+        /// ms (`TCP_RTO_MIN`).
         linux_margin: Duration = ms(190),
-        /// Round-trip time where none was measured. Chosen, because it is typical of wide-area paths.
+        /// Round-trip time if none was measured. Chosen, because it is typical of wide-area paths.
         unknown_rtt: Duration = ms(100),
         /// A wait shorter than this part of the shortest certain timeout cannot be one: the timer was set
         /// before. Chosen, because waits vary by less.
@@ -114,23 +113,23 @@ thresholds! {
 
     /// How soon a sender reacts to an ack.
     Reaction {
-        /// A machine that is not idle needs this long. Chosen, because it is above the scheduling delays of a
+        /// How long a busy machine takes to react. Chosen, because it is above the scheduling delays of a
         /// busy Linux machine.
         busy: Duration = ms(3),
-        /// RACK waits a quarter of the round-trip time besides (RFC 8985 §6.2).
+        /// RACK waits a quarter of the round-trip time in addition (RFC 8985 §6.2).
         rack_part: u64 = 4,
-        /// At the latest it reacts within half a round trip. Chosen, because later its next ack may be the
-        /// one that counts.
+        /// A sender reacts within half a round trip at the latest. Chosen, because later its next ack may be
+        /// the one that counts.
         latest_part: u64 = 2,
-        /// A sender that is not busy. Chosen, because it is far above the time that a kernel takes for an
-        /// ack.
+        /// How long an idle sender takes to react. Chosen, because it is far above the time that a kernel
+        /// takes for an ack.
         at_once: Duration = us(500),
-        /// A paced sender waits for its next place: a part of the round-trip time. Chosen, because a window
-        /// of ten segments and more is spread over one.
+        /// A paced sender waits for the departure time of its next segment: a part of the round-trip time.
+        /// Chosen, because a window of ten segments and more is spread over one.
         paced_part: u64 = 16,
-        /// A SYN-ACK answers a SYN within this many times the first answer. Chosen, because answers vary.
+        /// A SYN-ACK follows a SYN within this many times the first such delay. Chosen, because delays vary.
         syn_ack_factor: f64 = 1.5,
-        /// And this much later. Chosen, because machines may be busy.
+        /// And by this much later. Chosen, because machines may be busy.
         syn_ack_margin: Duration = ms(20),
     }
 
@@ -138,10 +137,10 @@ thresholds! {
     Probe {
         /// No tail loss probe is sent sooner: timers have ticks (of 4 ms at 250 Hz).
         soonest: Duration = ms(4),
-        /// After so many smoothed round trips a probe may be due: 2 (RFC 8985 §7.2), less what the smoothed
-        /// time measured here may be longer than the sender's.
+        /// Smoothed round trips after which a probe may be due: 2 (RFC 8985 §7.2), less the amount by which
+        /// the smoothed time measured here may exceed the sender's.
         rtts: f64 = 1.8,
-        /// What a sender allows a single segment's ack to be delayed (RFC 8985 §7.2, WCDelAckT).
+        /// The delay that a sender allows for a single segment's ack (RFC 8985 §7.2, WCDelAckT).
         delayed_ack: Duration = ms(200),
         /// The shortest silence before a keepalive. Chosen, because their intervals are set in seconds (RFC
         /// 9293 §3.8.4 asks for two hours).
@@ -150,14 +149,15 @@ thresholds! {
 
     /// Which of two packets was sent first.
     Order {
-        /// Identifications farther apart tell no order. Chosen, because no path reorders by so many packets.
+        /// Identifications farther apart show no order. Chosen, because no path reorders by so many packets.
         ids: u16 = 4096,
-        /// What fills a hole within half a round trip is late, not retransmitted: no ack can have told of it.
+        /// What fills a hole within half a round trip is late, not retransmitted: no ack can have reported
+        /// it.
         late_part: u64 = 2,
         /// The same before any round-trip time is known. Chosen, because few paths are shorter.
         late: Duration = ms(3),
         /// Without timestamps and identifications, what repeats a segment within this part of the round-trip
-        /// time is a copy that the network made. Chosen, because no ack can have called for it.
+        /// time is a copy that the network made. Chosen, because no ack can have triggered it.
         duplicate_part: f64 = 0.3,
         /// The same before any round-trip time is known. Chosen, because few paths are shorter.
         duplicate: Duration = ms(1),
@@ -171,32 +171,33 @@ thresholds! {
         /// A copy that its sender sends on purpose follows within this time. Chosen, because it is less than
         /// any timer: Linux's shortest wait for a probe is two ticks.
         on_purpose: Duration = ms(1),
-        /// And within this part of the round-trip time, so that no ack can have called for it.
+        /// And within this part of the round-trip time, so that no ack can have triggered it.
         on_purpose_part: u64 = 2,
         /// By its sender's timestamps it follows within so many ticks. Chosen, because the capture's machine
         /// may have been busy.
         on_purpose_ticks: u64 = 2,
-        /// A capture that doubles packets shows the second one within this time. Chosen, because a packet may
-        /// wait between two devices of a machine.
+        /// A capture that holds packets twice has the second one within this time. Chosen, because a packet
+        /// may wait between two devices of a machine.
         doubled: Duration = ms(20),
-        /// The same while it is not known to double them. Chosen, because acks in a burst look the same too.
+        /// The same while it is not known to hold them twice. Chosen, because acks in a burst look the same
+        /// too.
         perhaps_doubled: Duration = us(200),
-        /// So many segments in a row that come twice show that the capture doubles them. Chosen, because some
-        /// senders do so on purpose, but not with their SYN.
+        /// This many segments in a row that come twice show that the capture holds packets twice. Chosen,
+        /// because some senders do so on purpose, but not with their SYN.
         in_a_row: u32 = 3,
-        /// More copies than one packet in so many are made by the capture. Chosen, because a capture doubles
-        /// most packets, a network a few.
+        /// If more than one packet in this many is a copy, the capture made them. Chosen, because a capture
+        /// doubles most packets, a network only a few.
         capture_part: u64 = 5,
     }
 
-    /// Which copy an ack answers, by its time.
+    /// Which copy an ack is for, by its time.
     Acked {
         /// With fewer samples the path may be shorter by any amount than the shortest of them: the ack of the
         /// first may have been lost.
         few_samples: u64 = 3,
-        /// With so many the shortest one is near the path's. Chosen, because queues empty now and then.
+        /// With this many, the shortest is near that of the path. Chosen, because queues empty now and then.
         enough_samples: u64 = 8,
-        /// Parts of the shortest round trip within which an ack is an earlier copy's, surely and beyond
+        /// Parts of the shortest round trip within which an ack is an earlier copy's, probably and beyond
         /// doubt, with few samples. Chosen, because the shortest of few may be far above the path's.
         sooner_with_few: (f64, f64) = (0.6, 0.3),
         /// The same with enough of them. Chosen, because packets differ in size.
@@ -204,64 +205,63 @@ thresholds! {
         /// A copy's own ack takes this part of the shortest round trip at the least. Chosen, because packets
         /// differ in size.
         own_ack_part: f64 = 0.8,
-        /// And this many smoothed ones at the most, short of more delay than usual. Chosen, because
-        /// round-trip times vary.
+        /// And this many smoothed ones at most, without unusual delay. Chosen, because round-trip times vary.
         own_ack_rtts: f64 = 1.25,
         /// Round trips may deviate by four times their deviation (RFC 6298 §2.3).
         deviations: u64 = 4,
-        /// Clocks are off by so many ticks: one at either end.
+        /// Clocks are off by up to this many ticks: one at either end.
         clock_ticks: u64 = 2,
-        /// And by this much besides. Chosen, because both machines may be busy.
+        /// And by this much in addition. Chosen, because both machines may be busy.
         clock: Duration = ms(1),
-        /// What a receiver holds the ack of a single segment back for: Linux 40 ms (`TCP_DELACK_MIN`), and a
-        /// tick or two.
+        /// How long a receiver delays the ack of a single segment: Linux 40 ms (`TCP_DELACK_MIN`), and a tick
+        /// or two.
         delayed_ack: Duration = ms(50),
     }
 
-    /// When a verdict on an expiry stays open, or is turned.
+    /// When a verdict on an expiry stays uncertain, or is changed.
     Doubt {
         /// The ack of a network's copy follows that of the original within this time. Chosen, because copies
         /// travel one behind the other.
         copy_behind: Duration = ms(2),
-        /// Of what was sent upon an ack, nothing is heard within half a round trip.
+        /// What is sent in response to an ack is not acknowledged within half a round trip.
         soon_part: u64 = 2,
         /// Nor, with an unchanged window, within this part of one. Chosen, because packets differ in size.
         young_part: f64 = 0.8,
-        /// An ack seen this many ways to the sender and back before had not arrived when its timer fired.
-        /// Chosen, because that way varies.
+        /// An ack captured less than this many round trips between capture and sender before had not reached
+        /// the sender when its timer fired. Chosen, because that way varies.
         under_way: f64 = 1.5,
-        /// A SYN was answered in time from this part of the shortest round trip on.
+        /// The reply to a SYN is in time from this part of the shortest round trip on.
         syn_part: u64 = 2,
-        /// Until this many of them. Chosen, because round trips vary.
+        /// Up to this many of them. Chosen, because round trips vary.
         syn_rtts: f64 = 1.25,
         /// And this much more. Chosen, because machines may be busy.
         syn_margin: Duration = ms(5),
     }
 
-    /// Whether a wait is twice the one before, or what it should be.
+    /// Whether a wait is twice the one before, or fits the one that is due.
     Backoff {
-        /// A wait so many times the one before has doubled (RFC 6298 §5.5). Chosen, because ticks and busy
+        /// A wait this many times the one before has doubled (RFC 6298 §5.5). Chosen, because ticks and busy
         /// machines change waits by less than a quarter.
         doubled: Range<f64> = 1.6..2.5,
-        /// So many times: it has stayed the same.
+        /// This many times: it has stayed the same.
         same: Range<f64> = 0.8..1.3,
         /// As `doubled`, of two waits of which the first may have been a probe's.
         doubled_after_probe: Range<f64> = 1.6..2.6,
         /// As `same`, of these.
         same_after_probe: Range<f64> = 0.8..1.35,
-        /// A wait is what it should be from this part of it on: a clock that is not the sender's own is a
-        /// little off. Chosen.
+        /// A wait fits from this part of the one due on: a clock other than the sender's is a little off.
+        /// Chosen.
         earliest: f64 = 0.92,
-        /// Up to so many times: ticks and a busy machine make it longer. Chosen.
+        /// Up to this many times it: ticks and a busy machine make it longer. Chosen.
         latest: f64 = 1.12,
-        /// And so many ticks. Chosen, for the same reason.
+        /// Plus this many ticks. Chosen, for the same reason.
         late_ticks: u64 = 3,
         /// The longest tick of a kernel's timer (100 Hz is no longer in use; 250 Hz is).
         tick: Duration = ms(4),
-        /// A probe came when it was due from this part of its wait on. Chosen, because the wait that a sender
-        /// has is known less exactly where it is not Linux.
+        /// A probe was on time from this part of its wait on. Chosen, because the wait is known less exactly
+        /// for senders other than Linux.
         probe_earliest: f64 = 0.8,
-        /// Up to so many times. Chosen likewise.
+        /// Up to this many times it. Chosen for the same reason.
         probe_latest: f64 = 1.35,
         /// A timeout no longer than this many of the probe's waits is about the same. Chosen, because waits
         /// vary by less.
@@ -275,44 +275,47 @@ thresholds! {
         /// Parts of the shortest and the longest wait between which a sum of waits lies. Chosen, because
         /// clocks are a little off.
         waits: (f64, f64) = (0.95, 1.05),
-        /// What is added to the longest. Chosen, because machines may be busy.
+        /// A margin added to the longest. Chosen, because machines may be busy.
         margin: Duration = ms(20),
-        /// A silence shorter than this part of the one before shows that that one held idle time.
+        /// A silence shorter than this part of the previous one shows that the previous one included idle
+        /// time.
         shorter: f64 = 0.8,
-        /// Copies sent in one silence of which the count tells whether the first was a probe. Chosen, because
+        /// Numbers of copies sent in one silence that show whether the first was a probe. Chosen, because
         /// with more of them the sums overlap.
         counted: Range<u32> = 2..5,
-        /// Packets that tell whether their sender counts those of other connections too. Chosen, because
-        /// fewer may all have been lost.
+        /// Packets needed to decide whether their sender numbers those of other connections too. Chosen,
+        /// because fewer may all have been lost.
         few_steps: u32 = 8,
-        /// Numbers left out between two packets, on average, up to which they are losses, as a fraction.
-        /// Measured: of hosts that count all packets together two to five lie between, of a path that loses
-        /// three in ten fewer than one.
+        /// Average of the numbers skipped between two packets up to which they are losses, as a fraction.
+        /// Measured: with hosts that number all packets together two to five are skipped, on a path that
+        /// loses three in ten fewer than one.
         left_out: (u32, u32) = (3, 2),
-        /// Numbers left out in a row that losses explain. Chosen, because no window is larger by far.
+        /// Numbers skipped in a row that losses explain. Chosen, because no window is larger by far.
         lost_in_a_row: u16 = 2000,
-        /// Numbers left out at once that count: a whole window that is lost is no sign of another connection.
+        /// Numbers skipped at once that count at most: the loss of a whole window is no sign of another
+        /// connection.
         left_out_at_once: u32 = 8,
     }
 
     /// A peer's clock by its timestamps (RFC 7323).
     Clock {
-        /// Time after which two timestamps tell the tick. Chosen, because that is the longest tick in use.
+        /// Time after which two timestamps determine the tick. Chosen, because that is the longest tick in
+        /// use.
         long: Duration = ms(500),
-        /// Two looks that find a tick so many times longer exclude the one in use. Chosen, because no delay
-        /// makes that of a tick twice.
+        /// Two estimates of a tick this many times longer exclude the current one. Chosen, because no delay
+        /// has that effect twice.
         much: u64 = 50,
     }
 
-    /// From where a direction was seen.
+    /// Where a direction was captured.
     Views {
         /// Nearer to the receiver where less than this share of the round trip lies behind the capture.
         receiver_share: f64 = 0.5,
-        /// Least probability with which independent losses explain several in a row: one in twenty. Chosen,
-        /// as the usual level of tests.
+        /// The least probability with which independent losses explain several in a row: one in twenty.
+        /// Chosen as the usual significance level.
         by_chance: f64 = 0.05,
-        /// What was sent less than this part of a round trip before an ack cannot have called it forth.
-        /// Chosen, because packets differ in size.
-        called_forth_part: f64 = 0.6,
+        /// What was sent less than this part of a round trip before an ack cannot have elicited it. Chosen,
+        /// because packets differ in size.
+        own_ack_part: f64 = 0.6,
     }
 }

@@ -1,28 +1,28 @@
-//! What is asked of an analysis.
+//! The options of an analysis.
 
 use std::sync::Arc;
 
 use ackclock_policy::Timing;
 
-use crate::what_if::Asked;
+use crate::what_if::WhatIfRequest;
 
-/// What of a capture is looked at, and how closely.
+/// What an analysis keeps and computes.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Keep a sample of round-trip time and flight for every ack that gives one.
     pub samples: bool,
-    /// Timers to be put in the place of the sender's.
+    /// Timers to simulate in place of the senders'.
     pub what_if: Arc<[Timing]>,
 }
 
-/// The same for each direction.
+/// The options of each direction.
 pub(crate) struct Wanted {
     pub samples: bool,
-    pub asked: Option<Arc<Asked>>,
+    pub what_if: Option<Arc<WhatIfRequest>>,
 }
 
 impl Wanted {
     pub(crate) fn new(options: Options) -> Self {
-        Self { samples: options.samples, asked: Asked::new(options.what_if) }
+        Self { samples: options.samples, what_if: WhatIfRequest::new(options.what_if) }
     }
 }

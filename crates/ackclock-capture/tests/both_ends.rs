@@ -1,26 +1,28 @@
 //! Captures of one transfer at both of its ends, with the identifications that Linux gives its packets
-//! (`fixtures/README.md`): what is told at either end, against what the sender's kernel counted and against
-//! what came as far as the receiver.
+//! (`fixtures/README.md`): the results at either end, checked against what the sender's kernel counted and
+//! against what reached the receiver.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use ackclock_capture::read::{Packets, open};
-use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen, Standing, TimeoutByRule, View};
+use ackclock_capture::{
+    Analysis, CapturedSegment, Cause, Direction, Options, Report, Standing, TimeoutByRule, View,
+};
 use ackclock_units::{Duration, Instant, SeqNumber};
 
-fn segments(name: &str) -> Vec<Seen> {
+fn segments(name: &str) -> Vec<CapturedSegment> {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("kernel-{name}.pcap.gz"));
     let mut packets = Packets::new(open(&path).unwrap()).unwrap();
     let mut seen = Vec::new();
     while let Some(p) = packets.next_packet().unwrap() {
-        seen.extend(Seen::in_packet(&p));
+        seen.extend(CapturedSegment::in_packet(&p));
     }
     seen
 }
 
-fn analysed(seen: &[Seen]) -> Report {
+fn analysed(seen: &[CapturedSegment]) -> Report {
     let mut analysis = Analysis::new(Options::default());
     seen.iter().for_each(|s| analysis.packet(s.at, Ok(*s)));
     analysis.finish()
@@ -32,16 +34,15 @@ const EXPIRIES: [u64; 13] = [1216, 1888, 2468, 3616, 4512, 5120, 6944, 7724, 832
 const SLACK: Duration = Duration::from_millis(75);
 
 /// The direction of the data.
-fn data(seen: &[Seen]) -> Direction {
+fn data(seen: &[CapturedSegment]) -> Direction {
     let mut report = analysed(seen);
     assert_eq!(report.connections.len(), 1);
     let [client, _] = report.connections.remove(0).directions;
     client
 }
 
-/// Identification, first number and payload of what `sent` has sent again, and the packets that each of them
-/// is on the wire.
-fn sent_again(sent: &[Seen]) -> Vec<(u16, SeqNumber, u32)> {
+/// Identification, first sequence number and payload of the packets that `sent` has retransmitted.
+fn retransmitted(sent: &[CapturedSegment]) -> Vec<(u16, SeqNumber, u32)> {
     let d = data(sent);
     let at: HashSet<Instant> = d.retransmissions.iter().filter(|r| r.packets > 0).map(|r| r.at).collect();
     sent.iter()
@@ -51,17 +52,18 @@ fn sent_again(sent: &[Seen]) -> Vec<(u16, SeqNumber, u32)> {
 }
 
 #[test]
-fn what_the_senders_kernel_sent_again_is_told_at_both_ends() {
+fn retransmissions_of_the_senders_kernel_are_found_at_both_ends() {
     // `RetransSegs` of the sender, and whether its device did segmentation offload.
     for (name, counted, offload) in [("both-ends", 17, false), ("both-ends-offload", 137, true)] {
         let (sent, got) = (segments(&format!("{name}-sender")), segments(&format!("{name}-receiver")));
-        let numbered = |seen: &[Seen]| seen.iter().filter(|s| s.id != 0).count() * 10 > seen.len() * 9;
+        let numbered =
+            |seen: &[CapturedSegment]| seen.iter().filter(|s| s.id != 0).count() * 10 > seen.len() * 9;
         assert!(numbered(&sent) && numbered(&got), "{name}");
         let (at_sender, at_receiver) = (data(&sent), data(&got));
         assert_eq!((at_sender.retransmitted_packets, at_sender.view), (counted, View::Sender), "{name}");
         assert_eq!(at_sender.super_segments > 0, offload, "{name}");
         let came: HashSet<_> = got.iter().map(|s| (s.id, s.segment.seq, s.segment.len)).collect();
-        let arrived: u64 = sent_again(&sent)
+        let arrived: u64 = retransmitted(&sent)
             .iter()
             .filter(|s| came.contains(s))
             .map(|s| u64::from(s.2.div_ceil(1448)))
@@ -73,24 +75,25 @@ fn what_the_senders_kernel_sent_again_is_told_at_both_ends() {
             "{name}"
         );
         assert_eq!((at_receiver.network_duplicates, at_receiver.missing_bytes), (0, 0), "{name}");
-        // Whichever end, the same losses.
+        // Both ends show the same losses.
         assert!(at_receiver.p().unwrap() > 0.0 || at_receiver.non_ca_events > 0, "{name}");
     }
 }
 
 #[test]
-fn what_is_told_does_not_hang_on_identifications() {
+fn results_do_not_depend_on_identifications() {
     for (name, ends) in [("both-ends", ["sender", "receiver"]), ("both-ends-offload", ["sender", "receiver"])]
     {
         for end in ends {
             let seen = segments(&format!("{name}-{end}"));
             let count = |id: fn(u16) -> u16| {
-                let d = data(&seen.iter().map(|s| Seen { id: id(s.id), ..*s }).collect::<Vec<_>>());
+                let d =
+                    data(&seen.iter().map(|s| CapturedSegment { id: id(s.id), ..*s }).collect::<Vec<_>>());
                 (d.retransmitted_packets, d.network_duplicates, d.reordered)
             };
             let (all, known) = (count(|_| 0), count(|id| id));
             assert_eq!(known, all, "{name} {end}: none");
-            // RFC 6864 §4.1: any value will do where packets cannot be fragmented.
+            // RFC 6864 §4.1: any value is allowed if packets cannot be fragmented.
             assert_eq!(count(|_| 0x4000), all, "{name} {end}: all the same");
             assert_eq!(
                 count(|id| id.wrapping_mul(40_503).rotate_left(7) | 1),
@@ -103,7 +106,7 @@ fn what_is_told_does_not_hang_on_identifications() {
 
 #[test]
 fn an_original_behind_its_copy_is_late_and_no_copy() {
-    // The first repair and what overtook its original, which comes 5 ms behind it after all.
+    // The first retransmission and what overtook its original, which arrives 5 ms after it.
     let mut seen = segments("both-ends-receiver");
     let before = data(&seen);
     let repair = before.retransmissions.iter().find(|r| !r.original_seen).unwrap();
@@ -115,8 +118,11 @@ fn an_original_behind_its_copy_is_late_and_no_copy() {
             .position(|s| s.src == seen[place].src && s.segment.seq == seen[place].segment.end())
             .unwrap()
         - 1;
-    let mut original =
-        Seen { id: seen[next].id - 1, at: seen[place].at + Duration::from_micros(300), ..seen[place] };
+    let mut original = CapturedSegment {
+        id: seen[next].id - 1,
+        at: seen[place].at + Duration::from_micros(300),
+        ..seen[place]
+    };
     original.segment.options.timestamps = seen[next].segment.options.timestamps;
     seen.insert(place + 1, original);
     seen.sort_by_key(|s| s.at);
@@ -133,13 +139,13 @@ fn a_packet_may_fill_two_holes() {
     seen.retain(|s| s.segment.options.sack.as_slice().is_empty());
     let first = seen.iter().position(|s| s.segment.len == 1448).unwrap();
     let (client, start) = (seen[first].src, seen[first].segment.seq);
-    let data_at = |n: u32| Seen {
+    let data_at = |n: u32| CapturedSegment {
         at: Instant::from_nanos(seen[first].at.as_nanos() + u64::from(n) * 1000),
         ..seen[first]
     };
-    // Of five segments the second and the fourth are lost; both come with the third between them in one frame
-    // of the device.
-    let mut made: Vec<Seen> = seen[..first].to_vec();
+    // Of five segments the second and the fourth are lost; both arrive with the third between them in one
+    // frame.
+    let mut made: Vec<CapturedSegment> = seen[..first].to_vec();
     for n in [0, 2, 4] {
         let mut s = data_at(n);
         (s.segment.seq, s.id) = (start + n * 1448, s.id + n as u16);
@@ -156,10 +162,10 @@ fn a_packet_may_fill_two_holes() {
 }
 
 #[test]
-fn an_answer_to_a_syn_out_of_an_earlier_connection_belongs_to_that() {
+fn a_reply_to_a_syn_from_an_earlier_connection_belongs_to_that_one() {
     // The client has forgotten a connection that its server has not, and opens one from the same port: Linux
-    // answers with an ack of the earlier one, which the client resets (RFC 5961 §4.2), and its SYN is sent
-    // again. `RetransSegs` are 1 and 0.
+    // replies with an ack of the earlier one, which the client resets (RFC 5961 §4.2), and the SYN is
+    // retransmitted. `RetransSegs` are 1 and 0.
     let seen = segments("challenge");
     let report = analysed(&seen);
     let [_, c] = &report.connections[..] else { panic!("{report:?}") };
@@ -171,20 +177,20 @@ fn an_answer_to_a_syn_out_of_an_earlier_connection_belongs_to_that() {
     assert_eq!((server.retransmitted_packets, server.missing_bytes, server.unique_bytes), (0, 0, 3000));
     assert_eq!((c.standing, client.unique_bytes), (Standing::Closed, 3000));
     assert!(client.timeouts[0].rto < c.end.since(c.start));
-    // Cut off before the end, it is open: the reset was for the earlier one.
+    // Cut off before the end, the connection is open: the reset was for the earlier one.
     let cut = analysed(&seen[..seen.len() - 6]);
     assert_eq!(cut.connections[1].standing, Standing::Open);
 }
 
 #[test]
-fn near_the_receiver_silences_count_and_what_is_sent_again_does_not() {
-    // Single segments, each in answer to the one before: lost, they come again looking new.
+fn near_the_receiver_silences_count_and_retransmissions_do_not() {
+    // Single segments, each in reply to the one before: if one is lost, its retransmission looks new.
     let seen = segments("timeouts-at-the-receiver");
     let d = data(&seen);
     assert_eq!(d.view, View::Receiver);
     let counted: Vec<_> = d.counted().collect();
     assert!(counted.iter().all(|t| t.rule == "gap-and-content") && counted.len() == d.gaps.len());
-    // To within half a round trip and what the emulator waited for the processor.
+    // To within half a round trip and the scheduling delays of the emulator.
     let holds = |t: &TimeoutByRule, ms: u64| {
         let expired = seen[0].at + Duration::from_millis(ms);
         t.at.saturating_sub(t.rto + SLACK) <= expired && expired <= t.at + SLACK
@@ -192,7 +198,7 @@ fn near_the_receiver_silences_count_and_what_is_sent_again_does_not() {
     assert!(EXPIRIES.iter().all(|ms| counted.iter().any(|t| holds(t, *ms))), "{counted:?}");
     let right = counted.iter().filter(|t| EXPIRIES.iter().any(|ms| holds(t, *ms))).count();
     assert_eq!((right, counted.len()), (6, 8), "two were probes: {counted:?}");
-    assert!(d.timeouts_by_rule().count() > counted.len(), "the other rules are told beside it");
+    assert!(d.timeouts_by_rule().count() > counted.len(), "the other rules are reported too");
     let row = &analysed(&seen).tables("", |_| true).directions[0];
     assert_eq!((row.timeouts as usize, row.stalled), (counted.len(), d.stalled()));
     assert_eq!((row.rounds, row.timeout_time), (counted.iter().map(|t| t.round).max().unwrap(), d.stalled()));

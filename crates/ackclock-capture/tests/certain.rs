@@ -1,13 +1,13 @@
-//! What a capture decides of a timeout, and what it leaves open: segments put down one by one, as Linux sends
-//! them.
+//! What a capture shows about a timeout, and what stays uncertain: segments written one by one, as Linux
+//! sends them.
 
-use ackclock_capture::{Analysis, Cause, Direction, Options, Seen, Timeout, View};
+use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options, Timeout, View};
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, SackBlocks, Segment, Timestamps};
 
 /// A connection of a client that sends, captured at it; the path and back takes 40 ms. Times are ms.
 struct Talk {
-    seen: Vec<Seen>,
+    seen: Vec<CapturedSegment>,
     timestamps: bool,
     id: u16,
 }
@@ -42,7 +42,7 @@ impl Talk {
         opening(0, 0, FIRST - 1, 0, Flags::SYN);
         opening(40, 1, THEIRS - 1, FIRST, Flags::SYN | Flags::ACK);
         talk.put(40, 0, Segment { seq: SeqNumber(FIRST), ..answer(THEIRS, &[]) }, 40);
-        // Samples that tell the path from a chance: as long as the handshake's.
+        // Enough samples for certainty, all as long as the handshake's.
         for n in 0..8 {
             let at = 50 + 50 * n;
             talk = talk.sent(at, FIRST + 100 * n as u32, 100).acked(
@@ -66,7 +66,7 @@ impl Talk {
         let ends =
             [40_000, 80].map(|port| std::net::SocketAddr::from(([10, 0, 0, 1 + u8::from(port == 80)], port)));
         let at = Instant::from_nanos(at * 1_000_000 + self.seen.len() as u64);
-        self.seen.push(Seen {
+        self.seen.push(CapturedSegment {
             at,
             src: ends[side],
             dst: ends[1 - side],
@@ -91,14 +91,14 @@ impl Talk {
         self
     }
 
-    /// The server's ack comes by, which echoes what the client sent at `echo`.
+    /// The server's ack is captured, which echoes what the client sent at `echo`.
     fn acked(mut self, at: u64, ack: u32, echo: u64, sack: &[(u32, u32)]) -> Self {
         self.put(at, 1, answer(ack, sack), echo);
         self
     }
 
-    /// The same, held up on its way since the server sent it: `since` is when it would have come by.
-    fn held_up(mut self, at: u64, since: u64, ack: u32, echo: u64, sack: &[(u32, u32)]) -> Self {
+    /// The same, delayed on its way: `since` is when it would have been captured otherwise.
+    fn delayed(mut self, at: u64, since: u64, ack: u32, echo: u64, sack: &[(u32, u32)]) -> Self {
         self.put(since, 1, answer(ack, sack), echo);
         let late = self.seen.len() as u64;
         self.seen.last_mut().unwrap().at = Instant::from_nanos(at * 1_000_000 + late);
@@ -114,7 +114,7 @@ impl Talk {
         client
     }
 
-    /// A segment that is lost, and sent again after each of these waits.
+    /// A segment that is lost, and retransmitted after each of these waits.
     fn lost(mut self, seq: u32, at: u64, waits: &[u64]) -> Self {
         self = self.sent(at, seq, 100);
         let mut now = at;
@@ -187,7 +187,7 @@ fn after_the_same_time_it_may_be_a_timer_that_does_not_back_off() {
 }
 
 #[test]
-fn one_alone_tells_nothing() {
+fn a_single_one_is_not_certain() {
     let d = Talk::new(true, true).lost(NEXT, START, &[RTO]).analysed();
     assert!(
         rounds(&d).iter().all(|(_, certain)| !certain) && evidence(&d).contains("not certain"),
@@ -197,7 +197,7 @@ fn one_alone_tells_nothing() {
 }
 
 #[test]
-fn one_that_comes_when_only_a_probe_is_due_is_one() {
+fn one_that_comes_when_only_a_probe_is_due_is_a_probe() {
     // A round trip of 440 ms raises the deviation: the timeout is far longer than the wait for a probe.
     let d = Talk::new(true, true).sent(START, NEXT, 100).acked(START + 440, NEXT + 100, START, &[]);
     let (probe, start) = (90 * 2 + 200, START + 500);
@@ -207,8 +207,8 @@ fn one_that_comes_when_only_a_probe_is_due_is_one() {
 }
 
 #[test]
-fn no_probe_follows_one_that_was_not_answered() {
-    // An ack of just what the probe repeated does not end it: RFC 8985 §7.4 waits for more, or for a
+fn no_probe_follows_one_that_was_not_acknowledged() {
+    // An ack of exactly what the probe repeated does not end it: RFC 8985 §7.4 waits for more, or for a
     // duplicate.
     let at = START + RTO + 40;
     let d = Talk::new(true, true).lost(NEXT, START, &[RTO]).acked(at, NEXT + 100, START + RTO, &[]).lost(
@@ -226,9 +226,9 @@ fn no_probe_follows_one_that_was_not_answered() {
 }
 
 #[test]
-fn the_timer_of_rack_is_none() {
-    // The second of two arrives; a quarter of a round trip later the first is sent again, without waiting for
-    // a timeout.
+fn the_reordering_timer_of_rack_is_no_timeout() {
+    // The second of two arrives; a quarter of a round trip later the first is retransmitted, without waiting
+    // for a timeout.
     let d = Talk::new(true, true).sent(START, NEXT, 1448).sent(START, NEXT + 1448, 1448);
     let d = d
         .acked(START + 200, NEXT, START - 200, &[(NEXT + 1448, NEXT + 2896)])
@@ -238,9 +238,9 @@ fn the_timer_of_rack_is_none() {
 }
 
 #[test]
-fn what_lies_below_the_window_acknowledges_nothing() {
-    // The server sends 200 bytes, which the client acknowledges; it sends the first of them again, and has
-    // got the client's data meanwhile.
+fn a_segment_below_the_window_acknowledges_nothing() {
+    // The server sends 200 bytes, which the client acknowledges; it retransmits the first of them, and has
+    // received the client's data meanwhile.
     let data = |at, talk: &mut Talk, len, ack| talk.put(at, 1, Segment { len, ..answer(ack, &[]) }, 0);
     let mut talk = Talk::new(true, false);
     data(START, &mut talk, 200, NEXT);
@@ -260,8 +260,8 @@ fn what_lies_below_the_window_acknowledges_nothing() {
     assert!(evidence(&d).starts_with("the only segment outstanding"), "{}", evidence(&d));
 }
 
-/// Several segments are outstanding, so that no probe is at issue; the first is sent again when its timer has
-/// expired.
+/// Several segments are outstanding, so that it cannot be a probe; the first is retransmitted when its timer
+/// has expired.
 fn expired(sack: bool, timestamps: bool) -> (Talk, u64) {
     let talk = Talk::new(sack, timestamps).sent(START, NEXT, 1000).sent(START, NEXT + 1000, 1000);
     (talk.sent(START + RTO, NEXT, 1000), START + RTO)
@@ -281,18 +281,19 @@ fn an_ack_before_the_copy_can_have_arrived_is_the_originals() {
 }
 
 #[test]
-fn an_ack_that_echoes_the_copy_answers_it() {
+fn an_ack_that_echoes_the_copy_is_the_copys() {
     let (talk, at) = expired(true, true);
     assert_eq!(verdict(talk.acked(at + 40, NEXT + 1000, at, &[])), (Some(false), true));
 }
 
 #[test]
-fn a_duplicate_sack_in_the_first_ack_says_that_the_originals_was_lost() {
+fn a_duplicate_sack_in_the_first_ack_shows_that_the_originals_was_lost() {
     let (talk, at) = expired(true, true);
     assert_eq!(verdict(talk.acked(at + 40, NEXT + 2000, START, &[(NEXT, NEXT + 1000)])), (Some(false), true));
-    // Or held up: it comes after all, and by the server's clock it was sent before the copy can have arrived.
+    // Or delayed: it arrives after all, and by the server's clock it was sent before the copy can have
+    // arrived.
     let (talk, at) = expired(true, true);
-    let talk = talk.acked(at + 40, NEXT + 2000, START, &[(NEXT, NEXT + 1000)]).held_up(
+    let talk = talk.acked(at + 40, NEXT + 2000, START, &[(NEXT, NEXT + 1000)]).delayed(
         at + 41,
         START + 40,
         NEXT + 1000,
@@ -300,7 +301,7 @@ fn a_duplicate_sack_in_the_first_ack_says_that_the_originals_was_lost() {
         &[],
     );
     assert_eq!(verdict(talk), (Some(true), true));
-    // Without timestamps, what it acknowledges says so.
+    // Without timestamps, what it acknowledges shows that.
     let (talk, at) = expired(true, false);
     let talk =
         talk.acked(at + 40, NEXT + 2000, 0, &[(NEXT, NEXT + 1000)]).acked(at + 41, NEXT + 1000, 0, &[]);
@@ -313,7 +314,7 @@ fn a_duplicate_sack_behind_the_ack_of_the_copy_may_be_the_networks() {
     let talk =
         talk.acked(at + 40, NEXT + 1000, at, &[]).acked(at + 41, NEXT + 1000, at, &[(NEXT, NEXT + 1000)]);
     assert_eq!(verdict(talk), (Some(false), false));
-    // Where the copy was held up, the original was too, and came behind it.
+    // If the copy was delayed, so was the original, which arrived after it.
     let (talk, at) = expired(true, true);
     let talk =
         talk.acked(at + 100, NEXT + 1000, at, &[]).acked(at + 101, NEXT + 1000, at, &[(NEXT, NEXT + 1000)]);
@@ -333,12 +334,12 @@ fn an_early_echo_waits_for_a_duplicate_sack() {
 }
 
 #[test]
-fn without_timestamps_and_sack_an_ack_that_was_held_up_tells_nothing() {
+fn without_timestamps_and_sack_a_delayed_ack_is_not_certain() {
     let (talk, at) = expired(false, false);
     assert_eq!(verdict(talk.acked(at + 40, NEXT + 1000, 0, &[])), (Some(false), true));
     let (talk, at) = expired(false, false);
     assert_eq!(verdict(talk.acked(at + 160, NEXT + 1000, 0, &[])), (Some(false), false));
-    // Another one right behind it: both copies came together.
+    // Another one right after it: both copies arrived together.
     let (talk, at) = expired(false, false);
     assert_eq!(
         verdict(talk.acked(at + 40, NEXT + 1000, 0, &[]).acked(at + 41, NEXT + 1000, 0, &[])),
@@ -347,8 +348,8 @@ fn without_timestamps_and_sack_an_ack_that_was_held_up_tells_nothing() {
 }
 
 #[test]
-fn as_many_copies_as_are_answered_were_held_up() {
-    // An original and two copies; after all of them come two acks, of the copies, or three.
+fn as_many_copies_as_have_late_acks_were_delayed() {
+    // An original and two copies; after all of them arrive two acks, of the copies, or three.
     for (answers, spurious) in [(1, [false, false]), (2, [false, true]), (3, [true, true])] {
         let (talk, at) = expired(false, false);
         let mut talk = talk.sent(at + 2 * RTO, NEXT, 1000);
@@ -356,17 +357,17 @@ fn as_many_copies_as_are_answered_were_held_up() {
             talk = talk.acked(at + 2 * RTO + 160 + n, NEXT + 1000, 0, &[]);
         }
         let d = talk.analysed();
-        let told: Vec<_> = d.timeouts.iter().map(|t| (t.eifel_spurious, t.eifel_certain)).collect();
-        assert_eq!(told, spurious.map(|s| (Some(s), false)), "{answers} answers");
+        let found: Vec<_> = d.timeouts.iter().map(|t| (t.eifel_spurious, t.eifel_certain)).collect();
+        assert_eq!(found, spurious.map(|s| (Some(s), false)), "{answers} answers");
     }
 }
 
 #[test]
 fn without_sack_an_early_echo_of_the_first_alone_is_the_originals() {
-    // With the others behind it the ack says that the original had arrived, and its own ack was lost.
+    // If it covers later segments too, the ack shows that the original had arrived, and its own ack was lost.
     let (talk, at) = expired(false, true);
     assert_eq!(verdict(talk.acked(at + 40, NEXT + 2000, START, &[])), (Some(false), true));
-    // Of the first alone: what was sent right behind it had not arrived yet.
+    // It covers the first alone: what was sent right after it had not arrived yet.
     let (talk, at) = expired(false, true);
     assert_eq!(verdict(talk.acked(at + 40, NEXT + 1000, START, &[])), (Some(true), false));
 }
@@ -380,7 +381,7 @@ fn what_no_ack_covers_is_not_certain() {
 #[test]
 fn near_the_receiver_nothing_is_certain() {
     // The way to the server and back takes 1 ms from here, the one to the client 40: copies may be lost
-    // before they come by.
+    // before they reach the capture.
     let mut talk = Talk { seen: Vec::new(), timestamps: true, id: 7 };
     let of = |seq: u32, ack: u32, flags, len| Segment {
         seq: SeqNumber(seq),
@@ -409,8 +410,8 @@ fn causes(d: &Direction) -> Vec<Cause> {
 
 #[test]
 fn after_a_probe_the_timer_goes_on_from_the_oldest_segment() {
-    // Two segments are lost. The probe of the second comes two round trips after it, and the first one's time
-    // is up half a round trip later.
+    // Two segments are lost. The probe of the second comes two round trips after it, and the timer of the
+    // first expires half a round trip later.
     for timestamps in [true, false] {
         let d = Talk::new(true, timestamps)
             .sent(START, NEXT, 100)

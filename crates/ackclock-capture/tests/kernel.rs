@@ -1,5 +1,5 @@
-//! Captures of the Linux kernel's TCP at its sender, kept as files, with what the kernel itself counted
-//! meanwhile (`fixtures/README.md`).
+//! Captures of the Linux kernel's TCP at its sender, kept as files, with the kernel's own counters
+//! (`fixtures/README.md`).
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn analyse(name: &str) -> Report {
 }
 
 /// The data's direction, after checking it against `RetransSegs`, `TCPTimeouts` and `TCPLossProbes`: those
-/// that sent data again.
+/// that retransmitted data.
 fn counted(report: &Report, retransmitted: u64, timeouts: usize, probes: usize) -> &Direction {
     let [c] = &report.connections[..] else { panic!("{report:?}") };
     let d = &c.directions[0];
@@ -31,7 +31,7 @@ fn counted(report: &Report, retransmitted: u64, timeouts: usize, probes: usize) 
 
 #[test]
 fn a_dialogue_and_an_outage() {
-    // A probe, then three expiries that back off from some 200 ms and the round trip of 30 ms.
+    // A probe, then three expiries that back off from about 200 ms plus the round trip of 30 ms.
     let report = analyse("dialogue-and-an-outage");
     let d = counted(&report, 4, 3, 1);
     assert_eq!(
@@ -81,7 +81,7 @@ fn a_dialogue_with_loss_of_acks() {
 }
 
 #[test]
-fn a_syn_that_came_twice_has_two_answers() {
+fn a_syn_that_arrives_twice_has_two_replies() {
     // The path made a copy of the SYN; the server counts its second SYN-ACK among `RetransSegs`.
     let report = analyse("doubled-syn");
     let [c] = &report.connections[..] else { panic!("{report:?}") };
@@ -90,8 +90,8 @@ fn a_syn_that_came_twice_has_two_answers() {
 }
 
 #[test]
-fn frames_of_offload_are_so_many_packets() {
-    // SACK blocks in a frame are in each of its packets, and take room there.
+fn frames_of_offload_count_as_their_packets() {
+    // SACK blocks of a frame are in each of its packets, and leave less room there.
     let report = analyse("offload");
     let [c] = &report.connections[..] else { panic!("{report:?}") };
     let d = &c.directions[0];

@@ -1,9 +1,9 @@
-//! Waits that began before the capture did, or of which nothing is known: what is said of them is no longer
-//! than what the capture shows.
+//! Waits that began before the capture, or whose beginning is unknown: they are never reported as longer than
+//! the capture shows.
 
 use std::net::SocketAddr;
 
-use ackclock_capture::{Analysis, Cause, Connection, Options, Report, Seen, Standing};
+use ackclock_capture::{Analysis, CapturedSegment, Cause, Connection, Options, Report, Standing};
 use ackclock_policy::{Registry, Timing};
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Flags, Segment, Timestamps};
@@ -14,7 +14,7 @@ const FIN_ACK: Flags = Flags(Flags::FIN.0 | Flags::ACK.0);
 /// A packet: ms, whether its client sent it, flags, number, acknowledgment, payload.
 type Line = (u64, bool, Flags, u32, u32, u32);
 
-fn seen(line: &Line) -> Seen {
+fn seen(line: &Line) -> CapturedSegment {
     let (ms, from_client, flags, seq, ack, len) = *line;
     let (client, server) =
         (SocketAddr::from(([192, 0, 2, 1], 40_000)), SocketAddr::from(([192, 0, 2, 2], 80)));
@@ -27,7 +27,7 @@ fn seen(line: &Line) -> Seen {
         len,
         ..Segment::default()
     };
-    Seen {
+    CapturedSegment {
         at: Instant::from_nanos((1_000_000 + ms) * 1_000_000),
         src,
         dst,
@@ -38,16 +38,16 @@ fn seen(line: &Line) -> Seen {
     }
 }
 
-fn report(lines: &[Seen]) -> Report {
+fn report(lines: &[CapturedSegment]) -> Report {
     let what_if = Timing::all(&Registry::builtin()).into();
     let mut analysis = Analysis::new(Options { what_if, samples: true });
     lines.iter().for_each(|s| analysis.packet(s.at, Ok(*s)));
     analysis.finish()
 }
 
-/// The last connection, with every time in it held against how long it lasted.
+/// The last connection, after checking every time in it against its duration.
 fn taken(lines: &[Line]) -> Connection {
-    let lines: Vec<Seen> = lines.iter().map(seen).collect();
+    let lines: Vec<CapturedSegment> = lines.iter().map(seen).collect();
     let mut report = report(&lines);
     let tables = report.tables("", |_| true);
     let lasted = lines.last().unwrap().at.since(lines[0].at);
@@ -76,7 +76,7 @@ fn taken(lines: &[Line]) -> Connection {
     report.connections.pop().unwrap()
 }
 
-/// A request and its answer; `[client, server]` are the first numbers.
+/// A request and its response; `[client, server]` are the first numbers.
 fn talk(from: u64, [client, server]: [u32; 2]) -> Vec<Line> {
     vec![
         (from, true, Flags::ACK, client + 1, server + 1, 0),
@@ -90,9 +90,9 @@ fn talk(from: u64, [client, server]: [u32; 2]) -> Vec<Line> {
 }
 
 #[test]
-fn a_challenge_before_the_handshake_is_no_timeout_without_end() {
-    // RFC 5961 §4.2: the server answers the SYN with an ack of the connection that it still has there; the
-    // client resets that, and its SYN is sent again. The server's new numbers lie below those of the earlier
+fn a_challenge_before_the_handshake_is_no_endless_timeout() {
+    // RFC 5961 §4.2: the server replies to the SYN with an ack of the connection that it still has there; the
+    // client resets that, and retransmits its SYN. The server's new numbers lie below those of the earlier
     // connection, above them, or far away.
     let client = 1_000_000;
     for (old, new) in
@@ -153,9 +153,8 @@ fn the_same_on_ports_that_the_capture_shows_in_use_before() {
 }
 
 #[test]
-fn what_the_capture_does_not_show_the_beginning_of_waited_no_longer_than_it_shows() {
-    // The capture begins with acks; what is sent then lies below them, or is the answer to a SYN that came
-    // before.
+fn a_wait_that_began_before_the_capture_counts_from_its_start() {
+    // The capture begins with acks; what is sent then lies below them, or is the reply to an earlier SYN.
     let acks = |n: u64| (0..n).map(|i| (i * 400, true, Flags::ACK, 5000, 9000, 0)).collect::<Vec<Line>>();
     for n in [1, 2, 5] {
         for late in [
@@ -193,7 +192,7 @@ fn a_reset_of_the_connection_itself_is_one() {
 
 #[test]
 fn no_clock_makes_a_silence_longer_than_the_capture() {
-    // Near the data's receiver, from a sender whose clock ticks otherwise than any that is known, or leaps.
+    // Near the data's receiver, from a sender whose clock has an unknown tick, or leaps.
     for per_second in [3, 7, 33, 700, 100_000, 1 << 22] {
         let mut lines =
             vec![seen(&(0, true, Flags::SYN, 1000, 0, 0)), seen(&(1, false, SYN_ACK, 8000, 1001, 0))];

@@ -36,7 +36,7 @@ fn its_first_columns_are_those_of_simulated_segments() {
 }
 
 #[test]
-fn every_packet_is_listed_and_those_sent_again_have_their_kind() {
+fn every_packet_is_listed_and_retransmissions_have_their_kind() {
     for name in [
         "bulk-and-an-outage",
         "dialogue-and-an-outage",
@@ -54,9 +54,9 @@ fn every_packet_is_listed_and_those_sent_again_have_their_kind() {
             assert_eq!(own.iter().map(|r| u64::from(r.len)).sum::<u64>(), d.bytes, "{name}");
             let again: Vec<_> =
                 own.iter().filter(|r| r.again).map(|r| (r.time, r.seq, r.offset, r.kind)).collect();
-            let told: Vec<_> =
+            let found: Vec<_> =
                 d.retransmissions.iter().map(|r| (r.at, r.seq, r.offset, Some(r.cause.word()))).collect();
-            assert_eq!(again, told, "{name}");
+            assert_eq!(again, found, "{name}");
         }
     }
 }
@@ -98,7 +98,7 @@ fn windows_have_their_scale_applied_once_it_holds() {
 }
 
 #[test]
-fn there_are_no_more_than_wanted_and_the_rest_is_counted_and_said() {
+fn no_more_than_the_limit_are_listed_and_a_note_counts_the_rest() {
     let mut report = listed("heavy-loss", None, 100);
     assert_eq!(report.connections[0].packets_left_out, report.segments - 100);
     assert!(

@@ -1,5 +1,5 @@
-//! Every form of a capture file gives the same packets; every truncation and every damaged byte ends in
-//! packets and one sentence.
+//! Every form of a capture file gives the same packets; every truncation and every damaged byte yields
+//! packets and a one-sentence error.
 
 use std::io::{Cursor, Read, Write};
 
@@ -11,7 +11,7 @@ use ackclock_units::{Duration, Instant};
 /// A packet: time in ns, length on the wire, bytes kept.
 type Plain = (u64, u32, Vec<u8>);
 
-/// Packets as they are wanted.
+/// The expected packets.
 fn wanted() -> Vec<Plain> {
     (0..5_u8)
         .map(|i| {
@@ -134,7 +134,7 @@ fn every_form_gives_the_same_packets() {
         assert!(error.is_none(), "{name}: {error:?}");
         assert_eq!(got, wanted(), "{name}");
     }
-    // Two sections of different byte order behind each other are one file.
+    // Two sections of different byte order, one after the other, are one file.
     let (got, error) = read(&[pcapng(true, None), pcapng(false, Some(9))].concat());
     assert!(error.is_none());
     assert_eq!(got, [wanted(), wanted()].concat());
@@ -144,7 +144,7 @@ fn every_form_gives_the_same_packets() {
     );
 }
 
-/// A pipe that gives a byte at a time.
+/// A pipe that returns a byte at a time.
 struct Drip(Cursor<Vec<u8>>);
 
 impl Read for Drip {
@@ -165,7 +165,7 @@ fn compressed_files_and_slow_pipes_are_read() {
         both.extend(gz.finish().unwrap());
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         let mut zst = ruzstd::encoding::compress_to_vec(&file[..50], level);
-        // A frame to be skipped, of three bytes.
+        // A skippable frame of three bytes.
         zst.extend([0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
         zst.extend(ruzstd::encoding::compress_to_vec(&file[50..], level));
         for (how, bytes) in
@@ -203,10 +203,10 @@ fn everything_before_the_damage_is_read_and_one_line_says_where() {
                 }
                 Some(e) => panic!("{name} cut at {cut}: {e}"),
             }
-            let said = read(&file[..cut]).1.map(|e| e.to_string()).unwrap_or_default();
-            assert!(!said.contains('\n'));
+            let message = read(&file[..cut]).1.map(|e| e.to_string()).unwrap_or_default();
+            assert!(!message.contains('\n'));
         }
-        // Whatever byte is changed, it ends.
+        // Reading ends whichever byte is changed.
         for at in 0..file.len() {
             for with in [0x00, 0x7f, 0xff] {
                 let mut bad = file.clone();
@@ -229,7 +229,7 @@ fn an_endless_block_does_not_take_endless_memory() {
     file.extend(0xffff_fff0_u32.to_le_bytes());
     let mut packets = Packets::new(file.chain(std::io::repeat(0x11))).unwrap();
     let mut n = 0;
-    let said = loop {
+    let message = loop {
         match packets.next_packet() {
             Ok(Some(_)) => n += 1,
             Ok(None) => panic!("it never ends"),
@@ -237,6 +237,6 @@ fn an_endless_block_does_not_take_endless_memory() {
         }
     };
     assert_eq!(n, 5);
-    assert!(said.contains("not plausible") || said.contains("neither"), "{said}");
+    assert!(message.contains("not plausible") || message.contains("neither"), "{message}");
     assert!(packets.next_packet().unwrap().is_none(), "and then nothing more");
 }

@@ -1,5 +1,5 @@
-//! tcptrace on the captures that are kept as files: as many packets sent again as the analysis finds. Skipped
-//! where it is not installed.
+//! tcptrace on the captures that are kept as files: it finds as many retransmitted packets as the analysis.
+//! Skipped if it is not installed.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use std::process::Command;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Options};
 
-/// The captures, and which direction's sender they were made beside: the client's or the server's. One with
-/// offload is left out: tcptrace counts frames.
+/// The captures, and at which sender each was made: the client or the server. One with offload is left out:
+/// tcptrace counts frames.
 const CAPTURES: [(&str, usize); 7] = [
     ("both-ends-sender", 0),
     ("bulk-and-an-outage", 0),
@@ -20,12 +20,12 @@ const CAPTURES: [(&str, usize); 7] = [
     ("lost-tails", 0),
 ];
 
-/// What tcptrace calls retransmitted packets, from the client and from the server; missing where it is not
-/// installed.
+/// The number of packets that tcptrace counts as retransmitted, from the client and from the server; `None`
+/// if it is not installed.
 fn tcptrace(file: &Path) -> Option<[u64; 2]> {
     let done = Command::new("tcptrace").args(["-l", "-r", "-n"]).arg(file).output().ok()?;
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    let line = said.lines().find(|l| l.contains("rexmt data pkts:")).unwrap_or_else(|| panic!("{said}"));
+    let output = String::from_utf8_lossy(&done.stdout).into_owned();
+    let line = output.lines().find(|l| l.contains("rexmt data pkts:")).unwrap_or_else(|| panic!("{output}"));
     let counts: Vec<u64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
     Some(counts.try_into().unwrap_or_else(|_| panic!("{line}")))
 }
@@ -40,7 +40,7 @@ fn unpacked(capture: &Path, name: &str) -> PathBuf {
 }
 
 #[test]
-fn as_many_packets_sent_again_as_tcptrace_finds() {
+fn as_many_retransmitted_packets_as_tcptrace_finds() {
     for (name, side) in CAPTURES {
         let capture = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/fixtures")

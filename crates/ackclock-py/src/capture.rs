@@ -1,4 +1,4 @@
-//! Captures taken apart.
+//! Analysis of captures.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,25 +7,26 @@ use std::path::{Path, PathBuf};
 use ackclock_capture::gaps::ByTime;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, MOST_PACKETS, Options, Report, Selection};
-use ackclock_policy::{Registry, Timing};
+use ackclock_policy::Timing;
 use ackclock_trace::Row;
 use ackclock_units::{Duration, Instant};
 use pyo3::prelude::*;
 
 use crate::capture_json::describe;
 use crate::error::{InputError, SimulationError};
+use crate::registry::registry;
 use crate::table::Table;
 
-/// What a capture holds.
+/// The results of an analysis.
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Captured {
-    /// Everything that was found, JSON.
+    /// All results, as JSON.
     #[pyo3(get)]
     json: String,
     /// Two rows for each connection.
     #[pyo3(get)]
     directions: Py<Table>,
-    /// Segments sent again, and probes.
+    /// Retransmissions and probes.
     #[pyo3(get)]
     retransmissions: Py<Table>,
     /// Expiries of retransmission timers.
@@ -34,24 +35,24 @@ pub struct Captured {
     /// Loss episodes.
     #[pyo3(get)]
     episodes: Py<Table>,
-    /// Round-trip times and flights, where they were asked for.
+    /// Round-trip times and flights, if requested.
     #[pyo3(get)]
     samples: Py<Table>,
-    /// Packets, where they were asked for.
+    /// Packets, if requested.
     #[pyo3(get)]
     packets: Py<Table>,
-    /// Timers in the place of the senders', where they were asked for.
+    /// Timers simulated in place of the senders', if requested.
     #[pyo3(get)]
     what_if: Py<Table>,
-    /// Stalls with each of them.
+    /// Stalls with each of these timers.
     #[pyo3(get)]
     stalls: Py<Table>,
 }
 
-/// Takes apart the capture at `path` (`-` for standard input). `flow` chooses connections
-/// (`Selection::parse`); `samples` keeps a row for every ack that moves forward, `packets` one for every
-/// packet of these connections; `what_if` names timers to be put in the place of the senders'
-/// (`Timing::list`). `progress` gets the bytes read. Raises `InputError`.
+/// Analyses the capture at `path` (`-` for standard input). `flow` selects connections (`Selection::parse`);
+/// `samples` keeps a row for every cumulative ack, `packets` one for every packet of these connections;
+/// `what_if` names timers to simulate in place of the senders' (`Timing::list`). `progress` is called with
+/// the bytes read. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (path, flow = None, samples = false, progress = None, packets = false, what_if = None))]
 pub fn read_capture(
@@ -64,16 +65,16 @@ pub fn read_capture(
     what_if: Option<&str>,
 ) -> PyResult<Captured> {
     let what_if = what_if
-        .map(|names| Timing::list(&Registry::builtin(), names))
+        .map(|names| Timing::list(registry(), names))
         .transpose()
         .map_err(|e| InputError::new_err(e.to_string()))?;
     let options = Options { samples, what_if: what_if.unwrap_or_default().into() };
     let flow = flow.map(Selection::parse).transpose().map_err(InputError::new_err)?;
     let mut stopped_by = None;
-    let told = |bytes: u64| {
+    let report_progress = |bytes: u64| {
         Python::attach(|py| {
-            let tell = || progress.as_ref().map_or(Ok(()), |p| p.call1(py, (bytes,)).map(drop));
-            match py.check_signals().and_then(|()| tell()) {
+            let call_progress = || progress.as_ref().map_or(Ok(()), |p| p.call1(py, (bytes,)).map(drop));
+            match py.check_signals().and_then(|()| call_progress()) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(e) => {
                     stopped_by = Some(e);
@@ -83,17 +84,18 @@ pub fn read_capture(
         })
     };
     let listed = packets.then(|| flow.clone());
-    let report = py.detach(|| catch_unwind(AssertUnwindSafe(|| report(&path, options, listed, told))));
+    let report =
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| report(&path, options, listed, report_progress))));
     let report = report.map_err(|_| {
         SimulationError::new_err(
-            "the analysis broke one of its own rules (a panic); please report it with the capture",
+            "the analysis violated one of its own invariants (a panic); please report it with the capture",
         )
     })?;
     if let Some(e) = stopped_by {
         return Err(e);
     }
     let mut report = report.map_err(|e| InputError::new_err(format!("{}: {e}", path.display())))?;
-    // Packets were listed for the connections wanted alone.
+    // Only packets of the selected connections were listed.
     let packets = report.take_packets();
     let wanted = |n: usize| flow.as_ref().is_none_or(|f| f.includes(n, &report.connections[n]));
     let name = path.display().to_string();
@@ -112,24 +114,24 @@ pub fn read_capture(
     })
 }
 
-/// `listed`: list packets, of the connections that are chosen or of all.
+/// `listed`: list packets, of the selected connections or of all.
 fn report(
     path: &Path,
     options: Options,
     listed: Option<Option<Selection>>,
-    told: impl FnMut(u64) -> ControlFlow<()>,
+    report_progress: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Report, ackclock_capture::CaptureError> {
     let mut packets = Packets::new(open(path)?)?;
     let mut analysis = Analysis::new(options);
     if let Some(wanted) = listed {
         analysis.list_packets(wanted, MOST_PACKETS);
     }
-    analysis.read(&mut packets, told)?;
+    analysis.read(&mut packets, report_progress)?;
     Ok(analysis.finish())
 }
 
-/// The silences among arrivals (s, in order) that show timeouts (B-U1): where each begins, its length, and
-/// whether it is a consecutive one. The rule is that of captures.
+/// The silences among arrivals (s, in order) that indicate timeouts (B-U1): when each begins, its length, and
+/// whether it is a consecutive one. The rule is the one for captures.
 #[pyfunction]
 #[pyo3(signature = (arrivals, rtt, least, round_trips, ratio))]
 pub fn gap_timeouts(

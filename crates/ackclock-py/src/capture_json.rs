@@ -1,5 +1,5 @@
-//! The report of a capture as JSON, made from the rows of its tables: a column appears under its own name
-//! unless [`Keys`] says otherwise. Only what no table holds is added by hand.
+//! The report of a capture as JSON, built from the rows of its tables. A column appears under its own name
+//! unless [`Keys`] renames it. Only what is in no table is added by hand.
 
 use ackclock_capture::gaps::{GapRule, SENT_AGAIN};
 use ackclock_capture::{Connection, Direction, Report, Spread, Tables, View, WhatIf};
@@ -19,8 +19,8 @@ struct Keys {
     left_out: &'static [&'static str],
 }
 
-/// The first column of all tables but `directions` says which direction a row belongs to; in JSON a row
-/// stands in the object of its direction.
+/// The first column of all tables but `directions` is the number of a row's direction; in JSON a row is
+/// inside the object of its direction.
 const RETRANSMISSION: Keys = Keys { renamed: &[("time", "t")], left_out: &["connection"] };
 const TIMEOUT: Keys = Keys { renamed: &[("time", "t")], left_out: &["connection"] };
 const EPISODE: Keys = Keys {
@@ -30,7 +30,7 @@ const EPISODE: Keys = Keys {
 const WHAT_IF: Keys = Keys { renamed: &[], left_out: &["connection", "view"] };
 const STALL: Keys =
     Keys { renamed: &[("begin", "t_start"), ("end", "t_end")], left_out: &["connection", "timer"] };
-/// The columns of the client's direction that are the connection's.
+/// The columns of the client's direction that describe the connection.
 const CONNECTION: &[(&str, &str)] = &[
     ("sender", "client"),
     ("receiver", "server"),
@@ -48,8 +48,8 @@ const LIMITS: &[(&str, &str)] = &[
     ("application_time", "application"),
     ("timeout_time", "timeouts"),
 ];
-/// The columns of a direction that stand elsewhere: in its connection, in `limits`, or in the objects and
-/// lists that they sum up.
+/// The columns of a direction that are elsewhere in JSON: in its connection, in `limits`, or in the objects
+/// and lists that they summarise.
 const DIRECTION: Keys = Keys {
     renamed: &[("sender", "from"), ("receiver", "to")],
     left_out: &[
@@ -95,7 +95,7 @@ impl Keys {
     }
 }
 
-/// Only the columns that `chosen` names, under its keys.
+/// Only the columns in `chosen`, under the keys given there.
 fn part(row: &impl Row, chosen: &[(&str, &str)]) -> Map<String, Value> {
     let mut object = Map::new();
     row.for_each_cell(&mut |column, value| {
@@ -118,7 +118,7 @@ fn json_value(value: CellValue<'_>) -> Value {
     }
 }
 
-/// The row's object with more in it.
+/// The object with the entries of `more`.
 fn with(mut object: Map<String, Value>, more: Value) -> Value {
     if let Value::Object(more) = more {
         object.extend(more);
@@ -126,7 +126,7 @@ fn with(mut object: Map<String, Value>, more: Value) -> Value {
     Value::Object(object)
 }
 
-/// The report in JSON. `tables` are those of the connections that `wanted` chooses by number.
+/// The report in JSON. `tables` are those of the connections that `wanted` selects by number.
 pub fn describe(r: &Report, tables: &Tables, file: &str, wanted: impl Fn(usize) -> bool) -> Value {
     let mut rows = Rows::new(tables);
     let chosen = r.connections.iter().enumerate().filter(|(n, _)| wanted(*n));
@@ -143,7 +143,7 @@ pub fn describe(r: &Report, tables: &Tables, file: &str, wanted: impl Fn(usize) 
     })
 }
 
-/// What is left of each table: rows are in order of their direction.
+/// The rows of each table not yet taken, in order of their direction.
 struct Rows<'a> {
     directions: &'a [DirectionRow],
     retransmissions: &'a [RetransmissionRow],
@@ -196,13 +196,13 @@ impl<'a> Rows<'a> {
         let timeouts = take_while(&mut self.timeouts, |t| t.connection == own);
         let retransmissions = take_while(&mut self.retransmissions, |r| r.connection == own);
         let episodes = take_while(&mut self.episodes, |e| e.connection == own);
-        // Rows have no place for these three of an episode.
+        // These three values of an episode are in no table.
         let of_episodes = d.episodes.iter().filter(|e| !e.nothing_lost);
         let episodes = episodes.iter().zip(of_episodes).map(|(row, e)| {
             let class = row.class.word().replace('-', "_");
             with(
                 EPISODE.object(row),
-                json!({ "class": class, "unneeded": e.unneeded, "outage": e.outage, "flight": e.flight }),
+                json!({ "class": class, "unneeded": e.spurious, "outage": e.outage, "flight": e.flight }),
             )
         });
         let what_if = d.what_if.iter().map(|w| self.what_if(w));
@@ -234,7 +234,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Takes the first rows, for as long as `holds` is true of them.
+/// Takes the first rows for as long as `holds` is true.
 fn take_while<'a, R>(rows: &mut &'a [R], holds: impl Fn(&R) -> bool) -> &'a [R] {
     let (taken, rest) = rows.split_at(rows.iter().take_while(|row| holds(row)).count());
     *rows = rest;

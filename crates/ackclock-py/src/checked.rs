@@ -1,23 +1,23 @@
-//! Values that Python's constructors were given: whether a scenario could take them, said before there is
-//! one.
+//! Checks of the values given to Python's constructors, before they are part of a scenario.
 
 use ackclock_engine::Stack;
-use ackclock_policy::{Declaration, Param, Registry};
+use ackclock_policy::{Declaration, Param};
 use ackclock_sim::scenario;
 use pyo3::prelude::*;
 
 use crate::error::PolicyError;
+use crate::registry::registry;
 
-/// Everything that scenarios name and that has parameters.
+/// The declarations of everything with parameters that a scenario can name.
 pub fn declared() -> Vec<Declaration> {
-    let mut declared = Registry::builtin().declarations();
+    let mut declared = registry().declarations();
     declared.extend(ackclock_sim::fault::declarations());
     declared.extend(ackclock_sim::workload::declarations());
     declared
 }
 
-/// Refuses a value that the parameter `param` of `name`, a `kind` of policy, takes in no scenario. `link` and
-/// `flows` have the keys of links and of flows without a name. Raises `PolicyError`.
+/// Rejects a value that no scenario accepts for the parameter `param` of the policy `name` of that `kind`.
+/// The kinds `link` and `flows` are the keys of links and of flows, with an empty name. Raises `PolicyError`.
 #[pyfunction]
 pub fn check_value(kind: &str, name: &str, param: &str, text: &str) -> PyResult<()> {
     let params: &[Param] = match kind {
@@ -30,11 +30,11 @@ pub fn check_value(kind: &str, name: &str, param: &str, text: &str) -> PyResult<
     scenario::check_value(param, text).map_err(|e| PolicyError::new_err(format!("{of}{e}")))
 }
 
-/// Refuses a stack that no scenario could have: `preset` (`sack` without one) with `settings`, keys such as
+/// Rejects a stack that no scenario accepts: `preset` (`sack` without one) with `settings`, keys such as
 /// `recovery`, `recovery.careful` or `mss` with their values. Raises `PolicyError`.
 #[pyfunction]
 pub fn check_stack(preset: Option<&str>, settings: Vec<(String, String)>) -> PyResult<()> {
     let wrong = |e: ackclock_engine::StackError| PolicyError::new_err(e.to_string());
-    let mut stack = Stack::named(&Registry::builtin(), preset.unwrap_or("sack")).map_err(wrong)?;
+    let mut stack = Stack::named(registry(), preset.unwrap_or("sack")).map_err(wrong)?;
     settings.iter().try_for_each(|(key, value)| stack.set(key, value)).map_err(wrong)
 }

@@ -1,8 +1,8 @@
-//! The declarations of everything that has parameters, as JSON, the schedule of timeouts that a backoff rule
-//! makes, and the intervals of a rate control.
+//! The declarations of everything that has parameters, as JSON; the timeouts that a backoff yields; the
+//! intervals of a rate control.
 
 use ackclock_engine::{OPTIONS, PRESETS, Stack};
-use ackclock_policy::{Backoff, Declaration, Expiry, KINDS, Kind, MODIFIERS, Param, RateControl, Registry};
+use ackclock_policy::{Backoff, Declaration, Expiry, KINDS, Kind, MODIFIERS, Param, RateControl};
 use ackclock_trace::TABLES;
 use ackclock_units::{Duration, Rng};
 use pyo3::prelude::*;
@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use crate::checked::declared;
 use crate::error;
+use crate::registry::registry;
 
-/// Everything that scenarios name: `policies` (of the registry; faults, workloads, sizes and arrivals too),
-/// each with kind, name, meaning, source and parameters; `options` of a connection; `presets` and `modifiers`
-/// of stacks. A JSON object.
+/// The declarations of everything that a scenario can name: `policies` (of the registry; faults, workloads,
+/// sizes and arrivals too), each with kind, name, meaning, source and parameters; `options` of a connection;
+/// `presets` and `modifiers` of stacks. A JSON object.
 #[pyfunction]
 pub fn declarations() -> String {
     let declared = declared();
@@ -59,9 +60,9 @@ pub fn tables_reference() -> String {
     TABLES.iter().map(|t| t.to_markdown()).collect::<Vec<_>>().join("\n")
 }
 
-/// The timeouts, in nanoseconds, that the backoff rule `name` makes of `rto` (ns) for a packet's first
-/// transmission and its first `rounds - 1` retransmissions, while it alone is in flight; `syn` asks for those
-/// of a SYN. Raises `PolicyError` for a rule or a parameter that is not known.
+/// The timeouts, in nanoseconds, that the backoff `name` yields for `rto` (ns) at a packet's first
+/// transmission and its first `rounds - 1` retransmissions, while it alone is in flight; with `syn` those of
+/// a SYN. Raises `PolicyError` for an unknown policy or parameter.
 #[pyfunction]
 #[pyo3(signature = (name, params, rto, rounds, syn = false))]
 pub fn backoff_schedule(
@@ -71,7 +72,7 @@ pub fn backoff_schedule(
     rounds: u32,
     syn: bool,
 ) -> PyResult<Vec<u64>> {
-    let mut chosen = Registry::builtin().choose::<dyn Backoff>(name).map_err(error::policy)?;
+    let mut chosen = registry().choose::<dyn Backoff>(name).map_err(error::policy)?;
     for (param, text) in &params {
         chosen.set(param, text).map_err(error::policy)?;
     }
@@ -89,10 +90,10 @@ pub fn backoff_schedule(
 }
 
 /// The intervals, in nanoseconds, that the rate control `name` leaves after each of `packets` packets (at
-/// most a million), without congestion. Raises `PolicyError` for a rule or a parameter that is not known.
+/// most a million), without congestion. Raises `PolicyError` for an unknown policy or parameter.
 #[pyfunction]
 pub fn rate_intervals(name: &str, params: Vec<(String, String)>, packets: u32) -> PyResult<Vec<u64>> {
-    let mut chosen = Registry::builtin().choose::<dyn RateControl>(name).map_err(error::policy)?;
+    let mut chosen = registry().choose::<dyn RateControl>(name).map_err(error::policy)?;
     for (param, text) in &params {
         chosen.set(param, text).map_err(error::policy)?;
     }

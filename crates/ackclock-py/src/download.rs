@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use ackclock_drive::{DemoOptions, DemoProgress, DemoReport, DriveError, Means, PolicyFactory};
 use ackclock_engine::Stack;
-use ackclock_policy::Registry;
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::error;
+use crate::registry::registry;
 
 /// Downloads a file from `python -m http.server` on the kernel's TCP through our engine, over an emulated
-/// path, and answers what it found, as JSON. Captures go to `folder`. `progress` is called with the share of
-/// the file received and a label. To be called in a process with one thread, which may be moved into a user
-/// namespace. Raises `MissingRightError` where the system allows no such thing.
+/// path, and returns the results, as JSON. Captures are written to `folder`. `progress` is called with the
+/// share of the file received and a label. Must be called in a process with a single thread, which may be
+/// moved into a user namespace. Raises `MissingRightError` if the system does not permit it.
 #[pyfunction]
 pub fn download_demo(
     py: Python<'_>,
@@ -24,8 +24,8 @@ pub fn download_demo(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let mut stopped_by = None;
-    let mut told = |p: &DemoProgress| {
-        Python::attach(|py| match py.check_signals().and_then(|()| tell(py, progress.as_ref(), p)) {
+    let mut report_progress = |p: &DemoProgress| {
+        Python::attach(|py| match py.check_signals().and_then(|()| call_progress(py, progress.as_ref(), p)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
                 stopped_by = Some(e);
@@ -33,7 +33,7 @@ pub fn download_demo(
             }
         })
     };
-    let report = py.detach(|| run(folder, python, &mut told));
+    let report = py.detach(|| run(folder, python, &mut report_progress));
     match stopped_by {
         Some(e) => Err(e),
         None => report.map(|r| describe(&r)).map_err(error::drive),
@@ -43,19 +43,19 @@ pub fn download_demo(
 fn run(
     folder: PathBuf,
     python: PathBuf,
-    told: &mut dyn FnMut(&DemoProgress) -> ControlFlow<()>,
+    report_progress: &mut dyn FnMut(&DemoProgress) -> ControlFlow<()>,
 ) -> Result<DemoReport, DriveError> {
     if ackclock_drive::check()? == Means::UserNamespace {
         ackclock_drive::enter_user_namespace()?;
     }
-    let stack = Stack::named(&Registry::builtin(), "sack").map_err(|e| DriveError::Input(e.to_string()))?;
+    let stack = Stack::named(registry(), "sack").map_err(|e| DriveError::Input(e.to_string()))?;
     let config = stack.config();
     let policies: PolicyFactory = Arc::new(move || stack.build());
     let options = DemoOptions { python, captures: Some(folder), ..DemoOptions::new(config, policies) };
-    ackclock_drive::download_demo(&options, told)
+    ackclock_drive::download_demo(&options, report_progress)
 }
 
-fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &DemoProgress) -> PyResult<()> {
+fn call_progress(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &DemoProgress) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
     progress.call1(py, (p.received as f64 / p.of.max(1) as f64, "downloading"))?;
     Ok(())

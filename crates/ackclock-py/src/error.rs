@@ -1,35 +1,35 @@
-//! One exception tree that mirrors the Rust errors. All are [`AckclockError`]s.
+//! The exceptions, which mirror the Rust errors. All derive from [`AckclockError`].
 
 use ackclock_policy::RegistryError;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-create_exception!(ackclock, AckclockError, PyException, "What every error of ackclock is.");
+create_exception!(ackclock, AckclockError, PyException, "The base class of all errors of ackclock.");
 create_exception!(
     ackclock,
     InputError,
     AckclockError,
-    "What was given will not do: the place, the value met, the values that would do."
+    "Invalid input: the place, the value given, the values that are valid."
 );
-create_exception!(ackclock, ScenarioError, InputError, "A scenario will not do.");
+create_exception!(ackclock, ScenarioError, InputError, "A scenario is invalid.");
 create_exception!(
     ackclock,
     PolicyError,
     InputError,
-    "A policy or one of its parameters is not known, or its value will not do."
+    "A policy or one of its parameters is unknown, or a value is invalid."
 );
 create_exception!(
     ackclock,
     SimulationError,
     AckclockError,
-    "A run broke one of its own laws, such as conservation: a fault of ackclock, not of its user."
+    "A run violated one of its invariants, such as conservation: a fault of ackclock, not of its user."
 );
 create_exception!(
     ackclock,
     MissingRightError,
     AckclockError,
-    "The system or its rights do not allow real packets; the sentence says what is missing."
+    "The system or the process's rights do not permit real packets; the message names what is missing."
 );
 create_exception!(ackclock, DriveError, AckclockError, "Something went wrong on the real network.");
 
@@ -48,7 +48,7 @@ pub fn drive(e: ackclock_drive::DriveError) -> PyErr {
     }
 }
 
-/// Adds the tree to the module.
+/// Adds the exceptions to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("AckclockError", py.get_type::<AckclockError>())?;

@@ -1,5 +1,5 @@
-//! Transfers over an emulated path: of the kernel's own TCP, and with an application of the registry at each
-//! end, of our engine too.
+//! Transfers over an emulated path: by the kernel's own TCP, and, with an application of the registry at each
+//! end, by our engine too.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use crate::error::ScenarioError;
 use crate::probe::{counters, links, resolved, specs};
 
-/// Sends for so many seconds from one kernel to another, in namespaces of their own, over the link and the
-/// way back of the scenario `path`, and captures beside the sender. `parameters` are set in both kernels
-/// first. Answers what the kernel counted, as JSON. To be called in a process with one thread, which may be
-/// moved into a user namespace. Raises `MissingRightError` where the system allows no such thing.
+/// Sends for `seconds` from one kernel to another, in namespaces of their own, over the link and the way back
+/// of the scenario `path`, and captures beside the sender. `parameters` are set in both kernels first.
+/// Returns the kernel's counters, as JSON. Must be called in a process with a single thread, which may be
+/// moved into a user namespace. Raises `MissingRightError` if the system does not permit it.
 #[pyfunction]
 pub fn kernel_transfer(
     py: Python<'_>,
@@ -58,10 +58,10 @@ pub fn kernel_transfer(
 
 /// Makes the web transfers of the scenario `scenario`, with its first seed, by two kernels in namespaces of
 /// their own: each client is a host at its own distance, and the scenario's one link and its way back are
-/// emulated. `parameters` are set in both kernels, `options` on all sockets; `server_closes` says who closes
-/// first; where `capture` is given, what passes the server's device is written there. Answers what was found,
-/// as JSON, columns for the flows. To be called in a process with one thread, which may be moved into a user
-/// namespace. Raises `MissingRightError` where the system allows no such thing, or its kernel lacks an
+/// emulated. `parameters` are set in both kernels, `options` on all sockets; `server_closes` selects which
+/// end closes first; `capture` is a file for the packets that pass the server's device. Returns the results,
+/// as JSON, with columns for the flows. Must be called in a process with a single thread, which may be moved
+/// into a user namespace. Raises `MissingRightError` if the system does not permit it, or its kernel lacks an
 /// option.
 #[pyfunction]
 pub fn kernel_web(
@@ -117,10 +117,10 @@ pub fn kernel_web(
 }
 
 /// Runs the applications of the scenario `scenario`, with its first seed, above real connections: `carriers`
-/// says for the clients and for the servers whether they are of a `kernel` in a namespace of its own or of
-/// our `engine`, with the stacks of the scenario; the rest is as with `kernel_web`. `quick_acks`: the kernels
-/// are told after every read to acknowledge at once. Answers what was found, as JSON: columns for the flows,
-/// and for each flow the times at which its client's transactions began and what they took.
+/// selects for the clients and for the servers whether their TCP is that of a `kernel` in a namespace of its
+/// own or our `engine`, with the stacks of the scenario; the rest is as for `kernel_web`. `quick_acks`: the
+/// kernels acknowledge at once, which is set after every read. Returns the results, as JSON: columns for the
+/// flows, and for each flow the times at which its client's transactions began and what they took.
 #[pyfunction]
 pub fn emulated_flows(
     py: Python<'_>,
@@ -169,7 +169,7 @@ fn carrier(name: &str) -> PyResult<Carrier> {
         "kernel" => Ok(Carrier::Kernel),
         "engine" => Ok(Carrier::Engine),
         other => Err(ScenarioError::new_err(format!(
-            "`{other}` carries no connections; kernel or engine would do here"
+            "`{other}` carries no connections; kernel or engine would do"
         ))),
     }
 }
@@ -177,7 +177,7 @@ fn carrier(name: &str) -> PyResult<Carrier> {
 fn conversed(found: &FlowsReport) -> Value {
     let column = |value: &dyn Fn(&Flow) -> Value| -> Value { found.flows.iter().map(value).collect() };
     let time = |d: Option<Duration>| json!(d.map(Duration::as_secs_f64));
-    // Of a kernel, and of our engine.
+    // From a kernel's counters, or from our engine's.
     let client = |kernel: &dyn Fn(&TcpCounts) -> Value, engine: &dyn Fn(&Stats) -> Value| {
         column(&|f| {
             f.client.counts.as_ref().map(kernel).or(f.client.stats.as_deref().map(engine)).unwrap_or_default()
@@ -237,7 +237,7 @@ fn seen(options: &[OptionSeen]) -> Value {
         .collect()
 }
 
-/// What the clients' kernel and the servers' counted, where they are kernels.
+/// The counters of the clients' and the servers' kernel, if they are kernels.
 fn counted(counters: impl Iterator<Item = (&'static str, Option<u64>, Option<u64>)>) -> Value {
     counters
         .map(|(name, client, server)| json!({ "name": name, "server": server, "client": client }))
@@ -270,8 +270,8 @@ fn columns(flows: &[WebFlow]) -> Value {
     })
 }
 
-/// Runs what needs namespaces, without the interpreter's lock, until it is done, Ctrl-C comes, or the process
-/// that started this one ends.
+/// Runs `work`, which uses namespaces, without the interpreter's lock, until it is done, Ctrl-C is pressed,
+/// or the parent process ends.
 fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, DriveError> + Send,
@@ -290,7 +290,7 @@ fn interruptible<T: Send>(
         if ackclock_drive::check()? == Means::UserNamespace {
             ackclock_drive::enter_user_namespace()?;
         }
-        // After that: a change of credentials takes it back. Nobody would read what an orphan finds.
+        // Afterwards, since a change of credentials resets it. Nobody would read the results of an orphan.
         ackclock_drive::end_with_parent();
         work(&mut go_on)
     });

@@ -1,5 +1,17 @@
-//! The extension module `ackclock._core`: conversion and errors between the Rust rooms and the Python
-//! package. No logic lives here.
+//! The Python bindings: conversion and errors between the Rust rooms and the Python package. No logic lives
+//! here.
+//!
+//! This is a library. The extension module `ackclock._core` is a cdylib that calls [`fill_module`], with the
+//! built-in policies in `ackclock-module`, or in a crate of your own with yours as well:
+//!
+//! ```ignore
+//! #[pymodule]
+//! fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+//!     let mut registry = Registry::builtin();
+//!     registry.register(&my_window::ENTRY).expect("no built-in window has this name");
+//!     ackclock_py::fill_module(module, registry)
+//! }
+//! ```
 
 mod capture;
 mod capture_json;
@@ -12,49 +24,66 @@ mod error;
 mod kernels;
 mod probe;
 mod quantity;
+mod registry;
 mod resolved;
 mod simulate;
 mod table;
 mod timers;
 
+use ackclock_policy::Registry;
 use pyo3::prelude::*;
+use pyo3::wrap_pyfunction;
 
-/// The compiled part of ackclock.
-#[pymodule]
-mod _core {
-    use super::*;
+/// Exports every class, function and exception of the bindings from `module`, which Python must load as
+/// `ackclock._core`. All of them use the policies of `registry`, for as long as the process lives.
+///
+/// # Errors
+/// An `ImportError` if an earlier call in this process had a registry with other policies; an error of
+/// Python's if something cannot be added to the module.
+pub fn fill_module(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> {
+    registry::set(registry)?;
+    error::register(module)?;
+    module.add("version", env!("CARGO_PKG_VERSION"))?;
 
-    #[pymodule_export]
-    use super::capture::{Captured, gap_timeouts, read_capture};
-    #[pymodule_export]
-    use super::checked::{check_stack, check_value};
-    #[pymodule_export]
-    use super::declarations::{backoff_schedule, declarations, rate_intervals, tables_reference};
-    #[cfg(target_os = "linux")]
-    #[pymodule_export]
-    use super::download::download_demo;
-    #[cfg(target_os = "linux")]
-    #[pymodule_export]
-    use super::kernels::{emulated_flows, kernel_transfer, kernel_web};
-    #[pymodule_export]
-    use super::probe::probe_simulated;
-    #[cfg(target_os = "linux")]
-    #[pymodule_export]
-    use super::probe::{probe, probe_emulated};
-    #[pymodule_export]
-    use super::quantity::quantity;
-    #[pymodule_export]
-    use super::resolved::{expected_arrivals, resolve_seeds, resolve_tree, tables};
-    #[pymodule_export]
-    use super::simulate::{Result, expected_events, resolve, simulate};
-    #[pymodule_export]
-    use super::table::Table;
-    #[pymodule_export]
-    use super::timers::{TimerReplay, timer_rows, timer_steps};
+    module.add_class::<capture::Captured>()?;
+    module.add_class::<simulate::Result>()?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<timers::TimerReplay>()?;
 
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        error::register(module)?;
-        module.add("version", env!("CARGO_PKG_VERSION"))
+    macro_rules! add_functions {
+        ($($function:path),* $(,)?) => {
+            $(module.add_function(wrap_pyfunction!($function, module)?)?;)*
+        };
     }
+    add_functions!(
+        capture::gap_timeouts,
+        capture::read_capture,
+        checked::check_stack,
+        checked::check_value,
+        declarations::backoff_schedule,
+        declarations::declarations,
+        declarations::rate_intervals,
+        declarations::tables_reference,
+        probe::probe_simulated,
+        quantity::quantity,
+        resolved::expected_arrivals,
+        resolved::resolve_seeds,
+        resolved::resolve_tree,
+        resolved::tables,
+        simulate::expected_events,
+        simulate::resolve,
+        simulate::simulate,
+        timers::timer_rows,
+        timers::timer_steps,
+    );
+    #[cfg(target_os = "linux")]
+    add_functions!(
+        download::download_demo,
+        kernels::emulated_flows,
+        kernels::kernel_transfer,
+        kernels::kernel_web,
+        probe::probe,
+        probe::probe_emulated,
+    );
+    Ok(())
 }

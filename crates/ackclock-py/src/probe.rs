@@ -13,9 +13,8 @@ use ackclock_drive::{
     RealProbe,
 };
 use ackclock_engine::Stack;
-use ackclock_policy::Registry;
 use ackclock_policy::replay::Distribution;
-use ackclock_sim::scenario::{LinkPlan, Resolved, Scenario};
+use ackclock_sim::scenario::{Files, LinkPlan, Resolved, Scenario};
 use ackclock_sim::{LinkCounters, LinkSpec};
 use ackclock_units::{Duration, Instant, Rate};
 #[cfg(target_os = "linux")]
@@ -24,8 +23,9 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::error::{InputError, ScenarioError};
+use crate::registry::registry;
 
-/// What a probe run does, from a dictionary.
+/// The settings of a probe run, from a dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Settings {
@@ -39,12 +39,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The options, and the name of the receiver's rule, which the models depend on.
+    /// The options, and whether the window grows with every segment, on which the models depend.
     fn options(&self) -> PyResult<(ProbeOptions, bool)> {
-        let stack = Stack::named(&Registry::builtin(), &self.stack)
-            .map_err(|e| InputError::new_err(e.to_string()))?;
+        let stack = Stack::named(registry(), &self.stack).map_err(|e| InputError::new_err(e.to_string()))?;
         let (config, time) = (stack.config(), Duration::from_secs_f64);
-        // Whether the window grows by what arrives, or by the acks of it.
+        // The window grows with every segment that arrives, not with every ack.
         let each = stack.build().ack.get().name() == "every"
             || stack.entries().contains(&("window.byte_counting".to_owned(), "true".to_owned()));
         let options = ProbeOptions {
@@ -60,9 +59,9 @@ impl Settings {
     }
 }
 
-/// Probes a host: ICMP echo, or UDP with a time to live where `ttl` is given. Answers what was found, as
-/// JSON. `progress` is called some ten times a second with JSON; a `KeyboardInterrupt` ends the run, which
-/// then answers what there is.
+/// Probes a host: ICMP echo, or UDP with a time to live where `ttl` is given. Returns the results, as JSON.
+/// `progress` is called about ten times a second with JSON. A `KeyboardInterrupt` ends the run, which then
+/// returns the results so far.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub fn probe(
@@ -73,17 +72,17 @@ pub fn probe(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (to, (options, each)) = (parse(address)?, settings.options()?);
-    let found = watched(py, progress.as_ref(), |told| {
+    let found = watched(py, progress.as_ref(), |report_progress| {
         let target = ProbeTarget { to, method: method(ttl), from: None };
-        ackclock_drive::run_probe(options, &target, told)
+        ackclock_drive::run_probe(options, &target, report_progress)
     })?;
     Ok(describe_real(&found, each).to_string())
 }
 
 /// The same over an emulated path between two kernels, in namespaces of their own: the link and the way back
 /// of the scenario `path`. `address` is that of the far kernel or of one behind it. `limit` sets the far
-/// kernel's parameters, such as `net.ipv4.icmp_ratelimit`. To be called in a process with one thread, which
-/// may be moved into a user namespace. Raises `MissingRightError` where the system allows no such thing.
+/// kernel's parameters, such as `net.ipv4.icmp_ratelimit`. Must be called in a process with a single thread,
+/// which may be moved into a user namespace. Raises `MissingRightError` if the system does not permit it.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub fn probe_emulated(
@@ -98,7 +97,7 @@ pub fn probe_emulated(
     let (to, (options, each)) = (parse(address)?, settings.options()?);
     let ((there, back), seed) = links(path)?;
     let mut report = None;
-    let found = watched(py, progress.as_ref(), |told| {
+    let found = watched(py, progress.as_ref(), |report_progress| {
         if ackclock_drive::check()? == Means::UserNamespace {
             ackclock_drive::enter_user_namespace()?;
         }
@@ -116,7 +115,7 @@ pub fn probe_emulated(
         let found = ackclock_drive::run_probe(
             options,
             &ProbeTarget { to, method: method(ttl), from: Some(&kernels.near) },
-            told,
+            report_progress,
         )?;
         report = Some(kernels.emulator.stop());
         Ok(found)
@@ -134,8 +133,8 @@ pub fn probe_emulated(
     Ok(described.to_string())
 }
 
-/// The same in virtual time, over the link and the way back of the scenario `path`. `replies` is how many
-/// replies the host sends in a second at most, and how many at once: a token bucket.
+/// The same in virtual time, over the link and the way back of the scenario `path`. `replies` limits the
+/// host's replies by a token bucket: per second, and at once.
 #[pyfunction]
 pub fn probe_simulated(
     py: Python<'_>,
@@ -155,7 +154,7 @@ pub fn probe_simulated(
     Ok(described.to_string())
 }
 
-/// A token bucket in front of the simulated host's answers.
+/// The token bucket that limits the simulated host's replies.
 struct Tokens {
     limit: Option<(f64, f64)>,
     left: f64,
@@ -184,9 +183,10 @@ pub(crate) fn links(text: &str) -> PyResult<((LinkSpec, LinkSpec), u64)> {
     Ok((specs, seed))
 }
 
-/// A scenario, every choice made.
+/// A resolved scenario.
 pub(crate) fn resolved(text: &str) -> PyResult<Resolved> {
-    Scenario::parse(text).and_then(|s| s.resolve()).map_err(|e| ScenarioError::new_err(e.to_string()))
+    let scenario = Scenario::parse(text).and_then(|s| s.resolve_with(registry(), &Files::none()));
+    scenario.map_err(|e| ScenarioError::new_err(e.to_string()))
 }
 
 /// The first link of a path, and its way back.
@@ -211,7 +211,7 @@ fn method(ttl: Option<u8>) -> ProbeMethod {
     ttl.map_or(ProbeMethod::Icmp, |ttl| ProbeMethod::Udp { ttl })
 }
 
-/// Runs `work` without the interpreter's lock, and tells `progress` how far it is.
+/// Runs `work` without the interpreter's lock, and calls `progress` from time to time.
 #[cfg(target_os = "linux")]
 fn watched<T: Send>(
     py: Python<'_>,
@@ -219,8 +219,8 @@ fn watched<T: Send>(
     work: impl FnOnce(&mut dyn FnMut(&ProbeProgress) -> ControlFlow<()>) -> Result<T, DriveError> + Send,
 ) -> PyResult<T> {
     let mut stopped_by = None;
-    let mut told = |p: &ProbeProgress| {
-        Python::attach(|py| match py.check_signals().and_then(|()| tell(py, progress, p)) {
+    let mut report_progress = |p: &ProbeProgress| {
+        Python::attach(|py| match py.check_signals().and_then(|()| call_progress(py, progress, p)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
                 stopped_by = Some(e);
@@ -228,9 +228,9 @@ fn watched<T: Send>(
             }
         })
     };
-    let found = py.detach(|| work(&mut told));
+    let found = py.detach(|| work(&mut report_progress));
     match (stopped_by, found) {
-        // Ctrl-C is no failure: what there is so far is told.
+        // Ctrl-C is no failure: the results so far are returned.
         (Some(e), Ok(found)) if e.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(found),
         (Some(e), _) => Err(e),
         (None, found) => found.map_err(crate::error::drive),
@@ -238,9 +238,9 @@ fn watched<T: Send>(
 }
 
 #[cfg(target_os = "linux")]
-fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &ProbeProgress) -> PyResult<()> {
+fn call_progress(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &ProbeProgress) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
-    let told = json!({
+    let progress_json = json!({
         "phase": phase(p.phase),
         "elapsed": p.elapsed.as_secs_f64(),
         "of": p.of.as_secs_f64(),
@@ -248,7 +248,7 @@ fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &ProbeProgress) -> PyRe
         "before": background(&p.background),
         "measured": p.measured.as_ref().map(measured),
     });
-    progress.call1(py, (told.to_string(),))?;
+    progress.call1(py, (progress_json.to_string(),))?;
     Ok(())
 }
 

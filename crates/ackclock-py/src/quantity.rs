@@ -1,12 +1,12 @@
-//! Quantities with units, read by the one reader that scenario files use.
+//! Quantities with units, parsed as in scenario files.
 
 use ackclock_units::{ParseQuantityError, parse_bytes, parse_duration, parse_rate, parse_ratio};
 use pyo3::prelude::*;
 
 use crate::error::InputError;
 
-/// Reads `text` as a `time` (answered in seconds), a `rate` (bit/s), a `size` (bytes) or a `ratio`. Raises
-/// `InputError` for what is none.
+/// Parses `text` as a `time` (returned in seconds), a `rate` (bit/s), a `size` (bytes) or a `ratio`. Raises
+/// `InputError` if it is none.
 #[pyfunction]
 pub fn quantity(kind: &str, text: &str) -> PyResult<f64> {
     let fail = |e: ParseQuantityError| InputError::new_err(e.to_string());

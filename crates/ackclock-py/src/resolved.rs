@@ -1,4 +1,4 @@
-//! Resolved scenarios and the declarations of tables as data, so that nobody in Python reads their text.
+//! Resolved scenarios and the declarations of tables as data, so that Python need not parse their text.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,8 @@ use toml::de::{DeTable, DeValue};
 use crate::error::SimulationError;
 use crate::simulate::read;
 
-/// The scenario with every choice made: dictionaries, lists and values, with the keys that [`resolve`] writes
-/// and in its order. Raises `ScenarioError`.
+/// The resolved scenario as dictionaries, lists and values, with the keys of [`resolve`] in its order. Raises
+/// `ScenarioError`.
 ///
 /// [`resolve`]: crate::simulate::resolve
 #[pyfunction]
@@ -33,8 +33,8 @@ pub fn resolve_tree<'py>(
     table(py, parsed?.get_ref())
 }
 
-/// The scenario with every choice made, as TOML, once for each of `seeds` with that seed alone; without
-/// `seeds` for each of its own. Raises `ScenarioError`.
+/// The resolved scenario as TOML, once for each of `seeds` with that seed alone; without `seeds`, for each of
+/// its own. Raises `ScenarioError`.
 #[pyfunction]
 #[pyo3(signature = (text, overrides, name, folder, seeds, anywhere = false))]
 pub fn resolve_seeds(
@@ -54,7 +54,7 @@ pub fn resolve_seeds(
     Ok(seeds.into_iter().map(alone).collect())
 }
 
-/// What the workloads of kind `web` come to: name, flows per second, bytes of a flow on average. Raises
+/// The load of each workload of kind `web`: name, flows per second, mean bytes of a flow. Raises
 /// `ScenarioError`.
 #[pyfunction]
 #[pyo3(signature = (text, overrides, name, folder, anywhere = false))]
@@ -86,7 +86,7 @@ pub fn tables() -> String {
 }
 
 fn table<'py>(py: Python<'py>, entries: &DeTable<'_>) -> PyResult<Bound<'py, PyDict>> {
-    // The parser sorts by name; the file's order says in which order stacks are shown.
+    // The parser sorts by name, but stacks are shown in the order of the file.
     let mut written: Vec<_> = entries.iter().collect();
     written.sort_by_key(|(key, _)| key.span().start);
     let out = PyDict::new(py);

@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use ackclock_policy::Registry;
 use ackclock_sim::scenario::{
     self, Files, Limits, Progress, Resolved, Results, Scenario, Summary, TracePart, TraceSink,
 };
@@ -15,15 +14,16 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::error::{ScenarioError, SimulationError};
+use crate::registry::registry;
 use crate::table::Table;
 
-/// What a run gives: its tables, and the scenario with every choice made.
+/// The results of a run: its tables, and the resolved scenario.
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Result {
     /// The resolved scenario, TOML.
     #[pyo3(get)]
     scenario: String,
-    /// What it calls itself; may be empty.
+    /// Its title; may be empty.
     #[pyo3(get)]
     title: String,
     /// Seeds of the runs.
@@ -35,7 +35,7 @@ pub struct Result {
     /// A row of numbers for each run and stack, JSON.
     #[pyo3(get)]
     summaries: String,
-    /// Every number of tables and summaries counts from this moment (s) on.
+    /// The time (s) from which on tables and summaries count.
     #[pyo3(get)]
     warmup: f64,
     /// One row for each flow.
@@ -44,21 +44,20 @@ pub struct Result {
     /// One row for each link.
     #[pyo3(get)]
     links: Py<Table>,
-    /// What was traced, for each run: its label, and the tables of samples, episodes, segments and
-    /// state. Empty
+    /// The trace of each run: its label, and the tables of samples, episodes, segments and state. Empty
     /// without a `trace` in the scenario.
     #[pyo3(get)]
     traces: Vec<Trace>,
-    /// Which of these went to the sink, all but their episodes: the place among `traces`, the number of the
-    /// run, the attempt that counts, and the connection by which the tables call the first source of
-    /// datagrams, 2147483648 in the parts.
+    /// Which of these were passed to the sink, except their episodes: the place in `traces`, the number of
+    /// the run, the attempt that counts, and the connection that stands in the tables for the first source of
+    /// datagrams, which is 2147483648 in the parts.
     #[pyo3(get)]
     handed_on: Vec<(usize, usize, u32, u32)>,
 }
 
-/// The scenario `text` with every choice made, as TOML. `overrides` are keys with their values; `name` is
-/// what errors call the scenario, and `folder` where the files that it names lie; `anywhere` allows others as
-/// well. Raises `ScenarioError`.
+/// The scenario `text`, resolved, as TOML. `overrides` are keys with their values; `name` is the name of the
+/// scenario in errors; `folder` holds the files that it names, and `anywhere` permits files outside of it.
+/// Raises `ScenarioError`.
 #[pyfunction]
 #[pyo3(signature = (text, overrides, name, folder, anywhere = false))]
 pub fn resolve(
@@ -71,7 +70,7 @@ pub fn resolve(
     Ok(read(text, &overrides, name, folder.as_deref(), anywhere)?.to_toml())
 }
 
-/// About how many events the scenario's runs are going to trace. Raises `ScenarioError`.
+/// An estimate of the number of events that the scenario's runs trace. Raises `ScenarioError`.
 #[pyfunction]
 #[pyo3(signature = (text, overrides, name, folder, anywhere = false))]
 pub fn expected_events(
@@ -113,8 +112,8 @@ pub fn simulate(
     let refused = |e: scenario::ScenarioError| ScenarioError::new_err(e.in_file(name).to_string());
     resolved.check_size(&limits).map_err(refused)?;
     let mut stopped_by = None;
-    let told = |p: &Progress| {
-        Python::attach(|py| match py.check_signals().and_then(|()| tell(py, progress.as_ref(), p)) {
+    let report_progress = |p: &Progress| {
+        Python::attach(|py| match py.check_signals().and_then(|()| call_progress(py, progress.as_ref(), p)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
                 stopped_by = Some(e);
@@ -124,12 +123,16 @@ pub fn simulate(
     };
     let sink = sink.map(PythonSink::new);
     let passed = sink.as_ref().map(|sink| sink as &dyn TraceSink);
-    // A panic is a bug of ours; it must reach Python as an error like any other.
+    // A panic is a bug of ours; it reaches Python as an exception.
     let results = py.detach(|| {
-        catch_unwind(AssertUnwindSafe(|| scenario::run_within(&resolved, told, workers, &limits, passed)))
+        catch_unwind(AssertUnwindSafe(|| {
+            scenario::run_within(&resolved, report_progress, workers, &limits, passed)
+        }))
     });
     let results = results.map_err(|_| {
-        SimulationError::new_err("the simulator broke one of its own rules (a panic); please report it")
+        SimulationError::new_err(
+            "the simulator violated one of its own invariants (a panic); please report it",
+        )
     })?;
     if let Some(e) = stopped_by.or_else(|| sink.as_ref().and_then(PythonSink::failed)) {
         return Err(e);
@@ -145,7 +148,7 @@ pub fn simulate(
 /// A sink written in Python.
 struct PythonSink {
     object: Py<PyAny>,
-    /// What it raised first.
+    /// The first exception that it raised.
     raised: Mutex<Option<PyErr>>,
 }
 
@@ -188,12 +191,11 @@ pub(crate) fn read(
 ) -> PyResult<Resolved> {
     let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let files = folder.map_or_else(Files::none, if anywhere { Files::anywhere } else { Files::in_folder });
-    let scenario =
-        Scenario::parse_with(text, &overrides).and_then(|s| s.resolve_with(&Registry::builtin(), &files));
+    let scenario = Scenario::parse_with(text, &overrides).and_then(|s| s.resolve_with(registry(), &files));
     scenario.map_err(|e| ScenarioError::new_err(e.in_file(name).to_string()))
 }
 
-fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &Progress) -> PyResult<()> {
+fn call_progress(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &Progress) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
     progress.call1(py, (p.share, format!("{} of {} runs, {} flows", p.runs_done, p.runs, p.flows_ended)))?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Tables handed to Python through the Arrow C interface, without a copy.
+//! Tables passed to Python through the Arrow C interface, without a copy.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use pyo3::types::PyCapsule;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// A table of a run. Anything that speaks the Arrow PyCapsule interface (pyarrow, polars, pandas) takes it
-/// over without copying.
+/// A table of a run. Libraries with the Arrow PyCapsule interface (pyarrow, polars, pandas) import it without
+/// copying.
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Table(RecordBatch);
 
@@ -33,7 +33,8 @@ impl Table {
         self.0.num_rows()
     }
 
-    /// The table as an Arrow stream of one batch. A requested schema is only ever a wish, and is not granted.
+    /// The table as an Arrow stream of one batch. A requested schema is only a preference in this protocol,
+    /// and is ignored.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -52,7 +53,7 @@ impl Table {
         PyCapsule::new_with_value(py, schema, SCHEMA)
     }
 
-    /// The address of a column's first buffer of values, with which a test shows that nothing was copied.
+    /// The address of a column's first buffer of values. A test checks with it that nothing was copied.
     fn address(&self, column: usize) -> Option<usize> {
         let data = self.0.columns().get(column)?.to_data();
         data.buffers().first().map(|b| b.as_ptr() as usize)

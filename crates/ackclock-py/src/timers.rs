@@ -1,12 +1,12 @@
 //! Retransmission timers replayed over series of round-trip times.
 //!
 //! Columns come as the bytes of contiguous arrays of the machine's 64-bit numbers (`numpy.ndarray.tobytes`);
-//! those that may be left out have the defaults of [`Chunk`].
+//! optional ones have the defaults of [`Chunk`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_policy::replay::{self, Chunk, Distribution, ReplayError};
-use ackclock_policy::{Chosen, Registry, RttEstimator};
+use ackclock_policy::{Chosen, RttEstimator};
 use ackclock_units::{Duration, Instant};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, UInt64Array};
 use pyo3::prelude::*;
@@ -14,13 +14,14 @@ use pyo3::types::{PyBytes, PyDict};
 use serde_json::{Value, json};
 
 use crate::error::{self, InputError};
+use crate::registry::registry;
 use crate::table::Table;
 
-/// The percentiles that a summary gives.
+/// The percentiles in a summary.
 const PERCENTILES: [u32; 6] = [1, 5, 25, 50, 95, 99];
 
-/// Every row that the timer `name` makes of a series that fits in memory: `srtt`, `rttvar`, `rto` (s, null
-/// before the first sample), `spurious`, and the timer's private numbers. `columns` are `time`, `rtt` (ns),
+/// The rows that the timer `name` yields for a series that fits in memory: `srtt`, `rttvar`, `rto` (s, null
+/// before the first sample), `spurious`, and the timer's private state. `columns` are `time`, `rtt` (ns),
 /// and, where known, `flight_size`, `cwnd`, `ssthresh` (bytes), `sampling_rate`, `lost` (one byte each).
 /// `start`: smoothed round-trip time and deviation before the first row (ns). Raises `PolicyError`,
 /// `InputError`.
@@ -49,8 +50,9 @@ pub fn timer_rows(
     table(batch)
 }
 
-/// What the timer `name` makes of one sample in each row, from estimates of its own: `srtt`, `rttvar`, `rto`
-/// (s) after it. `columns` as in `timer_rows`, and `srtt`, `rttvar` (ns) before it. Raises `PolicyError`,
+/// The result of the timer `name` for one sample in each row, each from given estimates: `srtt`, `rttvar`,
+/// `rto` (s) after it. `columns` as in `timer_rows`, and `srtt`, `rttvar` (ns) before it. Raises
+/// `PolicyError`,
 /// `InputError`.
 #[pyfunction]
 pub fn timer_steps(
@@ -67,7 +69,7 @@ pub fn timer_steps(
     table(vec![("srtt", numbers(steps.srtt)), ("rttvar", numbers(steps.rttvar)), ("rto", numbers(steps.rto))])
 }
 
-/// One timer's way through a series of any length, in chunks and bounded memory.
+/// The replay of one timer over a series of any length, in chunks and bounded memory.
 #[pyclass(module = "ackclock._core")]
 pub struct TimerReplay {
     smss: u32,
@@ -89,10 +91,10 @@ impl TimerReplay {
         self.replay().feed(&columns.chunk(smss)).map_err(refused)
     }
 
-    /// What was found so far, JSON: `samples`, `skipped`, `spurious`, `least_margin` (s, null before the
-    /// second sample), and distributions of `ratio` (RTO(i-1)/RTT(i)), `rto` (s), and the time (s) from
-    /// sending to sending again that a loss would cost at any row (`cost_precise`, `cost_restart`) or costs
-    /// at those marked (`marked_precise`, `marked_restart`).
+    /// The results so far, as JSON: `samples`, `skipped`, `spurious`, `least_margin` (s, null before the
+    /// second sample), and distributions of `ratio` (RTO(i-1)/RTT(i)), `rto` (s), and the time (s) from a
+    /// transmission to the retransmission that a loss would cost at any row (`cost_precise`, `cost_restart`)
+    /// or costs at those marked (`marked_precise`, `marked_restart`).
     fn summary(&mut self) -> String {
         let r = self.replay();
         json!({
@@ -110,7 +112,7 @@ impl TimerReplay {
         .to_string()
     }
 
-    /// Timeout and round-trip time over the series in a bounded number of stretches: `time`, `rtt_min`,
+    /// Timeout and round-trip time over the series, in a bounded number of intervals: `time`, `rtt_min`,
     /// `rtt_max`, `rto_min`, `rto_max` (s), `samples`.
     fn outline(&mut self) -> PyResult<Table> {
         let stretches = self.replay().outline.stretches();
@@ -135,7 +137,7 @@ impl TimerReplay {
 }
 
 fn choose(name: &str, params: &[(String, String)]) -> PyResult<Chosen<dyn RttEstimator>> {
-    let mut chosen = Registry::builtin().choose::<dyn RttEstimator>(name).map_err(error::policy)?;
+    let mut chosen = registry().choose::<dyn RttEstimator>(name).map_err(error::policy)?;
     for (param, text) in params {
         chosen.set(param, text).map_err(error::policy)?;
     }
@@ -161,7 +163,7 @@ fn table(columns: Vec<(&str, ArrayRef)>) -> PyResult<Table> {
     Ok(Table::new(batch.map_err(|e| InputError::new_err(e.to_string()))?))
 }
 
-/// What a [`Chunk`] borrows.
+/// The owned columns of a [`Chunk`].
 #[derive(Default)]
 struct Columns {
     time: Vec<Instant>,

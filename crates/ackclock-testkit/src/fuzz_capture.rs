@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use ackclock_capture::read::{Packets, decompressed};
-use ackclock_capture::{Analysis, Connection, Direction, Options as Looks, Report, Seen};
+use ackclock_capture::{Analysis, CapturedSegment, Connection, Direction, Options as Looks, Report};
 use ackclock_policy::{Registry, Timing};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
@@ -120,7 +120,15 @@ pub fn conversation(data: &[u8]) {
             if line.hops == 0 { at.saturating_sub(Duration::from_millis(u64::from(line.id))) } else { at };
         analysis.packet(
             seen,
-            Ok(Seen { at: seen, src, dst, id: line.id.into(), hops: line.hops, interface: 0, segment }),
+            Ok(CapturedSegment {
+                at: seen,
+                src,
+                dst,
+                id: line.id.into(),
+                hops: line.hops,
+                interface: 0,
+                segment,
+            }),
         );
     }
     check(&analysis.finish());
@@ -166,7 +174,7 @@ fn check(report: &Report) {
             assert!(d.data_packets <= d.packets, "{d:?}");
             assert!(d.unique_bytes <= d.bytes, "each byte once, and no more than all: {d:?}");
             assert!(d.retransmitted_bytes <= d.bytes, "{d:?}");
-            assert!(d.unneeded_packets <= d.retransmitted_packets, "{d:?}");
+            assert!(d.spurious_packets <= d.retransmitted_packets, "{d:?}");
             let listed: u64 = d.retransmissions.iter().map(|r| u64::from(r.packets)).sum();
             assert!(d.unlisted > 0 || listed == d.retransmitted_packets, "{d:?}");
             assert!(d.timeouts.iter().all(|t| t.round >= 1), "{d:?}");

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use ackclock_capture::read::{LinkType, Packet};
-use ackclock_capture::{Analysis, Connection, Direction, Options, Report, Seen};
+use ackclock_capture::{Analysis, CapturedSegment, Connection, Direction, Options, Report};
 use ackclock_testkit::pipe::{Path, Pipe, Plan, Tap};
 use ackclock_testkit::{Setup, choose};
 use ackclock_units::{Duration, Instant, Rate, Rng, SeqNumber, SeqRange};
@@ -15,7 +15,7 @@ const fn ms(n: u64) -> Duration {
 }
 
 /// The segments of a lossy transfer, captured at its sender.
-fn transfer(recovery: &str, timestamps: bool, seed: u64) -> Vec<Seen> {
+fn transfer(recovery: &str, timestamps: bool, seed: u64) -> Vec<CapturedSegment> {
     let setup = Setup::default().but(|s| s.recovery = choose(recovery)).with(|c| {
         (c.timestamps, c.sack, c.mss) = (timestamps, recovery == "sack", 1000);
         c.syn_retries = 20;
@@ -33,14 +33,15 @@ fn transfer(recovery: &str, timestamps: bool, seed: u64) -> Vec<Seen> {
             original_len: bytes.len() as u32,
             data: bytes,
         };
-        Seen::in_packet(&p).expect("a TCP segment")
+        CapturedSegment::in_packet(&p).expect("a TCP segment")
     };
     // No two at the same moment: their order is told by their times alone.
-    let apart = |(i, s): (usize, Seen)| Seen { at: s.at + Duration::from_nanos(i as u64), ..s };
+    let apart =
+        |(i, s): (usize, CapturedSegment)| CapturedSegment { at: s.at + Duration::from_nanos(i as u64), ..s };
     pipe.tap.expect("it was set").seen.iter().map(seen).enumerate().map(apart).collect()
 }
 
-fn analysed(seen: impl IntoIterator<Item = Seen>) -> Report {
+fn analysed(seen: impl IntoIterator<Item = CapturedSegment>) -> Report {
     let mut analysis = Analysis::new(Options::default());
     seen.into_iter().for_each(|s| analysis.packet(s.at, Ok(s)));
     analysis.finish()
@@ -58,7 +59,10 @@ fn only(report: &Report) -> &Connection {
 }
 
 /// Every kind of transfer, undisturbed and as `disturb` makes it.
-fn each(mut disturb: impl FnMut(&[Seen]) -> Vec<Seen>, mut check: impl FnMut(&Connection, &Report, &str)) {
+fn each(
+    mut disturb: impl FnMut(&[CapturedSegment]) -> Vec<CapturedSegment>,
+    mut check: impl FnMut(&Connection, &Report, &str),
+) {
     let mut again = 0;
     for recovery in ["newreno", "sack"] {
         for timestamps in [false, true] {
@@ -88,7 +92,7 @@ fn noted(notes: &[String], word: &str) -> bool {
 }
 
 /// The sequence numbers of the client moved on by `by`.
-fn renumbered(s: &Seen, client: SocketAddr, by: u32) -> Seen {
+fn renumbered(s: &CapturedSegment, client: SocketAddr, by: u32) -> CapturedSegment {
     let mut s = *s;
     if s.src == client {
         s.segment.seq = SeqNumber(s.segment.seq.0.wrapping_add(by));
@@ -106,7 +110,7 @@ fn renumbered(s: &Seen, client: SocketAddr, by: u32) -> Seen {
 #[test]
 fn sequence_numbers_that_wrap_change_nothing() {
     for before in [0_u32, 1, 500, 1000, 65_000, 150_000] {
-        let wrap = |seen: &[Seen]| {
+        let wrap = |seen: &[CapturedSegment]| {
             let (client, iss) = (seen[0].src, seen[0].segment.seq.0);
             seen.iter().map(|s| renumbered(s, client, 0_u32.wrapping_sub(before).wrapping_sub(iss))).collect()
         };
@@ -117,9 +121,13 @@ fn sequence_numbers_that_wrap_change_nothing() {
 #[test]
 fn every_packet_twice_is_said_and_counted_once() {
     for (apart, hops) in [(0, 0), (2, 0), (120, 0), (60, 1)] {
-        let twice = |seen: &[Seen]| {
-            let copy = |s: &Seen| Seen { at: s.at + Duration::from_micros(apart), hops: s.hops - hops, ..*s };
-            let mut all: Vec<Seen> = seen.iter().flat_map(|s| [*s, copy(s)]).collect();
+        let twice = |seen: &[CapturedSegment]| {
+            let copy = |s: &CapturedSegment| CapturedSegment {
+                at: s.at + Duration::from_micros(apart),
+                hops: s.hops - hops,
+                ..*s
+            };
+            let mut all: Vec<CapturedSegment> = seen.iter().flat_map(|s| [*s, copy(s)]).collect();
             all.sort_by_key(|s| s.at);
             all
         };
@@ -133,7 +141,7 @@ fn every_packet_twice_is_said_and_counted_once() {
 #[test]
 fn packets_slightly_out_of_order_are_put_in_order() {
     let mut rng = Rng::stream(1, "out of order", 0);
-    let shuffle = |seen: &[Seen]| {
+    let shuffle = |seen: &[CapturedSegment]| {
         let mut all = seen.to_vec();
         for i in 1..all.len() {
             if rng.chance(0.2) {
@@ -152,8 +160,8 @@ fn packets_slightly_out_of_order_are_put_in_order() {
 #[test]
 fn super_segments_count_as_the_packets_that_they_are() {
     // What the sender hands to its device at once goes as one frame, retransmissions too.
-    let merge = |seen: &[Seen]| {
-        let mut all: Vec<Seen> = Vec::new();
+    let merge = |seen: &[CapturedSegment]| {
+        let mut all: Vec<CapturedSegment> = Vec::new();
         for s in seen {
             let last = all.iter().rposition(|l| l.src == s.src);
             let plain = |s: &Segment| s.len > 0 && !s.flags.any(Flags::SYN | Flags::FIN | Flags::RST);
@@ -185,13 +193,14 @@ fn super_segments_count_as_the_packets_that_they_are() {
 fn ports_used_again_make_a_new_connection() {
     for closed in [true, false] {
         let mut cut = 0;
-        let twice = |seen: &[Seen]| {
+        let twice = |seen: &[CapturedSegment]| {
             cut = if closed { seen.len() } else { seen.len() / 2 };
             let (first, start) = (&seen[..cut], seen[cut - 1].at + ms(if closed { 10 } else { 3000 }));
             let iss = 1_000_000 * cut as u32;
-            let again = seen
-                .iter()
-                .map(|s| Seen { at: start + s.at.since(seen[0].at), ..renumbered(s, seen[0].src, iss) });
+            let again = seen.iter().map(|s| CapturedSegment {
+                at: start + s.at.since(seen[0].at),
+                ..renumbered(s, seen[0].src, iss)
+            });
             first.iter().copied().chain(again).collect()
         };
         each(twice, |plain, report, what| {
@@ -214,7 +223,7 @@ fn ports_used_again_make_a_new_connection() {
 #[test]
 fn a_capture_that_begins_in_the_middle_says_so() {
     let mut began = Instant::ZERO;
-    let late = |seen: &[Seen]| {
+    let late = |seen: &[CapturedSegment]| {
         let part = seen[seen.len() / 3..].to_vec();
         began = part[0].at;
         part
@@ -240,11 +249,11 @@ fn a_capture_that_begins_in_the_middle_says_so() {
 fn packets_that_the_capture_missed_are_told() {
     let mut rng = Rng::stream(2, "missed", 0);
     let mut wanted = Vec::new();
-    let gaps = |seen: &[Seen]| {
+    let gaps = |seen: &[CapturedSegment]| {
         let plain = analysed(seen.iter().copied());
         let again: std::collections::BTreeSet<u64> =
             only(&plain).directions[0].retransmissions.iter().map(|r| r.at.as_nanos()).collect();
-        let kept: Vec<Seen> =
+        let kept: Vec<CapturedSegment> =
             seen.iter().filter(|s| s.segment.flags.has(Flags::SYN) || !rng.chance(0.02)).copied().collect();
         let seen_again = kept
             .iter()
@@ -293,7 +302,8 @@ fn connections_beyond_4_gb_are_counted_to_the_last_byte() {
             urgent: 0,
             options,
         };
-        let seen = Seen { at, src: ends[side], dst: ends[1 - side], id, hops: 64, interface: 0, segment };
+        let seen =
+            CapturedSegment { at, src: ends[side], dst: ends[1 - side], id, hops: 64, interface: 0, segment };
         analysis.packet(at, Ok(seen));
     };
     let (ack, us) = (Flags::ACK, Duration::from_micros);

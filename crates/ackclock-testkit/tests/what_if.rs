@@ -314,7 +314,7 @@ fn nothing_is_said_from_near_the_receiver() {
     let report = asked(&seen_at(1, path(), &setup("rfc6298", "sack", true), &[script], 0).file, "eifel");
     assert!(client(&report).what_if.is_empty());
     assert!(
-        report.connections[0].notes.iter().any(|n| n.starts_with("what-if says nothing of the client")),
+        report.connections[0].notes.iter().any(|n| n.starts_with("what-if has no rows for the client")),
         "{:?}",
         report.connections[0].notes
     );

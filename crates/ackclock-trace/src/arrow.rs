@@ -13,7 +13,7 @@ pub fn schema(table: &Table) -> SchemaRef {
     Arc::new(Schema::new(table.columns.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// Puts the columns of one table together.
+/// Builds a record batch from the columns of one table.
 pub(crate) fn batch(table: &Table, columns: Vec<ArrayRef>) -> RecordBatch {
     RecordBatch::try_new(schema(table), columns)
         .expect("the table's macro makes schema and columns of one declaration")

@@ -1,4 +1,4 @@
-//! The tables that captures fill beside those of every world.
+//! The tables of captures, in addition to those of simulated runs.
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 
@@ -27,10 +27,11 @@ table! {
         end: Instant, "s";
         /// From the SYN to the ack of the SYN-ACK.
         handshake: Option<Duration>, "s";
-        /// How the connection stands at the end: `opening`, `refused`, `open`, `half-closed`, `closed` or
+        /// State of the connection at the end of the capture: `opening`, `refused`, `open`, `half-closed`,
+        /// `closed` or
         /// `reset`.
         standing: &'static str, "";
-        /// From where it was seen: `sender` (nearer to the data's sender) or `client` (nearer to its
+        /// Where it was captured: `sender` (nearer to the data's sender) or `client` (nearer to its
         /// receiver).
         view: &'static str, "";
         /// Share of the least round-trip time that lies between the capture and the receiver; 1 for a capture
@@ -54,7 +55,7 @@ table! {
         retransmitted_packets: u64, "";
         /// Payload that they repeat.
         retransmitted_bytes: u64, "B";
-        /// Those of them that were not needed.
+        /// Those of them that were spurious: an earlier copy had arrived.
         unneeded_packets: u64, "";
         /// Expiries of the retransmission timer, SYNs included.
         timeouts: u32, "";
@@ -71,7 +72,7 @@ table! {
         /// Congestion signals per packet: `ca_events / packets_acked`; missing before the first packet is
         /// acknowledged.
         p: Option<f64>, "";
-        /// True with fewer than four CA events: `p` means little (M-F11).
+        /// True with fewer than four CA events: `p` is unreliable (M-F11).
         p_uncertain: bool, "";
         /// Most bytes outstanding.
         max_flight: u64, "B";
@@ -102,13 +103,13 @@ table! {
         network_duplicates: u64, "";
         /// Copies that the capture made, which are left out.
         capture_duplicates: u64, "";
-        /// Bytes that were acknowledged and are not in the capture.
+        /// Bytes that were acknowledged but are not in the capture.
         missing_bytes: u64, "B";
         /// Duplicate acks that its sender got.
         dup_acks: u64, "";
-        /// Time in which the handshake held it back; this and the following add up to the connection's time.
+        /// Time that the handshake took; this and the following add up to the connection's time.
         handshake_time: Duration, "s";
-        /// Time in which it waited for acks while its window opened by slow start.
+        /// Time in which it waited for acks in slow start.
         slow_start_time: Duration, "s";
         /// Time in which it waited for acks with its congestion window full, repairs included.
         congestion_window_time: Duration, "s";
@@ -122,7 +123,7 @@ table! {
 }
 
 table! {
-    /// One segment that was sent again, or a probe.
+    /// One retransmitted segment, or a probe.
     "retransmissions" RetransmissionRow {
         /// When it was seen.
         time: Instant, "s";
@@ -134,23 +135,24 @@ table! {
         offset: u64, "B";
         /// Its payload.
         len: u32, "B";
-        /// Packets on the wire; 0 for probes of a closed window and keepalives, which repeat nothing.
+        /// Packets on the wire; 0 for probes of a closed window, keepalives and copies, which are no
+        /// retransmissions.
         packets: u32, "";
         /// Why it was sent: `timeout`, `after-timeout`, `fast-retransmit`, `sack-retransmit`,
         /// `fack-retransmit`, `rack-retransmit`, `tail-loss-probe`, `syn`, `zero-window-probe`, `keepalive`
         /// or `copy`.
         kind: &'static str, "";
-        /// False when an earlier copy had arrived; missing where nothing tells.
+        /// False when it was spurious: an earlier copy had arrived; missing if unknown.
         needed: Option<bool>, "";
         /// True when an earlier copy is in the capture.
         original_seen: bool, "";
-        /// Why we think so.
+        /// The evidence for `kind`, in words.
         evidence: Label, "";
     }
 }
 
 table! {
-    /// One retransmission timer in the place of a captured sender's, for one direction: sums over its stalls.
+    /// One retransmission timer in place of a captured sender's, for one direction: sums over its stalls.
     /// `as-run` is the sender itself.
     "what_if" WhatIfRow {
         /// Number of the direction in its file.
@@ -161,18 +163,18 @@ table! {
         timeouts: u64, "";
         /// Those of them with the ack under way: a longer timer would have avoided them.
         spurious: u64, "";
-        /// Those of them before acks would have called for the retransmission.
+        /// Those of them before acks triggered the retransmission.
         early: u64, "";
         /// Most expiries in a row.
         rounds: u32, "";
-        /// Time that it waited for what was lost, the best estimate; exact for `as-run`.
+        /// Time that it waited when something was lost: the best estimate; exact for `as-run`.
         waited: Duration, "s";
-        /// The least that it can have been.
+        /// Its lower bound.
         waited_least: Duration, "s";
-        /// The most.
+        /// Its upper bound.
         waited_most: Duration, "s";
-        /// From where the direction was seen: `sender`. From near the receiver nothing can be said of other
-        /// timers.
+        /// Where the direction was captured: `sender`. Captures near the receiver have no rows: they lack
+        /// retransmissions that were lost before them.
         view: &'static str, "";
     }
 }
@@ -187,24 +189,24 @@ table! {
         timer: Label, "";
         /// First copy of the segment that was waited for.
         begin: Instant, "s";
-        /// When its sender heard the ack, as it was; missing where it never did.
+        /// When its sender received the ack; missing if it never did.
         end: Option<Instant>, "s";
         /// What was waited for: `syn` or `data`.
         of: &'static str, "";
-        /// What the path did meanwhile: `alive` (packets were lost singly), `dead` (all were lost for some
-        /// time), or `unknown`.
+        /// State of the path meanwhile: `alive` (packets were lost independently), `dead` (all were lost for
+        /// some time), or `unknown`.
         path: &'static str, "";
         /// Expiries.
         timeouts: u64, "";
         /// Those of them with the ack under way.
         spurious: u64, "";
-        /// Those of them before acks would have called for the retransmission.
+        /// Those of them before acks triggered the retransmission.
         early: u64, "";
-        /// Time that the timer waited for what was lost, the best estimate; exact for `as-run`.
+        /// Time that the timer waited when something was lost: the best estimate; exact for `as-run`.
         waited: Duration, "s";
-        /// The least that it can have been.
+        /// Its lower bound.
         waited_least: Duration, "s";
-        /// The most.
+        /// Its upper bound.
         waited_most: Duration, "s";
         /// From the first copy to the ack.
         response: Option<Duration>, "s";
@@ -218,59 +220,58 @@ table! {
         time: Instant, "s";
         /// Number of the direction in its file.
         connection: u32, "";
-        /// Its first sequence number; that of the packet that ended the silence where that tells of it.
+        /// First sequence number of the retransmission, or of the packet that ended the silence.
         seq: Option<SeqNumber>, "";
         /// What timed out: `syn` or `data` (a FIN counts as data).
         of: &'static str, "";
-        /// Expiries without progress: 1 for the first.
+        /// Number among expiries without progress between them: 1 for the first.
         round: u32, "";
-        /// False where the capture leaves open whether a probe or an expiry came before, or whether this is
-        /// one: `round` is the best guess then. Missing where a silence tells of it.
+        /// False if the capture does not show whether this, or an earlier one, was a probe: `round` is the
+        /// best guess then. Missing if inferred from a silence.
         round_certain: Option<bool>, "";
-        /// The timeout that the sender must have had, backoff included; the length of the silence where that
-        /// tells of it.
+        /// The timeout that expired, backoff included; the length of the silence if inferred from one.
         rto: Duration, "s";
-        /// True when a longer timer would have avoided it; missing where nothing tells.
+        /// True when it was spurious in the sense of Eifel: the ack of an earlier copy came after the expiry,
+        /// so that a longer timer would have avoided it; missing if unknown.
         eifel_spurious: Option<bool>, "";
-        /// False where the capture leaves open which copy was acknowledged: `eifel_spurious` is the best
-        /// guess then, or missing. Missing where a silence tells of it.
+        /// False if the capture does not show which copy was acknowledged: `eifel_spurious` is the best guess
+        /// then, or missing. Missing if inferred from a silence.
         eifel_certain: Option<bool>, "";
-        /// True when a whole window was outstanding and nothing of it was heard of (M-F11); missing where a
-        /// silence tells of it.
+        /// True when a whole window was outstanding and none of it was acknowledged or SACKed (M-F11);
+        /// missing if inferred from a silence.
         outage: Option<bool>, "";
         /// What would have repaired the loss before the timer did: `probe` (RFC 8985 7), `early-retransmit`
         /// (RFC 5827), `limited-transmit` (RFC 3042).
         remedy: Option<&'static str>, "";
-        /// From where it was seen: `sender` or `client`.
+        /// Where it was captured: `sender` or `client`.
         view: &'static str, "";
-        /// What tells of it: `sent-again` (a retransmission), or, seen from the client's side, also `gap` and
-        /// `gap-and-content` (a silence), which may tell of the same one: choose one rule.
+        /// The rule that infers it: `sent-again` (from a retransmission), or, in captures near the client,
+        /// also `gap` and `gap-and-content` (from a silence). Several rules may infer the same timeout: choose
+        /// one.
         rule: &'static str, "";
-        /// True where the rule is the one that counts, in `directions`, texts and figures: `sent-again` from
-        /// the sender's side; from the client's side `gap-and-content`, and `sent-again` of a SYN.
+        /// True if the rule is the one that counts in `directions`, texts and figures: `sent-again` near the
+        /// sender; near the client `gap-and-content`, and `sent-again` for SYNs.
         counts: bool, "";
     }
 }
 
 table! {
-    /// One packet of a captured connection, in order of time within it; only where it was asked for, and only
-    /// the first of very many.
+    /// One packet of a captured connection, in order of time within it; only if requested, and up to a limit.
     ///
-    /// The first columns are those of `segments`, so that what reads one reads the other. Copies that the
-    /// network or the capture made at once are left out. Offsets count bytes of the stream from its first
-    /// one; what lies before it (a SYN) has 0.
+    /// The first columns are those of `segments`, so that the same code reads both. Immediate copies by the
+    /// network or the capture are left out. Offsets count bytes of the stream from its first one; a SYN,
+    /// which lies before it, has 0.
     "packets" PacketRow {
         /// When it was seen.
         time: Instant, "s";
         /// Number of the direction that it travels in: `2 n` from the client of connection `n`, `2 n + 1`
         /// from its server.
         connection: u32, "";
-        /// Always true: what one end received is what the other one sent.
+        /// Always true: each packet is listed as sent by one end.
         sent: bool, "";
         /// What it is: `syn`, `new` (data or FIN), `ack`, `reset`, `late` (overtaken on its way), `duplicate`
-        /// (a copy that the network made), `stray` (of an earlier connection on the same ports), or, where it
-        /// was sent again, the kind that it has in `retransmissions`; missing where too many are listed
-        /// there.
+        /// (a copy that the network made), `stray` (of an earlier connection on the same ports), or, for a
+        /// retransmission, its kind in `retransmissions`; missing if it is not listed there for lack of room.
         kind: Option<&'static str>, "";
         /// Its first sequence number.
         seq: SeqNumber, "";

@@ -10,13 +10,14 @@ pub enum SendKind {
     },
     /// New data or FIN.
     New,
-    /// A copy of new data, sent right behind it on purpose (I-A7).
+    /// A copy of new data, sent immediately after it on purpose (I-A7).
     Copy,
-    /// A retransmission because acks showed a loss, or an ICMP error that the segment was too long.
+    /// A retransmission because acks indicated a loss, or because an ICMP error reported the segment as too
+    /// long.
     FastRetransmit,
     /// A retransmission because the timer expired.
     TimeoutRetransmit,
-    /// A probe of a flight's tail (RFC 8985 §7), `again` when it repeats the last segment.
+    /// A tail loss probe (RFC 8985 §7); `again` if it repeats the last segment.
     TailLossProbe {
         /// False for new data.
         again: bool,
@@ -41,7 +42,7 @@ pub enum LossClass {
     NonCa,
 }
 
-/// What happened at one connection.
+/// An event of one connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum EventKind {
     /// A segment left.
@@ -90,17 +91,17 @@ pub enum EventKind {
         seq: SeqNumber,
         /// Backoff round: 1 for the first expiry without progress.
         round: u32,
-        /// The timeout that had run.
+        /// The timeout that expired.
         rto: Duration,
     },
     /// A range was declared lost.
     Lost {
-        /// It.
+        /// The range.
         range: SeqRange,
     },
     /// A loss episode began.
     EpisodeBegan {
-        /// Class as it looks at its beginning; a CA event may still turn into a non-CA one.
+        /// Its class so far; a CA event may still become a non-CA event.
         class: LossClass,
         /// `snd_nxt` at that moment.
         recovery_point: SeqNumber,
@@ -130,14 +131,14 @@ pub enum EventKind {
     },
 }
 
-/// An event with its moment and its connection.
+/// An event with its time and its connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Event {
-    /// When.
+    /// When it happened.
     pub at: Instant,
-    /// Which connection, numbered by the world.
+    /// The number of the connection in its run.
     pub connection: u32,
-    /// What.
+    /// What happened.
     pub kind: EventKind,
 }
 

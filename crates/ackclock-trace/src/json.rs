@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::{CellValue, Event, EventKind, Row, Sink};
 
-/// Writes one JSON object a line.
+/// Writes one JSON object per line.
 #[derive(Debug)]
 pub struct JsonLines<W: Write> {
     out: W,
@@ -22,7 +22,7 @@ impl<W: Write> JsonLines<W> {
     /// Writes one row; missing values are `null`.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn row(&mut self, row: &impl Row) -> io::Result<()> {
         self.line(&RowObject(row))
     }
@@ -30,12 +30,12 @@ impl<W: Write> JsonLines<W> {
     /// Writes one event.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn event(&mut self, event: &Event) -> io::Result<()> {
         self.line(&EventObject(event))
     }
 
-    /// Flushes, and gives the writer back.
+    /// Flushes and returns the writer.
     ///
     /// # Errors
     /// The first error met while recording as a [`Sink`], or one of the flush.
@@ -52,7 +52,7 @@ impl<W: Write> JsonLines<W> {
     }
 }
 
-/// An error is kept for [`JsonLines::finish`], and nothing more is written.
+/// The first error is kept for [`JsonLines::finish`], and nothing more is written.
 impl<W: Write> Sink for JsonLines<W> {
     fn record(&mut self, event: &Event) {
         if self.failed.is_none() {
@@ -112,7 +112,7 @@ impl Serialize for EventObject<'_> {
 }
 
 impl EventKind {
-    /// Shows the event as named values, its own name first (`event`). Times are seconds.
+    /// Passes the event as named values, its own name first (`event`). Times are in seconds.
     pub fn for_each_field(&self, f: &mut dyn FnMut(&'static str, CellValue<'_>)) {
         use CellValue::{Bool, Float, Text, UInt};
         let segment = |f: &mut dyn FnMut(&'static str, CellValue<'_>), seq: u32, len: u32, ack: u32| {
@@ -162,6 +162,12 @@ impl EventKind {
                 f("event", Text("episode-ended"));
                 f("class", Text(class.word()));
                 f("spurious", Bool(spurious));
+            }
+            Self::State { policy, name, value } => {
+                f("event", Text("state"));
+                f("policy", Text(policy));
+                f("name", Text(name));
+                f("value", Float(value));
             }
             Self::Established => f("event", Text("established")),
             Self::Closed { orderly } => {

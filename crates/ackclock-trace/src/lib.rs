@@ -1,7 +1,7 @@
-//! One vocabulary of events for all worlds, and the sinks and tables made of them.
+//! The events of connections, simulated or real, and the sinks and tables made from them.
 //!
-//! Features: `arrow` gives the tables as Arrow record batches, `json` events and rows as JSON lines, `pcapng`
-//! capture files.
+//! Features: `arrow` for tables as Arrow record batches, `json` for events and rows as JSON lines, `pcapng`
+//! for capture files.
 
 #[cfg(feature = "arrow")]
 pub mod arrow;

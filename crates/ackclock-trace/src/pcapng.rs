@@ -13,8 +13,8 @@ use pcap_file::{DataLink, Endianness, PcapError};
 
 /// Writes IP packets to a pcapng file with nanosecond times.
 ///
-/// The file depends on what is written alone: little-endian, no wall clock, no name of the machine. All
-/// interfaces share link type (raw IP) and snapshot length, without which libpcap refuses to read on.
+/// The file depends only on what is written: little-endian, no wall clock, no name of the machine. All
+/// interfaces have the same link type (raw IP) and snapshot length, as libpcap requires.
 pub struct Pcapng<W: Write> {
     out: PcapNgWriter<W>,
     interfaces: u32,
@@ -26,7 +26,7 @@ impl<W: Write> Pcapng<W> {
     /// [`Instant::ZERO`]: zero for a simulated run.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn new(out: W, epoch: Duration) -> io::Result<Self> {
         let application = concat!("ackclock ", env!("CARGO_PKG_VERSION"));
         let section = SectionHeaderBlock {
@@ -42,7 +42,7 @@ impl<W: Write> Pcapng<W> {
     /// packets.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn interface(&mut self, name: &str, rate: Option<Rate>) -> io::Result<u32> {
         // 10^-9 s (if_tsresol of the pcapng specification, section 4.2).
         const NANOSECONDS: u8 = 9;
@@ -61,7 +61,7 @@ impl<W: Write> Pcapng<W> {
     /// than `data.len()` where only headers exist.
     ///
     /// # Errors
-    /// Those of the writer, and an interface that was not declared.
+    /// Errors of the writer, and an interface that was not declared.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -84,10 +84,10 @@ impl<W: Write> Pcapng<W> {
         self.out.write_pcapng_block(block).map_err(io_error).map(drop)
     }
 
-    /// Flushes, and gives the writer back.
+    /// Flushes and returns the writer.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn finish(self) -> io::Result<W> {
         let mut out = self.out.into_inner();
         out.flush()?;

@@ -1,4 +1,4 @@
-//! The tables that every world fills.
+//! The tables of simulated runs.
 
 use ackclock_units::{Duration, Instant, Rate, SeqNumber};
 
@@ -6,7 +6,7 @@ use crate::LossClass;
 use crate::captured::{DirectionRow, PacketRow, RetransmissionRow, StallRow, TimeoutRow, WhatIfRow};
 use crate::table::{Cell, CellValue, ColumnKind, Label, Row, Table, cell, table};
 
-/// How a flow stands at the end of the run.
+/// The state of a flow at the end of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Outcome {
     /// Everything was transferred and closed in order.
@@ -32,9 +32,9 @@ impl Outcome {
 /// One end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Side {
-    /// The one that opened it.
+    /// The end that opened it.
     Client,
-    /// The other one.
+    /// The other end.
     #[default]
     Server,
 }
@@ -84,7 +84,7 @@ table! {
     ///
     /// Counters are those of the data sender (`sender`) unless their meaning says otherwise, and so are
     /// responses; they count from `measured_from` on, which is the end of `warmup` where the scenario has
-    /// one. A missing time has not come before the end of the run.
+    /// one. A time is missing if it was not reached before the end of the run.
     "flows" FlowRow {
         /// Label of the run that it belongs to.
         run: Label, "";
@@ -118,7 +118,7 @@ table! {
         response_time: Option<Duration>, "s";
         /// Responses completed.
         responses: u32, "";
-        /// How it stands at the end of the run: `finished`, `failed` or `unfinished`.
+        /// State at the end of the run: `finished`, `failed` or `unfinished`.
         outcome: Outcome, "";
         /// Why it failed: `refused`, `reset`, `syn-timeout`, `timeout`, `unreachable`, `keepalive-timeout`,
         /// `false-ack` or `local`.
@@ -145,9 +145,10 @@ table! {
         peer_timeouts: u32, "";
         /// SYN and SYN-ACK retransmissions of both ends.
         syn_retransmissions: u32, "";
-        /// Retransmissions whose original had arrived or was still to arrive, as the receiver saw it (B-A4).
+        /// Spurious retransmissions: the original had arrived or was still to arrive, as the receiver saw it
+        /// (B-A4).
         unneeded_retransmissions: u64, "";
-        /// Timeouts whose original segment had arrived.
+        /// Spurious timeouts: the segment that timed out was not lost.
         spurious_timeouts: u32, "";
         /// Tail loss probes sent, new data or old (RFC 8985 7).
         tail_loss_probes: u32, "";
@@ -226,8 +227,8 @@ table! {
         delivered: u64, "";
         /// Packets that the queue dropped: full, early, pushed out or shed.
         dropped_queue: u64, "";
-        /// Those of them that an active queue dropped before it was full; missing where the queue does not
-        /// tell.
+        /// Those of them that an active queue dropped before it was full; missing if the queue does not count
+        /// them.
         dropped_early: Option<u64>, "";
         /// Packets lost on the wire by a fault: random, by pattern or scripted.
         dropped_wire: u64, "";
@@ -237,13 +238,12 @@ table! {
         duplicated: u64, "";
         /// Packets that a fault damaged, so that the receiver throws them away.
         corrupted: u64, "";
-        /// Packets that a fault held back, behind later ones or all together; missing where nobody counts
-        /// them.
+        /// Packets that a fault delayed behind later ones, or in a batch; missing if not counted.
         reordered: Option<u64>, "";
-        /// Data packets put on the wire that repeat bytes sent before; missing where nobody counts them.
+        /// Data packets put on the wire that repeat bytes sent before; missing if not counted.
         retransmitted_packets: Option<u64>, "";
-        /// Payload bytes put on the wire, repeated ones not counted: goodput at this link (B-U2); missing
-        /// where nobody counts them.
+        /// Payload bytes put on the wire, repeated ones not counted: goodput at this link (B-U2); missing if
+        /// not counted.
         unique_bytes: Option<u64>, "B";
         /// Share of the time in which it was sending.
         utilisation: Option<f64>, "";
@@ -253,7 +253,7 @@ table! {
         queue_mean_bytes: f64, "B";
         /// The same as a delay: the bytes over the rate (M-U2).
         queue_mean_delay: Option<Duration>, "s";
-        /// Longest queue; missing where only bytes are watched.
+        /// Longest queue; missing if only bytes are counted.
         queue_max_packets: Option<u32>, "packets";
         /// Largest queue.
         queue_max_bytes: u64, "B";
@@ -267,9 +267,9 @@ table! {
 table! {
     /// The sender's state whenever a round-trip time was sampled or the window changed.
     "samples" SampleRow {
-        /// When.
+        /// When it happened.
         time: Instant, "s";
-        /// Connection, numbered by the world.
+        /// Number of the connection in its run.
         connection: u32, "";
         /// The sample; missing in a row that a window change made.
         rtt: Option<Duration>, "s";
@@ -281,7 +281,7 @@ table! {
         rto: Option<Duration>, "s";
         /// Congestion window.
         cwnd: Option<u64>, "B";
-        /// Slow-start threshold; missing while it is without bound.
+        /// Slow-start threshold; missing while it is unbounded.
         ssthresh: Option<u64>, "B";
         /// Bytes in the network, as the sender estimates them.
         pipe: Option<u64>, "B";
@@ -291,7 +291,7 @@ table! {
 table! {
     /// One loss episode of a sender, from the first sign to its repair (M-U1).
     "episodes" EpisodeRow {
-        /// Connection, numbered by the world.
+        /// Number of the connection in its run.
         connection: u32, "";
         /// `ca` (clock-preserving halving) or `non-ca` (timeout, failed recovery, further window cut).
         class: LossClass, "";
@@ -317,11 +317,11 @@ table! {
 }
 
 table! {
-    /// A number of a policy's private state, whenever it changed.
+    /// A value of a policy's private state, whenever it changed.
     "state" StateRow {
-        /// When.
+        /// When it happened.
         time: Instant, "s";
-        /// Connection, numbered by the world.
+        /// Number of the connection in its run.
         connection: u32, "";
         /// The kind of policy: `estimator`, `recovery` or `window`.
         policy: &'static str, "";
@@ -335,9 +335,9 @@ table! {
 table! {
     /// One segment that a connection sent or accepted.
     "segments" SegmentRow {
-        /// When.
+        /// When it happened.
         time: Instant, "s";
-        /// Connection, numbered by the world.
+        /// Number of the connection in its run.
         connection: u32, "";
         /// True when it was sent, false when it was received.
         sent: bool, "";

@@ -4,7 +4,7 @@ use ackclock_units::{Bytes, Instant};
 
 use crate::{EpisodeRow, Event, EventKind, SampleRow, SegmentRow, SendKind, StateRow};
 
-/// Takes events as they happen. A plain `Vec<Event>` is one, and so is every closure over `&Event`.
+/// A receiver of events. `Vec<Event>` implements it, and so does every closure over `&Event`.
 pub trait Sink {
     /// Takes one event. Those of one connection come in order of time.
     fn record(&mut self, event: &Event);
@@ -45,7 +45,7 @@ impl SendKind {
     }
 }
 
-/// Rows of what was traced of connections.
+/// The traced rows of connections.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TracedRows {
     /// The sender's estimates and windows.
@@ -59,12 +59,12 @@ pub struct TracedRows {
 }
 
 impl TracedRows {
-    /// True when there are none but episodes.
+    /// True if there are no rows other than episodes.
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty() && self.segments.is_empty() && self.state.is_empty()
     }
 
-    /// In order of time; what happens at one moment is in order of connection, then of recording.
+    /// Sorts rows by time; rows of the same time are in order of connection, then of recording.
     fn sort(&mut self) {
         self.samples.sort_by_key(|r| (r.time, r.connection));
         self.episodes.sort_by_key(|r| (r.begin, r.connection));
@@ -80,18 +80,17 @@ pub struct EventTables {
     connections: BTreeMap<u32, Connection>,
 }
 
-/// What is remembered of one connection between its events.
+/// The state of one connection between its events.
 #[derive(Debug, Default)]
 struct Connection {
     last: SampleRow,
     open: Option<EpisodeRow>,
-    /// What was told at one moment just before the episode that it belongs to began.
+    /// What was recorded at the moment at which an episode began, but before that event.
     before: (Instant, EpisodeRow),
 }
 
 impl Connection {
-    /// The episode that something at `at` belongs to: the open one, or one that may begin at this very
-    /// moment.
+    /// The episode that an event at `at` belongs to: the open one, or one that may begin at this moment.
     fn episode(&mut self, at: Instant) -> &mut EpisodeRow {
         if self.open.is_none() && self.before.0 != at {
             self.before = (at, EpisodeRow::default());
@@ -165,11 +164,11 @@ impl Sink for EventTables {
                 episode.lost_bytes += u64::from(range.len());
             }
             EventKind::EpisodeBegan { class, recovery_point } => match &mut known.open {
-                // The episode took a turn for the worse, and goes on.
+                // The episode gets worse and continues.
                 Some(open) => (open.class, open.recovery_point) = (class, recovery_point),
                 None => {
-                    let told = std::mem::take(known.episode(at));
-                    known.open = Some(EpisodeRow { connection, class, begin: at, recovery_point, ..told });
+                    let before = std::mem::take(known.episode(at));
+                    known.open = Some(EpisodeRow { connection, class, begin: at, recovery_point, ..before });
                 }
             },
             EventKind::EpisodeEnded { class, spurious } => {
@@ -186,7 +185,7 @@ impl Sink for EventTables {
 }
 
 impl EventTables {
-    /// Takes the rows of before `at`, in the order of [`EventTables::finish`], so that they need not stay in
+    /// Removes and returns the rows from before `at`, in the order of [`EventTables::finish`], to free their
     /// memory. Episodes stay.
     pub fn take_before(&mut self, at: Instant) -> TracedRows {
         let rows = &mut self.rows;
@@ -203,7 +202,7 @@ impl EventTables {
         taken
     }
 
-    /// Memory that they hold, bytes, about.
+    /// The approximate memory of the tables, in bytes.
     pub fn held_bytes(&self) -> u64 {
         let rows = self.rows.samples.capacity() * size_of::<SampleRow>()
             + self.rows.segments.capacity() * size_of::<SegmentRow>()
@@ -212,7 +211,8 @@ impl EventTables {
         (rows + episodes + self.connections.len() * 2 * size_of::<Connection>()) as u64
     }
 
-    /// The rows, in order of time; what happens at one moment is in order of connection, then of recording.
+    /// Returns the rows, in order of time; rows of the same time are in order of connection, then of
+    /// recording.
     pub fn finish(mut self) -> TracedRows {
         self.rows.episodes.extend(self.connections.into_values().filter_map(|c| c.open));
         self.rows.sort();

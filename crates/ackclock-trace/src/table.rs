@@ -1,41 +1,42 @@
-//! Tables: the columns of each declared once, with unit and meaning, for Arrow, for JSON and for the
-//! reference pages.
+//! Tables. The columns of each are declared once, with unit and meaning, for Arrow, JSON and the reference
+//! pages.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ackclock_units::{Duration, Instant, Rate, SeqNumber};
 
-/// A name that many rows share.
+/// A string that many rows share.
 pub type Label = Arc<str>;
 
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ColumnKind {
-    /// Whole numbers, 32 bits.
+    /// 32-bit unsigned integers.
     UInt32,
-    /// Whole numbers, 64 bits.
+    /// 64-bit unsigned integers.
     UInt64,
-    /// Real numbers. Times are seconds and rates bit/s, made of whole nanoseconds and whole bit/s.
+    /// Floating-point numbers. Times are in seconds and rates in bit/s, converted from integer nanoseconds
+    /// and bit/s.
     Float64,
     /// True or false.
     Bool,
-    /// Words.
+    /// A string.
     Text,
-    /// This many whole numbers of 32 bits.
+    /// A fixed number of 32-bit integers.
     UInt32List(usize),
-    /// Any number of whole numbers of 64 bits.
+    /// A list of 64-bit integers.
     UInt64List,
 }
 
-/// One column: its declaration is its documentation.
+/// One column, with its documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Column {
     /// Its name.
     pub name: &'static str,
     /// What it holds.
     pub kind: ColumnKind,
-    /// True when a row may have no value.
+    /// True if a row may lack the value.
     pub optional: bool,
     /// Unit; empty for counts and words.
     pub unit: &'static str,
@@ -46,7 +47,7 @@ pub struct Column {
 /// One table's declaration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// Its name: that of the file in a run folder, without ending.
+    /// Its name: that of the file in a run folder, without extension.
     pub name: &'static str,
     /// What a row is.
     pub about: &'static str,
@@ -85,17 +86,17 @@ impl Table {
 pub enum CellValue<'a> {
     /// No value.
     Missing,
-    /// A whole number.
+    /// An integer.
     UInt(u64),
-    /// A real number.
+    /// A floating-point number.
     Float(f64),
     /// True or false.
     Bool(bool),
-    /// Words.
+    /// A string.
     Text(&'a str),
-    /// Whole numbers.
+    /// 32-bit integers.
     UInt32List(&'a [u32]),
-    /// Whole numbers.
+    /// 64-bit integers.
     UInt64List(&'a [u64]),
 }
 
@@ -104,7 +105,7 @@ pub trait Row: Sized {
     /// The table's declaration.
     const TABLE: Table;
 
-    /// Shows every value, in the order of the columns.
+    /// Passes every value to `f`, in the order of the columns.
     fn for_each_cell<'a>(&'a self, f: &mut dyn FnMut(&'static Column, CellValue<'a>));
 
     /// The rows as an Arrow record batch; units and meanings are in the fields' metadata (`unit`, `meaning`).
@@ -112,11 +113,11 @@ pub trait Row: Sized {
     fn record_batch(rows: &[Self]) -> arrow_array::RecordBatch;
 }
 
-/// A type that can stand in a column.
+/// A type that can be the value of a column.
 pub trait Cell {
     /// What its column holds.
     const KIND: ColumnKind;
-    /// True when it may be missing.
+    /// True if it may be missing.
     const OPTIONAL: bool = false;
 
     /// The value.
@@ -129,8 +130,8 @@ pub trait Cell {
         Self: 'a;
 }
 
-/// Writes [`Cell`] for a type and for its option: the column's kind, the Arrow array, and how the value is
-/// made of the cell.
+/// Implements [`Cell`] for a type and for its option: the column's kind, the Arrow array, and the conversion
+/// of the value.
 macro_rules! cell {
     ($type:ty, $kind:ident, $variant:ident, $array:ident, |$x:ident| $value:expr) => {
         impl Cell for $type {
@@ -212,7 +213,7 @@ impl Cell for Vec<u64> {
     }
 }
 
-/// Declares a row: the struct and the table in one.
+/// Declares a row: the struct and its table together.
 macro_rules! table {
     ($(#[doc = $about:literal])+ $name:literal $row:ident { $($(#[doc = $doc:literal])+ $field:ident: $type:ty, $unit:literal;)+ }) => {
         $(#[doc = $about])+

@@ -9,7 +9,7 @@ fn values<R: Row>(row: &R) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn every_column_is_declared_once_and_shown_in_order() {
+fn every_column_is_declared_once_and_in_order() {
     fn check<R: Row + Default>() {
         let names: Vec<_> = R::TABLE.columns.iter().map(|c| c.name).collect();
         assert_eq!(values(&R::default()).into_iter().map(|(name, _)| name).collect::<Vec<_>>(), names);
@@ -189,6 +189,7 @@ mod events {
         let mut lines = JsonLines::new(Vec::new());
         lines.record(&event(1500, 2, timeout(3)));
         lines.record(&event(1500, 2, sent(SendKind::Ack)));
+        lines.record(&event(1500, 2, EventKind::State { policy: "window", name: "w_max", value: 8.5 }));
         lines.row(&FlowRow { stack: "a \"b\"\n".into(), ..FlowRow::default() }).unwrap();
         let text = String::from_utf8(lines.finish().unwrap()).unwrap();
         let lines: Vec<_> = text.lines().collect();
@@ -197,14 +198,18 @@ mod events {
             lines[1],
             r#"{"time":1.5,"connection":2,"event":"sent","kind":"ack","seq":1,"len":1000,"ack":7}"#
         );
-        let row: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
+        assert_eq!(
+            lines[2],
+            r#"{"time":1.5,"connection":2,"event":"state","policy":"window","name":"w_max","value":8.5}"#
+        );
+        let row: serde_json::Value = serde_json::from_str(lines[3]).unwrap();
         assert_eq!((&row["stack"], &row["rtt_mean"]), (&"a \"b\"\n".into(), &serde_json::Value::Null));
-        assert_eq!((lines.len(), row.as_object().unwrap().len()), (3, FlowRow::TABLE.columns.len()));
+        assert_eq!((lines.len(), row.as_object().unwrap().len()), (4, FlowRow::TABLE.columns.len()));
     }
 
     #[cfg(feature = "json")]
     #[test]
-    fn a_full_disk_is_told_at_the_end() {
+    fn a_full_disk_is_reported_at_the_end() {
         struct Full;
         impl std::io::Write for Full {
             fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {

@@ -1,11 +1,11 @@
-//! The evidence for a cause in words.
+//! The evidence for a cause, in words.
 
 use ackclock_units::Duration;
 
 use super::Situation;
 
-pub(super) fn syn_answer(_: &Situation) -> String {
-    "the SYN-ACK again, in answer to a SYN that was sent again".to_owned()
+pub(super) fn syn_ack(_: &Situation) -> String {
+    "the SYN-ACK again, in reply to a retransmitted SYN".to_owned()
 }
 
 pub(super) fn syn(s: &Situation) -> String {
@@ -26,7 +26,7 @@ pub(super) fn timer(s: &Situation) -> String {
         (true, true) => "the only segment outstanding",
         (true, false) => "the oldest segment outstanding",
         (false, true) => "the newest segment, while older ones are outstanding",
-        (false, false) => "a segment that was acknowledged already",
+        (false, false) => "a segment that was already acknowledged",
     };
     let duplicates = match s.acks.duplicates {
         0 => String::new(),
@@ -34,7 +34,7 @@ pub(super) fn timer(s: &Situation) -> String {
     };
     let rtt = s.sender.rtt.map_or_else(|| "unknown".to_owned(), |(srtt, _)| span(srtt));
     format!(
-        "{what}, {} after the timer was set at the latest, {} after the last news from the \
+        "{what}, {} after the timer can last have been set, {} after the last news from the \
          peer{duplicates}; round-trip time {rtt}",
         span(s.elapsed.set),
         span(s.elapsed.news)
@@ -58,7 +58,7 @@ pub(super) fn sack(s: &Situation) -> String {
 }
 
 pub(super) fn highest_sack(s: &Situation) -> String {
-    format!("the highest SACK block ends {} bytes behind its beginning", s.acks.highest_sack)
+    format!("the highest SACK block ends {} bytes after its first byte", s.acks.highest_sack)
 }
 
 pub(super) fn overtaken(s: &Situation) -> String {
@@ -69,15 +69,15 @@ pub(super) fn overtaken_again(_: &Situation) -> String {
     "something sent after its last copy was delivered: that copy was lost too".to_owned()
 }
 
-/// A silence, behind what ended it.
+/// A silence, appended to a description of what ended it.
 pub(crate) fn silence(quiet: Option<Duration>) -> String {
     quiet.map_or_else(
-        || ", the first that the capture shows of its sender".to_owned(),
+        || ", the first packet of its sender in the capture".to_owned(),
         |quiet| format!(" after {} of silence", span(quiet)),
     )
 }
 
-/// A time for reading: three digits and a unit.
+/// A duration for human readers: three digits and a unit.
 pub(crate) fn span(d: Duration) -> String {
     let s = d.as_secs_f64();
     let (x, unit) = match s {

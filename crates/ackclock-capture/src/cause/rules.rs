@@ -7,8 +7,8 @@ use crate::thresholds::THRESHOLDS;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub cause: Cause,
-    /// A timeout and a tail loss probe cannot be told apart yet: what else the sender and its host do decides
-    /// at the end.
+    /// It may be a timeout or a tail loss probe. Which of them is decided at the end, from what else the
+    /// sender and its host do.
     pub maybe_probe: bool,
     test: fn(&Situation) -> bool,
     /// The evidence in words.
@@ -19,21 +19,20 @@ const fn rule(cause: Cause, test: fn(&Situation) -> bool, evidence: fn(&Situatio
     Rule { cause, maybe_probe: false, test, evidence }
 }
 
-/// In order. First what the segment itself tells, then timers, which need time without a reason to send, then
-/// acks.
+/// In order: first rules about the segment itself, then timers, which require time in which nothing else can
+/// have released it, then acks.
 const RULES: &[Rule] = &[
-    rule(Cause::Syn, |s| s.segment.answers_syn, evidence::syn_answer),
+    rule(Cause::Syn, |s| s.segment.replies_to_syn, evidence::syn_ack),
     rule(Cause::Syn, |s| s.segment.syn, evidence::syn),
     // RFC 9293 §3.8.6.1.
     rule(Cause::ZeroWindowProbe, |s| s.segment.tiny && s.acks.window_closed, evidence::zero_window_probe),
     // RFC 9293 §3.8.4.
     rule(Cause::Keepalive, is_keepalive, evidence::keepalive),
-    // What was acknowledged already: the ack was lost behind the capture, or was on its way to the sender.
+    // Already acknowledged: the ack was lost after it passed the capture, or was on its way to the sender.
     rule(Cause::Timeout, |s| s.segment.below && is_silent(s), evidence::timer),
-    // The newest segment while older ones are outstanding is never the timer's, which sends the oldest one
-    // (RFC 6298 §5.4); a probe sends the newest (RFC 8985 §7.3).
+    // The timer retransmits the oldest segment (RFC 6298 §5.4), a probe the newest (RFC 8985 §7.3).
     rule(Cause::TailLossProbe, |s| s.timer_fits() && s.segment.tail && !s.segment.head, evidence::timer),
-    // Of a single segment a probe and the timer send the same.
+    // If a single segment is outstanding, a probe and the timer send the same.
     Rule {
         cause: Cause::Timeout,
         maybe_probe: true,
@@ -41,9 +40,8 @@ const RULES: &[Rule] = &[
         evidence: evidence::timer,
     },
     rule(Cause::Timeout, is_timers, evidence::timer),
-    // No ack called for it and no timer is that short: a probe on a path of microseconds (its wait is two
-    // ticks then), or one that comes when the timer would have fired, which would have sent the oldest
-    // segment.
+    // No ack triggered it and no timer is that short: a probe on a path of microseconds (which waits two
+    // ticks), or one sent when the timer would have fired, which would have retransmitted the oldest segment.
     rule(
         Cause::TailLossProbe,
         |s| is_early_tail(s) && (!s.segment.head || s.acks.sack && !s.sender.probed),
@@ -51,7 +49,7 @@ const RULES: &[Rule] = &[
     ),
     rule(Cause::Timeout, is_early_tail, evidence::timer),
     rule(Cause::Timeout, is_repeated_by_timer, evidence::timer),
-    rule(Cause::Timeout, is_unanswered, evidence::timer),
+    rule(Cause::Timeout, is_without_reaction, evidence::timer),
     rule(Cause::AfterTimeout, |s| s.sender.after_timeout, evidence::after_timeout),
     // RFC 5681 §3.2.
     rule(
@@ -99,7 +97,7 @@ fn is_timers(s: &Situation) -> bool {
     s.timer_fits() && s.segment.head && !rack
 }
 
-/// A sender that probes might have probed with it. With SACK, a duplicate ack without a block tells nothing:
+/// A sender that probes might have probed with it. With SACK, a duplicate ack without a block means nothing:
 /// it was overtaken by the one before.
 fn may_probe(s: &Situation) -> bool {
     s.acks.sack
@@ -133,7 +131,7 @@ fn is_repeated_by_timer(s: &Situation) -> bool {
 }
 
 /// Three duplicate acks and no answer to the third nor to the last, or fewer: the timer.
-fn is_unanswered(s: &Situation) -> bool {
+fn is_without_reaction(s: &Situation) -> bool {
     let least = s.least_timeout();
     let due = if s.sender.kernel { THRESHOLDS.timer.usual.max(least) } else { least };
     let unanswered = match s.elapsed.third {
@@ -153,7 +151,7 @@ fn is_unanswered(s: &Situation) -> bool {
 mod tests {
     use ackclock_units::Duration;
 
-    use super::super::{AcksHeard, Elapsed, Resent, SenderState};
+    use super::super::{AcksReceived, Elapsed, Resent, SenderState};
     use super::*;
 
     #[test]
@@ -174,7 +172,7 @@ mod tests {
                     sent: Some(ms(50)),
                     ..Elapsed::default()
                 },
-                acks: AcksHeard { sack: true, ..AcksHeard::default() },
+                acks: AcksReceived { sack: true, ..AcksReceived::default() },
                 sender: SenderState {
                     rtt: Some((ms(80), ms(10))),
                     kernel: true,

@@ -4,13 +4,13 @@ use ackclock_units::Duration;
 
 use crate::thresholds::THRESHOLDS;
 
-/// What a sender knew when it retransmitted a segment. Times are the sender's: the capture's, less the round
-/// trip between the two.
+/// What a sender knew when it retransmitted a segment. Times are the sender's: those of the capture, less the
+/// round trip between the two.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Situation {
     pub segment: Resent,
     pub elapsed: Elapsed,
-    pub acks: AcksHeard,
+    pub acks: AcksReceived,
     pub sender: SenderState,
 }
 
@@ -18,31 +18,31 @@ pub(crate) struct Situation {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Resent {
     pub syn: bool,
-    /// It is a SYN-ACK, and answers a SYN that was retransmitted.
-    pub answers_syn: bool,
-    /// It holds one byte at the most, and no FIN.
+    /// It is a SYN-ACK in reply to a retransmitted SYN.
+    pub replies_to_syn: bool,
+    /// It holds at most one byte, and no FIN.
     pub tiny: bool,
-    /// It holds the oldest byte that was not acknowledged.
+    /// It holds the oldest unacknowledged byte.
     pub head: bool,
     /// It holds the newest byte that was sent.
     pub tail: bool,
-    /// Nothing but one segment is outstanding.
+    /// It is the only segment outstanding.
     pub sole: bool,
     /// All of it had been acknowledged.
     pub below: bool,
-    /// It was retransmitted before, since progress.
+    /// It has been retransmitted since the last progress.
     pub repeated: bool,
 }
 
 /// Times since events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Elapsed {
-    /// Since the timer was set at the latest: progress, this segment's last copy, the last expiry or probe;
-    /// the beginning of the capture at the latest.
+    /// Since the latest event that may have set the timer: progress, this segment's last copy, an expiry or a
+    /// probe. Without any of them, since the capture began.
     pub set: Duration,
-    /// The same without copies by fast retransmission, which not every sender sets its timer anew for.
+    /// The same without fast retransmissions, after which not every sender restarts its timer.
     pub progress: Duration,
-    /// Since an ack told the sender something.
+    /// Since the last ack with news: progress, a duplicate or a new SACK.
     pub news: Duration,
     /// Since data was sent; `None` where the capture shows none, or a probe was sent last.
     pub sent: Option<Duration>,
@@ -50,13 +50,13 @@ pub(crate) struct Elapsed {
     pub third: Option<Duration>,
     /// Since the oldest segment is known to have been overtaken: something sent later was delivered.
     pub overtaken: Option<Duration>,
-    /// In which nothing was sent and nothing heard; `None` where the capture shows nothing of either.
+    /// Time in which nothing was sent or received; `None` if the capture shows neither before.
     pub quiet: Option<Duration>,
 }
 
-/// What acks have told.
+/// What acks have reported so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AcksHeard {
+pub(crate) struct AcksReceived {
     /// Duplicate acks since progress.
     pub duplicates: u32,
     /// SACK is in use.
@@ -67,7 +67,7 @@ pub(crate) struct AcksHeard {
     pub highest_sack: u64,
     /// Something sent later than the segment's last copy was delivered.
     pub overtaken: bool,
-    /// The last ack moved forward.
+    /// The last ack with news was a cumulative one.
     pub advanced: bool,
     /// The receiver offers no room.
     pub window_closed: bool,
@@ -79,13 +79,14 @@ pub(crate) struct SenderState {
     /// Smoothed round-trip time of the path, deviation.
     pub rtt: Option<(Duration, Duration)>,
     pub mss: u32,
-    /// It numbers its packets, as kernels do, whose timeouts are not shorter than usual.
+    /// Its packets have identifications, as kernels set them. The timeouts of kernels are not shorter than
+    /// usual.
     pub kernel: bool,
-    /// What Linux's timeout would be; zero where nothing tells.
+    /// What Linux's timeout would be; zero if unknown.
     pub linux_timeout: Duration,
     /// A recovery is under way.
     pub recovering: bool,
-    /// A timeout is in it.
+    /// The recovery includes a timeout.
     pub after_timeout: bool,
     /// A probe was sent for what is outstanding.
     pub probed: bool,
@@ -96,48 +97,49 @@ impl Situation {
         self.sender.rtt.map_or(THRESHOLDS.timer.unknown_rtt, |r| r.0)
     }
 
-    /// How soon after an ack a sender reacts to it at the latest.
+    /// The latest time after an ack at which a sender reacts to it.
     pub(super) fn prompt(&self) -> Duration {
         let (srtt, by) = (self.srtt(), THRESHOLDS.reaction);
         (by.busy + srtt / by.rack_part).min((srtt / by.latest_part).max(by.busy))
     }
 
-    /// So long after an ack the sender does not react to it any more.
+    /// True if `since` an ack the sender no longer reacts to it.
     pub(super) fn is_late(&self, since: Duration) -> bool {
         since > self.prompt().max(self.srtt() / THRESHOLDS.reaction.latest_part)
     }
 
-    /// The shortest time since it was set after which a timer may have fired.
+    /// The shortest time after which a timer may have fired.
     pub(super) fn least_timeout(&self) -> Duration {
         self.srtt().mul_f64(THRESHOLDS.timer.shortest_rtts).max(THRESHOLDS.timer.shortest)
     }
 
-    /// No ack has told of a loss.
+    /// No ack indicates a loss.
     pub(crate) fn nothing_lost(&self) -> bool {
         self.acks.duplicates == 0 && self.acks.sacked_above == 0
     }
 
-    /// So many segments' worth of bytes make a loss.
+    /// Bytes SACKed above a segment that make it lost.
     pub(super) fn loss_bytes(&self) -> u64 {
         u64::from(THRESHOLDS.segments.dup_thresh) * u64::from(self.sender.mss.max(1))
     }
 
-    /// Acks have told of a loss, as RFC 5681 and RFC 6675 have it.
+    /// Acks have indicated a loss by RFC 5681 or RFC 6675.
     pub(crate) fn loss_reported(&self) -> bool {
         self.acks.duplicates >= THRESHOLDS.segments.dup_thresh
             || self.acks.sacked_above
                 >= u64::from(THRESHOLDS.segments.dup_thresh) * u64::from(self.sender.mss)
     }
 
-    /// Neither an ack nor room in the window can have let it out: both lie too far back.
+    /// Neither an ack nor earlier data can have triggered it: both lie too far back.
     pub(super) fn unprompted(&self) -> bool {
         self.elapsed.news > self.prompt() && self.elapsed.sent.is_none_or(|sent| sent > self.prompt())
     }
 
     /// A timer may have fired by now.
     ///
-    /// RACK waits too, for reordering, and on a filling queue for long: what SACKs may have called for needs
-    /// a kernel's usual timeout, which is added to the round-trip time.
+    /// RACK waits as well, for reordering, and waits long if a queue fills. What SACKs may have triggered
+    /// therefore counts as a timeout only after a kernel's usual timeout, which is added to the round-trip
+    /// time.
     pub(super) fn timer_is_due(&self) -> bool {
         let by = THRESHOLDS.timer;
         let due = if self.sender.kernel && self.acks.sack && !self.nothing_lost() {
@@ -149,7 +151,7 @@ impl Situation {
         self.elapsed.set >= due
     }
 
-    /// A timer fired for all that the times tell.
+    /// The elapsed times are consistent with a timer that fired.
     pub(super) fn timer_fits(&self) -> bool {
         !self.segment.below && self.unprompted() && self.timer_is_due()
     }

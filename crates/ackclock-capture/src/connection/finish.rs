@@ -1,4 +1,4 @@
-//! What is left to do when a connection's last packet was seen: sums, and notes.
+//! What is done after a connection's last packet: final verdicts, sums and notes.
 
 use std::net::SocketAddr;
 
@@ -11,12 +11,12 @@ use crate::resolve::resolve;
 use crate::thresholds::THRESHOLDS;
 
 impl Flow {
-    /// The connection as it is reported. `habits` is what the connections of a host show of its timers, `all`
-    /// those of all hosts.
+    /// The connection as it is reported. `habits` are those of a host's timers, derived from all of its
+    /// connections; `all` are those of all hosts together.
     pub(crate) fn finish(mut self, habits: impl Fn(&SocketAddr) -> Habits, all: Habits) -> Connection {
         let standing = self.standing();
         let mut notes = self.notes();
-        // Where the capture doubles packets, it doubled the SYN and the answer alike.
+        // If the capture holds every packet twice, it holds the SYN and the reply twice as well.
         let doubled = self.doubles_packets();
         let syn_acks = if doubled { Default::default() } else { self.take_repeated_syn_acks() };
         let fars = [0, 1].map(|i| self.halves[i].path.far);
@@ -35,7 +35,7 @@ impl Flow {
                 _ => None,
             };
         }
-        let asked = self.halves[0].following.asked.is_some();
+        let requested = self.halves[0].following.request.is_some();
         let [a, b] = self.halves;
         let sides = [self.client, 1 - self.client];
         let mut halves =
@@ -52,7 +52,7 @@ impl Flow {
             d.retransmissions.sort_by_key(|r| r.at);
         }
         for ((d, overrun), way) in directions.iter().zip(["client", "server"]) {
-            notes.extend(direction_notes(d, *overrun, way, asked));
+            notes.extend(direction_notes(d, *overrun, way, requested));
         }
         Connection {
             client: self.ends[self.client],
@@ -69,12 +69,12 @@ impl Flow {
         }
     }
 
-    /// Most packets of one end came twice.
+    /// Most packets of one end were captured twice.
     fn doubles_packets(&self) -> bool {
         (0..2).any(|i| self.arrivals[i].copies * 2 > self.halves[i].out.packets)
     }
 
-    /// SYN-ACKs that answered copies of a SYN: they are no copies.
+    /// SYN-ACKs in reply to copies of a SYN: they are not copies themselves.
     fn take_repeated_syn_acks(&mut self) -> [Vec<Retransmission>; 2] {
         self.arrivals.each_mut().map(|end| {
             let syn_acks = std::mem::take(&mut end.repeated_syn_acks);
@@ -87,7 +87,8 @@ impl Flow {
         let mut notes = Vec::new();
         if !self.handshake.opening_seen() && !self.handshake.syn_ack_seen() {
             notes.push(
-                "the capture begins in the middle of it: window scales and segment sizes are not known"
+                "the capture begins in the middle of the connection: window scales and segment sizes are \
+                 unknown"
                     .to_owned(),
             );
         }
@@ -98,19 +99,21 @@ impl Flow {
     }
 }
 
-/// What is to be known of one direction; `way` is its sender.
-fn direction_notes(d: &Direction, overrun: bool, way: &str, asked: bool) -> Vec<String> {
+/// Notes on one direction; `way` is its sender.
+fn direction_notes(d: &Direction, overrun: bool, way: &str, requested: bool) -> Vec<String> {
     let outages = d.episodes.iter().filter(|e| e.outage).count();
     let notes = [
-        overrun.then(|| format!("the {way} had more outstanding than is kept: the oldest of it was forgotten")),
-        (asked && d.view == View::Receiver && d.data_packets > 0).then(|| {
+        overrun.then(|| {
+            format!("the {way} had more outstanding than is kept: the oldest segments were forgotten")
+        }),
+        (requested && d.view == View::Receiver && d.data_packets > 0).then(|| {
             format!(
-                "what-if says nothing of the {way}: what it sent and was lost before the capture is not seen \
+                "what-if has no rows for the {way}: what it sent and was lost before the capture is not seen \
                  here"
             )
         }),
         (d.missing_bytes > 0).then(|| {
-            format!("{} bytes of the {way} were acknowledged and are not in the capture", d.missing_bytes)
+            format!("{} bytes of the {way} were acknowledged but are not in the capture", d.missing_bytes)
         }),
         (d.capture_duplicates > 0).then(|| {
             format!(
@@ -126,11 +129,11 @@ fn direction_notes(d: &Direction, overrun: bool, way: &str, asked: bool) -> Vec<
         }),
         d.massive_reordering().then(|| {
             format!(
-                "most retransmissions that acks called forth from the {way} were not needed: packets overtake \
+                "most retransmissions of the {way} that acks triggered were spurious: packets overtake \
                  each other"
             )
         }),
-        (outages > 0).then(|| format!("whole windows of the {way} were lost without a trace: {outages}")),
+        (outages > 0).then(|| format!("times that a whole window of the {way} was lost: {outages}")),
     ];
     notes.into_iter().flatten().collect()
 }

@@ -1,60 +1,60 @@
-//! A packet as the rules over silences look at it.
+//! A packet as the rules about silences see it.
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 
-/// What a packet is to its receiver.
+/// What a packet carries, as its receiver sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
     /// No payload.
     Nothing,
-    /// What comes next.
+    /// The next data in sequence.
     Next,
-    /// What comes next, when a later packet's sequence number has told that it was sent before; `newest`
-    /// where that told of nothing later.
+    /// The next data in sequence, which a later packet's sequence number has shown to be sent before;
+    /// `newest` if that showed nothing later.
     Overdue { newest: bool },
-    /// Something beyond what comes next.
+    /// Data beyond the next in sequence.
     Beyond,
-    /// What was missing while later data was there already.
+    /// Data that was missing while later data had arrived.
     Missing,
-    /// What was there already; `newest` where nothing later was.
+    /// Data that had already arrived; `newest` if nothing later had.
     Known { newest: bool },
 }
 
-/// A packet from the sender as the rules look at it.
+/// A packet from the sender as the rules see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Instant,
     pub seq: SeqNumber,
     pub content: Content,
-    /// A SYN: silences around it are none of these.
+    /// A SYN: silences around it do not count.
     pub syn: bool,
-    /// Its identification, if it has one, and the packets that it holds, which have one each.
+    /// Its identification, if it has one, and the number of packets in it, which have one each.
     pub id: Option<u16>,
     pub packets: u32,
-    /// Its timestamp, and when it would have come without more delay than the least.
+    /// Its timestamp, and when it would have arrived with the least delay.
     pub tsval: Option<u32>,
     pub due: Option<Instant>,
-    /// The latest of the receiver's timestamps that its sender had heard of.
+    /// The receiver's timestamp that it echoes.
     pub tsecr: Option<u32>,
     /// The round-trip time of the handshake.
     pub rtt: Duration,
 }
 
-/// What is asked besides of one that may end a silence.
+/// Further facts about a packet that may end a silence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending {
     /// A FIN: nothing comes after it.
     pub fin: bool,
     /// The tick of the sender's clock.
     pub tick: Duration,
-    /// By what its sender had heard, no ack that tells of a loss had reached it.
+    /// By the timestamp that it echoes, no ack that reports a loss had reached its sender.
     pub unprompted: bool,
-    /// How long acks without SACK had been without an answer, where this fills the hole that they told of.
+    /// How long acks without SACK had asked for this data, if it fills the hole that they reported.
     pub unanswered: Duration,
-    /// The least round-trip time that was seen, and the most that its sender may hold for it.
+    /// The least round-trip time that was seen, and the largest that its sender may have measured.
     pub least: Duration,
     pub smoothed: Duration,
-    /// Whether SACK was agreed on.
+    /// SACK was negotiated.
     pub sack: bool,
 }
 
@@ -66,8 +66,9 @@ pub(super) struct Earlier {
 }
 
 impl Arrival {
-    /// Time between an earlier packet and this one, by the sender's clock where it tells: a delay on the way
-    /// is no silence, and a retransmission that comes together with what it overtook is sent after one.
+    /// Time between an earlier packet and this one, by the sender's timestamps if it has them: a delay on the
+    /// way is no silence, and a retransmission that arrives together with what it overtook was still sent
+    /// after one.
     pub(super) fn silence(&self, since: &Earlier, tick: Duration) -> Duration {
         let ticks = self
             .tsval

@@ -4,22 +4,22 @@ use ackclock_units::{Duration, Instant};
 
 use super::Gap;
 
-/// A gap must be longer than any least timeout in use (B-U1).
+/// A gap must be longer than any minimum timeout in use (B-U1).
 pub const LEAST: Duration = Duration::from_millis(200);
-/// And longer than this many round trips (B-U1).
+/// A gap must be longer than this many round trips (B-U1).
 pub const ROUND_TRIPS: f64 = 1.2;
 /// A further gap this much longer than the previous one shows backoff: it would double (the ratio is our
 /// choice, B-U1).
 pub const RATIO: f64 = 1.5;
 
-/// The rule of B-U1 with its three numbers: packet after packet, in order of time.
+/// The rule of B-U1 with its three parameters. It takes packets in order of time.
 #[derive(Clone, Copy, Debug)]
 pub struct ByTime {
     /// See [`LEAST`], [`ROUND_TRIPS`], [`RATIO`].
     pub least: Duration,
-    /// See there.
+    /// See above.
     pub round_trips: f64,
-    /// See there.
+    /// See above.
     pub ratio: f64,
     last: Option<Instant>,
     /// The gap right before the last packet, if it was a timeout.
@@ -33,13 +33,13 @@ impl Default for ByTime {
 }
 
 impl ByTime {
-    /// With other numbers than those of B-U1.
+    /// The rule with other parameters than those of B-U1.
     pub fn new(least: Duration, round_trips: f64, ratio: f64) -> Self {
         Self { least, round_trips, ratio, ..Self::default() }
     }
 
-    /// A packet from the sender, or the last transmission of what asks for one. `rtt` is the round-trip time,
-    /// best that of the handshake.
+    /// Takes a packet from the sender and returns the gap before it, if that indicates a timeout. `rtt` is
+    /// the round-trip time, preferably that of the handshake.
     pub fn arrival(&mut self, at: Instant, rtt: Duration) -> Option<Gap> {
         let from = self.last.replace(at)?;
         let length = at.since(from);
@@ -51,8 +51,8 @@ impl ByTime {
         gap
     }
 
-    /// The receiver sends what asks for more.
-    pub fn asked(&mut self, at: Instant) {
+    /// Called when the receiver sends a request: the next gap is counted from it.
+    pub fn on_request(&mut self, at: Instant) {
         self.last = self.last.map(|_| at);
     }
 }

@@ -1,4 +1,4 @@
-//! What the second rule found, and what is left of it when all is known.
+//! What the second rule found, and what remains of it at the end of the capture.
 
 use super::{Gap, Gaps, Signs};
 
@@ -8,15 +8,15 @@ pub(super) struct Found {
     pub gap: Gap,
     /// It may have been a tail loss probe that ended it.
     pub maybe_probe: bool,
-    /// Numbers that were left out are all that tells of it.
+    /// Skipped identifications are the only evidence for it.
     pub by_number: bool,
 }
 
 impl Gaps {
-    /// What the second rule says in the end. `host` is what all silences of its host tell; `probing` whether
-    /// that is known otherwise to send tail loss probes, or not to; `others` what the other hosts of the
-    /// capture do, which are often of one make; `numbered` whether it numbers its packets, as Linux does,
-    /// which probes unless that is switched off.
+    /// The final result of the second rule. `host` are the signs from all silences of its host; `probing`
+    /// whether the host is known by other means to send tail loss probes or not; `others` what the other
+    /// hosts of the capture do, which are often of the same kind; `numbered` whether it numbers its packets,
+    /// as Linux does, which probes by default.
     pub(crate) fn by_content(
         &self,
         host: Signs,
@@ -24,7 +24,7 @@ impl Gaps {
         others: Option<bool>,
         numbered: bool,
     ) -> Vec<Gap> {
-        // What is known otherwise weighs more than one sign, and less than two.
+        // What is known by other means weighs more than one sign and less than two.
         let (mut signs, otherwise) = (host, probing.or(others));
         otherwise.into_iter().for_each(|probes| signs.note(probes, 3));
         let probes = signs.verdict().or(otherwise).unwrap_or(numbered);
@@ -32,7 +32,7 @@ impl Gaps {
         let mut none = 0;
         let mut found = Vec::new();
         for f in &self.content {
-            // Those that are none count for no round of those behind them.
+            // Silences that are dropped do not count in the rounds of those after them.
             none = if f.gap.round == 1 { 0 } else { none };
             if f.by_number && !alone {
                 none += 1;

@@ -1,4 +1,4 @@
-//! Whether a sender numbers its packets, and what the numbers say.
+//! Whether a sender numbers its packets, and which numbers were skipped.
 
 use crate::thresholds::THRESHOLDS;
 
@@ -6,19 +6,19 @@ use crate::thresholds::THRESHOLDS;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Numbering {
     pub last_id: Option<u16>,
-    /// Packets that the latest one holds, which have a number each.
+    /// The number of packets in the latest one, which have a number each.
     last_packets: u32,
-    /// Packets that were sent since the latest one and did not come, by the numbers that are left out.
+    /// Packets sent since the latest one that did not arrive, by the numbers that were skipped.
     pub left_out: u32,
-    /// How often numbers followed each other closely, and how often not.
+    /// How often numbers followed each other closely, and how often they did not.
     pub steps: u32,
     leaps: u32,
-    /// Numbers that were left out in all.
+    /// Numbers skipped in all.
     between: u32,
 }
 
 impl Numbering {
-    /// Looks at the number of the present packet; true where it was sent before the latest one.
+    /// Takes the number of the current packet; returns true if it was sent before the latest one.
     pub fn note(&mut self, id: Option<u16>) -> bool {
         self.left_out = 0;
         let (Some(id), Some(last)) = (id, self.last_id) else { return false };
@@ -35,18 +35,19 @@ impl Numbering {
         false
     }
 
-    /// The present packet becomes the latest one.
+    /// Makes the current packet the latest one.
     pub fn set_last(&mut self, id: Option<u16>, packets: u32) {
         (self.last_id, self.last_packets) = (id, packets);
     }
 
-    /// The sender counts its packets.
+    /// The sender numbers its packets consecutively.
     pub fn counts(&self) -> bool {
         self.steps > 2 * self.leaps
     }
 
-    /// It counts those of this connection alone, so that numbers that are left out are packets that were
-    /// lost. Some hosts count all of theirs together: then other connections' lie between most packets.
+    /// It numbers the packets of this connection alone, so that skipped numbers are lost packets. Some hosts
+    /// number the packets of all connections together: then numbers of other connections lie between most
+    /// packets.
     pub fn counts_alone(&self) -> bool {
         let by = THRESHOLDS.silence;
         self.counts()

@@ -1,6 +1,6 @@
-//! Whether a sender sends tail loss probes, as its receivers can tell.
+//! Whether a sender sends tail loss probes, as seen by its receivers.
 
-/// What silences tell of whether their sender sends tail loss probes: signs for it, and against it.
+/// Signs from silences for and against their sender sending tail loss probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Signs {
     pub(super) probes: u32,
@@ -18,7 +18,7 @@ impl Signs {
         self.note(false, other.none);
     }
 
-    /// Whether it probes, where that is plain.
+    /// Whether it probes; `None` unless one side clearly prevails.
     pub(crate) fn verdict(self) -> Option<bool> {
         let (more, less) = (self.probes.max(self.none), self.probes.min(self.none));
         (more > 2 * less).then_some(self.probes > self.none)

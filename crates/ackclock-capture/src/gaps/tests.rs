@@ -74,7 +74,7 @@ fn found(gaps: &Gaps) -> Vec<Gap> {
 fn after_silence(content: Content, id_step: u16, asked: bool) -> usize {
     let mut gaps = ten();
     if asked {
-        gaps.asked(Instant::ZERO + ms(250));
+        gaps.on_request(Instant::ZERO + ms(250));
     }
     gaps.arrival(&arrival(310, content, 109 + id_step), Some(&ending(20)));
     found(&gaps).len()
@@ -165,7 +165,7 @@ fn losses_in_a_silence_tell_a_probe_from_a_timer_that_doubles() {
         let a = Arrival { rtt: ms(rtt), ..arrival(silence, Content::Next, 1) };
         gaps.count_lost(&a, &ending(rtt), ms(silence))
     };
-    // 220 ms each: a probe and an expiry, or an expiry and one of twice the time; one alone tells nothing.
+    // 220 ms each: a probe and an expiry, or an expiry and one of twice the time; one alone is no sign.
     assert_eq!(sign(20, 230, 1), None);
     assert_eq!(
         [230, 440, 660, 1500].map(|silence| sign(20, silence, 2)),

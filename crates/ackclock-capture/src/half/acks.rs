@@ -1,4 +1,4 @@
-//! What the other end's acknowledgments tell.
+//! Processing of the other end's acknowledgments.
 
 use ackclock_units::{Duration, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
@@ -10,18 +10,18 @@ use crate::peer_clock::PeerClock;
 use crate::report::Sample;
 use crate::thresholds::THRESHOLDS;
 
-/// An acknowledgment that moves forward.
+/// A cumulative acknowledgment of new data.
 pub(super) struct NewAck {
     pub at: Instant,
-    /// Its echo, and when it would have been seen without more than the least delay, by its own timestamp.
+    /// Its echo, and when it would have been seen with the least delay, by its own timestamp.
     pub tsecr: Option<u32>,
     pub sent: Option<Instant>,
     pub tsval: Option<u32>,
-    /// It came without data.
+    /// It carries no data.
     pub pure: bool,
     /// The duplicate SACK block in it.
     pub dsack: Option<(u64, u64)>,
-    /// What the clock behind its timestamps may be off.
+    /// By how much the clock of its timestamps may be off.
     pub slack: Duration,
 }
 
@@ -32,7 +32,7 @@ impl Half {
             return;
         }
         if self.space.base.is_none() {
-            // The other direction begins the capture: this one starts at what it acknowledges.
+            // The capture begins with the other direction: this one starts at what that acknowledges.
             self.begin(s.ack);
         }
         let ack = self.space.coordinate(s.ack);
@@ -44,7 +44,7 @@ impl Half {
         let same_window = self.heard.window == Some(window);
         self.heard.window = Some(window);
         if ack > self.space.max {
-            // Of data that the capture does not show.
+            // It acknowledges data that is not in the capture.
             self.out.missing_bytes += ack - self.space.max;
             self.space.max = ack;
         }
@@ -130,7 +130,7 @@ impl Half {
     fn sacks(&mut self, s: &Segment, ack: u64, at: Instant) -> bool {
         let (mut any, mut oldest) = (false, None::<Instant>);
         for block in s.options.sack.as_slice() {
-            // Where the handshake is not in the capture, this tells that SACK was agreed on.
+            // Without a handshake in the capture, blocks show that SACK was negotiated.
             self.agreed.sack = true;
             let (start, end) = self.block(*block);
             let plausible = start < end && start >= ack && end <= self.space.max;
@@ -151,14 +151,14 @@ impl Half {
             });
             self.overrun |= !room;
         }
-        // An ack that moves forward gives a sample of its own.
+        // A cumulative ack gives its own sample.
         if let Some(first) = oldest.filter(|_| ack <= self.space.una) {
             self.path.linux.sample(at.since(first), self.space.una, self.space.max);
         }
         any
     }
 
-    /// Duplicate SACK blocks (RFC 2883): what arrived twice. Returns the range of the block, if there is one.
+    /// Processes a duplicate SACK block (RFC 2883) and returns its range, if there is one.
     fn dsacks(&mut self, s: &Segment, ack: u64, at: Instant) -> Option<(u64, u64)> {
         let blocks = s.options.sack.as_slice();
         let (start, end) = self.block(*blocks.first()?);
@@ -177,7 +177,7 @@ impl Half {
     /// The acknowledgment number moves forward.
     fn advance(&mut self, ack: u64, news: &NewAck) {
         let at = news.at;
-        let followed = self.following.asked.is_some().then(|| self.before_advance(ack, at));
+        let followed = self.following.request.is_some().then(|| self.before_advance(ack, at));
         let undisturbed = self.heard.nothing_lost() && self.verdicts.open_episode.is_none();
         let (mut newest, mut repeated) = (None::<Piece>, false);
         let (mut oldest, mut resent) = (None::<Instant>, false);
@@ -206,13 +206,13 @@ impl Half {
         for p in gone {
             self.judge_covered(p, ack, news);
         }
-        // Karn's rule: none of what is acknowledged was sent twice, and nothing was waited for.
+        // Karn's rule: nothing that is acknowledged was sent twice, and no loss was under repair.
         let sampled = newest.filter(|p| undisturbed && !repeated && p.end == ack).map(|p| at.since(p.first));
         if let Some(rtt) = sampled {
             self.rtt_sample(rtt, at);
         }
         self.space.una = ack;
-        // Linux times the oldest; where any was retransmitted, the echo of a timestamp tells.
+        // Linux measures the oldest segment, or by the echoed timestamp if any was retransmitted.
         if let Some(rtt) = oldest.filter(|_| !resent).map(|first| at.since(first)).or(self.heard.echo) {
             self.path.linux.sample(rtt, ack, self.space.max);
         }
@@ -220,7 +220,7 @@ impl Half {
             self.follow_advance(&before, at);
         }
         self.heard.sacked.forget_below(ack);
-        // What was skipped, never came and is acknowledged all the same was sent past the capture.
+        // What was skipped and never captured, yet is acknowledged, did not pass the capture.
         let missed: u64 = self.sent.holes.iter().map(|h| h.end.min(ack).saturating_sub(h.start)).sum();
         self.out.missing_bytes += missed;
         self.sent.holes.retain(|h| h.end > ack);
@@ -232,8 +232,8 @@ impl Half {
         (self.heard.dup_acks, self.heard.third_dup_at) = (0, None);
         self.sent.chain += 1;
         self.sent.expired_at = None;
-        // One that was retransmitted is answered by an ack of more, or by a duplicate: until then there is no
-        // other (RFC 8985 §7.3, §7.4).
+        // A probe that was a retransmission ends with an ack beyond it or a duplicate SACK; until then no
+        // other is sent (RFC 8985 §7.3, §7.4).
         if self.sent.probe.end.is_some_and(|to| {
             if self.sent.probe.repeats { ack > to || news.dsack.is_some() } else { ack >= to }
         }) {
@@ -257,7 +257,7 @@ impl Half {
         self.path.sample(rtt, at, self.space.flight(), self.agreed.mss);
     }
 
-    /// A row for an ack that moved forward.
+    /// Adds a row for a cumulative ack.
     fn note_sample(&mut self, at: Instant, rtt: Option<Duration>) {
         let (cwnd, flight) = (self.sent.rounds.last_flight.max(self.sent.rounds.flight), self.pipe());
         let known = self.path.smoothed;
@@ -266,8 +266,8 @@ impl Half {
         self.out.samples.push(sample);
     }
 
-    /// The echo of a timestamp: the first one of each counts, and for the distribution only where data was
-    /// acknowledged.
+    /// Takes a round-trip sample from an echoed timestamp. Only the first echo of each counts, and it enters
+    /// the distribution only if data is acknowledged.
     fn timestamp_sample(&mut self, tsecr: u32, at: Instant, advances: bool) -> Option<Duration> {
         while let Some(&(v, sent, data)) = self.sent.timestamps.recent.front() {
             match (tsecr.wrapping_sub(v) as i32).cmp(&0) {
@@ -290,15 +290,15 @@ impl Half {
     }
 }
 
-/// The latest sending among copies that arrived; one that was acknowledged too soon to be the last copy tells
-/// nothing (RFC 8985 §6.2 step 2).
+/// Updates the latest send time of a delivered copy. A piece acknowledged too soon after its last copy is
+/// left out, since an earlier copy may have been delivered (RFC 8985 §6.2 step 2).
 fn note_delivered(delivered: &mut Option<Instant>, p: &Piece, at: Instant, far: Option<Duration>) {
     if p.copies == 1 || at.since(p.last) >= far.unwrap_or(Duration::ZERO) {
         *delivered = Some(delivered.map_or(p.last, |d| d.max(p.last)));
     }
 }
 
-/// What a clock may be off: ticks, and a busy machine.
+/// By how much a clock may be off: its ticks, and the delays of a busy machine.
 fn slack(clock: &PeerClock) -> Duration {
     clock.tick() * THRESHOLDS.acked.clock_ticks + THRESHOLDS.acked.clock
 }

@@ -1,10 +1,10 @@
-//! What the two SYNs agreed on.
+//! What the two SYNs negotiated.
 
 use ackclock_wire::{Options, Segment};
 
 use crate::thresholds::THRESHOLDS;
 
-/// What the two SYNs agreed on, as far as the capture shows them.
+/// What the two SYNs negotiated, as far as the capture has them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Agreed {
     /// The largest segment of this direction; 0 while unknown.
@@ -21,17 +21,16 @@ impl Agreed {
         if self.mss > 0 { self.mss } else { THRESHOLDS.segments.usual_mss }
     }
 
-    /// Packets on the wire of so many bytes.
+    /// How many packets on the wire carry `len` bytes.
     pub(super) fn packets(&self, len: u32) -> u32 {
         let mss = self.mss_or_usual();
-        // Most are one: a division takes longer than all that is done with it.
+        // Nearly always one: this saves a division in the common case.
         if len <= mss { 1 } else { len.div_ceil(mss) }
     }
 
-    /// Packets that so many bytes of this segment are: SACK blocks, which are in each of them, take room (RFC
-    /// 2018 §3).
+    /// The same for a segment whose packets each carry its SACK blocks, which leaves less room (RFC 2018 §3).
     pub(super) fn packets_with(&self, s: &Segment, len: u32) -> u32 {
-        // Four blocks at the most.
+        // Four blocks at most.
         if len + 36 <= self.mss || self.mss == 0 {
             return self.packets(len);
         }

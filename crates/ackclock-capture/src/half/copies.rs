@@ -3,31 +3,31 @@
 use ackclock_units::Instant;
 use ackclock_wire::Flags;
 
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
-/// The latest packets of one direction, by what tells one from another.
+/// Fingerprints of the latest packets of one direction.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    /// Those with an identification, and those without; each a ring, 0 where there is none yet.
+    /// Of packets with an identification, and of those without: two rings, 0 where there is none yet.
     recent: [u64; 8],
     twins: [u64; 16],
     /// When the latter were seen.
     seen: [Instant; 16],
-    /// How many there were of either, modulo 256: the rings' lengths divide that.
+    /// How many there were of each, modulo 256, which the rings' lengths divide.
     recent_count: u8,
     twin_count: u8,
-    /// How many of the latest segments with data came twice, and whether the last one has not so far.
+    /// How many data segments in a row came twice, and whether the latest has come only once so far.
     twin_run: u32,
     alone: bool,
     doubled: bool,
-    /// Its SYN came once: whoever sends segments twice at once does so on purpose.
+    /// Its SYN came once: segments that come twice at once are sent twice on purpose.
     syn_alone: bool,
 }
 
 impl Copies {
-    /// True when `seen` repeats one of the segments just before, identification included.
-    pub(crate) fn is_copy(&mut self, seen: &Seen) -> bool {
+    /// True if `seen` repeats one of the latest segments, identification included.
+    pub(crate) fn is_copy(&mut self, seen: &CapturedSegment) -> bool {
         let s = &seen.segment;
         let times = s.options.timestamps.map_or(0, |t| (u64::from(t.tsval) << 32) | u64::from(t.tsecr));
         let numbers = (u64::from(s.seq.0) << 32) | u64::from(s.ack.0);
@@ -41,7 +41,7 @@ impl Copies {
             | (u64::from(s.window) << 32)
             | (u64::from(s.flags.0) << 24)
             | u64::from(s.len & 0xff_ffff);
-        // Odd multipliers spread what differs: 2^64 over the golden ratio, and three primes of xxHash.
+        // Odd multipliers mix the bits: 2^64 over the golden ratio, and three primes of xxHash.
         let print = numbers.wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ times.rotate_left(31).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
             ^ blocks.rotate_left(43).wrapping_mul(0x27d4_eb2f_1656_67c5)
@@ -50,7 +50,7 @@ impl Copies {
         if seen.id == 0 {
             return self.is_twin(seen, print);
         }
-        // All are looked at: mostly it is none of them.
+        // A search without an early exit: usually there is no match.
         if self.recent.iter().fold(false, |found, known| found | (*known == print)) {
             return true;
         }
@@ -59,13 +59,13 @@ impl Copies {
         false
     }
 
-    /// The same without identification: acks in a burst look the same then, so only a capture that is seen to
-    /// double packets has copies.
-    fn is_twin(&mut self, seen: &Seen, print: u64) -> bool {
+    /// The same without identifications. Acks in a burst look identical then, so copies are recognised only
+    /// in a capture that is known to hold packets twice.
+    fn is_twin(&mut self, seen: &CapturedSegment, print: u64) -> bool {
         let data = seen.segment.seq_len() > 0;
         if let Some(i) = self.latest_twin(seen.at, print) {
-            // Nobody sends a SYN twice at once; three segments in a row some do (I-A7), with a SYN that came
-            // once before them.
+            // No sender sends a SYN twice at once. Some do so with data (I-A7), but their SYN came once
+            // before.
             self.twin_run += u32::from(data);
             self.alone = false;
             let syn = seen.segment.flags.has(Flags::SYN);
@@ -87,7 +87,7 @@ impl Copies {
         false
     }
 
-    /// Where the latest one is that is the same and came shortly before.
+    /// The place of the latest identical packet that came shortly before.
     fn latest_twin(&self, at: Instant, print: u64) -> Option<usize> {
         if !self.twins.contains(&print) {
             return None;

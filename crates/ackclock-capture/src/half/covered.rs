@@ -1,25 +1,25 @@
-//! What acks tell of retransmissions: whether that was needed, and whether a longer timer would have
-//! avoided it.
+//! Verdicts on retransmissions from the acks that cover them: whether each was spurious, and whether a longer
+//! timer would have avoided an expiry.
 
 use ackclock_units::{Duration, Instant};
 
 use super::acks::NewAck;
-use super::answer::{AckSigns, Answer, RoundTrips};
+use super::covering_ack::{AckSigns, CoveringAck, RoundTrips};
 use super::{Half, RetransmissionRecord};
 use crate::Cause;
 use crate::outstanding::Piece;
 use crate::report::Retransmission;
 use crate::thresholds::THRESHOLDS;
 
-/// A verdict on an expiry that an ack which was held up on its way would turn.
+/// A verdict on an expiry that a delayed ack may still change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Doubt {
     expiry: u32,
-    /// An ack of so much that was sent before this moment is an earlier copy's.
+    /// An ack up to here that was sent before this moment is an earlier copy's.
     end: u64,
     before: Option<Instant>,
-    /// So was one that was sent before the ack with the duplicate SACK: it acknowledges less, or has an
-    /// earlier timestamp.
+    /// So is one sent before the ack with the duplicate SACK: it acknowledges less, or has an earlier
+    /// timestamp.
     dsack_ack: Option<(u64, Option<u32>)>,
 }
 
@@ -27,27 +27,27 @@ pub(super) struct Doubt {
 #[derive(Debug, Default)]
 pub(super) struct Covered {
     at: Instant,
-    /// It, and duplicates behind it that only copies can have caused.
+    /// The ack itself, and duplicates after it that only copies can have elicited.
     answers: u32,
-    /// It covered no other retransmission.
+    /// It covers no other retransmission.
     alone: bool,
-    /// The expiries that it judged not to be spurious, and how many copies were sent later.
+    /// The expiries that it showed not to be spurious, with the number of copies sent later.
     pub expiries: Vec<(u32, u32)>,
 }
 
 impl Half {
-    /// An ack covers a piece that was retransmitted: is it an earlier copy's?
+    /// Called when an ack covers a retransmitted piece: decides whether it is an earlier copy's.
     pub(super) fn judge_covered(&mut self, p: Piece, ack: u64, new_ack: &NewAck) {
         let at = new_ack.at;
-        // Without SACK nobody says that a piece in the middle of what an ack covers had arrived before.
+        // Without SACK, a piece in the middle of what an ack covers may have arrived before.
         let shows_need = self.agreed.sack || p.start <= self.space.una || p.end >= ack;
         let by = THRESHOLDS.acked;
         let slack = new_ack.slack;
-        let mut answer = Answer {
+        let mut covering = CoveringAck {
             new_ack,
             ack,
             whole: ack == self.space.max,
-            // In TIME-WAIT Linux answers each FIN with the echo of the first one.
+            // In TIME-WAIT Linux acknowledges every FIN with the echo of the first one.
             tsecr: new_ack.tsecr.filter(|_| self.space.fin.is_none_or(|fin| p.end <= fin)),
             sack: self.agreed.sack,
             syn: self.space.syn == Some(p.start),
@@ -55,7 +55,7 @@ impl Half {
             round_trips: RoundTrips {
                 samples: self.out.rtt.count(),
                 least: self.path.far,
-                // How long after it was sent a copy is answered at the latest.
+                // The latest time after which a copy is acknowledged.
                 usual: self.path.far.map(|far| {
                     far.max(self.path.smoothed.map_or(far, |r| r.srtt).mul_f64(by.own_ack_rtts)) + slack
                 }),
@@ -63,8 +63,8 @@ impl Half {
                     far.max(self.path.smoothed.map_or(far, |r| r.srtt + r.rttvar * by.deviations)) + slack
                 }),
             },
-            copy_answered: false,
-            copy_maybe_answered: false,
+            copy_acked_in_time: false,
+            copy_maybe_acked_in_time: false,
         };
         let now = &mut self.verdicts.covered;
         if now.at != at || now.answers == 0 {
@@ -83,7 +83,7 @@ impl Half {
             }
             a.covered = true;
             let own = p.start <= self.space.una && a.expiry.is_some();
-            let signs = answer.signs(
+            let signs = covering.signs(
                 a,
                 own,
                 self.verdicts.open_episode.and_then(|open| open.tsval),
@@ -103,57 +103,64 @@ impl Half {
                 () => None,
             };
             if let Some(why) = why {
-                mark_unneeded(&mut a.row, why);
+                mark_spurious(&mut a.row, why);
             } else if a.row.needed.is_none() && shows_need {
                 a.row.needed = Some(true);
             }
             if let Some(expiry) = a.expiry {
-                self.judge_expiry(i, expiry, &answer, &signs, later);
+                self.judge_expiry(i, expiry, &covering, &signs, later);
             }
             later += 1;
         }
     }
 
-    /// The same of the expiry behind a copy; `later` of it were sent since.
-    fn judge_expiry(&mut self, record: u32, expiry: u32, answer: &Answer, signs: &AckSigns, later: u32) {
+    /// The same for the expiry that sent a copy; `later` copies were sent since.
+    fn judge_expiry(
+        &mut self,
+        record: u32,
+        expiry: u32,
+        covering: &CoveringAck,
+        signs: &AckSigns,
+        later: u32,
+    ) {
         let (Some(a), Some(e)) = (
             self.verdicts.retransmissions.get(record as usize),
             self.verdicts.expiries.get_mut(expiry as usize),
         ) else {
             return;
         };
-        let new_ack = answer.new_ack;
-        let (spurious, doubt) = answer.verdict(signs);
+        let new_ack = covering.new_ack;
+        let (spurious, doubt) = covering.verdict(signs);
         (e.verdict.eifel_spurious, e.verdict.doubt) = (Some(spurious), doubt);
         e.verdict.filled = signs.own_echo;
-        e.verdict.covered_at = Some((new_ack.at, answer.copy_answered));
+        e.verdict.covered_at = Some((new_ack.at, covering.copy_acked_in_time));
         if spurious {
             return;
         }
-        if !answer.sack || answer.fin || signs.dsacked {
+        if !covering.sack || covering.fin || signs.dsacked {
             self.verdicts.covered.expiries.push((expiry, later));
         }
-        let (surely, _) = answer.sooner();
+        let (surely, _) = covering.sooner();
         let surely = if signs.own_echo { 0.0 } else { surely };
         let before =
             self.path.far.filter(|_| new_ack.sent.is_some()).map(|far| a.row.at + far.mul_f64(surely));
-        // The last copy's arrival is what a duplicate SACK tells of.
-        let dsack_ack = (signs.dsacked && later == 0).then_some((answer.ack, new_ack.tsval));
+        // A duplicate SACK reports the arrival of the last copy.
+        let dsack_ack = (signs.dsacked && later == 0).then_some((covering.ack, new_ack.tsval));
         self.verdicts.doubts.truncate(MOST_DOUBTS - 1);
         self.verdicts.doubts.insert(0, Doubt { expiry, end: a.end, before, dsack_ack });
     }
 
-    /// An ack that moves nothing, by the clock of its sender from before a copy could arrive, was held up: it
-    /// is the one that was taken for lost.
+    /// An ack of nothing new that its sender, by its clock, sent before a copy could arrive was delayed: it
+    /// is the one that seemed lost.
     pub(super) fn late(&mut self, ack: u64, tsval: Option<u32>, sent: Option<Instant>, slack: Duration) {
         let expiries = &mut self.verdicts.expiries;
         self.verdicts.doubts.retain(|d| {
             let sooner = sent.zip(d.before).is_some_and(|(sent, before)| sent + slack < before);
-            let earlier = |told: Option<u32>| {
-                tsval.zip(told).is_some_and(|(t, told)| (t.wrapping_sub(told) as i32) < 0)
+            let earlier = |of_dsack: Option<u32>| {
+                tsval.zip(of_dsack).is_some_and(|(t, dsack)| (t.wrapping_sub(dsack) as i32) < 0)
             };
-            let late =
-                ack >= d.end && (sooner || d.dsack_ack.is_some_and(|(all, told)| ack < all || earlier(told)));
+            let late = ack >= d.end
+                && (sooner || d.dsack_ack.is_some_and(|(all, tsval)| ack < all || earlier(tsval)));
             if let Some(e) = expiries.get_mut(d.expiry as usize).filter(|_| late) {
                 (e.verdict.eifel_spurious, e.verdict.doubt) = (Some(true), None);
             }
@@ -161,10 +168,10 @@ impl Half {
         });
     }
 
-    /// A duplicate ack behind the one that covered a copy: another copy came, all of them held up on their
-    /// way, perhaps.
+    /// A duplicate ack after the one that covered a copy: another copy arrived, and all of them may have been
+    /// delayed.
     pub(super) fn duplicate_behind(&mut self, at: Instant, same_window: bool) {
-        // Of what was sent upon that ack nothing can tell yet.
+        // Too soon for any ack of what was sent in response to that ack.
         let soon = self
             .path
             .far
@@ -190,7 +197,7 @@ impl Half {
             else {
                 continue;
             };
-            // The latest copies came last: this many of them were answered only now.
+            // The latest copies arrive last: this many of them are acknowledged only now.
             let earlier = *answers >= later + 2;
             if soon && e.verdict.doubt.is_none() {
                 (e.verdict.eifel_spurious, e.verdict.doubt) =
@@ -201,9 +208,9 @@ impl Half {
         }
     }
 
-    /// The receiver says that it got `start..end` twice (RFC 2883).
+    /// A duplicate SACK: `start..end` arrived twice (RFC 2883).
     pub(super) fn arrived_twice(&mut self, start: u64, end: u64, at: Instant) {
-        // The latest retransmission of any of it of which this was not said yet.
+        // The latest retransmission of any part of it without a duplicate SACK so far.
         let of_it = |a: &RetransmissionRecord| {
             a.start < end
                 && start < a.end
@@ -221,20 +228,20 @@ impl Half {
         let a = &mut recent[i];
         a.dsacked = true;
         if a.row.needed != Some(false) {
-            mark_unneeded(&mut a.row, "a duplicate SACK says that it arrived twice");
+            mark_spurious(&mut a.row, "a duplicate SACK reports that it arrived twice");
         }
         if let Some(e) =
             a.expiry.and_then(|e| self.verdicts.expiries.get_mut(e as usize)).filter(|_| a.covered)
         {
-            // Acknowledged before, without a word of this copy: the original's ack came after the timer had
-            // expired. But of a copy that filled the gap itself, or was answered just when it arrived, the
-            // network may have made another one; that is likelier than an original that was held up just so
-            // long.
+            // It was acknowledged before, without a report of this copy: the original's ack came after the
+            // timer had expired. But if this copy filled the gap itself, or was acknowledged when it arrived,
+            // the network may have duplicated it; that is likelier than an original delayed by exactly this
+            // time.
             let in_time = e.verdict.covered_at.is_some_and(|(_, answered)| answered);
             let copied = e.verdict.filled
-                || e.verdict
-                    .covered_at
-                    .is_some_and(|(told, _)| in_time && at.since(told) < THRESHOLDS.doubt.copy_behind);
+                || e.verdict.covered_at.is_some_and(|(covered_at, _)| {
+                    in_time && at.since(covered_at) < THRESHOLDS.doubt.copy_behind
+                });
             if e.verdict.eifel_spurious != Some(true) || !copied {
                 (e.verdict.eifel_spurious, e.verdict.doubt) =
                     (Some(!copied || !in_time), copied.then_some("the network may have copied it"));
@@ -243,12 +250,12 @@ impl Half {
     }
 }
 
-fn mark_unneeded(row: &mut Retransmission, why: &str) {
+fn mark_spurious(row: &mut Retransmission, why: &str) {
     row.needed = Some(false);
-    row.evidence = format!("{}; not needed: {why}", row.evidence);
+    row.evidence = format!("{}; spurious: {why}", row.evidence);
 }
 
 /// How many retransmissions back a duplicate SACK is looked up.
 const LOOK_BACK: usize = 2048;
-/// Verdicts that are kept in doubt.
+/// Verdicts kept that a delayed ack may change.
 const MOST_DOUBTS: usize = 8;

@@ -3,13 +3,14 @@
 use ackclock_units::{Duration, Instant, SeqNumber};
 
 use super::Half;
-use super::records::{ExpiryRecord, ExpiryState, ExpiryVerdict, LinuxWaits, ProbeQuestion};
+use super::records::{ExpiryRecord, ExpiryState, ExpiryVerdict, LinuxWaits, MaybeProbe};
 use crate::cause::Situation;
 use crate::report::TimedOut;
 use crate::thresholds::THRESHOLDS;
 
 impl Half {
-    /// The timer has fired for the segment at `start`, which `place` lists; or a probe was sent.
+    /// Records an expiry for the segment at `start`, whose retransmission is listed at `place`; it may turn
+    /// out to be a probe.
     pub(super) fn expired(
         &mut self,
         at: Instant,
@@ -22,8 +23,7 @@ impl Half {
         let agreed = self.agreed;
         let packets = |bytes: u64| agreed.packets(bytes.min(u64::from(u32::MAX)) as u32);
         let sacked_segments = if acks.sacked_above > 0 { packets(acks.sacked_above) } else { 0 };
-        // A whole window is gone without a trace: nothing of it was acknowledged, singly or selectively
-        // (M-F11).
+        // A whole window was lost: none of it was acknowledged or SACKed (M-F11).
         let outage = !syn && s.nothing_lost() && segment.head && !segment.tail;
         let Some(again) = place else { return };
         let episode = self.verdicts.open_episode.map(|e| e.index).filter(|_| !syn);
@@ -42,9 +42,9 @@ impl Half {
             chain: self.sent.chain,
             waited: s.elapsed.set,
             waited_longer: s.elapsed.progress,
-            probe: ProbeQuestion {
+            probe: MaybeProbe {
                 maybe: maybe_probe,
-                settled: true,
+                certain: true,
                 no_other: s.sender.probed || !acks.sack,
                 missing: acks.sack
                     && !s.sender.recovering
@@ -68,9 +68,9 @@ impl Half {
             verdict: ExpiryVerdict {
                 eifel_spurious: segment.below.then_some(under_way),
                 doubt: Some(if segment.below {
-                    "an ack of it was under way"
+                    "its ack was under way"
                 } else {
-                    "no ack of it was seen"
+                    "no ack of it was captured"
                 }),
                 filled: false,
                 covered_at: None,
@@ -81,7 +81,7 @@ impl Half {
         // RFC 5681 §3.1: the loss window is one segment.
         (self.sent.rounds.last_flight, self.sent.rounds.flight) = (0, u64::from(s.sender.mss));
         if let Some(open) = self.verdicts.open_episode.as_mut().filter(|_| !syn) {
-            // Everything outstanding now is in doubt (RFC 6582 §4).
+            // Everything outstanding now may be retransmitted (RFC 6582 §4).
             open.end = self.space.max;
         }
         (self.sent.probe.end, self.sent.probe.repeats) = (maybe_probe.then_some(self.space.max), true);

@@ -1,4 +1,4 @@
-//! What the timers of a what-if learn from a direction.
+//! Feeds the timers of a what-if with the events of a direction.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use super::Half;
 use crate::Cause;
 use crate::outstanding::Piece;
 use crate::wanted::Wanted;
-use crate::what_if::{Advance, Asked, Flight, Followers};
+use crate::what_if::{Advance, Flight, Followers, WhatIfRequest};
 
-/// Timers in the place of the sender's own, where they are asked for.
+/// Timers to simulate in place of the sender's own, if requested.
 #[derive(Debug)]
 pub(crate) struct Following {
-    pub asked: Option<Arc<Asked>>,
-    /// From the first segment on.
+    pub request: Option<Arc<WhatIfRequest>>,
+    /// Created with the first segment.
     pub timers: Option<Box<Followers>>,
 }
 
 impl Following {
     pub(super) fn new(wanted: &Wanted) -> Self {
-        Self { asked: wanted.asked.clone(), timers: None }
+        Self { request: wanted.what_if.clone(), timers: None }
     }
 }
 
-/// How things stood before an ack moved forward.
+/// The state before a cumulative ack.
 pub(super) struct BeforeAdvance {
     head: Piece,
-    /// Nothing that it acknowledges was sent twice: the first copy of the oldest is timed (RFC 7323 §4.1, RFC
-    /// 6298 §3).
+    /// Nothing that it acknowledges was sent twice: the round trip is measured from the first copy of the
+    /// oldest (RFC 7323 §4.1, RFC 6298 §3).
     once: bool,
     segments: u32,
     newest_lost: Option<Instant>,
@@ -40,10 +40,10 @@ impl Half {
     pub(super) fn follow_new(&mut self, at: Instant, start: u64) {
         let syn = self.space.syn == Some(start);
         let oldest = self.sent.outstanding.front().map_or(at, |p| p.last);
-        if let Some(asked) = &self.following.asked {
+        if let Some(request) = &self.following.request {
             self.following
                 .timers
-                .get_or_insert_with(|| Box::new(Followers::new(asked, start)))
+                .get_or_insert_with(|| Box::new(Followers::new(request, start)))
                 .sent(at, oldest, syn);
         }
     }
@@ -58,7 +58,7 @@ impl Half {
         }
     }
 
-    /// Called before what is acknowledged leaves the books.
+    /// Called before the acknowledged pieces are removed.
     pub(super) fn before_advance(&mut self, ack: u64, at: Instant) -> Option<BeforeAdvance> {
         let (head, flight) = (*self.sent.outstanding.front()?, self.space.flight());
         let (mut once, mut segments, mut last) = (true, 0, head);
@@ -66,19 +66,19 @@ impl Half {
             once &= p.copies == 1 && p.seen;
             (segments, last) = (segments + 1, *p);
         }
-        // What lies behind the oldest was lost with it where the ack of its retransmission covers no more.
+        // What was sent after the oldest was lost with it if the ack of its retransmission covers no more.
         let newest_lost =
             self.sent.sent_at.filter(|s| last.start == head.start && ack < self.space.max && *s < at);
         Some(BeforeAdvance { head, once, segments, newest_lost, flight })
     }
 
-    /// Called when they are told of an ack, and nothing else has changed yet.
+    /// Passes a cumulative ack to the timers, before anything else has changed.
     pub(super) fn follow_advance(&mut self, b: &BeforeAdvance, at: Instant) {
         let heard = at + self.path.near;
         let timestamps = self.sent.timestamps.last.is_some() && self.heard.echo.is_some();
         let far = if b.once { Some(at.since(b.head.first)) } else { self.heard.echo };
         let mss = self.agreed.mss_or_usual();
-        // RFC 5681 §3.1, equation 4; until a loss it is without bound.
+        // RFC 5681 §3.1, equation 4; unbounded before the first loss.
         let ssthresh =
             self.verdicts.episodes.last().map_or(u64::MAX, |e| (e.flight / 2).max(2 * u64::from(mss)));
         let expiries = self.verdicts.expiries.len() as u32;
@@ -108,7 +108,7 @@ impl Half {
         }
     }
 
-    /// The capture is over.
+    /// Called at the end of the capture.
     pub(crate) fn follow_end(&mut self) {
         let (syn, far, expiries) = (
             self.space.syn,

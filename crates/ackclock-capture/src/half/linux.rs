@@ -1,11 +1,11 @@
-//! The retransmission timer and the wait for a probe as Linux would have them, from the samples that its acks
-//! gave it: Sarolahti and Kuznetsov describe its estimator ("Congestion Control in Linux TCP", USENIX 2002,
-//! on the retransmission timer), RFC 8985 §7.2 the probe.
+//! The retransmission timer and the probe timeout that Linux would have, from the samples that acks gave it:
+//! Sarolahti and Kuznetsov describe its estimator ("Congestion Control in Linux TCP", USENIX 2002, on the
+//! retransmission timer), RFC 8985 §7.2 the probe.
 
 use ackclock_units::Duration;
 
-/// Smoothed round-trip time and deviation, in its own manner: the deviation is the largest of a round trip,
-/// and falls slowly.
+/// Smoothed round-trip time and deviation as Linux keeps them: the deviation is the largest of a round trip,
+/// and decays slowly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinuxTimer {
     /// All in us: eight times the smoothed time, four times the deviation, the largest of this round trip and
@@ -16,8 +16,8 @@ pub(crate) struct LinuxTimer {
     rttvar: i64,
     /// The round trip ends when this is acknowledged.
     round: u64,
-    /// Samples taken. One alone is the handshake's: a longer time that was remembered of earlier connections
-    /// takes precedence over it.
+    /// Samples taken. A single one is that of the handshake: a longer timeout remembered from earlier
+    /// connections takes precedence over it.
     pub samples: u32,
 }
 
@@ -35,8 +35,7 @@ impl LinuxTimer {
             let mut off = rtt - self.srtt8 / 8;
             self.srtt8 += off;
             if off < 0 {
-                // A time that falls by much makes the deviation grow no faster than it makes the smoothed
-                // time fall.
+                // A sample far below the mean must not raise the deviation faster than it lowers the mean.
                 off = -off - self.mdev4 / 4;
                 self.mdev4 += if off > 0 { off / 8 } else { off };
             } else {
@@ -52,11 +51,12 @@ impl LinuxTimer {
         self.samples = self.samples.saturating_add(1);
     }
 
-    /// How long it waits for its probe of a single segment, unless its timeout is shorter, and for its
-    /// timeout: from the timer's setting on. `near` is the way to the capture and back.
+    /// The probe timeout for a single segment (unless the retransmission timeout is shorter) and the
+    /// retransmission timeout, both from when the timer is set. `near` is the round trip between the sender
+    /// and the capture.
     pub(crate) fn waits(&self, near: Duration) -> (Duration, Duration) {
         if self.samples == 0 {
-            // RFC 6298 §2.1; §5.7 where the SYN had to be retransmitted and gave no sample.
+            // RFC 6298 §2.1; §5.7 if the SYN was retransmitted and gave no sample.
             return (Duration::from_secs(1), Duration::from_secs(3));
         }
         let us = |us: i64| Duration::from_nanos(us.max(0) as u64 * 1000);

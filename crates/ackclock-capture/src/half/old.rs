@@ -1,4 +1,4 @@
-//! Segments that lie below what was sent: retransmitted, late, or a copy.
+//! Segments below the highest sequence number sent: retransmissions, late originals, or copies.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use ackclock_units::{Duration, Instant};
 use super::Half;
 use super::sent::Hole;
 use crate::outstanding::Piece;
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
 /// What is known of earlier copies of a range.
@@ -18,18 +18,18 @@ pub(super) struct Before {
     tsval: Option<u32>,
     pub(super) seen: bool,
     pub(super) sacked: bool,
-    /// What of it was outstanding.
+    /// How much of it was outstanding.
     pub(super) bytes: u64,
 }
 
-/// The latest copy in the capture of what a packet carries.
+/// The latest captured copy of a range.
 #[derive(Clone, Copy)]
 struct Captured {
     id: u16,
     tsval: Option<u32>,
 }
 
-/// Whether a packet fills holes, and with what.
+/// Whether a packet fills holes in the capture, and with what.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fills {
     Nothing,
@@ -40,9 +40,16 @@ enum Fills {
 }
 
 impl Half {
-    /// Sequence space below what was sent: retransmitted, late, or a copy.
-    pub(super) fn on_old(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>, tick: Duration) {
-        // Looked up first: what fills a hole enters the books with it, and is no earlier copy of itself.
+    /// Processes sequence space below `max`: a retransmission, a late original, or a copy.
+    pub(super) fn on_old(
+        &mut self,
+        seen: &CapturedSegment,
+        start: u64,
+        end: u64,
+        tsval: Option<u32>,
+        tick: Duration,
+    ) {
+        // Looked up first: what fills a hole is added as a piece below, and is not an earlier copy of itself.
         let captured = self.captured(start, end);
         let fills = self.fill_holes(seen, start, end, tsval);
         self.sent.outstanding.split(start);
@@ -71,7 +78,7 @@ impl Half {
         {
             (before.last, before.tsval, before.seen) = (Some(p.last), p.tsval, p.seen);
         }
-        // A copy of it overtook it.
+        // A later copy overtook it.
         let overtaken = fills == Fills::Nothing
             && captured.is_some_and(|copy| self.order(seen.id, tsval, copy).is_some_and(Ordering::is_lt));
         self.out.reordered += u64::from(overtaken);
@@ -81,7 +88,8 @@ impl Half {
         {
             return;
         }
-        // By its sender's own clock it may have come later than it looks: the capture's machine was busy.
+        // By its sender's clock it may have been sent later than it was captured: the capturing machine may
+        // have been busy.
         let apart = tsval
             .zip(before.tsval)
             .map_or(Duration::ZERO, |(t, before)| tick * u64::from(t.saturating_sub(before)));
@@ -101,8 +109,8 @@ impl Half {
             .map(|p| Captured { id: p.id, tsval: p.tsval })
     }
 
-    /// Which of two packets was sent first, where that is plain: timestamps do not go back, and
-    /// identifications that are counted up do not either.
+    /// Which of two packets was sent first, if known: timestamps do not go back, nor do identifications that
+    /// are counted up.
     fn order(&self, id: u16, tsval: Option<u32>, other: Captured) -> Option<Ordering> {
         let by_time = tsval
             .zip(other.tsval)
@@ -117,14 +125,14 @@ impl Half {
         by_time.or_else(|| near.then(|| apart.cmp(&0)))
     }
 
-    /// What was skipped and comes now: late, or retransmitted. A packet may fill several holes.
-    fn fill_holes(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) -> Fills {
+    /// Fills holes with what was skipped before: late, or retransmitted. A packet may fill several.
+    fn fill_holes(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>) -> Fills {
         let mut fills = Fills::Nothing;
         while let Some(i) = self.sent.holes.iter().position(|h| h.start < end && start < h.end) {
             let hole = self.sent.holes.swap_remove(i);
             let waited = seen.at.since(hole.at);
             let late = match self.order(seen.id, tsval, Captured { id: hole.id, tsval: hole.tsval }) {
-                // What was sent before the one that overtook it is merely late.
+                // It was sent before the packet that overtook it: it is late.
                 Some(order) => order.is_lt(),
                 None => {
                     let by = THRESHOLDS.order;
@@ -162,10 +170,10 @@ impl Half {
         fills
     }
 
-    /// The same segment once more, without its sender having sent it again.
+    /// True for a copy that the network made: the sender did not retransmit.
     fn is_duplicate(
         &mut self,
-        seen: &Seen,
+        seen: &CapturedSegment,
         before: &Before,
         captured: Option<Captured>,
         tsval: Option<u32>,
@@ -176,7 +184,7 @@ impl Half {
         let by = THRESHOLDS.order;
         let at_sender = self.path.far.is_none_or(|far| self.path.near < far / by.at_sender_part);
         let soon = match self.path.rtt() {
-            // No network lies between that could have made a copy.
+            // There is no network in between that could have made a copy.
             _ if at_sender => Duration::ZERO,
             Some((srtt, _)) => srtt.mul_f64(by.duplicate_part),
             None => by.duplicate,

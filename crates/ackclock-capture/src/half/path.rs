@@ -1,4 +1,4 @@
-//! What is known of the times on a direction's path.
+//! What is known about the round-trip times of a direction's path.
 
 use ackclock_policy::{Rtt, RttEstimator, RttSample, Window};
 use ackclock_units::{Duration, Instant};
@@ -6,19 +6,19 @@ use ackclock_units::{Duration, Instant};
 use super::linux::LinuxTimer;
 use crate::thresholds::THRESHOLDS;
 
-/// What is known of the times on a direction's path.
+/// What is known about the round-trip times of a direction's path.
 #[derive(Debug)]
 pub(crate) struct Path {
-    /// Linux's timer, as its samples would have it.
+    /// Linux's timer, fed with the same samples.
     pub(super) linux: LinuxTimer,
     estimator: Box<dyn RttEstimator>,
-    /// What that says.
+    /// The estimator's result.
     pub(super) smoothed: Option<Rtt>,
-    /// When the connection's first packet was seen: of what was sent before, no moment is known.
+    /// When the connection's first packet was captured. The times of earlier ones are not known.
     pub(super) capture_start: Instant,
-    /// From the capture to the receiver and back, the least.
+    /// The least round-trip time from the capture to the receiver and back.
     pub(crate) far: Option<Duration>,
-    /// From the capture to the sender and back, the least; the other direction knows it.
+    /// The least from the capture to the sender and back, as measured by the other direction.
     pub(crate) near: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Path {
         }
     }
 
-    /// Smoothed round-trip time of the whole path, and deviation.
+    /// Smoothed round-trip time of the whole path, and its deviation.
     pub(crate) fn rtt(&self) -> Option<(Duration, Duration)> {
         self.smoothed
             .map(|r| (r.srtt + self.near, r.rttvar))
@@ -42,14 +42,15 @@ impl Path {
             .or_else(|| self.far.map(|far| (far + self.near, (far + self.near) / 2)))
     }
 
-    /// How soon the sender answers an ack, as seen here: a busy machine, or the next place of a paced one.
+    /// The longest time, as seen here, that the sender takes to send after an ack: it may be busy, or pace
+    /// its segments.
     pub(super) fn prompt(&self) -> Duration {
         let by = THRESHOLDS.reaction;
         let paced = |srtt: Duration| by.busy.max(srtt / by.paced_part).min(srtt / by.latest_part);
         self.near + self.rtt().map_or(by.busy, |(srtt, _)| paced(srtt))
     }
 
-    /// After what silence a tail loss probe is due (RFC 8985 §7.2), at the least.
+    /// The shortest silence after which a tail loss probe is due (RFC 8985 §7.2).
     pub(super) fn probe_wait(&self) -> Option<Duration> {
         self.rtt().map(|(srtt, _)| srtt.mul_f64(THRESHOLDS.probe.rtts).max(THRESHOLDS.probe.soonest))
     }
@@ -59,12 +60,12 @@ impl Path {
         if self.linux.samples > 0 { self.linux.waits(self.near).1 } else { Duration::ZERO }
     }
 
-    /// A round trip to the receiver and back took so long.
+    /// Takes a round-trip time from the capture to the receiver and back.
     pub(super) fn note_far(&mut self, rtt: Duration) {
         self.far = Some(self.far.map_or(rtt, |far| far.min(rtt)));
     }
 
-    /// The same, as Karn's rule has it.
+    /// Takes a sample that is valid by Karn's rule.
     pub(super) fn sample(&mut self, rtt: Duration, now: Instant, flight: u64, mss: u32) {
         self.note_far(rtt);
         self.estimator.on_sample(RttSample {

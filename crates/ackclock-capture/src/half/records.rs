@@ -4,22 +4,22 @@ use ackclock_units::{Duration, Instant, SeqNumber};
 
 use crate::report::{Retransmission, TimedOut};
 
-/// A retransmission with what is needed to judge it later.
+/// A retransmission, with what later verdicts on it depend on.
 #[derive(Debug)]
 pub(crate) struct RetransmissionRecord {
     pub row: Retransmission,
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) tsval: Option<u32>,
-    /// The one before of the same piece, by its place in the list.
+    /// The previous retransmission of the same piece, by its place in the list.
     pub before: Option<u32>,
     /// The episode that it belongs to, by its place in the list.
     pub episode: Option<u32>,
-    /// The expiry that it comes from, by its place in the list.
+    /// The expiry that caused it, by its place in the list.
     pub(super) expiry: Option<u32>,
     /// An ack has covered it.
     pub(super) covered: bool,
-    /// A duplicate SACK has said that it arrived twice.
+    /// A duplicate SACK has reported that it arrived twice.
     pub(super) dsacked: bool,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct ExpiryRecord {
     pub episode: Option<u32>,
     /// Expiries without progress between them have the same number.
     pub chain: u32,
-    /// Time since the timer was set at the latest.
+    /// Time since the latest event that may have set the timer.
     pub waited: Duration,
-    /// The same if fast retransmissions did not set it.
+    /// The same if fast retransmissions do not restart it.
     pub waited_longer: Duration,
-    pub probe: ProbeQuestion,
+    pub probe: MaybeProbe,
     pub linux: LinuxWaits,
     pub state: ExpiryState,
     pub verdict: ExpiryVerdict,
@@ -47,12 +47,12 @@ pub(crate) struct ExpiryRecord {
 
 /// Whether it was a tail loss probe.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ProbeQuestion {
+pub(crate) struct MaybeProbe {
     /// It may have been one.
     pub maybe: bool,
-    /// Nothing is left open in that.
-    pub settled: bool,
-    /// No further probe can come: one was sent for what is outstanding, or SACK is not in use.
+    /// Whether it was one is certain.
+    pub certain: bool,
+    /// No further probe can be sent: one was sent for what is outstanding, or SACK is not in use.
     pub no_other: bool,
     /// A sender that probes would have probed before.
     pub missing: bool,
@@ -65,23 +65,23 @@ pub(crate) struct ProbeQuestion {
 pub(crate) struct LinuxWaits {
     pub probe: Duration,
     pub timeout: Duration,
-    /// Samples that they rest on.
+    /// Round-trip samples behind them.
     pub samples: u32,
 }
 
-/// What its sender had sent and heard.
+/// What its sender had sent and received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpiryState {
-    /// A whole window was outstanding, and nothing of it was heard of.
+    /// A whole window was outstanding, and none of it was acknowledged or SACKed.
     pub outage: bool,
-    /// Something sent later had been heard of.
+    /// Something sent later had been acknowledged or SACKed.
     pub news: bool,
     pub dup_acks: u32,
-    /// Acks had called for a retransmission before.
+    /// Acks had already triggered a retransmission.
     pub repairing: bool,
     /// Segments outstanding.
     pub segments: u32,
-    /// Behind the highest coordinate sent.
+    /// One past the highest coordinate sent.
     pub max: u64,
 }
 
@@ -89,10 +89,10 @@ pub(crate) struct ExpiryState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpiryVerdict {
     pub eifel_spurious: Option<bool>,
-    /// Why that is not certain.
+    /// Why it is not certain.
     pub doubt: Option<&'static str>,
     /// Its copy was the first to arrive, by the echo of its timestamp.
     pub filled: bool,
-    /// When it was acknowledged, and whether that was just when a copy arrived.
+    /// When it was acknowledged, and whether that fits the arrival of a copy.
     pub covered_at: Option<(Instant, bool)>,
 }

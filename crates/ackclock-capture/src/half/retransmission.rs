@@ -1,4 +1,4 @@
-//! Retransmissions: what each is, and what it begins.
+//! Retransmissions: their causes, and the state that each changes.
 
 use ackclock_units::SeqNumber;
 
@@ -7,14 +7,14 @@ use super::{Half, RetransmissionRecord};
 use crate::Cause;
 use crate::cause::{rule_for, silence};
 use crate::report::Retransmission;
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
 impl Half {
-    /// Data, SYN or FIN that was sent before.
+    /// Takes data, SYN or FIN that was sent before.
     pub(super) fn repeated(
         &mut self,
-        seen: &Seen,
+        seen: &CapturedSegment,
         start: u64,
         end: u64,
         tsval: Option<u32>,
@@ -34,8 +34,8 @@ impl Half {
         if cause.counts() && !syn {
             self.verdicts.count_in_episode(at, &self.space, tsval);
         }
-        let unneeded = if situation.segment.below {
-            Some("it was acknowledged already")
+        let spurious = if situation.segment.below {
+            Some("it was already acknowledged")
         } else if before.sacked {
             Some("SACK had covered it")
         } else {
@@ -49,9 +49,9 @@ impl Half {
                 len: payload as u32,
                 packets,
                 cause,
-                needed: unneeded.map(|_| false),
+                needed: spurious.map(|_| false),
                 original_seen: before.seen || situation.segment.below,
-                evidence: unneeded.map_or(evidence.clone(), |why| format!("{evidence}; not needed: {why}")),
+                evidence: spurious.map_or(evidence.clone(), |why| format!("{evidence}; spurious: {why}")),
             },
             start,
             end,
@@ -71,38 +71,38 @@ impl Half {
             self.heard.overtaken_at = None;
         }
         match cause {
-            Cause::Syn if situation.segment.answers_syn => {}
+            Cause::Syn if situation.segment.replies_to_syn => {}
             Cause::Timeout | Cause::Syn | Cause::TailLossProbe if !situation.segment.below => {
                 self.limits.expired(&self.send_state(at), situation.elapsed.set);
             }
             _ => {}
         }
         match cause {
-            Cause::Syn if situation.segment.answers_syn => {}
+            Cause::Syn if situation.segment.replies_to_syn => {}
             Cause::Timeout | Cause::Syn => self.expired(at, start, rule.maybe_probe, &situation, place),
             Cause::TailLossProbe => {
                 (self.sent.probe.at, self.sent.probe.end, self.sent.probe.repeats) =
                     (Some(at), Some(self.space.max), true)
             }
-            // A recovery ends the wait for its answer.
+            // A recovery ends the wait for the ack of a probe.
             _ if cause.counts() => self.sent.probe.end = None,
             _ => {}
         }
-        if self.following.asked.is_some() && cause.counts() {
+        if self.following.request.is_some() && cause.counts() {
             let called_for = situation.loss_reported();
             self.follow_retransmission(at, cause, situation.segment.head, called_for);
         }
     }
 
-    /// Lists it, and returns its place; where there is no room it is only counted.
+    /// Lists a retransmission and returns its place; without room it is only counted.
     pub(super) fn list(&mut self, record: RetransmissionRecord) -> Option<u32> {
         let place = self.verdicts.list(record);
         self.out.unlisted += u64::from(place.is_none());
         place
     }
 
-    /// An empty segment just below what is acknowledged.
-    pub(super) fn probe_without_data(&mut self, seen: &Seen, start: u64) {
+    /// Takes an empty segment just below what is acknowledged: a probe of a closed window, or a keepalive.
+    pub(super) fn probe_without_data(&mut self, seen: &CapturedSegment, start: u64) {
         let quiet = self.quiet_for(seen.at);
         let cause = if self.heard.window_closed() { Cause::ZeroWindowProbe } else { Cause::Keepalive };
         if cause == Cause::Keepalive && quiet.is_some_and(|q| q < THRESHOLDS.probe.keepalive) {

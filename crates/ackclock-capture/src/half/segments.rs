@@ -1,4 +1,4 @@
-//! What a direction's sender sends: into the books, and past the rules of its receiver.
+//! Processing of a direction's segments: its outstanding pieces, and the silences that its receiver sees.
 
 use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Segment};
@@ -7,18 +7,18 @@ use super::sent::Hole;
 use super::{Half, PeerTimes};
 use crate::gaps::{Arrival, Content, Ending};
 use crate::outstanding::Piece;
-use crate::segment::Seen;
+use crate::segment::CapturedSegment;
 
-/// Holes remembered: more are a capture full of gaps.
+/// Holes remembered; a capture with more is too incomplete.
 const MOST_HOLES: usize = 1024;
 /// Timestamps remembered for round-trip times.
 const MOST_TSVALS: usize = 4096;
-/// Farther from what was sent last no window reaches (RFC 7323 §2.3: below 2^30).
+/// No window reaches farther from what was sent last (RFC 7323 §2.3: below 2^30).
 pub(super) const FARTHEST: u64 = 1 << 30;
 
 impl Half {
-    /// Takes a segment of this direction: the sequence space that it occupies.
-    pub(crate) fn on_segment(&mut self, seen: &Seen, peer: &PeerTimes) {
+    /// Takes a segment of this direction.
+    pub(crate) fn on_segment(&mut self, seen: &CapturedSegment, peer: &PeerTimes) {
         let (s, at) = (&seen.segment, seen.at);
         self.begin(s.seq);
         let start = self.space.coordinate(s.seq);
@@ -78,8 +78,8 @@ impl Half {
         self.sent.rounds.flight = self.sent.rounds.flight.max(self.pipe());
     }
 
-    /// What a segment is to the receiver.
-    fn arrival(&self, seen: &Seen, start: u64, peer: &PeerTimes) -> Arrival {
+    /// Classifies a segment as its receiver sees it.
+    fn arrival(&self, seen: &CapturedSegment, start: u64, peer: &PeerTimes) -> Arrival {
         let s = &seen.segment;
         let end = start + u64::from(s.seq_len());
         let content = match () {
@@ -107,7 +107,7 @@ impl Half {
         }
     }
 
-    /// What else is asked of one that may end a silence.
+    /// Further facts about a segment that may end a silence.
     fn ending(&self, s: &Segment, content: Content, start: u64, peer: &PeerTimes) -> Ending {
         let (times, known) = (s.options.timestamps, self.path.rtt().map_or(Duration::ZERO, |r| r.0));
         let repair =
@@ -130,23 +130,25 @@ impl Half {
         }
     }
 
-    /// Without SACK, duplicate acks have called for a repair: it may come after a silence that others fill.
+    /// Without SACK, duplicate acks have asked for a retransmission. It may come after a silence during which
+    /// other packets arrive.
     pub(crate) fn awaits_repair(&self) -> bool {
         !self.agreed.sack && self.heard.dup_acks > 0
     }
 
-    /// The receiver's latest word that its sender had heard was spoken before it told of a loss, or after it
-    /// told that nothing was missing any more.
+    /// By the echoed timestamp `tsecr`, the last ack that the sender had received was sent before the
+    /// receiver reported a loss, or after it reported that nothing was missing any more.
     fn unprompted(&self, tsecr: u32) -> bool {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        self.heard.loss.since.is_none_or(|told| {
-            before(tsecr, told)
-                || self.heard.loss.until.is_some_and(|whole| whole != told && !before(tsecr, whole))
+        self.heard.loss.since.is_none_or(|since| {
+            before(tsecr, since)
+                || self.heard.loss.until.is_some_and(|whole| whole != since && !before(tsecr, whole))
         })
     }
 
-    /// By the receiver's clock: time from the ack that called for a retransmission, the third duplicate (RFC
-    /// 5681 §3.2) or the last that moved forward, to the latest that its sender had heard when it sent it.
+    /// By the receiver's clock: time from the ack that triggers a retransmission (the third duplicate, RFC
+    /// 5681 §3.2, or the last cumulative one) to the latest ack that the sender had received when it
+    /// retransmitted.
     fn unanswered(&self, tsecr: u32, tick: Duration) -> Duration {
         let called = self
             .heard
@@ -159,7 +161,7 @@ impl Half {
 
     fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {
         let Some(v) = tsval else { return };
-        // The first segment of each tick of its clock: which of them an echo answers is not known.
+        // Only the first segment of each tick is kept: an echo does not show which one it is for.
         if self.sent.timestamps.last.is_some_and(|last| (v.wrapping_sub(last) as i32) <= 0) {
             return;
         }
@@ -170,8 +172,8 @@ impl Half {
         self.sent.timestamps.recent.push_back((v, at, data));
     }
 
-    /// Data that was not sent before, as far as the capture shows.
-    fn on_new(&mut self, seen: &Seen, start: u64, end: u64, tsval: Option<u32>) {
+    /// Takes data that was not sent before, as far as the capture shows.
+    fn on_new(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>) {
         let at = seen.at;
         if start > self.space.max && self.sent.holes.len() < MOST_HOLES {
             self.sent.holes.push(Hole { start: self.space.max, end: start, at, id: seen.id, tsval });
@@ -207,7 +209,7 @@ impl Half {
             seen.segment.len > 0 && (rest == 0 || rest + 40 > mss),
             self.path.prompt(),
         );
-        if self.following.asked.is_some() {
+        if self.following.request.is_some() {
             self.follow_new(at, start);
         }
     }

@@ -1,4 +1,4 @@
-//! What the sender of a direction did.
+//! What the sender of a direction has sent.
 
 use std::collections::VecDeque;
 
@@ -9,18 +9,18 @@ use super::on_purpose::Copied;
 use crate::outstanding::Outstanding;
 use crate::thresholds::THRESHOLDS;
 
-/// What the sender of a direction did.
+/// What the sender of a direction has sent.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
     pub(super) outstanding: Outstanding,
-    /// Stretches that the capture skipped so far.
+    /// Ranges missing from the capture so far.
     pub(super) holes: Vec<Hole>,
-    /// When data was sent last.
+    /// When data was last sent.
     pub(super) sent_at: Option<Instant>,
-    /// When its timer fired last, since progress.
+    /// When its timer last fired since progress.
     pub(super) expired_at: Option<Instant>,
     pub(super) probe: Probe,
-    /// Counts acks that move forward: expiries without progress between them have the same number.
+    /// Counts cumulative acks: expiries without progress between them have the same number.
     pub(super) chain: u32,
     pub(super) timestamps: Timestamps,
     pub(super) rounds: Rounds,
@@ -28,10 +28,10 @@ pub(crate) struct Sent {
     pub(crate) identified: bool,
     pub(crate) copies: Copies,
     pub(super) copied: Copied,
-    pub(super) syn_answers: SynAnswers,
+    pub(super) syn_replies: SynReplies,
 }
 
-/// A stretch that was skipped.
+/// A range that was skipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hole {
     pub start: u64,
@@ -46,9 +46,9 @@ pub(super) struct Hole {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
     pub at: Option<Instant>,
-    /// It is out for everything below; `None` once it was answered.
+    /// It covers everything below this; `None` once it was acknowledged.
     pub end: Option<u64>,
-    /// What it carried had been sent before.
+    /// It was a retransmission, not new data.
     pub repeats: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Timestamps {
     pub last: Option<u32>,
 }
 
-/// Most in flight in the last round trip and in this one.
+/// The largest flight of the last round trip and of the current one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
     /// The round trip ends when this is acknowledged.
@@ -69,32 +69,32 @@ pub(super) struct Rounds {
     pub last_flight: u64,
 }
 
-/// How it answers SYNs.
+/// How it replies to SYNs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SynAnswers {
-    /// When the other end's latest SYN was seen that it has not answered yet.
-    pub asked_at: Option<Instant>,
-    /// How long its first answer took.
+pub(super) struct SynReplies {
+    /// When the other end's latest SYN without a reply was seen.
+    pub syn_at: Option<Instant>,
+    /// How long its first reply took.
     pub usual: Option<Duration>,
 }
 
 impl Sent {
-    /// A SYN was seen that this end is to answer.
+    /// Called when a SYN to this end was seen.
     pub(crate) fn syn_came(&mut self, at: Instant) {
-        self.syn_answers.asked_at = Some(at);
+        self.syn_replies.syn_at = Some(at);
     }
 
-    /// It has sent a SYN-ACK.
+    /// Called when it sends a SYN-ACK.
     pub(crate) fn syn_ack_sent(&mut self, at: Instant) {
-        if let Some(asked) = self.syn_answers.asked_at.take() {
-            self.syn_answers.usual.get_or_insert(at.since(asked));
+        if let Some(asked) = self.syn_replies.syn_at.take() {
+            self.syn_replies.usual.get_or_insert(at.since(asked));
         }
     }
 
-    /// True when a SYN-ACK at this moment answers a SYN that was retransmitted.
-    pub(super) fn answers_a_syn(&self, at: Instant) -> bool {
+    /// True if a SYN-ACK at this moment is the reply to a retransmitted SYN.
+    pub(super) fn is_reply_to_repeated_syn(&self, at: Instant) -> bool {
         let by = THRESHOLDS.reaction;
-        self.syn_answers.asked_at.zip(self.syn_answers.usual).is_some_and(|(asked, usual)| {
+        self.syn_replies.syn_at.zip(self.syn_replies.usual).is_some_and(|(asked, usual)| {
             at.since(asked) <= usual.mul_f64(by.syn_ack_factor) + by.syn_ack_margin
         })
     }

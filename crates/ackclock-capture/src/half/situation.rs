@@ -1,24 +1,30 @@
-//! What the books say of a retransmission.
+//! The situation of a sender at a retransmission, from the state of its direction.
 
 use ackclock_units::{Duration, Instant};
 use ackclock_wire::Flags;
 
 use super::Half;
 use super::old::Before;
-use crate::cause::{AcksHeard, Elapsed, Resent, SenderState, Situation};
-use crate::segment::Seen;
+use crate::cause::{AcksReceived, Elapsed, Resent, SenderState, Situation};
+use crate::segment::CapturedSegment;
 use crate::thresholds::THRESHOLDS;
 
 impl Half {
-    /// What its sender knew when it sent `start..end` once more.
-    pub(super) fn situation(&self, seen: &Seen, start: u64, end: u64, before: &Before) -> Situation {
+    /// What its sender knew when it retransmitted `start..end`.
+    pub(super) fn situation(
+        &self,
+        seen: &CapturedSegment,
+        start: u64,
+        end: u64,
+        before: &Before,
+    ) -> Situation {
         let (s, flags) = (&seen.segment, seen.segment.flags);
         let syn = flags.has(Flags::SYN);
         let head = start <= self.space.una && self.space.una < end;
         Situation {
             segment: Resent {
                 syn,
-                answers_syn: syn && flags.has(Flags::ACK) && self.sent.answers_a_syn(seen.at),
+                replies_to_syn: syn && flags.has(Flags::ACK) && self.sent.is_reply_to_repeated_syn(seen.at),
                 tiny: s.len <= 1 && !flags.has(Flags::FIN),
                 head,
                 tail: end >= self.space.max,
@@ -30,7 +36,7 @@ impl Half {
                 repeated: before.copies > 1,
             },
             elapsed: self.elapsed(seen.at, head, before),
-            acks: AcksHeard {
+            acks: AcksReceived {
                 duplicates: self.heard.dup_acks,
                 sack: self.agreed.sack,
                 sacked_above: self.heard.sacked.bytes_above(end),
@@ -52,17 +58,17 @@ impl Half {
     }
 
     fn elapsed(&self, at: Instant, head: bool, before: &Before) -> Elapsed {
-        // What was heard reached the sender later by half the round trip between, and its answer took the
+        // An ack reached the sender half a round trip after the capture, and the retransmission took the
         // other half.
         let heard = |i: Option<Instant>| i.map(|i| at.since(i).saturating_sub(self.path.near));
         let done = |i: Option<Instant>| i.map(|i| at.since(i));
-        // Where nothing of it is in the capture, the timer was set before that began.
+        // If none of these is in the capture, the timer was set before it began.
         let least = |times: &[Option<Duration>]| {
             times.iter().flatten().min().copied().unwrap_or_else(|| at.since(self.path.capture_start))
         };
         let oldest = self.sent.outstanding.front().filter(|_| head);
         let by = THRESHOLDS.timer;
-        // What was no probe after all: no timer fires so soon after one.
+        // An expiry this soon after a probe with new data shows that it was no probe.
         let soonest = self.path.rtt().map_or(Duration::ZERO, |(srtt, _)| {
             if self.sent.identified { srtt + by.linux_margin } else { srtt.mul_f64(by.shortest_rtts) }
         });
@@ -73,7 +79,7 @@ impl Half {
             probed,
             done(oldest.map(|p| p.first)),
         ];
-        // Of several segments retransmitted in one, the first is what the timer is for.
+        // If one packet retransmits several segments, the timer was for the first.
         let last = done(oldest.map(|p| p.last).or(before.last));
         let timeout = self.path.linux_timeout();
         // After its probe, Linux's timer goes on from when the oldest segment was sent last, whatever has

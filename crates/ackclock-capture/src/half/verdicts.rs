@@ -1,4 +1,4 @@
-//! What was found out about a direction so far.
+//! Results about a direction so far.
 
 use ackclock_units::{Instant, SeqNumber};
 
@@ -13,9 +13,9 @@ pub(crate) struct Verdicts {
     pub(crate) retransmissions: Vec<RetransmissionRecord>,
     pub(crate) expiries: Vec<ExpiryRecord>,
     pub(crate) episodes: Vec<Episode>,
-    /// The episode that is under way.
+    /// The current episode.
     pub(super) open_episode: Option<OpenEpisode>,
-    /// Verdicts on expiries that a late ack would turn.
+    /// Verdicts on expiries that a delayed ack may change.
     pub(super) doubts: Vec<Doubt>,
     /// Expiries that were judged by the latest ack.
     pub(super) covered: Covered,
@@ -23,7 +23,7 @@ pub(crate) struct Verdicts {
     pub(crate) may_list: bool,
 }
 
-/// An episode that is under way.
+/// An episode that has not ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenEpisode {
     /// Its place in the list.
@@ -49,7 +49,7 @@ impl Default for Verdicts {
 }
 
 impl Verdicts {
-    /// The episode that is under way.
+    /// The current episode.
     pub(super) fn episode(&self) -> Option<&Episode> {
         self.open_episode.and_then(|open| self.episodes.get(open.index as usize))
     }
@@ -62,7 +62,7 @@ impl Verdicts {
         })
     }
 
-    /// Counts a retransmission into the episode that is under way, or begins one (M-U1).
+    /// Counts a retransmission in the current episode, or begins one (M-U1).
     pub(super) fn count_in_episode(&mut self, at: Instant, space: &SequenceSpace, tsval: Option<u32>) {
         if self.open_episode.is_none() && space.flight() > 0 {
             self.episodes.push(Episode {
@@ -79,7 +79,7 @@ impl Verdicts {
         }
     }
 
-    /// Ends the episode if all that was outstanding is acknowledged; true when it did.
+    /// Ends the episode if everything that was outstanding is acknowledged; true if it did.
     pub(super) fn end_episode(&mut self, ack: u64, at: Instant) -> bool {
         let Some(open) = self.open_episode.filter(|open| ack >= open.end) else { return false };
         if let Some(e) = self.episodes.get_mut(open.index as usize) {

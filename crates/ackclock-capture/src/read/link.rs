@@ -1,6 +1,6 @@
 //! From a link's frame to the IP packet in it.
 
-/// Link types (tcpdump.org/linktypes.html) that are understood.
+/// The supported link types (tcpdump.org/linktypes.html).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkType {
     /// BSD loopback: the address family in the byte order of the machine (0).
@@ -15,7 +15,7 @@ pub enum LinkType {
     Cooked,
     /// Linux cooked, version 2 (276).
     Cooked2,
-    /// Another one.
+    /// Any other.
     Other(u32),
 }
 
@@ -33,20 +33,19 @@ impl LinkType {
         }
     }
 
-    /// Where the IP packet begins in a frame that carries one; `None` for other protocols and for frames cut
-    /// before it.
+    /// The offset of the IP packet in a frame; `None` for other protocols and for frames cut before it.
     pub fn ip_offset(self, frame: &[u8]) -> Option<usize> {
         match self {
             Self::Raw => Some(0),
             Self::Ethernet => behind_tags(frame, 12),
             Self::Cooked => behind_tags(frame, 14),
-            // The type comes first of 20 bytes; that behind a tag follows them.
+            // The type is the first of 20 bytes; the one behind a tag follows them.
             Self::Cooked2 => match behind_tags(frame.get(..2)?, 0) {
                 Some(_) => Some(20),
                 None if matches!(frame[..2], [0x81 | 0x91, 0] | [0x88, 0xa8]) => behind_tags(frame, 22),
                 None => None,
             },
-            // AF_INET is 2 everywhere, AF_INET6 is 10, 24, 28 or 30: the IP version tells.
+            // AF_INET is 2 everywhere, AF_INET6 is 10, 24, 28 or 30; the IP version itself decides.
             Self::Null | Self::Loop => frame.get(4).filter(|b| matches!(**b >> 4, 4 | 6)).map(|_| 4),
             Self::Other(_) => None,
         }
@@ -56,7 +55,7 @@ impl LinkType {
 /// Where the payload of an IP protocol type begins, from the type field at `at` on and behind VLAN tags
 /// (802.1Q, 802.1ad and the older 0x9100).
 fn behind_tags(frame: &[u8], mut at: usize) -> Option<usize> {
-    // Cooked captures keep their tags in the same form; more than four is no honest frame.
+    // Cooked captures keep their tags in the same form. More than four are not found in valid frames.
     for _ in 0..=4 {
         match u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?) {
             0x0800 | 0x86dd => return Some(at + 2),

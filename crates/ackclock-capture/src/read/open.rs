@@ -10,8 +10,8 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
 use crate::CaptureError;
 
-/// Opens a capture file, or standard input for `-`, and takes gzip and zstd off (found by their first bytes,
-/// not by the name).
+/// Opens a capture file, or standard input for `-`, and decompresses gzip and zstd (recognised by the first
+/// bytes, not by the name).
 ///
 /// # Errors
 /// Those of the system.
@@ -19,19 +19,19 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>, CaptureError> {
     if path == Path::new("-") { decompressed(io::stdin()) } else { decompressed(File::open(path)?) }
 }
 
-/// `input` with gzip or zstd taken off, if it has one of them.
+/// `input`, decompressed if it is gzip or zstd.
 ///
 /// # Errors
 /// Those of `input`.
 pub fn decompressed(mut input: impl Read + Send + 'static) -> Result<Box<dyn Read + Send>, CaptureError> {
     let mut begins = Vec::new();
-    // A pipe may give less than it was asked for.
+    // A pipe may return fewer bytes than requested.
     input.by_ref().take(4).read_to_end(&mut begins)?;
     let kind = begins.clone();
     let whole = BufReader::with_capacity(1 << 17, Cursor::new(begins).chain(input));
     Ok(match *kind {
         [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
-        // A frame (RFC 8878 §3.1.1), or one that is to be skipped (§3.1.2).
+        // A frame (RFC 8878 §3.1.1), or a skippable one (§3.1.2).
         [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Box::new(Zstd::new(whole)),
         _ => Box::new(whole),
     })
@@ -44,8 +44,8 @@ struct Zstd<R> {
     in_frame: bool,
 }
 
-/// Memory for the window of a zstd frame: what `zstd --ultra --long=27` needs, the most that decoders must
-/// not refuse by default.
+/// Memory for the window of a zstd frame: as `zstd --ultra --long=27` needs, the most that decoders must
+/// accept by default.
 const ZSTD_WINDOW: u64 = 128 << 20;
 
 impl<R: io::BufRead> Zstd<R> {

@@ -17,13 +17,13 @@ use crate::CaptureError;
 pub struct Packet<'a> {
     /// When it was captured, by the capture's own clock: since 1970-01-01 UTC.
     pub at: Instant,
-    /// What link it was captured on.
+    /// The link type that it was captured on.
     pub link: LinkType,
     /// Number of the interface in its section; 0 in pcap files.
     pub interface: u32,
     /// Length on the link, link header included.
     pub original_len: u32,
-    /// What was kept of it.
+    /// The bytes captured.
     pub data: &'a [u8],
 }
 
@@ -31,7 +31,7 @@ pub struct Packet<'a> {
 pub struct Packets<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What of the buffer is filled and not used up.
+    /// The range of the buffer that is filled and not yet consumed.
     start: usize,
     end: usize,
     eof: bool,
@@ -65,23 +65,23 @@ struct Found {
     data: std::ops::Range<usize>,
 }
 
-/// What one step through the file gave.
+/// The result of one step through the file.
 enum Step {
-    /// So many bytes without a packet.
+    /// Bytes consumed without a packet.
     Skip(usize),
-    /// So many bytes with a packet.
+    /// Bytes consumed with a packet.
     Packet(usize, Found),
-    /// So many more bytes are needed.
+    /// More bytes are needed.
     More(usize),
-    /// It cannot go on.
+    /// The file is damaged here.
     Damaged(String),
 }
 
 const FIRST_READ: usize = 1 << 18;
-/// Longer blocks and records are taken for damage: the longest packet that libpcap takes is 256 KiB, and a
-/// block may have comments.
+/// Longer blocks and records count as damage: the longest packet that libpcap takes is 256 KiB, and a block
+/// may have comments.
 const LONGEST_BLOCK: usize = 16 << 20;
-/// More interfaces in one section are taken for damage.
+/// More interfaces in one section count as damage.
 const MOST_INTERFACES: usize = 1 << 16;
 
 impl<R: Read> Packets<R> {
@@ -114,18 +114,18 @@ impl<R: Read> Packets<R> {
             big_endian: header.is_bigendian(),
             modified: header.is_modified_format(),
             nanos_per_tick: if header.is_nanosecond_precision() { 1 } else { 1000 },
-            // The upper bits may tell of frame check sequences.
+            // The upper bits may describe frame check sequences.
             link: LinkType::from_number(header.network.0 as u32 & 0x03ff_ffff),
         };
         Ok(packets)
     }
 
-    /// How many packets it has given.
+    /// How many packets it has returned.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// How many bytes of the stream it has used up.
+    /// How many bytes of the stream it has consumed.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -133,9 +133,8 @@ impl<R: Read> Packets<R> {
     /// The next packet; `None` at the end of the file.
     ///
     /// # Errors
-    /// [`CaptureError::Damaged`] where the file is cut off or makes no sense, after which it gives nothing
-    /// more.
-    // Inlined: what it returns is large, and is taken apart at once.
+    /// [`CaptureError::Damaged`] if the file is cut off or malformed, after which it returns nothing more.
+    // Inlined: its result is large and is destructured at once.
     #[inline(always)]
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
         loop {
@@ -294,7 +293,7 @@ impl<R: Read> Packets<R> {
                         )
                     }
                     Block::SimplePacket(p) => {
-                        // It has no time: of no use here but to say that it was there.
+                        // It has no timestamp, so that it is only counted.
                         let Some(interface) = interfaces.first() else {
                             return Step::Damaged("a packet before any interface".into());
                         };
@@ -323,7 +322,7 @@ impl<R: Read> Packets<R> {
 }
 
 impl Interface {
-    /// The moment after so many ticks; before 1970 it is held there.
+    /// The moment after so many ticks, not before 1970.
     fn instant(&self, ticks: u64) -> Instant {
         let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.resolution)
             + i128::from(self.offset_secs) * 1_000_000_000;
@@ -334,7 +333,7 @@ impl Interface {
 fn failed(e: &Failure<PcapError<&[u8]>>, there: usize) -> Step {
     match e {
         Failure::Incomplete(Needed::Size(n)) => Step::More(there.saturating_add(n.get())),
-        // It does not say how much: twice as much as there is will do in the end.
+        // The parser does not say how much: doubling the amount is enough in the end.
         Failure::Incomplete(Needed::Unknown) => Step::More(there * 2),
         Failure::Error(_) | Failure::Failure(_) => {
             Step::Damaged("what should be a packet or a block is neither".into())

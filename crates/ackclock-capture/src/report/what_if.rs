@@ -4,20 +4,20 @@ use ackclock_units::{Duration, Instant};
 
 use super::TimedOut;
 
-/// What the path did while a sender waited for its timer.
+/// The state of the path while a sender waited for its timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PathWas {
-    /// Something that was sent later arrived, or losses as they are on this path explain those of the stall:
-    /// packets were lost singly.
+pub enum PathState {
+    /// Something sent later arrived, or the loss rate of the path explains the losses of the stall: packets
+    /// were lost independently.
     Alive,
-    /// Nothing tells: a single loss, or an outage that was over when the timer fired.
+    /// Unknown: a single loss, or an outage that was over when the timer fired.
     #[default]
     Unknown,
-    /// Everything was lost for some time: a whole window, or retransmissions in a row.
+    /// An outage: a whole window or several retransmissions in a row were lost.
     Dead,
 }
 
-impl PathWas {
+impl PathState {
     /// The word in tables and JSON.
     pub const fn word(self) -> &'static str {
         match self {
@@ -33,23 +33,23 @@ impl PathWas {
 pub struct Stalled {
     /// First copy of the segment.
     pub began: Instant,
-    /// When its sender heard the ack, as it was; `None` where it never did.
+    /// When its sender received the ack in the capture; `None` if it never did.
     pub ended: Option<Instant>,
     /// What was waited for.
     pub of: TimedOut,
-    /// What the path did.
-    pub path: PathWas,
+    /// The state of the path.
+    pub path: PathState,
     /// Expiries.
     pub timeouts: u64,
-    /// Those of them with the ack under way.
+    /// Those of them with the ack already under way (Eifel).
     pub spurious: u64,
-    /// Those of them before acks would have called for the retransmission.
+    /// Those of them before acks triggered the retransmission.
     pub early: u64,
-    /// Time that the timer waited for something that was lost: the best estimate.
+    /// Time spent waiting for the timer when something was lost: the best estimate.
     pub waited: Duration,
-    /// The least that it can have been.
+    /// Its lower bound.
     pub waited_least: Duration,
-    /// The most.
+    /// Its upper bound.
     pub waited_most: Duration,
     /// From the first copy to the ack.
     pub response: Option<Duration>,

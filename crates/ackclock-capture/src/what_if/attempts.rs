@@ -1,9 +1,9 @@
 use ackclock_policy::{Backoff, RetransmissionTimer, TimerAction, TimerEvent, Timing};
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::{Flight, Mark, TICK, rng, view};
+use super::stall::{Flight, Mark, TICK, rng, view};
 
-/// The expiries that a timer would have had one after the other, if nothing had been heard.
+/// The expiries that a timer would have in a row without any ack.
 pub(super) struct Attempts {
     backoff: Box<dyn Backoff>,
     timer: Box<dyn RetransmissionTimer>,
@@ -14,7 +14,7 @@ pub(super) struct Attempts {
     rng: Rng,
 }
 
-/// One of them.
+/// One expiry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Attempt {
     pub at: Instant,
@@ -24,7 +24,7 @@ pub(super) struct Attempt {
     level: u32,
 }
 
-/// Followed one by one; from then on, no built-in backoff grows any more.
+/// Expiries computed one by one; beyond them, no built-in backoff grows any more.
 const FOLLOWED: u64 = 256;
 
 impl Attempts {
@@ -59,7 +59,7 @@ impl Attempts {
         Attempt { at: at.max(a.at + TICK), round: a.round + 1, level }
     }
 
-    /// The first at or after `from`.
+    /// The first expiry at or after `from`.
     pub fn from(&mut self, from: Instant) -> Attempt {
         let mut now = self.first();
         while now.at < from {
@@ -75,7 +75,7 @@ impl Attempts {
         now
     }
 
-    /// The `n`-th; the last that is followed for one beyond.
+    /// The `n`-th expiry, or the last that is computed one by one.
     pub fn nth(&mut self, n: u64) -> Attempt {
         let mut now = self.first();
         while now.round < n.min(FOLLOWED) {
@@ -84,7 +84,7 @@ impl Attempts {
         now
     }
 
-    /// How many there are before `to`.
+    /// The number of expiries before `to`.
     pub fn before(&mut self, to: Instant) -> u64 {
         self.from(to).round - 1
     }

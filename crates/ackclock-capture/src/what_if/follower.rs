@@ -1,13 +1,13 @@
-//! One timer that follows a sender.
+//! One timer simulated for a sender.
 
 use ackclock_policy::{
     Backoff, RetransmissionTimer, RttEstimator, TimerAction, TimerEvent, TimerView, Timing,
 };
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::{Advance, Mark, TICK, view};
+use super::stall::{Advance, Mark, TICK, view};
 
-/// A timer that follows a sender.
+/// A timer simulated for a sender.
 #[derive(Debug)]
 pub(super) struct Follower {
     pub estimator: Box<dyn RttEstimator>,
@@ -17,21 +17,21 @@ pub(super) struct Follower {
     pub deadline: Instant,
     /// When it last fired.
     pub restarted_at: Instant,
-    /// Level of its backoff, which no valid sample has ended yet (Karn, RFC 6298 §5.5 to 5.7).
+    /// Level of its backoff, which lasts until a valid sample (Karn, RFC 6298 §5.5 to 5.7).
     pub backed_off: u32,
     /// Expiries while the ack of what was sent once was under way.
     pub spurious: u64,
     pub rounds: u32,
-    /// It has not expired where the sender's own timer fired spuriously: what that one's recovery repaired is
-    /// not repaired here.
+    /// It did not expire when the sender's own timer fired spuriously: what the sender's recovery repaired
+    /// then is not repaired here.
     pub unrepaired: bool,
-    /// It has fired spuriously: what had been sent by then it sends again as acks come (go-back-N), before
-    /// any timeout.
+    /// When it last fired spuriously: what had been sent by then is retransmitted as acks arrive (go-back-N),
+    /// before any timeout.
     pub resends: Instant,
 }
 
 impl Follower {
-    /// Nothing where `timing` has no estimator.
+    /// `None` if `timing` has no estimator.
     pub fn new(timing: &Timing) -> Option<Self> {
         Some(Self {
             estimator: timing.estimator.as_ref()?.build(),
@@ -47,7 +47,7 @@ impl Follower {
         })
     }
 
-    /// What it has when a stall ends; `syn` where that is one of a SYN.
+    /// Its state when a stall ends; `syn` if that is one of a SYN.
     pub fn mark(&self, syn: bool) -> Mark {
         Mark {
             deadline: self.deadline,
@@ -66,7 +66,7 @@ impl Follower {
         }
     }
 
-    /// Asks the countdown, of a sender that `v` shows but for the deadline.
+    /// The deadline after an event, by the timer's rule. `v` is the sender's state without the deadline.
     pub fn next_deadline(&mut self, e: TimerEvent, timeout: Duration, v: &mut TimerView) -> Instant {
         v.deadline = (self.deadline != Instant::FAR_FUTURE).then_some(self.deadline);
         v.restarted_at = self.restarted_at;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use ackclock_capture::read::{Packets, open};
-use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen};
+use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options, Report};
 use ackclock_units::Instant;
 use ackclock_wire::Flags;
 use serde_json::Value;
@@ -61,16 +61,16 @@ fn pair(found: &[u64], real: &[u64], within: u64) -> (Tally, Vec<u64>, Vec<u64>)
     (Tally { found: found.len() as u32, real: real.len() as u32, both }, extra, left)
 }
 
-fn segments(path: &Path) -> Result<Vec<Seen>, Box<dyn std::error::Error>> {
+fn segments(path: &Path) -> Result<Vec<CapturedSegment>, Box<dyn std::error::Error>> {
     let mut packets = Packets::new(open(path)?)?;
     let mut seen = Vec::new();
     while let Ok(Some(p)) = packets.next_packet() {
-        seen.extend(Seen::in_packet(&p));
+        seen.extend(CapturedSegment::in_packet(&p));
     }
     Ok(seen)
 }
 
-fn analysed(seen: &[Seen]) -> Report {
+fn analysed(seen: &[CapturedSegment]) -> Report {
     let mut analysis = Analysis::new(Options::default());
     seen.iter().for_each(|s| analysis.packet(s.at, Ok(*s)));
     analysis.finish()
@@ -88,9 +88,9 @@ struct Expiry {
 }
 
 /// What both captures together and the kernel's events tell of the expiries of one direction.
-fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expiry> {
+fn expiries(events: &[u64], ends: Ends, near: &[CapturedSegment], far: &[CapturedSegment]) -> Vec<Expiry> {
     let mut out: Vec<Expiry> = Vec::new();
-    let forth: Vec<&Seen> = near.iter().filter(|s| (s.src, s.dst) == ends).collect();
+    let forth: Vec<&CapturedSegment> = near.iter().filter(|s| (s.src, s.dst) == ends).collect();
     let mut told = None::<ackclock_units::SeqNumber>;
     let mut back = Vec::new();
     for s in near {
@@ -128,7 +128,7 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
         // When copies of the oldest segment that were sent before the expiry arrived, and the first one sent
         // since; when the ack that told of it was sent.
         let copies = before.map(|una| {
-            let covers = |s: &Seen| {
+            let covers = |s: &CapturedSegment| {
                 s.segment.seq_len() > 0 && s.segment.seq.diff(una) <= 0 && s.segment.end().diff(una) > 0
             };
             let arrived = far.iter().filter(|s| (s.src, s.dst) == ends && covers(s)).map(|s| {
@@ -144,7 +144,7 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
         });
         let theirs = || far.iter().filter(|s| (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK));
         // In TIME-WAIT all have the identification 0.
-        let same = |a: &Seen, b: &Seen| {
+        let same = |a: &CapturedSegment, b: &CapturedSegment| {
             a.id == b.id && a.segment.ack == b.segment.ack && a.segment.seq == b.segment.seq && a.at < b.at
         };
         let spurious = copies.zip(advance).and_then(|((earlier, since), advance)| {
@@ -157,10 +157,11 @@ fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expi
                 return None;
             }
             // Sent between the arrival of an earlier copy and that of one sent since.
-            let between =
-                |s: &Seen| earlier.iter().any(|e| *e <= s.at) && since.is_none_or(|since| s.at < since);
+            let between = |s: &CapturedSegment| {
+                earlier.iter().any(|e| *e <= s.at) && since.is_none_or(|since| s.at < since)
+            };
             // A copy sent since may have overtaken an earlier one, whose own answer came all the same.
-            let came = |s: &Seen| {
+            let came = |s: &CapturedSegment| {
                 back.iter().any(|b| {
                     b.at.as_nanos() >= at
                         && theirs().rfind(|s| same(s, b)).is_some_and(|latest| latest.at == s.at)

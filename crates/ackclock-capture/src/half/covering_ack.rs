@@ -1,4 +1,4 @@
-//! What one ack tells of the copies of a piece that it covers.
+//! Which copy of a retransmitted piece an ack covers, derived from its timing, echo and duplicate SACK.
 
 use ackclock_units::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use super::RetransmissionRecord;
 use super::acks::NewAck;
 use crate::thresholds::THRESHOLDS;
 
-/// What an ack tells that covers a piece which was retransmitted.
-pub(super) struct Answer<'a> {
+/// An ack that covers a retransmitted piece.
+pub(super) struct CoveringAck<'a> {
     pub new_ack: &'a NewAck,
     pub ack: u64,
-    /// All that had been sent is acknowledged by it.
+    /// It acknowledges everything that was sent.
     pub whole: bool,
-    /// Its echo, where that tells anything of this piece.
+    /// Its echo, unless that says nothing about this piece.
     pub tsecr: Option<u32>,
     /// SACK is in use.
     pub sack: bool,
@@ -20,10 +20,10 @@ pub(super) struct Answer<'a> {
     pub syn: bool,
     pub fin: bool,
     pub round_trips: RoundTrips,
-    /// This copy, or a later one, arrived just when the ack was sent.
-    pub copy_answered: bool,
-    /// The same, if it took as long as round trips may take at the most by their deviation.
-    pub copy_maybe_answered: bool,
+    /// The ack was sent when this copy, or a later one, arrived, judging by the usual round-trip time.
+    pub copy_acked_in_time: bool,
+    /// The same, judging by the longest round-trip time that the deviation allows.
+    pub copy_maybe_acked_in_time: bool,
 }
 
 /// Round trips to the receiver so far.
@@ -31,39 +31,40 @@ pub(super) struct RoundTrips {
     pub samples: u64,
     /// The shortest.
     pub least: Option<Duration>,
-    /// The longest short of more delay than usual, and what clocks may be off.
+    /// The longest without unusual delay, plus clock error.
     pub usual: Option<Duration>,
-    /// The longest by their deviation, and what clocks may be off.
+    /// The longest by their deviation, plus clock error.
     pub longest: Option<Duration>,
 }
 
-/// What the ack tells of one copy.
+/// Signs about one copy.
 pub(super) struct AckSigns {
-    /// It is the oldest segment's, which is acknowledged at once; other acks may be delayed, and echo the
-    /// first segment that they answer.
+    /// The copy is of the oldest segment, which is acknowledged at once. Acks of others may be delayed, and
+    /// echo the first segment that they acknowledge.
     pub own: bool,
-    /// An earlier timestamp than its own is echoed.
+    /// The ack echoes an earlier timestamp than the copy's.
     pub earlier_echo: Option<bool>,
-    /// Its own timestamp is echoed: it arrived before the ack was sent, however soon that came.
+    /// The ack echoes the copy's timestamp: the copy arrived before the ack was sent, however short that
+    /// time.
     pub own_echo: bool,
-    /// The ack came sooner than a round trip after it.
+    /// The ack was seen less than a round trip after it.
     pub came_soon: bool,
-    /// By its timestamp, the ack was sent before it could arrive.
+    /// By its timestamp, the ack was sent before the copy could arrive.
     pub sent_soon: bool,
-    /// So much sooner that there is no doubt.
+    /// So much sooner that it is beyond doubt.
     pub surely_soon: bool,
-    /// A duplicate SACK of it comes with the ack.
+    /// The ack carries a duplicate SACK of it.
     pub dsacked: bool,
-    /// The ack answers nothing else, and its receiver may have held it back.
+    /// The ack covers no later data, and may be a delayed ack.
     pub maybe_delayed: bool,
-    /// More than it is acknowledged.
+    /// The ack covers more than the copy.
     pub acks_more: bool,
 }
 
-impl Answer<'_> {
-    /// How much sooner than the shortest round trip an ack must come to be another copy's: with
-    /// few samples, the path may be shorter than the shortest of them, and with one or two by any amount, as
-    /// the ack of the first may have been lost. And how much leaves no doubt: packets differ in size.
+impl CoveringAck<'_> {
+    /// Parts of the shortest round trip within which an ack must be an earlier copy's: probably, and beyond
+    /// doubt. With few samples, the path may be shorter than the shortest of them, and with one or two by any
+    /// amount, as the ack of the first may have been lost. Packets also differ in size.
     pub(super) fn sooner(&self) -> (f64, f64) {
         let by = THRESHOLDS.acked;
         match self.round_trips.samples {
@@ -73,8 +74,8 @@ impl Answer<'_> {
         }
     }
 
-    /// What it tells of the copy `a`; copies come from the latest to the earliest. `first_tsval` is the first
-    /// retransmission's in the episode, `sent_at` is when data was sent last.
+    /// The signs about the copy `a`. It is called for the latest copy first. `first_tsval` is the timestamp
+    /// of the episode's first retransmission, `sent_at` is when data was last sent.
     pub(super) fn signs(
         &mut self,
         a: &RetransmissionRecord,
@@ -108,9 +109,9 @@ impl Answer<'_> {
             && !before(surely)
             && (filled || least)
             && by(new_ack.sent.unwrap_or(at), Duration::ZERO);
-        self.copy_answered |= in_time;
+        self.copy_acked_in_time |= in_time;
         let sent = new_ack.sent.unwrap_or(at);
-        self.copy_maybe_answered |= !soon(surely)
+        self.copy_maybe_acked_in_time |= !soon(surely)
             && !before(surely)
             && self.round_trips.longest.is_some_and(|l| sent <= resent_at + l);
         AckSigns {
@@ -131,60 +132,57 @@ impl Answer<'_> {
         }
     }
 
-    /// Whether a longer timer would have avoided the expiry, and why that is not certain: the first line that
-    /// holds.
+    /// Whether a longer timer would have avoided the expiry, and the reason if that is not certain. The first
+    /// arm that matches decides.
     pub(super) fn verdict(&self, s: &AckSigns) -> (bool, Option<&'static str>) {
         let unless = |holds: bool, why| if holds { None } else { Some(why) };
-        let in_time = self.copy_answered || s.maybe_delayed;
+        let in_time = self.copy_acked_in_time || s.maybe_delayed;
         match s.earlier_echo {
             _ if s.came_soon || s.sent_soon => {
-                (true, unless(s.surely_soon, "its ack came little sooner than a round trip after it"))
+                (true, unless(s.surely_soon, "its ack came only a little sooner than a round trip after it"))
             }
-            // The copy arrived first, and another one behind it, whose ack overtook the copy's: an earlier
-            // one, or one that the network made. What ends just where the window begins moves the timestamp
-            // that is echoed, though (RFC 7323 §4.3).
+            // This copy arrived first and another after it, whose ack overtook this copy's: the original, or
+            // one that the network made. A segment that ends where the window begins still updates the echoed
+            // timestamp (RFC 7323 §4.3).
             _ if s.dsacked && s.own_echo && s.acks_more => {
-                (!self.copy_answered, Some("the network may have copied it"))
+                (!self.copy_acked_in_time, Some("the network may have copied it"))
             }
-            // A duplicate SACK with the very first ack: the original's own was lost, or is late.
-            // An ack that is no copy's was held up, or is not the first.
+            // A duplicate SACK with the first ack seen: the original's own ack was lost, or is late. If the
+            // ack does not fit the time of any copy, it was delayed, or is not the first.
             _ if s.dsacked => {
-                (false, unless(self.copy_answered, "the ack that says that it arrived twice was held up"))
+                (false, unless(self.copy_acked_in_time, "the ack with its duplicate SACK was delayed"))
             }
-            // So it is where SACK is not in use and the ack was sent just when a copy arrived: what lies
-            // below the window moves no timestamp (RFC 7323 §4.3). Of more that had arrived the ack would
-            // tell at once.
-            Some(true) if !self.sack && self.copy_answered => (
+            // The same holds if SACK is not in use and the ack was sent when a copy arrived: a segment below
+            // the window does not update the echoed timestamp (RFC 7323 §4.3). Had more arrived before, the
+            // ack would cover it.
+            Some(true) if !self.sack && self.copy_acked_in_time => (
                 !(s.acks_more || self.whole),
                 unless(
                     s.acks_more || self.whole,
-                    "the original's ack would have been the same, and may have come just then",
+                    "the original's ack would have been identical, and may have come at that time",
                 ),
             ),
-            // A duplicate SACK may say later that this copy arrived as well; until then, its own ack may be
-            // lost, and that of the original before.
+            // A later duplicate SACK may report that this copy arrived too. Until then, both its own ack and
+            // the original's may have been lost.
             Some(true) => (
-                self.sack || !self.copy_maybe_answered || !(s.acks_more || self.whole),
+                self.sack || !self.copy_maybe_acked_in_time || !(s.acks_more || self.whole),
                 Some("an ack of it may have been lost"),
             ),
-            // A SYN-ACK echoes the first SYN that came.
+            // A SYN-ACK echoes the first SYN that arrived.
             Some(false) => (
                 false,
                 unless(
                     s.own && (self.sack || self.syn || in_time),
-                    "its ack was held up, and without SACK nothing tells of another copy",
+                    "its ack was delayed, and without SACK other copies are not reported",
                 ),
             ),
-            // From TIME-WAIT a FIN is answered without SACK, and with the timestamp of the first one.
+            // In TIME-WAIT, a FIN is acknowledged without SACK and with the timestamp of the first FIN.
             None if self.fin || !self.sack => {
-                (false, unless(in_time, "nothing tells which copy the ack answers, which was held up"))
+                (false, unless(in_time, "the ack was delayed, and may be that of any copy"))
             }
             None => (
                 false,
-                unless(
-                    in_time,
-                    "without timestamps nothing tells which copy the ack answers, which was held up",
-                ),
+                unless(in_time, "the ack was delayed, and without timestamps may be that of any copy"),
             ),
         }
     }

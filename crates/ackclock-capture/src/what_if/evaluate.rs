@@ -1,20 +1,21 @@
-//! What came of each stall, and what would have come of it with another timer.
+//! How each stall ended, and how it would have ended with another timer.
 
 use ackclock_policy::{AS_RUN, Timing};
 use ackclock_units::{Duration, Instant};
 
 use super::attempts::{Attempt, Attempts};
-use super::{Followers, Mark, Stall};
+use super::followers::Followers;
+use super::stall::{Mark, Stall, rng};
 use crate::counted::overlaps_once;
 use crate::half::{ExpiryRecord, RetransmissionRecord};
-use crate::report::{self, PathWas, Stalled, TimedOut};
+use crate::report::{self, PathState, Stalled, TimedOut};
 use crate::thresholds::THRESHOLDS;
 
-/// What the judgement of a direction's stalls rests on.
+/// What the evaluation of a direction's stalls is based on.
 pub(crate) struct Evidence<'a> {
     pub retransmissions: &'a [RetransmissionRecord],
     pub expiries: &'a [ExpiryRecord],
-    /// The timeout of each expiry; `None` for those that were probes after all.
+    /// The timeout of each expiry; `None` for those that turned out to be probes.
     pub rtos: &'a [Option<Duration>],
     pub packets: u64,
 }
@@ -22,7 +23,7 @@ pub(crate) struct Evidence<'a> {
 /// How a stall ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
-    /// Nothing had been lost: the ack of the first copy came.
+    /// Nothing was lost: the ack of the first copy arrived.
     Spurious,
     /// The retransmission of this expiry, counted from 1, arrived.
     Timeout(u64),
@@ -32,27 +33,28 @@ enum End {
     Never,
 }
 
-/// A stall as it was.
+/// A stall as it happened.
 struct Case<'a> {
     stall: &'a Stall,
     end: End,
-    path: PathWas,
+    path: PathState,
     /// When the copy that arrived was sent.
     repaired: Instant,
-    /// Of the last copy that did not.
+    /// When the last copy that did not arrive was sent.
     last_lost: Instant,
     /// Expiries: when, and how long each had waited.
     expiries: Vec<(Instant, Duration)>,
     probed: Option<Instant>,
-    /// The first expiry came while acks called for a repair: a longer timer might have left it to them.
+    /// Acks had already reported the loss at the first expiry: with a longer timer they might have triggered
+    /// the repair.
     repairing: bool,
-    /// The data had arrived, and its ack was lost or held back.
+    /// The data had arrived, and its ack was lost or delayed.
     ack_lost: bool,
     waited: Duration,
 }
 
-/// The sender as it ran, then each timer.
-pub(crate) fn settle(w: &Followers, timings: &[Timing], e: &Evidence<'_>) -> Vec<report::WhatIf> {
+/// Returns a row for the sender as it ran, then one for each timer.
+pub(crate) fn evaluate(w: &Followers, timings: &[Timing], e: &Evidence<'_>) -> Vec<report::WhatIf> {
     let lost =
         e.retransmissions.iter().filter(|a| a.row.needed != Some(false) && a.row.cause.counts()).count()
             as u64;
@@ -63,8 +65,8 @@ pub(crate) fn settle(w: &Followers, timings: &[Timing], e: &Evidence<'_>) -> Vec
         .zip(e.expiries)
         .enumerate()
         .filter_map(|(i, (rto, x))| rto.map(|rto| (i as u32, rto, x)));
-    // Expiries that belong to no stall: what they were for had been acknowledged, or too much was going on.
-    // They wait the same for every timer.
+    // Expiries outside of stalls: their data was acknowledged, or there was no room for the stall. Their
+    // waits are the same for every timer.
     let mut inside = vec![false; e.expiries.len()];
     for s in &w.stalls {
         inside[s.expiries.0 as usize..s.expiries.1 as usize].fill(true);
@@ -121,15 +123,15 @@ impl<'a> Case<'a> {
             next = a.before;
         }
         copies.reverse();
-        // An ack was lost where the data had arrived, and no longer timer would have helped: the
-        // retransmission got another one.
+        // The data had arrived, but its ack was lost, and no longer timer would have helped: the
+        // retransmission elicited another ack.
         let ack_lost = of_it().any(|(x, _)| x.verdict.eifel_spurious == Some(false));
         let spurious = !ack_lost && copies.iter().all(|a| a.row.needed == Some(false));
         let heard = stall.heard.unwrap_or(Instant::FAR_FUTURE);
-        // What was sent less than a round trip before the ack cannot have called it forth.
+        // What was sent less than a round trip before the ack cannot have elicited it.
         let arrived = copies
             .iter()
-            .rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(THRESHOLDS.view.called_forth_part))
+            .rposition(|a| heard.since(a.row.at) >= stall.far.mul_f64(THRESHOLDS.view.own_ack_part))
             .filter(|_| stall.heard.is_some());
         let end = match arrived {
             _ if stall.heard.is_none() => End::Never,
@@ -155,24 +157,24 @@ impl<'a> Case<'a> {
         let first = of_it().find(|(_, rto)| rto.is_some()).map(|(x, _)| x);
         let n = if let End::Timeout(n) = end { n } else { expiries.len() as u64 };
         let path = match first {
-            Some(x) if x.state.news => PathWas::Alive,
+            Some(x) if x.state.news => PathState::Alive,
             Some(x) if n > 0 && (x.state.outage || n > 1) => {
                 let together =
                     n - 1 + if x.state.outage { u64::from(x.state.segments).saturating_sub(1) } else { 0 };
                 if by_chance(lost.saturating_sub(n), e.packets, together) {
-                    PathWas::Alive
+                    PathState::Alive
                 } else {
-                    PathWas::Dead
+                    PathState::Dead
                 }
             }
-            _ => PathWas::Unknown,
+            _ => PathState::Unknown,
         };
-        // Of a whole window that was lost, the newest segment too.
-        let last_lost = match stall.newest_lost.filter(|at| n == 1 && path == PathWas::Dead && *at < repaired)
-        {
-            Some(at) => last_lost.max(at),
-            None => last_lost,
-        };
+        // If a whole window was lost, the newest segment was lost too.
+        let last_lost =
+            match stall.newest_lost.filter(|at| n == 1 && path == PathState::Dead && *at < repaired) {
+                Some(at) => last_lost.max(at),
+                None => last_lost,
+            };
         let counted = expiries.iter().take(if end == End::Spurious { 0 } else { n as usize });
         let waited = if end == End::Otherwise { Duration::ZERO } else { overlaps_once(counted.copied()) };
         let probed = of_it()
@@ -210,8 +212,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The same with another timer, which had `mark` when it ended; without one, with another backoff behind
-    /// the sender's own first expiry.
+    /// The same with another timer, whose state at the end was `mark`; without one, with another backoff
+    /// after the sender's own first expiry.
     fn with(&self, timing: &Timing, mark: Option<Mark>) -> Option<Stalled> {
         let first = self.stall.first;
         let mut mark = match mark {
@@ -222,14 +224,13 @@ impl<'a> Case<'a> {
             }
         };
         if let Some(probe) = self.probed.filter(|p| timing.estimator.is_some() && *p <= mark.deadline) {
-            // RFC 8985 §7.3: the probe set the timer anew.
-            mark.deadline =
-                probe + timing.backoff.build().timeout(mark.rto, mark.backed_off, &mut super::rng());
+            // RFC 8985 §7.3: the probe restarted the timer.
+            mark.deadline = probe + timing.backoff.build().timeout(mark.rto, mark.backed_off, &mut rng());
         }
         let mut attempts = Attempts::new(timing, mark, first, self.stall.syn, self.stall.flight);
         let blank = Stalled { response: self.stall.heard.map(|h| h.since(first)), ..self.blank() };
         let heard = self.stall.heard.unwrap_or(Instant::FAR_FUTURE);
-        // It had fired spuriously before, and had this retransmitted without waiting.
+        // It had fired spuriously before, and its recovery had already retransmitted this.
         if matches!(self.end, End::Timeout(_)) && first < mark.resends {
             let waited_most = self.repaired_by(&mut attempts, 1, blank).waited_most;
             return Some(Stalled { waited_most, response: None, ..blank });
@@ -244,7 +245,7 @@ impl<'a> Case<'a> {
             }
             End::Otherwise => {
                 let (early, all) = (attempts.before(self.repaired), attempts.before(heard));
-                // At most it waits for its timeout, which acks would have made spurious.
+                // It waits at most for its timeout, which acks would have made spurious.
                 let waited_most = if early > 0 { mark.rto } else { Duration::ZERO };
                 (all > 0 || !self.expiries.is_empty()).then_some(Stalled {
                     timeouts: all,
@@ -254,7 +255,7 @@ impl<'a> Case<'a> {
                     ..blank
                 })
             }
-            // Nothing is known of a path over which nothing came any more.
+            // The rest of the path's state is unknown.
             End::Never => {
                 let n = attempts.before(self.repaired + Duration::from_nanos(1));
                 Some(Stalled {
@@ -269,20 +270,20 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The sender's `n`-th retransmission got through: which would this timer's have been, and when?
+    /// The stall with another timer if the sender's `n`-th retransmission arrived: which retransmission of
+    /// this timer would have arrived, and when.
     fn repaired_by(&self, attempts: &mut Attempts, n: u64, blank: Stalled) -> Stalled {
         let first = self.stall.first;
-        // The path was dead until some moment after the last copy that was lost, and before the one that was
-        // not.
+        // One model: the path was dead until some moment between the last copy that was lost and the first
+        // that arrived.
         let soonest = attempts.from(self.last_lost + Duration::from_nanos(1));
         let latest = attempts.from(self.repaired);
-        // Or each loss was for itself, and the n-th retransmission is the one that is not lost, whenever it
-        // is sent.
+        // The other: losses were independent, and the n-th retransmission arrives, whenever it is sent.
         let counted = attempts.nth(n);
         let (best, least, most) = match self.path {
-            PathWas::Alive if n == 1 => (counted, counted, counted),
-            PathWas::Alive => (counted, earlier(counted, soonest), later(counted, latest)),
-            PathWas::Unknown | PathWas::Dead => (
+            PathState::Alive if n == 1 => (counted, counted, counted),
+            PathState::Alive => (counted, earlier(counted, soonest), later(counted, latest)),
+            PathState::Unknown | PathState::Dead => (
                 attempts.from(likely_end(first, self.last_lost, self.repaired)),
                 earlier(counted, soonest),
                 later(counted, latest),
@@ -292,13 +293,13 @@ impl<'a> Case<'a> {
             let saved = self.repaired.since(a.at);
             (self.waited + a.at.since(self.repaired)).saturating_sub(saved)
         };
-        // A longer timer may have needed no expiry: acks had called for a repair, or the lost ack might have
-        // been followed by another.
+        // A longer timer may not have expired at all: acks had reported the loss, or another ack might have
+        // followed the lost one.
         let longer = self.expiries.first().is_some_and(|x| attempts.nth(1).at > x.0);
         let waited_least =
             if longer && (self.repairing || self.ack_lost) { Duration::ZERO } else { waits(least) };
         let trip = self.stall.heard.unwrap_or(self.repaired).since(self.repaired);
-        // None where its ack came at once.
+        // None if its ack came at once.
         let spurious = attempts.before(best.at + trip).saturating_sub(best.round);
         Stalled {
             timeouts: best.round + spurious,
@@ -320,9 +321,9 @@ fn later(a: Attempt, b: Attempt) -> Attempt {
     if a.at >= b.at { a } else { b }
 }
 
-/// When an outage ended that began at `from`, lasted at `dead` and was over at `over`: its median where
-/// outages have no typical length, so that one that has lasted for some time lasts twice that as often as
-/// not. A loss without length ends at once.
+/// When an outage ended that began at `from`, still lasted at `dead` and was over at `over`: the median if
+/// outages have no typical length, so that one that has lasted for some time lasts twice as long with
+/// probability one half. A loss without duration ends at once.
 fn likely_end(from: Instant, dead: Instant, over: Instant) -> Instant {
     let (lasted, most) = (dead.since(from).as_secs_f64(), over.since(from).as_secs_f64());
     let likely = match lasted > 0.0 && most > 0.0 {
@@ -333,8 +334,8 @@ fn likely_end(from: Instant, dead: Instant, over: Instant) -> Instant {
     (from + likely).min(over)
 }
 
-/// True when losses each for itself, `lost` of `packets`, would bring about `again` more lost with one of
-/// them in one of twenty such connections: outages are rarer than that.
+/// True if independent losses at the rate of `lost` of `packets` would cause `again` further losses right
+/// after one of them in at least one of twenty such connections. Outages are rarer than that.
 fn by_chance(lost: u64, packets: u64, again: u64) -> bool {
     let share = lost as f64 / packets.max(1) as f64;
     lost as f64 * share.min(1.0).powi(again.min(64) as i32) >= THRESHOLDS.view.by_chance

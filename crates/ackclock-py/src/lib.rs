@@ -26,6 +26,7 @@ mod probe;
 mod quantity;
 mod registry;
 mod resolved;
+mod script;
 mod simulate;
 mod table;
 mod timers;
@@ -70,6 +71,8 @@ pub fn fill_module(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult
         resolved::resolve_seeds,
         resolved::resolve_tree,
         resolved::tables,
+        script::run_script,
+        script::script_dialects,
         simulate::expected_events,
         simulate::resolve,
         simulate::simulate,

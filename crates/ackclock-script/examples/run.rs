@@ -7,7 +7,11 @@ fn main() {
     let (mut passed, mut failed) = (0, 0);
     for name in std::env::args().skip(1) {
         let text = std::fs::read_to_string(&name).unwrap();
-        let script = match parse(&name, &text) {
+        let script = match parse(
+            &name,
+            &text,
+            &[("TFO_COOKIE".into(), "3021b9d889017eeb".into()), ("MSS".into(), "1460".into())],
+        ) {
             Ok(script) => script,
             Err(e) => {
                 println!("{e}");

@@ -5,6 +5,7 @@ pub mod ast;
 pub mod code;
 mod constants;
 mod dialect;
+mod files;
 mod host;
 mod info;
 mod layout;
@@ -15,6 +16,7 @@ mod world;
 
 pub use constants::{Errno, constant};
 pub use dialect::{DIALECTS, Dialect};
+pub use files::in_folder;
 pub use parse::{MAX_SCRIPT, ParseError, parse};
 pub use report::{Failure, Line, Outcome};
 pub use world::{Options, SettingsError, run};

@@ -28,6 +28,7 @@ COMMANDS = {
     "model": "Evaluate a closed form, or run a row model.",
     "timers": "Replay retransmission timers over a series of round-trip times.",
     "probe": "TReno: measure the bulk-transfer capacity of a path from one end.",
+    "script": "Run scripted tests in packetdrill's language, in virtual time.",
     "demo": "Show what ackclock does, in two parts.",
 }
 

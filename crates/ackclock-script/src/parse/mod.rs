@@ -1,6 +1,7 @@
 //! The language of packetdrill, from text to [`Script`].
 
 mod call;
+mod define;
 mod error;
 mod packet;
 mod text;
@@ -22,15 +23,20 @@ use crate::ast::{Action, Code, Event, Flag, Script, Shell, When};
 /// The largest script that is read, bytes.
 pub const MAX_SCRIPT: usize = 1 << 20;
 
-/// Parses a script. `name` is what errors call it.
+/// Parses a script. `name` is what errors call it; `defines` are words with what they stand for, beside those that the
+/// script itself defines by `--define=NAME=VALUE`.
 ///
 /// # Errors
 ///
 /// Names the place, what stands there, and what was expected.
-pub fn parse(name: &str, text: &str) -> Result<Script, ParseError> {
+pub fn parse(name: &str, text: &str, defines: &[(String, String)]) -> Result<Script, ParseError> {
     if text.len() > MAX_SCRIPT {
         return Err(ParseError::too_long(name, text.len()));
     }
+    let definitions = define::definitions(text, defines);
+    let defined =
+        define::replaced(text, &definitions).ok_or_else(|| ParseError::too_long(name, text.len()))?;
+    let text = defined.as_str();
     let lines = Lines::new(text);
     let input = Stateful { input: LocatingSlice::new(text), state: &lines };
     script.parse(input).map_err(|e| ParseError::new(name, text, &lines, e.offset(), e.inner()))

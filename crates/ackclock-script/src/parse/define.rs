@@ -1,0 +1,60 @@
+//! Words that stand for others: `--define=COOKIE=a1b2`.
+
+use std::collections::BTreeMap;
+
+/// How much longer than it is written a script may become.
+const MAX_GROWTH: usize = 1 << 20;
+
+/// The definitions in the flags of a script, beside those that are given. Quotes around a value come off where it is
+/// one word.
+pub(crate) fn definitions(text: &str, given: &[(String, String)]) -> BTreeMap<String, String> {
+    let inside = text.lines().map(str::trim).filter_map(|line| {
+        let (name, value) = line.strip_prefix("--define=")?.split_once('=')?;
+        (!value.contains('`')).then(|| (name.to_owned(), value.trim().to_owned()))
+    });
+    given.iter().cloned().chain(inside).collect()
+}
+
+/// The text with every defined word replaced that stands outside of texts, commands, assertions and comments. `None`
+/// where it would become too long.
+pub(crate) fn replaced(text: &str, definitions: &BTreeMap<String, String>) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let opaque = OPAQUE.iter().find(|(open, _)| rest.starts_with(open));
+        let len = match opaque {
+            // A flag keeps the names that it defines.
+            Some((open, close)) => end(rest, open, close),
+            None if is_word(first) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            None => first.len_utf8(),
+        };
+        let (piece, after) = rest.split_at(len);
+        match definitions.get(piece).filter(|_| opaque.is_none()) {
+            Some(value) => out.push_str(value),
+            None => out.push_str(piece),
+        }
+        if out.len() > text.len() + MAX_GROWTH {
+            return None;
+        }
+        rest = after;
+    }
+    Some(out)
+}
+
+/// What is left as it is, by its beginning and its end.
+const OPAQUE: &[(&str, &str)] =
+    &[("--", "\n"), ("//", "\n"), ("/*", "*/"), ("\"", "\""), ("`", "`"), ("%{", "}%")];
+
+fn end(text: &str, open: &str, close: &str) -> usize {
+    let mut from = open.len();
+    loop {
+        let Some(at) = text[from..].find(close) else { return text.len() };
+        let at = from + at;
+        if close == "\"" && text[..at].ends_with('\\') {
+            from = at + 1;
+            continue;
+        }
+        return at + close.len();
+    }
+}

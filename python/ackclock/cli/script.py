@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ackclock._core import InputError, quantity, run_script, script_dialects
+from ackclock.cli import FELL_SHORT
+from ackclock.cli.console import note, print_json, say
+from ackclock.quantities import count
+
+MOST_BYTES = 1 << 20
+"""The largest script that is read."""
+EVENTS = 8
+"""Events before a failure that are shown."""
+
+
+@click.command("script")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--stack", metavar="STACK", help="The stack that is tested, as `ackclock policies` lists them: cubic+rack."
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(script_dialects()),
+    default="linux",
+    show_default=True,
+    help="Whose order of options, and whose stack where --stack gives none.",
+)
+@click.option(
+    "--tolerance", metavar="TIME", help="By how much times may differ. [default: the script's, or 4ms]"
+)
+@click.option(
+    "--define", "defines", metavar="NAME=VALUE", multiple=True, help="What a word of scripts stands for."
+)
+@click.option("--show", is_flag=True, help="Show the whole timeline of each script.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    files: tuple[Path, ...],
+    stack: str | None,
+    dialect: str,
+    tolerance: str | None,
+    defines: tuple[str, ...],
+    show: bool,
+    as_json: bool,
+) -> None:
+    """Run scripted tests in packetdrill's language, FILE.pkt or folders of them, against a stack in virtual
+    time.
+
+    A script injects packets and makes system calls, each at its time, and says what must leave, and when.
+    Shell commands are not run: what they set by sysctl is set for the stack, and the rest is named. Exit
+    code 1: a script failed; 2: one is no script.
+    """
+    options = {
+        "dialect": dialect,
+        "stack": stack,
+        "tolerance": None if tolerance is None else round(quantity("duration", tolerance) * 1e9),
+        "defines": [_definition(text) for text in defines],
+    }
+    begun = time.perf_counter()
+    outcomes = [_run(path, options) for path in _scripts(files)]
+    failed = [o for o in outcomes if not o["passed"]]
+    if as_json:
+        print_json(outcomes)
+    else:
+        for outcome in outcomes:
+            _show(outcome, show)
+        took = time.perf_counter() - begun
+        number = "1 script" if len(outcomes) == 1 else f"{count(len(outcomes))} scripts"
+        say(f"{number}: {len(outcomes) - len(failed)} passed, {len(failed)} failed ({took:.2f} s)")
+    if failed:
+        raise SystemExit(FELL_SHORT)
+
+
+def _definition(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"`--define {text}` is no definition; give NAME=VALUE")
+    return name, value
+
+
+def _scripts(files: tuple[Path, ...]) -> list[Path]:
+    """The scripts themselves, and those in folders by name."""
+    found: list[Path] = []
+    for path in files:
+        inside = sorted(path.rglob("*.pkt")) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"`{path}` has no script; scripts end in .pkt")
+        found += inside
+    return found
+
+
+def _run(path: Path, options: dict[str, Any]) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1).decode()
+    except OSError as e:
+        raise InputError(f"`{path}` cannot be read: {e.strerror}") from None
+    except UnicodeDecodeError as e:
+        raise InputError(f"`{path}` is no text: byte {e.start} is no UTF-8") from None
+    outcome: dict[str, Any] = json.loads(run_script(str(path), text, path.parent, **options))
+    return outcome
+
+
+def _show(outcome: dict[str, Any], whole: bool) -> None:
+    failure = outcome["failure"]
+    if failure is None:
+        say(f"ok    {outcome['script']}")
+    else:
+        say(f"FAIL  {outcome['script']}:{failure['line']}: {failure['why']}")
+    timeline = outcome["timeline"]
+    if whole or failure is not None:
+        shown = timeline if whole else timeline[-EVENTS:]
+        for i, event in enumerate(shown):
+            last = failure is not None and i + 1 == len(shown)
+            at = "" if event["at"] is None else f"{event['at']:.6f}"
+            say(f"{'x' if last else ' '} {event['line']:>4} {at:>11}  {event['expected']}")
+            if event["got"] is not None and (last or whole and event["got"] != event["expected"]):
+                say(f"  {'':>4} {'got':>11}  {event['got']}")
+        for text in outcome["notes"]:
+            note(f"      {text}")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 40
 """Connections that the terminal shows; those with the longest stalls come first when there are more."""
-MOST_CLOSER = 5
-"""Connections of which it shows more."""
+MOST_DESCRIBED = 5
+"""Connections that it describes in sentences."""
 COUNTED = ("timeouts", "spurious", "early", "rounds")
 WAITED = ("waited", "waited_least", "waited_most")
 COLUMNS = (
@@ -33,15 +33,15 @@ COLUMNS = (
     "bytes",
     "duration",
     "RTT",
-    "sent again",
-    "in vain",
+    "retransmitted",
+    "spurious",
     "timeouts",
     "rounds",
     "stalled",
     "p",
 )
-SPARE = ("rounds", "in vain", "RTT", "p", "state", "bytes", "duration", "packets")
-"""Columns that a narrow terminal does without, the first one first."""
+SPARE = ("rounds", "spurious", "RTT", "p", "state", "bytes", "duration", "packets")
+"""Columns that a narrow terminal leaves out, in this order."""
 PLOTS = ("sequence", "rtt", "flight", "what-if")
 
 
@@ -57,10 +57,10 @@ PLOTS = ("sequence", "rtt", "flight", "what-if")
 @click.option(
     "--what-if",
     metavar="NAME,...",
-    help="What these timers would have done in place of the senders': rfc6298+no-backoff,eifel; or all.",
+    help="Timers to replay in place of the senders', such as rfc6298+no-backoff,eifel; or all.",
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON: for one file an object, for several a list."
+    "--json", "as_json", is_flag=True, help="Print JSON: an object for one file, a list for several."
 )
 @click.option(
     "--csv", "as_csv", is_flag=True, help="Print a line of CSV for each direction of each connection."
@@ -87,19 +87,19 @@ PLOTS = ("sequence", "rtt", "flight", "what-if")
     "timers",
     multiple=True,
     metavar="NAME[(KEY=VALUE,...)]",
-    help="A timer over the round-trip times of figures. May be repeated.",
+    help="A timer whose RTO is drawn over the round-trip times. May be repeated.",
 )
 @click.option(
     "--xpl",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the figures as files of xplot into DIR.",
+    help="Write the figures into DIR as files for xplot.",
 )
 @click.option(
     "--html",
     type=click.Path(path_type=Path),
     metavar="PAGE",
-    help="Write one page with everything, which opens offline.",
+    help="Write everything as one HTML page that opens offline.",
 )
 def command(
     files: tuple[Path, ...],
@@ -115,10 +115,10 @@ def command(
     xpl: Path | None,
     html: Path | None,
 ) -> int | None:
-    """Take captures apart: connections, and every segment that was sent again with its cause.
+    """Analyse captures: list connections, and the cause of every retransmission.
 
-    FILE is pcap or pcapng, plain or compressed with gzip or zstd; - is standard input. What is damaged is
-    read up to the damage.
+    FILE is pcap or pcapng, plain or compressed with gzip or zstd; - is standard input. A damaged file is read
+    up to the damage.
     """
     from ackclock.results import folder, read_capture
     from ackclock.results.capture_plots import TIMERS
@@ -132,7 +132,7 @@ def command(
         ("what-if" in plots, "--plot what-if", what_if, "--what-if NAME,..."),
     ):
         if given and not needs:
-            raise InputError(f"`{option}` goes with `{other}`; give that too, or leave it out")
+            raise InputError(f"`{option}` needs `{other}`; give that too, or leave it out")
     target = (out or Path("runs") / f"capture-{_stem(files[0])}") if plots else None
     for directory in filter(None, (parquet, target, xpl)):
         folder.check_writable(directory)
@@ -155,20 +155,20 @@ def command(
                 only: str | None, label: str, every: bool, file: Path = file, show: Any = progress
             ) -> Capture:
                 size = file.stat().st_size if file.is_file() else 0
-                # Compressed files hold more than their size: their bar stays near its end.
-                told = (lambda n: show(min(n / size, 0.99), label)) if size else None
+                # A compressed file holds more bytes than its size: the bar waits near its end.
+                report = (lambda n: show(min(n / size, 0.99), label)) if size else None
                 first = only == flow
                 return read_capture(
                     file,
                     only,
                     samples=first and (detailed or parquet is not None),
-                    progress=told,
+                    progress=report,
                     packets=every,
                     what_if=what_if if first else None,
                 )
 
             found = read(flow, file.name, detailed or packets)
-            again = _worth_reading_again(found, packets) if detailed and str(file) != "-" else None
+            again = _to_reread(found, packets) if detailed and str(file) != "-" else None
             captures.append(
                 _with_packets(found, read(again, f"{file.name}, figures", True)) if again else found
             )
@@ -198,19 +198,19 @@ def _stem(file: Path) -> str:
     return "stdin" if str(file) == "-" else file.name.split(".")[0] or "file"
 
 
-def _drawn(capture: Capture) -> list[int]:
-    """Numbers of the connections that have figures."""
+def _numbers_drawn(capture: Capture) -> list[int]:
+    """The numbers of the connections that figures are drawn of."""
     from ackclock.results.capture_plots import MOST_FIGURES
     from ackclock.results.overview import carrying, worst_first
 
     return [c["number"] for c in carrying(worst_first(capture.connections))[:MOST_FIGURES]]
 
 
-def _worth_reading_again(capture: Capture, all_wanted: bool) -> str | None:
-    """The connections that have figures, for `--flow`, where not all of their packets found room among those
-    of all connections.
+def _to_reread(capture: Capture, all_wanted: bool) -> str | None:
+    """The connections to be drawn, as a `--flow` selection, if the first reading did not have room for all of
+    their packets.
     """
-    numbers = _drawn(capture)
+    numbers = _numbers_drawn(capture)
     left = {c["number"] for c in capture.connections if c["packets_left_out"]}
     if all_wanted or not left.intersection(numbers) or len(capture.connections) <= len(numbers):
         return None
@@ -218,7 +218,7 @@ def _worth_reading_again(capture: Capture, all_wanted: bool) -> str | None:
 
 
 def _with_packets(capture: Capture, chosen: Capture) -> Capture:
-    """A capture with the packets of another reading of it, of some connections."""
+    """A capture with the packets that a second reading found for some connections."""
     from dataclasses import replace
 
     left = {c["number"]: c["packets_left_out"] for c in chosen.connections}
@@ -252,7 +252,7 @@ def _show(capture: Capture, named: bool) -> None:
             stack=names[1:],
             elsewhere="--csv has all",
         )
-        _closer(shown)
+        _describe(shown)
         if len(shown) < len(capture.connections):
             say(
                 f"... and {count(len(capture.connections) - len(shown))} more connections that stalled "
@@ -265,22 +265,22 @@ def _show(capture: Capture, named: bool) -> None:
             note(f"Connection {c['number']}: {sentence}.")
 
 
-def _closer(connections: list[dict[str, Any]]) -> None:
-    """The connections that stalled longest, or the only one: what happened, what held them back, and what
-    other timers would have done.
+def _describe(connections: list[dict[str, Any]]) -> None:
+    """Describes the connections that stalled longest, or the only one: what happened, what limited the
+    sender, and what other timers would have done.
     """
     from ackclock.results.captured import held_back, totals
     from ackclock.results.overview import stalled, worst_first
 
     worth = [c for c in worst_first(connections) if stalled(c) > 0 or len(connections) == 1]
-    for c in worth[:MOST_CLOSER]:
+    for c in worth[:MOST_DESCRIBED]:
         if len(connections) > 1:
             say(f"\nConnection {c['number']}: {' '.join(c['summary'])}")
         else:
             say()
         for who, d in zip(("client", "server"), c["directions"], strict=True):
             if d["data_packets"]:
-                say(f"The {who} was held back by {held_back(d)}.")
+                say(f"The {who} was limited by {held_back(d)}.")
             if d["models"]:
                 say(_models(who, d["models"]))
         if timers := totals(c["directions"]):
@@ -312,7 +312,7 @@ def _row(c: dict[str, Any]) -> list[str]:
     from ackclock.results.overview import overview
 
     o = overview(c)
-    counts = [count(o[key]) for key in ("again", "vain", "timeouts", "rounds")]
+    counts = [count(o[key]) for key in ("retransmitted", "spurious", "timeouts", "rounds")]
     return [
         *(str(o[key]) for key in ("number", "client", "server", "state")),
         *(count(o[key]) for key in ("packets", "bytes")),
@@ -341,11 +341,13 @@ def _draw(
     xpl: Path | None,
     timers: tuple[str, ...],
 ) -> bool:
-    """Figures and files of xplot, a set for each connection; whether there was anything to draw."""
+    """Writes figures and files for xplot, a set for each connection. Returns whether there was anything to
+    draw.
+    """
     from ackclock.plot import xplot
     from ackclock.results import folder
 
-    wanted = [(i, capture, n) for i, capture in enumerate(captures, start=1) for n in _drawn(capture)]
+    wanted = [(i, capture, n) for i, capture in enumerate(captures, start=1) for n in _numbers_drawn(capture)]
     several = len(captures) > 1
     left = sum(len(c.connections) for c in captures) - len(wanted)
     if not wanted:
@@ -407,11 +409,11 @@ def _draw(
             written = folder.write(target, summary, figures(progress))
         note(f"Figures: {written}")
     if xpl:
-        note(f"Files of xplot: {folder.write(xpl, files)}")
+        note(f"Files for xplot: {folder.write(xpl, files)}")
     if left:
         note(
-            f"Note: drawn are the {len(wanted)} connections with payload that stalled longest, "
-            f"{count(left)} others are not; --flow chooses."
+            f"Note: the {len(wanted)} connections with payload that stalled longest are drawn, "
+            f"{count(left)} others are not; --flow chooses which."
         )
     return True
 

@@ -12,9 +12,9 @@ from ackclock.plot import style
 from ackclock.plot.ccdf import RESPONSE_TIME, around, legend, points, seconds
 
 LEVEL = 0.95
-"""Of the confidence bands."""
+"""Confidence level of the bands."""
 LEVELS = 160
-"""Points of a band."""
+"""Number of points of a band."""
 
 
 def student(runs: int) -> float:

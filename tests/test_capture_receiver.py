@@ -87,9 +87,9 @@ def test_silences_are_drawn_where_the_packet_lies_that_ended_them(path):
             if not d["bytes"]:
                 continue
             trace = capture.plot.trace(c["number"], side)
-            for wait, told in zip(trace.waits, expiries(d), strict=True):
-                assert told["of"] == "syn" or wait.offset in trace.offset
-                assert wait.silence == (d["view"] == "client" and told["of"] == "data")
+            for wait, expiry in zip(trace.waits, expiries(d), strict=True):
+                assert expiry["of"] == "syn" or wait.offset in trace.offset
+                assert wait.silence == (d["view"] == "client" and expiry["of"] == "data")
             # At the first byte only what is of the first segment.
             begun = [w for w in trace.waits if w.offset == 0 and w.silence]
             assert len(begun) <= int((trace.offset == 0).sum())

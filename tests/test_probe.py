@@ -81,15 +81,15 @@ def test_what_a_reader_must_know_is_said(tested):
 
 
 def test_progress_is_told_in_a_few_lines():
-    told = {"phase": "before", "elapsed": 1.0, "of": 10.0, "window": 1.0, "measured": None}
+    state = {"phase": "before", "elapsed": 1.0, "of": 10.0, "window": 1.0, "measured": None}
     rtt = {"min": 0.01, "mean": 0.012, "median": 0.011, "p90": 0.013, "p99": 0.014, "max": 0.02}
-    told["before"] = {"sent": 20, "answered": 19, "rtt": rtt}
-    assert cli.line(told).splitlines() == [
+    state["before"] = {"sent": 20, "answered": 19, "rtt": rtt}
+    assert cli.line(state).splitlines() == [
         "background probes: 1 of 10 s",
         "round trip 10 ms to 20 ms, 19 of 20 back",
     ]
     measured = {"capacity": 1e6, "p": None, "ca_events": 1, "non_ca_events": 2, "other_losses": 3, "rtt": rtt}
-    lines = cli.line({**told, "phase": "test", "measured": measured}).splitlines()
+    lines = cli.line({**state, "phase": "test", "measured": measured}).splitlines()
     assert lines[1:] == [
         "capacity 1 Mbit/s, window 1.0 segments",
         "p -: 1 CA, 2 non-CA, 3 other losses",

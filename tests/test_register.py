@@ -192,5 +192,5 @@ def test_a_rule_prints_its_policy_and_its_tests(ackclock):
     assert done.code == 0, done
     assert "jacobson88-ticks" in done.out
     assert "golden_rows_when_the_rtt_rises" in done.out
-    (told, _) = ackclock("reproduce", "J-A6", "--json").json["points_at"]
-    assert next(p for p in told["params"] if p["name"] == "form")["here"] == "final"
+    (reference, _) = ackclock("reproduce", "J-A6", "--json").json["points_at"]
+    assert next(p for p in reference["params"] if p["name"] == "form")["here"] == "final"

@@ -153,8 +153,8 @@ def test_what_is_told_of_a_run():
         [measured(name, world="simulator") for name in STRATEGIES],
     )
     found = Found(ours, [told_run()])
-    assert "closed form 225.0 ms" in s2_strategies_for_real.told(PLAIN, LOAD, found, twins)
-    assert "closed form" not in s2_strategies_for_real.told(BACKLOGGED, LOAD, found, twins)
+    assert "closed form 225.0 ms" in s2_strategies_for_real.described(PLAIN, LOAD, found, twins)
+    assert "closed form" not in s2_strategies_for_real.described(BACKLOGGED, LOAD, found, twins)
     assert (
         "TCPDSACKOldSent 9, TCPDSACKOfoSent 0; all in all 45 packets for 45"
         in s2_strategies_for_real.counted(found)

@@ -199,7 +199,7 @@ def test_what_is_told_of_a_run():
     assert real_ones.windows(SACK, 0.1) == (3.5, 0.5)
     assert "RetransSegs 9" in s1_padding_for_real.counted(real_ones, SACK)
     assert "100 stamps" in s1_padding_for_real.punctuality(runs)
-    assert "closed form 225.0 ms" in s1_padding_for_real.told(LOAD, SACK, real_ones, twins)
+    assert "closed form 225.0 ms" in s1_padding_for_real.described(LOAD, SACK, real_ones, twins)
     assert "at 10 %" in s1_padding_for_real.answer(LOAD, real_ones)
     assert s1_padding_for_real.figure(LOAD, real_ones, twins).axes
 

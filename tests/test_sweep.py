@@ -158,10 +158,12 @@ def test_a_run_that_fails_on_its_worker_leaves_the_others_alone(monkeypatch):
 
 def test_what_is_no_product_is_a_list_of_scenarios(tmp_path):
     wanted = [scenario(seed=s, duration=f"{s}s") for s in (3, 1, 2)]
-    told = []
-    found = ac.sweep.run_all(wanted, keep=tmp_path, progress=lambda share, label: told.append((share, label)))
+    reported = []
+    found = ac.sweep.run_all(
+        wanted, keep=tmp_path, progress=lambda share, label: reported.append((share, label))
+    )
     assert [r.flows for r in found] == [s.simulate().flows for s in wanted]
-    assert told[-1] == (1.0, "3 of 3 runs")
+    assert reported[-1] == (1.0, "3 of 3 runs")
     assert ac.sweep.run_all([]) == []
     with pytest.raises(ac.InputError, match="rttt"):
         ac.sweep.run_all([wanted[0], scenario().but({"path.rttt": "1s"})])

@@ -79,7 +79,7 @@ def test_a_tail_loss_is_told_to_the_millisecond(tmp_path):
     for name, made in [("rfc6298(min_rto=200ms)+no-backoff", "newreno+no-sack+min-rto(200ms)+no-backoff")]:
         other = captured.sender(captured.capture(run(loss, stack=made)))
         # The receiver delays the ack of the retransmission for as long as that timer runs: it expires once
-        # more, in vain.
+        # more, spuriously.
         assert w[name]["timeouts"] == len(other["timeouts"]) == 2
         assert (w[name]["waited"], w[name]["spurious"]) == (pytest.approx(0.2, abs=0.002), 1)
 

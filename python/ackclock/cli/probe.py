@@ -237,12 +237,12 @@ def show_result(r: dict[str, Any]) -> None:
         ]
         for name, words in (("mathis", "Mathis et al., C = {c}"), ("pftk", "PFTK, b = {b:.0f}")):
             found = r["model"][name]
-            told = (
+            value = (
                 "no prediction: no loss"
                 if found["capacity"] is None
                 else f"{rate(found['capacity'])}; found/model {found['ratio']:.2f}"
             )
-            rows.append((words.format(**found), told))
+            rows.append((words.format(**found), value))
     b = r["background"]
     for name, words in (
         ("before", "not under test, before"),

@@ -124,14 +124,14 @@ class Item:
         checks = []
         for text in self.points_at:
             problem = pointer.Reference.parse(text).problem(ITEMS)
-            checks.append(Check(text, "there", problem or "there", problem is None))
+            checks.append(Check(text, "exists", problem or "exists", problem is None))
         if self.tests and pointer.in_checkout():
             missing = [m for m in map(pointer.missing_test, self.tests) if m]
             checks.append(
                 Check(
-                    "tests that pin it",
-                    f"{len(self.tests)} there",
-                    "; ".join(missing) or f"{len(self.tests)} there",
+                    "tests of it",
+                    f"{len(self.tests)} exist",
+                    "; ".join(missing) or f"{len(self.tests)} exist",
                     not missing,
                 )
             )

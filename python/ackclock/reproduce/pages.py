@@ -119,12 +119,13 @@ def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
     """
     short = {id: entry["reason"] for id, entry in entries.items() if entry["verdict"] != HOLDS}
     text = (
-        f"{NOTE}# {paper.citation}\n\nEvery item of the register with its checks, what was expected and what "
-        "the quick form gave, its figures and its verdict: "
+        f"{NOTE}# {paper.citation}\n\nThe register lists the statements, figures and numbers of the paper "
+        "that can be checked. Below is each of its items with its verdict, its figures, and its checks: "
+        "what was expected and what the quick form gave. "
     )
     text += (
-        f"{len(entries) - len(short)} of {len(entries)} hold. `ackclock reproduce ID` runs one, `--full` at "
-        "the paper's own sizes.\n"
+        f"{len(entries) - len(short)} of {len(entries)} hold. `ackclock reproduce ID` runs an item, `--full` "
+        "at the paper's own sizes.\n"
     )
     introduction, readings = read(paper)
     # The answers come before the items that fall short.

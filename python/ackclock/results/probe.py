@@ -98,9 +98,9 @@ def models(m: dict[str, Any], mss: int, each_segment: bool) -> dict[str, Any]:
 
 def background(found: dict[str, Any]) -> dict[str, Any]:
     """The background probe (M-U5): minimum, mean and median of means, under test and not under test."""
-    told: dict[str, Any] = {}
+    phases: dict[str, Any] = {}
     for name in ("before", "during", "after"):
-        told[name] = {
+        phases[name] = {
             **{key: found[name][key] for key in ("sent", "answered", "median_of_means")},
             **times(found[name]["rtt"]),
         }
@@ -113,7 +113,7 @@ def background(found: dict[str, Any]) -> dict[str, Any]:
     mean = sum(mean * n for mean, n in idle) / total if total else None
     under = found["during"]["rtt"]["mean"]
     return {
-        **told,
+        **phases,
         "not_under_test": mean,
         "under_test": under,
         "ratio": under / mean if under and mean else None,

@@ -1,4 +1,4 @@
-"""The algorithms and instruments of the paper as what they are here, and the tests that pin them."""
+"""The algorithms and instruments of the paper by what implements them here, and their tests."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ rule(
         "ack": "`time` runs to the first cumulative ack that covers a packet, `own` to its own ack, "
         "cumulative or selective",
         "loss ratio": "where both ends are known, what did not arrive over what was sent; at one end, what "
-        "was sent again",
+        "was retransmitted",
     },
 )
 rule(

@@ -37,7 +37,7 @@ READ = 40
 simulating.
 """
 DUMMIES = {PADDED: 20, BACKLOGGED: testbed.PAYLOAD - 1}
-"""Payload of dummies, by which they are told from packets."""
+"""Payload of dummies, by which they are distinguished from packets."""
 GROUP = "read"
 
 

@@ -62,7 +62,7 @@ def runs(p: float, seed: int, full: bool) -> dict[str, ac.Scenario]:
         f"{floor:g} {ALWAYS}": one(testbed.telnet(FLOWS), ALWAYS, testbed.tcp(min_rto=float(floor)), seconds)
         for floor in FLOORS
     }
-    # Dummies are a byte shorter than data, by which they are told apart.
+    # Dummies are a byte shorter than data, by which they are distinguished.
     dummies = {"bytes": f"{testbed.PAYLOAD}B", "dummy_bytes": f"{DUMMY}B"}
     found[BACKLOGGED] = one(
         ac.Backlogged(flows=1, think=f"{MARKS:g}s", **dummies, **testbed.measured()),

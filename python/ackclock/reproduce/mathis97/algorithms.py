@@ -1,4 +1,4 @@
-"""The algorithms and instruments of the paper as what they are here, and the tests that pin them."""
+"""The algorithms and instruments of the paper by what implements them here, and their tests."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ rule(
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
     ],
     choices={
-        "pipe": "counted from the scoreboard (RFC 6675), which gives what one less for each duplicate ack "
-        "and two less for a partial one stand for"
+        "pipe": "counted from the scoreboard (RFC 6675); one less for each duplicate ack and two less for a "
+        "partial one approximate it"
     },
 )
 FACK = "a definition from common knowledge of FACK: the paper names it and cites its own"

@@ -116,7 +116,7 @@ def test_tables_have_the_declared_columns(ackclock, pcap, tmp_path):
 
 
 def test_the_clients_view_is_the_same_in_json_tables_and_python(ackclock, tmp_path):
-    # Beside the server, which receives what the client sends: silences tell of the client's timeouts.
+    # Beside the server, which receives what the client sends: silences show the client's timeouts.
     path = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/kernel-doubled-syn.pcap.gz"
     report = ackclock("capture", path, "--json").json
     listed = [
@@ -199,7 +199,7 @@ def test_an_outage_is_seen_as_one():
 def test_reordering_is_seen_as_such():
     found = captured.capture(captured.transfer(x14.reordering(), "60ms", 20))
     assert captured.sender(found)["massive_reordering"]
-    assert "overtake" in found.summary()[-1]
+    assert "reorders" in found.summary()[-1]
     link = ac.Link(
         "10Mbit/s", queue=ac.queue.DropTail(limit="1000packets"), faults=ac.fault.Loss(p=0.01, of="data")
     )

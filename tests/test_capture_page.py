@@ -159,7 +159,7 @@ def test_rows_of_what_if_and_further_sentences_are_shown_where_they_are():
     page = check(report.page([capture]))
     text = " ".join(" ".join(page.text).split())
     assert "What another timer would have done" in text
-    assert "Held back by timeouts 75 % 75 % congestion window 25 % 25 %" in text
+    assert "Limited by timeouts 75 % 75 % congestion window 25 % 25 %" in text
     assert (
         "achieved while sending 1 Mbit/s Mathis et al. predicts 2 Mbit/s; achieved 0.50 of it, few events"
         in text
@@ -203,7 +203,7 @@ def test_much_is_thinned_and_said(monkeypatch):
                 assert arrays(layer)["x"].size <= 100
     text = " ".join(" ".join(page.text).split())
     assert re.search(r"Shown: 100 of 277 segments", text)
-    # What was sent again is all there.
+    # All retransmissions are listed.
     marks = sum(arrays(layer)["x"].size for layer in figures[0]["layers"] if layer["shape"] == "marks")
     assert marks == capture.connections[0]["directions"][0]["retransmitted_packets"]
 

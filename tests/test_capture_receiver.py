@@ -77,7 +77,7 @@ def test_every_output_counts_the_same_timeouts(path, ackclock, tmp_path):
             waits = [layer for layer in drawn.values() if layer["shape"] == "waits"]
             assert [len(arrays(layer)["x"]) for layer in waits] == ([len(counted)] if counted else [])
             words = figures[f"c0-{c['number']}-{side}-rtt"]
-            assert (f"timeouts as they were ({len(counted)})" in words) == bool(counted)
+            assert (f"timeouts of the sender ({len(counted)})" in words) == bool(counted)
 
 
 def test_silences_are_drawn_where_the_packet_lies_that_ended_them(path):
@@ -102,14 +102,14 @@ def test_the_figure_the_words_and_the_page_say_the_same(ackclock, tmp_path):
     (n,) = {len(expiries(d)) for d in capture.connections[0]["directions"] if d["view"] == "client"}
     assert n == capture.connections[0]["directions"][0]["timeouts_by_rule"]["gap-and-content"] == 8
     assert re.match(
-        rf"Stalled \S+ s of \S+ s in {n} timeouts \(.*; all are shown by silences near the receiver\.",
+        rf"Stalled \S+ s of \S+ s in {n} timeouts \(.*; all are inferred from silences near the receiver\.",
         done.out,
     )
     shown = [text.get_text() for legend in capture.plot.sequence(0).legends for text in legend.get_texts()]
     side = capture.plot.side(0)
-    assert (f"timeouts, by silences ({n})" in shown) == (side == 0)
+    assert (f"timeouts inferred from silences ({n})" in shown) == (side == 0)
     text = " ".join(" ".join(check((tmp_path / "page.html").read_text("utf-8")).text).split())
     assert f"timeouts {n} " in text
-    assert "a silence near the receiver shows it" in text
+    assert "inferred from a silence near the receiver" in text
     lines = (tmp_path / "xpl" / "sequence-0-client.xpl").read_text().splitlines()
     assert sum(line.startswith("btext") for line in lines) == n

@@ -178,7 +178,7 @@ PROSE = (
     "Waiting for",
     "Realised load",
     "The standard timer",
-    "packets were sent again",
+    "packets were retransmitted",
 )
 
 

@@ -169,7 +169,7 @@ def test_a_host_that_does_not_answer_is_one_sentence(monkeypatch, capsys):
     assert run_command(["probe", "192.0.2.9", "--json"]) == 2
     done = capsys.readouterr()
     assert done.out == ""
-    assert "`192.0.2.9` (192.0.2.9) does not answer" in done.err
+    assert "`192.0.2.9` (192.0.2.9) does not reply" in done.err
     # Ctrl-C before anything came back is no failure of the host.
     monkeypatch.setattr(_core, "probe", lambda *_: json.dumps({**silent, "interrupted": True}), raising=False)
     assert run_command(["probe", "192.0.2.9"]) == 130

@@ -172,7 +172,7 @@ def test_a_verdict_that_turns_with_a_choice_is_reported():
         [np.full(len(s6.CHOICES), True), np.full(len(s6.CHOICES), False), *[held] * (len(s6.HEADLINES) - 2)]
     )
     said = s6.answer(every)
-    assert f"these are as the register has them: {h.id}, {h.words}." in said
+    assert f"these checks hold: {h.id}, {h.words}." in said
     assert f"these are not: {s6.HEADLINES[1].id}" in said
     assert f"{s6.HEADLINES[2].words} (1)" in said
 

@@ -65,7 +65,7 @@ def test_the_command_runs_what_will_do_and_says_what_will_not(ackclock, tmp_path
     done = ackclock("sweep", "two.toml", "--workers", "1", "--json")
     assert done.code == 2
     assert done.err == (
-        "Will not do: path.rtt = soon: `path.rtt` is `soon`, which is not a time: give a number with a "
+        "Invalid: path.rtt = soon: `path.rtt` is `soon`, which is not a time: give a number with a "
         "unit, such as `10ms`, "
     ) + ("`1.5s`, `200us` or `2min`\n")
     assert [f["where"] for f in done.json["failures"]] == ["path.rtt = soon"]
@@ -88,7 +88,7 @@ def test_the_command_runs_what_will_do_and_says_what_will_not(ackclock, tmp_path
         (("title", "title"), ["--plot", "path.rtt"], "is not an axis and a number"),
         (("title", "title"), ["--plot", "mss,goodput"], "`mss` is not an axis"),
         (("title", "title"), ["--show", "goodputt"], "did you mean `goodput`?"),
-        (("title", "title"), ["--workers", "2", "--scheduler", "tcp://x:1"], "give either"),
+        (("title", "title"), ["--workers", "2", "--scheduler", "tcp://x:1"], "give only one"),
         (("title", "title"), ["--keep", "two.toml"], "`two.toml` is a file"),
         (("title", "title"), ["--out", "two.toml"], "`two.toml` is a file"),
         (("title", "title"), ["--set", "duration"], "`--set duration`"),

@@ -155,7 +155,7 @@ def test_the_terminal_says_it_in_words(ackclock, outage):
     assert first.startswith("Stalled 7.0 s of ")
     assert "3 timeouts (2 with backoff, up to 4.0 s)" in first
     assert third.startswith("Waiting for timers: as run: 7.0 s; rfc6298: ")
-    assert "The client was held back by waiting for timers" in done.out
+    assert "The client was limited by waiting for timers" in done.out
 
 
 def test_a_summary_of_a_capture_without_timeouts_says_so(tmp_path):
@@ -206,7 +206,7 @@ def connection(*timeouts):
         ),
         (
             [timeout(of="syn"), timeout(remedy="probe"), timeout(round=2, rto=3.2)],
-            "Stalled 5.2 s of 31.0 s in 3 timeouts (1 with backoff, up to 3.2 s); 1 while opening, 1 "
+            "Stalled 5.2 s of 31.0 s in 3 timeouts (1 with backoff, up to 3.2 s); 1 in the handshake, 1 "
             "for lost retransmissions, with backoff, 1 for tail losses that a probe would have "
             "recovered.",
         ),
@@ -214,7 +214,7 @@ def connection(*timeouts):
             [timeout(eifel_spurious=True)] * 2,
             "Stalled 2.0 s of 31.0 s in 2 timeouts; both would have been avoided by a longer timer.",
         ),
-        ([timeout()], "Stalled 1.0 s of 31.0 s in 1 timeout; no ack had told of the loss in time."),
+        ([timeout()], "Stalled 1.0 s of 31.0 s in 1 timeout; no ack had reported the loss in time."),
     ],
 )
 def test_sentences(timeouts, said):
@@ -236,7 +236,7 @@ def test_near_the_receiver_other_timers_are_not_judged():
     far["directions"][1]["what_if"] = [row]
     assert (
         summary([far])[-1]
-        == "What other timers would have done cannot be told: the capture was taken near the receiver."
+        == "What other timers would have done is unknown: the capture was taken near the receiver."
     )
     near = connection(timeout())
     near["directions"][0]["what_if"] = [{**row, "timeouts": 1, "waited": 1.0, "waited_most": 1.0}]

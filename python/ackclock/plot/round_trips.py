@@ -40,12 +40,14 @@ def round_trips(
     backoff included.
     """
     fig, axes = style.figure(title, subtitle)
-    known = [w for w in waits if w.rto == w.rto]
-    every = np.concatenate([rtt, *rto.values(), [w.rto for w in known]])
+    expired = [w for w in waits if w.rto == w.rto]
+    every = np.concatenate([rtt, *rto.values(), [w.rto for w in expired]])
     every = every[np.isfinite(every) & (every > 0)]
     low, high = (float(every.min()), float(every.max())) if every.size else (0.001, 1.0)
     wide = is_wide(rtt, high)
-    last = max([float(time[-1]) if time.size else 0.0, *(w.time for w in known)]) if until is None else until
+    last = (
+        max([float(time[-1]) if time.size else 0.0, *(w.time for w in expired)]) if until is None else until
+    )
     with mpl.rc_context(style.SETTINGS):
         keep = visible(
             time,
@@ -87,8 +89,11 @@ def round_trips(
                 **look,
             )
             keys.append(Line2D([], [], label=f"RTO of {name}", **look))
-        for hollow, words in ((False, "timeout as it was"), (True, "a longer one would have avoided it")):
-            these = [w for w in known if (w.spurious is True) == hollow]
+        for hollow, words in (
+            (False, "timeout of the sender"),
+            (True, "timeout that a longer RTO would have avoided"),
+        ):
+            these = [w for w in expired if (w.spurious is True) == hollow]
             if these:
                 face = {"markerfacecolor": "white"} if hollow else {}
                 look = {"linestyle": "", "marker": "X", "color": kinds.WAIT, "markersize": 6.5, **face}

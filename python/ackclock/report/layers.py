@@ -196,7 +196,7 @@ def round_trips(
         layers.append(
             layer(
                 "marks",
-                f"timeouts as they were ({len(known):,})",
+                f"timeouts of the sender ({len(known):,})",
                 "timeout",
                 arrays,
                 notes=notes,

@@ -1,4 +1,4 @@
-"""Captures: the command, the tables, and what the instruments see in traces of known making."""
+"""Captures: the command, the tables, and the results for traces with known events."""
 
 import gzip
 import io
@@ -38,7 +38,7 @@ def pcap(lossy, tmp_path):
     return path
 
 
-def test_the_command_says_in_words_what_happened(ackclock, pcap, lossy):
+def test_the_command_describes_what_happened(ackclock, pcap, lossy):
     done = ackclock("capture", pcap)
     assert done.code == 0, done
     flow = lossy.flows.to_pylist()[0]
@@ -166,7 +166,7 @@ def test_flows_are_chosen(ackclock, pcap):
     assert wrong.is_one_sentence()
 
 
-def test_what_is_no_capture_is_refused_and_what_is_damaged_is_read(ackclock, pcap, tmp_path):
+def test_other_files_are_refused_and_damaged_captures_are_read(ackclock, pcap, tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("These are no packets, but some words on them.")
     wrong = ackclock("capture", text)

@@ -173,7 +173,7 @@ def check_xplot(text: str) -> dict[str, int]:
     return found
 
 
-def test_answers_of_other_timers_are_drawn_where_they_were_asked_for(ackclock, tmp_path, outage):
+def test_what_if_is_drawn_where_it_was_requested(ackclock, tmp_path, outage):
     done = ackclock(
         "capture",
         OUTAGE,

@@ -64,7 +64,7 @@ def read(path: Path) -> ac.Capture:
 
 
 def check(text: str) -> Page:
-    """Nothing is asked of anybody, nothing but the page's own scripts runs, labels point at what there is."""
+    """The page loads nothing, runs only its own scripts, and its labels refer to elements that exist."""
     page = Page(text)
     assert not [
         name
@@ -118,7 +118,7 @@ def test_the_page_holds_what_the_capture_holds():
     assert found["by RACK"]["hollow"].sum() == (~t.needed[t.kind == "rack-retransmit"]).sum()
     for r in capture.connections[0]["directions"][0]["retransmissions"]:
         assert r["evidence"] in text
-    # Evidence is at hand where a mark is.
+    # Each mark has its evidence.
     notes = [note for layer in figures[0]["layers"] for note in layer["notes"] if layer["shape"] == "marks"]
     assert any("SACK covers" in note for note in notes)
     # Every figure has a text alternative, and so has the table that scrolls.
@@ -192,7 +192,7 @@ def test_hostile_names_and_evidence_stay_text(tmp_path):
     assert "{{ 7*7 }}" in text
 
 
-def test_much_is_thinned_and_said(monkeypatch):
+def test_large_figures_are_thinned_with_a_note(monkeypatch):
     monkeypatch.setattr(layers, "MOST", 100)
     capture = read(OUTAGE)
     page = check(report.page([capture]))

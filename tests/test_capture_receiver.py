@@ -1,5 +1,5 @@
-"""Captures near the receiver: one rule says what counts as a timeout, in words, JSON, tables, figures and on
-the page.
+"""Captures near the receiver: one rule decides what counts as a timeout, in sentences, JSON, tables, figures
+and on the page.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_silences_are_drawn_where_the_packet_lies_that_ended_them(path):
             assert len(begun) <= int((trace.offset == 0).sum())
 
 
-def test_the_figure_the_words_and_the_page_say_the_same(ackclock, tmp_path):
+def test_the_figure_the_sentences_and_the_page_agree(ackclock, tmp_path):
     done = ackclock("capture", RECEIVER, "--html", tmp_path / "page.html", "--xpl", tmp_path / "xpl")
     assert done.code == 0, done
     capture = ac.read_capture(RECEIVER, packets=True)

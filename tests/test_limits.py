@@ -1,4 +1,4 @@
-"""What a scenario may take: memory, and room on disk for its trace."""
+"""Limits of a scenario: its memory, and the disk space of its trace."""
 
 import json
 import subprocess

@@ -142,7 +142,7 @@ def test_harm_that_does_not_grow_and_movers_that_lose_are_reported():
     )
 
 
-def test_a_collapse_is_told_by_rule():
+def test_a_collapse_is_reported_by_rule():
     def goodput(none):
         points = [(way, n, r) for way in s5.WAYS for n in s5.FLOWS for r in s5.RATIOS]
         return {

@@ -305,7 +305,7 @@ def test_other_threads_run_while_it_simulates():
     assert ticks > 20
 
 
-def test_progress_is_told_and_reaches_the_end(scenario):
+def test_progress_is_reported_and_reaches_the_end(scenario):
     reported = []
     ac.Scenario.read(scenario).simulate(progress=lambda share, label: reported.append(share))
     assert reported == sorted(reported)

@@ -126,7 +126,7 @@ def test_points_that_resolve_to_the_same_scenario_are_run_once(tmp_path):
     assert found.fresh == 1
 
 
-def test_a_failure_is_said_and_the_others_are_run():
+def test_a_failure_is_reported_and_the_others_are_run():
     sweep = ac.Sweep(scenario(), {"path.rtt": ["20ms", "forty", "60ms"]})
     with pytest.raises(ac.InputError, match=r"path.rtt = forty: `path.rtt` is `forty`, which is not a time"):
         sweep.run()
@@ -183,7 +183,7 @@ def test_seeds_are_a_number_a_list_a_range_or_those_of_the_scenario():
             seeds(wrong)
 
 
-def test_a_sweep_that_is_too_large_says_how_large_it_is():
+def test_a_sweep_that_is_too_large_reports_its_size():
     with pytest.raises(
         ac.InputError,
         match=r"18,000 runs \(9000 of `path.rtt`, and seeds\); at most 10,000 would do, or say "
@@ -244,7 +244,7 @@ def test_a_little_work_is_done_without_dask(monkeypatch):
 
 
 class Workers:
-    """Workers that only say what they would do, one task after the other, on a clock of their own."""
+    """Fake workers that take tasks one after the other, on a virtual clock."""
 
     threads = False
     address = None

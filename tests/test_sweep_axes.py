@@ -67,7 +67,7 @@ def test_an_axis_takes_lists_and_ranges_with_units(given, texts, shown, unit):
         (5, "give a list of values"),
     ],
 )
-def test_an_axis_that_will_not_do_is_one_sentence(given, says):
+def test_an_invalid_axis_is_one_sentence(given, says):
     with pytest.raises(ac.InputError) as e:
         Axis.of("x", given)
     assert says in str(e.value)
@@ -111,7 +111,7 @@ def test_a_filter_compares_axes(text, wanted):
         ("rtt == 1 or " * 200 + "rtt == 1", "characters long"),
     ],
 )
-def test_a_filter_that_will_not_do_is_one_sentence_and_runs_nothing(text, says):
+def test_an_invalid_filter_is_one_sentence_and_runs_nothing(text, says):
     values = {"rtt": 0.06, "stack": "sack"}
     if says is None:
         assert Where(text, list(values))(values) is False

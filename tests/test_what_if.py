@@ -46,7 +46,7 @@ def timers(direction):
     return {w["timer"]: w for w in direction["what_if"]}
 
 
-def test_other_timers_are_asked_about(outage):
+def test_other_timers_are_replayed(outage):
     found = ac.read_capture(outage, what_if=TIMERS)
     w = timers(found.connections[0]["directions"][0])
     assert list(w) == ["as-run", *TIMERS.split(",")]
@@ -71,7 +71,7 @@ def test_other_timers_are_asked_about(outage):
     assert episode["response"] == pytest.approx(episode["t_end"] - episode["t_start"])
 
 
-def test_a_tail_loss_is_told_to_the_millisecond(tmp_path):
+def test_a_tail_loss_is_timed_to_the_millisecond(tmp_path):
     loss = ac.fault.SegmentLoss(offset="399kB")
     found = ac.read_capture(write(tmp_path / "tail.pcap", run(loss)), what_if=TIMERS)
     w = timers(found.connections[0]["directions"][0])
@@ -100,7 +100,7 @@ def test_tables_have_the_same(ackclock, outage, tmp_path):
     assert stalls.schema.field("waited").metadata[b"unit"] == b"s"
 
 
-def test_without_being_asked_nothing_is_kept(outage):
+def test_without_a_request_nothing_is_kept(outage):
     found = ac.read_capture(outage)
     assert all(d["what_if"] == [] for c in found.connections for d in c["directions"])
     assert found.what_if.num_rows == found.stalls.num_rows == 0
@@ -148,7 +148,7 @@ def test_wrong_names_are_refused_with_the_nearest(ackclock, outage, names, said)
     assert said in done.err
 
 
-def test_the_terminal_says_it_in_words(ackclock, outage):
+def test_the_terminal_describes_it_in_sentences(ackclock, outage):
     done = ackclock("capture", outage, "--what-if", TIMERS)
     assert done.code == 0, done
     first, _, third = done.out.splitlines()[:3]

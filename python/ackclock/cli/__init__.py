@@ -71,7 +71,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version, prog_name="ackclock")
 def command() -> None:
-    """A laboratory for the part of a transport protocol that decides when to send again and how much."""
+    """A laboratory for TCP loss recovery and congestion control."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -26,7 +26,7 @@ class RowModel:
     """A sawtooth of loads, from half of the largest and one more up to the largest: a flight of load n is n
     rows whose RTT is n service times.
 
-    Timers start by themselves: SRTT is the first sample, RTTVAR half of it.
+    Timers start with the first sample as SRTT and half of it as RTTVAR.
     """
 
     load: int = 40

@@ -132,7 +132,7 @@ rule(
         "tests/test_responses.py::test_a_packet_waits_from_its_first_copy_to_the_ack_that_covers_it",
         "tests/test_responses.py::test_what_is_read_of_a_trace_is_what_the_application_measured",
         "tests/test_responses.py::test_a_packet_that_arrives_behind_a_lost_one_has_its_own_ack",
-        "tests/test_responses.py::test_a_capture_tells_the_same",
+        "tests/test_responses.py::test_a_capture_gives_the_same",
         "tests/test_responses.py::test_a_selective_ack_is_a_packets_own",
     ],
     choices={

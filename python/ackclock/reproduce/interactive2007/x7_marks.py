@@ -120,7 +120,7 @@ def reproduce(setting: Setting) -> Outcome:
                 "of_marked": mean(np.concatenate([m.time for m in marks])),
             }
         )
-    told_apart = [r for r in rows if not r["loss"]]
+    without_loss = [r for r in rows if not r["loss"]]
     checks += [
         *(
             within(
@@ -129,7 +129,7 @@ def reproduce(setting: Setting) -> Outcome:
                 r["packets"],
                 MERGED * r["packets"],
             )
-            for r in told_apart
+            for r in without_loss
         ),
         *(
             within(
@@ -138,7 +138,7 @@ def reproduce(setting: Setting) -> Outcome:
                 r["of_packets"],
                 1e-3,
             )
-            for r in told_apart
+            for r in without_loss
         ),
     ]
     notes = [

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ackclock._core import InputError
-from ackclock.plot.bands import half_width
+from ackclock.results.confidence import half_width
 
 
 @dataclass(frozen=True)

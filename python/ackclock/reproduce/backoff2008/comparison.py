@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import ackclock as ac
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.item import Check, Setting
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 from ackclock.results.summary import response_times
 
 KEPT = [

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 import ackclock as ac
-from ackclock.plot.bands import half_width
 from ackclock.plot.sweeps import sweeps
 from ackclock.reproduce.interactive2007 import seen, testbed
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.item import Check, Outcome, Setting, item, stated
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 from ackclock.results.summary import response_times
 
 LOSSES = (0.02, 0.05, 0.1)

@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 
 import ackclock as ac
 from ackclock.plot import Measured, measured
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import seen, testbed
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.interactive2007.testbed import Mix
 from ackclock.reproduce.item import Check, Setting, stated
+from ackclock.results.confidence import half_width
 from ackclock.scenario import Workload
 
 INTERACTIVE, BACKLOGGED, PADDED, DIVERSE = (

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import ackclock as ac
-from ackclock.plot.bands import half_width
 from ackclock.plot.sweeps import sweeps
 from ackclock.reproduce.item import Check, Outcome, Setting, at_least, item, stated
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 
 SIZES = (128, 256, 512, 1024)
 """Segments of the telnet flows, payload bytes."""

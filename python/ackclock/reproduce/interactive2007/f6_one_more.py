@@ -5,9 +5,9 @@ import pyarrow as pa
 
 import ackclock as ac
 from ackclock.plot import Measured, measured
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import testbed
 from ackclock.reproduce.item import Outcome, Setting, at_most, item, stated
+from ackclock.results.confidence import half_width
 
 FLOWS = (1, 5, 10, 20, 40)
 SECONDS, SEEDS, FULL_SEEDS = 10, 3, 5

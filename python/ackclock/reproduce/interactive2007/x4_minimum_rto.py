@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 import ackclock as ac
 from ackclock.models import interactive2007 as i
 from ackclock.plot import style
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import latency, seen, testbed
 from ackclock.reproduce.interactive2007.artificial import ROUND_TRIP
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.item import Check, Outcome, Setting, item, six_digits, stated
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 
 LOSSES = (0.02, 0.05, 0.1)
 FLOORS = np.array([0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0])

@@ -173,7 +173,7 @@ def test_a_verdict_that_turns_with_a_choice_is_reported():
     )
     said = s6.answer(every)
     assert f"these checks hold: {h.id}, {h.words}." in said
-    assert f"these are not: {s6.HEADLINES[1].id}" in said
+    assert f"these checks fail: {s6.HEADLINES[1].id}" in said
     assert f"{s6.HEADLINES[2].words} (1)" in said
 
 

@@ -113,7 +113,7 @@ def test_bins_hold_all_that_was_sent_and_acknowledged():
     assert total_rate([t, t], 2.0, 4.0).tolist() == [500, 150, 0]
     assert total_rate([t], 2.0, 4.0, acked=True).tolist() == [50, 100, 25]
     assert total_rate([], 2.0, 3.0).tolist() == [0, 0]
-    with pytest.raises(ac.InputError, match="give a width above 0"):
+    with pytest.raises(ac.InputError, match="give one above 0"):
         binned(t.time, t.size, 0.0, 4.0)
     with pytest.raises(ac.InputError, match="at most would do"):
         binned(t.time, t.size, 1e-9, 4.0)

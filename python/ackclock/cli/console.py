@@ -58,10 +58,10 @@ def print_table(
     """Prints a result for people. `columns` are headings with `left` or `right`. Off a terminal nothing is
     cut to its width.
 
-    names: headings of the columns that say what a row is of, the first one by default; they are never left
-    out. spare: headings of columns that a narrow terminal does without, the first one first; a note says
-    which were left out and `elsewhere` where they are, and they are returned. stack: headings of columns that
-    stand below each other where that is not enough. short: headings for want of room.
+    names: headings of the columns that name a row, the first one by default; they are never left out. spare:
+    headings of columns that a narrow terminal leaves out, in this order; a note names them and, by
+    `elsewhere`, where they are, and they are returned. stack: headings of columns that are stacked where that
+    is not enough. short: shorter headings for a narrow terminal.
     """
     columns = [(plain(heading), side) for heading, side in columns]
     names, spare, stack = ([plain(name) for name in given] for given in (names, spare, stack))

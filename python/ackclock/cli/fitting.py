@@ -26,7 +26,7 @@ class Column:
     side: str
     cells: list[str]
     name: bool = False
-    """Whether it says what a row is of."""
+    """Whether it names the row."""
     width: int = 0
 
     @property
@@ -82,7 +82,7 @@ def fit(
     stack: Sequence[str] = (),
     short: Mapping[str, str] | None = None,
 ) -> Fitted:
-    """A table in `width` columns of a terminal; `print_table` says of what."""
+    """A table in `width` columns of a terminal; see `print_table`."""
     names = names or [heading for heading, _ in columns[:1]]
     every = [
         Column(heading, side, [row[i] for row in rows], heading in names)

@@ -129,7 +129,7 @@ def command(
         other = (
             "another number of hops, or without `--udp-ttl`"
             if udp_ttl
-            else "`--udp-ttl N`, which asks a router on the way"
+            else "`--udp-ttl N`, which probes a router on the path"
         )
         raise InputError(f"`{host}` ({address}) does not reply; try another host, or {other}")
     if as_json:
@@ -271,13 +271,13 @@ def after(first: str, show: Callable[[str], None] | None) -> Callable[[str], Non
     """
     notes = iter([first])
 
-    def show(text: str) -> None:
+    def noted(text: str) -> None:
         for text_before in notes:
             note(text_before)
         if show:
             show(text)
 
-    return show
+    return noted
 
 
 @contextmanager

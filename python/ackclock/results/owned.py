@@ -1,6 +1,6 @@
 """Which folders ackclock may replace: those that it wrote itself and that hold nothing else.
 
-Every folder that ackclock writes has a mark, `ackclock.json`, which says so and lists its files. Folders of
+Every folder that ackclock writes has a mark, `ackclock.json`, which lists its files. Folders of
 versions before the mark are known by their summary and by the names that those versions wrote. Nothing here
 follows a symbolic link, and nothing is removed below a folder's first level.
 """
@@ -23,7 +23,7 @@ if os.name == "posix":
     import fcntl
 
 MARK = "ackclock.json"
-"""The file that says that a folder is ours."""
+"""The file that marks a folder as ours."""
 SUMMARY = "summary.json"
 LARGEST = 1 << 20
 """Bytes of a mark."""

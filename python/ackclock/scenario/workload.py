@@ -46,7 +46,7 @@ FLOWS = {
     "start": "when the first begins",
     "stagger": "time between one's beginning and the next's",
     "spread": "random time, uniform up to this, added to each beginning",
-    "peer": "what runs at the other end",
+    "peer": "the application at the other end",
 }
 
 

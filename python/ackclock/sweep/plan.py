@@ -25,7 +25,7 @@ else:
     import tomli as tomllib
 
 KEYS = {
-    "title": "what tables and figures call it",
+    "title": "its title in tables and figures",
     "scenario": "the scenario that is varied: the path of its file, from the plan's folder, or the whole "
     "scenario as a table `[scenario]`",
     "axes": "a table of axes; every combination of their values is run",

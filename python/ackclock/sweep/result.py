@@ -65,8 +65,8 @@ class Case:
 class SweepResult:
     """The runs of a sweep.
 
-    In every table the axes' values and the seed come first, and rows are in the order of the plan, whoever
-    made them, and when.
+    In every table the axes' values and the seed come first, and rows are in the order of the plan, whichever
+    worker made them.
     """
 
     def __init__(self, axes: Sequence[Axis], cases: Sequence[Case], made: Made) -> None:

@@ -42,7 +42,7 @@ WOULD_DO = "give a comparison of axes such as `round_trip * random_loss < 0.01 a
 class Where:
     """A filter such as `delay * 2 < "100ms" and (loss > 0.001 or mss == 536)`.
 
-    It knows the axes by name (a dotted key may stand as it is, where no part of it is a number), `seed`,
+    It takes the axes by name (a dotted key may stand as it is, where no part of it is a number), `seed`,
     numbers, quantities and words in quotes, + - * / % **, comparisons, `in`, `and`, `or`, `not`, and abs,
     min, max, sqrt, log, log10. Quantities are in the unit of the column: s, B, bit/s.
     """

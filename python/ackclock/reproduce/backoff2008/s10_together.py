@@ -146,7 +146,7 @@ class Verdicts:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         return f"{self.headline.id}, {self.headline.words}"
 
 

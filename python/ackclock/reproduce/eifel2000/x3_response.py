@@ -86,7 +86,7 @@ class Response:
         "timer": "RFC 6298 with a minimum of 200 ms: one expiry in the spike",
         "window": f"the receiver's, {WINDOW // MSS} segments of {MSS} bytes; slow-start threshold "
         f"{THRESHOLD // MSS} segments to begin with",
-        "without": "timestamps offered, but nobody looks at them after a timeout",
+        "without": "timestamps offered, but not used after a timeout",
         "besides": "F-RTO (RFC 5682), and four ways of recovery",
     },
     tests=[

@@ -14,7 +14,8 @@ from ackclock.cli import INTERRUPTED
 from ackclock.cli.console import bar, note, print_json, say
 from ackclock.quantities import count, rate
 
-DOWNLOAD = "20 MB from a server on the kernel's TCP to our engine,\nover 20 Mbit/s, 40 ms, 1 % loss each way"
+SIMULATED = "short web flows over a congested link, with and without backoff"
+DOWNLOAD = "20 MB, kernel to engine, 20 Mbit/s, 40 ms, 1 % loss each way"
 
 
 @click.command("demo")
@@ -44,7 +45,7 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     target, title = out / "backoff", tails.words("I", "1s")
     for part in (target, out / "download"):
         folder.check_writable(part)
-    note(f"1. Simulated: {title}.")
+    note(f"1. Simulated: {SIMULATED}.")
     scenario = tails.demonstration(seconds)
     with bar("simulating") as progress:
         run = scenario.simulate(progress=progress)

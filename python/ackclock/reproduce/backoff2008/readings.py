@@ -25,8 +25,8 @@ READINGS = [
         "Whether SYNs follow TCP*(n) or FreeBSD's own schedule, five timeouts before the first "
         "doubling, is not stated. In FreeBSD a data segment is retransmitted twelve times, and a connection "
         "is given up when it is not open after 75 s.",
-        "TCP*(n) for SYNs too, and no connection is given up, so that each flow has a response time; B-S6 has "
-        "FreeBSD's schedule and its giving up.",
+        "TCP*(n) for SYNs too, and no connection is given up, so that each flow has a response time; B-S6 "
+        "has FreeBSD's schedule and its giving up.",
     ),
     (
         "B-A8",

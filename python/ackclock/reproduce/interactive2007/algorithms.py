@@ -55,7 +55,9 @@ rule(
         f"{STRATEGIES}::a_backlogged_flow_is_a_bulk_flow",
     ],
     choices={
-        "priority": "a packet is kept in the application until it leaves at once: no dummy is queued before it"
+        "priority": (
+            "a packet is kept in the application until it leaves at once: no dummy is queued before it"
+        )
     },
 )
 rule(

@@ -77,7 +77,7 @@ class Scheduler:
             ):
                 raise InputError(
                     f"`{self.address}` needs keys; give {', '.join(OPTIONS.values())}, or "
-                    "Dask's configuration has them"
+                    "set them in Dask's configuration"
                 )
             return configured
         for name, file in files.items():
